@@ -1,0 +1,53 @@
+// Exit codes: the one place that says what a code means. docs/exit-codes.md holds the same table.
+//
+// Classes (DESIGN 4): 0 success; 1-127 fatal (a bug or a wrong setting: trying again gives the same); 128-255 retryable
+// (signals, OOM kill, preemption, infrastructure). A process killed by signal n counts as 128 + n.
+#pragma once
+
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+
+namespace muster {
+
+enum class ExitClass { kSuccess, kFatal, kRetryable };
+
+inline constexpr int kExitUsage = 64;              // a flag or PET_* value is wrong
+inline constexpr int kExitBadConfiguration = 78;   // settings that contradict each other or the cluster
+inline constexpr int kExitNoProgress = 93;         // restarted K times without progress: do not requeue
+inline constexpr int kExitNotExecutable = 126;     // the command exists and cannot be executed
+inline constexpr int kExitNotFound = 127;          // the command does not exist
+inline constexpr int kExitStopped = 143;           // asked to stop (SIGTERM)
+inline constexpr int kExitRendezvousTimeout = 200; // too few nodes, or no coordinator, within join_timeout
+inline constexpr int kExitCoordinatorLost = 201;   // no coordinator could be reached again in time
+inline constexpr int kExitPeerFailed = 202;        // a peer failed and its code is not known; own workers were healthy
+inline constexpr int kExitHang = 203;              // no progress was seen for the hang timeout
+inline constexpr int kExitNodeUnhealthy = 204;     // the node check failed
+
+// Single codes moved to the other class by --retry-codes and --fatal-codes. A code in both is refused by the parser.
+struct ExitCodeOverrides {
+  std::set<int> retry;
+  std::set<int> fatal;
+};
+
+// Class of `code` (0..255).
+ExitClass Classify(int code, const ExitCodeOverrides& overrides = {});
+
+// "success" | "fatal" | "retryable".
+std::string_view ExitClassName(ExitClass exit_class);
+
+// One plain phrase for a code: "killed by SIGKILL", "rendezvous not reached in time", "exit code 3".
+std::string DescribeExit(int code);
+
+// "SIGTERM" for 15; "signal 99" where the number has no name.
+std::string SignalName(int signal);
+
+// Number of a signal given as "TERM", "SIGTERM" or "15"; InvalidArgument names the text.
+StatusOr<int> ParseSignal(std::string_view text);
+
+// "130,137-139" -> set; InvalidArgument names the part that is no code in 1..255.
+StatusOr<std::set<int>> ParseExitCodes(std::string_view text);
+
+}  // namespace muster

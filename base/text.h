@@ -1,0 +1,29 @@
+// Reading and joining short texts. (Debian's absl has its own string_view; these take std::string_view.)
+//
+// Messages are built with fmt::format.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace muster {
+
+// The whole of `text` as a decimal number, "+" not allowed; nullopt when it is not one or does not fit.
+std::optional<int64_t> ParseInt(std::string_view text);
+// The whole of `text` as a finite decimal number such as "0.5" or "30".
+std::optional<double> ParseDouble(std::string_view text);
+
+std::string_view Strip(std::string_view text);  // without ASCII white space at both ends
+std::string Lower(std::string_view text);       // ASCII
+std::string Upper(std::string_view text);       // ASCII
+
+// Parts between separators: "a,,b" gives "a", "", "b"; an empty text gives no part.
+std::vector<std::string_view> Split(std::string_view text, char separator);
+std::string Join(const std::vector<std::string>& parts, std::string_view separator);
+
+}  // namespace muster

@@ -1,0 +1,124 @@
+// The node's end of the rendezvous, as a pure state machine: whom to dial, what to say again after a reconnect, what to
+// hand to the agent, when to stand in for a dead coordinator, when to give up.
+//
+//     Apply(state, event, now) -> effects
+//
+// No I/O, no clock, no thread; jitter comes from `State::seed`. attendant.h is the I/O around it.
+//
+// Rules (DESIGN 5):
+//  - Dial the endpoint; after a failure again with exponential delays and jitter (20 ms .. 1 s), until join_timeout has
+//    passed since the last time a coordinator was there: then give up with 200 (never attended) or 201 (lost it).
+//  - Workers stay up while no coordinator is there. After a reconnect Hello carries state, round and unanswered report.
+//  - A message of an older (term, round) is dropped.
+//  - Coordinator lost while in a round: dial it again at once. If its process is proven dead (connection refused), or it was
+//    silent for the heartbeat limit: walk the successors in rank order, leaving out the seat of the dead coordinator's node.
+//    The first one that can be reached and stands in is attended; when the walk arrives at this node itself, it stands in.
+//  - Redirect: follow it if its term is higher than the known one.
+//  - An acting stand-in keeps dialling the endpoint and tells whoever appears there (Supersede).
+#pragma once
+
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/clock.h"
+#include "rendezvous/messages.h"
+
+namespace muster::rendezvous::attendance {
+
+enum class Stage {
+  kDialling,   // a dial is under way or a delay before the next runs
+  kGreeting,   // connected, Hello sent, not yet welcomed
+  kAttending,  // welcomed
+  kEnded,      // finished, refused, left or given up
+};
+
+struct State {
+  // Set once by the agent.
+  std::string run_id;
+  std::string endpoint;           // where strangers knock; empty: this agent itself coordinates, over a local link
+  Node self;                      // store_port changes with every round
+  JobOptions options;
+  bool may_stand_in = true;       // false where there is no control port
+  uint64_t seed = 1;              // for jitter
+
+  Stage stage = Stage::kDialling;
+  std::string target;             // address being dialled or attended
+  uint64_t term = 0;              // of the coordinator attended last
+  std::optional<Assignment> round;  // the last one started
+  NodeState doing = NodeState::kIdle;
+  std::optional<Report> report;   // sent, not yet answered by Stop, Start or Finish
+  bool left = false;
+  int attempt = 0;                // failed dials in a row
+  std::optional<TimePoint> dial_at;
+  std::optional<TimePoint> alone_since;  // no coordinator since
+  TimePoint last_heard{};
+  std::optional<TimePoint> beat_at;
+  Duration beat_interval = std::chrono::seconds(5);
+  std::optional<size_t> walking;  // node rank being tried in the succession walk
+  bool coordinator_proven_dead = false;
+  bool standing_in = false;       // this node's own agent coordinates (conductor got StandIn)
+  std::string last_notice;
+};
+
+// --- events ---
+struct Begin {};                                             // once, at the start
+struct Connected {};
+enum class Loss { kRefused, kUnreachable, kUnresolved, kClosed, kSilent, kUnauthenticated };
+struct Disconnected {                                        // the dial failed, or the connection ended
+  Loss loss = Loss::kClosed;
+  std::string detail;                                        // for people: "10.0.0.7:29400: Connection refused"
+};
+struct Heard {
+  CoordinatorMessage message;
+};
+struct WorkersStarted {};                                    // the agent has started the round's workers
+struct WorkersEnded {                                        // by themselves (success or failure)
+  Report report;
+};
+struct NoWorkerLeft {                                        // after Stop or a failure: all are gone, store is ready
+  int store_port = 0;
+};
+struct Going {                                               // SIGTERM here
+  std::string reason;
+};
+struct Tick {};
+using Event = std::variant<Begin, Connected, Disconnected, Heard, WorkersStarted, WorkersEnded, NoWorkerLeft, Going, Tick>;
+
+// --- actions ---
+struct Dial {                    // drop what there is, connect to this address ("host:port"; "" = local link)
+  std::string address;
+};
+struct Tell {
+  NodeMessage message;
+};
+struct HangUp {};
+struct StartRound {              // to the agent: start these workers
+  Assignment assignment;
+};
+struct StopRound {               // to the agent: stop the workers of this round, then NoWorkerLeft
+  RoundId round;
+  std::string reason;
+};
+struct End {                     // to the agent: stop what runs, then end with this
+  Verdict verdict;
+};
+struct Say {                     // to the user, once per distinct text
+  std::string text;
+};
+struct CoordinateHere {          // start coordinating in this process (conductor: StandIn), then Dial("")
+  Assignment assignment;
+  bool proof = false;
+};
+using Action = std::variant<Dial, Tell, HangUp, StartRound, StopRound, End, Say, CoordinateHere>;
+
+struct Effects {
+  std::vector<Action> actions;
+  std::string reason;
+  std::optional<TimePoint> look_again;
+};
+
+Effects Apply(State& state, const Event& event, TimePoint now);
+
+}  // namespace muster::rendezvous::attendance

@@ -1,0 +1,55 @@
+// What the agent sees of the rendezvous: an Attendant that calls back with rounds, stops and the end.
+//
+// Everything runs on the loop given at construction; no method may be called from another thread, callbacks come on the
+// loop. The Attendant drives attendance.h; links do the I/O: a local one (coordinator in this process, no gRPC) or gRPC.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/status.h"
+#include "rendezvous/attendance.h"
+#include "rendezvous/conductor.h"
+#include "rendezvous/credentials.h"
+
+namespace muster::rendezvous {
+
+struct AttendantOptions {
+  std::string run_id;
+  std::string endpoint;      // "host:port" to dial; empty: `conductor` below, in this process
+  Node self;
+  JobOptions options;
+  Credentials credentials;
+};
+
+struct AttendantEvents {
+  std::function<void(const Assignment&)> start;                          // start this round's workers
+  std::function<void(RoundId, const std::string& reason)> stop;     // stop them, then call NoWorkerLeft
+  std::function<void(const Verdict&)> end;                          // the job is decided; last call
+  std::function<void(const std::string&)> say;                      // one sentence for the user
+};
+
+class Attendant {
+ public:
+  // `conductor` may be null where this agent never coordinates (no control port). It must outlive the Attendant.
+  Attendant(boost::asio::io_context& loop, AttendantOptions options, Conductor* conductor, AttendantEvents events);
+  ~Attendant();
+  Attendant(const Attendant&) = delete;
+  Attendant& operator=(const Attendant&) = delete;
+
+  void Begin();
+  void WorkersStarted();
+  void WorkersEnded(Report report);
+  void NoWorkerLeft(int store_port);
+  void Leave(const std::string& reason);
+  // Ends the conversation after what was said has been written, or after `limit`. Then calls `done`.
+  void Close(Duration limit, std::function<void()> done);
+
+ private:
+  class Impl;
+  std::shared_ptr<Impl> impl_;
+};
+
+}  // namespace muster::rendezvous

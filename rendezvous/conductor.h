@@ -1,0 +1,56 @@
+// Drives membership.h for the runs coordinated in this process: applies events, sends what was decided, keeps the timers.
+//
+// Knows no gRPC: a peer is anything that can be sent a message (a gRPC stream, a local attendant). Loop thread only.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "rendezvous/membership.h"
+
+namespace muster::rendezvous {
+
+class Conductor {
+ public:
+  // The far end of one conversation. Destroyed by its owner after Closed() was called.
+  class Peer {
+   public:
+    virtual ~Peer() = default;
+    virtual void Send(const CoordinatorMessage& message) = 0;
+    virtual void Close() = 0;  // after what was sent
+  };
+
+  struct Options {
+    std::string self_node;        // node name of this agent; empty for `muster coordinator`
+    std::string self_address;     // where this coordinator can be reached, for redirects
+    std::string only_run_id;      // refuse other run ids; empty: any number of runs (`muster coordinator`)
+  };
+
+  Conductor(boost::asio::io_context& loop, Options options);
+  ~Conductor();
+  Conductor(const Conductor&) = delete;
+  Conductor& operator=(const Conductor&) = delete;
+
+  // A conversation began. `peer` must stay valid until Disconnect(id).
+  PeerId Connect(Peer* peer);
+  // The first message decides what the peer is: Hello, Inspect or Supersede. Others before it close the peer.
+  void Receive(PeerId id, const NodeMessage& message);
+  void Disconnect(PeerId id);
+
+  // This process takes the coordination of `run_id` over (attendance decided so).
+  void TakeOver(const std::string& run_id, const StandIn& stand_in);
+
+  // True when no run is undecided: a stand-alone coordinator or a host may end.
+  bool Idle() const;
+  // Called with (run id, sentence) whenever a decision's reason changes.
+  void OnReason(std::function<void(const std::string&, const std::string&)> listener);
+
+ private:
+  class Impl;
+  std::shared_ptr<Impl> impl_;
+};
+
+}  // namespace muster::rendezvous

@@ -1,0 +1,1 @@
+# The I/O around the decisions: conductor, attendant, gRPC.

@@ -1,0 +1,40 @@
+// The gRPC service in front of a Conductor: one bidirectional stream per node.
+//
+// gRPC's threads only post to the loop; the Conductor is touched there alone. Destroying it cancels every stream.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <memory>
+#include <string>
+
+#include "base/status.h"
+#include "rendezvous/conductor.h"
+#include "rendezvous/credentials.h"
+
+namespace muster::rendezvous {
+
+class Coordinator {
+ public:
+  struct Options {
+    std::string host = "";  // numeric address to bind; empty: every address, IPv6 and IPv4
+    int port = 0;           // 0: the kernel chooses
+    Credentials credentials;
+    Duration heartbeat_timeout = std::chrono::seconds(15);
+  };
+
+  // Binds and serves at once. AlreadyExists when the port is taken, InvalidArgument for an address that is none.
+  static StatusOr<std::unique_ptr<Coordinator>> Serve(boost::asio::io_context& loop, Conductor& conductor,
+                                                      const Options& options);
+  ~Coordinator();
+  Coordinator(const Coordinator&) = delete;
+  Coordinator& operator=(const Coordinator&) = delete;
+
+  int port() const;
+
+ private:
+  class Impl;
+  explicit Coordinator(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace muster::rendezvous

@@ -1,0 +1,31 @@
+// Who may speak on the control port: a per-job bearer token and mutual TLS, both optional, both from files.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "base/status.h"
+
+namespace muster::rendezvous {
+
+struct Credentials {
+  std::string token;        // empty: none asked for
+  std::string tls_cert;     // PEM text; all three or none
+  std::string tls_key;
+  std::string tls_ca;
+  bool tls() const { return !tls_ca.empty(); }
+};
+
+// Paths of the files; empty: not given. From --rdzv-conf (token_file, tls_cert, tls_key, tls_ca) or MUSTER_TOKEN_FILE,
+// MUSTER_TLS_CERT, MUSTER_TLS_KEY, MUSTER_TLS_CA.
+struct CredentialFiles {
+  std::string token;
+  std::string tls_cert;
+  std::string tls_key;
+  std::string tls_ca;
+};
+
+// Reads them. InvalidArgument names the file that is missing, empty, larger than 1 MiB, or lacks its partners.
+StatusOr<Credentials> ReadCredentials(const CredentialFiles& files);
+
+}  // namespace muster::rendezvous

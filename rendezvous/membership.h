@@ -1,0 +1,125 @@
+// The coordinator's decisions for one run, as a pure state machine:
+//
+//     Apply(state, event, now) -> effects (messages to send, why, when to look again)
+//
+// No I/O, no clock, no thread, no randomness: the same events give the same effects. Whoever drives it (conductor.h) owns
+// one State per run, calls Apply for everything that happens, sends what it says, and calls again with Tick at
+// `look_again`. Rules: DESIGN 4 and 5; docs/rendezvous.md tells them to a user.
+//
+// Invariants (tests/sim checks them): ranks are contiguous and unique; one roster per round id, the same for all its
+// nodes; rounds only grow; no Start while a living node of the round before may still run workers; restart_count never
+// above max_restarts (within the window); after Finish nothing but Finish is ever sent; progress while min nodes live.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/clock.h"
+#include "rendezvous/messages.h"
+
+namespace muster::rendezvous {
+
+// A conversation with one node (a stream). Given by the driver, never used twice.
+using PeerId = uint64_t;
+
+enum class Phase {
+  kGathering,  // no round runs; waiting for nodes
+  kReforming,  // this coordinator has no memory (it came back, or it stands in): collecting what living nodes report
+  kRunning,    // a round runs
+  kStopping,   // Stop was sent; waiting until every living node of the round is ready
+  kFinished,   // the verdict is known
+};
+
+struct Member {
+  Node node;
+  PeerId peer = 0;            // 0: no stream now
+  NodeState state = NodeState::kIdle;
+  uint64_t arrival = 0;       // grows with every arrival: the order of nodes without index
+  TimePoint last_heard{};
+  bool in_round = false;      // has a seat in `State::round`
+  bool leaving = false;       // said Leave: gone as soon as its stream ends, never seated again
+  bool ready = false;         // no worker is left; may be seated
+  std::optional<Report> report;  // for the current round
+  std::optional<TimePoint> lost_at;  // stream closed while reforming: it may come back until the heartbeat limit
+  // A second Hello with this name while the holder's fate is open: it replaces the holder if that one turns out to be
+  // dead (no beat within the heartbeat limit, or its stream closes) and is refused at the holder's next sign of life.
+  std::optional<std::pair<PeerId, Hello>> contender;
+};
+
+struct State {
+  std::string run_id;
+  std::optional<JobOptions> options;  // of the first Hello
+  std::string self_node;              // the node whose agent this coordinator lives in; empty: none
+  Phase phase = Phase::kGathering;
+  uint64_t term = 1;
+  Round round;                        // the current or last one; id.number == -1 before the first
+  std::map<std::string, Member> members;  // by node name
+  uint64_t arrivals = 0;
+  int restart_count = 0;
+  std::vector<TimePoint> budget_used;     // when restarts were charged (for restart_window)
+  int without_progress = 0;               // restarts in a row without a longer life or a higher step
+  std::optional<Duration> best_life;
+  std::optional<int64_t> best_progress;
+  std::optional<TimePoint> gathering_since;
+  std::optional<TimePoint> last_arrival;
+  std::optional<TimePoint> reform_until;
+  bool reform_needs_majority = false;     // standing in without proof
+  std::string stop_reason;                // why the current round is being stopped
+  bool stop_charged = false;              // stopping because of a failure (uses the budget), not of membership
+  std::vector<WorkerFailure> failures;    // heard in the current round, in order of hearing
+  std::optional<Verdict> verdict;
+  std::string reason;                     // the last decision's sentence
+};
+
+struct PeerOpened {  // a Hello arrived on a new stream
+  PeerId peer;
+  Hello hello;
+};
+struct PeerSaid {  // any later message of that stream (Beat, Ready, Report, Leave)
+  PeerId peer;
+  NodeMessage message;
+};
+struct PeerClosed {
+  PeerId peer;
+};
+struct Tick {};
+// This coordinator stands in for a dead or silent one: it starts from `assignment`, the
+// last round its own node was in, one term on.
+// With `proof` (the old process is known to be gone: connection refused) it acts at once and counts the old
+// coordinator's node as lost; without, it acts once a majority of the round's nodes attend it.
+struct StandIn {
+  Assignment assignment;
+  JobOptions options;
+  bool proof = false;
+};
+using Event = std::variant<PeerOpened, PeerSaid, PeerClosed, Tick, StandIn>;
+
+struct Send {
+  PeerId peer;
+  CoordinatorMessage message;
+};
+struct Close {  // after what was sent to it
+  PeerId peer;
+};
+using Action = std::variant<Send, Close>;
+
+struct Effects {
+  std::vector<Action> actions;
+  std::string reason;                   // empty: nothing was decided
+  std::optional<TimePoint> look_again;  // when Tick must be applied, at the latest
+};
+
+Effects Apply(State& state, const Event& event, TimePoint now);
+
+// The facts `muster status` shows.
+StatusReport Describe(const State& state, TimePoint now);
+
+// The failure to blame: the first one heard of that is not a consequence of a peer's death, else the first.
+// Nullopt for an empty list. Pure; also used for the summary on the console.
+std::optional<WorkerFailure> RootCause(const std::vector<WorkerFailure>& failures);
+
+}  // namespace muster::rendezvous

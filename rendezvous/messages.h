@@ -1,0 +1,131 @@
+// What nodes and coordinator say to each other, as plain values. wire.h maps them to rendezvous.proto.
+//
+//   node                         coordinator
+//   Hello ---------------------> (first message on a stream)
+//         <--------------------- Welcome | Refuse | Redirect
+//         <--------------------- Notice            (who is missing, why we wait)
+//         <--------------------- Start(Assignment)      start the workers
+//   Report --------------------> my workers have ended
+//         <--------------------- Stop(round)       stop your workers, then say Ready
+//   Ready ---------------------> no worker of mine is left; here is my store for the next round
+//         <--------------------- Start(next) | Finish(Verdict)
+//   Leave ---------------------> I am going (SIGTERM): do not wait for me
+//   Beat <--------------------->  nothing new, I live; answered with Beat
+#pragma once
+
+#include <string>
+#include <variant>
+
+#include "rendezvous/round.h"
+
+namespace muster::rendezvous {
+
+// What the node is doing when it says Hello.
+enum class NodeState {
+  kIdle,       // no worker: ready for a round
+  kRunning,    // workers of `resume` are running
+  kSucceeded,  // its workers of `resume` have all ended with 0
+  kStopping,   // workers of `resume` are being stopped (failed, or told to)
+};
+
+struct Hello {
+  int protocol = 0;          // kRendezvousProtocol of the node
+  std::string version;       // of the binary, for people
+  std::string run_id;
+  Node node;
+  JobOptions options;
+  NodeState state = NodeState::kIdle;
+  std::optional<Assignment> resume;  // the last round this node was in: a coordinator without memory re-forms it
+  std::optional<Report> report;      // if it has ended in `resume` and the answer was lost
+  bool operator==(const Hello&) const = default;
+};
+struct Beat {
+  bool operator==(const Beat&) const = default;
+};
+// No worker of this node is left; it can start the next round, with this store.
+struct Ready {
+  RoundId round;  // the round it comes from
+  int store_port = 0;
+  bool operator==(const Ready&) const = default;
+};
+struct Leave {
+  std::string reason;  // "preempted", "stopped by SIGINT"
+  bool operator==(const Leave&) const = default;
+};
+// Not a node: `muster status`. Answered by Status, once or (follow) at every change.
+struct Inspect {
+  std::string run_id;  // empty: the only run there is
+  bool follow = false;
+  bool operator==(const Inspect&) const = default;
+};
+// From an acting coordinator to whoever listens at the job's endpoint: run `run_id` is coordinated at `address` now.
+struct Supersede {
+  std::string run_id;
+  uint64_t term = 0;
+  std::string address;
+  bool operator==(const Supersede&) const = default;
+};
+
+using NodeMessage = std::variant<Hello, Beat, Ready, Report, Leave, Inspect, Supersede>;
+
+struct Welcome {
+  uint64_t term = 0;
+  Duration beat_interval{};  // how often the node must be heard
+  std::string coordinator;   // version, for people
+  bool operator==(const Welcome&) const = default;
+};
+struct Start {
+  Assignment assignment;
+  bool operator==(const Start&) const = default;
+};
+struct Stop {
+  RoundId round;
+  std::string reason;
+  bool operator==(const Stop&) const = default;
+};
+struct Finish {
+  uint64_t term = 0;
+  Verdict verdict;
+  bool operator==(const Finish&) const = default;
+};
+struct Refuse {
+  int exit_code = kExitBadConfiguration;
+  std::string reason;  // says both values, and what to do
+  bool operator==(const Refuse&) const = default;
+};
+struct Redirect {
+  uint64_t term = 0;
+  std::string address;
+  bool operator==(const Redirect&) const = default;
+};
+struct Notice {
+  std::string text;
+  bool operator==(const Notice&) const = default;
+};
+struct StatusLine {
+  std::string node;
+  std::string host;
+  std::string state;  // waiting, running, succeeded, stopping, spare, lost
+  std::optional<int> rank;
+  int slots = 0;
+  int64_t pid = 0;
+  Duration last_heard{};
+  bool operator==(const StatusLine&) const = default;
+};
+struct StatusReport {
+  std::string run_id;
+  std::string phase;  // gathering, running, stopping, finished
+  RoundId round;
+  int restart_count = 0;
+  int max_restarts = 0;
+  int min_nodes = 0;
+  int max_nodes = 0;
+  std::string reason;  // of the last change
+  std::vector<StatusLine> nodes;
+  bool operator==(const StatusReport&) const = default;
+};
+
+using CoordinatorMessage =
+    std::variant<Welcome, Beat, Start, Stop, Finish, Refuse, Redirect, Notice, StatusReport>;
+
+}  // namespace muster::rendezvous

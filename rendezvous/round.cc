@@ -1,0 +1,28 @@
+#include "rendezvous/round.h"
+
+#include <algorithm>
+
+namespace muster::rendezvous {
+
+Assignment AssignmentFor(const Round& round, int node_rank) {
+  Assignment assignment;
+  assignment.id = round.id;
+  assignment.restart_count = round.restart_count;
+  assignment.max_restarts = round.max_restarts;
+  assignment.world_size = round.world_size;
+  assignment.node_count = static_cast<int>(round.seats.size());
+  assignment.node_rank = node_rank;
+  assignment.seat = round.seats[static_cast<size_t>(node_rank)];
+  assignment.master_host = round.seats.front().node.store_host;
+  assignment.master_port = round.seats.front().node.store_port;
+  assignment.coordinator_node = round.coordinator_node;
+  assignment.reason = round.reason;
+  size_t successors = std::min(round.seats.size(), kMaxSuccessors);
+  for (size_t rank = 0; rank < successors; ++rank) {
+    const Node& node = round.seats[rank].node;
+    assignment.successors.push_back({static_cast<int>(rank), node.name, node.control_address});
+  }
+  return assignment;
+}
+
+}  // namespace muster::rendezvous

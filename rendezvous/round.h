@@ -1,0 +1,145 @@
+// The words of the rendezvous: node, round, seat, report, verdict. Passive data; knows no I/O.
+//
+// A round is one life of the worker group on all nodes: who is in it, with which ranks, and where the store is.
+// Rounds are ordered by (term, number). The term grows when another node takes the coordination over; the number grows
+// with every new round of a run, whoever makes it. A message of an older round changes nothing.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/exit_codes.h"
+#include "base/worker_failure.h"
+
+namespace muster::rendezvous {
+
+struct RoundId {
+  uint64_t term = 0;
+  int64_t number = -1;  // -1: before the first round
+  auto operator<=>(const RoundId&) const = default;
+};
+
+// One agent, as it introduces itself. `name` outlives a restart of the agent, `incarnation` does not.
+struct Node {
+  std::string name;
+  std::string incarnation;        // unique per agent process
+  std::optional<int> index;       // fixed place (static rank, pod index); nodes with one are ordered by it
+  int slots = 1;                  // workers this node runs (local world size)
+  std::string role = "default";
+  std::string host;               // host name, for people
+  int64_t pid = 0;
+  std::string control_address;    // "ip:port" of this agent's own gRPC port; empty: it serves none
+  std::string store_host;         // what MASTER_ADDR will be when this node gets node rank 0
+  int store_port = 0;             // of the store this node holds ready for its next round
+  bool operator==(const Node&) const = default;
+};
+
+// A node's place in a round.
+struct Seat {
+  Node node;
+  int first_rank = 0;       // global rank of its local rank 0
+  int first_role_rank = 0;  // rank among the workers of its role
+  int role_world_size = 0;
+  bool operator==(const Seat&) const = default;
+};
+
+// A round as the coordinator knows it, whole.
+struct Round {
+  RoundId id;
+  int restart_count = 0;        // restarts that used the budget up so far; TORCHELASTIC_RESTART_COUNT on every node
+  int max_restarts = 0;
+  int world_size = 0;
+  std::vector<Seat> seats;      // by node rank; seats[0] hosts the store
+  std::string coordinator_node; // name of the node whose agent coordinates; empty: a coordinator of its own
+  std::string reason;           // why this round was made, one sentence
+  bool operator==(const Round&) const = default;
+
+  // Node rank of `name`, or nullopt.
+  std::optional<int> RankOf(const std::string& name) const {
+    for (size_t rank = 0; rank < seats.size(); ++rank) {
+      if (seats[rank].node.name == name) return static_cast<int>(rank);
+    }
+    return std::nullopt;
+  }
+};
+
+// Who may stand in for the coordinator: the first kMaxSuccessors nodes of a round, by rank.
+struct Successor {
+  int node_rank = 0;
+  std::string name;
+  std::string control_address;
+  bool operator==(const Successor&) const = default;
+};
+inline constexpr size_t kMaxSuccessors = 32;
+
+// A round as one of its nodes knows it. Its size does not depend on the number of nodes, so that telling N nodes costs
+// O(N); together the assignments of all nodes hold the whole round, which is how a coordinator without memory gets it back.
+struct Assignment {
+  RoundId id;
+  int restart_count = 0;
+  int max_restarts = 0;
+  int world_size = 0;
+  int node_count = 0;
+  int node_rank = 0;
+  Seat seat;                       // this node's own
+  std::string master_host;         // store of node rank 0
+  int master_port = 0;
+  std::string coordinator_node;    // as in Round
+  std::vector<Successor> successors;
+  std::string reason;
+  bool operator==(const Assignment&) const = default;
+};
+
+// The view of the node with `node_rank`.
+Assignment AssignmentFor(const Round& round, int node_rank);
+
+// What became of a node's workers in a round.
+struct Report {
+  RoundId round;
+  std::vector<WorkerFailure> failures;  // empty: all of its workers ended with 0. Own failures come first.
+  Duration lived{};                     // from start of the workers to their end
+  std::optional<int64_t> progress;      // highest step the workers reported, where they do
+  bool operator==(const Report&) const = default;
+};
+
+// How the job ended: the same on every node.
+struct Verdict {
+  int exit_code = 0;
+  std::string reason;                        // one sentence
+  std::optional<WorkerFailure> root_cause;
+  std::vector<WorkerFailure> failures;       // all that were reported in the last round, root cause first
+  bool operator==(const Verdict&) const = default;
+};
+
+enum class RestartPolicy { kNever, kOnFailure, kAlways, kExitCode };  // DESIGN 4
+enum class ScaleUp { kNow, kAtRestart };
+
+// What every node of a job must agree on. The first node's values hold; a node with others is refused, both are named.
+struct JobOptions {
+  int min_nodes = 1;
+  int max_nodes = 1;
+  int max_restarts = 0;
+  RestartPolicy policy = RestartPolicy::kOnFailure;
+  ScaleUp scale_up = ScaleUp::kNow;
+  bool indexed = false;  // static: every node brings its index in [0, max_nodes), and all max_nodes must be there
+  ExitCodeOverrides overrides;
+  std::optional<Duration> restart_window;  // only restarts younger than this count against max_restarts
+  int no_progress_limit = 0;               // 0: off
+  Duration join_timeout = std::chrono::seconds(600);
+  Duration last_call = std::chrono::seconds(30);
+  Duration heartbeat_timeout = std::chrono::seconds(15);  // silence after which a node counts as lost
+  bool operator==(const JobOptions& other) const {
+    return min_nodes == other.min_nodes && max_nodes == other.max_nodes && max_restarts == other.max_restarts &&
+           policy == other.policy && scale_up == other.scale_up && indexed == other.indexed &&
+           overrides.retry == other.overrides.retry && overrides.fatal == other.overrides.fatal &&
+           restart_window == other.restart_window && no_progress_limit == other.no_progress_limit &&
+           join_timeout == other.join_timeout && last_call == other.last_call &&
+           heartbeat_timeout == other.heartbeat_timeout;
+  }
+};
+
+}  // namespace muster::rendezvous
