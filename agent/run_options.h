@@ -1,0 +1,79 @@
+// What `muster run` is asked to do: torchrun's options after flags, PET_* variables and defaults have been applied.
+// Passive data; torchrun_flags.h fills it in.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "rendezvous/credentials.h"
+#include "rendezvous/round.h"
+
+namespace muster::agent {
+
+// Which streams, per local rank: torchrun's 0 none, 1 stdout, 2 stderr, 3 both.
+struct StdStreams {
+  int all = 0;
+  std::map<int, int> by_local_rank;  // where "0:3,1:1" was given: unlisted ranks are 0
+  int For(int local_rank) const {
+    if (by_local_rank.empty()) return all;
+    auto found = by_local_rank.find(local_rank);
+    return found == by_local_rank.end() ? 0 : found->second;
+  }
+};
+
+enum class Backend { kStatic, kC10d };
+
+struct RunOptions {
+  int min_nodes = 1;
+  int max_nodes = 1;
+  std::string nproc_per_node = "1";  // number, auto, cpu, gpu, xpu: host_facts.h resolves it
+  int nproc = 1;                     // resolved
+  Backend backend = Backend::kStatic;
+  bool standalone = false;           // --standalone, or torchrun's implicit one (torchrun.md 1.4 rule 2)
+  std::string endpoint_host;
+  int endpoint_port = 0;
+  std::string run_id;
+  std::optional<bool> is_host;       // --rdzv-conf is_host
+  rendezvous::JobOptions job;        // min/max/restarts/timeouts as the rendezvous wants them
+  rendezvous::CredentialFiles credentials;
+  int node_rank = 0;
+  std::string master_addr = "127.0.0.1";
+  int master_port = 29500;
+  std::string local_addr;
+  double monitor_interval = 0.1;     // accepted; Muster does not poll
+  std::string start_method = "spawn";
+  std::string event_log_handler = "null";
+  std::string role = "default";
+  bool module = false;
+  bool no_python = false;
+  bool run_path = false;
+  bool virtual_local_rank = false;
+  std::optional<std::string> log_dir;  // "/dev/null": no directories
+  StdStreams redirects;
+  StdStreams tee;
+  std::string log_line_prefix_template;
+  std::vector<int> local_ranks_filter;  // empty: all
+  std::vector<std::string> duplicate_stdout_filters;
+  std::vector<std::string> duplicate_stderr_filters;
+  std::string numa_binding;            // empty, node, socket, exclusive, core-complex
+  std::vector<int> signals_to_handle;  // default TERM, INT, HUP, QUIT
+  std::string signals_to_handle_text = "SIGTERM,SIGINT,SIGHUP,SIGQUIT";  // exported as TORCHELASTIC_SIGNALS_TO_HANDLE
+  Duration shutdown_timeout = std::chrono::seconds(30);
+  // `muster launch` (torch.distributed.launch): add --local-rank=N as the script's first argument unless --use-env.
+  bool legacy_launch = false;
+  bool use_env = false;
+  // Muster's own.
+  int nodes_on_this_machine = 0;  // 0: off
+  std::string node_name;          // MUSTER_NODE; empty: chosen by the agent
+  log::Options log;
+
+  std::string script;             // the positional "training_script"
+  std::vector<std::string> script_args;
+  std::vector<std::string> warnings;  // said once at the start
+};
+
+}  // namespace muster::agent

@@ -1,0 +1,42 @@
+// The one place that waits for child processes (wait4): also orphans, for which this process is a subreaper.
+//
+// Event driven: SIGCHLD through the loop, pidfds where the kernel has them. Loop thread only; one per process.
+#pragma once
+
+#include <sys/resource.h>
+#include <sys/types.h>
+
+#include <boost/asio/io_context.hpp>
+#include <functional>
+#include <memory>
+
+#include "base/status.h"
+
+namespace muster::launcher {
+
+struct Reaped {
+  pid_t pid = 0;
+  int wait_status = 0;  // as wait4 gives it
+  rusage usage{};
+};
+
+class Reaper {
+ public:
+  // Becomes a subreaper (PR_SET_CHILD_SUBREAPER) and starts to watch.
+  explicit Reaper(boost::asio::io_context& loop);
+  ~Reaper();
+  Reaper(const Reaper&) = delete;
+  Reaper& operator=(const Reaper&) = delete;
+
+  // Calls `done` once when `pid` (a child of this process) has been reaped. Never calls from inside Watch.
+  void Watch(pid_t pid, std::function<void(const Reaped&)> done);
+  // Calls `check` after every sweep that reaped something, so that callers can look whether a group is empty.
+  // Returns a handle; destroying it ends the calls.
+  std::shared_ptr<void> AfterSweep(std::function<void()> check);
+
+ private:
+  class Impl;
+  std::shared_ptr<Impl> impl_;
+};
+
+}  // namespace muster::launcher

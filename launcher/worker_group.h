@@ -1,0 +1,66 @@
+// The workers of one attempt on this node: started together, stopped together, gone when no process of theirs is left.
+//
+// Knows no network, no rank, no framework: it gets command lines, environments and where output goes.
+// One loop: everything runs on the io_context given; no method from another thread; callbacks come on the loop.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "launcher/exit_record.h"
+#include "launcher/log_files.h"
+
+namespace muster::launcher {
+
+class Reaper;
+
+struct WorkerSpec {
+  int local_rank = 0;
+  std::vector<std::string> argv;         // argv[0] is looked up in PATH of `environment` if it has no '/'
+  std::vector<std::string> environment;  // "KEY=VALUE", complete
+  std::string working_directory;         // empty: the agent's
+  OutputSpec output;                     // log_files.h: files, console, prefix, filters
+  std::string error_file;                // where torchelastic's JSON may appear; empty: none
+};
+
+struct WorkerGroupEvents {
+  // A worker ended by itself (not after Stop). Its output is complete by then: the last line before _exit is in its log.
+  std::function<void(const ExitRecord&)> worker_exited;
+  // No process of any worker's group is left, and all output is written (or given up on and said so).
+  std::function<void()> all_gone;
+};
+
+class WorkerGroup {
+ public:
+  WorkerGroup(boost::asio::io_context& loop, Reaper& reaper, Console& console, WorkerGroupEvents events);
+  ~WorkerGroup();  // kills (SIGKILL) what is left
+  WorkerGroup(const WorkerGroup&) = delete;
+  WorkerGroup& operator=(const WorkerGroup&) = delete;
+
+  // Starts all workers, each in a session and process group of its own. On an error none is left running; NotFound and
+  // PermissionDenied name the command (the agent maps them to 127 and 126).
+  Status Start(const std::vector<WorkerSpec>& specs);
+
+  // Sends `signal` to every group that has a process left, and SIGCONT; SIGKILL after `grace`. Also sweeps groups whose
+  // leader has died already (grandchildren). Calling it again with a shorter grace shortens it. all_gone follows.
+  void Stop(int signal, Duration grace);
+
+  // Sends a signal to every group, nothing else (forwarding).
+  void Signal(int signal);
+
+  bool running() const;                            // a process of a group is left
+  const std::vector<ExitRecord>& records() const;  // of the workers that have ended, in order of ending
+  std::vector<int64_t> pids() const;               // of the workers started, by position in `specs`
+
+ private:
+  class Impl;
+  std::shared_ptr<Impl> impl_;
+};
+
+}  // namespace muster::launcher
