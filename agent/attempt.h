@@ -1,0 +1,62 @@
+// One attempt on this node: a folder, the workers of one round, and the record of how they ended.
+//
+// Loop thread only. Owns the WorkerGroup; the Reaper and the Console must outlive it.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "agent/attempt_record.h"
+#include "agent/run_options.h"
+#include "base/status.h"
+#include "base/worker_failure.h"
+#include "launcher/worker_group.h"
+#include "rendezvous/round.h"
+
+namespace muster::agent {
+
+struct AttemptEvents {
+  // One or more workers failed by themselves (causes before consequences). Called once; the others still run.
+  std::function<void(std::vector<WorkerFailure>)> failed;
+  // Every worker ended with 0. Called once.
+  std::function<void()> succeeded;
+  // No process of this attempt is left.
+  std::function<void()> gone;
+};
+
+class Attempt {
+ public:
+  // `log_root`: "<log-dir>/<run id>", or empty when no folder is wanted (--log-dir /dev/null).
+  Attempt(boost::asio::io_context& loop, launcher::Reaper& reaper, launcher::Console& console, const RunOptions& options,
+          rendezvous::Assignment assignment, const std::string& log_root, AttemptEvents events);
+  ~Attempt();
+  Attempt(const Attempt&) = delete;
+  Attempt& operator=(const Attempt&) = delete;
+
+  // Makes the folder and starts the workers. On an error none runs, and Failure() turns it into a report.
+  Status Start();
+
+  // Stops what runs; `reason` goes into the record. gone follows, at once when nothing runs.
+  void Stop(int signal, Duration grace, const std::string& reason);
+  // Forwards a signal, nothing else.
+  void Signal(int signal);
+  // Sets the reason this attempt ended with and writes the record for the last time.
+  void Close(const std::string& reason);
+
+  bool running() const;
+  const rendezvous::Assignment& assignment() const;
+  Duration lived() const;
+  // Highest step number the workers wrote into their heartbeat files.
+  std::optional<int64_t> Progress() const;
+  // A failure that says why Start() failed: exit code 127, 126 or 1.
+  WorkerFailure StartFailure(const Status& error) const;
+
+ private:
+  class Impl;
+  std::shared_ptr<Impl> impl_;
+};
+
+}  // namespace muster::agent

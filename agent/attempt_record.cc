@@ -1,0 +1,99 @@
+#include "agent/attempt_record.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "base/text.h"
+
+namespace muster::agent {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+template <typename T>
+Json OrNull(const std::optional<T>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+
+Json WorkerJson(const AttemptRecord& record, int local_rank) {
+  Json worker;
+  worker["local_rank"] = local_rank;
+  worker["rank"] = record.assignment.seat.first_rank + local_rank;
+  worker["pid"] = static_cast<size_t>(local_rank) < record.pids.size() ? Json(record.pids[local_rank]) : Json(nullptr);
+  for (const launcher::ExitRecord& exit : record.exits) {
+    if (exit.local_rank != local_rank) continue;
+    worker["exit_code"] = exit.exit_code;
+    worker["signal"] = exit.signal == 0 ? Json(nullptr) : Json(SignalName(exit.signal));
+    worker["core_dumped"] = exit.core_dumped;
+    worker["oom_killed"] = exit.oom_killed;
+    worker["after_stop"] = exit.after_stop;
+    worker["max_rss_bytes"] = exit.max_rss_bytes;
+    worker["cpu_seconds"] = std::chrono::duration<double>(exit.cpu_time).count();
+    worker["lived_seconds"] = std::chrono::duration<double>(exit.lived).count();
+    worker["ended_unix_ms"] = exit.ended_unix_millis;
+    if (!exit.error_file.empty()) worker["error_file"] = exit.error_file;
+    if (!exit.error_message.empty()) worker["error_message"] = exit.error_message;
+    if (!exit.stderr_tail.empty()) worker["stderr_tail"] = exit.stderr_tail;
+  }
+  return worker;
+}
+
+}  // namespace
+
+std::string ToJson(const AttemptRecord& record) {
+  const rendezvous::Assignment& assignment = record.assignment;
+  Json json;
+  json["run_id"] = record.run_id;
+  json["attempt"] = record.attempt;
+  json["muster"] = record.version;
+  json["node"] = assignment.seat.node.name;
+  json["host"] = assignment.seat.node.host;
+  json["round"] = assignment.id.number;
+  json["term"] = assignment.id.term;
+  json["node_rank"] = assignment.node_rank;
+  json["node_count"] = assignment.node_count;
+  json["world_size"] = assignment.world_size;
+  json["first_rank"] = assignment.seat.first_rank;
+  json["restart_count"] = assignment.restart_count;
+  json["max_restarts"] = assignment.max_restarts;
+  json["master"] = fmt::format("{}:{}", assignment.master_host, assignment.master_port);
+  json["start_reason"] = record.start_reason;
+  json["started_unix_ms"] = record.started_unix_ms;
+  json["workers_started_unix_ms"] = OrNull(record.workers_started_unix_ms);
+  json["stopping_unix_ms"] = OrNull(record.stopping_unix_ms);
+  json["ended_unix_ms"] = OrNull(record.ended_unix_ms);
+  json["reason"] = record.end_reason.empty() ? Json(nullptr) : Json(record.end_reason);
+  json["workers"] = Json::array();
+  for (int rank = 0; rank < assignment.seat.node.slots; ++rank) json["workers"].push_back(WorkerJson(record, rank));
+  return json.dump(2, ' ', false, Json::error_handler_t::replace);
+}
+
+Status WriteAttemptRecord(const AttemptRecord& record, const std::string& path) {
+  std::string text = ToJson(record) + "\n";
+  std::string temporary = path + ".tmp";
+  int fd = open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  if (fd < 0) return ErrnoStatus(errno, fmt::format("cannot write {}", temporary));
+  size_t written = 0;
+  while (written < text.size()) {
+    ssize_t n = write(fd, text.data() + written, text.size() - written);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) {
+      Status status = ErrnoStatus(errno, fmt::format("cannot write {}", temporary));
+      close(fd);
+      unlink(temporary.c_str());
+      return status;
+    }
+    written += static_cast<size_t>(n);
+  }
+  close(fd);
+  if (rename(temporary.c_str(), path.c_str()) != 0) {
+    return ErrnoStatus(errno, fmt::format("cannot rename {} to {}", temporary, path));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace muster::agent

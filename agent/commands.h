@@ -1,0 +1,16 @@
+// The subcommands of `muster`: arguments without the subcommand's name in, exit code out. One file each.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace muster::agent {
+
+int RunCommand(const std::vector<std::string>& arguments);          // run_command.cc
+int LaunchCommand(const std::vector<std::string>& arguments);       // run_command.cc
+int CoordinatorCommand(const std::vector<std::string>& arguments);  // coordinator_command.cc
+int StatusCommand(const std::vector<std::string>& arguments);       // status_command.cc
+int StoreCommand(const std::vector<std::string>& arguments);        // store_command.cc
+int VersionCommand(const std::vector<std::string>& arguments);      // version_command.cc
+
+}  // namespace muster::agent

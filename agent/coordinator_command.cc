@@ -1,0 +1,73 @@
+// `muster coordinator --listen HOST:PORT`: the rendezvous alone, for many run ids at once.
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <csignal>
+
+#include "agent/command_line.h"
+#include "agent/commands.h"
+#include "base/exit_codes.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "rendezvous/conductor.h"
+#include "rendezvous/coordinator.h"
+#include "rendezvous/credentials.h"
+
+namespace muster::agent {
+
+int CoordinatorCommand(const std::vector<std::string>& arguments) {
+  CLI::App app{"Serve the rendezvous alone, for any number of runs", "muster coordinator"};
+  std::string listen = ":29400";
+  rendezvous::CredentialFiles files;
+  std::string format = "text";
+  app.add_option("--listen", listen, "HOST:PORT; an empty host is every address, port 0 lets the kernel choose")
+      ->capture_default_str();
+  app.add_option("--token-file", files.token, "file with the bearer token")->envname("MUSTER_TOKEN_FILE");
+  app.add_option("--tls-cert", files.tls_cert, "PEM certificate")->envname("MUSTER_TLS_CERT");
+  app.add_option("--tls-key", files.tls_key, "PEM key")->envname("MUSTER_TLS_KEY");
+  app.add_option("--tls-ca", files.tls_ca, "PEM of the authority both sides trust")->envname("MUSTER_TLS_CA");
+  app.add_option("--log-format", format, "text or json");
+  if (auto end = ParseCommandLine(app, arguments)) return *end;
+
+  auto log_format = log::ParseFormat(format);
+  auto address = ParseHostPort(listen);
+  if (!log_format.ok() || !address) {
+    log::Error(log_format.ok() ? fmt::format("--listen '{}' is not HOST:PORT", listen)
+                               : fmt::format("--log-format: {}", Message(log_format.status())));
+    return kExitUsage;
+  }
+  log::Configure({.format = *log_format});
+  auto credentials = rendezvous::ReadCredentials(files);
+  if (!credentials.ok()) {
+    log::Error(Message(credentials.status()));
+    return kExitBadConfiguration;
+  }
+
+  boost::asio::io_context loop(1);
+  rendezvous::Conductor conductor(loop, {.self_node = "", .self_address = listen, .only_run_id = ""});
+  conductor.OnReason([](const std::string& run_id, const std::string& reason) {
+    log::Info(reason, {{"run_id", run_id}});
+  });
+  rendezvous::Coordinator::Options options;
+  options.host = address->host == "localhost" ? "127.0.0.1" : address->host;
+  options.port = address->port;
+  options.credentials = *credentials;
+  auto coordinator = rendezvous::Coordinator::Serve(loop, conductor, options);
+  if (!coordinator.ok()) {
+    log::Error(fmt::format("cannot listen on {}: {}", listen, Message(coordinator.status())));
+    return kExitBadConfiguration;
+  }
+  fmt::print("listening on {}:{}\n", address->host, (*coordinator)->port());
+  std::fflush(stdout);
+
+  int code = 0;
+  boost::asio::signal_set signals(loop, SIGTERM, SIGINT);
+  signals.async_wait([&](boost::system::error_code error, int signal) {
+    if (error) return;
+    code = 128 + signal;
+    loop.stop();
+  });
+  loop.run();
+  return code;
+}
+
+}  // namespace muster::agent

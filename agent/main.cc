@@ -1,0 +1,86 @@
+// The `muster` binary: one file per subcommand, chosen by the name it was called by or by its first argument.
+#include <unistd.h>
+
+#include <cstdio>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "agent/commands.h"
+#include "base/exit_codes.h"
+#include "base/text.h"
+
+namespace muster::agent {
+namespace {
+
+struct Subcommand {
+  std::string_view name;
+  int (*main)(const std::vector<std::string>& arguments);
+  std::string_view summary;
+};
+
+constexpr Subcommand kSubcommands[] = {
+    {"run", RunCommand, "run a script on one or several nodes; takes torchrun's flags"},
+    {"launch", LaunchCommand, "the same with torch.distributed.launch's --local-rank argument"},
+    {"coordinator", CoordinatorCommand, "serve the rendezvous alone, for any number of runs"},
+    {"status", StatusCommand, "show roster, round and restarts of a run"},
+    {"store", StoreCommand, "serve a c10d TCPStore alone"},
+    {"version", VersionCommand, "print version, commit and protocol versions"},
+};
+
+std::string Usage() {
+  std::string usage = "usage: muster SUBCOMMAND [arguments]\n\n";
+  for (const Subcommand& subcommand : kSubcommands) {
+    usage += fmt::format("  {:<12} {}\n", subcommand.name, subcommand.summary);
+  }
+  usage += "\n`muster SUBCOMMAND --help` says more. `muster NAME` runs muster-NAME found beside it or on PATH.\n";
+  return usage;
+}
+
+// As git does: `muster local` is `muster-local`, beside this binary or on PATH.
+int RunExternal(const std::string& name, const std::vector<std::string>& arguments, char** argv) {
+  bool plain = name.find('/') == std::string::npos && !name.starts_with("-");
+  if (plain) {
+    std::string program = "muster-" + name;
+    std::vector<char*> forwarded = {program.data()};
+    for (size_t i = 0; i < arguments.size(); ++i) forwarded.push_back(argv[i + 2]);
+    forwarded.push_back(nullptr);
+    char self[4096];
+    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+    if (length > 0) {
+      std::string folder(self, static_cast<size_t>(length));
+      execv((folder.substr(0, folder.rfind('/') + 1) + program).c_str(), forwarded.data());
+    }
+    execvp(program.c_str(), forwarded.data());
+  }
+  fmt::print(stderr, "muster: '{}' is no subcommand, and no muster-{} is beside this binary or on PATH\n\n{}", name, name,
+             Usage());
+  return kExitUsage;
+}
+
+int Main(int argc, char** argv) {
+  std::string_view called = argc > 0 ? argv[0] : "muster";
+  called.remove_prefix(std::min(called.size(), called.rfind('/') + 1));
+  std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
+  if (called == "torchrun") return RunCommand(arguments);
+  if (arguments.empty()) {
+    fmt::print(stderr, "{}", Usage());
+    return kExitUsage;
+  }
+  std::string name = arguments.front();
+  arguments.erase(arguments.begin());
+  if (name == "help" || name == "--help" || name == "-h") {
+    fmt::print("{}", Usage());
+    return 0;
+  }
+  if (name == "--version") name = "version";
+  for (const Subcommand& subcommand : kSubcommands) {
+    if (subcommand.name == name) return subcommand.main(arguments);
+  }
+  return RunExternal(name, arguments, argv);
+}
+
+}  // namespace
+}  // namespace muster::agent
+
+int main(int argc, char** argv) { return muster::agent::Main(argc, argv); }
