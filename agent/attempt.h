@@ -23,7 +23,7 @@ struct AttemptEvents {
   std::function<void(std::vector<WorkerFailure>)> failed;
   // Every worker ended with 0. Called once.
   std::function<void()> succeeded;
-  // No process of this attempt is left.
+  // No process of this attempt is left. Called once, after failed or succeeded.
   std::function<void()> gone;
 };
 
@@ -39,7 +39,7 @@ class Attempt {
   // Makes the folder and starts the workers. On an error none runs, and Failure() turns it into a report.
   Status Start();
 
-  // Stops what runs; `reason` goes into the record. gone follows, at once when nothing runs.
+  // Stops what runs; `reason` goes into the record. gone follows, if it has not been said yet.
   void Stop(int signal, Duration grace, const std::string& reason);
   // Forwards a signal, nothing else.
   void Signal(int signal);

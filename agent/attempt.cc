@@ -1,0 +1,235 @@
+#include "agent/attempt.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <boost/asio/post.hpp>
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+
+#include "agent/log_layout.h"
+#include "agent/torch_command.h"
+#include "agent/torch_env.h"
+#include "base/exit_codes.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "base/version.h"
+
+namespace muster::agent {
+namespace {
+
+std::vector<std::string> Environ() {
+  std::vector<std::string> environment;
+  for (char** entry = environ; *entry != nullptr; ++entry) environment.emplace_back(*entry);
+  return environment;
+}
+
+}  // namespace
+
+class Attempt::Impl : public std::enable_shared_from_this<Impl> {
+ public:
+  Impl(boost::asio::io_context& loop, launcher::Reaper& reaper, launcher::Console& console, const RunOptions& options,
+       rendezvous::Assignment assignment, const std::string& log_root, AttemptEvents events)
+      : loop_(loop),
+        options_(options),
+        log_root_(log_root),
+        events_(std::move(events)),
+        group_(loop, reaper, console,
+               {.worker_exited = [this](const launcher::ExitRecord& exit) { OnExit(exit); },
+                .all_gone = [this] { SayGone(); }}) {
+    record_.run_id = options.run_id;
+    record_.version = Version();
+    record_.assignment = std::move(assignment);
+    record_.start_reason = record_.assignment.reason;
+    record_.started_unix_ms = UnixMillis();
+    started_at_ = MonotonicClock::now();
+  }
+
+  Status Start();
+  void Stop(int signal, Duration grace, const std::string& reason);
+  void Close(const std::string& reason);
+  std::optional<int64_t> Progress() const;
+
+  launcher::WorkerGroup& group() { return group_; }
+  const AttemptRecord& record() const { return record_; }
+  Duration lived() const { return MonotonicClock::now() - started_at_; }
+
+ private:
+  Status MakeFolder();
+  void OnExit(const launcher::ExitRecord& exit);
+  void ReportFailures();
+  void SayGone();
+  void Write();
+  WorkerFailure ToFailure(const launcher::ExitRecord& exit) const;
+
+  boost::asio::io_context& loop_;
+  const RunOptions& options_;
+  std::string log_root_;
+  AttemptEvents events_;
+  AttemptRecord record_;
+  AttemptPaths paths_;
+  std::string record_path_;
+  std::vector<WorkerFailure> failures_;
+  bool reported_ = false;   // failed or succeeded was said
+  bool stopping_ = false;
+  bool gone_ = false;
+  int ended_well_ = 0;
+  TimePoint started_at_{};
+  launcher::WorkerGroup group_;  // last: its callbacks use everything above
+};
+
+// attempt_N is never overwritten: N is the round's number, or the next that is free.
+Status Attempt::Impl::MakeFolder() {
+  if (log_root_.empty()) return absl::OkStatus();
+  std::error_code error;
+  std::filesystem::create_directories(log_root_, error);
+  int number = static_cast<int>(record_.assignment.id.number);
+  for (;; ++number) {
+    std::string folder = fmt::format("{}/attempt_{}", log_root_, number);
+    if (mkdir(folder.c_str(), 0777) == 0) {
+      paths_.folder = folder;
+      break;
+    }
+    if (errno != EEXIST) return ErrnoStatus(errno, fmt::format("cannot make the log folder {}", folder));
+  }
+  record_.attempt = number;
+  for (int local_rank = 0; local_rank < options_.nproc; ++local_rank) {
+    std::string folder = fmt::format("{}/{}", paths_.folder, local_rank);
+    if (mkdir(folder.c_str(), 0777) != 0) return ErrnoStatus(errno, fmt::format("cannot make {}", folder));
+  }
+  record_path_ = paths_.folder + "/attempt.json";
+  return absl::OkStatus();
+}
+
+Status Attempt::Impl::Start() {
+  MUSTER_RETURN_IF_ERROR(MakeFolder());
+  Write();
+  std::vector<std::string> agent_environment = Environ();
+  std::vector<launcher::WorkerSpec> specs;
+  for (int local_rank = 0; local_rank < options_.nproc; ++local_rank) {
+    launcher::WorkerSpec spec;
+    spec.local_rank = local_rank;
+    MUSTER_ASSIGN_OR_RETURN(spec.argv, WorkerCommand(options_, local_rank));
+    MUSTER_ASSIGN_OR_RETURN(
+        spec.environment, WorkerEnvironment(agent_environment, options_, record_.assignment, local_rank, paths_));
+    spec.output = WorkerOutput(options_, record_.assignment, local_rank, paths_);
+    spec.error_file = paths_.ErrorFile(local_rank);
+    specs.push_back(std::move(spec));
+  }
+  MUSTER_RETURN_IF_ERROR(group_.Start(specs));
+  record_.pids = group_.pids();
+  record_.workers_started_unix_ms = UnixMillis();
+  Write();
+  return absl::OkStatus();
+}
+
+void Attempt::Impl::OnExit(const launcher::ExitRecord& exit) {
+  if (stopping_ || reported_) return;
+  if (exit.exit_code == 0) {
+    if (++ended_well_ < options_.nproc || !failures_.empty()) return;
+    reported_ = true;
+    boost::asio::post(loop_, [self = shared_from_this()] { self->events_.succeeded(); });
+    return;
+  }
+  failures_.push_back(ToFailure(exit));
+  if (failures_.size() > 1) return;
+  // Workers reaped in the same sweep are reported together: the order of reaping says nothing about who failed first.
+  boost::asio::post(loop_, [self = shared_from_this()] { self->ReportFailures(); });
+}
+
+void Attempt::Impl::ReportFailures() {
+  if (reported_ || stopping_) return;
+  reported_ = true;
+  std::stable_partition(failures_.begin(), failures_.end(), [](const WorkerFailure& f) { return !f.consequence; });
+  events_.failed(failures_);
+}
+
+WorkerFailure Attempt::Impl::ToFailure(const launcher::ExitRecord& exit) const {
+  WorkerFailure failure;
+  failure.rank = record_.assignment.seat.first_rank + exit.local_rank;
+  failure.local_rank = exit.local_rank;
+  failure.pid = exit.pid;
+  failure.exit_code = exit.exit_code;
+  failure.signal = exit.signal;
+  failure.core_dumped = exit.core_dumped;
+  failure.oom_killed = exit.oom_killed;
+  failure.message = exit.error_callstack.empty() ? exit.error_message : exit.error_callstack;
+  failure.error_file = exit.error_file;
+  failure.stderr_tail = exit.stderr_tail;
+  failure.unix_millis = exit.ended_unix_millis;
+  failure.consequence = LooksLikePeerLoss(failure.message, failure.stderr_tail);
+  return failure;
+}
+
+void Attempt::Impl::Stop(int signal, Duration grace, const std::string& reason) {
+  if (!stopping_) {
+    stopping_ = true;
+    record_.stopping_unix_ms = UnixMillis();
+    record_.end_reason = reason;
+  }
+  if (group_.running()) {
+    group_.Stop(signal, grace);
+  } else {
+    SayGone();
+  }
+}
+
+// Posted, so that it comes after a failure or a success that was posted before.
+void Attempt::Impl::SayGone() {
+  if (gone_) return;
+  gone_ = true;
+  boost::asio::post(loop_, [self = shared_from_this()] { self->events_.gone(); });
+}
+
+void Attempt::Impl::Close(const std::string& reason) {
+  record_.end_reason = reason;
+  record_.ended_unix_ms = UnixMillis();
+  Write();
+}
+
+void Attempt::Impl::Write() {
+  if (record_path_.empty()) return;
+  record_.exits = group_.records();
+  if (Status status = WriteAttemptRecord(record_, record_path_); !status.ok()) log::Warning(Message(status));
+}
+
+std::optional<int64_t> Attempt::Impl::Progress() const {
+  std::optional<int64_t> highest;
+  for (int local_rank = 0; !paths_.folder.empty() && local_rank < options_.nproc; ++local_rank) {
+    std::ifstream file(paths_.HeartbeatFile(local_rank));
+    int64_t step = 0;
+    if (file >> step) highest = std::max(highest.value_or(step), step);
+  }
+  return highest;
+}
+
+Attempt::Attempt(boost::asio::io_context& loop, launcher::Reaper& reaper, launcher::Console& console,
+                 const RunOptions& options, rendezvous::Assignment assignment, const std::string& log_root,
+                 AttemptEvents events)
+    : impl_(std::make_shared<Impl>(loop, reaper, console, options, std::move(assignment), log_root,
+                                   std::move(events))) {}
+Attempt::~Attempt() = default;
+
+Status Attempt::Start() { return impl_->Start(); }
+void Attempt::Stop(int signal, Duration grace, const std::string& reason) { impl_->Stop(signal, grace, reason); }
+void Attempt::Signal(int signal) { impl_->group().Signal(signal); }
+void Attempt::Close(const std::string& reason) { impl_->Close(reason); }
+bool Attempt::running() const { return impl_->group().running(); }
+const rendezvous::Assignment& Attempt::assignment() const { return impl_->record().assignment; }
+Duration Attempt::lived() const { return impl_->lived(); }
+std::optional<int64_t> Attempt::Progress() const { return impl_->Progress(); }
+
+WorkerFailure Attempt::StartFailure(const Status& error) const {
+  WorkerFailure failure;
+  failure.rank = impl_->record().assignment.seat.first_rank;
+  failure.local_rank = 0;
+  failure.exit_code = absl::IsNotFound(error)           ? kExitNotFound
+                      : absl::IsPermissionDenied(error) ? kExitNotExecutable
+                                                        : 1;
+  failure.message = Message(error);
+  failure.unix_millis = UnixMillis();
+  return failure;
+}
+
+}  // namespace muster::agent

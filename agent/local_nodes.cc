@@ -1,0 +1,125 @@
+#include "agent/local_nodes.h"
+
+#include <unistd.h>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <csignal>
+#include <memory>
+
+#include "base/exit_codes.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "launcher/reaper.h"
+#include "launcher/worker_group.h"
+#include "rendezvous/conductor.h"
+#include "rendezvous/coordinator.h"
+
+namespace muster::agent {
+namespace {
+
+// One simulated node: a group of its own, so that killing one harms no other.
+struct LocalNode {
+  std::unique_ptr<launcher::WorkerGroup> group;
+  bool gone = false;
+};
+
+std::vector<std::string> Environ() {
+  std::vector<std::string> environment;
+  for (char** entry = environ; *entry != nullptr; ++entry) environment.emplace_back(*entry);
+  return environment;
+}
+
+}  // namespace
+
+std::vector<std::string> LocalNodeArguments(const RunOptions& options, const std::vector<std::string>& arguments,
+                                            int index, int port) {
+  // Everything from the script on is the script's: it is as long as the script and its arguments are.
+  size_t own = arguments.size() - options.script_args.size() - 1;
+  std::vector<std::string> node = {"run"};
+  for (size_t i = 0; i < own; ++i) {
+    if (arguments[i] == "--") continue;
+    node.push_back(arguments[i]);
+  }
+  auto add = [&](std::string_view flag, std::string value) { node.push_back(fmt::format("{}={}", flag, value)); };
+  int count = options.nodes_on_this_machine;
+  if (options.max_nodes == 1) add("--nnodes", std::to_string(count));
+  add("--nodes-on-this-machine", "0");
+  add("--rdzv-backend", "c10d");
+  add("--rdzv-endpoint", fmt::format("127.0.0.1:{}", port));
+  add("--rdzv-id", options.run_id);
+  add("--rdzv-conf", "is_host=0");
+  add("--local-addr", "127.0.0.1");
+  add("--node-name", fmt::format("node-{}", index));
+  if (options.log_dir && *options.log_dir != "/dev/null") {
+    add("--log-dir", fmt::format("{}/node-{}", *options.log_dir, index));
+  }
+  node.push_back(options.script);
+  node.insert(node.end(), options.script_args.begin(), options.script_args.end());
+  return node;
+}
+
+int RunLocalNodes(const RunOptions& options, const std::vector<std::string>& arguments) {
+  if (options.standalone) {
+    log::Error("--standalone and --nodes-on-this-machine contradict each other; leave one out");
+    return kExitUsage;
+  }
+  boost::asio::io_context loop(1);
+  launcher::Reaper reaper(loop);
+  launcher::Console console(loop);
+  rendezvous::Conductor conductor(loop, {.self_node = "", .self_address = "", .only_run_id = options.run_id});
+  auto coordinator = rendezvous::Coordinator::Serve(loop, conductor, {.host = "127.0.0.1"});
+  if (!coordinator.ok()) {
+    log::Error(Message(coordinator.status()));
+    return kExitBadConfiguration;
+  }
+
+  int count = options.nodes_on_this_machine;
+  int running = count;
+  int code = 0;
+  std::vector<LocalNode> nodes(static_cast<size_t>(count));
+  for (int index = 0; index < count; ++index) {
+    LocalNode& node = nodes[static_cast<size_t>(index)];
+    launcher::WorkerGroupEvents events;
+    events.worker_exited = [&, index](const launcher::ExitRecord& record) {
+      code = record.exit_code;
+      if (code != 0) log::Info(fmt::format("node-{} ended: {}", index, DescribeExit(code)));
+    };
+    events.all_gone = [&, index] {
+      nodes[static_cast<size_t>(index)].gone = true;
+      if (--running == 0) loop.stop();
+    };
+    node.group = std::make_unique<launcher::WorkerGroup>(loop, reaper, console, std::move(events));
+    launcher::WorkerSpec spec;
+    spec.local_rank = index;
+    spec.argv = LocalNodeArguments(options, arguments, index, (*coordinator)->port());
+    spec.argv.insert(spec.argv.begin(), "/proc/self/exe");
+    spec.environment = Environ();
+    std::string prefix = fmt::format("[node-{}] ", index);
+    spec.output.out.prefix = prefix;
+    spec.output.err.prefix = prefix;
+    if (Status status = node.group->Start({spec}); !status.ok()) {
+      log::Error(Message(status));
+      return 1;
+    }
+    log::Info(fmt::format("node-{} is process {}", index, node.group->pids().front()));
+  }
+
+  int interrupted = 0;
+  boost::asio::signal_set signals(loop, SIGINT, SIGTERM, SIGHUP);
+  std::function<void()> await = [&] {
+    signals.async_wait([&](boost::system::error_code error, int signal) {
+      if (error) return;
+      // Each agent knows what a first and a second signal mean.
+      interrupted = signal;
+      for (LocalNode& node : nodes) node.group->Signal(signal);
+      await();
+    });
+  };
+  await();
+  loop.run();
+  console.Drain(std::chrono::seconds(2));
+  return interrupted != 0 ? 128 + interrupted : code;
+}
+
+}  // namespace muster::agent

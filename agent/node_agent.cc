@@ -1,0 +1,338 @@
+#include "agent/node_agent.h"
+
+#include <unistd.h>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <csignal>
+#include <filesystem>
+#include <random>
+
+#include "agent/attempt.h"
+#include "agent/failure_summary.h"
+#include "agent/rendezvous_place.h"
+#include "base/exit_codes.h"
+#include "base/host_facts.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "launcher/reaper.h"
+#include "rendezvous/attendant.h"
+#include "rendezvous/store/server.h"
+
+namespace muster::agent {
+namespace {
+
+using rendezvous::Assignment;
+using rendezvous::Verdict;
+
+// How long the last words to the coordinator and to the console may take.
+constexpr auto kFarewell = std::chrono::seconds(2);
+// torchrun's time between TERM and KILL when a round is restarted; --shutdown-timeout is for the end of the job.
+constexpr auto kRestartGrace = std::chrono::seconds(30);
+
+std::string RandomToken() {
+  std::random_device random;
+  return fmt::format("{:08x}{:08x}", random(), random());
+}
+
+}  // namespace
+
+class NodeAgent::Impl {
+ public:
+  explicit Impl(RunOptions options)
+      : options_(std::move(options)), reaper_(loop_), console_(loop_), signals_(loop_) {}
+
+  int Run();
+
+ private:
+  // --- start ---
+  Status Prepare();
+  void Join(RendezvousPlace place);
+  StatusOr<int> FreshStore();
+  // --- what the rendezvous says ---
+  void StartRound(const Assignment& assignment);
+  void StopRound(rendezvous::RoundId round, const std::string& reason);
+  void End(const Verdict& verdict);
+  // --- what the workers do ---
+  void WorkersFailed(std::vector<WorkerFailure> failures);
+  void WorkersSucceeded();
+  void WorkersGone();
+  void ReadyAgain();
+  // --- signals and the end ---
+  void AwaitSignal();
+  void OnSignal(int signal);
+  void FinishWith(int code);
+
+  RunOptions options_;
+  boost::asio::io_context loop_{1};
+  launcher::Reaper reaper_;
+  launcher::Console console_;
+  boost::asio::signal_set signals_;
+  RendezvousPlace place_;
+  std::unique_ptr<rendezvous::Attendant> attendant_;
+  std::unique_ptr<store::StoreServer> store_;
+  rendezvous::Node self_;
+  std::string log_root_;           // "<log-dir>/<run id>"; empty: no folders
+  std::string temporary_log_dir_;  // made because no --log-dir was given; removed after success
+  std::unique_ptr<Attempt> attempt_;
+  bool attempt_gone_ = false;      // no process of `attempt_` is left
+  std::string stop_reason_;        // of the attempt being stopped
+  std::optional<Verdict> verdict_;
+  int going_signal_ = 0;           // asked to go by this signal
+  bool finishing_ = false;
+  int exit_code_ = 0;
+};
+
+int NodeAgent::Impl::Run() {
+  signal(SIGPIPE, SIG_IGN);
+  for (const std::string& warning : options_.warnings) log::Warning(warning);
+  if (Status status = Prepare(); !status.ok()) {
+    log::Error(Message(status));
+    return kExitBadConfiguration;
+  }
+  AwaitSignal();
+  auto credentials = rendezvous::ReadCredentials(options_.credentials);
+  if (!credentials.ok()) {
+    log::Error(Message(credentials.status()));
+    return kExitBadConfiguration;
+  }
+  FindRendezvousPlace(loop_, options_, *credentials, self_.name, [&](StatusOr<RendezvousPlace> place) {
+    if (!place.ok()) {
+      log::Error(Message(place.status()));
+      return FinishWith(kExitBadConfiguration);
+    }
+    Join(*std::move(place));
+  });
+  loop_.run();
+  console_.Drain(kFarewell);
+  return exit_code_;
+}
+
+Status NodeAgent::Impl::Prepare() {
+  self_.host = HostName();
+  self_.pid = getpid();
+  self_.incarnation = RandomToken();
+  self_.slots = options_.nproc;
+  self_.role = options_.role;
+  if (options_.job.indexed) self_.index = options_.node_rank;
+  if (!options_.node_name.empty()) {
+    self_.name = options_.node_name;
+  } else if (options_.job.indexed) {
+    self_.name = fmt::format("node-{}", options_.node_rank);
+  } else {
+    self_.name = fmt::format("{}_{}", self_.host, self_.pid);
+  }
+  if (options_.log_dir == "/dev/null") return absl::OkStatus();
+  std::error_code error;
+  std::string log_dir;
+  if (options_.log_dir) {
+    log_dir = *options_.log_dir;
+    std::filesystem::create_directories(log_dir, error);
+    if (error || !std::filesystem::is_directory(log_dir, error)) {
+      return absl::InvalidArgumentError(
+          fmt::format("--log-dir {}: not a directory that can be made ({})", log_dir, error.message()));
+    }
+  } else {
+    std::string pattern = (std::filesystem::temp_directory_path(error) / "muster_XXXXXX").string();
+    if (mkdtemp(pattern.data()) == nullptr) return ErrnoStatus(errno, fmt::format("cannot make {}", pattern));
+    log_dir = temporary_log_dir_ = pattern;
+  }
+  std::string run_folder = options_.run_id;
+  for (char& c : run_folder) {
+    if (c == '/') c = '_';
+  }
+  log_root_ = std::filesystem::absolute(log_dir, error) / run_folder;
+  return absl::OkStatus();
+}
+
+void NodeAgent::Impl::Join(RendezvousPlace place) {
+  place_ = std::move(place);
+  self_.control_address = place_.control_address;
+  bool fixed = options_.backend == Backend::kStatic && !options_.standalone;
+  self_.store_host = fixed && options_.node_rank == 0 ? options_.endpoint_host : place_.address;
+  auto port = FreshStore();
+  if (!port.ok()) {
+    log::Error(Message(port.status()));
+    return FinishWith(kExitBadConfiguration);
+  }
+  self_.store_port = *port;
+
+  rendezvous::AttendantOptions attendant;
+  attendant.run_id = options_.run_id;
+  attendant.endpoint = place_.endpoint;
+  attendant.self = self_;
+  attendant.options = options_.job;
+  attendant.credentials = *rendezvous::ReadCredentials(options_.credentials);
+  rendezvous::AttendantEvents events;
+  events.start = [this](const Assignment& assignment) { StartRound(assignment); };
+  events.stop = [this](rendezvous::RoundId round, const std::string& reason) { StopRound(round, reason); };
+  events.end = [this](const Verdict& verdict) { End(verdict); };
+  events.say = [](const std::string& text) { log::Info(text); };
+  attendant_ = std::make_unique<rendezvous::Attendant>(loop_, std::move(attendant), place_.conductor.get(),
+                                                       std::move(events));
+  attendant_->Begin();
+}
+
+// A store without a key for the next round this node has rank 0 in. A static single node keeps its port, as torchrun does.
+StatusOr<int> NodeAgent::Impl::FreshStore() {
+  bool alone = place_.endpoint.empty();
+  bool fixed_port = alone && options_.backend == Backend::kStatic && !options_.standalone;
+  if (store_ && fixed_port) {
+    store_->NewKeySpace();
+    return store_->port();
+  }
+  store_.reset();
+  std::string host = alone ? "127.0.0.1" : "";
+  int port = fixed_port ? options_.endpoint_port : 0;
+  auto store = store::StoreServer::Listen(loop_, host, port);
+  if (!store.ok()) {
+    return Annotate(store.status(), port == 0 ? std::string("cannot open a port for the store")
+                                              : fmt::format("cannot listen on the store's port {} (--master-port)", port));
+  }
+  store_ = *std::move(store);
+  return store_->port();
+}
+
+void NodeAgent::Impl::StartRound(const Assignment& assignment) {
+  if (going_signal_ != 0 || verdict_) return;
+  if (options_.max_nodes > 1 || assignment.id.number > 0) {
+    log::Info(fmt::format("round {}: this is node {} of {}, {} workers of {}; {}", assignment.id.number,
+                          assignment.node_rank, assignment.node_count, assignment.seat.node.slots,
+                          assignment.world_size, assignment.reason));
+  }
+  AttemptEvents events;
+  events.failed = [this](std::vector<WorkerFailure> failures) { WorkersFailed(std::move(failures)); };
+  events.succeeded = [this] { WorkersSucceeded(); };
+  events.gone = [this] { WorkersGone(); };
+  attempt_ = std::make_unique<Attempt>(loop_, reaper_, console_, options_, assignment, log_root_, std::move(events));
+  stop_reason_.clear();
+  attempt_gone_ = false;
+  if (Status status = attempt_->Start(); !status.ok()) {
+    log::Error(Message(status));
+    WorkersFailed({attempt_->StartFailure(status)});
+    return;
+  }
+  attendant_->WorkersStarted();
+}
+
+void NodeAgent::Impl::StopRound(rendezvous::RoundId round, const std::string& reason) {
+  if (!attempt_ || attempt_->assignment().id != round) return;
+  if (stop_reason_.empty()) stop_reason_ = reason;
+  if (attempt_gone_) return ReadyAgain();  // its workers had succeeded; the round goes again
+  attempt_->Stop(SIGTERM, kRestartGrace, stop_reason_);
+}
+
+void NodeAgent::Impl::WorkersFailed(std::vector<WorkerFailure> failures) {
+  if (!attempt_) return;
+  for (WorkerFailure& failure : failures) {
+    failure.node = self_.name;
+    failure.host = self_.host;
+  }
+  const WorkerFailure& first = failures.front();
+  stop_reason_ = fmt::format("rank {} (local rank {}): {}", first.rank, first.local_rank, DescribeExit(first.exit_code));
+  rendezvous::Report report;
+  report.round = attempt_->assignment().id;
+  report.failures = std::move(failures);
+  report.lived = attempt_->lived();
+  report.progress = attempt_->Progress();
+  if (going_signal_ == 0) attendant_->WorkersEnded(std::move(report));
+  attempt_->Stop(SIGTERM, kRestartGrace, stop_reason_);
+}
+
+void NodeAgent::Impl::WorkersSucceeded() {
+  if (!attempt_) return;
+  rendezvous::Report report;
+  report.round = attempt_->assignment().id;
+  report.lived = attempt_->lived();
+  report.progress = attempt_->Progress();
+  // What the workers left behind in their groups (daemons, data loaders) ends with them.
+  attempt_->Stop(SIGTERM, kRestartGrace, "all workers succeeded");
+  if (going_signal_ == 0) attendant_->WorkersEnded(std::move(report));
+}
+
+void NodeAgent::Impl::WorkersGone() {
+  attempt_gone_ = true;
+  attempt_->Close(stop_reason_.empty() ? "all workers succeeded" : stop_reason_);
+  if (verdict_) return FinishWith(verdict_->exit_code);
+  if (going_signal_ != 0) return FinishWith(128 + going_signal_);
+  if (!stop_reason_.empty()) ReadyAgain();  // else it succeeded: stay until the job is decided
+}
+
+void NodeAgent::Impl::ReadyAgain() {
+  auto port = FreshStore();
+  if (!port.ok()) {
+    log::Error(Message(port.status()));
+    port = 0;
+  }
+  attendant_->NoWorkerLeft(*port);
+}
+
+void NodeAgent::Impl::End(const Verdict& verdict) {
+  if (verdict_) return;
+  verdict_ = verdict;
+  if (verdict.exit_code != 0) {
+    console_.Write(launcher::Console::Stream::kErr, FailureSummary(verdict, options_));
+    log::Error(fmt::format("{} (exit code {})", verdict.reason, verdict.exit_code));
+  }
+  if (attempt_ && attempt_->running()) {
+    if (stop_reason_.empty()) stop_reason_ = verdict.reason;
+    attempt_->Stop(SIGTERM, options_.shutdown_timeout, stop_reason_);
+    return;
+  }
+  FinishWith(verdict.exit_code);
+}
+
+void NodeAgent::Impl::AwaitSignal() {
+  for (int signal : options_.signals_to_handle) {
+    boost::system::error_code error;
+    signals_.add(signal, error);
+    if (error) log::Warning(fmt::format("--signals-to-handle: {} cannot be handled", SignalName(signal)));
+  }
+  signals_.async_wait([this](boost::system::error_code error, int signal) {
+    if (error) return;
+    OnSignal(signal);
+    AwaitSignal();
+  });
+}
+
+void NodeAgent::Impl::OnSignal(int signal) {
+  if (going_signal_ != 0) {  // the second one kills at once
+    if (attempt_) attempt_->Stop(SIGKILL, Duration::zero(), stop_reason_);
+    if (!attempt_ || !attempt_->running()) FinishWith(128 + going_signal_);
+    return;
+  }
+  if (finishing_) return;
+  going_signal_ = signal;
+  std::string reason = signal == SIGTERM ? "preempted: SIGTERM" : fmt::format("stopped by {}", SignalName(signal));
+  log::Info(fmt::format("{}: leaving, workers get {} and up to {} s", SignalName(signal), SignalName(signal),
+                        std::chrono::duration_cast<std::chrono::seconds>(options_.shutdown_timeout).count()));
+  if (attendant_) attendant_->Leave(reason);
+  if (attempt_ && attempt_->running()) {
+    stop_reason_ = reason;
+    attempt_->Stop(signal, options_.shutdown_timeout, reason);
+    return;
+  }
+  FinishWith(verdict_ ? verdict_->exit_code : 128 + signal);
+}
+
+void NodeAgent::Impl::FinishWith(int code) {
+  if (finishing_) return;
+  finishing_ = true;
+  exit_code_ = code;
+  if (code == 0 && !temporary_log_dir_.empty()) {
+    std::error_code ignored;
+    std::filesystem::remove_all(temporary_log_dir_, ignored);
+  }
+  if (!attendant_) return loop_.stop();
+  attendant_->Close(kFarewell, [this] {
+    // Not from inside a callback of the parts that are going away.
+    boost::asio::post(loop_, [this] { loop_.stop(); });
+  });
+}
+
+NodeAgent::NodeAgent(RunOptions options) : impl_(std::make_unique<Impl>(std::move(options))) {}
+NodeAgent::~NodeAgent() = default;
+int NodeAgent::Run() { return impl_->Run(); }
+
+}  // namespace muster::agent

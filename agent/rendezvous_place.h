@@ -1,0 +1,37 @@
+// Where this node stands in the rendezvous: alone, on the endpoint's host, or one of the others.
+//
+//   max_nodes == 1                 a coordinator in this process, no port, no gRPC
+//   static                         node rank 0 serves the endpoint; all others dial it
+//   c10d                           torchrun's is_host rule: whoever the endpoint's host names serves it, if the port is free
+//                                  there (torch/distributed/elastic/rendezvous/c10d_rendezvous_backend.py); the rest dial it
+// A node of several also serves a control port of its own, so that it can stand in for a lost coordinator.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "agent/run_options.h"
+#include "base/status.h"
+#include "rendezvous/conductor.h"
+#include "rendezvous/coordinator.h"
+#include "rendezvous/credentials.h"
+
+namespace muster::agent {
+
+struct RendezvousPlace {
+  std::string endpoint;         // for the attendant: "host:port", or empty: the conductor below
+  std::string address;          // this node's numeric address, as its peers see it
+  std::string control_address;  // address:port of `coordinator`; empty when nothing is served
+  std::unique_ptr<rendezvous::Conductor> conductor;
+  std::unique_ptr<rendezvous::Coordinator> coordinator;
+};
+
+// Decides and binds. An error: the endpoint must be served here (static rank 0, is_host=1) and cannot be, or credentials
+// are needed and missing. Calls back once, on the loop; a host name that does not resolve yet is no error.
+void FindRendezvousPlace(boost::asio::io_context& loop, const RunOptions& options,
+                         const rendezvous::Credentials& credentials, const std::string& node_name,
+                         std::function<void(StatusOr<RendezvousPlace>)> done);
+
+}  // namespace muster::agent

@@ -1,0 +1,43 @@
+// `muster store --host H --port P`: a c10d TCPStore alone.
+#include "rendezvous/store/server.h"
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <csignal>
+
+#include "agent/command_line.h"
+#include "agent/commands.h"
+#include "base/exit_codes.h"
+#include "base/log.h"
+#include "base/text.h"
+
+namespace muster::agent {
+
+int StoreCommand(const std::vector<std::string>& arguments) {
+  CLI::App app{"Serve a c10d TCPStore alone", "muster store"};
+  std::string host = "127.0.0.1";
+  int port = 29500;
+  app.add_option("--host", host, "numeric address to listen on; '' is every address")->capture_default_str();
+  app.add_option("--port", port, "0: the kernel chooses")->check(CLI::Range(0, 65535))->capture_default_str();
+  if (auto end = ParseCommandLine(app, arguments)) return *end;
+
+  boost::asio::io_context loop(1);
+  auto store = store::StoreServer::Listen(loop, host == "localhost" ? "127.0.0.1" : host, port);
+  if (!store.ok()) {
+    log::Error(Message(store.status()));
+    return kExitBadConfiguration;
+  }
+  fmt::print("listening on {}:{}\n", host, (*store)->port());
+  std::fflush(stdout);
+  int code = 0;
+  boost::asio::signal_set signals(loop, SIGTERM, SIGINT);
+  signals.async_wait([&](boost::system::error_code error, int signal) {
+    if (error) return;
+    code = 128 + signal;
+    loop.stop();
+  });
+  loop.run();
+  return code;
+}
+
+}  // namespace muster::agent

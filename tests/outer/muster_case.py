@@ -1,0 +1,202 @@
+"""Outside-in tests of the real binary: agents are started as a user would, workers do what the test tells them.
+
+Everything waits for events (a worker's hello, a process's end) with one generous deadline; nothing sleeps.
+"""
+import json
+import os
+import re
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+MUSTER = os.environ.get("MUSTER_BINARY", os.path.join(HERE, "..", "..", "build", "bin", "muster"))
+WORKER = os.path.join(HERE, "obedient_worker.py")
+PYTHON = "/usr/bin/python3"
+DEADLINE = 90.0
+
+
+def alive(pid):
+    """True while the process exists and is no zombie."""
+    try:
+        with open(f"/proc/{pid}/stat") as stat:
+            return stat.read().rpartition(")")[2].split()[0] not in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def wait_gone(pid, deadline=DEADLINE):
+    """Waits for the end of any process, not only of a child."""
+    try:
+        fd = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return True
+    try:
+        return bool(select.select([fd], [], [], deadline)[0])
+    finally:
+        os.close(fd)
+
+
+class Worker:
+    def __init__(self, link, lines, hello):
+        self.link = link
+        self._lines = lines
+        self.pid = hello["pid"]
+        self.hello = hello
+        self.env = hello["env"]
+        self.rank = int(self.env["RANK"])
+        self.local_rank = int(self.env["LOCAL_RANK"])
+        self.world_size = int(self.env["WORLD_SIZE"])
+        self.round = int(self.env["MUSTER_ROUND"])
+        self.node = self.env["MUSTER_NODE"]
+        self.restarts = int(self.env["TORCHELASTIC_RESTART_COUNT"])
+
+    def tell(self, command):
+        self.link.sendall((command + "\n").encode())
+
+    def ask(self, command):
+        """Tells, and waits for the answer."""
+        self.tell(command)
+        return json.loads(self._lines.readline())
+
+    def next_message(self):
+        """The next thing it says by itself (a signal), or None when it is gone."""
+        try:
+            line = self._lines.readline()
+        except OSError:
+            return None
+        return json.loads(line) if line else None
+
+
+class Agent:
+    def __init__(self, process, output_path):
+        self.process = process
+        self.pid = process.pid
+        self.output_path = output_path
+
+    def wait(self, deadline=DEADLINE):
+        """Exit code as a shell shows it: 128 + n for signal n."""
+        code = self.process.wait(deadline)
+        return code if code >= 0 else 128 - code
+
+    def output(self):
+        with open(self.output_path, errors="replace") as file:
+            return file.read()
+
+    def send(self, number):
+        self.process.send_signal(number)
+
+
+class MusterCase(unittest.TestCase):
+    def setUp(self):
+        self.dir = tempfile.mkdtemp(prefix="muster-test-")
+        self.agents = []
+        self._listener = socket.socket(socket.AF_UNIX)
+        self._listener.bind(os.path.join(self.dir, "socket"))
+        self._listener.listen(512)
+        self._seen = []
+
+    def tearDown(self):
+        for agent in self.agents:
+            if agent.process.poll() is None:
+                agent.process.kill()
+                agent.process.wait()
+        for worker in self._seen:
+            worker.link.close()
+            wait_gone(worker.pid)
+        self._listener.close()
+        failed = any(error for _, error in getattr(self._outcome, "errors", []) or []) or (
+            getattr(self._outcome, "result", None) is not None
+            and any(test is self for test, _ in self._outcome.result.failures + self._outcome.result.errors)
+        )
+        if failed:
+            for agent in self.agents:
+                print(f"--- {agent.output_path}\n{agent.output()}")
+        shutil.rmtree(self.dir, ignore_errors=True)
+
+    def start(self, *arguments, worker=True, env=None, script_args=(), stdin=subprocess.DEVNULL, **popen):
+        """Starts `muster run arguments`, by default with the obedient worker as its script."""
+        command = [MUSTER, "run", *arguments]
+        if worker:
+            command += [WORKER, *script_args]
+        environment = {k: v for k, v in os.environ.items() if not k.startswith(("PET_", "MUSTER_", "TORCHELASTIC"))}
+        environment.update(MUSTER_TEST_SOCKET=os.path.join(self.dir, "socket"), PYTHON_EXEC=PYTHON, **(env or {}))
+        path = os.path.join(self.dir, f"agent-{len(self.agents)}.txt")
+        with open(path, "w") as output:
+            process = subprocess.Popen(
+                command, env=environment, stdin=stdin, stdout=output, stderr=subprocess.STDOUT,
+                cwd=popen.pop("cwd", self.dir), **popen)
+        agent = Agent(process, path)
+        self.agents.append(agent)
+        return agent
+
+    def workers(self, count, deadline=DEADLINE):
+        """The next `count` workers that say hello, ordered by rank."""
+        arrived = []
+        end = time.monotonic() + deadline
+        while len(arrived) < count:
+            ready, _, _ = select.select([self._listener], [], [], max(0, end - time.monotonic()))
+            if not ready:
+                self.fail(f"{len(arrived)} of {count} workers came in {deadline} s")
+            link, _ = self._listener.accept()
+            link.settimeout(deadline)
+            lines = link.makefile()
+            hello = lines.readline()
+            if not hello.endswith("\n"):
+                link.close()  # stopped before it could say hello
+                continue
+            worker = Worker(link, lines, json.loads(hello))
+            self._seen.append(worker)
+            arrived.append(worker)
+        return sorted(arrived, key=lambda worker: worker.rank)
+
+    def round_of(self, count, at_least):
+        """The `count` workers of one round with a number >= at_least; hellos of rounds that ended early are passed over."""
+        rounds = {}
+        while True:
+            (worker,) = self.workers(1)
+            if worker.round < at_least:
+                continue
+            members = rounds.setdefault(worker.round, [])
+            members.append(worker)
+            if len(members) == count and worker.world_size == count:
+                return sorted(members, key=lambda member: member.rank)
+
+    def no_worker_waits(self):
+        """True when no further worker has said hello."""
+        return not select.select([self._listener], [], [], 0)[0]
+
+    def free_port(self):
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            return probe.getsockname()[1]
+
+    def wait_for_output(self, agent, pattern, deadline=DEADLINE):
+        """Waits until the agent's output, a growing file, holds `pattern`."""
+        end = time.monotonic() + deadline
+        ticker = threading.Event()
+        while not re.search(pattern, agent.output()):
+            if time.monotonic() > end:
+                self.fail(f"{pattern!r} did not appear in:\n{agent.output()}")
+            ticker.wait(0.01)
+        return agent.output()
+
+    def attempts(self, log_dir):
+        """attempt.json of every attempt below a log folder, by path."""
+        found = {}
+        for folder, _, files in os.walk(log_dir):
+            if "attempt.json" in files:
+                with open(os.path.join(folder, "attempt.json")) as file:
+                    found[os.path.relpath(folder, log_dir)] = json.load(file)
+        return found
+
+
+def main():
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    unittest.main(verbosity=2)

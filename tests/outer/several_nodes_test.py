@@ -1,0 +1,251 @@
+"""`muster run` on several nodes of one machine: rendezvous, failures, lost nodes, newcomers, the same end everywhere."""
+import os
+import signal
+import socket
+import subprocess
+
+from muster_case import MUSTER, MusterCase, alive, main, wait_gone
+
+
+class Nodes(MusterCase):
+    def endpoint(self):
+        return f"127.0.0.1:{self.free_port()}"
+
+    def node(self, endpoint, nnodes, *arguments, nproc=1, **more):
+        return self.start("--nnodes", nnodes, "--nproc-per-node", str(nproc), "--rdzv-backend", "c10d",
+                          "--rdzv-endpoint", endpoint, "--rdzv-id", "job", *arguments, **more)
+
+    def pair(self, *arguments, nnodes="2", nproc=1):
+        endpoint = self.endpoint()
+        first = self.node(endpoint, nnodes, *arguments, nproc=nproc)
+        second = self.node(endpoint, nnodes, *arguments, nproc=nproc)
+        return first, second
+
+    def agent_of(self, worker):
+        """The agent that runs this worker, found by its parent process."""
+        return next(agent for agent in self.agents if agent.pid == worker.hello["ppid"])
+
+
+class Rendezvous(Nodes):
+    def test_ranks_and_one_store(self):
+        agents = self.pair(nproc=2)
+        workers = self.workers(4)
+        self.assertEqual([w.rank for w in workers], [0, 1, 2, 3])
+        self.assertEqual([w.local_rank for w in workers], [0, 1, 0, 1])
+        self.assertEqual([w.env["GROUP_RANK"] for w in workers], ["0", "0", "1", "1"])
+        self.assertEqual({w.world_size for w in workers}, {4})
+        self.assertEqual(len({(w.env["MASTER_ADDR"], w.env["MASTER_PORT"]) for w in workers}), 1)
+        with socket.create_connection((workers[0].env["MASTER_ADDR"], int(workers[0].env["MASTER_PORT"]))):
+            pass
+        for worker in workers:
+            worker.tell("exit 0")
+        self.assertEqual([agent.wait() for agent in agents], [0, 0])
+
+    def test_static(self):
+        port = str(self.free_port())
+        common = ("--nnodes", "2", "--master-addr", "127.0.0.1", "--master-port", port)
+        second = self.start(*common, "--node-rank", "1")  # comes first, and waits for the endpoint
+        first = self.start(*common, "--node-rank", "0")
+        workers = self.workers(2)
+        self.assertEqual([self.agent_of(w) for w in workers], [first, second])
+        for worker in workers:
+            worker.tell("exit 0")
+        self.assertEqual([first.wait(), second.wait()], [0, 0])
+
+    def test_elastic_starts_after_the_last_call(self):
+        agent = self.node(self.endpoint(), "1:3", "--rdzv-conf", "last_call_timeout=1")
+        (worker,) = self.workers(1)
+        self.assertEqual(worker.world_size, 1)
+        worker.tell("exit 0")
+        self.assertEqual(agent.wait(), 0)
+
+    def test_coordinator_alone(self):
+        coordinator = subprocess.Popen([MUSTER, "coordinator", "--listen", "127.0.0.1:0"], stdout=subprocess.PIPE, text=True,
+                                       stderr=subprocess.DEVNULL)
+        self.addCleanup(coordinator.stdout.close)
+        self.addCleanup(coordinator.wait)
+        self.addCleanup(coordinator.kill)
+        port = coordinator.stdout.readline().rsplit(":", 1)[1].strip()
+        agents = [self.node(f"127.0.0.1:{port}", "2", "--rdzv-conf", "is_host=0") for _ in range(2)]
+        for worker in self.workers(2):
+            worker.tell("exit 0")
+        self.assertEqual([agent.wait() for agent in agents], [0, 0])
+
+    def test_nodes_on_this_machine(self):
+        agent = self.start("--nodes-on-this-machine", "3", "--nproc-per-node", "2")
+        workers = self.workers(6)
+        self.assertEqual({w.env["GROUP_WORLD_SIZE"] for w in workers}, {"3"})
+        for worker in workers:
+            worker.ask(f"print line of {worker.rank}")
+            worker.tell("exit 0")
+        self.assertEqual(agent.wait(), 0)
+        self.assertRegex(agent.output(), r"\[node-\d\] line of 5")
+
+    def test_disagreement_is_refused_with_both_values(self):
+        endpoint = self.endpoint()
+        first = self.node(endpoint, "2")
+        self.wait_for_port(endpoint)
+        other = self.node(endpoint, "3")
+        self.assertEqual(other.wait(), 78)
+        self.assertRegex(other.output(), r"(?s)2.*3|3.*2")
+        second = self.node(endpoint, "2")
+        for worker in self.workers(2):
+            worker.tell("exit 0")
+        self.assertEqual([first.wait(), second.wait()], [0, 0])
+
+    def wait_for_port(self, endpoint):
+        host, port = endpoint.rsplit(":", 1)
+        for _ in range(100000):
+            try:
+                socket.create_connection((host, int(port))).close()
+                return
+            except ConnectionRefusedError:
+                continue
+        self.fail(f"nobody listens on {endpoint}")
+
+
+class Faults(Nodes):
+    def test_missing_node_ends_with_200_and_says_so(self):
+        agent = self.node(self.endpoint(), "2", "--rdzv-conf", "join_timeout=1")
+        self.assertEqual(agent.wait(), 200)
+        self.assertRegex(agent.output(), "1 of 2")
+
+    def test_refused_endpoint_ends_with_200(self):
+        endpoint = self.endpoint()
+        agent = self.node(endpoint, "2", "--rdzv-conf", "join_timeout=1,is_host=0")
+        self.assertEqual(agent.wait(), 200)
+        self.assertIn(endpoint, agent.output())
+        self.assertIn("refused", agent.output())
+
+    def test_garbage_on_the_endpoint_harms_nobody(self):
+        endpoint = self.endpoint()
+        first = self.node(endpoint, "2")
+        Rendezvous.wait_for_port(self, endpoint)
+        host, port = endpoint.rsplit(":", 1)
+        held = []
+        for noise in (b"GET / HTTP/1.1\r\n\r\n", b"\x00" * 4096, b"\xff" * 65536, b""):
+            link = socket.create_connection((host, int(port)))
+            held.append(link)
+            try:
+                link.sendall(noise)
+            except OSError:
+                pass
+        second = self.node(endpoint, "2")
+        workers = self.workers(2)
+        store = socket.create_connection((workers[0].env["MASTER_ADDR"], int(workers[0].env["MASTER_PORT"])))
+        store.sendall(b"\xff" * 1000)
+        for worker in workers:
+            worker.tell("exit 0")
+        self.assertEqual([first.wait(), second.wait()], [0, 0])
+        for link in held + [store]:
+            link.close()
+
+    def test_failure_ends_both_nodes_with_its_code(self):
+        agents = self.pair()
+        workers = self.workers(2)
+        workers[1].tell("exit 3")
+        self.assertEqual([agent.wait() for agent in agents], [3, 3])
+        for agent in agents:
+            self.assertRegex(agent.output(), r"rank\s*:\s*1 ")
+
+    def test_failure_restarts_both_nodes(self):
+        agents = self.pair("--max-restarts", "1", nproc=2)
+        self.workers(4)[3].tell("signal 9")
+        again = self.workers(4)
+        self.assertEqual({w.restarts for w in again}, {1})
+        self.assertEqual({w.round for w in again}, {1})
+        for worker in again:
+            worker.tell("exit 0")
+        self.assertEqual([agent.wait() for agent in agents], [0, 0])
+
+    def test_success_waits_for_the_others(self):
+        agents = self.pair("--max-restarts", "1")
+        workers = self.workers(2)
+        workers[0].tell("exit 0")
+        self.assertTrue(wait_gone(workers[0].pid))
+        workers[1].tell("exit 4")
+        for worker in self.workers(2):  # the one that had succeeded runs again
+            worker.tell("exit 0")
+        self.assertEqual([agent.wait() for agent in agents], [0, 0])
+
+    def kill_one(self, rank):
+        """An elastic pair; the agent of `rank` is killed; the other goes on alone at once."""
+        agents = self.pair("--rdzv-conf", "last_call_timeout=600", nnodes="1:2")
+        workers = self.workers(2)
+        victim = self.agent_of(workers[rank])
+        survivor = next(agent for agent in agents if agent is not victim)
+        victim.send(signal.SIGKILL)
+        (alone,) = self.round_of(1, at_least=1)
+        self.assertEqual((alone.world_size, alone.restarts), (1, 0))
+        self.assertTrue(wait_gone(workers[rank].pid))
+        alone.tell("exit 0")
+        self.assertEqual(survivor.wait(), 0)
+
+    def test_a_killed_node_is_left_behind(self):
+        self.kill_one(1)
+
+    def test_the_killed_node_was_rank_0(self):
+        self.kill_one(0)
+
+    def test_a_replacement_joins(self):
+        endpoint = self.endpoint()
+        agents = [self.node(endpoint, "2") for _ in range(2)]
+        workers = self.workers(2)
+        victim = self.agent_of(workers[1])
+        victim.send(signal.SIGKILL)
+        survivor = next(agent for agent in agents if agent is not victim)
+        replacement = self.node(endpoint, "2")
+        for worker in self.round_of(2, at_least=1):
+            worker.tell("exit 0")
+        self.assertEqual([survivor.wait(), replacement.wait()], [0, 0])
+
+    def test_a_third_node_scales_up(self):
+        endpoint = self.endpoint()
+        agents = [self.node(endpoint, "2:3", "--rdzv-conf", "last_call_timeout=1") for _ in range(2)]
+        self.workers(2)
+        agents.append(self.node(endpoint, "2:3", "--rdzv-conf", "last_call_timeout=1"))
+        for worker in self.round_of(3, at_least=1):
+            self.assertEqual(worker.restarts, 0)
+            worker.tell("exit 0")
+        self.assertEqual([agent.wait() for agent in agents], [0, 0, 0])
+
+    def test_a_spare_replaces_a_lost_node(self):
+        endpoint = self.endpoint()
+        agents = [self.node(endpoint, "2") for _ in range(2)]
+        workers = self.workers(2)
+        spare = self.node(endpoint, "2")
+        self.wait_for_output(spare, "spare")
+        self.assertTrue(self.no_worker_waits())
+        victim = self.agent_of(workers[1])
+        survivor = next(agent for agent in agents if agent is not victim)
+        victim.send(signal.SIGKILL)
+        for worker in self.round_of(2, at_least=1):
+            worker.tell("exit 0")
+        self.assertEqual([survivor.wait(), spare.wait()], [0, 0])
+
+    def test_sigterm_of_one_node_lets_the_others_go_on(self):
+        agents = self.pair("--rdzv-conf", "last_call_timeout=600", nnodes="1:2")
+        workers = self.workers(2)
+        leaver = self.agent_of(workers[1])
+        stayer = next(agent for agent in agents if agent is not leaver)
+        leaver.send(signal.SIGTERM)
+        (alone,) = self.round_of(1, at_least=1)
+        self.assertEqual(leaver.wait(), 143)
+        alone.tell("exit 0")
+        self.assertEqual(stayer.wait(), 0)
+
+    def test_a_frozen_agent_is_lost_after_the_heartbeat_limit(self):
+        agents = self.pair("--rdzv-conf", "last_call_timeout=600,heartbeat_timeout=1", nnodes="1:2")
+        workers = self.workers(2)
+        victim = self.agent_of(workers[1])
+        survivor = next(agent for agent in agents if agent is not victim)
+        victim.send(signal.SIGSTOP)
+        (alone,) = self.round_of(1, at_least=1)
+        alone.tell("exit 0")
+        self.assertEqual(survivor.wait(), 0)
+        victim.send(signal.SIGKILL)
+        victim.send(signal.SIGCONT)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,232 @@
+"""`muster run` on one node: exit codes, environment, logs, restarts, signals, nobody left behind."""
+import os
+import signal
+import subprocess
+
+from muster_case import MUSTER, PYTHON, MusterCase, alive, main, wait_gone
+
+
+class ExitCodes(MusterCase):
+    def run_command(self, *arguments):
+        agent = self.start(*arguments, worker=False)
+        return agent.wait(), agent.output()
+
+    def test_success_is_silent(self):
+        code, output = self.run_command("--standalone", "--nproc-per-node", "2", "--no-python", "/bin/true")
+        self.assertEqual((code, output), (0, ""))
+
+    def test_code_of_the_worker_is_kept(self):
+        for code in (1, 3, 93, 255):
+            got, output = self.run_command("--standalone", "--no-python", "/bin/sh", "-c", f"exit {code}")
+            self.assertEqual(got, code)
+            self.assertIn("FAILED", output)
+
+    def test_death_by_signal_is_128_plus_n(self):
+        for number in (signal.SIGKILL, signal.SIGSEGV, signal.SIGABRT):
+            got, output = self.run_command("--standalone", "--no-python", "/bin/sh", "-c", f"kill -{int(number)} $$")
+            self.assertEqual(got, 128 + number)
+            self.assertIn(number.name, output)
+
+    def test_script_not_found_is_127(self):
+        for arguments in (["no-such-script.py"], ["--no-python", "/no/such/command"], ["--no-python", "no-such-command"]):
+            code, output = self.run_command("--standalone", *arguments)
+            self.assertEqual(code, 127, output)
+            self.assertIn(arguments[-1], output)
+
+    def test_not_executable_is_126(self):
+        path = os.path.join(self.dir, "plain.txt")
+        with open(path, "w") as file:
+            file.write("text\n")
+        code, output = self.run_command("--standalone", "--no-python", path)
+        self.assertEqual(code, 126, output)
+        self.assertIn(path, output)
+
+    def test_wrong_usage_is_64_and_names_the_value(self):
+        for arguments, name in (
+            (["--nnodes", "x", "s.py"], "x"),
+            (["--nproc-per-node", "0", "s.py"], "0"),
+            (["--nproc-per-node", "-2", "s.py"], "-2"),
+            (["--max-restarts", "many", "s.py"], "many"),
+            (["--no-such-flag", "s.py"], "--no-such-flag"),
+            ([], "training_script"),
+        ):
+            code, output = self.run_command(*arguments)
+            self.assertEqual(code, 64, (arguments, output))
+            self.assertIn(name, output)
+
+    def test_bad_pet_value_names_the_variable(self):
+        agent = self.start("--no-python", "/bin/true", worker=False, env={"PET_MAX_RESTARTS": "lots"})
+        self.assertEqual(agent.wait(), 64)
+        self.assertIn("lots", agent.output())
+
+
+class Environment(MusterCase):
+    def test_worker_environment(self):
+        agent = self.start("--standalone", "--nproc-per-node", "2", "--max-restarts", "4", "--role", "trainer",
+                           script_args=["--epochs", "3"])
+        workers = self.workers(2)
+        for rank, worker in enumerate(workers):
+            env = worker.env
+            self.assertEqual(worker.hello["argv"][1:], ["--epochs", "3"])
+            expected = dict(LOCAL_RANK=rank, RANK=rank, GROUP_RANK=0, ROLE_RANK=rank, ROLE_NAME="trainer",
+                            LOCAL_WORLD_SIZE=2, WORLD_SIZE=2, GROUP_WORLD_SIZE=1, ROLE_WORLD_SIZE=2,
+                            TORCHELASTIC_RESTART_COUNT=0, TORCHELASTIC_MAX_RESTARTS=4,
+                            TORCHELASTIC_USE_AGENT_STORE="True", OMP_NUM_THREADS=1, MUSTER_ROUND=0)
+            self.assertEqual({key: env.get(key) for key in expected}, {k: str(v) for k, v in expected.items()})
+            self.assertTrue(env["TORCHELASTIC_ERROR_FILE"].endswith(f"/{rank}/error.json"))
+            self.assertEqual(env["MASTER_ADDR"], "127.0.0.1")
+            self.assertEqual(worker.hello["pgid"], worker.pid)
+        for worker in workers:
+            worker.tell("exit 0")
+        self.assertEqual(agent.wait(), 0)
+
+    def test_pet_variables(self):
+        agent = self.start(env={"PET_NPROC_PER_NODE": "2", "PET_STANDALONE": "1"})
+        for worker in self.workers(2):
+            worker.tell("exit 0")
+        self.assertEqual(agent.wait(), 0)
+
+    def test_static_keeps_the_master_port(self):
+        port = self.free_port()
+        agent = self.start("--master-port", str(port))
+        (worker,) = self.workers(1)
+        self.assertEqual(worker.env["MASTER_PORT"], str(port))
+        worker.tell("exit 0")
+        self.assertEqual(agent.wait(), 0)
+
+    def test_called_as_torchrun(self):
+        link = os.path.join(self.dir, "torchrun")
+        os.symlink(os.path.abspath(MUSTER), link)
+        done = subprocess.run([link, "--standalone", "--no-python", "/bin/sh", "-c", "exit 7"], capture_output=True)
+        self.assertEqual(done.returncode, 7)
+
+
+class Logs(MusterCase):
+    def test_redirect_tee_and_prefix(self):
+        logs = os.path.join(self.dir, "logs")
+        agent = self.start("--standalone", "--nproc-per-node", "2", "--log-dir", logs, "-t", "3", "--rdzv-id", "x")
+        for worker in self.workers(2):
+            worker.ask(f"print out of {worker.rank}")
+            worker.ask(f"error err of {worker.rank}")
+            worker.tell("exit 0")
+        self.assertEqual(agent.wait(), 0)
+        attempts = self.attempts(logs)
+        self.assertEqual(len(attempts), 1)
+        (folder,) = attempts
+        for rank in range(2):
+            with open(os.path.join(logs, folder, str(rank), "stdout.log")) as file:
+                self.assertEqual(file.read(), f"out of {rank}\n")
+            with open(os.path.join(logs, folder, str(rank), "stderr.log")) as file:
+                self.assertEqual(file.read(), f"err of {rank}\n")
+            self.assertIn(f"[default{rank}]:out of {rank}\n", agent.output())
+            self.assertIn(f"[default{rank}]:err of {rank}\n", agent.output())
+
+    def test_attempts_are_never_overwritten(self):
+        logs = os.path.join(self.dir, "logs")
+        arguments = ("--rdzv-id", "job", "--log-dir", logs, "-r", "3", "--no-python", "/bin/echo", "hi")
+        for _ in range(2):
+            agent = self.start(*arguments, worker=False, env={"PET_MASTER_PORT": str(self.free_port())})
+            self.assertEqual(agent.wait(), 0, agent.output())
+        self.assertEqual(sorted(self.attempts(logs)), ["job/attempt_0", "job/attempt_1"])
+
+    def test_last_lines_of_stderr_reach_the_summary(self):
+        agent = self.start("--standalone")
+        (worker,) = self.workers(1)
+        worker.ask("error the disk is on fire")
+        worker.tell("exit 5")
+        self.assertEqual(agent.wait(), 5)
+        summary = agent.output()[agent.output().index("FAILED"):]
+        self.assertIn("the disk is on fire", summary)
+
+    def test_error_file_reaches_the_summary(self):
+        agent = self.start("--standalone")
+        (worker,) = self.workers(1)
+        worker.ask('file $TORCHELASTIC_ERROR_FILE {"message": {"message": "ValueError: boom", "extraInfo": '
+                   '{"py_callstack": "Traceback of boom", "timestamp": "1700000000"}}}')
+        worker.tell("exit 1")
+        self.assertEqual(agent.wait(), 1)
+        self.assertIn("Traceback of boom", agent.output())
+
+
+class Restarts(MusterCase):
+    def test_budget(self):
+        logs = os.path.join(self.dir, "logs")
+        agent = self.start("--standalone", "--nproc-per-node", "2", "--max-restarts", "2", "--log-dir", logs)
+        for attempt in range(3):
+            workers = self.workers(2)
+            self.assertEqual([w.restarts for w in workers], [attempt, attempt])
+            self.assertEqual([w.round for w in workers], [attempt, attempt])
+            workers[1].tell("exit 9")
+            workers[0].tell("print still here")
+        self.assertEqual(agent.wait(), 9)
+        attempts = self.attempts(logs)
+        self.assertEqual(len(attempts), 3)
+        for record in attempts.values():
+            self.assertEqual([w["exit_code"] for w in record["workers"]][1], 9)
+            self.assertIsNotNone(record["ended_unix_ms"])
+
+    def test_success_after_a_restart(self):
+        agent = self.start("--standalone", "--max-restarts", "1")
+        self.workers(1)[0].tell("signal 9")
+        self.workers(1)[0].tell("exit 0")
+        self.assertEqual(agent.wait(), 0)
+
+    def test_each_round_has_a_new_store(self):
+        agent = self.start("--standalone", "--max-restarts", "1")
+        (first,) = self.workers(1)
+        first.tell("exit 1")
+        (second,) = self.workers(1)
+        self.assertNotEqual(first.env["MASTER_PORT"], second.env["MASTER_PORT"])
+        second.tell("exit 0")
+        self.assertEqual(agent.wait(), 0)
+
+    def test_grandchildren_die_with_their_round(self):
+        agent = self.start("--standalone", "--max-restarts", "1")
+        (worker,) = self.workers(1)
+        child = worker.ask("fork")["child"]
+        worker.tell("exit 1")
+        (second,) = self.workers(1)
+        self.assertFalse(alive(child))
+        second.tell("exit 0")
+        self.assertEqual(agent.wait(), 0)
+
+
+class Signals(MusterCase):
+    def test_sigterm_is_forwarded_and_ends_with_143(self):
+        agent = self.start("--standalone", "--nproc-per-node", "2")
+        workers = self.workers(2)
+        agent.send(signal.SIGTERM)
+        for worker in workers:
+            self.assertEqual(worker.next_message()["signal"], signal.SIGTERM)
+        self.assertEqual(agent.wait(), 143)
+        for worker in workers:
+            self.assertFalse(alive(worker.pid))
+
+    def test_second_interrupt_kills_at_once(self):
+        agent = self.start("--standalone")
+        (worker,) = self.workers(1)
+        worker.ask("ignore SIGINT")
+        agent.send(signal.SIGINT)
+        self.wait_for_output(agent, "SIGINT")
+        agent.send(signal.SIGINT)
+        self.assertEqual(agent.wait(), 130)
+        self.assertFalse(alive(worker.pid))
+
+    def test_shutdown_timeout_kills(self):
+        agent = self.start("--standalone", "--shutdown-timeout", "1")
+        (worker,) = self.workers(1)
+        worker.ask("ignore SIGTERM")
+        agent.send(signal.SIGTERM)
+        self.assertEqual(agent.wait(), 143)
+        self.assertFalse(alive(worker.pid))
+
+    def test_workers_die_with_a_killed_agent(self):
+        agent = self.start("--standalone", "--nproc-per-node", "2")
+        workers = self.workers(2)
+        agent.send(signal.SIGKILL)
+        for worker in workers:
+            self.assertTrue(wait_gone(worker.pid))
+
+
+if __name__ == "__main__":
+    main()
