@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/post.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <csignal>
 #include <filesystem>
@@ -13,7 +12,7 @@
 #include "agent/failure_summary.h"
 #include "agent/rendezvous_place.h"
 #include "base/exit_codes.h"
-#include "base/host_facts.h"
+#include "base/host_names.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "launcher/reaper.h"
@@ -326,8 +325,10 @@ void NodeAgent::Impl::FinishWith(int code) {
   }
   if (!attendant_) return loop_.stop();
   attendant_->Close(kFarewell, [this] {
-    // Not from inside a callback of the parts that are going away.
-    boost::asio::post(loop_, [this] { loop_.stop(); });
+    // A host of the rendezvous stays until the others have heard the end. A host that was told to go does not: its peers
+    // find a successor as soon as its port refuses them.
+    Duration limit = verdict_ ? Duration(kFarewell) : Duration::zero();
+    place_.conductor->Drain(limit, [this] { loop_.stop(); });
   });
 }
 

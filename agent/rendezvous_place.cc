@@ -1,0 +1,146 @@
+#include "agent/rendezvous_place.h"
+
+#include <boost/asio/ip/address.hpp>
+#include <boost/asio/ip/udp.hpp>
+#include <boost/asio/post.hpp>
+
+#include "base/host_names.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "rendezvous/resolver.h"
+
+namespace muster::agent {
+namespace {
+
+namespace ip = boost::asio::ip;
+
+// How long the question "is the endpoint this machine?" may take; the attendant asks again by itself.
+constexpr auto kResolveLimit = std::chrono::seconds(5);
+
+bool IsLoopbackText(const std::string& host) {
+  if (host == "localhost") return true;
+  boost::system::error_code error;
+  ip::address address = ip::make_address(host, error);
+  return !error && address.is_loopback();
+}
+
+// This machine's address towards `peer`: what the kernel would send from. No packet is sent.
+std::string AddressTowards(boost::asio::io_context& loop, const ip::address& peer) {
+  boost::system::error_code error;
+  ip::udp::socket socket(loop);
+  socket.open(peer.is_v6() ? ip::udp::v6() : ip::udp::v4(), error);
+  if (!error) socket.connect({peer, 9}, error);
+  if (error) return {};
+  ip::address own = socket.local_endpoint(error).address();
+  return error ? std::string() : own.to_string();
+}
+
+std::string OwnAddress(boost::asio::io_context& loop, const RunOptions& options,
+                       const std::vector<ip::address>& resolved) {
+  if (!options.local_addr.empty()) return options.local_addr;
+  if (IsLoopbackText(options.endpoint_host)) return "127.0.0.1";
+  for (const ip::address& peer : resolved) {
+    if (peer.is_loopback()) continue;  // a name of this machine, as its own hosts file puts it
+    if (std::string own = AddressTowards(loop, peer); !own.empty()) return own;
+  }
+  std::vector<std::string> addresses = LocalAddresses();
+  return addresses.empty() ? "127.0.0.1" : addresses.front();
+}
+
+std::string JoinHostPort(const std::string& host, int port) {
+  return fmt::format(host.find(':') == std::string::npos ? "{}:{}" : "[{}]:{}", host, port);
+}
+
+struct Search : std::enable_shared_from_this<Search> {
+  boost::asio::io_context& loop;
+  const RunOptions& options;
+  rendezvous::Credentials credentials;
+  std::string node_name;
+  std::function<void(StatusOr<RendezvousPlace>)> done;
+  rendezvous::Resolver resolver;
+
+  Search(boost::asio::io_context& loop, const RunOptions& options) : loop(loop), options(options), resolver(loop) {}
+
+  void Resolved(const std::vector<ip::address>& addresses) {
+    std::vector<std::string> texts;
+    for (const ip::address& address : addresses) texts.push_back(address.to_string());
+    bool guessed = false;
+    bool host = false;
+    if (options.is_host) {
+      host = *options.is_host;
+    } else if (options.backend == Backend::kStatic) {
+      host = options.node_rank == 0;
+    } else {
+      host = guessed = MeansThisMachine(options.endpoint_host, ThisMachine(), texts);
+    }
+    done(Serve(OwnAddress(loop, options, addresses), host, guessed));
+  }
+
+  StatusOr<RendezvousPlace> Serve(std::string address, bool host, bool guessed) {
+    RendezvousPlace place;
+    place.address = std::move(address);
+    rendezvous::Conductor::Options conducting;
+    conducting.self_node = node_name;
+    conducting.only_run_id = options.run_id;
+    place.conductor = std::make_unique<rendezvous::Conductor>(loop, conducting);
+    rendezvous::Coordinator::Options serving;
+    serving.credentials = credentials;
+    serving.heartbeat_timeout = options.job.heartbeat_timeout;
+    bool loopback = IsLoopbackText(place.address);
+    serving.host = loopback ? "127.0.0.1" : "";
+    if (host) {
+      serving.port = options.endpoint_port;
+      auto coordinator = rendezvous::Coordinator::Serve(loop, *place.conductor, serving);
+      if (coordinator.ok()) {
+        place.coordinator = *std::move(coordinator);
+        if (credentials.token.empty() && !credentials.tls() && !loopback) {
+          log::Info(fmt::format("serving the rendezvous on port {} of every address, without token or TLS, as torchrun "
+                                "does; --rdzv-conf token_file=,tls_cert=,tls_key=,tls_ca= protect it",
+                                place.coordinator->port()));
+        }
+      } else if (!guessed || !absl::IsAlreadyExists(coordinator.status())) {
+        return Annotate(coordinator.status(),
+                        fmt::format("cannot serve the endpoint {}:{}", options.endpoint_host, options.endpoint_port));
+      }
+    }
+    if (!place.coordinator) {
+      place.endpoint = JoinHostPort(options.endpoint_host, options.endpoint_port);
+      serving.port = 0;
+      auto coordinator = rendezvous::Coordinator::Serve(loop, *place.conductor, serving);
+      if (!coordinator.ok()) return Annotate(coordinator.status(), "cannot open a control port");
+      place.coordinator = *std::move(coordinator);
+    }
+    place.control_address = JoinHostPort(place.address, place.coordinator->port());
+    place.conductor->SetAddress(place.control_address);
+    return place;
+  }
+};
+
+}  // namespace
+
+void FindRendezvousPlace(boost::asio::io_context& loop, const RunOptions& options,
+                         const rendezvous::Credentials& credentials, const std::string& node_name,
+                         std::function<void(StatusOr<RendezvousPlace>)> done) {
+  bool elsewhere = options.is_host == false && !options.endpoint_host.empty();
+  if (options.max_nodes == 1 && !elsewhere) {
+    RendezvousPlace place;
+    place.address = options.local_addr.empty() ? "127.0.0.1" : options.local_addr;
+    rendezvous::Conductor::Options conducting;
+    conducting.self_node = node_name;
+    conducting.only_run_id = options.run_id;
+    place.conductor = std::make_unique<rendezvous::Conductor>(loop, conducting);
+    auto shared = std::make_shared<RendezvousPlace>(std::move(place));
+    boost::asio::post(loop, [done, shared] { done(std::move(*shared)); });
+    return;
+  }
+  auto search = std::make_shared<Search>(loop, options);
+  search->credentials = credentials;
+  search->node_name = node_name;
+  search->done = std::move(done);
+  search->resolver.Resolve(options.endpoint_host, kResolveLimit,
+                           [search](StatusOr<std::vector<ip::address>> addresses) {
+                             search->Resolved(addresses.ok() ? *addresses : std::vector<ip::address>{});
+                           });
+}
+
+}  // namespace muster::agent
