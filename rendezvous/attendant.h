@@ -1,7 +1,8 @@
 // What the agent sees of the rendezvous: an Attendant that calls back with rounds, stops and the end.
 //
 // Everything runs on the loop given at construction; no method may be called from another thread, callbacks come on the
-// loop. The Attendant drives attendance.h; links do the I/O: a local one (coordinator in this process, no gRPC) or gRPC.
+// loop. The Attendant drives attendance.h; links do the I/O: a local one (coordinator in this process, no gRPC) or
+// gRPC.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -18,17 +19,17 @@ namespace muster::rendezvous {
 
 struct AttendantOptions {
   std::string run_id;
-  std::string endpoint;      // "host:port" to dial; empty: `conductor` below, in this process
+  std::string endpoint;  // "host:port" to dial; empty: `conductor` below, in this process
   Node self;
   JobOptions options;
   Credentials credentials;
 };
 
 struct AttendantEvents {
-  std::function<void(const Assignment&)> start;                          // start this round's workers
-  std::function<void(RoundId, const std::string& reason)> stop;     // stop them, then call NoWorkerLeft
-  std::function<void(const Verdict&)> end;                          // the job is decided; last call
-  std::function<void(const std::string&)> say;                      // one sentence for the user
+  std::function<void(const Assignment&)> start;                  // start this round's workers
+  std::function<void(RoundId, const std::string& reason)> stop;  // stop them, then call NoWorkerLeft
+  std::function<void(const Verdict&)> end;                       // the job is decided; last call
+  std::function<void(const std::string&)> say;                   // one sentence for the user
 };
 
 class Attendant {

@@ -1,4 +1,5 @@
-// Drives membership.h for the runs coordinated in this process: applies events, sends what was decided, keeps the timers.
+// Drives membership.h for the runs coordinated in this process: applies events, sends what was decided, keeps the
+// timers.
 //
 // Knows no gRPC: a peer is anything that can be sent a message (a gRPC stream, a local attendant). Loop thread only.
 #pragma once
@@ -15,7 +16,7 @@ namespace muster::rendezvous {
 
 class Conductor {
  public:
-  // The far end of one conversation. Destroyed by its owner after Closed() was called.
+  // The far end of one conversation. Neither method may call the Conductor back at once.
   class Peer {
    public:
     virtual ~Peer() = default;
@@ -24,9 +25,9 @@ class Conductor {
   };
 
   struct Options {
-    std::string self_node;        // node name of this agent; empty for `muster coordinator`
-    std::string self_address;     // where this coordinator can be reached, for redirects
-    std::string only_run_id;      // refuse other run ids; empty: any number of runs (`muster coordinator`)
+    std::string self_node;     // node name of this agent; empty for `muster coordinator`
+    std::string self_address;  // where this coordinator can be reached, for redirects
+    std::string only_run_id;   // refuse other run ids; empty: any number of runs (`muster coordinator`)
   };
 
   Conductor(boost::asio::io_context& loop, Options options);
@@ -34,15 +35,24 @@ class Conductor {
   Conductor(const Conductor&) = delete;
   Conductor& operator=(const Conductor&) = delete;
 
-  // A conversation began. `peer` must stay valid until Disconnect(id).
-  PeerId Connect(Peer* peer);
+  // A conversation began. `peer` must stay valid until Disconnect(id). `local`: it is this process's own attendant.
+  PeerId Connect(Peer* peer, bool local = false);
   // The first message decides what the peer is: Hello, Inspect or Supersede. Others before it close the peer.
   void Receive(PeerId id, const NodeMessage& message);
   void Disconnect(PeerId id);
 
-  // This process takes the coordination of `run_id` over (attendance decided so).
+  // This process takes the coordination of `run_id` over (attendance decided so). A Supersede of an older term no
+  // longer holds.
   void TakeOver(const std::string& run_id, const StandIn& stand_in);
 
+  // Calls `done` on the loop once every peer but local ones (Connect's `local`) has gone, or after `limit`: a host that
+  // has told everyone the end waits so until they have heard it. One at a time.
+  void Drain(Duration limit, std::function<void()> done);
+
+  // Somebody of a higher term coordinates `run_id`: its peers, and those to come, are sent there. Else nothing happens.
+  void Yield(const std::string& run_id, const Redirect& redirect);
+  // The term in which `run_id` is coordinated here; 0 if it is not.
+  uint64_t TermOf(const std::string& run_id) const;
   // True when no run is undecided: a stand-alone coordinator or a host may end.
   bool Idle() const;
   // Called with (run id, sentence) whenever a decision's reason changes.

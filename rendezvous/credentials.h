@@ -1,16 +1,16 @@
 // Who may speak on the control port: a per-job bearer token and mutual TLS, both optional, both from files.
 #pragma once
 
-#include <map>
 #include <string>
+#include <string_view>
 
 #include "base/status.h"
 
 namespace muster::rendezvous {
 
 struct Credentials {
-  std::string token;        // empty: none asked for
-  std::string tls_cert;     // PEM text; all three or none
+  std::string token;     // empty: none asked for
+  std::string tls_cert;  // PEM text; all three or none
   std::string tls_key;
   std::string tls_ca;
   bool tls() const { return !tls_ca.empty(); }
@@ -27,5 +27,8 @@ struct CredentialFiles {
 
 // Reads them. InvalidArgument names the file that is missing, empty, larger than 1 MiB, or lacks its partners.
 StatusOr<Credentials> ReadCredentials(const CredentialFiles& files);
+
+// Equality in a time that does not depend on where the texts differ.
+bool SameToken(std::string_view expected, std::string_view given);
 
 }  // namespace muster::rendezvous

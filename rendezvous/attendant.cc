@@ -1,0 +1,276 @@
+#include "rendezvous/attendant.h"
+
+#include <algorithm>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <deque>
+#include <functional>
+#include <utility>
+
+#include "base/text.h"
+#include "rendezvous/grpc_link.h"
+#include "rendezvous/local_link.h"
+#include "rendezvous/resolver.h"
+
+namespace muster::rendezvous {
+
+namespace asio = boost::asio;
+using attendance::Loss;
+
+namespace {
+
+// A silent address must not hold up the walk to the next one; a refused one answers at once.
+constexpr Duration kConnectLimit = std::chrono::seconds(3);
+// How often a stand-in knocks at the job's endpoint.
+constexpr Duration kFirstKnock = std::chrono::milliseconds(50);
+constexpr Duration kSlowestKnock = std::chrono::seconds(2);
+
+}  // namespace
+
+class Attendant::Impl : public std::enable_shared_from_this<Impl> {
+ public:
+  Impl(asio::io_context& loop, AttendantOptions options, Conductor* conductor, AttendantEvents events)
+      : loop_(loop),
+        options_(std::move(options)),
+        conductor_(conductor),
+        events_(std::move(events)),
+        timer_(loop),
+        close_timer_(loop),
+        knock_timer_(loop) {
+    state_.run_id = options_.run_id;
+    state_.endpoint = options_.endpoint;
+    state_.self = options_.self;
+    state_.options = options_.options;
+    state_.may_stand_in = conductor != nullptr && !options_.self.control_address.empty();
+    state_.seed = std::hash<std::string>{}(options_.self.incarnation + options_.self.name) | 1;
+    connect_limit_ =
+        std::min(kConnectLimit, std::max<Duration>(options_.options.heartbeat_timeout, std::chrono::seconds(1)));
+  }
+
+  // Applies `event`, and whatever the callbacks of its actions bring about, in order.
+  void Apply(attendance::Event event) {
+    if (dropped_) return;
+    waiting_.push_back(std::move(event));
+    if (busy_) return;
+    busy_ = true;
+    auto self = shared_from_this();
+    while (!waiting_.empty() && !dropped_) {
+      attendance::Event next = std::move(waiting_.front());
+      waiting_.pop_front();
+      attendance::Effects effects = attendance::Apply(state_, next, MonotonicClock::now());
+      for (attendance::Action& action : effects.actions) {
+        if (dropped_) break;
+        std::visit([this](auto& what) { Do(what); }, action);
+      }
+      Arm(effects.look_again);
+    }
+    busy_ = false;
+  }
+
+  void Close(Duration limit, std::function<void()> done) {
+    closed_ = std::move(done);
+    events_ = {};
+    if (link_ == nullptr) return Closed();
+    close_timer_.expires_after(limit);
+    close_timer_.async_wait([weak = weak_from_this()](const boost::system::error_code& error) {
+      auto self = weak.lock();
+      if (self && !error) self->Closed();
+    });
+    link_->Flush([weak = weak_from_this()] {
+      if (auto self = weak.lock()) self->Closed();
+    });
+  }
+
+  void Drop() {
+    dropped_ = true;
+    events_ = {};
+    closed_ = nullptr;
+    timer_.cancel();
+    close_timer_.cancel();
+    knock_timer_.cancel();
+    knocking_.reset();
+    link_.reset();
+    // From within a callback of the queue the rest goes later.
+    if (busy_) asio::post(loop_, [self = shared_from_this()] {});
+  }
+
+ private:
+  void Do(attendance::Dial& dial) {
+    ++dialled_;
+    // The link may be calling us just now.
+    if (link_ != nullptr) asio::post(loop_, [old = std::shared_ptr<Link>(std::move(link_))] {});
+    Link::Events events;
+    events.connected = Mine([](Impl& self) { self.Apply(attendance::Connected{}); });
+    events.message = [weak = weak_from_this(), number = dialled_](CoordinatorMessage message) {
+      auto self = weak.lock();
+      if (self && self->dialled_ == number) self->Apply(attendance::Heard{std::move(message)});
+    };
+    events.closed = [weak = weak_from_this(), number = dialled_](Loss loss, const std::string& detail) {
+      auto self = weak.lock();
+      if (self && self->dialled_ == number) self->Apply(attendance::Disconnected{loss, detail});
+    };
+    if (dial.address.empty()) {
+      if (conductor_ == nullptr) {  // the state machine was told that there is none
+        return Apply(attendance::Disconnected{Loss::kUnreachable, "this agent does not coordinate"});
+      }
+      link_ = DialLocally(loop_, *conductor_, std::move(events));
+    } else {
+      link_ = DialOut(dial.address, std::move(events));
+    }
+  }
+  void Do(attendance::Tell& tell) {
+    if (link_ != nullptr) link_->Send(tell.message);
+  }
+  void Do(attendance::HangUp&) {
+    ++dialled_;
+    if (link_ == nullptr) return;
+    // What was said last (Leave) still goes out.
+    std::shared_ptr<Link> old(std::move(link_));
+    auto timer = std::make_shared<asio::steady_timer>(loop_, std::chrono::seconds(1));
+    old->Flush([loop = &loop_, old, timer]() mutable {
+      timer->cancel();
+      asio::post(*loop, [old = std::move(old)] {});
+    });
+    timer->async_wait([old](const boost::system::error_code&) {});
+  }
+  void Do(attendance::StartRound& start) {
+    if (events_.start) Copy(events_.start)(start.assignment);
+  }
+  void Do(attendance::StopRound& stop) {
+    if (events_.stop) Copy(events_.stop)(stop.round, stop.reason);
+  }
+  void Do(attendance::End& end) {
+    knocking_.reset();
+    knock_timer_.cancel();
+    knock_pause_.reset();
+    if (events_.end) Copy(events_.end)(end.verdict);
+  }
+  void Do(attendance::Say& say) {
+    if (events_.say) Copy(events_.say)(say.text);
+  }
+  void Do(attendance::CoordinateHere& here) {
+    if (conductor_ == nullptr) return;
+    conductor_->TakeOver(options_.run_id, StandIn{here.assignment, options_.options, here.proof});
+    if (options_.endpoint.empty() || options_.endpoint == options_.self.control_address) return;
+    knock_pause_ = kFirstKnock;
+    Knock();
+  }
+
+  // --- a stand-in tells whoever listens at the job's endpoint that the run is coordinated here ---
+  void Knock() {
+    if (dropped_ || !knock_pause_) return;
+    ++knocks_;
+    Link::Events events;
+    auto mine = [weak = weak_from_this(), number = knocks_](auto step) {
+      auto self = weak.lock();
+      if (self && self->knocks_ == number && !self->dropped_) step(*self);
+    };
+    events.connected = [mine] {
+      mine([](Impl& self) {
+        self.knock_pause_ = kFirstKnock;
+        self.knocking_->Send(Supersede{self.options_.run_id, self.conductor_->TermOf(self.options_.run_id),
+                                       self.options_.self.control_address});
+      });
+    };
+    events.message = [mine](CoordinatorMessage message) {
+      mine([&](Impl& self) {
+        // Someone of a higher term coordinates: everyone here is sent there.
+        if (auto* redirect = std::get_if<Redirect>(&message)) {
+          self.conductor_->Yield(self.options_.run_id, *redirect);
+        }
+      });
+    };
+    events.closed = [mine](Loss, const std::string&) {
+      mine([](Impl& self) {
+        if (!self.knock_pause_) return;
+        self.knock_timer_.expires_after(*self.knock_pause_);
+        self.knock_pause_ = std::min(*self.knock_pause_ * 2, kSlowestKnock);
+        self.knock_timer_.async_wait([weak = self.weak_from_this()](const boost::system::error_code& error) {
+          auto again = weak.lock();
+          if (again && !error) again->Knock();
+        });
+      });
+    };
+    knocking_ = DialOut(options_.endpoint, std::move(events));
+  }
+
+  std::unique_ptr<Link> DialOut(const std::string& address, Link::Events events) {
+    if (resolver_ == nullptr) resolver_ = std::make_unique<Resolver>(loop_);
+    if (queue_ == nullptr) queue_ = MakeLinkQueue(loop_);  // only an agent that dials out pays for gRPC
+    return DialGrpc(loop_, *queue_, *resolver_, address, options_.credentials, connect_limit_, std::move(events));
+  }
+
+  // `step`, unless another dial followed this one.
+  std::function<void()> Mine(std::function<void(Impl&)> step) {
+    return [weak = weak_from_this(), number = dialled_, step = std::move(step)] {
+      auto self = weak.lock();
+      if (self && self->dialled_ == number) step(*self);
+    };
+  }
+
+  // A callback may replace or destroy what holds it.
+  template <typename Function>
+  static Function Copy(const Function& function) {
+    return function;
+  }
+
+  void Arm(std::optional<TimePoint> look_again) {
+    if (dropped_ || look_again == armed_) return;
+    armed_ = look_again;
+    timer_.cancel();
+    if (!armed_) return;
+    timer_.expires_at(*armed_);
+    timer_.async_wait([weak = weak_from_this()](const boost::system::error_code& error) {
+      auto self = weak.lock();
+      if (!self || error) return;
+      self->armed_.reset();
+      self->Apply(attendance::Tick{});
+    });
+  }
+
+  void Closed() {
+    if (!closed_) return;
+    close_timer_.cancel();
+    ++dialled_;
+    asio::post(loop_,
+               [old = std::shared_ptr<Link>(std::move(link_)), done = std::exchange(closed_, nullptr)] { done(); });
+  }
+
+  asio::io_context& loop_;
+  const AttendantOptions options_;
+  Conductor* const conductor_;
+  AttendantEvents events_;
+  attendance::State state_;
+  Duration connect_limit_{};
+
+  std::deque<attendance::Event> waiting_;
+  bool busy_ = false;
+  bool dropped_ = false;
+  asio::steady_timer timer_;
+  std::optional<TimePoint> armed_;
+  asio::steady_timer close_timer_;
+  std::function<void()> closed_;
+
+  std::unique_ptr<Resolver> resolver_;
+  std::unique_ptr<GrpcQueue> queue_;
+  uint64_t dialled_ = 0;  // tells callbacks of an older link from those of this one
+  std::unique_ptr<Link> link_;
+
+  asio::steady_timer knock_timer_;
+  std::optional<Duration> knock_pause_;  // set while this node stands in
+  uint64_t knocks_ = 0;
+  std::unique_ptr<Link> knocking_;
+};
+
+Attendant::Attendant(asio::io_context& loop, AttendantOptions options, Conductor* conductor, AttendantEvents events)
+    : impl_(std::make_shared<Impl>(loop, std::move(options), conductor, std::move(events))) {}
+Attendant::~Attendant() { impl_->Drop(); }
+
+void Attendant::Begin() { impl_->Apply(attendance::Begin{}); }
+void Attendant::WorkersStarted() { impl_->Apply(attendance::WorkersStarted{}); }
+void Attendant::WorkersEnded(Report report) { impl_->Apply(attendance::WorkersEnded{std::move(report)}); }
+void Attendant::NoWorkerLeft(int store_port) { impl_->Apply(attendance::NoWorkerLeft{store_port}); }
+void Attendant::Leave(const std::string& reason) { impl_->Apply(attendance::Going{reason}); }
+void Attendant::Close(Duration limit, std::function<void()> done) { impl_->Close(limit, std::move(done)); }
+
+}  // namespace muster::rendezvous

@@ -1,0 +1,394 @@
+#include "rendezvous/conductor.h"
+
+#include <algorithm>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+#include "base/text.h"
+#include "base/version.h"
+
+namespace muster::rendezvous {
+
+namespace asio = boost::asio;
+
+namespace {
+
+constexpr Duration kFollowPause = std::chrono::milliseconds(50);  // a follower sees at most so many pictures
+// How long a redirect outlives the stand-in's own stream: by then it is back, or dead and someone else stands in.
+constexpr Duration kRedirectGrace = std::chrono::seconds(15);
+
+}  // namespace
+
+class Conductor::Impl : public std::enable_shared_from_this<Impl> {
+ public:
+  Impl(asio::io_context& loop, Options options) : loop_(loop), options_(std::move(options)), drain_timer_(loop) {}
+
+  PeerId Connect(Peer* peer, bool local) {
+    PeerId id = next_id_++;
+    peers_.emplace(id, Far{peer, nullptr, Role::kUnknown, local});
+    if (!local) ++remote_;
+    return id;
+  }
+
+  void Receive(PeerId id, const NodeMessage& message) {
+    auto found = peers_.find(id);
+    if (found == peers_.end() || found->second.role == Role::kClosed) return;
+    Far& far = found->second;
+    if (far.role == Role::kNode) {
+      if (std::holds_alternative<Hello>(message) || std::holds_alternative<Inspect>(message) ||
+          std::holds_alternative<Supersede>(message)) {
+        Hangup(far, Refuse{kExitBadConfiguration, "this node introduced itself a second time on one connection"});
+        return;
+      }
+      Step(*far.run, PeerSaid{id, message});
+      return;
+    }
+    if (const auto* hello = std::get_if<Hello>(&message)) return Greet(id, far, *hello);
+    if (const auto* inspect = std::get_if<Inspect>(&message)) return Show(id, far, *inspect);
+    if (const auto* supersede = std::get_if<Supersede>(&message)) return Yield(id, far, *supersede);
+    if (far.role == Role::kUnknown) {
+      Hangup(far, Refuse{kExitBadConfiguration, "the first message on a connection must introduce the node"});
+    }
+  }
+
+  void Disconnect(PeerId id) {
+    auto found = peers_.find(id);
+    if (found == peers_.end()) return;
+    Far far = found->second;
+    peers_.erase(found);
+    if (!far.local) --remote_;
+    if (far.run != nullptr) {
+      Run& run = *far.run;
+      run.followers.erase(id);
+      if (run.successor == id) {
+        run.successor = 0;
+        run.redirect_until = MonotonicClock::now() + kRedirectGrace;
+      }
+      if (run.nodes.erase(id) > 0) Step(run, PeerClosed{id});
+      ForgetIfOver(run);
+    }
+    if (remote_ == 0) Drained();
+  }
+
+  void TakeOver(const std::string& run_id, const rendezvous::StandIn& stand_in) {
+    Run& run = RunOf(run_id);
+    run.redirect.reset();
+    Step(run, stand_in);
+  }
+
+  void YieldTo(const std::string& run_id, const Redirect& redirect) {
+    auto found = runs_.find(run_id);
+    if (found == runs_.end() || redirect.address.empty() || redirect.term <= found->second->state.term) return;
+    SendOn(*found->second, redirect);
+  }
+
+  void Drain(Duration limit, std::function<void()> done) {
+    drained_ = std::move(done);
+    if (remote_ == 0) return Drained();
+    drain_timer_.expires_after(limit);
+    drain_timer_.async_wait([weak = weak_from_this()](const boost::system::error_code& error) {
+      auto self = weak.lock();
+      if (self && !error) self->Drained();
+    });
+  }
+
+  uint64_t TermOf(const std::string& run_id) const {
+    auto found = runs_.find(run_id);
+    return found == runs_.end() ? 0 : found->second->state.term;
+  }
+
+  bool Idle() const {
+    for (const auto& [id, run] : runs_) {
+      if (run->state.phase != Phase::kFinished && !run->redirect) return false;
+    }
+    return true;
+  }
+
+  void OnReason(std::function<void(const std::string&, const std::string&)> listener) {
+    listener_ = std::move(listener);
+  }
+
+  void Stop() {  // the Conductor goes: nothing may be called any more
+    peers_.clear();
+    runs_.clear();
+    listener_ = nullptr;
+    drained_ = nullptr;
+    drain_timer_.cancel();
+  }
+
+ private:
+  enum class Role {
+    kUnknown,    // has said nothing yet
+    kNode,       // said Hello
+    kFollower,   // said Inspect
+    kSuccessor,  // said Supersede
+    kClosed,     // was told to go; not heard any more
+  };
+  struct Run : std::enable_shared_from_this<Run> {
+    explicit Run(asio::io_context& loop) : timer(loop), follow_timer(loop) {}
+    State state;
+    asio::steady_timer timer;
+    std::optional<TimePoint> look_again;  // when Tick is due
+    std::optional<TimePoint> armed;       // when the timer fires: never later than look_again
+    std::string reason;
+    std::unordered_set<PeerId> nodes;
+    std::unordered_set<PeerId> followers;
+    asio::steady_timer follow_timer;
+    bool follow_armed = false;
+    // Somebody else coordinates this run: everyone is sent there.
+    std::optional<Redirect> redirect;
+    PeerId successor = 0;                     // the stream on which it says so; 0: gone
+    std::optional<TimePoint> redirect_until;  // after the stream went
+  };
+  struct Far {
+    Peer* peer;
+    Run* run;
+    Role role;
+    bool local;
+  };
+
+  Run& RunOf(const std::string& run_id) {
+    std::shared_ptr<Run>& run = runs_[run_id];
+    if (run == nullptr) {
+      run = std::make_shared<Run>(loop_);
+      run->state.run_id = run_id;
+      run->state.self_node = options_.self_node;
+    }
+    return *run;
+  }
+
+  // "" where `run_id` may be spoken of here.
+  std::string Stranger(const std::string& run_id) const {
+    if (options_.only_run_id.empty() || options_.only_run_id == run_id) return "";
+    return fmt::format(
+        "this coordinator serves run id \"{}\", the node asks for run id \"{}\"; give every node of a job the same "
+        "--rdzv-id",
+        options_.only_run_id, run_id);
+  }
+
+  void Hangup(Far& far, const CoordinatorMessage& last) {
+    far.role = Role::kClosed;
+    far.peer->Send(last);
+    far.peer->Close();
+  }
+
+  void Greet(PeerId id, Far& far, const Hello& hello) {
+    if (far.role != Role::kUnknown)
+      return Hangup(far, Refuse{kExitBadConfiguration, "Hello must be the first message"});
+    if (hello.protocol != kRendezvousProtocol) {
+      return Hangup(
+          far, Refuse{kExitBadConfiguration,
+                      fmt::format("the coordinator (version {}) speaks rendezvous protocol {}, node \"{}\" "
+                                  "(version {}) speaks {}; install the same muster on every node",
+                                  Version(), kRendezvousProtocol, hello.node.name, hello.version, hello.protocol)});
+    }
+    if (std::string reason = Stranger(hello.run_id); !reason.empty()) {
+      return Hangup(far, Refuse{kExitBadConfiguration, reason});
+    }
+    Run& run = RunOf(hello.run_id);
+    if (Redirected(run) && (!hello.resume || hello.resume->id.term <= run.redirect->term)) {
+      return Hangup(far, *run.redirect);
+    }
+    far.role = Role::kNode;
+    far.run = &run;
+    run.nodes.insert(id);
+    Step(run, PeerOpened{id, hello});
+  }
+
+  bool Redirected(Run& run) {
+    if (run.redirect && run.redirect_until && *run.redirect_until <= MonotonicClock::now()) {
+      run.redirect.reset();
+      run.redirect_until.reset();
+    }
+    return run.redirect.has_value();
+  }
+
+  void Show(PeerId id, Far& far, const Inspect& inspect) {
+    if (far.role != Role::kUnknown && far.role != Role::kFollower) return;
+    Run* run = nullptr;
+    if (inspect.run_id.empty()) {
+      if (runs_.size() == 1) run = runs_.begin()->second.get();
+      if (runs_.size() > 1) {
+        std::vector<std::string> ids;
+        for (const auto& [run_id, known] : runs_) ids.push_back(run_id);
+        return Hangup(far, Refuse{kExitUsage, fmt::format("{} runs are coordinated here; name one of: {}", ids.size(),
+                                                          Join(ids, ", "))});
+      }
+    } else if (auto found = runs_.find(inspect.run_id); found != runs_.end()) {
+      run = found->second.get();
+    }
+    if (run == nullptr) {
+      return Hangup(far, Refuse{kExitUsage, inspect.run_id.empty()
+                                                ? std::string("no run is coordinated here yet")
+                                                : fmt::format("no run \"{}\" is coordinated here", inspect.run_id)});
+    }
+    if (Redirected(*run)) return Hangup(far, *run->redirect);
+    StatusReport report = Describe(run->state, MonotonicClock::now());
+    if (!inspect.follow) return Hangup(far, report);
+    far.role = Role::kFollower;
+    far.run = run;
+    run->followers.insert(id);
+    far.peer->Send(report);
+  }
+
+  void Yield(PeerId id, Far& far, const Supersede& supersede) {
+    if (far.role != Role::kUnknown && far.role != Role::kSuccessor) return;
+    if (std::string reason = Stranger(supersede.run_id); !reason.empty()) {
+      return Hangup(far, Refuse{kExitBadConfiguration, reason});
+    }
+    if (supersede.address.empty()) {
+      return Hangup(far, Refuse{kExitBadConfiguration, "a stand-in must say where it can be reached"});
+    }
+    Run& run = RunOf(supersede.run_id);
+    uint64_t known = run.redirect ? run.redirect->term : 0;
+    // An empty coordinator's term is a default, not a claim.
+    bool empty = run.state.round.id.number < 0 && run.state.phase == Phase::kGathering;
+    if (!empty && run.state.phase != Phase::kFinished) known = std::max(known, run.state.term);
+    if (run.state.phase == Phase::kFinished || supersede.term < known ||
+        (supersede.term == known && (!run.redirect || run.redirect->address != supersede.address))) {
+      Redirect answer{run.redirect && run.redirect->term >= run.state.term
+                          ? *run.redirect
+                          : Redirect{run.state.term, options_.self_address}};
+      return Hangup(far, answer);
+    }
+    far.role = Role::kSuccessor;
+    far.run = &run;
+    SendOn(run, Redirect{supersede.term, supersede.address});
+    run.redirect_until.reset();
+    run.successor = id;
+  }
+
+  // What was decided here counts no more.
+  void SendOn(Run& run, const Redirect& redirect) {
+    run.redirect = redirect;
+    run.redirect_until = MonotonicClock::now() + kRedirectGrace;
+    SetReason(run, fmt::format("this run is coordinated at {} now (term {})", redirect.address, redirect.term));
+    std::vector<PeerId> sent_on(run.nodes.begin(), run.nodes.end());
+    sent_on.insert(sent_on.end(), run.followers.begin(), run.followers.end());
+    run.nodes.clear();
+    run.followers.clear();
+    for (PeerId node : sent_on) {
+      auto found = peers_.find(node);
+      if (found == peers_.end()) continue;
+      found->second.run = nullptr;
+      if (found->second.role != Role::kClosed) Hangup(found->second, redirect);
+    }
+    std::string run_id = run.state.run_id;
+    run.state = State{};
+    run.state.run_id = run_id;
+    run.state.self_node = options_.self_node;
+    run.look_again.reset();
+  }
+
+  void Step(Run& run, const Event& event) {
+    TimePoint now = MonotonicClock::now();
+    Effects effects = Apply(run.state, event, now);
+    for (const Action& action : effects.actions) {
+      if (const auto* send = std::get_if<rendezvous::Send>(&action)) {
+        auto found = peers_.find(send->peer);
+        if (found != peers_.end() && found->second.role != Role::kClosed) found->second.peer->Send(send->message);
+      } else if (const auto* close = std::get_if<rendezvous::Close>(&action)) {
+        auto found = peers_.find(close->peer);
+        if (found == peers_.end()) continue;
+        found->second.role = Role::kClosed;
+        found->second.peer->Close();
+      }
+    }
+    run.look_again = effects.look_again;
+    Arm(run);
+    if (!effects.reason.empty() && effects.reason != run.reason) SetReason(run, effects.reason);
+    if (!effects.reason.empty() || !effects.actions.empty()) TellFollowers(run);
+  }
+
+  void SetReason(Run& run, const std::string& reason) {
+    run.reason = reason;
+    if (listener_) listener_(run.state.run_id, reason);
+  }
+
+  // The timer is moved only when it would fire too late: beats move look_again all the time.
+  void Arm(Run& run) {
+    if (!run.look_again || (run.armed && *run.armed <= *run.look_again)) return;
+    run.armed = run.look_again;
+    run.timer.expires_at(*run.armed);
+    run.timer.async_wait(
+        [weak = weak_from_this(), over = run.weak_from_this()](const boost::system::error_code& error) {
+          auto self = weak.lock();
+          auto due = over.lock();
+          if (!self || !due || error) return;
+          due->armed.reset();
+          if (!due->look_again) return;
+          if (*due->look_again <= MonotonicClock::now()) {
+            self->Step(*due, Tick{});
+          } else {
+            self->Arm(*due);
+          }
+        });
+  }
+
+  void TellFollowers(Run& run) {
+    if (run.followers.empty() || run.follow_armed) return;
+    run.follow_armed = true;
+    run.follow_timer.expires_after(kFollowPause);
+    run.follow_timer.async_wait(
+        [weak = weak_from_this(), over = run.weak_from_this()](const boost::system::error_code& error) {
+          auto self = weak.lock();
+          auto due = over.lock();
+          if (!self || !due || error) return;
+          due->follow_armed = false;
+          StatusReport report = Describe(due->state, MonotonicClock::now());
+          for (PeerId id : due->followers) {
+            auto found = self->peers_.find(id);
+            if (found != self->peers_.end()) found->second.peer->Send(report);
+          }
+        });
+  }
+
+  // `muster coordinator` serves many runs, one after the other: what is over must not pile up.
+  void ForgetIfOver(Run& run) {
+    if (!options_.only_run_id.empty() || !run.nodes.empty() || !run.followers.empty() || run.successor != 0) return;
+    bool untouched = run.state.round.id.number < 0 && run.state.members.empty() && !run.redirect;
+    if (run.state.phase != Phase::kFinished && !untouched) return;
+    for (auto& [id, far] : peers_) {
+      if (far.run == &run) far.run = nullptr;
+    }
+    std::string run_id = run.state.run_id;
+    runs_.erase(run_id);
+  }
+
+  void Drained() {
+    if (!drained_) return;
+    drain_timer_.cancel();
+    asio::post(loop_, std::exchange(drained_, nullptr));
+  }
+
+  asio::io_context& loop_;
+  const Options options_;
+  PeerId next_id_ = 1;
+  std::unordered_map<PeerId, Far> peers_;
+  size_t remote_ = 0;
+  std::map<std::string, std::shared_ptr<Run>> runs_;
+  std::function<void(const std::string&, const std::string&)> listener_;
+  asio::steady_timer drain_timer_;
+  std::function<void()> drained_;
+};
+
+Conductor::Conductor(asio::io_context& loop, Options options)
+    : impl_(std::make_shared<Impl>(loop, std::move(options))) {}
+Conductor::~Conductor() { impl_->Stop(); }
+
+PeerId Conductor::Connect(Peer* peer, bool local) { return impl_->Connect(peer, local); }
+void Conductor::Receive(PeerId id, const NodeMessage& message) { impl_->Receive(id, message); }
+void Conductor::Disconnect(PeerId id) { impl_->Disconnect(id); }
+void Conductor::TakeOver(const std::string& run_id, const StandIn& stand_in) { impl_->TakeOver(run_id, stand_in); }
+void Conductor::Yield(const std::string& run_id, const Redirect& redirect) { impl_->YieldTo(run_id, redirect); }
+void Conductor::Drain(Duration limit, std::function<void()> done) { impl_->Drain(limit, std::move(done)); }
+uint64_t Conductor::TermOf(const std::string& run_id) const { return impl_->TermOf(run_id); }
+bool Conductor::Idle() const { return impl_->Idle(); }
+void Conductor::OnReason(std::function<void(const std::string&, const std::string&)> listener) {
+  impl_->OnReason(std::move(listener));
+}
+
+}  // namespace muster::rendezvous

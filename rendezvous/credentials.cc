@@ -1,0 +1,89 @@
+#include "rendezvous/credentials.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "base/text.h"
+
+namespace muster::rendezvous {
+namespace {
+
+constexpr size_t kMaxFile = size_t{1} << 20;
+
+StatusOr<std::string> ReadSmallFile(const char* what, const std::string& path) {
+  int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a FIFO must not hold the agent up
+  if (fd < 0) {
+    return absl::InvalidArgumentError(fmt::format("{} {}: {}; give a file that can be read", what, path,
+                                                  Message(ErrnoStatus(errno, "cannot be opened"))));
+  }
+  std::string text(kMaxFile + 1, '\0');
+  size_t length = 0;
+  int error = 0;
+  while (length < text.size()) {
+    ssize_t got = read(fd, text.data() + length, text.size() - length);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) error = errno;
+    if (got <= 0) break;
+    length += static_cast<size_t>(got);
+  }
+  close(fd);
+  if (error != 0) {
+    return absl::InvalidArgumentError(
+        fmt::format("{} {}: {}", what, path, Message(ErrnoStatus(error, "cannot be read"))));
+  }
+  if (length > kMaxFile) {
+    return absl::InvalidArgumentError(fmt::format("{} {} is larger than {} bytes", what, path, kMaxFile));
+  }
+  text.resize(length);
+  if (Strip(text).empty()) return absl::InvalidArgumentError(fmt::format("{} {} is empty", what, path));
+  return text;
+}
+
+// A token travels in a header: printable ASCII without spaces.
+bool CanTravel(std::string_view token) {
+  for (char c : token) {
+    if (c <= ' ' || c > '~') return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+StatusOr<Credentials> ReadCredentials(const CredentialFiles& files) {
+  Credentials credentials;
+  if (!files.token.empty()) {
+    MUSTER_ASSIGN_OR_RETURN(std::string token, ReadSmallFile("token file", files.token));
+    credentials.token = std::string(Strip(token));
+    if (credentials.token.size() > 4096 || !CanTravel(credentials.token)) {
+      return absl::InvalidArgumentError(
+          fmt::format("token file {} must hold one word of at most 4096 printable ASCII characters", files.token));
+    }
+  }
+  int given = !files.tls_cert.empty() + !files.tls_key.empty() + !files.tls_ca.empty();
+  if (given == 0) return credentials;
+  if (given != 3) {
+    std::string missing;
+    if (files.tls_cert.empty()) missing += " tls_cert";
+    if (files.tls_key.empty()) missing += " tls_key";
+    if (files.tls_ca.empty()) missing += " tls_ca";
+    return absl::InvalidArgumentError(fmt::format("tls_cert, tls_key and tls_ca belong together; missing:{}", missing));
+  }
+  MUSTER_ASSIGN_OR_RETURN(credentials.tls_cert, ReadSmallFile("tls_cert", files.tls_cert));
+  MUSTER_ASSIGN_OR_RETURN(credentials.tls_key, ReadSmallFile("tls_key", files.tls_key));
+  MUSTER_ASSIGN_OR_RETURN(credentials.tls_ca, ReadSmallFile("tls_ca", files.tls_ca));
+  return credentials;
+}
+
+bool SameToken(std::string_view expected, std::string_view given) {
+  unsigned difference = expected.size() == given.size() ? 0 : 1;
+  for (size_t i = 0; i < given.size(); ++i) {
+    difference |= static_cast<unsigned char>(given[i]) ^
+                  static_cast<unsigned char>(expected.empty() ? 0 : expected[i % expected.size()]);
+  }
+  return difference == 0;
+}
+
+}  // namespace muster::rendezvous

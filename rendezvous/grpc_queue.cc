@@ -1,0 +1,92 @@
+#include "rendezvous/grpc_queue.h"
+
+#include <grpc/support/log.h>
+#include <grpcpp/support/slice.h>
+#include <pthread.h>
+#include <signal.h>
+
+#include <boost/asio/post.hpp>
+#include <utility>
+
+namespace muster::rendezvous {
+
+GrpcQueue::GrpcQueue(boost::asio::io_context& loop, std::unique_ptr<grpc::CompletionQueue> queue)
+    : loop_(loop), queue_(std::move(queue)), work_(boost::asio::make_work_guard(loop)) {
+  thread_ = std::thread([this] { Run(); });
+}
+
+GrpcQueue::~GrpcQueue() {
+  for (auto& [call, owned] : calls_) call->Cancel();
+  queue_->Shutdown();
+  thread_.join();
+  std::lock_guard lock(inbox_->mutex);
+  inbox_->closed = true;
+  inbox_->events.clear();
+}
+
+void GrpcQueue::Adopt(std::unique_ptr<Call> call) {
+  Call* key = call.get();
+  calls_.emplace(key, std::move(call));
+}
+
+void GrpcQueue::Release(Call* call) { calls_.erase(call); }
+
+void GrpcQueue::Run() {
+  // Signals are the loop's business.
+  sigset_t all;
+  sigfillset(&all);
+  pthread_sigmask(SIG_BLOCK, &all, nullptr);
+  pthread_setname_np(pthread_self(), "grpc-queue");
+  void* tag = nullptr;
+  bool ok = false;
+  while (queue_->Next(&tag, &ok)) {
+    Tag* done = static_cast<Tag*>(tag);
+    done->Arrived(ok);
+    bool first = false;
+    {
+      std::lock_guard lock(inbox_->mutex);
+      first = inbox_->events.empty();
+      inbox_->events.push_back({done, ok});
+    }
+    if (first) boost::asio::post(loop_, [inbox = inbox_] { Deliver(*inbox); });
+  }
+}
+
+void GrpcQueue::Deliver(Inbox& inbox) {
+  std::vector<Event> events;
+  {
+    std::lock_guard lock(inbox.mutex);
+    events.swap(inbox.events);
+  }
+  for (const Event& event : events) {
+    // A Done may destroy the queue, and with it the calls of the events behind it.
+    bool closed;
+    {
+      std::lock_guard lock(inbox.mutex);
+      closed = inbox.closed;
+    }
+    if (closed) return;
+    event.tag->Done(event.ok);
+  }
+}
+
+grpc::ByteBuffer ToBuffer(const std::string& bytes) {
+  grpc::Slice slice(bytes);
+  return grpc::ByteBuffer(&slice, 1);
+}
+
+std::string FromBuffer(const grpc::ByteBuffer& buffer) {
+  std::string bytes;
+  std::vector<grpc::Slice> slices;
+  if (!buffer.Dump(&slices).ok()) return bytes;
+  bytes.reserve(buffer.Length());
+  for (const grpc::Slice& slice : slices) bytes.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
+  return bytes;
+}
+
+void PrepareGrpc() {
+  // Its errors reach us as statuses; its log lines would mix with the workers' on stderr.
+  gpr_set_log_function([](gpr_log_func_args*) {});
+}
+
+}  // namespace muster::rendezvous

@@ -1,0 +1,78 @@
+#include "rendezvous/local_link.h"
+
+#include <boost/asio/post.hpp>
+#include <utility>
+
+namespace muster::rendezvous {
+namespace {
+
+// Every step is posted, in both directions, so that neither side is entered while it is in the middle of something.
+class LocalLink final : public Link {
+ public:
+  LocalLink(boost::asio::io_context& loop, Conductor& conductor, Events events)
+      : shared_(std::make_shared<Shared>(loop, conductor, std::move(events))) {
+    shared_->id = conductor.Connect(shared_.get(), true);
+    shared_->Post([](Shared& shared) {
+      if (shared.events.connected) shared.events.connected();
+    });
+  }
+  ~LocalLink() override { shared_->Drop(); }
+
+  void Send(const NodeMessage& message) override {
+    shared_->Post([message](Shared& shared) {
+      if (shared.open) shared.conductor.Receive(shared.id, message);
+    });
+  }
+
+  void Flush(std::function<void()> done) override {
+    boost::asio::post(shared_->loop, std::move(done));  // behind everything sent before
+  }
+
+ private:
+  struct Shared final : Conductor::Peer, std::enable_shared_from_this<Shared> {
+    Shared(boost::asio::io_context& loop, Conductor& conductor, Events events)
+        : loop(loop), conductor(conductor), events(std::move(events)) {}
+
+    void Send(const CoordinatorMessage& message) override {
+      Post([message](Shared& shared) {
+        if (shared.open) shared.events.message(message);
+      });
+    }
+    void Close() override {
+      Post([](Shared& shared) {
+        if (!shared.open) return;
+        shared.Drop();
+        shared.events.closed(attendance::Loss::kClosed, "the coordinator in this process ended the conversation");
+      });
+    }
+
+    template <typename Step>
+    void Post(Step step) {
+      boost::asio::post(loop, [self = shared_from_this(), step = std::move(step)] {
+        if (!self->dropped) step(*self);
+      });
+    }
+    void Drop() {
+      dropped = true;
+      if (!std::exchange(open, false)) return;
+      conductor.Disconnect(id);
+    }
+
+    boost::asio::io_context& loop;
+    Conductor& conductor;
+    const Events events;
+    PeerId id = 0;
+    bool open = true;
+    bool dropped = false;
+  };
+
+  std::shared_ptr<Shared> shared_;
+};
+
+}  // namespace
+
+std::unique_ptr<Link> DialLocally(boost::asio::io_context& loop, Conductor& conductor, Link::Events events) {
+  return std::make_unique<LocalLink>(loop, conductor, std::move(events));
+}
+
+}  // namespace muster::rendezvous

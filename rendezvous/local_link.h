@@ -1,0 +1,15 @@
+// The conversation with a conductor in this process: no gRPC, no socket, no thread. See link.h.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <memory>
+
+#include "rendezvous/conductor.h"
+#include "rendezvous/link.h"
+
+namespace muster::rendezvous {
+
+// `conductor` must outlive the link.
+std::unique_ptr<Link> DialLocally(boost::asio::io_context& loop, Conductor& conductor, Link::Events events);
+
+}  // namespace muster::rendezvous

@@ -1,0 +1,45 @@
+// Names -> numeric addresses, without getaddrinfo (the static agent must not load the image's NSS modules).
+//
+// Order: numeric addresses (v4, v6, [v6]) and "localhost" are answered at once; then the hosts file; then DNS by
+// c-ares, which reads resolv.conf (servers, search list, ndots) itself and whose sockets live on the loop. Loop thread
+// only.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/address.hpp>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/status.h"
+
+namespace muster::rendezvous {
+
+class Resolver {
+ public:
+  struct Options {
+    std::string hosts_file = "/etc/hosts";
+    std::string dns_servers;  // "127.0.0.1:5353,..." instead of resolv.conf's; for tests
+  };
+  // All addresses, in the order of the source, each once. Errors: NotFound (there is no such name), Unavailable (no
+  // server answered sensibly), DeadlineExceeded (no answer in time), InvalidArgument (not a name).
+  using Done = std::function<void(StatusOr<std::vector<boost::asio::ip::address>>)>;
+
+  explicit Resolver(boost::asio::io_context& loop) : Resolver(loop, Options{}) {}
+  Resolver(boost::asio::io_context& loop, Options options);
+  ~Resolver();  // no `done` is called any more
+  Resolver(const Resolver&) = delete;
+  Resolver& operator=(const Resolver&) = delete;
+
+  // Calls `done` once, on the loop and never from within this call, at the latest after `limit`. `name` is a host only,
+  // without port.
+  void Resolve(const std::string& name, Duration limit, Done done);
+
+ private:
+  class Impl;
+  std::shared_ptr<Impl> impl_;
+};
+
+}  // namespace muster::rendezvous

@@ -1,0 +1,123 @@
+#include "rendezvous/store/commands.h"
+
+namespace muster::store {
+namespace {
+
+constexpr size_t kTail = 32 << 10;  // from here on a value is sent from where it lies
+
+const char* MultiGet(const Request& request, const KeySpace& keys, Output* output) {
+  size_t total = 0;
+  for (std::string_view key : request.args) {
+    const std::string* value = keys.Get(key);
+    total += 8 + (value == nullptr ? 0 : value->size());
+    if (total > kMaxAnswer) return "the answer of MULTI_GET is too long";
+  }
+  output->bytes.reserve(output->bytes.size() + total);
+  for (std::string_view key : request.args) {
+    const std::string* value = keys.Get(key);
+    PutString(&output->bytes, value == nullptr ? std::string_view() : std::string_view(*value));
+  }
+  return "";
+}
+
+const char* ListKeys(const KeySpace& keys, Output* output) {
+  size_t total = 8;
+  keys.ForEachKey([&](std::string_view key) { total += 8 + key.size(); });
+  if (total > kMaxAnswer) return "the answer of LIST_KEYS is too long";
+  output->bytes.reserve(output->bytes.size() + total);
+  PutNumber<int64_t>(&output->bytes, keys.size());
+  keys.ForEachKey([&](std::string_view key) { PutString(&output->bytes, key); });
+  return "";
+}
+
+}  // namespace
+
+const char* Execute(const Request& request, WaiterId id, KeySpace* keys, Output* output) {
+  const auto& args = request.args;
+  std::string* out = &output->bytes;
+  Woken* woken = &output->woken;
+  auto byte = [out](uint8_t value) { out->push_back(static_cast<char>(value)); };
+  switch (request.op) {
+    case Op::kValidate:
+      break;
+    case Op::kSet:
+      keys->Set(args[0], args[1], woken);
+      break;
+    case Op::kCompareSet:
+      PutString(out, keys->CompareSet(args[0], args[1], args[2], woken));
+      break;
+    case Op::kGet: {
+      const std::string* value = keys->Get(args[0]);
+      if (value != nullptr && value->size() >= kTail) {
+        PutNumber<uint64_t>(out, value->size());
+        output->tail = *value;
+      } else {
+        PutString(out, value == nullptr ? std::string_view() : std::string_view(*value));
+      }
+      break;
+    }
+    case Op::kAdd: {
+      std::optional<int64_t> sum = keys->Add(args[0], request.number, woken);
+      if (!sum) return "ADD to a value that is no number";
+      PutNumber(out, *sum);
+      break;
+    }
+    case Op::kCheck:
+      byte(keys->Check(args) ? kReady : kNotReady);
+      break;
+    case Op::kWait:
+      if (keys->Wait(id, args)) byte(kStopWaiting);
+      break;
+    case Op::kGetNumKeys:
+      PutNumber<int64_t>(out, keys->size());
+      break;
+    case Op::kDeleteKey:
+      PutNumber<int64_t>(out, keys->Delete(args[0]) ? 1 : 0);
+      break;
+    case Op::kAppend:
+      if (!keys->Append(args[0], args[1], woken)) return "APPEND makes the value too long";
+      break;
+    case Op::kMultiGet:
+      return MultiGet(request, *keys, output);
+    case Op::kMultiSet:
+      for (size_t i = 0; i + 1 < args.size(); i += 2) keys->Set(args[i], args[i + 1], woken);
+      break;
+    case Op::kCancelWait:
+      keys->Forget(id);
+      byte(kWaitCanceled);
+      break;
+    case Op::kPing:
+      PutNumber(out, static_cast<uint32_t>(request.number));
+      break;
+    case Op::kQueuePush:
+      keys->QueuePush(args[0], args[1], woken);
+      break;
+    case Op::kQueuePop: {
+      PutNumber<int64_t>(out, keys->QueueLength(args[0]));
+      if (std::optional<std::string> value = keys->QueuePop(args[0])) PutString(out, *value);
+      break;
+    }
+    case Op::kQueueLen:
+      PutNumber<int64_t>(out, keys->QueueLength(args[0]));
+      break;
+    case Op::kListKeys:
+      return ListKeys(*keys, output);
+    case Op::kBarrier:
+      switch (keys->Barrier(id, args[0], request.number, woken)) {
+        case KeySpace::Arrival::kPass:
+          byte(kStopWaiting);
+          break;
+        case KeySpace::Arrival::kWait:
+          break;
+        case KeySpace::Arrival::kGarbage:
+          return "BARRIER on a value that is no number";
+      }
+      break;
+    case Op::kWatchKey:  // an old client's callbacks; without a call of watch_key nothing ever comes here
+      byte(kCallbackRegistered);
+      break;
+  }
+  return "";
+}
+
+}  // namespace muster::store

@@ -1,0 +1,21 @@
+// One request against a key space: the answer's bytes and the waiters to wake. Pure.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "rendezvous/store/key_space.h"
+#include "rendezvous/store/protocol.h"
+
+namespace muster::store {
+
+struct Output {
+  std::string bytes;      // answers, appended
+  std::string_view tail;  // a large value that follows `bytes`, still in the key space: send it before the next request
+  Woken woken;            // each gets the byte kStopWaiting, after what it is owed already
+};
+
+// Returns "" or why the connection must be closed; its answer is not sent then. `id` is the asking connection.
+const char* Execute(const Request& request, WaiterId id, KeySpace* keys, Output* output);
+
+}  // namespace muster::store

@@ -1,0 +1,247 @@
+#include "rendezvous/store/key_space.h"
+
+#include <charconv>
+
+#include "rendezvous/store/protocol.h"
+
+namespace muster::store {
+
+std::optional<int64_t> ReadCounter(std::string_view text) {
+  size_t at = 0;
+  while (at < text.size() && (text[at] == ' ' || (text[at] >= '\t' && text[at] <= '\r'))) ++at;
+  if (at + 1 < text.size() && text[at] == '+' && text[at + 1] != '-') ++at;
+  int64_t number = 0;
+  auto [end, error] = std::from_chars(text.data() + at, text.data() + text.size(), number);
+  if (error != std::errc()) return std::nullopt;
+  return number;
+}
+
+namespace {
+
+void WriteCounter(int64_t number, std::string* value) {
+  char digits[24];
+  auto [end, error] = std::to_chars(digits, digits + sizeof(digits), number);
+  value->assign(digits, end);
+}
+
+// A small value gives back the memory of the large one it replaces.
+void Assign(std::string_view bytes, std::string* value) {
+  if (value->capacity() > 4096 && bytes.size() < value->capacity() / 2) {
+    std::string(bytes).swap(*value);
+  } else {
+    value->assign(bytes);
+  }
+}
+
+int64_t Sum(int64_t a, int64_t b) { return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b)); }
+
+}  // namespace
+
+KeySpace::KeySpace() = default;
+KeySpace::~KeySpace() { waiters_.clear(); }
+
+KeySpace::Slot* KeySpace::Find(std::string_view key) {
+  auto found = entries_.find(key);
+  return found == entries_.end() ? nullptr : &*found;
+}
+
+const KeySpace::Slot* KeySpace::Find(std::string_view key) const {
+  auto found = entries_.find(key);
+  return found == entries_.end() ? nullptr : &*found;
+}
+
+KeySpace::Slot& KeySpace::FindOrMake(std::string_view key) {
+  if (Slot* slot = Find(key)) return *slot;
+  return *entries_.try_emplace(std::string(key)).first;
+}
+
+KeySpace::Entry& KeySpace::MakePresent(Slot& slot) {
+  if (!slot.second.present) {
+    slot.second.present = true;
+    ++values_;
+  }
+  return slot.second;
+}
+
+bool KeySpace::Available(const Slot* slot) {
+  return slot != nullptr && (slot->second.present || (slot->second.queue != nullptr && !slot->second.queue->empty()));
+}
+
+void KeySpace::EraseIfUnused(Slot* slot) {
+  const Entry& entry = slot->second;
+  if (!entry.present && entry.links.empty() && entry.queue == nullptr) entries_.erase(entries_.find(slot->first));
+}
+
+void KeySpace::WakeAll(Entry& entry, Woken* woken) {
+  while (!entry.links.empty()) {
+    Link& link = entry.links.front();
+    Waiter* waiter = link.waiter;
+    link.unlink();
+    link.slot = nullptr;
+    if (--waiter->missing > 0) continue;
+    woken->push_back(waiter->id);
+    waiters_.erase(waiter->id);
+  }
+}
+
+void KeySpace::Set(std::string_view key, std::string_view value, Woken* woken) {
+  Entry& entry = MakePresent(FindOrMake(key));
+  Assign(value, &entry.value);
+  WakeAll(entry, woken);
+}
+
+std::string_view KeySpace::CompareSet(std::string_view key, std::string_view expected, std::string_view desired,
+                                      Woken* woken) {
+  Slot* slot = Find(key);
+  if (slot == nullptr || !slot->second.present) {
+    if (!expected.empty()) return expected;
+    slot = slot == nullptr ? &FindOrMake(key) : slot;
+    Assign(desired, &MakePresent(*slot).value);
+  } else if (slot->second.value == expected) {
+    Assign(desired, &slot->second.value);
+  }
+  WakeAll(slot->second, woken);
+  return slot->second.value;
+}
+
+const std::string* KeySpace::Get(std::string_view key) const {
+  const Slot* slot = Find(key);
+  return slot != nullptr && slot->second.present ? &slot->second.value : nullptr;
+}
+
+std::optional<int64_t> KeySpace::Add(std::string_view key, int64_t delta, Woken* woken) {
+  Slot& slot = FindOrMake(key);
+  int64_t sum = delta;
+  if (slot.second.present) {
+    std::optional<int64_t> old = ReadCounter(slot.second.value);
+    if (!old) return std::nullopt;
+    sum = Sum(*old, delta);
+  }
+  Entry& entry = MakePresent(slot);
+  WriteCounter(sum, &entry.value);
+  WakeAll(entry, woken);
+  return sum;
+}
+
+bool KeySpace::Append(std::string_view key, std::string_view value, Woken* woken) {
+  Slot& slot = FindOrMake(key);
+  if (slot.second.value.size() + value.size() > kMaxRequest) return false;
+  Entry& entry = MakePresent(slot);
+  entry.value.append(value);
+  WakeAll(entry, woken);
+  return true;
+}
+
+bool KeySpace::Delete(std::string_view key) {
+  Slot* slot = Find(key);
+  if (slot == nullptr || !slot->second.present) return false;
+  slot->second.present = false;
+  slot->second.value = std::string();
+  --values_;
+  EraseIfUnused(slot);
+  return true;
+}
+
+bool KeySpace::Check(std::span<const std::string_view> keys) const {
+  for (std::string_view key : keys) {
+    if (!Available(Find(key))) return false;
+  }
+  return true;
+}
+
+void KeySpace::QueuePush(std::string_view key, std::string_view value, Woken* woken) {
+  Entry& entry = FindOrMake(key).second;
+  if (entry.queue == nullptr) entry.queue = std::make_unique<std::deque<std::string>>();
+  entry.queue->emplace_back(value);
+  while (!entry.links.empty()) {
+    Link& link = entry.links.front();
+    Waiter* waiter = link.waiter;
+    link.unlink();
+    link.slot = nullptr;
+    if (--waiter->missing > 0) continue;
+    woken->push_back(waiter->id);
+    waiters_.erase(waiter->id);
+    return;
+  }
+}
+
+int64_t KeySpace::QueueLength(std::string_view key) const {
+  const Slot* slot = Find(key);
+  return slot == nullptr || slot->second.queue == nullptr ? 0 : static_cast<int64_t>(slot->second.queue->size());
+}
+
+std::optional<std::string> KeySpace::QueuePop(std::string_view key) {
+  Slot* slot = Find(key);
+  if (slot == nullptr || slot->second.queue == nullptr) return std::nullopt;
+  std::deque<std::string>& queue = *slot->second.queue;
+  std::string value = std::move(queue.front());
+  queue.pop_front();
+  if (queue.empty()) {  // a queue is kept only while something is in it
+    slot->second.queue = nullptr;
+    EraseIfUnused(slot);
+  }
+  return value;
+}
+
+void KeySpace::Attach(Waiter& waiter, Link& link, Slot& slot) {
+  link.slot = &slot;
+  link.waiter = &waiter;
+  slot.second.links.push_back(link);
+}
+
+bool KeySpace::Wait(WaiterId id, std::span<const std::string_view> keys) {
+  Forget(id);
+  size_t missing = 0;
+  for (std::string_view key : keys) missing += !Available(Find(key));
+  if (missing == 0) return true;
+  Waiter& waiter = waiters_[id];
+  waiter.id = id;
+  if (missing > 1) waiter.more = std::make_unique<Link[]>(missing - 1);
+  waiter.more_count = missing - 1;
+  for (std::string_view key : keys) {
+    Slot& slot = FindOrMake(key);
+    if (Available(&slot)) continue;
+    Attach(waiter, waiter.missing == 0 ? waiter.first : waiter.more[waiter.missing - 1], slot);
+    ++waiter.missing;
+  }
+  return false;
+}
+
+KeySpace::Arrival KeySpace::Barrier(WaiterId id, std::string_view key, int64_t world, Woken* woken) {
+  Forget(id);
+  Slot& slot = FindOrMake(key);
+  int64_t count = 1;
+  if (slot.second.present) {
+    std::optional<int64_t> old = ReadCounter(slot.second.value);
+    if (!old) return Arrival::kGarbage;
+    count = Sum(*old, 1);
+  }
+  WriteCounter(count, &MakePresent(slot).value);
+  if (count >= world) {
+    WakeAll(slot.second, woken);
+    return Arrival::kPass;
+  }
+  Waiter& waiter = waiters_[id];
+  waiter.id = id;
+  waiter.missing = 1;
+  Attach(waiter, waiter.first, slot);
+  return Arrival::kWait;
+}
+
+void KeySpace::Forget(WaiterId id) {
+  auto found = waiters_.find(id);
+  if (found == waiters_.end()) return;
+  Waiter& waiter = found->second;
+  auto drop = [this](Link& link) {
+    Slot* slot = link.slot;
+    if (slot == nullptr) return;
+    link.unlink();
+    link.slot = nullptr;
+    EraseIfUnused(slot);
+  };
+  drop(waiter.first);
+  for (size_t i = 0; i < waiter.more_count; ++i) drop(waiter.more[i]);  // those that were set since have no slot
+  waiters_.erase(found);
+}
+
+}  // namespace muster::store

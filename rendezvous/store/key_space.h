@@ -1,0 +1,114 @@
+// What a store holds: keys, queues, and who waits for what. Pure: no sockets, no clock.
+//
+// Every change names the waiters it wakes; the caller answers them. A waiter is a connection's number and waits for one
+// thing at a time: a newer wait takes the older one's place. All costs are per key touched and per waiter woken; taking
+// a waiter out costs its own keys, however many others wait.
+//
+// Where PyTorch's two servers differ this follows the libuv one, except that COMPARE_SET wakes only when the key is
+// there afterwards. Not thread-safe.
+#pragma once
+
+#include <boost/intrusive/list.hpp>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace muster::store {
+
+using WaiterId = uint64_t;
+using Woken = std::vector<WaiterId>;
+
+class KeySpace {
+ public:
+  KeySpace();
+  ~KeySpace();
+  KeySpace(const KeySpace&) = delete;
+  KeySpace& operator=(const KeySpace&) = delete;
+
+  void Set(std::string_view key, std::string_view value, Woken* woken);
+  // Returns the answer: the value afterwards, or `expected` where the key is missing and `expected` is not empty. The
+  // view lives until the next change (or as long as `expected`).
+  std::string_view CompareSet(std::string_view key, std::string_view expected, std::string_view desired, Woken* woken);
+  // nullptr where the key is missing. Lives until the next change.
+  const std::string* Get(std::string_view key) const;
+  // The new sum, kept as decimal text and wrapped as 64 bits. nullopt: the value is no number.
+  std::optional<int64_t> Add(std::string_view key, int64_t delta, Woken* woken);
+  // False where the value would grow beyond kMaxRequest; nothing is changed then.
+  bool Append(std::string_view key, std::string_view value, Woken* woken);
+  bool Delete(std::string_view key);
+  // True where each key has a value or a queue that is not empty.
+  bool Check(std::span<const std::string_view> keys) const;
+  int64_t size() const { return values_; }  // keys with a value; queues are not counted
+  template <typename Visit>
+  void ForEachKey(Visit visit) const {
+    for (const auto& [key, entry] : entries_) {
+      if (entry.present) visit(std::string_view(key));
+    }
+  }
+
+  // Wakes the first waiter that had nothing else to wait for.
+  void QueuePush(std::string_view key, std::string_view value, Woken* woken);
+  int64_t QueueLength(std::string_view key) const;
+  std::optional<std::string> QueuePop(std::string_view key);
+
+  // True: all keys are there, answer now. Else `id` waits for those that are missing now: each counts down once, when
+  // it is first set; deleting it again is not noticed.
+  bool Wait(WaiterId id, std::span<const std::string_view> keys);
+  enum class Arrival { kPass, kWait, kGarbage };
+  // Counts an arrival in the key itself. The one that reaches `world` wakes all, later ones pass at once.
+  Arrival Barrier(WaiterId id, std::string_view key, int64_t world, Woken* woken);
+  // Drops what `id` waits for, if anything. Also when a connection ends.
+  void Forget(WaiterId id);
+  size_t waiters() const { return waiters_.size(); }
+
+ private:
+  struct Waiter;
+  struct Entry;
+  using Slot = std::pair<const std::string, Entry>;
+  // One key one waiter waits for.
+  struct Link : boost::intrusive::list_base_hook<boost::intrusive::link_mode<boost::intrusive::auto_unlink>> {
+    Slot* slot = nullptr;
+    Waiter* waiter = nullptr;
+  };
+  struct Entry {
+    bool present = false;
+    std::string value;
+    boost::intrusive::list<Link, boost::intrusive::constant_time_size<false>> links;
+    std::unique_ptr<std::deque<std::string>> queue;
+  };
+  struct Waiter {
+    WaiterId id = 0;
+    size_t missing = 0;
+    Link first;
+    std::unique_ptr<Link[]> more;
+    size_t more_count = 0;
+  };
+  struct Hash {
+    using is_transparent = void;
+    size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
+  };
+
+  Slot* Find(std::string_view key);
+  const Slot* Find(std::string_view key) const;
+  Slot& FindOrMake(std::string_view key);
+  static bool Available(const Slot* slot);
+  Entry& MakePresent(Slot& slot);
+  void Attach(Waiter& waiter, Link& link, Slot& slot);
+  void WakeAll(Entry& entry, Woken* woken);
+  void EraseIfUnused(Slot* slot);
+
+  std::unordered_map<std::string, Entry, Hash, std::equal_to<>> entries_;
+  std::unordered_map<WaiterId, Waiter> waiters_;
+  int64_t values_ = 0;
+};
+
+// C's strtoll on a value: white space, a sign, digits, then anything. nullopt: no digits, or more than 64 bits.
+std::optional<int64_t> ReadCounter(std::string_view text);
+
+}  // namespace muster::store

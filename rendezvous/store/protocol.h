@@ -1,0 +1,165 @@
+// The wire of PyTorch's TCPStore: bytes in, requests out. Pure code, no I/O.
+//
+// The protocol has no framing, no version and no request id. An opcode byte is followed by its fields: integers in host
+// byte order, strings as u64 length + bytes. Three generations of clients share one port and are told apart by their
+// first bytes: `00 CE F7 85 3C` is 2.2 or later (kC; the numbers only grow from there on), anything else is older. The
+// two older ones share opcodes 0 to 6; what follows decides between 2.1 (kB) and 2.0 or before (kA):
+//   7 as the first message: WATCH_KEY on kA's second connection; later: kB's DELETE_KEY (same fields, other answer)
+//   8: kA's DELETE_KEY where nothing follows the key (kA waits for its answer), else kB's APPEND
+//   9 to 11: kB
+// Sources: PyTorch's TCPStore.cpp of 1.13, 2.1, 2.6; limits as its libuv server has them, and kMaxRequest of our own.
+//
+// Not thread-safe. A Parser belongs to one connection and takes memory only for bytes that have really arrived; a
+// request is scanned once however many pieces it comes in.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace muster::store {
+
+static_assert(std::endian::native == std::endian::little,
+              "the wire is the host's byte order; we speak to x86 and arm64");
+
+// Numbers of generation C; older ones are mapped to these. kWatchKey exists in generation A only.
+enum class Op : uint8_t {
+  kValidate,
+  kSet,
+  kCompareSet,
+  kGet,
+  kAdd,
+  kCheck,
+  kWait,
+  kGetNumKeys,
+  kDeleteKey,
+  kAppend,
+  kMultiGet,
+  kMultiSet,
+  kCancelWait,
+  kPing,
+  kQueuePush,
+  kQueuePop,
+  kQueueLen,
+  kListKeys,
+  kBarrier,
+  kWatchKey,
+};
+inline constexpr int kOps = 20;
+
+enum class Generation : uint8_t { kUnknown, kOld /* A or B */, kA, kB, kC };
+
+inline constexpr uint32_t kMagic = 0x3C85F7CE;
+inline constexpr uint64_t kMaxKey = 8 << 10;       // bytes of one key
+inline constexpr uint64_t kMaxValue = 8 << 20;     // bytes of one value in a request
+inline constexpr uint64_t kMaxKeys = 128 << 10;    // keys, or pairs, of one request
+inline constexpr uint64_t kMaxRequest = 64 << 20;  // bytes of one request; also of a value that grew by APPEND
+inline constexpr uint64_t kMaxAnswer = 256 << 20;  // bytes of one answer
+
+// Answers of one byte.
+inline constexpr uint8_t kReady = 0, kNotReady = 1;            // CHECK
+inline constexpr uint8_t kStopWaiting = 0, kWaitCanceled = 1;  // WAIT, BARRIER, CANCEL_WAIT
+inline constexpr uint8_t kCallbackRegistered = 3;              // WATCH_KEY
+
+// One request. The views live until the parser's next call or the end of the input they came from.
+struct Request {
+  Op op = Op::kValidate;
+  int64_t number = 0;                  // ADD's delta, BARRIER's world, PING's nonce
+  std::vector<std::string_view> args;  // keys and values as on the wire; MULTI_SET: key, value, key, value ...
+  const char* why = "";                // after kViolation: what was wrong
+};
+
+// A growing piece of memory without initialisation; grows by realloc, so a large one moves without a copy.
+class Buffer {
+ public:
+  Buffer() = default;
+  ~Buffer();
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+
+  char* data() { return data_; }
+  const char* data() const { return data_; }
+  size_t size() const { return size_; }
+  std::string_view view() const { return {data_, size_}; }
+  void Append(std::string_view bytes);
+  // At least `bytes` of room after size(); at most doubles what is there, or takes exactly what is asked for.
+  void Reserve(size_t bytes);
+  std::span<char> Room() { return {data_ + size_, capacity_ - size_}; }
+  void Commit(size_t bytes) { size_ += bytes; }
+  void DropFront(size_t bytes);
+
+ private:
+  char* data_ = nullptr;
+  size_t size_ = 0;
+  size_t capacity_ = 0;
+};
+
+class Parser {
+ public:
+  enum class Result : uint8_t {
+    kRequest,    // *request is filled
+    kNeedMore,   // the whole input was taken
+    kForeign,    // the first byte belongs to HTTP/2 or TLS; nothing was taken from the input, Pending() is empty
+    kViolation,  // close this connection; request->why says what was wrong
+  };
+
+  // Takes the next request from what was kept and then from *input, which it advances.
+  Result Next(std::string_view* input, Request* request);
+  // Puts input aside that cannot be worked on yet; Next() begins there.
+  void Keep(std::string_view input);
+  // True while a part of a request, or kept input, is held.
+  bool HasPending() const { return partial_ != nullptr; }
+  // Where the rest of a long request (>= 16 KiB are missing) may be received without a copy; else empty.
+  std::span<char> Tail();
+  void Commit(size_t bytes);
+
+  Generation generation() const { return generation_; }
+
+ private:
+  // How far a request has been scanned.
+  struct Scan {
+    size_t at = 1;      // bytes understood
+    size_t need = 1;    // bytes without which the scan cannot go on
+    uint32_t left = 0;  // strings left of a counted list
+    uint8_t field = 0;  // of the op's layout
+    bool counted = false;
+  };
+  enum class Found : uint8_t { kWhole, kPart, kBad };
+  struct Partial {
+    Buffer bytes;
+    size_t begin = 0;  // of the request being scanned
+    Scan scan;
+  };
+
+  Result Parse(std::string_view bytes, Scan* scan, Request* request);
+  bool MapOldOp(uint8_t code, std::string_view bytes, Scan* scan, Op* op, Found* found, const char** why);
+  static Found Walk(Op op, std::string_view bytes, Scan* scan, const char** why);
+  static void Slice(Op op, std::string_view bytes, Request* request);
+
+  std::unique_ptr<Partial> partial_;
+  Generation generation_ = Generation::kUnknown;
+  bool first_ = true;
+};
+
+// Writing, for answers and for clients.
+template <typename T>
+void PutNumber(std::string* out, T value) {
+  char bytes[sizeof(T)];
+  std::memcpy(bytes, &value, sizeof(T));
+  out->append(bytes, sizeof(T));
+}
+inline void PutString(std::string* out, std::string_view text) {
+  PutNumber<uint64_t>(out, text.size());
+  out->append(text);
+}
+inline void PutOp(std::string* out, Op op) { out->push_back(static_cast<char>(op)); }
+// `op` with a list of counted keys: CHECK, WAIT, MULTI_GET.
+void PutKeys(std::string* out, Op op, std::span<const std::string> keys);
+
+}  // namespace muster::store

@@ -1,0 +1,467 @@
+#include "rendezvous/store/server.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <array>
+#include <boost/asio/ip/address.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <cerrno>
+#include <chrono>
+#include <deque>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/text.h"
+#include "rendezvous/store/commands.h"
+#include "rendezvous/store/key_space.h"
+#include "rendezvous/store/protocol.h"
+
+namespace muster::store {
+namespace {
+
+namespace asio = boost::asio;
+using tcp = asio::ip::tcp;
+using boost::system::error_code;
+
+constexpr size_t kReadBuffer = 64 << 10;
+constexpr size_t kFlushAt = 64 << 10;    // bytes of answers after which they are sent
+constexpr size_t kKeepOutput = 1 << 20;  // the shared output buffer is given back beyond this
+constexpr int kEvents = 256;             // connections served before the loop's other work has its turn
+constexpr int kAccepts = 256;
+constexpr int kWakes = 1024;
+constexpr uint64_t kListener = 0;  // the listening socket's tag; connections' serials begin with 1
+constexpr auto kRetryAccept = std::chrono::milliseconds(50);
+
+struct Unsent {
+  Buffer bytes;
+  size_t sent = 0;
+};
+
+struct Connection {
+  int fd = -1;
+  uint32_t serial = 0;  // grows with each use of the slot: a late event of an earlier connection is recognised
+  bool wake = false;    // is owed the answer to its WAIT
+  Parser parser;
+  std::unique_ptr<Unsent> unsent;  // set: nothing is read until it is gone
+};
+
+uint64_t Tag(uint32_t slot, uint32_t serial) { return uint64_t{serial} << 32 | slot; }
+
+Status SocketError(std::string_view what, const tcp::endpoint& endpoint) {
+  int error = errno;
+  return ErrnoStatus(error, fmt::format("store: {} {}:{}", what, endpoint.address().to_string(), endpoint.port()));
+}
+
+StatusOr<int> OpenListener(const tcp::endpoint& endpoint, bool dual_stack) {
+  int fd = ::socket(endpoint.data()->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP);
+  if (fd < 0) return SocketError("opening a socket for", endpoint);
+  const int on = 1, off = 0, idle = 300;
+  ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+  if (dual_stack) ::setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
+  // Accepted connections inherit these. Keepalive: a peer that vanished without a word goes away at last.
+  ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+  ::setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+  ::setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
+  Status status;
+  if (::bind(fd, endpoint.data(), endpoint.size()) != 0) {
+    status = SocketError("binding", endpoint);
+  } else if (::listen(fd, SOMAXCONN) != 0) {
+    status = SocketError("listening on", endpoint);
+  }
+  if (status.ok()) return fd;
+  ::close(fd);
+  return status;
+}
+
+}  // namespace
+
+class StoreServer::State : public std::enable_shared_from_this<State> {
+ public:
+  State(asio::io_context& io, StoreOptions options)
+      : io_(io), set_(io), accept_again_(io), options_(std::move(options)), keys_(std::in_place) {}
+  ~State() { Close(); }
+
+  Status Start(std::string_view host, uint16_t port);
+  void NewKeySpace();
+  void Close();
+  uint16_t port() const { return port_; }
+  const StoreCounters& counters() const { return counters_; }
+
+ private:
+  void Arm();
+  void OnReady();
+  void Accept();
+  void PauseAccepting();
+  void ResumeAccepting();
+  void Adopt(int fd);
+  Connection* Lookup(uint64_t tag);
+  void Read(Connection& connection, uint32_t slot);
+  void Process(Connection& connection, uint32_t slot, std::string_view input);
+  bool Flush(Connection& connection, uint32_t slot);
+  void Drain(Connection& connection, uint32_t slot);
+  void Watch(const Connection& connection, uint32_t slot, uint32_t events);
+  void Wake();
+  void HandOver(Connection& connection, uint32_t slot, std::string_view input);
+  int Release(Connection& connection, uint32_t slot);
+  void Drop(Connection& connection, uint32_t slot);
+
+  asio::io_context& io_;
+  asio::posix::stream_descriptor set_;  // the epoll set
+  asio::steady_timer accept_again_;
+  StoreOptions options_;
+  StoreCounters counters_;
+  int listener_ = -1;
+  uint16_t port_ = 0;
+  bool paused_ = false;
+
+  std::optional<KeySpace> keys_;
+  std::deque<Connection> connections_;  // slots stay where they are
+  std::vector<uint32_t> free_;
+  Woken wakes_;  // connections owed the end of their WAIT
+  size_t woken_ = 0;
+
+  // Shared by all connections, empty between two of them.
+  Request request_;
+  Output output_;
+  std::array<char, kReadBuffer> buffer_;
+};
+
+Status StoreServer::State::Start(std::string_view host, uint16_t port) {
+  error_code error;
+  asio::ip::address address = asio::ip::address_v6::any();
+  if (host == "localhost") host = "127.0.0.1";
+  if (!host.empty()) address = asio::ip::make_address(std::string(host), error);
+  if (error) {
+    return absl::InvalidArgumentError(
+        fmt::format("store: \"{}\" is no numeric address; give one, or nothing for every address", host));
+  }
+  bool dual_stack = host.empty() || address == asio::ip::address_v6::any();
+  StatusOr<int> fd = OpenListener({address, port}, dual_stack);
+  if (!fd.ok() && host.empty()) fd = OpenListener({asio::ip::address_v4::any(), port}, false);  // no IPv6 here
+  if (!fd.ok()) return fd.status();
+  listener_ = *fd;
+  tcp::endpoint bound;
+  socklen_t size = static_cast<socklen_t>(bound.capacity());
+  if (::getsockname(listener_, bound.data(), &size) != 0) return SocketError("asking the port of", bound);
+  port_ = bound.port();
+  int set = ::epoll_create1(EPOLL_CLOEXEC);
+  if (set < 0) return ErrnoStatus(errno, "store: epoll_create1");
+  set_.assign(set, error);
+  if (error) {
+    ::close(set);
+    return ErrnoStatus(error.value(), "store: adding the epoll set to the loop");
+  }
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.u64 = kListener;
+  if (::epoll_ctl(set, EPOLL_CTL_ADD, listener_, &event) != 0) return ErrnoStatus(errno, "store: epoll_ctl");
+  Arm();
+  return absl::OkStatus();
+}
+
+void StoreServer::State::Arm() {
+  set_.async_wait(asio::posix::descriptor_base::wait_read, [weak = weak_from_this()](error_code error) {
+    std::shared_ptr<State> self = weak.lock();
+    if (self != nullptr && !error && self->set_.is_open()) self->OnReady();
+  });
+}
+
+void StoreServer::State::OnReady() {
+  epoll_event events[kEvents];
+  int count = ::epoll_wait(set_.native_handle(), events, kEvents, 0);
+  for (int i = 0; i < count; ++i) {
+    uint64_t tag = events[i].data.u64;
+    if (tag == kListener) {
+      Accept();
+      continue;
+    }
+    Connection* connection = Lookup(tag);
+    if (connection == nullptr) continue;  // closed a moment ago
+    uint32_t slot = static_cast<uint32_t>(tag);
+    if (connection->unsent != nullptr) {
+      Drain(*connection, slot);
+    } else {
+      Read(*connection, slot);
+    }
+    if (!set_.is_open()) return;
+  }
+  Wake();
+  if (!set_.is_open()) return;
+  if (woken_ < wakes_.size()) {
+    asio::post(io_, [weak = weak_from_this()] {
+      std::shared_ptr<State> self = weak.lock();
+      if (self != nullptr && self->set_.is_open()) self->OnReady();
+    });
+  } else {
+    Arm();
+  }
+}
+
+void StoreServer::State::Accept() {
+  for (int i = 0; i < kAccepts; ++i) {
+    int fd = ::accept4(listener_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (fd >= 0) {
+      Adopt(fd);
+    } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+      return;
+    } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+      return PauseAccepting();
+    }  // else that one connection went wrong before we saw it
+  }
+}
+
+void StoreServer::State::PauseAccepting() {
+  if (paused_) return;
+  paused_ = true;
+  ++counters_.pauses;
+  epoll_event event{};
+  event.data.u64 = kListener;
+  ::epoll_ctl(set_.native_handle(), EPOLL_CTL_MOD, listener_, &event);
+  // A connection of ours that ends says so itself; others in this process free theirs without telling us.
+  accept_again_.expires_after(kRetryAccept);
+  accept_again_.async_wait([weak = weak_from_this()](error_code error) {
+    std::shared_ptr<State> self = weak.lock();
+    if (self != nullptr && !error) self->ResumeAccepting();
+  });
+}
+
+void StoreServer::State::ResumeAccepting() {
+  if (!paused_ || listener_ < 0) return;
+  paused_ = false;
+  accept_again_.cancel();
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.u64 = kListener;
+  ::epoll_ctl(set_.native_handle(), EPOLL_CTL_MOD, listener_, &event);
+}
+
+void StoreServer::State::Adopt(int fd) {
+  uint32_t slot;
+  if (free_.empty()) {
+    slot = static_cast<uint32_t>(connections_.size());
+    connections_.emplace_back();
+  } else {
+    slot = free_.back();
+    free_.pop_back();
+  }
+  Connection& connection = connections_[slot];
+  connection.fd = fd;
+  if (++connection.serial == 0) connection.serial = 1;
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.u64 = Tag(slot, connection.serial);
+  ++counters_.accepted;
+  ++counters_.open;
+  if (::epoll_ctl(set_.native_handle(), EPOLL_CTL_ADD, fd, &event) != 0) Drop(connection, slot);
+}
+
+Connection* StoreServer::State::Lookup(uint64_t tag) {
+  uint32_t slot = static_cast<uint32_t>(tag);
+  if (slot >= connections_.size()) return nullptr;
+  Connection& connection = connections_[slot];
+  return connection.fd >= 0 && connection.serial == static_cast<uint32_t>(tag >> 32) ? &connection : nullptr;
+}
+
+void StoreServer::State::Read(Connection& connection, uint32_t slot) {
+  std::span<char> direct = connection.parser.Tail();
+  std::span<char> room = direct.empty() ? std::span<char>(buffer_) : direct;
+  ssize_t count = ::recv(connection.fd, room.data(), room.size(), 0);
+  if (count <= 0) {
+    if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    return Drop(connection, slot);
+  }
+  if (direct.empty()) return Process(connection, slot, {buffer_.data(), static_cast<size_t>(count)});
+  connection.parser.Commit(static_cast<size_t>(count));
+  Process(connection, slot, {});
+}
+
+void StoreServer::State::Process(Connection& connection, uint32_t slot, std::string_view input) {
+  const WaiterId id = Tag(slot, connection.serial);
+  if (connection.wake) {  // what it waited for came before what it sends now
+    connection.wake = false;
+    output_.bytes.push_back(static_cast<char>(kStopWaiting));
+  }
+  for (;;) {
+    Parser::Result result = connection.parser.Next(&input, &request_);
+    if (result == Parser::Result::kNeedMore) break;
+    if (result == Parser::Result::kForeign) return HandOver(connection, slot, input);
+    const char* why = result == Parser::Result::kViolation ? request_.why : Execute(request_, id, &*keys_, &output_);
+    for (WaiterId waiter : output_.woken) {
+      if (Connection* other = Lookup(waiter)) {
+        other->wake = true;
+        wakes_.push_back(waiter);
+      }
+    }
+    output_.woken.clear();
+    if (*why != 0) {
+      ++counters_.violations;
+      output_.bytes.clear();
+      output_.tail = {};
+      return Drop(connection, slot);
+    }
+    ++counters_.operations;
+    if (output_.bytes.size() < kFlushAt && output_.tail.empty()) continue;
+    if (!Flush(connection, slot)) return;
+    if (connection.unsent != nullptr) {
+      connection.parser.Keep(input);
+      return;
+    }
+  }
+  if (!output_.bytes.empty()) Flush(connection, slot);
+}
+
+// Sends what is in output_ and empties it. False: the connection is gone.
+bool StoreServer::State::Flush(Connection& connection, uint32_t slot) {
+  std::string_view head = output_.bytes, tail = output_.tail;
+  ssize_t sent;
+  if (tail.empty()) {
+    sent = ::send(connection.fd, head.data(), head.size(), MSG_NOSIGNAL);
+  } else {
+    iovec parts[2] = {{const_cast<char*>(head.data()), head.size()}, {const_cast<char*>(tail.data()), tail.size()}};
+    msghdr message{};
+    message.msg_iov = parts;
+    message.msg_iovlen = 2;
+    sent = ::sendmsg(connection.fd, &message, MSG_NOSIGNAL);
+  }
+  bool gone = sent < 0 && errno != EAGAIN && errno != EINTR;
+  size_t done = sent < 0 ? 0 : static_cast<size_t>(sent);
+  if (!gone && done < head.size() + tail.size()) {
+    connection.unsent = std::make_unique<Unsent>();
+    Buffer& rest = connection.unsent->bytes;
+    rest.Reserve(head.size() + tail.size() - done);
+    if (done < head.size()) rest.Append(head.substr(done));
+    rest.Append(tail.substr(done > head.size() ? done - head.size() : 0));
+    Watch(connection, slot, EPOLLOUT);
+  }
+  output_.bytes.clear();
+  output_.tail = {};
+  if (output_.bytes.capacity() > kKeepOutput) output_.bytes.shrink_to_fit();
+  if (gone) Drop(connection, slot);
+  return !gone;
+}
+
+void StoreServer::State::Drain(Connection& connection, uint32_t slot) {
+  Unsent& unsent = *connection.unsent;
+  std::string_view rest = unsent.bytes.view().substr(unsent.sent);
+  ssize_t sent = ::send(connection.fd, rest.data(), rest.size(), MSG_NOSIGNAL);
+  if (sent < 0 && errno != EAGAIN && errno != EINTR) return Drop(connection, slot);
+  if (sent > 0) unsent.sent += static_cast<size_t>(sent);
+  if (unsent.sent < unsent.bytes.size()) return;
+  connection.unsent = nullptr;
+  Watch(connection, slot, EPOLLIN);
+  Process(connection, slot, {});  // what was kept meanwhile
+}
+
+void StoreServer::State::Watch(const Connection& connection, uint32_t slot, uint32_t events) {
+  epoll_event event{};
+  event.events = events;
+  event.data.u64 = Tag(slot, connection.serial);
+  ::epoll_ctl(set_.native_handle(), EPOLL_CTL_MOD, connection.fd, &event);
+}
+
+void StoreServer::State::Wake() {
+  for (int i = 0; i < kWakes && woken_ < wakes_.size(); ++i) {
+    WaiterId id = wakes_[woken_++];
+    Connection* connection = Lookup(id);
+    if (connection == nullptr || !connection->wake) continue;
+    if (connection->unsent != nullptr) continue;  // Drain() comes to it
+    connection->wake = false;
+    output_.bytes.push_back(static_cast<char>(kStopWaiting));
+    Flush(*connection, static_cast<uint32_t>(id));
+  }
+  if (woken_ < wakes_.size()) return;
+  woken_ = 0;
+  wakes_.clear();
+  if (wakes_.capacity() > kWakes) wakes_.shrink_to_fit();
+}
+
+void StoreServer::State::HandOver(Connection& connection, uint32_t slot, std::string_view input) {
+  ++counters_.foreign;
+  if (!options_.foreign) return Drop(connection, slot);
+  std::string first_bytes(input);
+  int fd = Release(connection, slot);
+  sockaddr_storage peer{};
+  socklen_t size = sizeof(peer);
+  ::getsockname(fd, reinterpret_cast<sockaddr*>(&peer), &size);
+  tcp::socket socket(io_);
+  error_code error;
+  socket.assign(peer.ss_family == AF_INET6 ? tcp::v6() : tcp::v4(), fd, error);
+  if (error) {
+    ::close(fd);
+    return;
+  }
+  options_.foreign(std::move(socket), std::move(first_bytes));
+}
+
+// Forgets the connection; its descriptor is the caller's.
+int StoreServer::State::Release(Connection& connection, uint32_t slot) {
+  keys_->Forget(Tag(slot, connection.serial));
+  ::epoll_ctl(set_.native_handle(), EPOLL_CTL_DEL, connection.fd, nullptr);
+  int fd = std::exchange(connection.fd, -1);
+  connection.wake = false;
+  connection.parser = Parser();
+  connection.unsent = nullptr;
+  free_.push_back(slot);
+  --counters_.open;
+  return fd;
+}
+
+void StoreServer::State::Drop(Connection& connection, uint32_t slot) {
+  ::close(Release(connection, slot));
+  ResumeAccepting();
+}
+
+void StoreServer::State::NewKeySpace() {
+  if (!set_.is_open()) return;
+  keys_.emplace();
+  for (uint32_t slot = 0; slot < connections_.size(); ++slot) {
+    if (connections_[slot].fd >= 0) Drop(connections_[slot], slot);
+  }
+  wakes_.clear();
+  woken_ = 0;
+  // Those in the backlog are of the last round too: whoever belongs to the next has not been told of it yet.
+  for (;;) {
+    int fd = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
+    if (fd < 0) break;
+    ::close(fd);
+  }
+}
+
+void StoreServer::State::Close() {
+  if (!set_.is_open()) {
+    if (listener_ >= 0) ::close(std::exchange(listener_, -1));
+    return;
+  }
+  accept_again_.cancel();
+  if (listener_ >= 0) ::close(std::exchange(listener_, -1));
+  for (uint32_t slot = 0; slot < connections_.size(); ++slot) {
+    if (connections_[slot].fd >= 0) Drop(connections_[slot], slot);
+  }
+  keys_.emplace();
+  error_code ignored;
+  set_.close(ignored);
+}
+
+StatusOr<std::unique_ptr<StoreServer>> StoreServer::Listen(asio::io_context& io, std::string_view host, uint16_t port,
+                                                           StoreOptions options) {
+  auto state = std::make_shared<State>(io, std::move(options));
+  MUSTER_RETURN_IF_ERROR(state->Start(host, port));
+  return std::unique_ptr<StoreServer>(new StoreServer(std::move(state)));
+}
+
+StoreServer::StoreServer(std::shared_ptr<State> state) : state_(std::move(state)) {}
+StoreServer::~StoreServer() { state_->Close(); }
+uint16_t StoreServer::port() const { return state_->port(); }
+void StoreServer::NewKeySpace() { state_->NewKeySpace(); }
+void StoreServer::Close() { state_->Close(); }
+StoreCounters StoreServer::counters() const { return state_->counters(); }
+
+}  // namespace muster::store
