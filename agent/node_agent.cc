@@ -11,6 +11,7 @@
 #include "agent/attempt.h"
 #include "agent/failure_summary.h"
 #include "agent/rendezvous_place.h"
+#include "agent/torch_env.h"
 #include "base/exit_codes.h"
 #include "base/host_names.h"
 #include "base/log.h"

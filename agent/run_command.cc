@@ -55,7 +55,7 @@ int Run(const std::vector<std::string>& arguments, bool legacy_launch) {
       fmt::print("{}", parsed->text);
       return 0;
     case ParsedRun::Outcome::kHandOver:
-      return HandOver(arguments, parsed->text);
+      return HandOver(arguments, parsed->text, legacy_launch);
     case ParsedRun::Outcome::kRun:
       break;
   }

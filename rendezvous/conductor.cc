@@ -85,6 +85,8 @@ class Conductor::Impl : public std::enable_shared_from_this<Impl> {
     SendOn(*found->second, redirect);
   }
 
+  void SetAddress(const std::string& address) { options_.self_address = address; }
+
   void Drain(Duration limit, std::function<void()> done) {
     drained_ = std::move(done);
     if (remote_ == 0) return Drained();
@@ -365,7 +367,7 @@ class Conductor::Impl : public std::enable_shared_from_this<Impl> {
   }
 
   asio::io_context& loop_;
-  const Options options_;
+  Options options_;
   PeerId next_id_ = 1;
   std::unordered_map<PeerId, Far> peers_;
   size_t remote_ = 0;
@@ -384,6 +386,7 @@ void Conductor::Receive(PeerId id, const NodeMessage& message) { impl_->Receive(
 void Conductor::Disconnect(PeerId id) { impl_->Disconnect(id); }
 void Conductor::TakeOver(const std::string& run_id, const StandIn& stand_in) { impl_->TakeOver(run_id, stand_in); }
 void Conductor::Yield(const std::string& run_id, const Redirect& redirect) { impl_->YieldTo(run_id, redirect); }
+void Conductor::SetAddress(const std::string& address) { impl_->SetAddress(address); }
 void Conductor::Drain(Duration limit, std::function<void()> done) { impl_->Drain(limit, std::move(done)); }
 uint64_t Conductor::TermOf(const std::string& run_id) const { return impl_->TermOf(run_id); }
 bool Conductor::Idle() const { return impl_->Idle(); }

@@ -45,6 +45,9 @@ class Conductor {
   // longer holds.
   void TakeOver(const std::string& run_id, const StandIn& stand_in);
 
+  // Where this coordinator can be reached, once its port is known (Options::self_address).
+  void SetAddress(const std::string& address);
+
   // Calls `done` on the loop once every peer but local ones (Connect's `local`) has gone, or after `limit`: a host that
   // has told everyone the end waits so until they have heard it. One at a time.
   void Drain(Duration limit, std::function<void()> done);
