@@ -14,19 +14,20 @@ namespace muster::launcher {
 struct ExitRecord {
   int local_rank = 0;
   int64_t pid = 0;
-  int exit_code = 0;    // 0..255; 128 + n when killed by signal n
-  int signal = 0;       // 0: it exited by itself
+  int exit_code = 0;  // 0..255; 128 + n when killed by signal n
+  int signal = 0;     // 0: it exited by itself
   bool core_dumped = false;
-  bool oom_killed = false;       // SIGKILL, and the cgroup's oom_kill counter rose in its life time
-  bool after_stop = false;       // it ended after Stop was called: a consequence of ours
+  bool oom_killed = false;  // SIGKILL, and the cgroup's oom_kill counter rose in its life time
+  bool after_stop = false;  // it ended after Stop was called: a consequence of ours
   int64_t max_rss_bytes = 0;
-  Duration cpu_time{};           // user + system, with its waited-for children
+  Duration cpu_time{};  // user + system, with its waited-for children
   Duration lived{};
   int64_t ended_unix_millis = 0;
-  std::string error_file;        // path, when the file exists
-  std::string error_message;     // its message, "" where there is none
-  std::string error_callstack;   // its traceback
-  std::vector<std::string> stderr_tail;  // last lines of stderr, at most 20, each cut at 2 KiB; empty where not captured
+  std::string error_file;       // path, when the file exists
+  std::string error_message;    // its message, "" where there is none
+  std::string error_callstack;  // its traceback
+  std::vector<std::string>
+      stderr_tail;  // last lines of stderr, at most 20, each cut at 2 KiB; empty where not captured
 };
 
 // torchelastic's error file (reference: torch/distributed/elastic/multiprocessing/errors):

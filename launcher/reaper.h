@@ -1,6 +1,8 @@
 // The one place that waits for child processes (wait4): also orphans, for which this process is a subreaper.
 //
-// Event driven: SIGCHLD through the loop, pidfds where the kernel has them. Loop thread only; one per process.
+// Event driven: SIGCHLD through a signalfd on the loop, with a sweep over all children (SIGCHLD coalesces); pidfds,
+// where the kernel has them, for the order of deaths. Loop thread only; one per process. Make it before other threads
+// start: it blocks SIGCHLD, and a thread that does not block it would swallow the signal.
 #pragma once
 
 #include <sys/resource.h>
@@ -9,6 +11,7 @@
 #include <boost/asio/io_context.hpp>
 #include <functional>
 #include <memory>
+#include <vector>
 
 #include "base/status.h"
 
@@ -33,6 +36,9 @@ class Reaper {
   // Calls `check` after every sweep that reaped something, so that callers can look whether a group is empty.
   // Returns a handle; destroying it ends the calls.
   std::shared_ptr<void> AfterSweep(std::function<void()> check);
+
+  // The pids watched and not reaped yet.
+  std::vector<pid_t> watched() const;
 
  private:
   class Impl;

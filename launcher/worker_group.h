@@ -30,9 +30,11 @@ struct WorkerSpec {
 };
 
 struct WorkerGroupEvents {
-  // A worker ended by itself (not after Stop). Its output is complete by then: the last line before _exit is in its log.
+  // A worker ended by itself (not after Stop). Its output is complete by then: the last line before _exit is in its
+  // log.
   std::function<void(const ExitRecord&)> worker_exited;
-  // No process of any worker's group is left, and all output is written (or given up on and said so).
+  // No process of any worker's group is left, and all output is in its files and handed to the console (or given up on
+  // and said so). Once; also without Stop, when all have ended.
   std::function<void()> all_gone;
 };
 
@@ -43,12 +45,15 @@ class WorkerGroup {
   WorkerGroup(const WorkerGroup&) = delete;
   WorkerGroup& operator=(const WorkerGroup&) = delete;
 
-  // Starts all workers, each in a session and process group of its own. On an error none is left running; NotFound and
-  // PermissionDenied name the command (the agent maps them to 127 and 126).
+  // Starts all workers, each in a session and process group of its own. Once. On an error none is left running (SIGKILL
+  // has been sent) and no event follows; the codes are those of process.h: NotFound and PermissionDenied name the
+  // command (the agent maps them to 127 and 126). Log files and their folders are made here.
   Status Start(const std::vector<WorkerSpec>& specs);
 
   // Sends `signal` to every group that has a process left, and SIGCONT; SIGKILL after `grace`. Also sweeps groups whose
-  // leader has died already (grandchildren). Calling it again with a shorter grace shortens it. all_gone follows.
+  // leader has died already (grandchildren), and descendants that left their group, lost their parents and so became
+  // ours. Calling it again with a shorter grace shortens it and sends the signal again. all_gone follows: at the latest
+  // 5 s after SIGKILL, when what is left (stuck in the kernel) is named in the log.
   void Stop(int signal, Duration grace);
 
   // Sends a signal to every group, nothing else (forwarding).

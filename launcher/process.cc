@@ -1,0 +1,283 @@
+#include "launcher/process.h"
+
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/process/v2/posix/vfork_launcher.hpp>
+#include <boost/process/v2/process.hpp>
+#include <cerrno>
+#include <cstring>
+
+#include "base/text.h"
+
+namespace muster::launcher {
+namespace {
+
+namespace process = boost::process::v2;
+using boost::system::error_code;
+
+enum class Stage : int { kSession, kStdio, kDirectory, kExec };
+
+// What the child says of itself through the pipe when it cannot become the worker. EOF means it has.
+struct ChildError {
+  Stage stage = Stage::kExec;
+  int error = 0;
+};
+
+// Runs in the child, between vfork and exec, in memory shared with us: system calls only.
+class WorkerSetup {
+ public:
+  WorkerSetup(const ProcessSpec& spec, const std::vector<const char*>& environment, int report)
+      : stdio_{spec.in, spec.out, spec.err},
+        directory_(spec.working_directory.empty() ? nullptr : spec.working_directory.c_str()),
+        environment_(environment),
+        report_(report),
+        parent_(getpid()) {}
+
+  template <typename Launcher>
+  error_code on_setup(Launcher& launcher, const process::filesystem::path&, const char* const*&) {
+    launcher.env = environment_.data();
+    launcher.fd_whitelist.push_back(report_);  // close-on-exec: its end tells that exec went well
+    return {};
+  }
+
+  template <typename Launcher>
+  error_code on_exec_setup(Launcher&, const process::filesystem::path&, const char* const*&) {
+    // Marks instead of closing: `report_` must live until exec. (Process v2 closes only what is above its whitelist.)
+    // Before Linux 5.11 what others opened without close-on-exec gets through; all of ours have it.
+    close_range(3, ~0U, CLOSE_RANGE_CLOEXEC);
+    if (setsid() == -1) Fail(Stage::kSession);
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) == -1) Fail(Stage::kSession);
+    if (getppid() != parent_) _exit(1);  // it died before the line above
+    for (int target = 0; target < 3; ++target) {
+      int source = stdio_[target];
+      if (source == -1) continue;
+      if (dup2(source, target) == -1) Fail(Stage::kStdio);  // the copy stays open over exec
+    }
+    if (directory_ != nullptr && chdir(directory_) == -1) Fail(Stage::kDirectory);
+    ResetSignals();
+    return {};
+  }
+
+  // Process v2 looks this hook up with one list of arguments and calls it with another.
+  template <typename... Ignored>
+  void on_exec_error(Ignored&&...) {
+    Fail(Stage::kExec);
+  }
+
+ private:
+  static void ResetSignals() {
+    struct sigaction plain {};
+    plain.sa_handler = SIG_DFL;
+    for (int number = 1; number < NSIG; ++number) {
+      struct sigaction now {};
+      if (sigaction(number, nullptr, &now) == 0 && now.sa_handler != SIG_DFL) sigaction(number, &plain, nullptr);
+    }
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, nullptr);
+  }
+
+  [[noreturn]] void Fail(Stage stage) {
+    ChildError failure{stage, errno};
+    [[maybe_unused]] ssize_t written = write(report_, &failure, sizeof failure);
+    _exit(127);
+  }
+
+  const int stdio_[3];
+  const char* const directory_;
+  const std::vector<const char*>& environment_;
+  const int report_;
+  const pid_t parent_;
+};
+
+// Blocks every signal: none of our handlers may run in the child while it shares our memory.
+class SignalsBlocked {
+ public:
+  SignalsBlocked() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+ private:
+  sigset_t before_;
+};
+
+Status Explain(const ChildError& failure, const ProcessSpec& spec, const std::string& executable) {
+  const std::string& command = spec.argv.front();
+  switch (failure.stage) {
+    case Stage::kSession:
+    case Stage::kStdio:
+      return ErrnoStatus(failure.error, fmt::format("preparing the process for '{}'", command));
+    case Stage::kDirectory:
+      return absl::FailedPreconditionError(
+          fmt::format("'{}' cannot be started: entering its working directory '{}': {}", command,
+                      spec.working_directory, strerror(failure.error)));
+    case Stage::kExec:
+      break;
+  }
+  switch (failure.error) {
+    case ENOENT: {
+      struct stat found {};
+      const bool relative = executable[0] != '/' && !spec.working_directory.empty();
+      const std::string path = relative ? spec.working_directory + "/" + executable : executable;
+      if (stat(path.c_str(), &found) == 0) {
+        return absl::NotFoundError(
+            fmt::format("'{}' exists, but the interpreter it names (its #! line or loader) was not found", executable));
+      }
+      return absl::NotFoundError(fmt::format("'{}' was not found: {}", command, strerror(failure.error)));
+    }
+    case ENOTDIR:
+    case ENAMETOOLONG:
+      return absl::NotFoundError(fmt::format("'{}' was not found: {}", command, strerror(failure.error)));
+    case ENOEXEC:
+      return absl::PermissionDeniedError(fmt::format(
+          "'{}' cannot be executed: exec format error; a script needs a first line such as #!/bin/sh, a binary must be "
+          "built for this machine",
+          executable));
+    case E2BIG:
+      return absl::ResourceExhaustedError(
+          fmt::format("'{}' cannot be executed: arguments and environment are too long", executable));
+    case EACCES:
+    case EPERM:
+    case EISDIR:
+    case ETXTBSY:
+    case ELIBBAD:
+    case ELOOP:
+      return absl::PermissionDeniedError(
+          fmt::format("'{}' cannot be executed: {}", executable, strerror(failure.error)));
+    default:
+      return ErrnoStatus(failure.error, fmt::format("'{}' cannot be executed", executable));
+  }
+}
+
+std::string_view PathOf(const std::vector<std::string>& environment) {
+  for (const std::string& entry : environment) {
+    if (entry.starts_with("PATH=")) return std::string_view(entry).substr(5);
+  }
+  return "/usr/local/bin:/bin:/usr/bin";
+}
+
+struct Pipe {
+  int read_end = -1;
+  int write_end = -1;
+  ~Pipe() {
+    if (read_end != -1) close(read_end);
+    if (write_end != -1) close(write_end);
+  }
+};
+
+// A copy above the standard three, so that setting up one stream cannot overwrite the source of another.
+struct SafeDescriptor {
+  int fd = -1;
+  bool own = false;
+  ~SafeDescriptor() {
+    if (own) close(fd);
+  }
+  bool Take(int source) {
+    fd = source;
+    if (source < 0 || source > 2) return true;
+    fd = fcntl(source, F_DUPFD_CLOEXEC, 3);
+    own = fd != -1;
+    return own;
+  }
+};
+
+}  // namespace
+
+StatusOr<std::string> FindExecutable(const std::string& command, const std::vector<std::string>& environment,
+                                     const std::string& working_directory) {
+  if (command.empty()) return absl::NotFoundError("the command is empty");
+  if (command.find('/') != std::string::npos) return command;
+  std::string denied;
+  std::string_view path = PathOf(environment);
+  for (size_t start = 0; start <= path.size();) {
+    size_t end = std::min(path.find(':', start), path.size());
+    std::string_view folder = path.substr(start, end - start);
+    start = end + 1;
+    std::string candidate = folder.empty() ? "./" + command : fmt::format("{}/{}", folder, command);
+    std::string seen = candidate;
+    if (candidate[0] != '/' && !working_directory.empty()) seen = working_directory + "/" + candidate;
+    struct stat found {};
+    if (stat(seen.c_str(), &found) == -1) continue;
+    if (S_ISREG(found.st_mode) && faccessat(AT_FDCWD, seen.c_str(), X_OK, AT_EACCESS) == 0) return candidate;
+    if (denied.empty()) denied = candidate;
+  }
+  if (!denied.empty()) {
+    return absl::PermissionDeniedError(
+        fmt::format("'{}' is not executable ('{}' is what PATH leads to)", command, denied));
+  }
+  return absl::NotFoundError(fmt::format("'{}' was not found in PATH ({})", command, path));
+}
+
+StatusOr<pid_t> StartProcess(const ProcessSpec& spec) {
+  if (spec.argv.empty()) return absl::InvalidArgumentError("a command line is empty");
+  MUSTER_ASSIGN_OR_RETURN(const std::string executable,
+                          FindExecutable(spec.argv.front(), spec.environment, spec.working_directory));
+  SafeDescriptor in, out, err;
+  if (!in.Take(spec.in) || !out.Take(spec.out) || !err.Take(spec.err)) {
+    return ErrnoStatus(errno, fmt::format("preparing the streams of '{}'", spec.argv.front()));
+  }
+  ProcessSpec safe = spec;
+  safe.in = in.fd;
+  safe.out = out.fd;
+  safe.err = err.fd;
+  std::vector<const char*> environment;
+  environment.reserve(spec.environment.size() + 1);
+  for (const std::string& entry : spec.environment) environment.push_back(entry.c_str());
+  environment.push_back(nullptr);
+  std::vector<const char*> arguments;
+  for (const std::string& argument : spec.argv) arguments.push_back(argument.c_str());
+  arguments.push_back(nullptr);
+
+  Pipe report;
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) == -1) return ErrnoStatus(errno, fmt::format("starting '{}'", spec.argv.front()));
+  report.read_end = ends[0];
+  report.write_end = ends[1];
+
+  // A context of its own: the launcher tells its context of the fork, which must not touch the loop's reactor from a
+  // child that shares our memory.
+  boost::asio::io_context fork_context;
+  process::posix::vfork_launcher launcher;
+  error_code error;
+  try {
+    SignalsBlocked blocked;
+    auto started = launcher(fork_context.get_executor(), error, process::filesystem::path(executable), arguments.data(),
+                            WorkerSetup(safe, environment, report.write_end));
+    started.detach();
+  } catch (const std::exception&) {
+    // The process runs, but there was no descriptor left for its handle.
+    if (launcher.pid > 0) {
+      kill(launcher.pid, SIGKILL);
+      waitpid(launcher.pid, nullptr, 0);
+    }
+    return absl::ResourceExhaustedError(
+        fmt::format("starting '{}': no file descriptor left; raise the limit (ulimit -n)", spec.argv.front()));
+  }
+  if (launcher.pid <= 0) {
+    return ErrnoStatus(error.value() == 0 ? EAGAIN : error.value(),
+                       fmt::format("starting '{}' (limit of processes or memory)", spec.argv.front()));
+  }
+  close(std::exchange(report.write_end, -1));
+  ChildError failure;
+  ssize_t got;
+  do {
+    got = read(report.read_end, &failure, sizeof failure);
+  } while (got == -1 && errno == EINTR);
+  if (got == sizeof failure) {
+    waitpid(launcher.pid, nullptr, 0);
+    return Explain(failure, spec, executable);
+  }
+  return launcher.pid;
+}
+
+}  // namespace muster::launcher

@@ -1,0 +1,43 @@
+// Starts one process the way a worker wants it: own session, nothing of ours left in it but what is named here.
+//
+// Built on Boost.Process v2 (vfork launcher, own initializers). In the child, before exec:
+//   setsid; PDEATHSIG=SIGKILL (tied to the calling thread: start from the thread that lives as long as the agent, and a
+//   parent that has died already is noticed); stdio; working directory; every signal's disposition back to its default,
+//   the mask empty (container-init.md 1.6). Descriptors above 2 are closed.
+// Nothing waits for the process: that is the reaper's business.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+
+namespace muster::launcher {
+
+struct ProcessSpec {
+  std::vector<std::string> argv;         // argv[0]: looked up in PATH of `environment` if it has no '/'
+  std::vector<std::string> environment;  // "KEY=VALUE", complete
+  std::string working_directory;         // empty: ours
+  // Descriptors that become 0, 1 and 2; borrowed. -1: the one this process has.
+  int in = -1;
+  int out = -1;
+  int err = -1;
+};
+
+// Where `command` is, as execvp would find it: itself if it has a '/', else the first executable in PATH of
+// `environment`
+// ("/usr/local/bin:/bin:/usr/bin" where it has none). Relative places count from `working_directory`.
+// NotFound, or PermissionDenied where something by that name exists but is no executable file.
+StatusOr<std::string> FindExecutable(const std::string& command, const std::vector<std::string>& environment,
+                                     const std::string& working_directory);
+
+// The pid of the new process, which has been exec'd. Errors, all naming the command:
+//   NotFound            no such command, or its interpreter is missing (shells end with 127)
+//   PermissionDenied    it exists and cannot be executed: mode, a directory, exec format error (shells end with 126)
+//   FailedPrecondition  the working directory cannot be entered
+//   ResourceExhausted   limit of processes, descriptors or memory reached; arguments too long
+StatusOr<pid_t> StartProcess(const ProcessSpec& spec);
+
+}  // namespace muster::launcher

@@ -1,0 +1,174 @@
+#include "launcher/reaper.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/post.hpp>
+#include <cerrno>
+#include <map>
+#include <vector>
+
+#include "base/log.h"
+
+namespace muster::launcher {
+
+namespace asio = boost::asio;
+
+class Reaper::Impl : public std::enable_shared_from_this<Impl> {
+ public:
+  explicit Impl(asio::io_context& loop) : loop_(loop), signals_(loop) {}
+
+  void Open() {
+    if (prctl(PR_SET_CHILD_SUBREAPER, 1) == -1) {
+      log::Warning(
+          "orphaned processes cannot be adopted (PR_SET_CHILD_SUBREAPER refused): some may outlive their worker");
+    }
+    sigset_t child;
+    sigemptyset(&child);
+    sigaddset(&child, SIGCHLD);
+    pthread_sigmask(SIG_BLOCK, &child, nullptr);
+    signal(SIGCHLD, SIG_DFL);  // inherited as ignored, the kernel would reap behind our back
+    int descriptor = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (descriptor == -1) {
+      log::Error("watching for ended processes failed (signalfd); only those with a pidfd are noticed");
+      return;
+    }
+    signals_.assign(descriptor);
+    WaitForSignal();
+    ScheduleSweep();  // for what ended before we looked
+  }
+
+  void Close() {
+    closed_ = true;
+    watched_.clear();
+    checks_.clear();
+    boost::system::error_code ignored;
+    signals_.close(ignored);
+  }
+
+  void Watch(pid_t pid, std::function<void(const Reaped&)> done) {
+    Watched watched;
+    watched.done = std::move(done);
+    // The pidfds become readable in the order of deaths, which is what tells a cause from its consequences when several
+    // workers die within one turn of the loop.
+    int descriptor = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
+    if (descriptor != -1) {
+      watched.pidfd = std::make_unique<asio::posix::stream_descriptor>(loop_);
+      boost::system::error_code error;
+      watched.pidfd->assign(descriptor, error);
+      if (error) {
+        close(descriptor);
+        watched.pidfd.reset();
+      } else {
+        watched.pidfd->async_wait(asio::posix::descriptor_base::wait_read,
+                                  [self = shared_from_this(), pid](boost::system::error_code failed) {
+                                    if (!failed) self->ReapOne(pid);
+                                  });
+      }
+    }
+    watched_.insert_or_assign(pid, std::move(watched));
+  }
+
+  std::vector<pid_t> WatchedPids() const {
+    std::vector<pid_t> pids;
+    for (const auto& [pid, watched] : watched_) pids.push_back(pid);
+    return pids;
+  }
+
+  std::shared_ptr<void> AfterSweep(std::function<void()> check) {
+    auto handle = std::make_shared<std::function<void()>>(std::move(check));
+    checks_.push_back(handle);
+    return handle;
+  }
+
+ private:
+  struct Watched {
+    std::function<void(const Reaped&)> done;
+    std::unique_ptr<asio::posix::stream_descriptor> pidfd;
+  };
+
+  void WaitForSignal() {
+    signals_.async_wait(asio::posix::descriptor_base::wait_read,
+                        [self = shared_from_this()](boost::system::error_code failed) {
+                          if (failed || self->closed_) return;
+                          signalfd_siginfo info;
+                          while (read(self->signals_.native_handle(), &info, sizeof info) > 0) {
+                          }
+                          self->ScheduleSweep();
+                          self->WaitForSignal();
+                        });
+  }
+
+  // Behind the pidfd handlers of this turn: they know the order, the sweep does not.
+  void ScheduleSweep() {
+    if (sweep_due_) return;
+    sweep_due_ = true;
+    asio::post(loop_, [self = shared_from_this()] {
+      self->sweep_due_ = false;
+      self->Sweep();
+    });
+  }
+
+  void ReapOne(pid_t pid) {
+    if (closed_ || !watched_.contains(pid)) return;
+    Reaped reaped;
+    if (Wait(pid, &reaped)) {
+      Tell(reaped);
+      ScheduleSweep();  // for the checks
+      anything_reaped_ = true;
+    }
+  }
+
+  void Sweep() {
+    // All are collected before anybody is told: a callback may start processes or take long.
+    std::vector<Reaped> ended;
+    for (Reaped reaped; !closed_ && Wait(-1, &reaped);) ended.push_back(reaped);
+    if (ended.empty() && !anything_reaped_) return;
+    anything_reaped_ = false;
+    for (const Reaped& reaped : ended) Tell(reaped);
+    auto checks = checks_;
+    for (const auto& weak : checks) {
+      if (auto check = weak.lock(); check && !closed_) (*check)();
+    }
+    std::erase_if(checks_, [](const auto& weak) { return weak.expired(); });
+  }
+
+  static bool Wait(pid_t pid, Reaped* reaped) {
+    pid_t got;
+    do {
+      got = wait4(pid, &reaped->wait_status, WNOHANG, &reaped->usage);
+    } while (got == -1 && errno == EINTR);
+    reaped->pid = got;
+    return got > 0;
+  }
+
+  void Tell(const Reaped& reaped) {
+    auto found = watched_.find(reaped.pid);
+    if (found == watched_.end()) return;  // an orphan: reaped, nobody asks
+    auto done = std::move(found->second.done);
+    watched_.erase(found);
+    if (done) done(reaped);
+  }
+
+  asio::io_context& loop_;
+  asio::posix::stream_descriptor signals_;
+  std::map<pid_t, Watched> watched_;
+  std::vector<std::weak_ptr<std::function<void()>>> checks_;
+  bool sweep_due_ = false;
+  bool anything_reaped_ = false;
+  bool closed_ = false;
+};
+
+Reaper::Reaper(asio::io_context& loop) : impl_(std::make_shared<Impl>(loop)) { impl_->Open(); }
+Reaper::~Reaper() { impl_->Close(); }
+void Reaper::Watch(pid_t pid, std::function<void(const Reaped&)> done) { impl_->Watch(pid, std::move(done)); }
+std::shared_ptr<void> Reaper::AfterSweep(std::function<void()> check) { return impl_->AfterSweep(std::move(check)); }
+std::vector<pid_t> Reaper::watched() const { return impl_->WatchedPids(); }
+
+}  // namespace muster::launcher

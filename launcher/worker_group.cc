@@ -1,0 +1,337 @@
+#include "launcher/worker_group.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <cerrno>
+#include <set>
+
+#include "base/log.h"
+#include "base/text.h"
+#include "launcher/oom_counter.h"
+#include "launcher/process.h"
+#include "launcher/process_table.h"
+#include "launcher/reaper.h"
+#include "launcher/worker_output.h"
+
+namespace muster::launcher {
+
+namespace asio = boost::asio;
+using boost::system::error_code;
+
+namespace {
+
+// After SIGKILL only a process stuck in the kernel stays: it is waited for this long.
+constexpr Duration kUnkillable = std::chrono::seconds(5);
+// First look at what SIGKILL left, doubled each time. Usually a sweep comes first; the death of a process whose parent
+// is outside the group is told to nobody here.
+constexpr Duration kFirstLook = std::chrono::milliseconds(10);
+constexpr size_t kErrorFileLimit = 1 << 20;
+
+// At most the limit; nullopt where it cannot be read.
+std::optional<std::string> ReadErrorFile(const std::string& path) {
+  int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (file == -1) return std::nullopt;
+  struct stat found {};
+  std::string text;
+  if (fstat(file, &found) == 0 && S_ISREG(found.st_mode)) {
+    text.resize(std::min<size_t>(found.st_size, kErrorFileLimit));
+    ssize_t got = read(file, text.data(), text.size());
+    text.resize(std::max<ssize_t>(got, 0));
+  }
+  close(file);
+  return text;
+}
+
+Duration ToDuration(const timeval& time) {
+  return std::chrono::seconds(time.tv_sec) + std::chrono::microseconds(time.tv_usec);
+}
+
+struct Worker {
+  int local_rank = 0;
+  pid_t pid = -1;  // also its process group and session
+  std::string error_file;
+  std::vector<std::string> environment;
+  TimePoint started{};
+  std::optional<int64_t> oom_kills;  // the counter when it started
+  bool ended = false;
+  bool group_gone = false;
+  std::unique_ptr<WorkerOutput> output;
+};
+
+}  // namespace
+
+class WorkerGroup::Impl : public std::enable_shared_from_this<Impl> {
+ public:
+  Impl(asio::io_context& loop, Reaper& reaper, Console& console, WorkerGroupEvents events)
+      : loop_(loop), reaper_(reaper), console_(console), events_(std::move(events)), timer_(loop) {}
+
+  void Close() {
+    closed_ = true;
+    events_ = {};
+    sweeps_.reset();
+    timer_.cancel();
+    for (Worker& worker : workers_) {
+      if (!worker.group_gone) kill(-worker.pid, SIGKILL);
+      if (worker.output) worker.output->Finish();
+    }
+  }
+
+  Status Start(const std::vector<WorkerSpec>& specs) {
+    if (!workers_.empty() || phase_ != Phase::kRunning) {
+      return absl::FailedPreconditionError("a worker group is started once");
+    }
+    sweeps_ = reaper_.AfterSweep([weak = weak_from_this()] {
+      if (auto self = weak.lock()) self->LookAtGroups();
+    });
+    SharedFiles shared;
+    const auto oom_kills = oom_.Read();
+    for (const WorkerSpec& spec : specs) {
+      Status status = StartOne(spec, oom_kills, shared);
+      if (status.ok()) continue;
+      SignalGroups(SIGKILL);  // the reaper collects them
+      workers_.clear();
+      sweeps_.reset();
+      return Annotate(status, fmt::format("starting the worker with local rank {}", spec.local_rank));
+    }
+    return absl::OkStatus();
+  }
+
+  void Stop(int signal, Duration grace) {
+    const TimePoint deadline = MonotonicClock::now() + grace;
+    if (phase_ == Phase::kGone || phase_ == Phase::kKilled) return;
+    const bool first = phase_ == Phase::kRunning;
+    if (first) {
+      phase_ = Phase::kStopping;
+      kill_at_ = deadline;
+      SignalGroups(signal);
+      SignalGroups(SIGCONT);
+    } else if (deadline < kill_at_) {
+      kill_at_ = deadline;
+      SignalGroups(signal);
+      SignalGroups(SIGCONT);
+    }
+    // Groups may be empty already, and all_gone never comes from inside a call.
+    if (first) asio::post(loop_, [self = shared_from_this()] { self->LookAtGroups(); });
+    if (signal == SIGKILL || kill_at_ <= MonotonicClock::now()) return Kill();
+    ArmTimer(kill_at_);
+  }
+
+  void Signal(int signal) { SignalGroups(signal); }
+
+  bool running() const {
+    return std::any_of(workers_.begin(), workers_.end(), [](const Worker& worker) { return !worker.group_gone; });
+  }
+  const std::vector<ExitRecord>& records() const { return records_; }
+  std::vector<int64_t> pids() const {
+    std::vector<int64_t> pids;
+    for (const Worker& worker : workers_) pids.push_back(worker.pid);
+    return pids;
+  }
+
+ private:
+  enum class Phase { kRunning, kStopping, kKilled, kGone };
+
+  Status StartOne(const WorkerSpec& spec, std::optional<int64_t> oom_kills, SharedFiles& shared) {
+    Worker worker;
+    MUSTER_ASSIGN_OR_RETURN(worker.output, WorkerOutput::Open(loop_, console_, spec.output, shared));
+    ProcessSpec process;
+    process.argv = spec.argv;
+    process.environment = spec.environment;
+    process.working_directory = spec.working_directory;
+    process.out = worker.output->out();
+    process.err = worker.output->err();
+    worker.local_rank = spec.local_rank;
+    worker.error_file = spec.error_file;
+    worker.environment = spec.environment;
+    worker.oom_kills = oom_kills;
+    worker.started = MonotonicClock::now();
+    MUSTER_ASSIGN_OR_RETURN(worker.pid, StartProcess(process));
+    worker.output->Started();
+    const size_t position = workers_.size();
+    reaper_.Watch(worker.pid, [weak = weak_from_this(), position](const Reaped& reaped) {
+      auto self = weak.lock();
+      // After a failed start the places are gone.
+      if (self && !self->closed_ && position < self->workers_.size()) self->WorkerEnded(position, reaped);
+    });
+    workers_.push_back(std::move(worker));
+    return absl::OkStatus();
+  }
+
+  void WorkerEnded(size_t position, const Reaped& reaped) {
+    Worker& worker = workers_[position];
+    worker.ended = true;
+    worker.output->WorkerEnded();
+    records_.push_back(MakeRecord(worker, reaped));
+    if (phase_ != Phase::kRunning || !events_.worker_exited) return;
+    // By copy: the callback may destroy the group or look at records().
+    auto callback = events_.worker_exited;
+    const ExitRecord record = records_.back();
+    callback(record);
+  }
+
+  ExitRecord MakeRecord(const Worker& worker, const Reaped& reaped) {
+    ExitRecord record;
+    record.local_rank = worker.local_rank;
+    record.pid = worker.pid;
+    if (WIFSIGNALED(reaped.wait_status)) {
+      record.signal = WTERMSIG(reaped.wait_status);
+      record.exit_code = 128 + record.signal;
+      record.core_dumped = WCOREDUMP(reaped.wait_status);
+    } else {
+      record.exit_code = WEXITSTATUS(reaped.wait_status);
+    }
+    record.after_stop = phase_ != Phase::kRunning;
+    if (record.signal == SIGKILL && !record.after_stop) {
+      auto now = oom_.Read();
+      // One rise explains one death.
+      record.oom_killed = now && worker.oom_kills && *now > std::max(*worker.oom_kills, oom_explained_);
+      if (record.oom_killed) oom_explained_ = std::max(*worker.oom_kills, oom_explained_) + 1;
+    }
+    record.max_rss_bytes = int64_t{reaped.usage.ru_maxrss} * 1024;
+    record.cpu_time = ToDuration(reaped.usage.ru_utime) + ToDuration(reaped.usage.ru_stime);
+    record.lived = MonotonicClock::now() - worker.started;
+    record.ended_unix_millis = UnixMillis();
+    record.stderr_tail = worker.output->StderrTail();
+    if (worker.error_file.empty()) return record;
+    if (auto text = ReadErrorFile(worker.error_file); text && !text->empty()) {
+      record.error_file = worker.error_file;
+      auto parsed = ParseErrorFile(*text);
+      if (parsed.ok()) {
+        record.error_message = std::move(parsed->message);
+        record.error_callstack = std::move(parsed->callstack);
+      } else {
+        log::Warning("a worker's error file cannot be understood",
+                     {{"file", worker.error_file}, {"error", std::string(Message(parsed.status()))}});
+      }
+    }
+    return record;
+  }
+
+  void SignalGroups(int signal) {
+    for (const Worker& worker : workers_) {
+      if (!worker.group_gone) kill(-worker.pid, signal);
+    }
+  }
+
+  // A group is gone when its leader has been reaped and the kernel knows the group no more. Until then its number
+  // cannot be given to others, so signalling it is safe.
+  void LookAtGroups() {
+    if (closed_ || phase_ == Phase::kGone) return;
+    for (Worker& worker : workers_) {
+      if (worker.group_gone || !worker.ended) continue;
+      if (kill(-worker.pid, 0) == 0 || errno == EPERM) continue;
+      worker.group_gone = true;
+      worker.output->Finish();
+    }
+    if (running()) return;
+    if (phase_ != Phase::kRunning && KillStrays()) return ArmTimer(MonotonicClock::now() + kUnkillable);
+    Finish();
+  }
+
+  // Descendants that made sessions of their own and lost their parents are our children now (we are a subreaper). They
+  // have what only this group's workers had in their environment; without such a mark nobody is touched.
+  bool KillStrays() {
+    const std::vector<pid_t> watched = reaper_.watched();
+    const std::set<pid_t> known(watched.begin(), watched.end());
+    bool any = false;
+    for (pid_t pid : OwnChildren()) {
+      if (known.contains(pid)) continue;
+      for (const Worker& worker : workers_) {
+        if (!StartedWith(pid, OwnEntries(worker.environment))) continue;
+        if (kill(pid, SIGKILL) == 0) any = true;
+        break;
+      }
+    }
+    return any;
+  }
+
+  void Kill() {
+    phase_ = Phase::kKilled;
+    SignalGroups(SIGKILL);
+    give_up_at_ = MonotonicClock::now() + kUnkillable;
+    next_look_ = kFirstLook;
+    ArmTimer(MonotonicClock::now() + next_look_);
+  }
+
+  void ArmTimer(TimePoint when) {
+    timer_.expires_at(when);
+    timer_.async_wait([self = shared_from_this()](error_code failed) {
+      if (!failed && !self->closed_) self->OnTimer();
+    });
+  }
+
+  void OnTimer() {
+    if (phase_ == Phase::kStopping) return Kill();
+    if (phase_ != Phase::kKilled) return;
+    LookAtGroups();
+    if (phase_ == Phase::kGone) return;
+    std::set<pid_t> groups;
+    for (const Worker& worker : workers_) {
+      if (!worker.group_gone) groups.insert(worker.pid);
+    }
+    const std::vector<pid_t> left = LivingMembers(groups);
+    if (MonotonicClock::now() >= give_up_at_) return GiveUp(left);
+    // Zombies that their own parent, outside the group, does not collect are no processes left.
+    const bool leaders_ended =
+        std::all_of(workers_.begin(), workers_.end(), [](const Worker& worker) { return worker.ended; });
+    if (left.empty() && leaders_ended && !groups.empty()) return Finish();
+    SignalGroups(SIGKILL);  // whoever was being forked at the first one
+    next_look_ *= 2;
+    ArmTimer(std::min(MonotonicClock::now() + next_look_, give_up_at_));
+  }
+
+  void GiveUp(const std::vector<pid_t>& left) {
+    std::vector<std::string> names;
+    for (pid_t pid : left) names.push_back(std::to_string(pid));
+    log::Error(
+        "processes of the workers do not end, not even by SIGKILL (stuck in the kernel?); going on without waiting",
+        {{"pids", Join(names, ",")}});
+    Finish();
+  }
+
+  void Finish() {
+    phase_ = Phase::kGone;
+    timer_.cancel();
+    sweeps_.reset();
+    for (Worker& worker : workers_) {
+      worker.group_gone = true;
+      worker.output->Finish();
+    }
+    if (auto callback = events_.all_gone) callback();
+  }
+
+  asio::io_context& loop_;
+  Reaper& reaper_;
+  Console& console_;
+  WorkerGroupEvents events_;
+  OomCounter oom_;
+  int64_t oom_explained_ = 0;
+  std::vector<Worker> workers_;
+  std::vector<ExitRecord> records_;
+  std::shared_ptr<void> sweeps_;
+  Phase phase_ = Phase::kRunning;
+  TimePoint kill_at_{};
+  TimePoint give_up_at_{};
+  Duration next_look_{};
+  asio::steady_timer timer_;
+  bool closed_ = false;
+};
+
+WorkerGroup::WorkerGroup(asio::io_context& loop, Reaper& reaper, Console& console, WorkerGroupEvents events)
+    : impl_(std::make_shared<Impl>(loop, reaper, console, std::move(events))) {}
+WorkerGroup::~WorkerGroup() { impl_->Close(); }
+Status WorkerGroup::Start(const std::vector<WorkerSpec>& specs) { return impl_->Start(specs); }
+void WorkerGroup::Stop(int signal, Duration grace) { impl_->Stop(signal, grace); }
+void WorkerGroup::Signal(int signal) { impl_->Signal(signal); }
+bool WorkerGroup::running() const { return impl_->running(); }
+const std::vector<ExitRecord>& WorkerGroup::records() const { return impl_->records(); }
+std::vector<int64_t> WorkerGroup::pids() const { return impl_->pids(); }
+
+}  // namespace muster::launcher

@@ -1,0 +1,278 @@
+#include "launcher/worker_output.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <cerrno>
+#include <deque>
+
+#include "base/text.h"
+
+namespace muster::launcher {
+
+namespace asio = boost::asio;
+using boost::system::error_code;
+
+namespace {
+
+constexpr size_t kPiece = 64 << 10;  // one read, and the longest line passed on whole
+constexpr int kReadsPerTurn = 4;     // then others have their turn
+constexpr size_t kTailLines = 20;
+constexpr size_t kTailLineBytes = 2 << 10;
+
+}  // namespace
+
+class WorkerOutput::Stream : public std::enable_shared_from_this<Stream> {
+ public:
+  Stream(asio::io_context& loop, Console& console, Console::Stream target, const StreamSpec& spec)
+      : console_(console), target_(target), spec_(spec), pipe_(loop) {
+    if (spec_.filter_file.empty()) spec_.filters.clear();
+  }
+  ~Stream() {
+    if (for_worker_ != -1 && owned_) close(for_worker_);
+  }
+
+  Status Open(SharedFiles& shared) {
+    const bool by_line = !spec_.filters.empty() || spec_.keep_tail;
+    if (spec_.file.empty() && !by_line) {
+      if (spec_.console && spec_.prefix.empty()) return absl::OkStatus();  // inherited
+      if (!spec_.console) return OpenNull();
+    }
+    if (!spec_.file.empty()) {
+      MUSTER_ASSIGN_OR_RETURN(file_, LogFile::Open(spec_.file, /*truncate=*/true));
+      if (!spec_.console && !by_line && file_->descriptor() != -1) {
+        for_worker_ = file_->descriptor();
+        return absl::OkStatus();
+      }
+    }
+    if (!spec_.filters.empty()) {
+      auto& filtered = shared[spec_.filter_file];
+      if (!filtered) {
+        MUSTER_ASSIGN_OR_RETURN(filtered, LogFile::Open(spec_.filter_file, /*truncate=*/false));
+      }
+      filtered_ = filtered;
+    }
+    return OpenPipe();
+  }
+
+  int for_worker() const { return for_worker_; }
+
+  void Started() {
+    if (owned_) close(for_worker_);
+    owned_ = false;
+    for_worker_ = -1;
+    if (!pipe_.is_open()) file_.reset();  // the worker writes it itself
+    Wait();
+  }
+
+  void WorkerEnded() {
+    Drain();
+    EndLine();
+  }
+
+  void Finish() {
+    Drain();
+    EndLine();
+    error_code ignored;
+    pipe_.close(ignored);
+    file_.reset();
+    filtered_.reset();
+  }
+
+  std::vector<std::string> Tail() const { return {tail_.begin(), tail_.end()}; }
+
+ private:
+  Status OpenNull() {
+    for_worker_ = open("/dev/null", O_RDWR | O_CLOEXEC);
+    owned_ = for_worker_ != -1;
+    return owned_ ? absl::OkStatus() : ErrnoStatus(errno, "opening /dev/null");
+  }
+
+  Status OpenPipe() {
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) == -1) return ErrnoStatus(errno, "opening a pipe for its output");
+    for_worker_ = ends[1];
+    owned_ = true;
+    error_code error;
+    pipe_.assign(ends[0], error);
+    if (error) {
+      close(ends[0]);
+      return ErrnoStatus(error.value(), "watching the pipe of its output");
+    }
+    // Only the reading end: the two ends have descriptions, and so flags, of their own.
+    if (fcntl(ends[0], F_SETFL, O_NONBLOCK) == -1) return ErrnoStatus(errno, "setting up the pipe of its output");
+    return absl::OkStatus();
+  }
+
+  void Wait() {
+    if (!pipe_.is_open()) return;
+    pipe_.async_wait(asio::posix::descriptor_base::wait_read, [weak = weak_from_this()](error_code failed) {
+      auto self = weak.lock();
+      if (self && !failed) self->OnReadable();
+    });
+  }
+
+  void OnReadable() {
+    if (spec_.console && !console_.HasRoom(target_)) {
+      // The worker waits for the console's reader, as it would without us, until the console gives up on it.
+      console_.WhenRoom(target_, [weak = weak_from_this()] {
+        if (auto self = weak.lock()) self->OnReadable();
+      });
+      return;
+    }
+    for (int i = 0; i < kReadsPerTurn; ++i) {
+      ssize_t got = ReadSome();
+      if (got == 0) return;
+      if (got == -1) break;
+    }
+    Wait();
+  }
+
+  // What is in the pipe now: at most its capacity, for somebody may go on writing.
+  void Drain() {
+    if (!pipe_.is_open()) return;
+    int64_t left = fcntl(pipe_.native_handle(), F_GETPIPE_SZ);
+    while (left > 0) {
+      ssize_t got = ReadSome();
+      if (got <= 0) return;
+      left -= got;
+    }
+  }
+
+  // 0: the end, and the pipe is closed; -1: nothing there.
+  ssize_t ReadSome() {
+    if (!pipe_.is_open()) return 0;
+    char buffer[kPiece];
+    ssize_t got;
+    do {
+      got = read(pipe_.native_handle(), buffer, sizeof buffer);
+    } while (got == -1 && errno == EINTR);
+    if (got > 0) {
+      Take(std::string_view(buffer, got));
+    } else if (got == 0 || errno != EAGAIN) {
+      EndLine();
+      error_code ignored;
+      pipe_.close(ignored);
+      return 0;
+    }
+    return got;
+  }
+
+  void Take(std::string_view bytes) {
+    if (file_) file_->Write(bytes);
+    if (!spec_.console && !filtered_ && !spec_.keep_tail) return;
+    for (;;) {
+      // A \r at the very end may be half of \r\n: it waits in the partial line.
+      if (!partial_.empty() && partial_.back() == '\r' && !bytes.empty()) {
+        if (bytes.front() == '\n') {
+          partial_.back() = '\n';
+          bytes.remove_prefix(1);
+        }
+        TakeLine(partial_);
+        partial_.clear();
+      }
+      size_t end = bytes.find_first_of("\r\n");
+      if (end == std::string_view::npos || (bytes[end] == '\r' && end + 1 == bytes.size())) break;
+      size_t next = end + 1;
+      if (bytes[end] == '\r' && bytes[next] == '\n') ++next;
+      if (partial_.empty()) {
+        TakeLine(bytes.substr(0, next));
+      } else {
+        partial_ += bytes.substr(0, next);
+        TakeLine(partial_);
+        partial_.clear();
+      }
+      bytes.remove_prefix(next);
+    }
+    partial_ += bytes;
+    while (partial_.size() >= kPiece) {
+      TakeLine(std::string_view(partial_).substr(0, kPiece));
+      partial_.erase(0, kPiece);
+    }
+    FlushConsole();
+  }
+
+  void EndLine() {
+    if (partial_.empty()) return;
+    TakeLine(partial_);
+    partial_.clear();
+    FlushConsole();
+  }
+
+  // One line with its end, or a piece of one without.
+  void TakeLine(std::string_view line) {
+    const std::string_view text = line.substr(0, line.find_last_not_of("\r\n") + 1);
+    if (text.empty() && line == "\r") return;  // progress bars begin with it
+    if (spec_.console) {
+      for_console_ += spec_.prefix;
+      for_console_ += text;
+      for_console_ += '\n';
+    }
+    if (filtered_) {
+      for (const std::string& filter : spec_.filters) {
+        if (text.find(filter) == std::string_view::npos) continue;
+        filtered_->Write(fmt::format("{}{}\n", spec_.prefix, text));
+        break;
+      }
+    }
+    if (spec_.keep_tail) {
+      if (tail_rewritten_ && !tail_.empty()) tail_.pop_back();
+      tail_rewritten_ = line.back() == '\r';
+      if (tail_.size() == kTailLines) tail_.pop_front();
+      tail_.emplace_back(text.substr(0, kTailLineBytes));
+    }
+  }
+
+  void FlushConsole() {
+    if (!for_console_.empty()) console_.Write(target_, std::exchange(for_console_, {}));
+  }
+
+  Console& console_;
+  const Console::Stream target_;
+  StreamSpec spec_;
+  asio::posix::stream_descriptor pipe_;
+  std::shared_ptr<LogFile> file_;
+  std::shared_ptr<LogFile> filtered_;
+  int for_worker_ = -1;
+  bool owned_ = false;
+  std::string partial_;      // the line that has not ended
+  std::string for_console_;  // whole lines of this read
+  std::deque<std::string> tail_;
+  bool tail_rewritten_ = false;  // the last line ended in \r: the next one takes its place
+};
+
+WorkerOutput::WorkerOutput() = default;
+WorkerOutput::~WorkerOutput() = default;
+
+StatusOr<std::unique_ptr<WorkerOutput>> WorkerOutput::Open(asio::io_context& loop, Console& console,
+                                                           const OutputSpec& spec, SharedFiles& shared) {
+  std::unique_ptr<WorkerOutput> output(new WorkerOutput);
+  output->out_ = std::make_shared<Stream>(loop, console, Console::Stream::kOut, spec.out);
+  output->err_ = std::make_shared<Stream>(loop, console, Console::Stream::kErr, spec.err);
+  MUSTER_RETURN_IF_ERROR(output->out_->Open(shared));
+  MUSTER_RETURN_IF_ERROR(output->err_->Open(shared));
+  return output;
+}
+
+int WorkerOutput::out() const { return out_->for_worker(); }
+int WorkerOutput::err() const { return err_->for_worker(); }
+
+void WorkerOutput::Started() {
+  out_->Started();
+  err_->Started();
+}
+
+void WorkerOutput::WorkerEnded() {
+  out_->WorkerEnded();
+  err_->WorkerEnded();
+}
+
+void WorkerOutput::Finish() {
+  out_->Finish();
+  err_->Finish();
+}
+
+std::vector<std::string> WorkerOutput::StderrTail() const { return err_->Tail(); }
+
+}  // namespace muster::launcher

@@ -1,0 +1,160 @@
+// Where a worker's output goes: nothing lost, nothing blocked.
+#include <algorithm>
+
+#include "tests/launcher/harness.h"
+
+namespace muster::launcher {
+namespace {
+
+using testing::ElementsAre;
+
+class OutputTest : public Harness {};
+
+TEST_F(OutputTest, PrefixOnTheConsoleOnly) {
+  WorkerSpec spec = Shell("echo one; echo two; echo three >&2");
+  spec.output.out = {.file = Path("log"), .console = true, .prefix = "[trainer0]:"};
+  spec.output.err = {.file = Path("err"), .console = true, .prefix = "[trainer0]:"};
+  RunOne(spec);
+  EXPECT_EQ(ConsoleOut(), "[trainer0]:one\n[trainer0]:two\n");
+  EXPECT_EQ(ConsoleErr(), "[trainer0]:three\n");
+  EXPECT_EQ(ReadFile(Path("log")), "one\ntwo\n");
+  EXPECT_EQ(ReadFile(Path("err")), "three\n");
+}
+
+TEST_F(OutputTest, InheritedStreamsAreOurs) {
+  // Descriptors 1 and 2 of this process are what a worker without wishes gets.
+  int saved = dup(1);
+  dup2(out_, 1);
+  WorkerSpec spec = Shell("echo direct");
+  spec.output.out = {};
+  RunOne(spec);
+  dup2(saved, 1);
+  close(saved);
+  EXPECT_EQ(ConsoleOut(), "direct\n");
+}
+
+TEST_F(OutputTest, NeitherFileNorConsoleIsNull) {
+  WorkerSpec spec = Shell("at=$(readlink /proc/$$/fd/1); echo $at >&2");
+  spec.output.out = {.console = false};
+  RunOne(spec);
+  EXPECT_EQ(Err(), "/dev/null\n");
+}
+
+TEST_F(OutputTest, TheLastWordsAreKept) {
+  WorkerSpec spec = Shell("echo first; printf 'last words'; kill -KILL $$");
+  spec.output.out = {.file = Path("log"), .console = true, .prefix = "> "};
+  RunOne(spec);
+  EXPECT_EQ(ConsoleOut(), "> first\n> last words\n");
+  EXPECT_EQ(ReadFile(Path("log")), "first\nlast words");
+}
+
+TEST_F(OutputTest, OutputIsCompleteWhenTheExitIsTold) {
+  std::string seen;
+  on_exit_ = [&](const ExitRecord&) { seen = ConsoleOut(); };
+  WorkerSpec spec = Probe({"lines", "3"});
+  spec.output.out = {.console = true, .prefix = "-"};
+  RunOne(spec);
+  EXPECT_EQ(seen, "-line 0\n-line 1\n-line 2\n");
+}
+
+TEST_F(OutputTest, AHundredThousandLinesArriveOnce) {
+  std::vector<WorkerSpec> specs;
+  for (int i = 0; i < 2; ++i) {
+    specs.push_back(Probe({"lines", "100000"}, i));
+    specs.back().output.out = {
+        .file = Path(fmt::format("log.{}", i)), .console = true, .prefix = fmt::format("{}:", i)};
+  }
+  ASSERT_TRUE(Start(specs).ok());
+  ASSERT_TRUE(UntilGone());
+  std::string expected[2];
+  std::string log;
+  for (int line = 0; line < 100000; ++line) {
+    for (int i = 0; i < 2; ++i) expected[i] += fmt::format("{}:line {}\n", i, line);
+    log += fmt::format("line {}\n", line);
+  }
+  std::string got[2];
+  const std::string console = ConsoleOut();
+  for (std::string_view line : Split(console, '\n')) {
+    if (line.empty()) continue;
+    got[line[0] - '0'] += fmt::format("{}\n", line);
+  }
+  EXPECT_TRUE(got[0] == expected[0]);
+  EXPECT_TRUE(got[1] == expected[1]);
+  EXPECT_TRUE(ReadFile(Path("log.0")) == log);
+}
+
+TEST_F(OutputTest, ALongLineComesInBoundedPieces) {
+  WorkerSpec spec = Probe({"fill", "200000"});
+  spec.output.out = {.file = Path("log"), .console = true, .prefix = "P"};
+  RunOne(spec);
+  EXPECT_EQ(ReadFile(Path("log")).size(), 200000u);
+  const std::string console = ConsoleOut();
+  EXPECT_EQ(std::count(console.begin(), console.end(), 'x'), 200000);
+  EXPECT_EQ(std::count(console.begin(), console.end(), 'P'), 4);
+}
+
+TEST_F(OutputTest, CarriageReturnsEndLines) {
+  WorkerSpec spec = Shell("printf '\\r 10%%\\r 20%%\\r 30%%\\ndone\\r\\n\\nend\\n' >&2");
+  spec.output.err = {.console = true, .prefix = ">", .keep_tail = true};
+  ExitRecord record = RunOne(spec);
+  EXPECT_EQ(ConsoleErr(), "> 10%\n> 20%\n> 30%\n>done\n>\n>end\n");
+  EXPECT_THAT(record.stderr_tail, ElementsAre(" 30%", "done", "", "end"));
+}
+
+TEST_F(OutputTest, TheTailIsBounded) {
+  WorkerSpec spec =
+      Shell("i=0; while [ $i -lt 50 ]; do echo $i >&2; i=$((i+1)); done; head -c 9000 /dev/zero | tr '\\0' y >&2");
+  spec.output.err = {.file = Path("err"), .console = false, .keep_tail = true};
+  ExitRecord record = RunOne(spec);
+  ASSERT_EQ(record.stderr_tail.size(), 20u);
+  EXPECT_EQ(record.stderr_tail[0], "31");
+  EXPECT_EQ(record.stderr_tail[18], "49");
+  EXPECT_EQ(record.stderr_tail[19], std::string(2048, 'y'));
+  EXPECT_EQ(ConsoleErr(), "");
+}
+
+TEST_F(OutputTest, FiltersCopyMatchingLinesOfAllWorkers) {
+  std::vector<WorkerSpec> specs;
+  for (int i = 0; i < 3; ++i) {
+    specs.push_back(Shell(fmt::format("echo loss={}; echo noise; echo an error; echo lossless", i), i));
+    specs.back().output.out = {.file = Path(fmt::format("log.{}", i)),
+                               .console = false,
+                               .filters = {"loss=", "error"},
+                               .filter_file = Path("filtered")};
+  }
+  std::ofstream(Path("filtered")) << "before\n";
+  ASSERT_TRUE(Start(specs).ok());
+  ASSERT_TRUE(UntilGone());
+  const std::string text = ReadFile(Path("filtered"));
+  std::vector<std::string_view> lines = Split(text, '\n');
+  std::sort(lines.begin(), lines.end());
+  EXPECT_THAT(lines, ElementsAre("", "an error", "an error", "an error", "before", "loss=0", "loss=1", "loss=2"));
+}
+
+TEST_F(OutputTest, FoldersAreMadeAndBadOnesNamed) {
+  WorkerSpec spec = Shell("echo deep");
+  spec.output.out = {.file = Path("a/b/c/log"), .console = false};
+  RunOne(spec);
+  EXPECT_EQ(ReadFile(Path("a/b/c/log")), "deep\n");
+  spec.output.out.file = Path("a/b/c/log/x");
+  Status status = Start({spec});
+  EXPECT_FALSE(status.ok());
+  EXPECT_THAT(std::string(Message(status)), testing::HasSubstr(spec.output.out.file));
+}
+
+TEST_F(OutputTest, AGrandchildThatHoldsThePipeDelaysNobody) {
+  WorkerSpec spec = Shell("(while [ ! -e go ]; do :; done; echo later) & echo now; printf partial; exit 5");
+  spec.working_directory = folder_;
+  spec.output.out = {.file = Path("log"), .console = true, .prefix = ">"};
+  ASSERT_TRUE(Start({spec}).ok());
+  ASSERT_TRUE(Until([&] { return exits_.size() == 1; }));
+  EXPECT_EQ(ConsoleOut(), ">now\n>partial\n");
+  EXPECT_EQ(gone_, 0);
+  std::ofstream(Path("go")) << "1";
+  ASSERT_TRUE(UntilGone());
+  EXPECT_EQ(ConsoleOut(), ">now\n>partial\n>later\n");
+  EXPECT_EQ(ReadFile(Path("log")), "now\npartiallater\n");
+}
+
+}  // namespace
+}  // namespace muster::launcher
