@@ -1,0 +1,12 @@
+# The `muster` binary: fully static, so that it runs in any image. The rooms are joined here and nowhere else.
+muster_room(muster_agent
+  SOURCES attempt.cc attempt_record.cc command_line.cc coordinator_command.cc local_nodes.cc node_agent.cc
+          rendezvous_place.cc run_command.cc status_command.cc store_command.cc version_command.cc
+  LINK muster_torch muster_launcher muster_control muster_store muster_membership muster_base CLI11::CLI11
+       nlohmann_json::nlohmann_json)
+
+add_executable(muster main.cc)
+target_link_libraries(muster PRIVATE muster_agent)
+if(NOT MUSTER_SANITIZE)
+  target_link_options(muster PRIVATE -static)
+endif()

@@ -1,0 +1,71 @@
+# Compiler settings every room shares, and the helpers that declare a room, a test and a fuzz target.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+set(CMAKE_CXX_FLAGS_RELEASE "-O2 -g1")
+set(CMAKE_CXX_FLAGS_DEBUG "-O0 -g")
+
+option(MUSTER_TESTS "build the tests" ON)
+option(MUSTER_FUZZ "build the fuzz targets (needs clang)" OFF)
+set(MUSTER_SANITIZE "" CACHE STRING "address | thread: build everything with that sanitizer")
+
+find_program(CCACHE ccache)
+if(CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${CCACHE})
+endif()
+
+add_compile_options(-Wall -Wextra -Werror -Wnon-virtual-dtor -Woverloaded-virtual -Wno-missing-field-initializers
+                    -ffile-prefix-map=${CMAKE_SOURCE_DIR}=.
+                    -ffunction-sections -fdata-sections)
+add_link_options(-Wl,--gc-sections)
+# One thread runs the loop; other threads only post to it. Asio and Process v2 are compiled once, in base/asio.cc.
+add_compile_definitions(BOOST_ASIO_SEPARATE_COMPILATION BOOST_ASIO_NO_DEPRECATED
+                        BOOST_PROCESS_V2_SEPARATE_COMPILATION BOOST_ERROR_CODE_HEADER_ONLY
+                        FMT_HEADER_ONLY SPDLOG_FMT_EXTERNAL)
+
+if(MUSTER_SANITIZE STREQUAL "address")
+  add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -O1)
+  add_link_options(-fsanitize=address,undefined)
+elseif(MUSTER_SANITIZE STREQUAL "thread")
+  add_compile_options(-fsanitize=thread -fno-omit-frame-pointer -O1 -Wno-tsan)
+  add_link_options(-fsanitize=thread)
+endif()
+
+# A room: a static library seen from the source root ("base/log.h").
+function(muster_room name)
+  cmake_parse_arguments(ROOM "" "" "SOURCES;LINK;PRECOMPILE" ${ARGN})
+  add_library(${name} STATIC ${ROOM_SOURCES})
+  target_include_directories(${name} PUBLIC ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR})
+  target_link_libraries(${name} PUBLIC ${ROOM_LINK})
+  if(ROOM_PRECOMPILE)
+    target_precompile_headers(${name} PRIVATE ${ROOM_PRECOMPILE})
+  endif()
+endfunction()
+
+# A GoogleTest binary whose cases ctest runs one by one, in parallel.
+function(muster_test name)
+  cmake_parse_arguments(TEST "" "TIMEOUT" "SOURCES;LINK;PRECOMPILE" ${ARGN})
+  if(NOT TEST_TIMEOUT)
+    set(TEST_TIMEOUT 120)
+  endif()
+  add_executable(${name} ${TEST_SOURCES})
+  target_link_libraries(${name} PRIVATE ${TEST_LINK} GTest::gmock GTest::gtest_main)
+  target_compile_definitions(${name} PRIVATE MUSTER_BINARY="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/muster"
+                             MUSTER_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+  if(TEST_PRECOMPILE)
+    target_precompile_headers(${name} PRIVATE ${TEST_PRECOMPILE})
+  endif()
+  include(GoogleTest)
+  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT ${TEST_TIMEOUT})
+endfunction()
+
+# A libFuzzer target; its corpus lives beside it in tests/fuzz/corpus/<name>.
+function(muster_fuzz name)
+  cmake_parse_arguments(FUZZ "" "" "SOURCES;LINK" ${ARGN})
+  add_executable(${name} ${FUZZ_SOURCES})
+  target_link_libraries(${name} PRIVATE ${FUZZ_LINK})
+  target_compile_options(${name} PRIVATE -fsanitize=fuzzer)
+  target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+endfunction()
