@@ -1,0 +1,47 @@
+// Readers of single values of torchrun's flags. Pure. Each InvalidArgument says what was wanted; the caller names the
+// flag.
+//
+// Source: torch/distributed/run.py, elastic/multiprocessing/api.py (Std), elastic/rendezvous/utils.py.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "agent/run_options.h"
+#include "base/clock.h"
+#include "base/status.h"
+
+namespace muster::agent {
+
+// Python's int(): blanks around and one sign are allowed.
+std::optional<int64_t> ParsePythonInt(std::string_view text);
+// "1:4" or "2": 0 < min <= max.
+StatusOr<std::pair<int, int>> ParseNodeRange(std::string_view text);
+// "3" or "0:3,1:1".
+StatusOr<StdStreams> ParseStdStreams(std::string_view text);
+// 1,true,t,yes,y / 0,false,f,no,n.
+StatusOr<bool> ParseBool(std::string_view text);
+// Seconds ("30", "0.5") or a number with ms, s, m, h, d; several may follow each other: "1h30m".
+StatusOr<Duration> ParseDuration(std::string_view text);
+// Comma list; ",," is a comma in the text.
+std::vector<std::string> ParseFilters(std::string_view text);
+// "0,2,3"; empty: none.
+StatusOr<std::vector<int>> ParseRankList(std::string_view text);
+// "SIGTERM,SIGUSR1"; not KILL or STOP, which nobody can handle.
+StatusOr<std::vector<int>> ParseSignalList(std::string_view text);
+
+// "host", "host:port", "[v6]", "[v6]:port", "v6:port"; empty: localhost. `default_port` stands in for a missing port.
+struct Endpoint {
+  std::string host;
+  int port = 0;
+};
+StatusOr<Endpoint> ParseEndpoint(std::string_view text, int default_port);
+
+// "k=v,k=v" of --rdzv-conf; a key given twice keeps the last value.
+StatusOr<std::map<std::string, std::string>> ParseRdzvConf(std::string_view text);
+
+}  // namespace muster::agent

@@ -1,0 +1,63 @@
+// The one table of `muster run`'s flags: it drives parsing, abbreviations, PET_* variables and the help text.
+//
+// Source: torch/distributed/run.py and argparse_util.py of torch 2.14 (reference: torchrun.md 1.1, 1.2).
+#pragma once
+
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+
+namespace muster::agent {
+
+enum class FlagKind {
+  kValue,   // takes one argument
+  kSwitch,  // given: on. Its variable is a number: 0 off, else on
+  kHelp,
+};
+enum class FlagOwner {
+  kTorchrun,
+  kLegacy,  // only of `muster launch` (torch.distributed.launch)
+  kMuster,
+};
+
+struct Flag {
+  std::string_view name;  // long name with dashes and without "--"; underscores are read as dashes
+  char letter;            // 'm' for "-m"; 0: none
+  FlagKind kind;
+  FlagOwner owner;
+  std::string_view variable;  // environment variable that replaces the default; empty: none
+  std::string_view fallback;  // built-in default as text
+  std::string_view metavar;
+  std::string_view choices;  // "a,b": checked on the command line only, as argparse does; empty: any text
+  std::string_view help;
+};
+
+std::span<const Flag> FlagTable();
+
+// The row of a long name without "--": exact, else an unambiguous prefix. A prefix that is unique among torchrun's own
+// flags means that flag whatever Muster adds. InvalidArgument names the candidates, or says that there is none.
+StatusOr<const Flag*> FindFlag(std::string_view name, bool legacy_launch);
+const Flag* FindLetter(char letter);  // nullptr: none
+
+// A command line taken apart, values not yet judged.
+struct CommandLine {
+  std::map<std::string_view, std::string> values;  // by Flag::name, as given last; switches hold ""
+  bool help = false;
+  std::optional<std::string> script;
+  std::vector<std::string> script_args;
+};
+
+// argparse's reading: options, then the script, then the rest verbatim; "--flag=value", "--flag value", "-r3", "-mr3";
+// "--" ends the options (the first "--" just after the script is dropped too); negative numbers and texts with a blank
+// are values. InvalidArgument names the argument.
+StatusOr<CommandLine> SplitCommandLine(const std::vector<std::string>& arguments, bool legacy_launch);
+
+// The text of `muster run --help` (or `muster launch --help`).
+std::string HelpText(bool legacy_launch);
+
+}  // namespace muster::agent

@@ -1,0 +1,500 @@
+#include "agent/torchrun_flags.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <map>
+#include <tuple>
+
+#include "agent/flag_values.h"
+#include "agent/torchrun_flag_table.h"
+#include "base/exit_codes.h"
+#include "base/text.h"
+
+namespace muster::agent {
+namespace {
+
+using std::chrono::seconds;
+
+constexpr int kC10dPort = 29400;
+constexpr int kNoPort = -1;
+constexpr int kMost = std::numeric_limits<int>::max();
+constexpr int kMostWorkers = 100'000;
+constexpr int kStaticTimeoutSeconds = 900;  // torchrun's "legacy total timeout" (torchrun.md 1.4 rule 5)
+
+// Devices whose PyTorch extension renames the "privateuse1" backend: only Python can count them.
+constexpr std::string_view kForeignDevices[] = {"npu", "hpu", "mlu", "musa", "gcu", "dipu", "maia", "privateuseone"};
+
+// A random identifier as uuid.uuid4() writes it.
+std::string RandomId() {
+  std::array<unsigned char, 16> bytes{};
+  if (getentropy(bytes.data(), bytes.size()) != 0) return fmt::format("muster-{}-{}", getpid(), UnixMillis());
+  bytes[6] = (bytes[6] & 0x0f) | 0x40;
+  bytes[8] = (bytes[8] & 0x3f) | 0x80;
+  std::string id;
+  for (size_t at = 0; at < bytes.size(); ++at) {
+    if (at == 4 || at == 6 || at == 8 || at == 10) id += '-';
+    id += fmt::format("{:02x}", bytes[at]);
+  }
+  return id;
+}
+
+// One flag's value and where it came from.
+struct Value {
+  std::string text;
+  std::string origin;  // "--nnodes" or "PET_NNODES"; empty: the built-in default
+  bool given() const { return !origin.empty(); }
+};
+
+Status Bad(const Value& value, std::string_view wanted) {
+  return absl::InvalidArgumentError(
+      fmt::format("{}={}: {}", value.origin.empty() ? "default" : value.origin, value.text, wanted));
+}
+Status Bad(const Value& value, const Status& status) { return Bad(value, Message(status)); }
+
+class Reader {
+ public:
+  Reader(const Getenv& getenv, CommandLine line, bool legacy_launch)
+      : getenv_(getenv), line_(std::move(line)), legacy_launch_(legacy_launch) {}
+
+  StatusOr<ParsedRun> Run();
+
+ private:
+  // Command line over variable over default.
+  Value Get(std::string_view name) const;
+  StatusOr<bool> Switch(std::string_view name) const;
+  StatusOr<int> Number(std::string_view name, int lowest, int highest) const;
+
+  StatusOr<std::optional<std::string>> HandOverReason();
+  Status ReadNodes();
+  Status ReadRendezvous();
+  Status ReadStatic(const Value& endpoint);
+  Status ReadRdzvConf();
+  Status ReadWorkers();
+  Status ReadLogs();
+  Status ReadSignals();
+  Status ReadOwn();
+  Status ReadRestartRules();
+  void Warn(std::string text) { options_.warnings.push_back(std::move(text)); }
+
+  const Getenv& getenv_;
+  const CommandLine line_;
+  const bool legacy_launch_;
+  std::map<std::string, std::string> conf_;  // --rdzv-conf
+  RunOptions options_;
+};
+
+Value Reader::Get(std::string_view name) const {
+  const Flag* row = nullptr;
+  for (const Flag& flag : FlagTable()) {
+    if (flag.name == name) row = &flag;
+  }
+  if (auto given = line_.values.find(name); given != line_.values.end())
+    return {given->second, fmt::format("--{}", name)};
+  if (!row->variable.empty()) {
+    if (auto text = getenv_(row->variable)) return {*text, std::string(row->variable)};
+  }
+  return {std::string(row->fallback), ""};
+}
+
+StatusOr<bool> Reader::Switch(std::string_view name) const {
+  if (line_.values.contains(name)) return true;
+  Value value = Get(name);
+  if (!value.given()) return false;
+  auto number = ParsePythonInt(value.text);
+  if (!number) return Bad(value, "want 1 (on) or 0 (off)");
+  return *number != 0;
+}
+
+StatusOr<int> Reader::Number(std::string_view name, int lowest, int highest) const {
+  Value value = Get(name);
+  auto number = ParsePythonInt(value.text);
+  if (!number || *number < lowest || *number > highest) {
+    if (highest == kMost) return Bad(value, fmt::format("want a whole number, at least {}", lowest));
+    return Bad(value, fmt::format("want a whole number from {} to {}", lowest, highest));
+  }
+  return static_cast<int>(*number);
+}
+
+// What only Python can do. Asked before values are judged: the real torchrun judges its own.
+StatusOr<std::optional<std::string>> Reader::HandOverReason() {
+  auto because = [](const Value& value, std::string_view what) {
+    return fmt::format("{}={} {}, which only the real torchrun has", value.origin, value.text, what);
+  };
+  if (Value shell = Get("print-completion"); shell.given()) return because(shell, "prints a completion script");
+  if (Value specs = Get("logs-specs"); specs.given() && specs.text != "default") {
+    return because(specs, "names a Python entry point for logs");
+  }
+  if (Value handler = Get("event-log-handler");
+      handler.text != "null" && handler.text != "console" && handler.text != "dynamic_rendezvous") {
+    return because(handler, "names a Python event handler");
+  }
+  Value nproc = Get("nproc-per-node");
+  for (std::string_view device : kForeignDevices) {
+    if (nproc.text == device) return because(nproc, "asks a PyTorch extension how many devices there are");
+  }
+  if (options_.standalone) return std::nullopt;
+  Value backend = Get("rdzv-backend");
+  if (backend.text.starts_with("etcd")) return because(backend, "meets through etcd");
+  if (backend.text != "static" && backend.text != "c10d")
+    return because(backend, "is an out-of-tree rendezvous handler");
+  if (backend.text == "c10d") {
+    if (auto store = conf_.find("store_type"); store != conf_.end() && Lower(store->second) == "file") {
+      return because(Get("rdzv-conf"), "meets through a file");
+    }
+  }
+  return std::nullopt;
+}
+
+Status Reader::ReadNodes() {
+  Value nodes = Get("nnodes");
+  auto range = ParseNodeRange(nodes.text);
+  if (!range.ok()) return Bad(nodes, range.status());
+  std::tie(options_.min_nodes, options_.max_nodes) = *range;
+  MUSTER_ASSIGN_OR_RETURN(options_.nodes_on_this_machine, Number("nodes-on-this-machine", 0, 4096));
+  if (options_.nodes_on_this_machine > 0 && !nodes.given()) {
+    options_.min_nodes = options_.max_nodes = options_.nodes_on_this_machine;
+  }
+
+  Value nproc = Get("nproc-per-node");
+  options_.nproc_per_node = std::string(Strip(nproc.text));
+  if (auto number = ParsePythonInt(nproc.text)) {
+    if (*number < 1 || *number > kMostWorkers) {
+      return Bad(nproc, fmt::format("want a number of workers from 1 to {}, auto, cpu, gpu or xpu", kMostWorkers));
+    }
+    options_.nproc = static_cast<int>(*number);
+  } else if (nproc.text != "auto" && nproc.text != "cpu" && nproc.text != "gpu" && nproc.text != "xpu") {
+    return Bad(nproc, "want a number of workers, auto, cpu, gpu or xpu");
+  }
+  return absl::OkStatus();
+}
+
+Status Reader::ReadRendezvous() {
+  Value backend = Get("rdzv-backend"), endpoint = Get("rdzv-endpoint"), port = Get("master-port");
+  options_.backend = backend.text == "c10d" ? Backend::kC10d : Backend::kStatic;
+  options_.run_id = Get("rdzv-id").text;
+  bool unplaced = options_.backend == Backend::kStatic && Strip(endpoint.text).empty() && !port.given();
+  // Torchrun's implicit standalone (torchrun.md 1.4 rule 2), and simulated nodes, which need no port chosen by hand.
+  bool simulated = options_.nodes_on_this_machine > 0;
+  if (options_.standalone || (unplaced && (options_.max_nodes == 1 || simulated))) {
+    options_.standalone = !simulated;
+    options_.backend = Backend::kC10d;
+    options_.endpoint_host = "localhost";
+    options_.endpoint_port = 0;
+    options_.run_id = RandomId();
+    if (options_.standalone && options_.max_nodes > 1) {
+      Warn(fmt::format("--standalone with {}={}: no other node can find this one", Get("nnodes").origin,
+                       Get("nnodes").text));
+    }
+  } else if (options_.backend == Backend::kStatic) {
+    MUSTER_RETURN_IF_ERROR(ReadStatic(endpoint));
+  } else {
+    auto parsed = ParseEndpoint(endpoint.text, kC10dPort);
+    if (!parsed.ok()) return Bad(endpoint, parsed.status());
+    options_.endpoint_host = parsed->host;
+    options_.endpoint_port = parsed->port;
+    if (Value address = Get("master-addr"); address.given() && !endpoint.given()) {
+      Warn(fmt::format("{}={} is only used by the static backend; the endpoint is {}:{}", address.origin, address.text,
+                       parsed->host, parsed->port));
+    }
+  }
+  if (options_.run_id.empty()) {
+    options_.run_id = RandomId();
+    Warn(fmt::format("the run id is empty; this node uses {}, which no other node knows", options_.run_id));
+  }
+
+  MUSTER_ASSIGN_OR_RETURN(options_.node_rank, Number("node-rank", 0, kMost));
+  Value rank = Get("node-rank");
+  if (options_.backend == Backend::kStatic) {
+    if (options_.node_rank >= options_.max_nodes) {
+      return Bad(rank,
+                 fmt::format("node ranks go from 0 to {} with {} nodes", options_.max_nodes - 1, options_.max_nodes));
+    }
+  } else if (options_.node_rank != 0 && !options_.standalone) {
+    Warn(fmt::format("{}={} is only used by the static backend; ranks are given by order of arrival", rank.origin,
+                     rank.text));
+  }
+  options_.local_addr = Get("local-addr").text;
+  return ReadRdzvConf();
+}
+
+Status Reader::ReadStatic(const Value& endpoint) {
+  Value address = Get("master-addr"), port = Get("master-port");
+  MUSTER_RETURN_IF_ERROR(Number("master-port", 0, 65535).status());
+  bool from_endpoint = !Strip(endpoint.text).empty();
+  Value source = from_endpoint ? endpoint
+                               : Value{fmt::format("{}:{}", Strip(address.text), Strip(port.text)),
+                                       address.given() ? address.origin : port.origin};
+  auto parsed = ParseEndpoint(source.text, kNoPort);
+  if (!parsed.ok()) return Bad(source, parsed.status());
+  if (parsed->port == kNoPort) return Bad(source, "the static backend needs a port: want HOST:PORT");
+  options_.endpoint_host = options_.master_addr = parsed->host;
+  options_.endpoint_port = options_.master_port = parsed->port;
+  options_.min_nodes = options_.max_nodes;  // the static world is max nodes
+  return absl::OkStatus();
+}
+
+Status Reader::ReadRdzvConf() {
+  Value source = Get("rdzv-conf");
+  auto bad = [&](std::string_view key, std::string_view wanted) {
+    return Bad(source, fmt::format("{}={}: {}", key, conf_[std::string(key)], wanted));
+  };
+  auto duration = [&](std::string_view key, Duration lowest, std::optional<Duration>& into) -> Status {
+    auto found = conf_.find(std::string(key));
+    if (found == conf_.end()) return absl::OkStatus();
+    auto value = ParseDuration(found->second);
+    if (!value.ok()) return bad(key, Message(value.status()));
+    if (*value < lowest) return bad(key, fmt::format("want at least {} s", lowest / seconds(1)));
+    into = *value;
+    return absl::OkStatus();
+  };
+  std::optional<Duration> join, last_call, heartbeat, interval, total, unused;
+  MUSTER_RETURN_IF_ERROR(duration("join_timeout", seconds(1), join));
+  MUSTER_RETURN_IF_ERROR(duration("last_call_timeout", seconds(0), last_call));
+  MUSTER_RETURN_IF_ERROR(duration("heartbeat_timeout", seconds(1), heartbeat));
+  MUSTER_RETURN_IF_ERROR(duration("keep_alive_interval", seconds(0), interval));
+  MUSTER_RETURN_IF_ERROR(duration("timeout", seconds(1), total));
+  MUSTER_RETURN_IF_ERROR(duration("close_timeout", seconds(0), unused));
+  MUSTER_RETURN_IF_ERROR(duration("read_timeout", seconds(0), unused));
+
+  int64_t attempts = 3;  // torchrun's default: dead after 3 silent intervals
+  if (auto text = conf_.find("keep_alive_max_attempt"); text != conf_.end()) {
+    auto number = ParsePythonInt(text->second);
+    if (!number || *number < 1 || *number > 1'000'000)
+      return bad("keep_alive_max_attempt", "want a whole number, at least 1");
+    attempts = *number;
+  }
+  bool kept_alive = interval || conf_.contains("keep_alive_max_attempt");
+  if (!heartbeat && kept_alive) heartbeat = std::max<Duration>(interval.value_or(seconds(5)) * attempts, seconds(1));
+
+  rendezvous::JobOptions& job = options_.job;
+  if (options_.backend == Backend::kStatic) job.join_timeout = total.value_or(seconds(kStaticTimeoutSeconds));
+  if (join) job.join_timeout = *join;
+  if (last_call) job.last_call = *last_call;
+  if (heartbeat) job.heartbeat_timeout = *heartbeat;
+
+  if (auto text = conf_.find("is_host"); text != conf_.end()) {
+    auto host = ParseBool(text->second);
+    if (!host.ok()) return bad("is_host", Message(host.status()));
+    options_.is_host = *host;
+  }
+  if (auto text = conf_.find("store_type"); text != conf_.end() && Lower(text->second) != "tcp") {
+    if (Lower(text->second) != "file") return bad("store_type", "want tcp or file");
+    Warn("--rdzv-conf store_type=file has no meaning here; nodes meet over TCP");
+  }
+  struct {
+    std::string_view key, variable;
+    std::string& into;
+  } const files[] = {{"token_file", "MUSTER_TOKEN_FILE", options_.credentials.token},
+                     {"tls_cert", "MUSTER_TLS_CERT", options_.credentials.tls_cert},
+                     {"tls_key", "MUSTER_TLS_KEY", options_.credentials.tls_key},
+                     {"tls_ca", "MUSTER_TLS_CA", options_.credentials.tls_ca}};
+  for (const auto& file : files) {
+    auto text = conf_.find(std::string(file.key));
+    file.into = text != conf_.end() ? text->second : getenv_(file.variable).value_or("");
+  }
+  constexpr std::string_view kKnown[] = {"join_timeout",
+                                         "last_call_timeout",
+                                         "close_timeout",
+                                         "heartbeat_timeout",
+                                         "keep_alive_interval",
+                                         "keep_alive_max_attempt",
+                                         "read_timeout",
+                                         "timeout",
+                                         "is_host",
+                                         "store_type",
+                                         "token_file",
+                                         "tls_cert",
+                                         "tls_key",
+                                         "tls_ca",
+                                         "rank"};
+  for (const auto& [key, value] : conf_) {
+    if (std::find(std::begin(kKnown), std::end(kKnown), key) == std::end(kKnown)) {
+      Warn(fmt::format("{}: {}={} is not understood and has no effect", source.origin, key, value));
+    }
+  }
+  return absl::OkStatus();
+}
+
+Status Reader::ReadWorkers() {
+  MUSTER_ASSIGN_OR_RETURN(options_.module, Switch("module"));
+  MUSTER_ASSIGN_OR_RETURN(options_.no_python, Switch("no-python"));
+  MUSTER_ASSIGN_OR_RETURN(options_.run_path, Switch("run-path"));
+  MUSTER_ASSIGN_OR_RETURN(options_.virtual_local_rank, Switch("virtual-local-rank"));
+  if (options_.no_python && options_.module && !options_.run_path) {
+    return absl::InvalidArgumentError("--no-python and --module contradict each other: give one of them");
+  }
+  options_.legacy_launch = legacy_launch_;
+  options_.use_env = !legacy_launch_;
+  if (legacy_launch_) {
+    options_.use_env = line_.values.contains("use-env");
+    if (options_.no_python && !options_.use_env) {
+      return absl::InvalidArgumentError("--no-python needs --use-env: only a python script is given --local-rank");
+    }
+    Warn(
+        "torch.distributed.launch is deprecated: use torchrun (or muster run) and read LOCAL_RANK from the "
+        "environment");
+  }
+  Value interval = Get("monitor-interval");
+  auto monitor = ParseDouble(Strip(interval.text));
+  if (!monitor || *monitor <= 0) return Bad(interval, "want seconds, more than 0");
+  options_.monitor_interval = *monitor;
+  options_.start_method = Get("start-method").text;
+  options_.event_log_handler = Get("event-log-handler").text;
+  options_.role = Get("role").text;
+  options_.numa_binding = Get("numa-binding").text;
+  options_.script = *line_.script;
+  options_.script_args = line_.script_args;
+  if (options_.script.empty()) return absl::InvalidArgumentError("the script's name is empty");
+  return absl::OkStatus();
+}
+
+Status Reader::ReadLogs() {
+  if (Value folder = Get("log-dir"); folder.given()) options_.log_dir = folder.text;
+  struct {
+    std::string_view name;
+    StdStreams& into;
+  } const streams[] = {{"redirects", options_.redirects}, {"tee", options_.tee}};
+  for (const auto& stream : streams) {
+    Value value = Get(stream.name);
+    auto parsed = ParseStdStreams(value.text);
+    if (!parsed.ok()) return Bad(value, parsed.status());
+    stream.into = *parsed;
+  }
+  options_.log_line_prefix_template = Get("log-line-prefix-template").text;
+  if (options_.log_line_prefix_template.empty()) {
+    options_.log_line_prefix_template = getenv_("TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE").value_or("");
+  }
+  Value filter = Get("local-ranks-filter");
+  auto ranks = ParseRankList(filter.text);
+  if (!ranks.ok()) return Bad(filter, ranks.status());
+  options_.local_ranks_filter = *ranks;
+  options_.duplicate_stdout_filters = ParseFilters(Get("duplicate-stdout-filters").text);
+  options_.duplicate_stderr_filters = ParseFilters(Get("duplicate-stderr-filters").text);
+  return absl::OkStatus();
+}
+
+Status Reader::ReadSignals() {
+  Value signals = Get("signals-to-handle");
+  auto parsed = ParseSignalList(signals.text);
+  if (!parsed.ok()) return Bad(signals, parsed.status());
+  options_.signals_to_handle = *parsed;
+  options_.signals_to_handle_text = signals.text;
+
+  Value timeout = Get("shutdown-timeout");
+  if (!timeout.given()) {
+    if (auto text = getenv_("TORCH_ELASTIC_SHUTDOWN_TIMEOUT")) timeout = {*text, "TORCH_ELASTIC_SHUTDOWN_TIMEOUT"};
+  }
+  auto wait = ParsePythonInt(timeout.text);
+  if (!wait || *wait < 0 || *wait > 31'536'000) return Bad(timeout, "want whole seconds, at least 0");
+  options_.shutdown_timeout = seconds(*wait);
+  return absl::OkStatus();
+}
+
+Status Reader::ReadOwn() {
+  options_.node_name = std::string(Strip(Get("node-name").text));
+  Value format = Get("log-format");
+  auto parsed_format = log::ParseFormat(format.text);
+  if (!parsed_format.ok()) return Bad(format, parsed_format.status());
+  options_.log.format = *parsed_format;
+  options_.log.node = options_.node_name;
+  if (Value level = Get("log-level"); level.given()) {
+    auto parsed = log::ParseLevel(level.text);
+    if (!parsed.ok()) return Bad(level, parsed.status());
+    options_.log.level = *parsed;
+  } else if (auto text = getenv_("LOGLEVEL"); text && !text->empty()) {
+    auto parsed = log::ParseLevel(*text);
+    if (parsed.ok()) {
+      options_.log.level = *parsed;
+    } else {
+      Warn(fmt::format("LOGLEVEL={} has no effect: {}", *text, Message(parsed.status())));
+    }
+  }
+  return ReadRestartRules();
+}
+
+Status Reader::ReadRestartRules() {
+  rendezvous::JobOptions& job = options_.job;
+  job.min_nodes = options_.min_nodes;
+  job.max_nodes = options_.max_nodes;
+  job.indexed = options_.backend == Backend::kStatic;
+  MUSTER_ASSIGN_OR_RETURN(job.max_restarts, Number("max-restarts", 0, kMost));
+  MUSTER_ASSIGN_OR_RETURN(job.no_progress_limit, Number("no-progress-limit", 0, kMost));
+
+  Value policy = Get("restart-policy");
+  if (policy.text == "never") {
+    job.policy = rendezvous::RestartPolicy::kNever;
+  } else if (policy.text == "on-failure") {
+    job.policy = rendezvous::RestartPolicy::kOnFailure;
+  } else if (policy.text == "always") {
+    job.policy = rendezvous::RestartPolicy::kAlways;
+  } else if (policy.text == "exit-code") {
+    job.policy = rendezvous::RestartPolicy::kExitCode;
+  } else {
+    return Bad(policy, "choose one of never, on-failure, always, exit-code");
+  }
+  Value scale = Get("scale-up");
+  if (scale.text != "now" && scale.text != "at-restart") return Bad(scale, "choose one of now, at-restart");
+  job.scale_up = scale.text == "now" ? rendezvous::ScaleUp::kNow : rendezvous::ScaleUp::kAtRestart;
+
+  Value retry = Get("retry-codes"), fatal = Get("fatal-codes");
+  auto retry_codes = ParseExitCodes(retry.text);
+  if (!retry_codes.ok()) return Bad(retry, retry_codes.status());
+  auto fatal_codes = ParseExitCodes(fatal.text);
+  if (!fatal_codes.ok()) return Bad(fatal, fatal_codes.status());
+  for (int code : *retry_codes) {
+    if (fatal_codes->contains(code))
+      return Bad(retry, fmt::format("{} is in {} too; a code has one class", code, fatal.origin));
+  }
+  job.overrides = {*retry_codes, *fatal_codes};
+
+  if (Value window = Get("restart-window"); !window.text.empty()) {
+    auto parsed = ParseDuration(window.text);
+    if (!parsed.ok()) return Bad(window, parsed.status());
+    if (*parsed <= Duration::zero()) return Bad(window, "want more than 0");
+    job.restart_window = *parsed;
+  }
+  return absl::OkStatus();
+}
+
+StatusOr<ParsedRun> Reader::Run() {
+  ParsedRun run;
+  if (line_.help) {
+    run.outcome = ParsedRun::Outcome::kHelp;
+    run.text = HelpText(legacy_launch_);
+    return run;
+  }
+  MUSTER_ASSIGN_OR_RETURN(options_.standalone, Switch("standalone"));
+  Value conf = Get("rdzv-conf");
+  auto parsed = ParseRdzvConf(conf.text);
+  if (!parsed.ok()) return Bad(conf, parsed.status());
+  conf_ = *std::move(parsed);
+  MUSTER_ASSIGN_OR_RETURN(std::optional<std::string> reason, HandOverReason());
+  if (reason) {
+    run.outcome = ParsedRun::Outcome::kHandOver;
+    run.text = *std::move(reason);
+    return run;
+  }
+  if (!line_.script) {
+    return absl::InvalidArgumentError("the script is missing: muster run [flags] script [arguments]; see --help");
+  }
+  MUSTER_RETURN_IF_ERROR(ReadNodes());
+  MUSTER_RETURN_IF_ERROR(ReadRendezvous());
+  MUSTER_RETURN_IF_ERROR(ReadWorkers());
+  MUSTER_RETURN_IF_ERROR(ReadLogs());
+  MUSTER_RETURN_IF_ERROR(ReadSignals());
+  MUSTER_RETURN_IF_ERROR(ReadOwn());
+  run.options = std::move(options_);
+  return run;
+}
+
+}  // namespace
+
+StatusOr<ParsedRun> ParseRun(const std::vector<std::string>& arguments, const Getenv& getenv, bool legacy_launch) {
+  MUSTER_ASSIGN_OR_RETURN(CommandLine line, SplitCommandLine(arguments, legacy_launch));
+  return Reader(getenv, std::move(line), legacy_launch).Run();
+}
+
+}  // namespace muster::agent
