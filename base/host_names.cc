@@ -1,0 +1,123 @@
+#include "base/host_names.h"
+
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <climits>
+#include <cstring>
+
+#include "base/text.h"
+
+namespace muster {
+namespace {
+
+// An address in one form, so that two spellings compare equal; an IPv4 address mapped into IPv6 is the IPv4 address.
+struct Address {
+  int family = 0;  // 0: no address
+  std::array<unsigned char, 16> bytes{};
+  bool operator==(const Address&) const = default;
+};
+
+Address ReadAddress(std::string_view text) {
+  Address address;
+  std::string plain(text.substr(0, text.find('%')));
+  if (inet_pton(AF_INET, plain.c_str(), address.bytes.data()) == 1) {
+    address.family = AF_INET;
+  } else if (in6_addr six{}; inet_pton(AF_INET6, plain.c_str(), &six) == 1) {
+    bool mapped = IN6_IS_ADDR_V4MAPPED(&six);
+    address.family = mapped ? AF_INET : AF_INET6;
+    std::memcpy(address.bytes.data(), six.s6_addr + (mapped ? 12 : 0), mapped ? 4 : 16);
+  }
+  return address;
+}
+
+bool IsLoopback(const Address& address) {
+  if (address.family == AF_INET) return address.bytes[0] == 127;
+  if (address.family != AF_INET6) return false;
+  std::array<unsigned char, 16> one{};
+  one[15] = 1;
+  return address.bytes == one;
+}
+
+std::vector<std::string> Words(std::string_view line) {
+  std::vector<std::string> words;
+  line = line.substr(0, line.find('#'));
+  constexpr std::string_view kBlank = " \t\r";
+  for (size_t at = line.find_first_not_of(kBlank); at != std::string_view::npos;) {
+    size_t end = line.find_first_of(kBlank, at);
+    words.emplace_back(line.substr(at, end - at));
+    at = line.find_first_not_of(kBlank, end);
+  }
+  return words;
+}
+
+}  // namespace
+
+std::string HostName() {
+  char name[HOST_NAME_MAX + 1] = {};
+  if (gethostname(name, sizeof name - 1) != 0 || name[0] == '\0') return "localhost";
+  return name;
+}
+
+std::string FullHostName(const std::string& host_name, const HostFs& fs) {
+  if (host_name.find('.') != std::string::npos) return host_name;
+  std::string hosts = fs.Read("/etc/hosts").value_or("");
+  for (std::string_view line : Split(hosts, '\n')) {
+    std::vector<std::string> words = Words(line);
+    if (words.size() < 2 || std::find(words.begin() + 1, words.end(), host_name) == words.end()) continue;
+    for (auto name = words.begin() + 1; name != words.end(); ++name) {
+      if (name->find('.') != std::string::npos) return *name;
+    }
+  }
+  return host_name;
+}
+
+std::vector<std::string> LocalAddresses() {
+  std::vector<std::string> four, six;
+  ifaddrs* all = nullptr;
+  if (getifaddrs(&all) != 0) return {};
+  for (const ifaddrs* at = all; at != nullptr; at = at->ifa_next) {
+    if (at->ifa_addr == nullptr || (at->ifa_flags & IFF_UP) == 0 || (at->ifa_flags & IFF_LOOPBACK) != 0) continue;
+    char text[INET6_ADDRSTRLEN] = {};
+    if (at->ifa_addr->sa_family == AF_INET) {
+      sockaddr_in address{};
+      std::memcpy(&address, at->ifa_addr, sizeof address);
+      if (inet_ntop(AF_INET, &address.sin_addr, text, sizeof text) != nullptr) four.emplace_back(text);
+    } else if (at->ifa_addr->sa_family == AF_INET6) {
+      sockaddr_in6 address{};
+      std::memcpy(&address, at->ifa_addr, sizeof address);
+      if (IN6_IS_ADDR_LINKLOCAL(&address.sin6_addr)) continue;
+      if (inet_ntop(AF_INET6, &address.sin6_addr, text, sizeof text) != nullptr) six.emplace_back(text);
+    }
+  }
+  freeifaddrs(all);
+  four.insert(four.end(), six.begin(), six.end());
+  return four;
+}
+
+MachineNames ThisMachine() {
+  std::string name = HostName();
+  return {name, FullHostName(name), LocalAddresses()};
+}
+
+bool MeansThisMachine(std::string_view host, const MachineNames& machine, const std::vector<std::string>& resolved) {
+  if (host.empty()) return false;
+  std::string wanted = Lower(host);
+  if (wanted.ends_with('.')) wanted.pop_back();
+  if (wanted == "localhost" || wanted == Lower(machine.host_name) || wanted == Lower(machine.full_name)) return true;
+  auto own = [&](const std::string& text) {
+    Address address = ReadAddress(text);
+    if (address.family == 0) return false;
+    if (IsLoopback(address)) return true;
+    return std::any_of(machine.addresses.begin(), machine.addresses.end(),
+                       [&](const std::string& mine) { return ReadAddress(mine) == address; });
+  };
+  return own(wanted) || std::any_of(resolved.begin(), resolved.end(), own);
+}
+
+}  // namespace muster

@@ -1,0 +1,63 @@
+#include "base/host_names.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/base/fake_machine.h"
+
+namespace muster {
+namespace {
+
+TEST(HostNames, FullNameComesFromHosts) {
+  FakeMachine machine;
+  EXPECT_EQ(FullHostName("node1", machine.fs()), "node1");
+  machine.File(
+      "/etc/hosts",
+      "# node1.wrong node1\n127.0.0.1 localhost localhost.localdomain\n10.0.0.1\tn node1 node1.job.ns.svc # x\n");
+  EXPECT_EQ(FullHostName("node1", machine.fs()), "node1.job.ns.svc");
+  EXPECT_EQ(FullHostName("node", machine.fs()), "node");
+  EXPECT_EQ(FullHostName("a.b", machine.fs()), "a.b");
+}
+
+TEST(HostNames, MeansThisMachine) {
+  const MachineNames machine{"node1", "node1.job.svc", {"10.0.0.1", "fd00::1"}};
+  struct {
+    std::string host;
+    bool expected;
+    std::vector<std::string> resolved = {};
+  } const rows[] = {{"localhost", true},
+                    {"LocalHost", true},
+                    {"127.0.0.1", true},
+                    {"127.5.5.5", true},
+                    {"::1", true},
+                    {"::ffff:127.0.0.1", true},
+                    {"node1", true},
+                    {"NODE1", true},
+                    {"node1.job.svc", true},
+                    {"node1.job.svc.", true},
+                    {"10.0.0.1", true},
+                    {"::ffff:10.0.0.1", true},
+                    {"fd00:0:0::1", true},
+                    {"fd00::1%eth0", true},
+                    {"", false},
+                    {"node2", false},
+                    {"node1.other", false},
+                    {"10.0.0.2", false},
+                    {"0.0.0.0", false},
+                    {"fd00::2", false},
+                    {"1270.0.0.1", false},
+                    {"service", false, {"10.0.0.2", "10.0.0.3"}},
+                    {"service", true, {"10.0.0.2", "10.0.0.1"}},
+                    {"alias", true, {"127.0.1.1"}}};
+  for (const auto& row : rows) EXPECT_EQ(MeansThisMachine(row.host, machine, row.resolved), row.expected) << row.host;
+}
+
+TEST(HostNames, ThisMachineKnowsItself) {
+  EXPECT_NE(HostName(), "");
+  MachineNames machine = ThisMachine();
+  EXPECT_TRUE(MeansThisMachine(machine.host_name, machine));
+  EXPECT_TRUE(MeansThisMachine(machine.full_name, machine));
+  for (const std::string& address : machine.addresses) EXPECT_TRUE(MeansThisMachine(address, machine)) << address;
+}
+
+}  // namespace
+}  // namespace muster
