@@ -37,6 +37,7 @@ struct RunOptions {
   std::string endpoint_host;
   int endpoint_port = 0;
   std::string run_id;
+  std::string rdzv_conf;             // --rdzv-conf or PET_RDZV_CONF as given, for agents started by this one
   std::optional<bool> is_host;       // --rdzv-conf is_host
   rendezvous::JobOptions job;        // min/max/restarts/timeouts as the rendezvous wants them
   rendezvous::CredentialFiles credentials;

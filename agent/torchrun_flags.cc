@@ -337,6 +337,9 @@ Status Reader::ReadWorkers() {
         "torch.distributed.launch is deprecated: use torchrun (or muster run) and read LOCAL_RANK from the "
         "environment");
   }
+  if (getenv_("TORCHELASTIC_ENABLE_FILE_TIMER") == "1") {
+    Warn("TORCHELASTIC_ENABLE_FILE_TIMER=1 has no effect: muster has no watchdog timer for workers");
+  }
   Value interval = Get("monitor-interval");
   auto monitor = ParseDouble(Strip(interval.text));
   if (!monitor || *monitor <= 0) return Bad(interval, "want seconds, more than 0");
@@ -471,6 +474,7 @@ StatusOr<ParsedRun> Reader::Run() {
   auto parsed = ParseRdzvConf(conf.text);
   if (!parsed.ok()) return Bad(conf, parsed.status());
   conf_ = *std::move(parsed);
+  options_.rdzv_conf = conf.text;
   MUSTER_ASSIGN_OR_RETURN(std::optional<std::string> reason, HandOverReason());
   if (reason) {
     run.outcome = ParsedRun::Outcome::kHandOver;
@@ -478,7 +482,8 @@ StatusOr<ParsedRun> Reader::Run() {
     return run;
   }
   if (!line_.script) {
-    return absl::InvalidArgumentError("the script is missing: muster run [flags] script [arguments]; see --help");
+    return absl::InvalidArgumentError(
+        "the script (training_script) is missing: muster run [flags] script [arguments]; see --help");
   }
   MUSTER_RETURN_IF_ERROR(ReadNodes());
   MUSTER_RETURN_IF_ERROR(ReadRendezvous());

@@ -273,8 +273,8 @@ TEST(TorchrunFlags, ScriptAndTheRestVerbatim) {
   run = Good({"s.py", "--", "--", "x.py"});
   EXPECT_THAT(run.script_args, ElementsAre("--", "x.py"));
   EXPECT_EQ(Good({"-", "x.py"}).script, "-");
-  EXPECT_THAT(Error({}), HasSubstr("script is missing"));
-  EXPECT_THAT(Error({"--nnodes=1"}), HasSubstr("script is missing"));
+  EXPECT_THAT(Error({}), HasSubstr("training_script"));
+  EXPECT_THAT(Error({"--nnodes=1"}), HasSubstr("training_script"));
   EXPECT_THAT(Error({"--nnodes"}), HasSubstr("--nnodes needs a value"));
   EXPECT_THAT(Error({"--nnodes", "--", "2"}), HasSubstr("--nnodes needs a value"));
   EXPECT_THAT(Error({"--role", "--tee", "3", "x.py"}), HasSubstr("--role needs a value"));

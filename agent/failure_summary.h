@@ -1,0 +1,22 @@
+// How a failed job is told to its user: torchrun's block (elastic/multiprocessing/errors, ChildFailedError; reference:
+// torchrun.md 3.7) with the root cause that the coordinator chose, its last lines of stderr, and the reason.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "agent/run_options.h"
+#include "base/worker_failure.h"
+#include "rendezvous/round.h"
+
+namespace muster::agent {
+
+// The block, ending in a newline; empty for a verdict with exit code 0. Times are local.
+std::string FailureSummary(const rendezvous::Verdict& verdict, const RunOptions& options);
+
+// The worker says of itself that a peer went away or never answered: a likely consequence of another worker's death,
+// not a cause. Table driven; generic network errors count only on a line that names gloo, NCCL or the c10d store.
+bool LooksLikePeerLoss(std::string_view message, const std::vector<std::string>& stderr_tail);
+
+}  // namespace muster::agent

@@ -1,0 +1,131 @@
+#include "agent/torch_command.h"
+
+#include <algorithm>
+
+#include "agent/numa_binding.h"
+#include "agent/text_template.h"
+#include "base/host_facts.h"
+#include "base/text.h"
+
+namespace muster::agent {
+namespace {
+
+// argv of the child is ["-c", script, args...]; the script sees itself as argv[0].
+constexpr std::string_view kRunPath =
+    "import runpy, sys; del sys.argv[0]; runpy.run_path(sys.argv[0], run_name='__main__')";
+
+std::vector<std::string_view> Words(std::string_view line) {
+  std::vector<std::string_view> words;
+  for (std::string_view word : Split(line, ' ')) {
+    if (!Strip(word).empty()) words.push_back(Strip(word));
+  }
+  return words;
+}
+
+// The python named in the head of a torchrun script; empty: none that is there.
+std::string InterpreterOf(const std::string& script, std::string_view path, const HostFs& fs) {
+  std::string text = fs.Read(script).value_or("");
+  if (!text.starts_with("#!")) return "";
+  std::vector<std::string_view> lines = Split(text, '\n');
+  std::vector<std::string_view> words = Words(lines.front().substr(2));
+  if (words.empty()) return "";
+  std::string interpreter(words.front());
+  if (interpreter.ends_with("/env") && words.size() > 1) {
+    std::string_view name = words[1] == "-S" && words.size() > 2 ? words[2] : words[1];
+    interpreter = FindOnPath(name, path, fs);
+  } else if (interpreter.ends_with("/sh") && lines.size() > 1) {
+    // pip's way round a first line that is too long: '''exec' "/long/path/python" "$0" "$@"
+    std::vector<std::string_view> second = Words(lines[1]);
+    if (second.size() < 2 || second[0] != "'''exec'") return "";
+    interpreter = second[1];
+    std::erase(interpreter, '"');
+  }
+  if (interpreter.find("python") == std::string::npos && interpreter.find("pypy") == std::string::npos) return "";
+  return fs.IsExecutable(interpreter) ? interpreter : "";
+}
+
+}  // namespace
+
+CommandSurroundings RealSurroundings() {
+  CommandSurroundings real;
+  real.environment = ProcessEnvironment;
+  real.usable_cpus = UsableCpus();
+  return real;
+}
+
+std::string FindOnPath(std::string_view name, std::string_view path, const HostFs& fs,
+                       const std::vector<std::string>& skip) {
+  auto wanted = [&](const std::string& candidate) {
+    if (!fs.IsExecutable(candidate)) return false;
+    auto identity = fs.Identity(candidate);
+    return std::none_of(skip.begin(), skip.end(), [&](const std::string& other) {
+      auto same = fs.Identity(other);
+      return same && same == identity;
+    });
+  };
+  if (name.find('/') != std::string_view::npos) return wanted(std::string(name)) ? std::string(name) : "";
+  for (std::string_view folder : Split(path, ':')) {
+    std::string candidate = fmt::format("{}/{}", folder.empty() ? "." : folder, name);
+    if (wanted(candidate)) return candidate;
+  }
+  return "";
+}
+
+std::string FindRealTorchrun(const CommandSurroundings& surroundings) {
+  return FindOnPath("torchrun", surroundings.environment("PATH").value_or(""), surroundings.fs, {surroundings.self});
+}
+
+StatusOr<std::string> FindPython(const CommandSurroundings& surroundings) {
+  if (auto chosen = surroundings.environment("PYTHON_EXEC"); chosen && !chosen->empty()) return *chosen;
+  std::string path = surroundings.environment("PATH").value_or("/usr/local/bin:/usr/bin:/bin");
+  if (std::string torchrun = FindRealTorchrun(surroundings); !torchrun.empty()) {
+    if (std::string python = InterpreterOf(torchrun, path, surroundings.fs); !python.empty()) return python;
+  }
+  for (std::string_view name : {"python3", "python"}) {
+    if (std::string python = FindOnPath(name, path, surroundings.fs); !python.empty()) return python;
+  }
+  return absl::NotFoundError(
+      fmt::format("neither python3 nor python is on PATH ({}); set PYTHON_EXEC, or use --no-python", path));
+}
+
+StatusOr<std::vector<std::string>> WorkerCommand(const RunOptions& options, int local_rank,
+                                                 const CommandSurroundings& surroundings) {
+  std::vector<std::string> command, arguments;
+  bool python = options.run_path || !options.no_python;
+  if (python) {
+    MUSTER_ASSIGN_OR_RETURN(std::string interpreter, FindPython(surroundings));
+    command = {interpreter, "-u"};
+    if (options.run_path) {
+      command.insert(command.end(), {"-c", std::string(kRunPath)});
+    } else if (options.module) {
+      command.push_back("-m");
+    }
+    arguments.push_back(options.script);
+  } else {
+    command.push_back(options.script);
+  }
+  if (options.legacy_launch && !options.use_env) arguments.push_back("--local-rank=${local_rank}");
+  arguments.insert(arguments.end(), options.script_args.begin(), options.script_args.end());
+  for (const std::string& argument : arguments) {
+    command.push_back(SafeSubstitute(argument, {{"local_rank", std::to_string(local_rank)}}));
+  }
+  if (options.numa_binding.empty()) return command;
+
+  std::string numactl = FindOnPath("numactl", surroundings.environment("PATH").value_or(""), surroundings.fs);
+  if (numactl.empty()) {
+    return absl::NotFoundError(
+        fmt::format("--numa-binding={}: numactl is not on PATH; install the package numactl or leave the flag out",
+                    options.numa_binding));
+  }
+  MUSTER_ASSIGN_OR_RETURN(std::vector<int> cpus,
+                          NumaCpus(options.numa_binding, local_rank, options.nproc, surroundings.usable_cpus,
+                                   surroundings.environment("CUDA_VISIBLE_DEVICES"), surroundings.fs));
+  command.insert(command.begin(), {numactl, fmt::format("--physcpubind={}", FormatCpuList(cpus))});
+  return command;
+}
+
+StatusOr<std::vector<std::string>> WorkerCommand(const RunOptions& options, int local_rank) {
+  return WorkerCommand(options, local_rank, RealSurroundings());
+}
+
+}  // namespace muster::agent

@@ -1,0 +1,34 @@
+// A worker's environment: exactly torchrun's (reference: torchrun.md 2; _start_workers of local_elastic_agent.py), plus
+//
+//   MUSTER_ROUND           number of the round
+//   MUSTER_NODE            stable name of this node
+//   MUSTER_HEARTBEAT_FILE  where the worker may write its step number; not set without a log folder
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "agent/log_layout.h"
+#include "agent/run_options.h"
+#include "base/status.h"
+#include "rendezvous/round.h"
+
+namespace muster::agent {
+
+// `agent_environment` ("KEY=VALUE") overlaid with the worker's variables; each name appears once. InvalidArgument:
+// --virtual-local-rank and CUDA_VISIBLE_DEVICES has no entry for this local rank.
+StatusOr<std::vector<std::string>> WorkerEnvironment(const std::vector<std::string>& agent_environment,
+                                                     const RunOptions& options,
+                                                     const rendezvous::Assignment& assignment, int local_rank,
+                                                     const AttemptPaths& paths);
+
+// torchrun's star-framed words when OMP_NUM_THREADS is set to 1 for the workers because nobody set it and there are
+// several; nullopt where nothing is set.
+std::optional<std::string> OmpWarning(const std::vector<std::string>& agent_environment, int nproc);
+
+// The value of `name` in a list of "KEY=VALUE"; the first one counts.
+std::optional<std::string> FindVariable(const std::vector<std::string>& environment, std::string_view name);
+
+}  // namespace muster::agent

@@ -1,0 +1,153 @@
+#include "agent/failure_summary.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <ctime>
+
+namespace muster::agent {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class FailureSummaryTest : public testing::Test {
+ protected:
+  FailureSummaryTest() {
+    setenv("TZ", "UTC", 1);
+    tzset();
+    options_.script = "train.py";
+    boom_.node = "node-1";
+    boom_.host = "host1";
+    boom_.rank = 3;
+    boom_.local_rank = 1;
+    boom_.pid = 12001;
+    boom_.exit_code = 3;
+    boom_.message = "Traceback (most recent call last):\n  File \"train.py\", line 3\nValueError: boom\n";
+    boom_.error_file = "/logs/error.json";
+    boom_.stderr_tail = {"last words", "ValueError: boom"};
+    boom_.unix_millis = 1'700'000'000'123;
+    killed_.node = killed_.host = "host0";
+    killed_.rank = 0;
+    killed_.local_rank = 0;
+    killed_.pid = 12000;
+    killed_.exit_code = 143;
+    killed_.signal = 15;
+    killed_.unix_millis = 1'700'000'001'000;
+  }
+  RunOptions options_;
+  WorkerFailure boom_, killed_;
+};
+
+TEST_F(FailureSummaryTest, RootCauseAndOthers) {
+  rendezvous::Verdict verdict{3, "rank 3 on node-1 failed and no restart is left", boom_, {boom_, killed_}};
+  EXPECT_EQ(FailureSummary(verdict, options_),
+            R"(=======================================================
+train.py FAILED
+-------------------------------------------------------
+Failures:
+[1]:
+  time      : 2023-11-14_22:13:21
+  host      : host0
+  rank      : 0 (local_rank: 0)
+  exitcode  : -15 (pid: 12000)  (SIGTERM)
+  error_file: <N/A>
+  traceback : Signal 15 (SIGTERM) received by PID 12000
+-------------------------------------------------------
+Root Cause (first observed failure):
+[0]:
+  time      : 2023-11-14_22:13:20
+  host      : host1 (node: node-1)
+  rank      : 3 (local_rank: 1)
+  exitcode  : 3 (pid: 12001)
+  error_file: /logs/error.json
+  traceback : Traceback (most recent call last):
+    File "train.py", line 3
+  ValueError: boom
+  stderr    : last 2 lines
+    last words
+    ValueError: boom
+-------------------------------------------------------
+rank 3 on node-1 failed and no restart is left: exit code 3
+=======================================================
+)");
+}
+
+TEST_F(FailureSummaryTest, Alone) {
+  killed_.signal = 9;
+  killed_.exit_code = 137;
+  killed_.oom_killed = true;
+  std::string text = FailureSummary({137, "", killed_, {killed_}}, options_);
+  EXPECT_THAT(text, HasSubstr("  <NO_OTHER_FAILURES>\n"));
+  EXPECT_THAT(text, HasSubstr("exitcode  : -9 (pid: 12000)  (SIGKILL)"));
+  EXPECT_THAT(text, HasSubstr("Signal 9 (SIGKILL) received by PID 12000: out of memory, killed by the kernel"));
+  EXPECT_THAT(text, HasSubstr("\nkilled by SIGKILL (exit code 137)\n"));
+}
+
+TEST_F(FailureSummaryTest, NoWorkerToBlame) {
+  std::string text = FailureSummary({200, "1 of 2 nodes came within 600 s", std::nullopt, {}}, options_);
+  EXPECT_THAT(text, HasSubstr("train.py FAILED"));
+  EXPECT_THAT(text, HasSubstr("  1 of 2 nodes came within 600 s\n"));
+  EXPECT_THAT(text, HasSubstr("rendezvous not reached in time (exit code 200)"));
+}
+
+TEST_F(FailureSummaryTest, NothingForSuccess) { EXPECT_EQ(FailureSummary({}, options_), ""); }
+
+TEST_F(FailureSummaryTest, WithoutMessage) {
+  boom_.message.clear();
+  EXPECT_THAT(FailureSummary({3, "", boom_, {boom_}}, options_),
+              HasSubstr("To enable traceback see: https://pytorch.org"));
+}
+
+TEST_F(FailureSummaryTest, ConsequencesSaySo) {
+  killed_.consequence = true;
+  EXPECT_THAT(FailureSummary({3, "", boom_, {boom_, killed_}}, options_), HasSubstr("probably a consequence"));
+}
+
+TEST_F(FailureSummaryTest, ManyFailuresStayReadable) {
+  rendezvous::Verdict verdict{3, "", boom_, {boom_}};
+  for (int rank = 100; rank < 1100; ++rank) {
+    killed_.rank = rank;
+    verdict.failures.push_back(killed_);
+  }
+  std::string text = FailureSummary(verdict, options_);
+  EXPECT_THAT(text, HasSubstr("[16]:"));
+  EXPECT_THAT(text, Not(HasSubstr("[17]:")));
+  EXPECT_THAT(text, HasSubstr("  ... and 984 more\n"));
+}
+
+TEST(PeerLoss, Texts) {
+  const std::string losses[] = {
+      "RuntimeError: [../third_party/gloo/gloo/transport/tcp/pair.cc:534] Connection closed by peer [127.0.1.1]:21005",
+      "RuntimeError: [/pytorch/third_party/gloo/gloo/transport/tcp/pair.cc:553] Connection reset by peer [10.0.0.1]:3",
+      "torch.distributed.DistBackendError: NCCL error in: ProcessGroupNCCL.cpp:2251, remote process exited or there "
+      "was a "
+      "network error, NCCL version 2.21.5",
+      "ncclRemoteError: A call failed possibly due to a network error or a remote process exiting prematurely.",
+      "[rank1]: torch.distributed.DistStoreError: Socket Timeout",
+      "torch.distributed.DistNetworkError: Failed to recv, got 0 bytes. Connection was likely closed. Did the remote "
+      "server shutdown or crash?",
+      "[W] [c10d] sendBytes failed on SocketImpl(fd=3): Broken pipe",
+      "[E] [Rank 1] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=3)",
+      "wait timeout after 300000ms, keys: /default_pg/0//cpu//0/1",
+  };
+  for (const std::string& text : losses) {
+    EXPECT_TRUE(LooksLikePeerLoss(text, {})) << text;
+    EXPECT_TRUE(LooksLikePeerLoss("", {"before", text, "after"})) << text;
+  }
+  const std::string causes[] = {
+      "",
+      "ValueError: boom",
+      "ConnectionResetError: [Errno 104] Connection reset by peer",  // a data loader's download
+      "BrokenPipeError: [Errno 32] Broken pipe",
+      "requests.exceptions.ConnectionError: Connection refused",
+      "RuntimeError: NCCL error: unhandled cuda error",
+      "torch.cuda.OutOfMemoryError: CUDA out of memory",
+      "using gloo\nConnection refused by the license server",
+  };
+  for (const std::string& text : causes) EXPECT_FALSE(LooksLikePeerLoss(text, {})) << text;
+}
+
+}  // namespace
+}  // namespace muster::agent

@@ -1,0 +1,85 @@
+"""The rooms and who may include whom, read from the #include lines; and no sleeping in tests.
+
+    base < {rendezvous, launcher} < agent      (an arrow points from the room that includes to the one included)
+"""
+import pathlib
+import re
+import subprocess
+import sys
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+SOURCES = {".h", ".cc", ".cpp", ".hpp"}
+
+# A room and the rooms it may include, beside itself.
+ALLOWED = {
+    "base": set(),
+    "rendezvous": {"base"},
+    "launcher": {"base"},
+    "agent": {"base", "rendezvous", "launcher"},
+    "initializers": {"base"},
+    "controller": {"base"},
+}
+INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
+CPP_SLEEPS = re.compile(r"\bsleep_(?:for|until)\b")
+SLEEPS = re.compile(r"\bsleep_for\b|\bsleep_until\b|\b(?:u|nano)?sleep\s*\(\s*\d|\btime\.sleep\(")
+
+
+def tracked(*folders):
+    listed = subprocess.run(["git", "ls-files", "--", *folders], cwd=ROOT, capture_output=True, text=True)
+    if listed.returncode == 0:
+        return [pathlib.Path(line) for line in listed.stdout.splitlines() if (ROOT / line).is_file()]
+    return [p.relative_to(ROOT) for folder in folders for p in (ROOT / folder).rglob("*") if p.is_file()]
+
+
+def text(path):
+    return (ROOT / path).read_text(encoding="utf-8", errors="replace")
+
+
+def wrong_includes(room, source):
+    """Included paths of `source` that a file of `room` may not include."""
+    wrong = []
+    for included in INCLUDE.findall(source):
+        other = included.split("/")[0]
+        if "/" in included and other in set(ALLOWED) | {"tests"} and other != room and other not in ALLOWED[room]:
+            wrong.append(included)
+    return wrong
+
+
+class Layout(unittest.TestCase):
+    def test_arrows(self):
+        for room in ALLOWED:
+            for path in tracked(room):
+                if path.suffix in SOURCES:
+                    self.assertEqual(wrong_includes(room, text(path)), [], f"{path} includes what {room}/ may not")
+
+    def test_the_scan_sees_a_wrong_arrow(self):
+        self.assertEqual(wrong_includes("launcher", '#include "base/log.h"\n#  include "rendezvous/round.h"\n'),
+                         ["rendezvous/round.h"])
+        self.assertEqual(wrong_includes("base", '#include "agent/run_options.h"\n'), ["agent/run_options.h"])
+        self.assertEqual(wrong_includes("agent", '#include "tests/base/fake_machine.h"\n'), ["tests/base/fake_machine.h"])
+        self.assertEqual(wrong_includes("agent", '#include "launcher/reaper.h"\n#include <base/x.h>\n'), [])
+
+    def test_every_room_is_known(self):
+        folders = {path.parts[0] for path in tracked(".") if path.suffix in SOURCES and len(path.parts) > 1}
+        self.assertLessEqual(folders, set(ALLOWED) | {"tests", "e2e"})
+
+    def test_no_sleep_in_tests(self):
+        # Programs that a test starts may wait; tests await events. A benchmark may measure a time of rest.
+        for path in tracked("tests", "e2e"):
+            if path.suffix not in SOURCES | {".py"} or "bench" in path.parts or path.name == "layout_test.py":
+                continue
+            is_test = path.stem.endswith(("_test", "_case"))
+            pattern = SLEEPS if is_test else CPP_SLEEPS
+            found = [line for line in text(path).splitlines() if pattern.search(line)]
+            self.assertEqual(found, [], f"{path} sleeps; await an event with a generous deadline")
+
+    def test_headers_are_guarded(self):
+        for room in ALLOWED:
+            for path in tracked(room):
+                if path.suffix == ".h":
+                    self.assertIn("#pragma once", text(path), path)
+
+
+if __name__ == "__main__":
+    sys.exit(unittest.main())
