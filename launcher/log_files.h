@@ -21,7 +21,7 @@ namespace muster::launcher {
 struct StreamSpec {
   std::string file;                  // "" : no file
   bool console = true;               // lines also go to the agent's own stream
-  std::string prefix;                // before each console line (console lines only)
+  std::string prefix;                // before each line on the console and in filter_file; not in file
   std::vector<std::string> filters;  // lines holding any of these are copied to filter_file too
   std::string filter_file;           // shared by the node's workers, appended to
   bool keep_tail = false;            // keep the last 20 lines for the exit record

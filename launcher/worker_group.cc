@@ -32,6 +32,7 @@ constexpr Duration kUnkillable = std::chrono::seconds(5);
 // First look at what SIGKILL left, doubled each time. Usually a sweep comes first; the death of a process whose parent
 // is outside the group is told to nobody here.
 constexpr Duration kFirstLook = std::chrono::milliseconds(10);
+constexpr Duration kLongestGrace = std::chrono::hours(24 * 365);  // "for ever", without overflow
 constexpr size_t kErrorFileLimit = 1 << 20;
 
 // At most the limit; nullopt where it cannot be read.
@@ -69,8 +70,13 @@ struct Worker {
 
 class WorkerGroup::Impl : public std::enable_shared_from_this<Impl> {
  public:
-  Impl(asio::io_context& loop, Reaper& reaper, Console& console, WorkerGroupEvents events)
-      : loop_(loop), reaper_(reaper), console_(console), events_(std::move(events)), timer_(loop) {}
+  Impl(asio::io_context& loop, Reaper& reaper, Console& console, WorkerGroupEvents events, OomCounter oom)
+      : loop_(loop),
+        reaper_(reaper),
+        console_(console),
+        events_(std::move(events)),
+        oom_(std::move(oom)),
+        timer_(loop) {}
 
   void Close() {
     closed_ = true;
@@ -104,11 +110,12 @@ class WorkerGroup::Impl : public std::enable_shared_from_this<Impl> {
   }
 
   void Stop(int signal, Duration grace) {
-    const TimePoint deadline = MonotonicClock::now() + grace;
+    const TimePoint deadline = MonotonicClock::now() + std::min(grace, kLongestGrace);
     if (phase_ == Phase::kGone || phase_ == Phase::kKilled) return;
     const bool first = phase_ == Phase::kRunning;
     if (first) {
       phase_ = Phase::kStopping;
+      stop_signal_ = signal;
       kill_at_ = deadline;
       SignalGroups(signal);
       SignalGroups(SIGCONT);
@@ -231,25 +238,33 @@ class WorkerGroup::Impl : public std::enable_shared_from_this<Impl> {
       worker.output->Finish();
     }
     if (running()) return;
-    if (phase_ != Phase::kRunning && KillStrays()) return ArmTimer(MonotonicClock::now() + kUnkillable);
-    Finish();
+    if (phase_ == Phase::kRunning || !StopStrays()) Finish();
   }
 
   // Descendants that made sessions of their own and lost their parents are our children now (we are a subreaper). They
-  // have what only this group's workers had in their environment; without such a mark nobody is touched.
-  bool KillStrays() {
+  // have what only this group's workers had in their environment; without such a mark nobody is touched. Each gets the
+  // signal its worker got, and SIGKILL at the same moment. False when none is left.
+  bool StopStrays() {
     const std::vector<pid_t> watched = reaper_.watched();
     const std::set<pid_t> known(watched.begin(), watched.end());
-    bool any = false;
+    std::set<pid_t> strays;
     for (pid_t pid : OwnChildren()) {
       if (known.contains(pid)) continue;
-      for (const Worker& worker : workers_) {
-        if (!StartedWith(pid, OwnEntries(worker.environment))) continue;
-        if (kill(pid, SIGKILL) == 0) any = true;
-        break;
+      const bool ours = std::any_of(workers_.begin(), workers_.end(), [&](const Worker& worker) {
+        return StartedWith(pid, OwnEntries(worker.environment));
+      });
+      if (!ours) continue;
+      strays.insert(pid);
+      if (phase_ == Phase::kKilled) {
+        kill(pid, SIGKILL);
+      } else if (!strays_.contains(pid)) {
+        log::Info("stopping a process that has left its worker's process group", {{"pid", std::to_string(pid)}});
+        kill(pid, stop_signal_);
+        kill(pid, SIGCONT);
       }
     }
-    return any;
+    strays_ = std::move(strays);
+    return !strays_.empty();
   }
 
   void Kill() {
@@ -290,6 +305,7 @@ class WorkerGroup::Impl : public std::enable_shared_from_this<Impl> {
   void GiveUp(const std::vector<pid_t>& left) {
     std::vector<std::string> names;
     for (pid_t pid : left) names.push_back(std::to_string(pid));
+    for (pid_t pid : strays_) names.push_back(std::to_string(pid));
     log::Error(
         "processes of the workers do not end, not even by SIGKILL (stuck in the kernel?); going on without waiting",
         {{"pids", Join(names, ",")}});
@@ -320,12 +336,15 @@ class WorkerGroup::Impl : public std::enable_shared_from_this<Impl> {
   TimePoint kill_at_{};
   TimePoint give_up_at_{};
   Duration next_look_{};
+  int stop_signal_ = SIGTERM;
+  std::set<pid_t> strays_;  // signalled, and not gone yet
   asio::steady_timer timer_;
   bool closed_ = false;
 };
 
-WorkerGroup::WorkerGroup(asio::io_context& loop, Reaper& reaper, Console& console, WorkerGroupEvents events)
-    : impl_(std::make_shared<Impl>(loop, reaper, console, std::move(events))) {}
+WorkerGroup::WorkerGroup(asio::io_context& loop, Reaper& reaper, Console& console, WorkerGroupEvents events,
+                         OomCounter oom)
+    : impl_(std::make_shared<Impl>(loop, reaper, console, std::move(events), std::move(oom))) {}
 WorkerGroup::~WorkerGroup() { impl_->Close(); }
 Status WorkerGroup::Start(const std::vector<WorkerSpec>& specs) { return impl_->Start(specs); }
 void WorkerGroup::Stop(int signal, Duration grace) { impl_->Stop(signal, grace); }

@@ -15,6 +15,7 @@
 #include "base/status.h"
 #include "launcher/exit_record.h"
 #include "launcher/log_files.h"
+#include "launcher/oom_counter.h"
 
 namespace muster::launcher {
 
@@ -40,7 +41,8 @@ struct WorkerGroupEvents {
 
 class WorkerGroup {
  public:
-  WorkerGroup(boost::asio::io_context& loop, Reaper& reaper, Console& console, WorkerGroupEvents events);
+  WorkerGroup(boost::asio::io_context& loop, Reaper& reaper, Console& console, WorkerGroupEvents events,
+              OomCounter oom = OomCounter());
   ~WorkerGroup();  // kills (SIGKILL) what is left
   WorkerGroup(const WorkerGroup&) = delete;
   WorkerGroup& operator=(const WorkerGroup&) = delete;

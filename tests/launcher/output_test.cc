@@ -119,6 +119,7 @@ TEST_F(OutputTest, FiltersCopyMatchingLinesOfAllWorkers) {
     specs.push_back(Shell(fmt::format("echo loss={}; echo noise; echo an error; echo lossless", i), i));
     specs.back().output.out = {.file = Path(fmt::format("log.{}", i)),
                                .console = false,
+                               .prefix = "p:",
                                .filters = {"loss=", "error"},
                                .filter_file = Path("filtered")};
   }
@@ -128,7 +129,8 @@ TEST_F(OutputTest, FiltersCopyMatchingLinesOfAllWorkers) {
   const std::string text = ReadFile(Path("filtered"));
   std::vector<std::string_view> lines = Split(text, '\n');
   std::sort(lines.begin(), lines.end());
-  EXPECT_THAT(lines, ElementsAre("", "an error", "an error", "an error", "before", "loss=0", "loss=1", "loss=2"));
+  EXPECT_THAT(lines,
+              ElementsAre("", "before", "p:an error", "p:an error", "p:an error", "p:loss=0", "p:loss=1", "p:loss=2"));
 }
 
 TEST_F(OutputTest, FoldersAreMadeAndBadOnesNamed) {
