@@ -1,1 +1,431 @@
+// Who attends: greetings, duplicates, what nodes say, who is lost. The phases are in
+// membership_{roster,restart,reform}.cc.
 #include "rendezvous/membership.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "base/version.h"
+#include "rendezvous/membership_machine.h"
+
+namespace muster::rendezvous {
+
+Effects Apply(State& state, const Event& event, TimePoint now) {
+  Effects effects;
+  Machine machine(state, now, effects);
+  if (state.options && state.expected && now > *state.expected + state.options->heartbeat_timeout / 3) {
+    // This process did not run for a while. What the nodes said meanwhile still lies in the sockets.
+    state.grace_until = now + state.options->heartbeat_timeout / 3;
+  }
+  if (const auto* opened = std::get_if<PeerOpened>(&event)) {
+    machine.Opened(opened->peer, opened->hello);
+  } else if (const auto* said = std::get_if<PeerSaid>(&event)) {
+    machine.Said(said->peer, said->message);
+  } else if (const auto* closed = std::get_if<PeerClosed>(&event)) {
+    machine.Closed(closed->peer);
+  } else if (const auto* stand_in = std::get_if<StandIn>(&event)) {
+    machine.TakeOver(*stand_in);
+  } else {
+    machine.Silence();
+  }
+  machine.Settle();
+  machine.ScheduleLook();
+  state.expected = effects.look_again;
+  return effects;
+}
+
+void Machine::Count(State& state, const Member& member, int sign) {
+  State::Counts& counts = state.counts;
+  bool living = member.peer != 0;
+  if (living) counts.living += sign;
+  if (living && member.leaving) counts.leaving += sign;
+  if (living && member.ready && !member.leaving) counts.ready += sign;
+  if (living && member.in_round) counts.seated_living += sign;
+  if (living && member.in_round && !member.ready) counts.seated_busy += sign;
+  if (member.in_round && member.state == NodeState::kSucceeded) counts.succeeded += sign;
+}
+
+Member* Machine::Of(PeerId peer) {
+  auto name = s_.names.find(peer);
+  if (name == s_.names.end()) return nullptr;
+  auto member = s_.members.find(name->second);
+  return member == s_.members.end() || member->second.peer != peer ? nullptr : &member->second;
+}
+
+void Machine::Because(const std::string& reason) {
+  if (reason == s_.reason) return;
+  s_.reason = reason;
+  out_.reason = reason;
+}
+
+void Machine::Refuse(PeerId peer, std::string reason) {
+  Tell(peer, rendezvous::Refuse{kExitBadConfiguration, std::move(reason)});
+  HangUp(peer);
+}
+
+// --- greetings ---
+
+bool Machine::Acceptable(PeerId peer, const Hello& hello) {
+  if (hello.protocol != kRendezvousProtocol) {
+    Refuse(peer,
+           fmt::format("{} speaks rendezvous protocol {} (muster {}), this coordinator {} (muster {}): use the same "
+                       "muster on every node",
+                       NodeName(hello.node), hello.protocol, hello.version, kRendezvousProtocol, Version()));
+    return false;
+  }
+  const JobOptions& theirs = hello.options;
+  if (theirs.min_nodes < 1 || theirs.max_nodes < theirs.min_nodes || theirs.max_restarts < 0) {
+    Refuse(peer, fmt::format("nnodes {}:{} with {} restarts is no possible job", theirs.min_nodes, theirs.max_nodes,
+                             theirs.max_restarts));
+    return false;
+  }
+  if (s_.options) {
+    Difference difference = FirstDifference(options(), theirs);
+    if (!difference.name.empty()) {
+      Refuse(peer, fmt::format("{} has {} {}, the job's first node had {}: give every node the same value",
+                               NodeName(hello.node), difference.name, difference.theirs, difference.ours));
+      return false;
+    }
+  }
+  if (hello.node.name.empty() || hello.node.slots < 1) {
+    Refuse(peer, fmt::format("a node needs a name and at least 1 worker: got '{}' and {}", hello.node.name,
+                             hello.node.slots));
+    return false;
+  }
+  if (theirs.indexed) {
+    if (!hello.node.index) {
+      Refuse(peer, fmt::format("{} has no node rank: this job's nodes need one from 0 to {}", NodeName(hello.node),
+                               theirs.max_nodes - 1));
+      return false;
+    }
+    if (*hello.node.index < 0 || *hello.node.index >= theirs.max_nodes) {
+      Refuse(peer, fmt::format("{} has node rank {}: this job's node ranks go from 0 to {}", NodeName(hello.node),
+                               *hello.node.index, theirs.max_nodes - 1));
+      return false;
+    }
+  }
+  return true;
+}
+
+void Machine::Opened(PeerId peer, const Hello& hello) {
+  if (s_.phase == Phase::kFinished) {
+    Tell(peer, Finish{s_.term, *s_.verdict});
+    return;
+  }
+  if (!Acceptable(peer, hello)) return;
+  if (!s_.options) s_.options = hello.options;
+  if (!s_.gathering_since) s_.gathering_since = now_;
+
+  if (auto held = s_.members.find(hello.node.name); held != s_.members.end()) {
+    if (GivesWay(peer, hello, held->second, fmt::format("the name {}", hello.node.name))) return;
+  }
+  if (options().indexed) {
+    auto place = s_.indexes.find(*hello.node.index);
+    if (place != s_.indexes.end() && place->second != hello.node.name) {
+      std::string claim = fmt::format("node rank {}", *hello.node.index);
+      if (GivesWay(peer, hello, s_.members.at(place->second), claim)) return;
+    }
+  }
+  Admit(peer, hello);
+}
+
+// True when the newcomer has to wait, or to go, because `holder` has what it claims.
+bool Machine::GivesWay(PeerId peer, const Hello& hello, Member& holder, const std::string& claim) {
+  bool same = holder.node.name == hello.node.name && holder.node.incarnation == hello.node.incarnation;
+  if (same) {
+    if (peer < holder.peer) {  // an older connection of this node, heard of late
+      HangUp(peer);
+      return true;
+    }
+    RefuseContender(holder);
+    return false;
+  }
+  if (holder.peer == 0) {
+    if (holder.node.name != hello.node.name) Forget(holder.node.name);  // the place is free
+    return false;
+  }
+  if (holder.contender && holder.contender->first != peer) {
+    if (holder.contender->second.node.incarnation != hello.node.incarnation) {
+      Refuse(peer, fmt::format("{} is wanted by two other nodes already: give each node its own", claim));
+      return true;
+    }
+    HangUp(holder.contender->first);
+    s_.names.erase(holder.contender->first);
+  }
+  holder.contender.emplace(peer, hello);
+  s_.names[peer] = holder.node.name;
+  Tell(peer, Notice{fmt::format("{} is held by {} (pid {}), last heard of {} ago: waiting for its next sign of life",
+                                claim, NodeName(holder.node), holder.node.pid, Seconds(now_ - holder.last_heard))});
+  return true;
+}
+
+void Machine::RefuseContender(Member& holder) {
+  if (!holder.contender) return;
+  auto [peer, hello] = std::move(*holder.contender);
+  holder.contender.reset();
+  s_.names.erase(peer);
+  bool name = hello.node.name == holder.node.name;
+  Refuse(peer, fmt::format("{} {} is held by {} (pid {}), which lives: give each node its own",
+                           name ? "the name" : "node rank",
+                           name ? hello.node.name : fmt::format("{}", hello.node.index.value_or(-1)),
+                           NodeName(holder.node), holder.node.pid));
+}
+
+void Machine::Admit(PeerId peer, const Hello& hello) {
+  auto [place, fresh] = s_.members.try_emplace(hello.node.name);
+  Member& member = place->second;
+  bool came_back = !fresh && member.node.incarnation == hello.node.incarnation;
+  {
+    Change change(s_, member);
+    if (fresh) {
+      member.arrival = ++s_.arrivals;
+    } else {
+      if (member.peer != 0) {
+        s_.names.erase(member.peer);
+        HangUp(member.peer);
+      }
+      // A new process under the name of one that is gone: it has nothing of the old one, except that the old one's
+      // success in the running round still counts.
+      if (!came_back && !(s_.phase == Phase::kRunning && member.state == NodeState::kSucceeded)) {
+        if (s_.phase == Phase::kReforming && member.in_round) {
+          s_.reform_dead.insert(hello.node.name);
+          s_.reform_seen.erase(member.rank);
+        }
+        member.in_round = false;
+        member.rank = -1;
+        member.report.reset();
+      }
+      member.lost_at.reset();
+    }
+    if (member.node.index && member.node.index != hello.node.index) s_.indexes.erase(*member.node.index);
+    member.peer = peer;
+    member.node = hello.node;
+    member.last_heard = now_;
+    member.leaving = false;
+    if (!member.in_round) {
+      member.state = hello.state;
+      member.ready = hello.state == NodeState::kIdle;
+      member.runs = hello.resume ? hello.resume->id : RoundId{};
+    } else if (!came_back) {
+      member.ready = hello.state == NodeState::kIdle;
+    }
+  }
+  s_.names[peer] = hello.node.name;
+  s_.silent.erase(hello.node.name);
+  if (options().indexed) s_.indexes[*hello.node.index] = hello.node.name;
+  s_.silence.emplace(now_ + options().heartbeat_timeout, peer);
+  if (hello.resume && hello.resume->id > s_.round.id && s_.phase != Phase::kReforming) BeginReforming(*hello.resume);
+  Tell(peer, Welcome{std::max(s_.term, s_.round.id.term), options().heartbeat_timeout / 3, std::string(Version())});
+
+  if (s_.phase == Phase::kReforming) {
+    Collect(member, hello);
+  } else if (member.in_round) {
+    if (came_back) AdmitSeated(member, hello);
+  } else if (hello.resume && hello.resume->id == s_.round.id && hello.resume->node_rank >= 0 &&
+             hello.resume->node_rank < static_cast<int>(s_.round.seats.size()) &&
+             s_.round.seats[hello.resume->node_rank].node.name == hello.node.name &&
+             s_.round.seats[hello.resume->node_rank].node.incarnation == hello.node.incarnation &&
+             (s_.phase == Phase::kStopping || s_.phase == Phase::kGathering)) {
+    // It was given up and lives: the next round has to wait for its workers' end, and it keeps its place.
+    {
+      Change change(s_, member);
+      member.in_round = true;
+      member.rank = hello.resume->node_rank;
+    }
+    if (hello.report) HearReport(member, *hello.report);
+    if (!member.ready) Tell(peer, Stop{s_.round.id, s_.stop_reason});
+  } else if (!member.ready) {
+    Tell(peer, Stop{member.runs, fmt::format("round {} is over", member.runs.number)});
+  } else if (fresh || !came_back) {
+    NewcomerReady(member);
+  }
+}
+
+// A node of the round is back on a new stream, before the loss of the old one was noticed.
+void Machine::AdmitSeated(Member& member, const Hello& hello) {
+  bool of_this_round = hello.resume && hello.resume->id == s_.round.id;
+  bool running = s_.phase == Phase::kRunning;
+  if (!of_this_round) {
+    if (member.ready) return;
+    if (running && hello.state == NodeState::kIdle) {
+      Tell(member.peer, Start{AssignmentFor(s_.round, member.rank)});  // it got lost with the stream
+      return;
+    }
+    Change change(s_, member);
+    member.runs = hello.resume ? hello.resume->id : RoundId{};
+    member.ready = hello.state == NodeState::kIdle;
+    if (!member.ready) Tell(member.peer, Stop{member.runs, fmt::format("round {} is over", member.runs.number)});
+  } else {
+    if (hello.report) HearReport(member, *hello.report);
+    if (hello.state == NodeState::kIdle && member.state != NodeState::kSucceeded) {
+      HearReady(member, Ready{s_.round.id, hello.node.store_port});
+    }
+    if (s_.phase == Phase::kStopping && !member.ready && !running) {
+      Tell(member.peer, Stop{s_.round.id, s_.stop_reason});
+    }
+    if (hello.state != NodeState::kStopping) return;
+  }
+  if (s_.phase == Phase::kRunning) {
+    std::string why = fmt::format("{} came back without running workers", NodeName(member.node));
+    if (s_.loss.empty()) s_.loss = why;
+    BeginStopping(why, false, of_this_round ? member.node.name : "");
+  }
+}
+
+void Machine::NewcomerReady(Member& member) {
+  if (s_.phase == Phase::kGathering) {
+    s_.last_arrival = now_;
+    if (s_.counts.living > 64) {
+      Tell(member.peer,
+           Notice{fmt::format("waiting for more nodes: have {} of {}", s_.counts.ready, options().max_nodes)});
+    }
+    return;
+  }
+  if (s_.phase == Phase::kStopping) s_.last_arrival = now_;
+  if (s_.phase != Phase::kRunning) return;
+  bool room = static_cast<int>(s_.round.seats.size()) < options().max_nodes && !options().indexed;
+  if (room && options().scale_up == ScaleUp::kNow && s_.counts.succeeded == 0) {
+    BeginStopping(fmt::format("scaling up: {} joined", NodeName(member.node)), false, "");
+    return;
+  }
+  std::string why =
+      !room ? fmt::format("round {} has all its {}", s_.round.id.number, Plural(s_.round.seats.size(), "node"))
+      : s_.counts.succeeded != 0 ? fmt::format("round {} is about to succeed", s_.round.id.number)
+                                 : "the job takes new nodes in at its next restart";
+  Tell(member.peer, Notice{fmt::format("{}; {} waits as a spare", why, NodeName(member.node))});
+}
+
+// --- what nodes say ---
+
+void Machine::Said(PeerId peer, const NodeMessage& message) {
+  if (s_.phase == Phase::kFinished) return;
+  Member* member = Of(peer);
+  if (member == nullptr) {
+    bool contends = s_.names.contains(peer) && std::holds_alternative<Beat>(message);
+    if (contends) Tell(peer, Beat{});
+    return;
+  }
+  member->last_heard = now_;
+  RefuseContender(*member);
+  if (std::holds_alternative<Beat>(message)) {
+    Tell(peer, Beat{});
+  } else if (const auto* ready = std::get_if<Ready>(&message)) {
+    HearReady(*member, *ready);
+  } else if (const auto* report = std::get_if<Report>(&message)) {
+    HearReport(*member, *report);
+  } else if (const auto* leave = std::get_if<Leave>(&message)) {
+    HearLeave(*member, *leave);
+  }
+}
+
+void Machine::HearReady(Member& member, const Ready& ready) {
+  if (ready.round != member.runs) return;
+  member.node.store_port = ready.store_port;
+  if (member.ready) return;
+  {
+    Change change(s_, member);
+    member.ready = true;
+    if (member.state != NodeState::kSucceeded) member.state = NodeState::kIdle;
+  }
+  if (!member.in_round) {
+    if (!member.leaving) NewcomerReady(member);
+  } else if (s_.phase == Phase::kRunning && member.state != NodeState::kSucceeded) {
+    std::string why = fmt::format("{} has no worker left and told no reason", NodeName(member.node));
+    if (s_.loss.empty()) s_.loss = why;
+    BeginStopping(why, false, member.node.name);
+  }
+}
+
+void Machine::HearLeave(Member& member, const Leave& leave) {
+  if (member.leaving) return;
+  s_.abandoned = true;
+  {
+    Change change(s_, member);
+    member.leaving = true;
+  }
+  std::string why =
+      fmt::format("{} is leaving ({})", NodeName(member.node), leave.reason.empty() ? "asked to stop" : leave.reason);
+  if (member.in_round && member.state != NodeState::kSucceeded && s_.loss.empty()) s_.loss = why;
+  if (s_.phase == Phase::kRunning && member.in_round && member.state != NodeState::kSucceeded) {
+    BeginStopping(why, false, member.node.name);
+  } else if (s_.phase == Phase::kGathering) {
+    Because(why);
+  }
+}
+
+// --- who is lost ---
+
+void Machine::Closed(PeerId peer) {
+  auto name = s_.names.find(peer);
+  if (name == s_.names.end()) return;
+  auto member = s_.members.find(name->second);
+  if (member == s_.members.end() || member->second.peer != peer) {
+    if (member != s_.members.end() && member->second.contender && member->second.contender->first == peer) {
+      member->second.contender.reset();
+    }
+    s_.names.erase(name);
+    return;
+  }
+  // After a freeze of this process the node may have left a coordinator it took for dead.
+  bool doubtful = s_.grace_until && now_ < *s_.grace_until;
+  std::string held = name->second;
+  Lose(held, "its connection closed", doubtful);
+}
+
+void Machine::Silence() {
+  if (!s_.options || s_.phase == Phase::kFinished) return;
+  Duration limit = options().heartbeat_timeout;
+  while (!s_.silence.empty() && s_.silence.begin()->first <= now_) {
+    PeerId peer = s_.silence.begin()->second;
+    s_.silence.erase(s_.silence.begin());
+    Member* member = Of(peer);
+    if (member == nullptr) continue;
+    TimePoint due = member->last_heard + limit;
+    if (s_.grace_until) due = std::max(due, *s_.grace_until);
+    if (due > now_) {
+      s_.silence.emplace(due, peer);
+      continue;
+    }
+    HangUp(peer);
+    std::string name = member->node.name;
+    Lose(name, fmt::format("it was silent for {}", Seconds(now_ - member->last_heard)), true);
+    if (s_.phase == Phase::kFinished) return;
+  }
+  if (s_.grace_until && *s_.grace_until <= now_) s_.grace_until.reset();
+}
+
+void Machine::Lose(const std::string& name, const std::string& why, bool silent) {
+  Member& member = s_.members.at(name);
+  auto contender = std::move(member.contender);
+  member.contender.reset();
+  s_.names.erase(member.peer);
+  if (contender) s_.names.erase(contender->first);
+  std::string sentence = member.leaving ? fmt::format("{} has left", NodeName(member.node))
+                                        : fmt::format("{} was lost: {}", NodeName(member.node), why);
+  bool succeeded = member.state == NodeState::kSucceeded;
+  if (!member.in_round) {
+    Forget(name);
+  } else if (s_.phase == Phase::kReforming || (s_.phase == Phase::kRunning && succeeded)) {
+    Change change(s_, member);
+    member.peer = 0;
+    member.lost_at = now_;
+  } else {
+    if (silent && !contender) s_.silent.insert(name);
+    if (s_.loss.empty()) s_.loss = sentence;
+    Forget(name);
+    if (s_.phase == Phase::kRunning) BeginStopping(sentence, false, "");
+  }
+  if (contender) Opened(contender->first, contender->second);
+}
+
+void Machine::Forget(const std::string& name) {
+  auto place = s_.members.find(name);
+  Count(s_, place->second, -1);
+  if (place->second.node.index) {
+    auto index = s_.indexes.find(*place->second.node.index);
+    if (index != s_.indexes.end() && index->second == name) s_.indexes.erase(index);
+  }
+  s_.members.erase(place);
+}
+
+}  // namespace muster::rendezvous

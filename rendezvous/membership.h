@@ -2,19 +2,26 @@
 //
 //     Apply(state, event, now) -> effects (messages to send, why, when to look again)
 //
-// No I/O, no clock, no thread, no randomness: the same events give the same effects. Whoever drives it (conductor.h) owns
-// one State per run, calls Apply for everything that happens, sends what it says, and calls again with Tick at
+// No I/O, no clock, no thread, no randomness: the same events give the same effects. Whoever drives it (conductor.h)
+// owns one State per run, calls Apply for everything that happens, sends what it says, and calls again with Tick at
 // `look_again`. Rules: DESIGN 4 and 5; docs/rendezvous.md tells them to a user.
 //
 // Invariants (tests/sim checks them): ranks are contiguous and unique; one roster per round id, the same for all its
 // nodes; rounds only grow; no Start while a living node of the round before may still run workers; restart_count never
 // above max_restarts (within the window); after Finish nothing but Finish is ever sent; progress while min nodes live.
+//
+// Cost: a beat O(1), a join O(log n), a restart O(n log n), for n nodes.
+//
+// Two halves: a node whose stream closed is gone; one that fell silent may live on behind a cut. When more than half of
+// a round's nodes fell silent they may have a stand-in of their own by majority, so this side starts nothing until they
+// are back (or known to be gone, or join_timeout has passed).
 #pragma once
 
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <variant>
 #include <vector>
 
@@ -23,7 +30,7 @@
 
 namespace muster::rendezvous {
 
-// A conversation with one node (a stream). Given by the driver, never used twice.
+// A conversation with one node (a stream). Given by the driver; later streams have higher numbers.
 using PeerId = uint64_t;
 
 enum class Phase {
@@ -36,14 +43,16 @@ enum class Phase {
 
 struct Member {
   Node node;
-  PeerId peer = 0;            // 0: no stream now
+  PeerId peer = 0;  // 0: no stream now
   NodeState state = NodeState::kIdle;
-  uint64_t arrival = 0;       // grows with every arrival: the order of nodes without index
+  uint64_t arrival = 0;  // grows with every arrival: the order of nodes without index
   TimePoint last_heard{};
-  bool in_round = false;      // has a seat in `State::round`
-  bool leaving = false;       // said Leave: gone as soon as its stream ends, never seated again
-  bool ready = false;         // no worker is left; may be seated
-  std::optional<Report> report;  // for the current round
+  bool in_round = false;             // has a seat in `State::round`
+  bool leaving = false;              // said Leave: gone as soon as its stream ends, never seated again
+  bool ready = false;                // no worker is left; may be seated
+  std::optional<Report> report;      // for the current round
+  int rank = -1;                     // node rank in `State::round`; -1: not in it
+  RoundId runs;                      // the round its workers belong to (or belonged to, once ready)
   std::optional<TimePoint> lost_at;  // stream closed while reforming: it may come back until the heartbeat limit
   // A second Hello with this name while the holder's fate is open: it replaces the holder if that one turns out to be
   // dead (no beat within the heartbeat limit, or its stream closes) and is refused at the holder's next sign of life.
@@ -56,23 +65,48 @@ struct State {
   std::string self_node;              // the node whose agent this coordinator lives in; empty: none
   Phase phase = Phase::kGathering;
   uint64_t term = 1;
-  Round round;                        // the current or last one; id.number == -1 before the first
+  Round round;                            // the current or last one; id.number == -1 before the first
   std::map<std::string, Member> members;  // by node name
   uint64_t arrivals = 0;
   int restart_count = 0;
-  std::vector<TimePoint> budget_used;     // when restarts were charged (for restart_window)
-  int without_progress = 0;               // restarts in a row without a longer life or a higher step
+  std::vector<TimePoint> budget_used;  // when restarts were charged (for restart_window)
+  int without_progress = 0;            // restarts in a row without a longer life or a higher step
   std::optional<Duration> best_life;
   std::optional<int64_t> best_progress;
   std::optional<TimePoint> gathering_since;
   std::optional<TimePoint> last_arrival;
   std::optional<TimePoint> reform_until;
-  bool reform_needs_majority = false;     // standing in without proof
-  std::string stop_reason;                // why the current round is being stopped
-  bool stop_charged = false;              // stopping because of a failure (uses the budget), not of membership
-  std::vector<WorkerFailure> failures;    // heard in the current round, in order of hearing
+  bool reform_needs_majority = false;   // standing in without proof
+  std::string stop_reason;              // why the current round is being stopped
+  bool stop_charged = false;            // stopping because of a failure (uses the budget), not of membership
+  std::vector<WorkerFailure> failures;  // heard in the current round, in order of hearing
   std::optional<Verdict> verdict;
-  std::string reason;                     // the last decision's sentence
+  std::string reason;  // the last decision's sentence
+
+  // Kept so that no event has to look at all members. Nobody outside writes these.
+  struct Counts {
+    int ready = 0;          // connected, no worker left, not leaving
+    int seated_living = 0;  // connected, in the round
+    int seated_busy = 0;    // connected, in the round, not ready: the next round waits for them
+    int succeeded = 0;      // in the round and done with 0, connected or not
+    int living = 0;         // connected
+    int leaving = 0;        // connected, said Leave
+  };
+  Counts counts;
+  std::unordered_map<PeerId, std::string> names;  // whose stream it is; of a contender: the holder's name
+  std::map<int, std::string> indexes;             // who holds a place (options.indexed)
+  std::multimap<TimePoint, PeerId> silence;       // when to look at a stream's last sign of life; one entry each
+  std::set<std::string> silent;                   // seats of the round that fell silent: they may live on without us
+  std::string loss;                               // why the first seat of the current round was lost
+  bool abandoned = false;                         // a node said Leave, ever
+  std::optional<TimePoint> stopping_since;
+  std::optional<TimePoint> expected;     // the last look_again: a later Tick means this process was frozen
+  std::optional<TimePoint> grace_until;  // after a freeze: what lies in the sockets is read first
+  int reform_quorum = 0;                 // seats that must attend before a stand-in acts; 0: no such rule
+  std::set<std::string> reform_dead;     // nodes of the re-formed round known to be gone
+  std::set<int> reform_seen;             // seats that have reported
+  bool reform_conflict = false;          // two nodes tell the round differently
+  std::string notice;                    // what the waiting nodes were told last
 };
 
 struct PeerOpened {  // a Hello arrived on a new stream
@@ -95,6 +129,7 @@ struct StandIn {
   Assignment assignment;
   JobOptions options;
   bool proof = false;
+  std::vector<std::string> dead;  // other nodes of the round whose address actively refused: known to be gone, too
 };
 using Event = std::variant<PeerOpened, PeerSaid, PeerClosed, Tick, StandIn>;
 

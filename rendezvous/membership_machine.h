@@ -1,0 +1,103 @@
+// The parts of membership.cc, for its own files only. One Machine lives for one Apply.
+#pragma once
+
+#include <string>
+
+#include "rendezvous/membership.h"
+
+namespace muster::rendezvous {
+
+class Machine {
+ public:
+  Machine(State& state, TimePoint now, Effects& effects) : s_(state), now_(now), out_(effects) {}
+
+  // One for each event.
+  void Opened(PeerId peer, const Hello& hello);
+  void Said(PeerId peer, const NodeMessage& message);
+  void Closed(PeerId peer);
+  void Silence();  // Tick: who has not been heard for too long
+  void TakeOver(const StandIn& stand_in);
+
+  void Settle();        // goes on from phase to phase until nothing more follows from what is known
+  void ScheduleLook();  // fills look_again
+
+ private:
+  // Takes a member out of the counts while it is changed.
+  class Change {
+   public:
+    Change(State& state, Member& member) : state_(state), member_(member) { Count(state_, member_, -1); }
+    ~Change() { Count(state_, member_, 1); }
+    Change(const Change&) = delete;
+    Change& operator=(const Change&) = delete;
+
+   private:
+    State& state_;
+    Member& member_;
+  };
+  static void Count(State& state, const Member& member, int sign);
+
+  // membership.cc: who attends
+  bool Acceptable(PeerId peer, const Hello& hello);
+  bool GivesWay(PeerId peer, const Hello& hello, Member& holder, const std::string& claim);
+  void Admit(PeerId peer, const Hello& hello);
+  void AdmitSeated(Member& member, const Hello& hello);
+  void HearReady(Member& member, const Ready& ready);
+  void HearReport(Member& member, const Report& report);
+  void HearLeave(Member& member, const Leave& leave);
+  void Lose(const std::string& name, const std::string& why, bool silent);
+  void Forget(const std::string& name);
+  void RefuseContender(Member& holder);
+  void Refuse(PeerId peer, std::string reason);
+  void NewcomerReady(Member& member);
+
+  // membership_restart.cc: the end of a round
+  void BeginStopping(const std::string& reason, bool charged, const std::string& except);
+  void Conclude();
+  void ConcludeFailure();
+  void RoundSucceeded();
+  bool NoProgress();
+  int BudgetUsed() const;
+  void Restart(const std::string& why);
+  void FinishWith(int exit_code, std::string reason, bool with_failures);
+
+  // membership_roster.cc: the start of a round
+  void BeginGathering(const std::string& reason);
+  void Gather();
+  bool MayStart();
+  bool CutOff() const;
+  std::vector<Member*> Choose();
+  std::vector<Member*> Place(std::vector<Member*> chosen);
+  void StartRound(const std::string& reason);
+  void TellWaiting(const std::string& text);
+  std::string WhoIsMissing() const;
+
+  // membership_reform.cc: a coordinator without memory
+  void BeginReforming(const Assignment& newest);
+  void Adopt(const Assignment& newest);
+  void Collect(Member& member, const Hello& hello);
+  void Reform();
+
+  void Tell(PeerId peer, CoordinatorMessage message) { out_.actions.push_back(Send{peer, std::move(message)}); }
+  void HangUp(PeerId peer) { out_.actions.push_back(Close{peer}); }
+  void Because(const std::string& reason);
+  const JobOptions& options() const { return *s_.options; }
+  Member* Of(PeerId peer);
+
+  State& s_;
+  TimePoint now_;
+  Effects& out_;
+};
+
+// Texts.
+std::string NodeName(const Node& node);              // "node b (host h2)"
+std::string Seconds(Duration duration);              // "600 s", "0.5 s"
+std::string Plural(size_t count, const char* noun);  // "1 node", "2 nodes"
+// The first option in which the two differ: ("nnodes", "1:2", "2:2"); an empty name when they are equal.
+struct Difference {
+  std::string name;
+  std::string ours;
+  std::string theirs;
+};
+Difference FirstDifference(const JobOptions& ours, const JobOptions& theirs);
+
+}  // namespace muster::rendezvous

@@ -1,0 +1,210 @@
+// A coordinator without memory: it came back empty, or it stands in for a dead one. The nodes tell it what runs.
+#include <algorithm>
+
+#include "base/text.h"
+#include "rendezvous/membership_machine.h"
+
+namespace muster::rendezvous {
+
+void Machine::TakeOver(const StandIn& stand_in) {
+  if (s_.phase == Phase::kFinished) return;
+  for (const auto& [name, member] : s_.members) {
+    if (member.peer != 0) HangUp(member.peer);
+    if (member.contender) HangUp(member.contender->first);
+  }
+  State fresh;
+  fresh.run_id = s_.run_id;
+  fresh.self_node = s_.self_node;
+  fresh.arrivals = s_.arrivals;
+  s_ = std::move(fresh);
+  s_.options = stand_in.options;
+  BeginReforming(stand_in.assignment);
+  s_.term = stand_in.assignment.id.term + 1;
+  if (stand_in.proof && !stand_in.assignment.coordinator_node.empty()) {
+    s_.reform_dead.insert(stand_in.assignment.coordinator_node);
+  }
+  s_.reform_dead.insert(stand_in.dead.begin(), stand_in.dead.end());
+  s_.reform_needs_majority = !stand_in.proof;
+  // Of the nodes not known to be gone more than half must attend: the others may have a stand-in of their own.
+  int dead = 0;
+  for (const Successor& successor : stand_in.assignment.successors) {
+    if (stand_in.proof && s_.reform_dead.contains(successor.name)) ++dead;
+  }
+  s_.reform_quorum = (stand_in.assignment.node_count - dead) / 2 + 1;
+}
+
+void Machine::BeginReforming(const Assignment& newest) {
+  s_.phase = Phase::kReforming;
+  s_.reform_until = now_ + options().heartbeat_timeout;
+  s_.gathering_since = now_;
+  s_.reform_quorum = 0;
+  s_.reform_needs_majority = false;
+  s_.reform_dead.clear();
+  s_.notice.clear();
+  Adopt(newest);
+  Because(fmt::format("collecting what the nodes of round {} report", newest.id.number));
+}
+
+// `newest` tells the round to re-form. What others told of an older one is void.
+void Machine::Adopt(const Assignment& newest) {
+  for (auto& [name, member] : s_.members) {
+    if (!member.in_round) continue;
+    Change change(s_, member);
+    member.in_round = false;
+    member.rank = -1;
+    member.report.reset();
+    if (member.peer != 0 && !member.ready) {
+      Tell(member.peer, Stop{member.runs, fmt::format("round {} is newer", newest.id.number)});
+    }
+  }
+  std::vector<std::string> gone;
+  for (const auto& [name, member] : s_.members) {
+    if (member.peer == 0) gone.push_back(name);
+  }
+  for (const std::string& name : gone) Forget(name);
+  s_.round = Round{};
+  s_.round.id = newest.id;
+  s_.round.restart_count = newest.restart_count;
+  s_.round.max_restarts = newest.max_restarts;
+  s_.round.world_size = newest.world_size;
+  s_.round.coordinator_node = newest.coordinator_node;
+  s_.round.reason = newest.reason;
+  s_.round.seats.resize(static_cast<size_t>(std::clamp(newest.node_count, 1, 1 << 20)));
+  for (const Successor& successor : newest.successors) {
+    if (successor.node_rank < 0 || successor.node_rank >= newest.node_count) continue;
+    s_.round.seats[static_cast<size_t>(successor.node_rank)].node.name = successor.name;
+  }
+  s_.restart_count = newest.restart_count;
+  s_.term = std::max(s_.term, newest.id.term);
+  s_.failures.clear();
+  s_.loss.clear();
+  s_.silent.clear();
+  s_.stop_reason.clear();
+  s_.stop_charged = false;
+  s_.reform_seen.clear();
+  s_.reform_conflict = false;
+}
+
+void Machine::Collect(Member& member, const Hello& hello) {
+  if (!hello.resume) {
+    if (member.ready) NewcomerReady(member);
+    return;
+  }
+  const Assignment& told = *hello.resume;
+  if (told.id > s_.round.id) Adopt(told);
+  if (told.id < s_.round.id) {
+    if (!member.ready) Tell(member.peer, Stop{told.id, fmt::format("round {} is newer", s_.round.id.number)});
+    return;
+  }
+  int rank = told.node_rank;
+  bool fits = told.node_count == static_cast<int>(s_.round.seats.size()) && rank >= 0 && rank < told.node_count &&
+              told.world_size == s_.round.world_size && told.restart_count == s_.round.restart_count &&
+              told.seat.node.name == hello.node.name && told.seat.node.incarnation == hello.node.incarnation;
+  if (fits && s_.reform_seen.contains(rank)) {
+    fits = s_.round.seats[static_cast<size_t>(rank)].node.name == hello.node.name;
+  }
+  if (!fits) {
+    s_.reform_conflict = true;
+    if (!member.ready) Tell(member.peer, Stop{told.id, "the nodes tell this round differently"});
+    return;
+  }
+  s_.round.seats[static_cast<size_t>(rank)] = told.seat;
+  s_.reform_seen.insert(rank);
+  s_.reform_dead.erase(hello.node.name);
+  Change change(s_, member);
+  member.in_round = true;
+  member.rank = rank;
+  member.runs = told.id;
+  member.state = hello.state;
+  member.ready = hello.state == NodeState::kIdle;
+  member.report = hello.report && hello.report->round == told.id ? hello.report : std::nullopt;
+  if (member.report && member.report->failures.empty()) member.state = NodeState::kSucceeded;
+}
+
+void Machine::Reform() {
+  int seats = static_cast<int>(s_.round.seats.size());
+  int dead = 0;
+  for (size_t rank = 0; rank < s_.round.seats.size() && !s_.reform_dead.empty(); ++rank) {
+    if (s_.reform_dead.contains(s_.round.seats[rank].node.name)) ++dead;
+    if (rank + 1 == kMaxSuccessors) break;
+  }
+  int attending = s_.counts.seated_living;
+  bool all = attending >= std::max(1, seats - dead);
+  bool timely = now_ < *s_.reform_until;
+  bool late = now_ >= *s_.gathering_since + options().join_timeout;
+  if (!all && (timely || attending < s_.reform_quorum)) {
+    if (late) {
+      FinishWith(kExitCoordinatorLost,
+                 fmt::format("the coordinator is lost and only {} of {} came together within {}", attending,
+                             Plural(s_.round.seats.size(), "node"), Seconds(options().join_timeout)),
+                 false);
+    } else if (!timely) {
+      TellWaiting(fmt::format("the coordinator is lost: {} of {} attend, {} are needed", attending,
+                              Plural(s_.round.seats.size(), "node"), s_.reform_quorum));
+    }
+    return;
+  }
+
+  // The round is as the living nodes tell it; the rest follows as in a round of one's own.
+  s_.phase = Phase::kRunning;
+  s_.reform_until.reset();
+  s_.reform_quorum = 0;
+  s_.reform_needs_majority = false;
+  std::vector<Member*> seated;
+  std::vector<std::string> gone;
+  const Member* stopped = nullptr;
+  const Member* leaving = nullptr;
+  const Member* failed = nullptr;
+  for (auto& [name, member] : s_.members) {
+    member.lost_at.reset();
+    if (!member.in_round) continue;
+    if (member.peer == 0 && member.state != NodeState::kSucceeded) {
+      gone.push_back(name);
+      continue;
+    }
+    bool fails = member.report && !member.report->failures.empty();
+    if (fails) {
+      s_.failures.insert(s_.failures.end(), member.report->failures.begin(), member.report->failures.end());
+      failed = &member;
+    } else if (member.state == NodeState::kIdle || member.state == NodeState::kStopping) {
+      stopped = &member;
+    }
+    if (member.leaving && member.state != NodeState::kSucceeded) leaving = &member;
+  }
+  for (const std::string& name : gone) Forget(name);
+  int missing = 0;
+  std::string first_missing;
+  for (int rank = 0; rank < seats; ++rank) {
+    const Node& node = s_.round.seats[static_cast<size_t>(rank)].node;
+    auto member = s_.members.find(node.name);
+    if (!node.name.empty() && member != s_.members.end() && member->second.in_round) continue;
+    if (missing++ == 0) first_missing = node.name.empty() ? fmt::format("node rank {}", rank) : "node " + node.name;
+  }
+  if (missing > 0) {
+    s_.loss = missing == 1 ? fmt::format("{} was lost", first_missing)
+                           : fmt::format("{} and {} more were lost", first_missing, missing - 1);
+    if (dead > 0) s_.loss += fmt::format(" together with the coordinator");
+  } else if (leaving != nullptr) {
+    s_.loss = fmt::format("{} is leaving", NodeName(leaving->node));
+  }
+  if (failed != nullptr) {
+    std::string who = failed->node.name;
+    BeginStopping(fmt::format("a worker of {} failed", NodeName(failed->node)), true, who);
+  } else if (!s_.loss.empty()) {
+    BeginStopping(s_.loss, false, "");
+  } else if (s_.reform_conflict) {
+    BeginStopping(fmt::format("the nodes tell round {} differently", s_.round.id.number), false, "");
+  } else if (stopped != nullptr) {
+    BeginStopping(fmt::format("{} had no running workers when the coordinator came back", NodeName(stopped->node)),
+                  false, "");
+  } else {
+    Because(
+        fmt::format("round {} goes on: all {} are back", s_.round.id.number, Plural(s_.round.seats.size(), "node")));
+    // Who came meanwhile is a newcomer like any other.
+    for (auto& [name, member] : s_.members) {
+      if (s_.phase == Phase::kRunning && !member.in_round && member.ready && !member.leaving) NewcomerReady(member);
+    }
+  }
+}
+
+}  // namespace muster::rendezvous

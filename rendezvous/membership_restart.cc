@@ -1,0 +1,188 @@
+// How a round ends: the stop, the policy, the budget, the verdict.
+#include <algorithm>
+
+#include "base/text.h"
+#include "rendezvous/membership_machine.h"
+
+namespace muster::rendezvous {
+namespace {
+
+constexpr size_t kMaxFailuresKept = 256;  // one bad node of thousands is enough to know
+constexpr size_t kSmallJob = 64;          // up to so many nodes the verdict tells everything
+
+std::string DescribeFailure(const WorkerFailure& failure) {
+  std::string how;
+  if (failure.signal != 0) {
+    how = fmt::format("was killed by {}{}", SignalName(failure.signal), failure.oom_killed ? " (out of memory)" : "");
+  } else {
+    std::string code = DescribeExit(failure.exit_code);
+    how = code.starts_with("killed") ? fmt::format("was {}", code) : fmt::format("ended with {}", code);
+  }
+  return fmt::format(
+      "node {}{}: worker rank {} {}", failure.node,
+      failure.host.empty() || failure.host == failure.node ? "" : fmt::format(" (host {})", failure.host), failure.rank,
+      how);
+}
+
+}  // namespace
+
+std::optional<WorkerFailure> RootCause(const std::vector<WorkerFailure>& failures) {
+  if (failures.empty()) return std::nullopt;
+  auto cause = std::find_if(failures.begin(), failures.end(), [](const auto& failure) { return !failure.consequence; });
+  return cause == failures.end() ? failures.front() : *cause;
+}
+
+void Machine::HearReport(Member& member, const Report& report) {
+  if (report.round != s_.round.id || !member.in_round || member.report || member.ready) return;
+  if (s_.phase == Phase::kGathering) return;
+  {
+    Change change(s_, member);
+    member.report = report;
+    member.state = report.failures.empty() ? NodeState::kSucceeded : NodeState::kStopping;
+  }
+  if (report.failures.empty() || s_.phase == Phase::kReforming) return;
+  for (const WorkerFailure& failure : report.failures) {
+    bool first_cause = !failure.consequence && std::all_of(s_.failures.begin(), s_.failures.end(),
+                                                           [](const auto& known) { return known.consequence; });
+    if (s_.failures.size() < kMaxFailuresKept || first_cause) s_.failures.push_back(failure);
+  }
+  if (s_.phase == Phase::kRunning) {
+    BeginStopping(DescribeFailure(*RootCause(report.failures)), true, member.node.name);
+  }
+}
+
+// Tells every living node of the round, except one that knows, to stop its workers.
+void Machine::BeginStopping(const std::string& reason, bool charged, const std::string& except) {
+  s_.phase = Phase::kStopping;
+  s_.stop_reason = reason;
+  s_.stop_charged = charged;
+  s_.stopping_since = now_;
+  Because(reason);
+  std::vector<std::string> gone;
+  for (auto& [name, member] : s_.members) {
+    if (!member.in_round) continue;
+    if (member.peer == 0) {
+      gone.push_back(name);
+    } else if (name != except && !member.leaving && !member.ready) {
+      Tell(member.peer, Stop{s_.round.id, reason});
+    }
+  }
+  for (const std::string& name : gone) Forget(name);
+}
+
+void Machine::Conclude() {
+  if (!s_.stop_charged) {
+    BeginGathering(s_.stop_reason);
+    return;
+  }
+  if (s_.failures.empty()) {  // policy always, after a success
+    Restart(s_.stop_reason);
+    return;
+  }
+  // Workers that died of a lost peer are no failure of their own.
+  bool consequences = std::all_of(s_.failures.begin(), s_.failures.end(), [](const auto& f) { return f.consequence; });
+  if (consequences && !s_.loss.empty()) {
+    BeginGathering(s_.loss);
+    return;
+  }
+  ConcludeFailure();
+}
+
+void Machine::ConcludeFailure() {
+  WorkerFailure cause = *RootCause(s_.failures);
+  int code = cause.exit_code == 0 ? kExitPeerFailed : cause.exit_code;
+  std::string what = DescribeFailure(cause);
+  bool fatal = Classify(code, options().overrides) == ExitClass::kFatal && !cause.consequence;
+  bool called_fatal = options().overrides.fatal.contains(code);
+  if (options().policy == RestartPolicy::kNever) {
+    FinishWith(code, fmt::format("{}; the restart policy is never", what), true);
+  } else if (fatal && (options().policy == RestartPolicy::kExitCode || called_fatal)) {
+    FinishWith(code, fmt::format("{}, which is fatal: trying again would give the same", what), true);
+  } else if (NoProgress()) {
+    FinishWith(kExitNoProgress,
+               fmt::format("{}; no progress over {} in a row", what, Plural(options().no_progress_limit, "restart")),
+               true);
+  } else if (BudgetUsed() >= options().max_restarts) {
+    FinishWith(code,
+               options().max_restarts == 0
+                   ? fmt::format("{}; no restarts are allowed", what)
+                   : fmt::format("{}; all {} are used up", what, Plural(options().max_restarts, "restart")),
+               true);
+  } else {
+    Restart(what);
+  }
+}
+
+void Machine::RoundSucceeded() {
+  if (options().policy == RestartPolicy::kAlways && BudgetUsed() < options().max_restarts) {
+    BeginStopping("all workers succeeded and the restart policy is always", true, "");
+    return;
+  }
+  FinishWith(0, "all workers succeeded", false);
+}
+
+// Counts a failed round. A life counts as longer from a tenth more on: no two crashes come at the same nanosecond.
+bool Machine::NoProgress() {
+  std::optional<Duration> life;
+  std::optional<int64_t> step;
+  for (const auto& [name, member] : s_.members) {
+    if (!member.report || !member.in_round) continue;
+    life = std::max(life.value_or(Duration{}), member.report->lived);
+    if (member.report->progress) step = std::max(step.value_or(*member.report->progress), *member.report->progress);
+  }
+  bool first = !s_.best_life;
+  bool better = step ? !s_.best_progress || *step > *s_.best_progress
+                     : !s_.best_life || life.value_or(Duration{}) > *s_.best_life + *s_.best_life / 10;
+  s_.best_life = std::max(s_.best_life.value_or(Duration{}), life.value_or(Duration{}));
+  if (step) s_.best_progress = std::max(s_.best_progress.value_or(*step), *step);
+  s_.without_progress = first || better ? 0 : s_.without_progress + 1;
+  return options().no_progress_limit > 0 && s_.without_progress >= options().no_progress_limit;
+}
+
+int Machine::BudgetUsed() const {
+  if (!options().restart_window) return s_.restart_count;
+  return static_cast<int>(std::count_if(s_.budget_used.begin(), s_.budget_used.end(),
+                                        [&](TimePoint at) { return now_ - at < *options().restart_window; }));
+}
+
+void Machine::Restart(const std::string& why) {
+  ++s_.restart_count;
+  if (options().restart_window) {
+    std::erase_if(s_.budget_used, [&](TimePoint at) { return now_ - at >= *options().restart_window; });
+    s_.budget_used.push_back(now_);
+  }
+  BeginGathering(fmt::format("{}; restart {} of {}", why, BudgetUsed(), options().max_restarts));
+}
+
+void Machine::FinishWith(int exit_code, std::string reason, bool with_failures) {
+  Verdict verdict{exit_code, std::move(reason), std::nullopt, {}};
+  if (with_failures && !s_.failures.empty()) {
+    verdict.root_cause = RootCause(s_.failures);
+    verdict.failures.push_back(*verdict.root_cause);
+    // Every node gets all of it: for a job of thousands only the root cause keeps its texts.
+    bool small = s_.round.seats.size() <= kSmallJob;
+    size_t most = small ? kSmallJob : 8;
+    bool skipped = false;
+    for (const WorkerFailure& failure : s_.failures) {
+      if (!skipped && failure == *verdict.root_cause) {
+        skipped = true;
+        continue;
+      }
+      if (verdict.failures.size() >= most) break;
+      verdict.failures.push_back(failure);
+      if (!small) {
+        verdict.failures.back().stderr_tail.clear();
+        verdict.failures.back().message.clear();
+      }
+    }
+  }
+  s_.phase = Phase::kFinished;
+  s_.verdict = verdict;
+  Because(verdict.reason);
+  for (auto& [name, member] : s_.members) {
+    if (member.peer != 0) Tell(member.peer, Finish{s_.term, verdict});
+    if (member.contender) Tell(member.contender->first, Finish{s_.term, verdict});
+  }
+}
+
+}  // namespace muster::rendezvous

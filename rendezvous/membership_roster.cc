@@ -1,0 +1,294 @@
+// How a round begins: when, with whom, with which ranks. Also what waiting nodes are told, and the phases' common loop.
+#include <algorithm>
+#include <iterator>
+
+#include "base/text.h"
+#include "rendezvous/membership_machine.h"
+
+namespace muster::rendezvous {
+namespace {
+
+constexpr int kFewNodes = 64;       // up to so many hear of every change of who is missing
+constexpr size_t kNamesShown = 16;  // of nodes, in a sentence
+
+std::string List(const std::vector<std::string>& names) {
+  if (names.size() <= kNamesShown) return Join(names, ", ");
+  std::vector<std::string> shown(names.begin(), names.begin() + kNamesShown);
+  return fmt::format("{} and {} more", Join(shown, ", "), names.size() - kNamesShown);
+}
+
+}  // namespace
+
+void Machine::Settle() {
+  if (!s_.options) return;
+  for (;;) {
+    Phase phase = s_.phase;
+    if ((phase == Phase::kGathering || (phase == Phase::kStopping && !s_.stop_charged)) && s_.abandoned &&
+        s_.counts.living == s_.counts.leaving) {
+      FinishWith(kExitStopped, "every node was asked to stop", false);
+      return;
+    }
+    switch (phase) {
+      case Phase::kGathering:
+        Gather();
+        break;
+      case Phase::kReforming:
+        Reform();
+        break;
+      case Phase::kRunning:
+        if (s_.counts.succeeded == static_cast<int>(s_.round.seats.size())) RoundSucceeded();
+        break;
+      case Phase::kStopping:
+        if (s_.counts.seated_busy == 0) {
+          Conclude();
+        } else if (now_ >= *s_.stopping_since + options().join_timeout) {
+          std::string why = fmt::format("{} did not stop their workers within {}: {}",
+                                        Plural(static_cast<size_t>(s_.counts.seated_busy), "node"),
+                                        Seconds(options().join_timeout), s_.stop_reason);
+          auto cause = s_.stop_charged ? RootCause(s_.failures) : std::nullopt;
+          FinishWith(cause && cause->exit_code != 0 ? cause->exit_code : kExitRendezvousTimeout, why, true);
+        }
+        break;
+      case Phase::kFinished:
+        return;
+    }
+    if (s_.phase == phase) return;
+  }
+}
+
+void Machine::BeginGathering(const std::string& reason) {
+  s_.phase = Phase::kGathering;
+  s_.gathering_since = now_;
+  s_.stop_reason = reason;
+  s_.notice.clear();
+  Because(reason);
+}
+
+// More than half of the round's nodes are unheard of without having ended: they may have a coordinator of their own.
+bool Machine::CutOff() const { return s_.silent.size() * 2 > s_.round.seats.size(); }
+
+bool Machine::MayStart() {
+  const State::Counts& counts = s_.counts;
+  if (counts.seated_busy > 0 || CutOff()) return false;
+  if (counts.ready >= options().max_nodes) return true;
+  if (counts.ready < options().min_nodes) return false;
+  if (s_.round.id.number >= 0 && counts.seated_living > counts.leaving) return true;
+  return !s_.last_arrival || now_ >= *s_.last_arrival + options().last_call;
+}
+
+void Machine::Gather() {
+  const State::Counts& counts = s_.counts;
+  if (MayStart()) {
+    bool first = s_.round.id.number < 0;
+    std::string reason = s_.stop_reason;
+    if (first || reason.empty()) {
+      reason = counts.ready >= options().max_nodes
+                   ? (options().max_nodes == 1 ? std::string("the node is ready")
+                                               : fmt::format("all {} are ready", Plural(options().max_nodes, "node")))
+                   : fmt::format("{} of {} are ready and the last call is over", counts.ready,
+                                 Plural(options().max_nodes, "node"));
+    }
+    StartRound(reason);
+    return;
+  }
+  bool too_few = counts.ready < options().min_nodes;
+  bool stuck = too_few || counts.seated_busy > 0 || CutOff();
+  if (stuck && now_ >= *s_.gathering_since + options().join_timeout) {
+    std::string limit = Seconds(options().join_timeout);
+    std::string why = too_few    ? WhoIsMissing()
+                      : CutOff() ? fmt::format("{} of the last round's {} fell silent and did not come back within {}",
+                                               s_.silent.size(), Plural(s_.round.seats.size(), "node"), limit)
+                                 : fmt::format("{} did not stop their workers within {}",
+                                               Plural(static_cast<size_t>(counts.seated_busy), "node"), limit);
+    FinishWith(kExitRendezvousTimeout, s_.round.id.number < 0 ? why : fmt::format("{} ({})", why, s_.stop_reason),
+               false);
+    return;
+  }
+  if (counts.living == 0) return;
+  if (CutOff()) {
+    TellWaiting(fmt::format("{} of {} fell silent at once: this side may be the one cut off, waiting for them",
+                            s_.silent.size(), Plural(s_.round.seats.size(), "node")));
+  } else if (counts.seated_busy > 0) {
+    TellWaiting("waiting for the last round's workers to end");
+  } else if (too_few) {
+    int missing = options().min_nodes - counts.ready;
+    TellWaiting(fmt::format("waiting for {} more {}: have {} of {}", missing, missing == 1 ? "node" : "nodes",
+                            counts.ready, options().min_nodes));
+  } else {
+    TellWaiting(fmt::format("have {} of {}, {} at least: waiting {} for more", counts.ready,
+                            Plural(options().max_nodes, "node"), options().min_nodes, Seconds(options().last_call)));
+  }
+}
+
+void Machine::TellWaiting(const std::string& text) {
+  if (text == s_.notice) return;
+  s_.notice = text;
+  Because(text);
+  if (s_.counts.living > kFewNodes) return;  // newcomers are told when they come
+  for (auto& [name, member] : s_.members) {
+    if (member.peer != 0 && member.ready && !member.leaving) Tell(member.peer, Notice{text});
+  }
+}
+
+std::string Machine::WhoIsMissing() const {
+  std::string limit = Seconds(options().join_timeout);
+  std::vector<std::string> names;
+  std::set<int> indexes;
+  for (const auto& [name, member] : s_.members) {
+    if (member.peer == 0 || !member.ready || member.leaving) continue;
+    names.push_back(name);
+    if (member.node.index) indexes.insert(*member.node.index);
+  }
+  std::sort(names.begin(), names.end());
+  if (options().indexed) {
+    std::vector<std::string> missing;
+    for (int index = 0; index < options().max_nodes; ++index) {
+      if (!indexes.contains(index)) missing.push_back(fmt::format("{}", index));
+    }
+    return fmt::format("{} of {} came within {}, node {} missing: {}", names.size(),
+                       Plural(options().max_nodes, "node"), limit, missing.size() == 1 ? "rank is" : "ranks are",
+                       List(missing));
+  }
+  return fmt::format("{} of {} came within {}{}", names.size(), Plural(options().min_nodes, "node"), limit,
+                     names.empty() ? std::string() : ": " + List(names));
+}
+
+// Who takes part: the last round's nodes before others, then by arrival.
+std::vector<Member*> Machine::Choose() {
+  std::vector<Member*> ready;
+  ready.reserve(static_cast<size_t>(s_.counts.ready));
+  for (auto& [name, member] : s_.members) {
+    if (member.peer != 0 && member.ready && !member.leaving) ready.push_back(&member);
+  }
+  size_t max = static_cast<size_t>(options().max_nodes);
+  std::sort(ready.begin(), ready.end(), [](const Member* a, const Member* b) {
+    if (a->in_round != b->in_round) return a->in_round;
+    return a->arrival < b->arrival;
+  });
+  if (ready.size() > max) ready.resize(max);
+  return ready;
+}
+
+// Their order. By index where all have one; else survivors keep their place, newcomers fill the vacant ones (their own
+// name's first), the rest are appended.
+std::vector<Member*> Machine::Place(std::vector<Member*> chosen) {
+  if (std::all_of(chosen.begin(), chosen.end(), [](const Member* m) { return m->node.index.has_value(); })) {
+    std::stable_sort(chosen.begin(), chosen.end(),
+                     [](const Member* a, const Member* b) { return *a->node.index < *b->node.index; });
+    return chosen;
+  }
+  std::vector<Member*> places(s_.round.seats.size(), nullptr);
+  std::vector<Member*> newcomers;
+  for (Member* member : chosen) {
+    if (member->in_round && member->rank >= 0) {
+      places[static_cast<size_t>(member->rank)] = member;
+    } else {
+      newcomers.push_back(member);
+    }
+  }
+  std::map<std::string, size_t> vacant;
+  if (!newcomers.empty()) {
+    for (size_t rank = 0; rank < places.size(); ++rank) {
+      if (places[rank] == nullptr) vacant.emplace(s_.round.seats[rank].node.name, rank);
+    }
+  }
+  std::vector<Member*> others;
+  for (Member* member : newcomers) {
+    auto own = vacant.find(member->node.name);
+    if (own == vacant.end()) {
+      others.push_back(member);
+    } else {
+      places[own->second] = member;
+      vacant.erase(own);
+    }
+  }
+  size_t rank = 0;
+  for (Member* member : others) {
+    while (rank < places.size() && places[rank] != nullptr) ++rank;
+    if (rank < places.size()) {
+      places[rank] = member;
+    } else {
+      places.push_back(member);
+    }
+  }
+  std::erase(places, nullptr);
+  return places;
+}
+
+void Machine::StartRound(const std::string& reason) {
+  std::vector<Member*> places = Place(Choose());
+  Round round;
+  round.id = {std::max(s_.term, s_.round.id.term), s_.round.id.number + 1};
+  round.restart_count = s_.restart_count;
+  round.max_restarts = options().max_restarts;
+  round.coordinator_node = s_.self_node;
+  round.reason = reason;
+  round.seats.reserve(places.size());
+  std::map<std::string, int> roles;
+  for (const Member* member : places) {
+    Seat seat{member->node, round.world_size, roles[member->node.role], 0};
+    round.world_size += member->node.slots;
+    roles[member->node.role] += member->node.slots;
+    round.seats.push_back(std::move(seat));
+  }
+  for (Seat& seat : round.seats) seat.role_world_size = roles[seat.node.role];
+
+  s_.term = round.id.term;
+  s_.round = std::move(round);
+  s_.phase = Phase::kRunning;
+  s_.failures.clear();
+  s_.loss.clear();
+  s_.silent.clear();
+  s_.stop_reason.clear();
+  s_.stop_charged = false;
+  s_.notice.clear();
+  for (auto& [name, member] : s_.members) {
+    Change change(s_, member);
+    member.in_round = false;
+    member.rank = -1;
+    member.report.reset();
+    if (member.ready) member.state = NodeState::kIdle;
+  }
+  for (size_t rank = 0; rank < places.size(); ++rank) {
+    Member& member = *places[rank];
+    {
+      Change change(s_, member);
+      member.in_round = true;
+      member.ready = false;
+      member.state = NodeState::kRunning;
+      member.rank = static_cast<int>(rank);
+      member.runs = s_.round.id;
+    }
+    Tell(member.peer, Start{AssignmentFor(s_.round, member.rank)});
+  }
+  for (auto& [name, member] : s_.members) {
+    if (member.in_round || member.peer == 0 || !member.ready || member.leaving) continue;
+    Tell(member.peer, Notice{fmt::format("round {} has all its {}; {} waits as a spare", s_.round.id.number,
+                                         Plural(s_.round.seats.size(), "node"), NodeName(member.node))});
+  }
+  Because(reason);
+}
+
+void Machine::ScheduleLook() {
+  if (!s_.options || s_.phase == Phase::kFinished) return;
+  std::optional<TimePoint> look;
+  if (!s_.silence.empty()) look = s_.silence.begin()->first;
+  if (s_.grace_until) look = Earlier(look, s_.grace_until);
+  if (s_.phase == Phase::kGathering) {
+    const State::Counts& counts = s_.counts;
+    bool enough = counts.ready >= options().min_nodes && counts.seated_busy == 0 && !CutOff();
+    if (enough && s_.last_arrival) {
+      look = Earlier(look, *s_.last_arrival + options().last_call);
+    } else {
+      look = Earlier(look, *s_.gathering_since + options().join_timeout);
+    }
+  } else if (s_.phase == Phase::kReforming) {
+    TimePoint until = *s_.gathering_since + options().join_timeout;
+    look = Earlier(look, s_.reform_until && *s_.reform_until > now_ ? std::min(*s_.reform_until, until) : until);
+  } else if (s_.phase == Phase::kStopping) {
+    look = Earlier(look, *s_.stopping_since + options().join_timeout);
+  }
+  out_.look_again = look;
+}
+
+}  // namespace muster::rendezvous

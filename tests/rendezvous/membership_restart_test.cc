@@ -1,0 +1,272 @@
+// Membership: how a round ends. Policy x exit code x budget (DESIGN 4).
+#include "tests/rendezvous/stage.h"
+
+namespace muster::rendezvous {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+TEST(RootCause, OwnFailureBeforeConsequenceThenFirstHeard) {
+  EXPECT_EQ(RootCause({}), std::nullopt);
+  EXPECT_EQ(RootCause({Failure(1, 0, true), Failure(1, 1, true)})->rank, 0);
+  EXPECT_EQ(RootCause({Failure(1, 0, true), Failure(9, 1), Failure(3, 2)})->rank, 1);
+}
+
+TEST(Failure, StopsTheOthersAtOnceAndRestartsWhenAllAreReady) {
+  Stage s(Job(2, 2, 3));
+  s.Join("a");
+  s.Join("b");
+  s.Fails("b", 137);
+  EXPECT_TRUE(s.Stopped("a"));
+  EXPECT_FALSE(s.Stopped("b")) << "it knows";
+  s.Ready("b");
+  EXPECT_EQ(s.state.phase, Phase::kStopping);
+  s.Ready("a");
+  EXPECT_TRUE(s.Started("a", 1));
+  EXPECT_EQ(s.Seat("a").restart_count, 1);
+  EXPECT_EQ(s.Seat("b").restart_count, 1);
+  EXPECT_EQ(s.Seat("a").reason, "node b (host host-b): worker rank 2 was killed by SIGKILL; restart 1 of 3");
+  EXPECT_EQ(s.reason, s.Seat("a").reason);
+}
+
+struct PolicyRow {
+  const char* name;
+  RestartPolicy policy;
+  int restarts;
+  int code;  // 0: success
+  ExitCodeOverrides overrides;
+  bool restarts_then;
+  int exit_code;
+};
+class Policy : public testing::TestWithParam<PolicyRow> {};
+
+TEST_P(Policy, Decides) {
+  const PolicyRow& row = GetParam();
+  JobOptions options = Job(2, 2, row.restarts);
+  options.policy = row.policy;
+  options.overrides = row.overrides;
+  Stage s(options);
+  s.Join("a");
+  s.Join("b");
+  if (row.code == 0) {
+    s.Succeeds("b");
+    EXPECT_NE(s.state.phase, Phase::kFinished);
+    s.Succeeds("a");
+  } else {
+    s.Fails("a", row.code);
+  }
+  if (s.state.phase != Phase::kFinished) {
+    s.Ready("a");
+    s.Ready("b");
+  }
+  if (row.restarts_then) {
+    EXPECT_TRUE(s.Started("a", 1));
+    EXPECT_EQ(s.Seat("b").restart_count, 1);
+  } else {
+    ASSERT_TRUE(s.End("a"));
+    EXPECT_EQ(s.End("a"), s.End("b"));
+    EXPECT_EQ(s.End("a")->exit_code, row.exit_code);
+    EXPECT_EQ(s.End("a")->root_cause.has_value(), row.exit_code != 0);
+  }
+}
+
+constexpr auto kNever = RestartPolicy::kNever;
+constexpr auto kOnFailure = RestartPolicy::kOnFailure;
+constexpr auto kAlways = RestartPolicy::kAlways;
+constexpr auto kExitCode = RestartPolicy::kExitCode;
+INSTANTIATE_TEST_SUITE_P(Table, Policy,
+                         testing::Values(PolicyRow{"NeverFatal", kNever, 3, 1, {}, false, 1},
+                                         PolicyRow{"NeverRetryable", kNever, 3, 137, {}, false, 137},
+                                         PolicyRow{"NeverSuccess", kNever, 3, 0, {}, false, 0},
+                                         PolicyRow{"OnFailureFatal", kOnFailure, 3, 1, {}, true, 0},
+                                         PolicyRow{"OnFailureRetryable", kOnFailure, 3, 137, {}, true, 0},
+                                         PolicyRow{"OnFailureSuccess", kOnFailure, 3, 0, {}, false, 0},
+                                         PolicyRow{"OnFailureNoBudget", kOnFailure, 0, 3, {}, false, 3},
+                                         PolicyRow{"OnFailureCalledFatal", kOnFailure, 3, 3, {{}, {3}}, false, 3},
+                                         PolicyRow{"AlwaysFatal", kAlways, 3, 1, {}, true, 0},
+                                         PolicyRow{"AlwaysRetryable", kAlways, 3, 137, {}, true, 0},
+                                         PolicyRow{"AlwaysSuccess", kAlways, 3, 0, {}, true, 0},
+                                         PolicyRow{"AlwaysSuccessNoBudget", kAlways, 0, 0, {}, false, 0},
+                                         PolicyRow{"ExitCodeFatal", kExitCode, 3, 1, {}, false, 1},
+                                         PolicyRow{"ExitCodeRetryable", kExitCode, 3, 137, {}, true, 0},
+                                         PolicyRow{"ExitCodeMovedToRetry", kExitCode, 3, 1, {{1}, {}}, true, 0},
+                                         PolicyRow{"ExitCodeMovedToFatal", kExitCode, 3, 137, {{}, {137}}, false, 137},
+                                         PolicyRow{"ExitCodeNoBudget", kExitCode, 0, 137, {}, false, 137},
+                                         PolicyRow{"ExitCodeSuccess", kExitCode, 3, 0, {}, false, 0}),
+                         [](const auto& info) { return info.param.name; });
+
+TEST(Budget, IsUsedUpOneByOne) {
+  Stage s(Job(1, 1, 2));
+  s.Join("a");
+  for (int round = 0; round < 2; ++round) {
+    s.Fails("a", 3);
+    s.Ready("a");
+    ASSERT_TRUE(s.Started("a", round + 1));
+  }
+  s.Fails("a", 3);
+  s.Ready("a");
+  ASSERT_TRUE(s.End("a"));
+  EXPECT_EQ(s.End("a")->exit_code, 3);
+  EXPECT_EQ(s.End("a")->reason,
+            "node a (host host-a): worker rank 0 ended with exit code 3; all 2 restarts are used up");
+}
+
+TEST(Budget, OnlyRestartsInsideTheWindowCount) {
+  JobOptions options = Job(1, 1, 1);
+  options.restart_window = seconds(100);
+  Stage s(options);
+  s.Join("a");
+  for (int round = 0; round < 3; ++round) {
+    s.Wait(seconds(100), {"a"});
+    s.Fails("a", 3);
+    s.Ready("a");
+    ASSERT_TRUE(s.Started("a", round + 1));
+    EXPECT_EQ(s.Seat("a").restart_count, round + 1);
+  }
+  s.Wait(seconds(50), {"a"});
+  s.Fails("a", 3);
+  s.Ready("a");
+  EXPECT_EQ(s.End("a")->exit_code, 3);
+}
+
+TEST(NoProgress, StopsAfterSoManyRestartsInARow) {
+  JobOptions options = Job(1, 1, 100);
+  options.no_progress_limit = 2;
+  Stage s(options);
+  s.Join("a");
+  for (int life : {10, 9, 20, 21}) {  // 9 and 21 are no real gain over 10 and 20
+    s.Fails("a", 3, false, seconds(life));
+    s.Ready("a");
+    ASSERT_FALSE(s.End("a")) << life;
+  }
+  s.Fails("a", 3, false, seconds(5));
+  s.Ready("a");
+  ASSERT_TRUE(s.End("a"));
+  EXPECT_EQ(s.End("a")->exit_code, 93);
+  EXPECT_THAT(s.End("a")->reason, HasSubstr("no progress over 2 restarts in a row"));
+}
+
+TEST(NoProgress, AReportedStepCountsMoreThanALongerLife) {
+  JobOptions options = Job(1, 1, 100);
+  options.no_progress_limit = 1;
+  Stage s(options);
+  s.Join("a");
+  s.Fails("a", 3, false, seconds(10), 100);
+  s.Ready("a");
+  s.Fails("a", 3, false, seconds(1), 101);
+  s.Ready("a");
+  ASSERT_FALSE(s.End("a"));
+  s.Fails("a", 3, false, seconds(99), 101);
+  s.Ready("a");
+  EXPECT_EQ(s.End("a")->exit_code, 93);
+}
+
+TEST(Verdict, BlamesTheFirstOwnFailureAndIsTheSameEverywhere) {
+  Stage s(Job(3, 3));
+  for (const char* name : {"a", "b", "c", "spare"}) s.Join(name);
+  s.Fails("a", 1, true);
+  s.Fails("b", 139);
+  s.Fails("c", 3);
+  for (const char* name : {"a", "b", "c"}) s.Ready(name);
+  ASSERT_TRUE(s.End("a"));
+  EXPECT_EQ(s.End("a")->exit_code, 139);
+  EXPECT_EQ(s.End("a")->root_cause->node, "b");
+  EXPECT_EQ(s.End("a")->failures.size(), 3u);
+  EXPECT_EQ(s.End("a")->failures[0].node, "b");
+  for (const char* name : {"b", "c", "spare"}) EXPECT_EQ(s.End(name), s.End("a")) << name;
+}
+
+TEST(Verdict, NothingIsSentAfterFinish) {
+  Stage s(Job(1, 2));
+  s.Join("a");
+  s.Join("b");
+  s.Fails("a", 3);
+  s.Ready("a");
+  s.Closes("b");
+  ASSERT_TRUE(s.End("a")) << "a node which is gone does not block";
+  size_t before = s.told[s.peers["a"]].size();
+  s.Beats("a");
+  s.Ready("a");
+  s.Leaves("a");
+  s.Closes("a");
+  s.Do(Tick{});
+  EXPECT_EQ(s.told[s.peers["a"]].size(), before);
+  EXPECT_EQ(s.look_again, std::nullopt);
+}
+
+TEST(Verdict, OfALargeJobKeepsOnlyTheRootCausesTexts) {
+  Stage s(Job(100, 100));
+  for (int i = 0; i < 100; ++i) s.Join(fmt::format("n{}", i));
+  for (int i = 0; i < 100; ++i) {
+    WorkerFailure failure = Failure(3, i);
+    failure.stderr_tail = {"boom"};
+    s.Says(fmt::format("n{}", i), Report{s.state.round.id, {failure}, seconds(1), {}});
+  }
+  for (int i = 0; i < 100; ++i) s.Ready(fmt::format("n{}", i));
+  ASSERT_TRUE(s.End("n5"));
+  EXPECT_EQ(s.End("n5")->failures.size(), 8u);
+  EXPECT_EQ(s.End("n5")->root_cause->stderr_tail.size(), 1u);
+  EXPECT_TRUE(s.End("n5")->failures[1].stderr_tail.empty());
+}
+
+TEST(Consequence, OfALostNodeIsNotCharged) {
+  Stage s(Job(1, 2));
+  s.Join("a");
+  s.Join("b");
+  s.Fails("a", 1, true);  // its workers saw their peers go first
+  s.Ready("a");
+  s.Closes("b");
+  EXPECT_TRUE(s.Started("a", 1));
+  EXPECT_EQ(s.Seat("a").restart_count, 0);
+  EXPECT_THAT(s.Seat("a").reason, HasSubstr("node b (host host-b) was lost"));
+}
+
+TEST(Consequence, WithoutALostNodeUsesTheBudget) {
+  Stage s(Job(1, 2, 0));
+  s.Join("a");
+  s.Join("b");
+  s.Fails("a", 1, true);
+  s.Ready("a");
+  s.Ready("b");
+  EXPECT_EQ(s.End("a")->exit_code, 1);
+}
+
+TEST(Stopping, HasADeadline) {
+  Stage s(Job(2, 2, 3));
+  s.Join("a");
+  s.Join("b");
+  s.Fails("a", 3);
+  s.Ready("a");
+  s.Wait(seconds(600), {"a", "b"});
+  ASSERT_TRUE(s.End("a"));
+  EXPECT_EQ(s.End("a")->exit_code, 3);
+  EXPECT_THAT(s.End("a")->reason, HasSubstr("did not stop"));
+}
+
+TEST(Stopping, AReconnectedNodeIsToldAgain) {
+  Stage s(Job(2, 2, 3));
+  s.Join("a");
+  s.Join("b");
+  Assignment seat = s.Seat("b");
+  s.Fails("a", 3);
+  s.Return("b", NodeState::kRunning, seat);
+  EXPECT_TRUE(s.Stopped("b"));
+  s.Ready("a");
+  s.Ready("b");
+  EXPECT_TRUE(s.Started("b", 1));
+}
+
+TEST(Report, LostWithItsStreamComesWithTheNextHello) {
+  Stage s(Job(2, 2, 0));
+  s.Join("a");
+  s.Join("b");
+  Assignment seat = s.Seat("b");
+  s.Return("b", NodeState::kIdle, seat, Report{seat.id, {Failure(7, 2)}, seconds(1), {}});
+  EXPECT_TRUE(s.Stopped("a"));
+  s.Ready("a");
+  EXPECT_EQ(s.End("b")->exit_code, 7);
+}
+
+}  // namespace
+}  // namespace muster::rendezvous

@@ -1,0 +1,588 @@
+// Membership, rule by rule (DESIGN 5): who comes, when a round starts, with which ranks, who is lost.
+#include "rendezvous/membership.h"
+
+#include "tests/rendezvous/stage.h"
+
+namespace muster::rendezvous {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+// --- greetings ---
+
+TEST(Greeting, IsWelcomedWithTermAndBeat) {
+  Stage s(Job(2, 2));
+  s.Join("a");
+  auto welcome = s.Told<Welcome>("a");
+  ASSERT_EQ(welcome.size(), 1u);
+  EXPECT_EQ(welcome[0].term, 1u);
+  EXPECT_EQ(welcome[0].beat_interval, seconds(5));
+  EXPECT_EQ(s.LastNotice("a"), "waiting for 1 more node: have 1 of 2");
+}
+
+TEST(Greeting, OtherOptionsAreRefusedWithBothValues) {
+  struct Row {
+    const char* name;
+    std::function<void(JobOptions&)> change;
+    const char* ours;
+    const char* theirs;
+  };
+  const Row rows[] = {
+      {"nnodes", [](JobOptions& o) { o.max_nodes = 3; }, "2:2", "2:3"},
+      {"max restarts", [](JobOptions& o) { o.max_restarts = 7; }, "3", "7"},
+      {"restart policy", [](JobOptions& o) { o.policy = RestartPolicy::kNever; }, "on-failure", "never"},
+      {"scale-up", [](JobOptions& o) { o.scale_up = ScaleUp::kAtRestart; }, "now", "at-restart"},
+      {"rendezvous", [](JobOptions& o) { o.indexed = true; }, "dynamic", "static"},
+      {"retry codes",
+       [](JobOptions& o) {
+         o.overrides.retry = {3, 4};
+       },
+       "none", "3,4"},
+      {"fatal codes", [](JobOptions& o) { o.overrides.fatal = {9}; }, "none", "9"},
+      {"restart window", [](JobOptions& o) { o.restart_window = seconds(60); }, "none", "60 s"},
+      {"no-progress limit", [](JobOptions& o) { o.no_progress_limit = 3; }, "0", "3"},
+      {"join timeout", [](JobOptions& o) { o.join_timeout = seconds(60); }, "600 s", "60 s"},
+      {"last call timeout", [](JobOptions& o) { o.last_call = milliseconds(1500); }, "30 s", "1.5 s"},
+      {"heartbeat timeout", [](JobOptions& o) { o.heartbeat_timeout = seconds(9); }, "15 s", "9 s"},
+  };
+  for (const Row& row : rows) {
+    Stage s(Job(2, 2, 3));
+    s.Join("a");
+    Hello other = s.Greeting("b");
+    row.change(other.options);
+    PeerId peer = s.Join(other);
+    EXPECT_THAT(s.Refusal(peer),
+                AllOf(HasSubstr(row.name), HasSubstr(row.ours), HasSubstr(row.theirs), HasSubstr("node b")));
+    EXPECT_TRUE(s.hung_up.contains(peer)) << row.name;
+    EXPECT_EQ(s.ToldPeer<Refuse>(peer)[0].exit_code, kExitBadConfiguration);
+  }
+}
+
+TEST(Greeting, OtherProtocolIsRefusedWithBothValues) {
+  Stage s(Job(1, 1));
+  Hello hello = s.Greeting("a");
+  hello.protocol = 77;
+  EXPECT_THAT(s.Refusal(s.Join(hello)), AllOf(HasSubstr("77"), HasSubstr(fmt::format("{}", kRendezvousProtocol))));
+}
+
+TEST(Greeting, ImpossibleValuesAreRefused) {
+  {
+    Stage s(Job(3, 2));
+    EXPECT_THAT(s.Refusal(s.Join("a")), HasSubstr("3:2"));
+  }
+  {
+    Stage s(Job(1, 1));
+    EXPECT_THAT(s.Refusal(s.Join(s.Greeting("a", 0))), HasSubstr("at least 1 worker"));
+  }
+}
+
+TEST(Greeting, IndexMustBeThereAndInRange) {
+  struct Row {
+    std::optional<int> index;
+    const char* refusal;
+  };
+  const Row rows[] = {{std::nullopt, "no node rank"}, {-1, "node rank -1"}, {2, "node rank 2"}, {1, ""}, {0, ""}};
+  for (const Row& row : rows) {
+    JobOptions options = Job(2, 2);
+    options.indexed = true;
+    Stage s(options);
+    Hello hello = s.Greeting("a");
+    hello.node.index = row.index;
+    PeerId peer = s.Join(hello);
+    if (*row.refusal == 0) {
+      EXPECT_EQ(s.Refusal(peer), "");
+    } else {
+      EXPECT_THAT(s.Refusal(peer), HasSubstr(row.refusal));
+    }
+  }
+}
+
+// --- duplicates ---
+
+TEST(Duplicate, SameIncarnationReplacesItsOldStream) {
+  Stage s(Job(2, 2));
+  PeerId old = s.Join("a");
+  s.Join("b");
+  s.Return("a", NodeState::kRunning, s.state.round.seats.empty() ? Assignment{} : AssignmentFor(s.state.round, 0));
+  EXPECT_TRUE(s.hung_up.contains(old));
+  EXPECT_EQ(s.state.phase, Phase::kRunning);
+  s.Do(PeerClosed{old});
+  EXPECT_EQ(s.state.phase, Phase::kRunning);
+  EXPECT_FALSE(s.Stopped("a"));
+  EXPECT_FALSE(s.Stopped("b"));
+}
+
+TEST(Duplicate, AnOlderStreamHeardOfLateIsDropped) {
+  Stage s(Job(2, 2));
+  PeerId late = s.next_peer++;
+  PeerId peer = s.Join("a");
+  s.Do(PeerOpened{late, s.Greeting("a")});
+  EXPECT_TRUE(s.hung_up.contains(late));
+  EXPECT_FALSE(s.hung_up.contains(peer));
+}
+
+TEST(Duplicate, LiveHolderKeepsItsName) {
+  Stage s(Job(2, 2));
+  s.Join("a");
+  PeerId holder = s.peers["a"];
+  Hello other = s.Greeting("a");
+  other.node.incarnation = "a-2";
+  other.node.host = "elsewhere";
+  PeerId contender = s.Join(other);
+  EXPECT_EQ(s.Refusal(contender), "");
+  s.Do(PeerSaid{holder, Beat{}});
+  EXPECT_THAT(s.Refusal(contender), AllOf(HasSubstr("the name a"), HasSubstr("host-a"), HasSubstr("lives")));
+  EXPECT_TRUE(s.hung_up.contains(contender));
+}
+
+TEST(Duplicate, NewIncarnationReplacesADeadHolder) {
+  for (bool closes : {true, false}) {
+    Stage s(Job(2, 2));
+    PeerId holder = s.Join("a");
+    Hello other = s.Greeting("a");
+    other.node.incarnation = "a-2";
+    PeerId contender = s.Join(other);
+    if (closes) {
+      s.Do(PeerClosed{holder});
+    } else {
+      s.Wait(seconds(15));
+    }
+    EXPECT_EQ(s.ToldPeer<Welcome>(contender).size(), 1u) << closes;
+    EXPECT_EQ(s.state.members.at("a").node.incarnation, "a-2");
+    s.Join("b");
+    EXPECT_TRUE(s.Started("a", 0));
+  }
+}
+
+TEST(Duplicate, SameIndexIsTreatedLikeTheSameName) {
+  JobOptions options = Job(2, 2);
+  options.indexed = true;
+  Stage s(options);
+  Hello a = s.Greeting("a");
+  a.node.index = 1;
+  s.Join(a);
+  Hello b = s.Greeting("b");
+  b.node.index = 1;
+  PeerId contender = s.Join(b);
+  s.Beats("a");
+  EXPECT_THAT(s.Refusal(contender), AllOf(HasSubstr("node rank 1"), HasSubstr("node a")));
+  PeerId again = s.Join(b);
+  s.Closes("a");
+  EXPECT_EQ(s.ToldPeer<Welcome>(again).size(), 1u);
+}
+
+// --- gathering ---
+
+TEST(Gathering, StartsWhenMaxAreReady) {
+  Stage s(Job(2, 2));
+  s.Join("a");
+  EXPECT_EQ(s.state.phase, Phase::kGathering);
+  s.Join("b");
+  EXPECT_EQ(s.state.phase, Phase::kRunning);
+  EXPECT_EQ(s.Roster(), "a b");
+  EXPECT_EQ(s.Seat("a").world_size, 4);
+  EXPECT_EQ(s.Seat("b").seat.first_rank, 2);
+  EXPECT_EQ(s.Seat("b").node_rank, 1);
+  EXPECT_EQ(s.Seat("b").master_host, "a");
+  EXPECT_EQ(s.Seat("a").id, s.Seat("b").id);
+}
+
+TEST(Gathering, MinWaitsForTheLastCall) {
+  Stage s(Job(1, 3));
+  s.Join("a");
+  s.Wait(seconds(20), {"a"});
+  EXPECT_EQ(s.state.phase, Phase::kGathering);
+  s.Join("b");
+  s.Wait(seconds(29), {"a", "b"});
+  EXPECT_EQ(s.state.phase, Phase::kGathering);
+  s.Wait(seconds(1), {"a", "b"});
+  EXPECT_EQ(s.Roster(), "a b");
+}
+
+TEST(Gathering, BelowMinItEndsWith200AndSaysWhoCame) {
+  Stage s(Job(3, 3));
+  s.Join("a");
+  s.Join("b");
+  s.Wait(seconds(599), {"a", "b"});
+  EXPECT_FALSE(s.End("a"));
+  s.Wait(seconds(1), {"a", "b"});
+  ASSERT_TRUE(s.End("a"));
+  EXPECT_EQ(s.End("a")->exit_code, 200);
+  EXPECT_EQ(s.End("a")->reason, "2 of 3 nodes came within 600 s: a, b");
+  EXPECT_EQ(s.End("a"), s.End("b"));
+}
+
+TEST(Gathering, MissingIndexesAreNamed) {
+  JobOptions options = Job(4, 4);
+  options.indexed = true;
+  Stage s(options);
+  for (int index : {0, 2}) {
+    Hello hello = s.Greeting(fmt::format("n{}", index));
+    hello.node.index = index;
+    s.Join(hello);
+  }
+  s.Wait(seconds(600), {"n0", "n2"});
+  EXPECT_EQ(s.End("n0")->reason, "2 of 4 nodes came within 600 s, node ranks are missing: 1, 3");
+}
+
+TEST(Gathering, NoticesFollowTheCount) {
+  Stage s(Job(3, 3));
+  s.Join("a");
+  EXPECT_EQ(s.LastNotice("a"), "waiting for 2 more nodes: have 1 of 3");
+  s.Join("b");
+  EXPECT_EQ(s.LastNotice("a"), "waiting for 1 more node: have 2 of 3");
+  EXPECT_EQ(s.LastNotice("b"), "waiting for 1 more node: have 2 of 3");
+  s.Closes("b");
+  EXPECT_EQ(s.LastNotice("a"), "waiting for 2 more nodes: have 1 of 3");
+}
+
+TEST(Gathering, ALostWaiterIsForgotten) {
+  Stage s(Job(2, 2));
+  s.Join("a");
+  s.Closes("a");
+  s.Join("b");
+  EXPECT_EQ(s.state.phase, Phase::kGathering);
+  s.Join("c");
+  EXPECT_EQ(s.Roster(), "b c");
+}
+
+TEST(Gathering, ALeavingWaiterIsNotSeated) {
+  Stage s(Job(2, 2));
+  s.Join("a");
+  s.Leaves("a");
+  EXPECT_EQ(s.End("a")->exit_code, 143);
+}
+
+// --- ranks ---
+
+TEST(Ranks, ByIndexWhereAllHaveOne) {
+  Stage s(Job(3, 3));
+  for (int index : {2, 0, 1}) {
+    Hello hello = s.Greeting(fmt::format("n{}", index));
+    hello.node.index = index;
+    s.Join(hello);
+  }
+  EXPECT_EQ(s.Roster(), "n0 n1 n2");
+}
+
+TEST(Ranks, ByArrivalWhereOneHasNoIndex) {
+  Stage s(Job(2, 2));
+  Hello hello = s.Greeting("z");
+  s.Join(hello);
+  hello = s.Greeting("a");
+  hello.node.index = 0;
+  s.Join(hello);
+  EXPECT_EQ(s.Roster(), "z a");
+}
+
+TEST(Ranks, SlotsAndRolesAreSummedUp) {
+  Stage s(Job(3, 3));
+  Hello hello = s.Greeting("a", 2);
+  hello.node.role = "trainer";
+  s.Join(hello);
+  hello = s.Greeting("b", 3);
+  hello.node.role = "reader";
+  s.Join(hello);
+  hello = s.Greeting("c", 1);
+  hello.node.role = "trainer";
+  s.Join(hello);
+  EXPECT_EQ(s.Seat("c").seat.first_rank, 5);
+  EXPECT_EQ(s.Seat("c").seat.first_role_rank, 2);
+  EXPECT_EQ(s.Seat("c").seat.role_world_size, 3);
+  EXPECT_EQ(s.Seat("b").seat.first_role_rank, 0);
+  EXPECT_EQ(s.Seat("b").seat.role_world_size, 3);
+  EXPECT_EQ(s.Seat("a").world_size, 6);
+}
+
+TEST(Ranks, SurvivorsKeepTheirPlaceAndASpareFillsTheVacantOne) {
+  Stage s(Job(3, 3));
+  for (const char* name : {"a", "b", "c", "spare"}) s.Join(name);
+  EXPECT_THAT(s.LastNotice("spare"), HasSubstr("waits as a spare"));
+  s.Closes("b");
+  s.Ready("a");
+  s.Ready("c");
+  EXPECT_EQ(s.Roster(), "a spare c");
+  EXPECT_TRUE(s.Started("spare", 1));
+}
+
+TEST(Ranks, WithoutASpareTheyCloseUp) {
+  Stage s(Job(1, 3));
+  for (const char* name : {"a", "b", "c"}) s.Join(name);
+  s.Closes("a");
+  s.Ready("b");
+  s.Ready("c");
+  EXPECT_EQ(s.Roster(), "b c");
+  EXPECT_EQ(s.Seat("b").seat.first_rank, 0);
+  EXPECT_EQ(s.Seat("b").master_host, "b");
+  EXPECT_EQ(s.Seat("b").master_port, 2) << "the store it made ready for this round";
+}
+
+// --- losses ---
+
+TEST(Loss, AClosedStreamStopsTheOthersAtOnce) {
+  Stage s(Job(1, 2));
+  s.Join("a");
+  s.Join("b");
+  s.Closes("b");
+  EXPECT_EQ(s.state.phase, Phase::kStopping);
+  EXPECT_EQ(s.Told<Stop>("a").at(0).reason, "node b (host host-b) was lost: its connection closed");
+  s.Ready("a");
+  EXPECT_TRUE(s.Started("a", 1));
+  EXPECT_EQ(s.Seat("a").restart_count, 0) << "not charged";
+  EXPECT_EQ(s.Seat("a").reason, "node b (host host-b) was lost: its connection closed");
+}
+
+TEST(Loss, SilenceIsALossAfterTheLimit) {
+  Stage s(Job(1, 2));
+  s.Join("a");
+  s.Join("b");
+  s.Wait(milliseconds(14999), {"a"});
+  EXPECT_EQ(s.state.phase, Phase::kRunning);
+  s.Wait(milliseconds(1), {"a"});
+  EXPECT_EQ(s.state.phase, Phase::kStopping);
+  EXPECT_THAT(s.reason, HasSubstr("silent for 15 s"));
+  EXPECT_TRUE(s.hung_up.contains(s.peers["b"]));
+}
+
+TEST(Loss, BelowMinItGathersUpToTheJoinTimeout) {
+  Stage s(Job(2, 2));
+  s.Join("a");
+  s.Join("b");
+  s.Closes("b");
+  s.Ready("a");
+  EXPECT_EQ(s.state.phase, Phase::kGathering);
+  s.Wait(seconds(500), {"a"});
+  s.Join("c");
+  EXPECT_EQ(s.Roster(), "a c");
+  s.Closes("a");
+  s.Ready("c");
+  s.Wait(seconds(600), {"c"});
+  EXPECT_EQ(s.End("c")->exit_code, 200);
+  EXPECT_THAT(s.End("c")->reason, AllOf(HasSubstr("1 of 2 nodes came within 600 s: c"), HasSubstr("node a (host host-a) was lost")));
+}
+
+TEST(Loss, WhenMoreThanHalfFallSilentThisSideHoldsStill) {
+  Stage s(Job(1, 3));
+  for (const char* name : {"a", "b", "c"}) s.Join(name);
+  s.Wait(seconds(16), {"a"});
+  s.Ready("a");
+  EXPECT_EQ(s.state.phase, Phase::kGathering) << "b and c may have made a majority of their own";
+  EXPECT_THAT(s.LastNotice("a"), HasSubstr("may be the one cut off"));
+  Assignment last = s.Seat("a");
+  Assignment b = last;
+  b.node_rank = 1;
+  b.seat = s.state.round.seats[1];
+  s.Return("b", NodeState::kIdle, b);
+  EXPECT_EQ(s.Roster(), "a b");
+}
+
+TEST(Loss, OneOfTwoSilentIsNoMajority) {
+  Stage s(Job(1, 2));
+  s.Join("a");
+  s.Join("b");
+  s.Wait(seconds(16), {"a"});
+  s.Ready("a");
+  EXPECT_TRUE(s.Started("a", 1));
+}
+
+TEST(Loss, AFrozenCoordinatorReadsItsSocketsFirst) {
+  Stage s(Job(1, 2));
+  s.Join("a");
+  s.Join("b");
+  s.now += seconds(60);
+  s.Do(Tick{});
+  EXPECT_EQ(s.state.phase, Phase::kRunning);
+  s.Beats("a");
+  s.Beats("b");
+  s.Wait(seconds(10), {"a", "b"});
+  EXPECT_EQ(s.state.phase, Phase::kRunning);
+}
+
+TEST(Loss, ASucceededNodeWhoseStreamClosesCountsStill) {
+  Stage s(Job(2, 2));
+  s.Join("a");
+  s.Join("b");
+  s.Succeeds("a");
+  s.Closes("a");
+  EXPECT_EQ(s.state.phase, Phase::kRunning);
+  s.Succeeds("b");
+  EXPECT_EQ(s.End("b")->exit_code, 0);
+}
+
+TEST(Loss, ASucceededNodeIsLostWhenARestartIsNeeded) {
+  Stage s(Job(1, 2, 1));
+  s.Join("a");
+  s.Join("b");
+  s.Succeeds("a");
+  s.Closes("a");
+  s.Fails("b", 3);
+  s.Ready("b");
+  EXPECT_EQ(s.Roster(), "b");
+}
+
+TEST(Loss, ANodeGivenUpThatReturnsIsWaitedFor) {
+  Stage s(Job(1, 2));
+  s.Join("a");
+  s.Join("b");
+  Assignment seat = s.Seat("b");
+  s.Closes("b");
+  s.Return("b", NodeState::kRunning, seat);
+  EXPECT_TRUE(s.Stopped("b"));
+  s.Ready("a");
+  EXPECT_EQ(s.state.phase, Phase::kStopping) << "b's workers may still run";
+  s.Ready("b");
+  EXPECT_EQ(s.Roster(), "a b");
+}
+
+TEST(Loss, AStaleNodeIsToldToStopAndWaits) {
+  Stage s(Job(1, 1));
+  s.Join("a");
+  Assignment seat = s.Seat("a");
+  s.Closes("a");
+  s.Join("b");
+  EXPECT_TRUE(s.Started("b", 1) || s.state.phase == Phase::kGathering);
+  s.Wait(seconds(30), {"b"});
+  ASSERT_TRUE(s.Started("b", 1));
+  s.Return("a", NodeState::kRunning, seat);
+  EXPECT_EQ(s.Told<Stop>("a").at(0).round, seat.id);
+  s.Ready("a");
+  EXPECT_EQ(s.state.phase, Phase::kRunning);
+  EXPECT_FALSE(s.Stopped("b"));
+}
+
+TEST(Loss, ALostStartIsSentAgain) {
+  Stage s(Job(2, 2));
+  s.Join("a");
+  s.Join("b");
+  s.Join("a");  // the same incarnation, idle: it never got its Start
+  EXPECT_TRUE(s.Started("a", 0));
+  EXPECT_EQ(s.state.phase, Phase::kRunning);
+}
+
+// --- leaving ---
+
+TEST(Leaving, TheOthersStopAtOnceAndItsEndIsWaitedFor) {
+  Stage s(Job(1, 2));
+  s.Join("a");
+  s.Join("b");
+  s.Leaves("b");
+  EXPECT_EQ(s.Told<Stop>("a").at(0).reason, "node b (host host-b) is leaving (preempted)");
+  EXPECT_FALSE(s.Stopped("b"));
+  s.Ready("a");
+  EXPECT_EQ(s.state.phase, Phase::kStopping) << "b's workers still run";
+  s.Closes("b");
+  EXPECT_EQ(s.Roster(), "a");
+  EXPECT_EQ(s.Seat("a").restart_count, 0);
+}
+
+TEST(Leaving, ItIsNeverSeatedAgain) {
+  Stage s(Job(1, 2));
+  s.Join("a");
+  s.Join("b");
+  s.Leaves("b");
+  s.Ready("b");
+  s.Ready("a");
+  EXPECT_EQ(s.Roster(), "a");
+  EXPECT_FALSE(s.Started("b", 1));
+}
+
+TEST(Leaving, WhenAllLeaveItEndsWith143) {
+  Stage s(Job(1, 2));
+  s.Join("a");
+  s.Join("b");
+  s.Leaves("a");
+  s.Leaves("b");
+  EXPECT_EQ(s.state.verdict->exit_code, 143);
+}
+
+// --- late nodes ---
+
+TEST(LateNode, ScalesUpWhereThereIsRoom) {
+  Stage s(Job(1, 2, 3));
+  s.Join("a");
+  s.Wait(seconds(30), {"a"});
+  s.Join("b");
+  EXPECT_EQ(s.Told<Stop>("a").at(0).reason, "scaling up: node b (host host-b) joined");
+  s.Ready("a");
+  EXPECT_EQ(s.Roster(), "a b");
+  EXPECT_EQ(s.Seat("a").restart_count, 0);
+}
+
+TEST(LateNode, WaitsForTheNextRestartWhereAsked) {
+  JobOptions options = Job(1, 2, 1);
+  options.scale_up = ScaleUp::kAtRestart;
+  Stage s(options);
+  s.Join("a");
+  s.Wait(seconds(30), {"a"});
+  s.Join("b");
+  EXPECT_FALSE(s.Stopped("a"));
+  s.Fails("a", 3);
+  s.Ready("a");
+  EXPECT_EQ(s.Roster(), "a b");
+}
+
+TEST(LateNode, NeverDisturbsAJobThatIsAboutToSucceed) {
+  Stage s(Job(1, 3));
+  s.Join("a");
+  s.Join("b");
+  s.Wait(seconds(30), {"a", "b"});
+  s.Succeeds("a");
+  s.Join("c");
+  EXPECT_FALSE(s.Stopped("b"));
+  s.Succeeds("b");
+  EXPECT_EQ(s.End("c")->exit_code, 0);
+}
+
+TEST(LateNode, AfterTheEndGetsTheVerdict) {
+  Stage s(Job(1, 1));
+  s.Join("a");
+  s.Succeeds("a");
+  s.Join("b");
+  EXPECT_EQ(s.End("b")->exit_code, 0);
+  EXPECT_EQ(s.told[s.peers["b"]].size(), 1u);
+}
+
+// --- fencing ---
+
+TEST(Fencing, MessagesOfAnOlderRoundChangeNothing) {
+  Stage s(Job(1, 2, 5));
+  s.Join("a");
+  s.Join("b");
+  RoundId old = s.state.round.id;
+  s.Fails("a", 3);
+  s.Ready("a");
+  s.Ready("b");
+  ASSERT_EQ(s.state.round.id.number, 1);
+  s.Says("a", Report{old, {Failure(9)}, seconds(1), {}});
+  s.Says("b", Ready{old, 9});
+  EXPECT_EQ(s.state.phase, Phase::kRunning);
+}
+
+TEST(Beats, AreAnsweredAndNothingElse) {
+  Stage s(Job(2, 2));
+  s.Join("a");
+  size_t before = s.told[s.peers["a"]].size();
+  s.Beats("a");
+  ASSERT_EQ(s.told[s.peers["a"]].size(), before + 1);
+  EXPECT_EQ(s.Told<Beat>("a").size(), 1u);
+}
+
+TEST(Status, NamesWhatEachNodeDoes) {
+  Stage s(Job(2, 2));
+  s.Join("a");
+  s.Join("b");
+  s.Join("c");
+  s.Succeeds("b");
+  StatusReport status = Describe(s.state, s.now);
+  EXPECT_EQ(status.phase, "running");
+  ASSERT_EQ(status.nodes.size(), 3u);
+  EXPECT_EQ(status.nodes[0].state, "running");
+  EXPECT_EQ(status.nodes[1].state, "succeeded");
+  EXPECT_EQ(status.nodes[1].rank, 1);
+  EXPECT_EQ(status.nodes[2].state, "spare");
+  EXPECT_EQ(status.nodes[2].rank, std::nullopt);
+}
+
+}  // namespace
+}  // namespace muster::rendezvous
