@@ -49,10 +49,18 @@ TEST_F(CredentialsTest, ATokenLosesItsNewline) {
 }
 
 TEST_F(CredentialsTest, AllThreeTlsFiles) {
-  StatusOr<Credentials> read = ReadCredentials({"", File("cert", "C"), File("key", "K"), File("ca", "A")});
+  std::string command = "cd " + folder_ +
+                        " && for who in one two; do openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 "
+                        "-nodes -days 2 -keyout $who.key -out $who.pem -subj /CN=$who 2>/dev/null || exit 1; done";
+  ASSERT_EQ(std::system(command.c_str()), 0);
+  std::string cert = folder_ + "/one.pem", key = folder_ + "/one.key";
+  StatusOr<Credentials> read = ReadCredentials({"", cert, key, cert});
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_TRUE(read->tls());
-  EXPECT_EQ(read->tls_cert + read->tls_key + read->tls_ca, "CKA");
+  EXPECT_THAT(Error({"", cert, folder_ + "/two.key", cert}), HasSubstr("not the key of"));
+  EXPECT_THAT(Error({"", File("cert", "C"), key, cert}), HasSubstr("tls_cert"));
+  EXPECT_THAT(Error({"", cert, File("key", "K"), cert}), HasSubstr("tls_key"));
+  EXPECT_THAT(Error({"", cert, key, File("ca", "A")}), HasSubstr("tls_ca"));
 }
 
 TEST_F(CredentialsTest, AWrongFileIsNamed) {

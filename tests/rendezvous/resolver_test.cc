@@ -35,12 +35,13 @@ class FakeDns {
 
  private:
   void Receive() {
-    socket_.async_receive_from(asio::buffer(question_), from_, [this](const boost::system::error_code& error, size_t size) {
-      if (error) return;
-      ++asked;
-      if (!mute_ && size > 16) Answer(size);
-      Receive();
-    });
+    socket_.async_receive_from(asio::buffer(question_), from_,
+                               [this](const boost::system::error_code& error, size_t size) {
+                                 if (error) return;
+                                 ++asked;
+                                 if (!mute_ && size > 16) Answer(size);
+                                 Receive();
+                               });
   }
   void Answer(size_t size) {
     // Header and question come back; the name ends with a zero byte, four bytes of type and class follow.
@@ -80,7 +81,8 @@ class ResolverTest : public testing::Test {
 
   Resolver::Options Options(const std::string& servers = "127.0.0.1:1") { return {hosts_, servers}; }
 
-  StatusOr<std::vector<std::string>> Resolve(Resolver& resolver, const std::string& name, Duration limit = seconds(60)) {
+  StatusOr<std::vector<std::string>> Resolve(Resolver& resolver, const std::string& name,
+                                             Duration limit = seconds(60)) {
     std::optional<StatusOr<std::vector<std::string>>> result;
     resolver.Resolve(name, limit, [&](StatusOr<std::vector<asio::ip::address>> found) {
       if (!found.ok()) {

@@ -84,7 +84,8 @@ JobOptions SomeOptions() {
 Report SomeReport() { return {{3, 17}, {SomeFailure(), SomeFailure()}, milliseconds(12345), 900}; }
 
 Hello SomeHello() {
-  return {kRendezvousProtocol, "0.1.0", "job-7", SomeNode(), SomeOptions(), NodeState::kStopping, SomeAssignment(), SomeReport()};
+  return {kRendezvousProtocol,  "0.1.0",          "job-7",     SomeNode(), SomeOptions(),
+          NodeState::kStopping, SomeAssignment(), SomeReport()};
 }
 
 TEST(Wire, EveryNodeMessageComesBackAsItWas) {
@@ -102,9 +103,10 @@ TEST(Wire, EveryCoordinatorMessageComesBackAsItWas) {
   status.nodes.push_back({"worker-0", "pod-0", "running", 0, 8, 17, milliseconds(30)});
   status.nodes.push_back({"worker-1", "pod-1", "spare", std::nullopt, 8, 18, milliseconds(0)});
   Verdict verdict{137, "the budget is gone", SomeFailure(), {SomeFailure()}};
-  for (const CoordinatorMessage& message : std::vector<CoordinatorMessage>{
-           Welcome{3, milliseconds(5000), "0.1.0"}, Beat{}, Start{SomeAssignment()}, Stop{{3, 17}, "a worker failed"},
-           Finish{3, verdict}, Finish{1, {}}, Refuse{78, "no"}, Redirect{4, "10.0.0.2:29400"}, Notice{"waiting"}, status}) {
+  for (const CoordinatorMessage& message :
+       std::vector<CoordinatorMessage>{Welcome{3, milliseconds(5000), "0.1.0"}, Beat{}, Start{SomeAssignment()},
+                                       Stop{{3, 17}, "a worker failed"}, Finish{3, verdict}, Finish{1, {}},
+                                       Refuse{78, "no"}, Redirect{4, "10.0.0.2:29400"}, Notice{"waiting"}, status}) {
     StatusOr<CoordinatorMessage> again = wire::DecodeFromCoordinator(wire::Encode(message));
     ASSERT_TRUE(again.ok()) << again.status();
     EXPECT_EQ(*again, message) << message.index();
@@ -116,18 +118,22 @@ TEST(Wire, ProtocolOneIsTheseBytes) {
   auto bytes = [](const auto& text) { return std::string(text, sizeof text - 1); };
   EXPECT_EQ(wire::Encode(NodeMessage(Beat{})), bytes("\x12\x00"));
   EXPECT_EQ(wire::Encode(NodeMessage(Ready{{2, 5}, 258})), bytes("\x1a\x09\x0a\x04\x08\x02\x10\x05\x10\x82\x02"));
-  EXPECT_EQ(wire::Encode(NodeMessage(Leave{"bye"})), bytes("\x2a\x05\x0a\x03" "bye"));
+  EXPECT_EQ(wire::Encode(NodeMessage(Leave{"bye"})), bytes("\x2a\x05\x0a\x03"
+                                                           "bye"));
   EXPECT_EQ(wire::Encode(NodeMessage(Inspect{"j", true})), bytes("\x32\x05\x0a\x01j\x10\x01"));
-  EXPECT_EQ(wire::Encode(NodeMessage(Supersede{"j", 2, "a:1"})), bytes("\x3a\x0a\x0a\x01j\x10\x02\x1a\x03" "a:1"));
+  EXPECT_EQ(wire::Encode(NodeMessage(Supersede{"j", 2, "a:1"})), bytes("\x3a\x0a\x0a\x01j\x10\x02\x1a\x03"
+                                                                       "a:1"));
   Hello hello;
   hello.protocol = 1;
   hello.run_id = "j";
   hello.node.name = "n";
-  EXPECT_EQ(wire::Encode(NodeMessage(hello)).substr(0, 9), bytes("\x0a\x29\x08\x01\x1a\x01j\x22\x0e"));
+  EXPECT_EQ(wire::Encode(NodeMessage(hello)).substr(0, 9), bytes("\x0a\x28\x08\x01\x1a\x01j\x22\x0e"));
   EXPECT_EQ(wire::Encode(CoordinatorMessage(Beat{})), bytes("\x12\x00"));
-  EXPECT_EQ(wire::Encode(CoordinatorMessage(Welcome{1, std::chrono::seconds(5), "v"})), bytes("\x0a\x08\x08\x01\x10\x88'\x1a\x01v"));
+  EXPECT_EQ(wire::Encode(CoordinatorMessage(Welcome{1, std::chrono::seconds(5), "v"})),
+            bytes("\x0a\x08\x08\x01\x10\x88'\x1a\x01v"));
   EXPECT_EQ(wire::Encode(CoordinatorMessage(Stop{{1, 0}, "x"})), bytes("\x22\x07\x0a\x02\x08\x01\x12\x01x"));
-  EXPECT_EQ(wire::Encode(CoordinatorMessage(Redirect{2, "a:1"})), bytes("\x3a\x07\x08\x02\x12\x03" "a:1"));
+  EXPECT_EQ(wire::Encode(CoordinatorMessage(Redirect{2, "a:1"})), bytes("\x3a\x07\x08\x02\x12\x03"
+                                                                        "a:1"));
   EXPECT_EQ(wire::Encode(CoordinatorMessage(Notice{"hi"})), bytes("\x42\x04\x0a\x02hi"));
 }
 
@@ -151,6 +157,7 @@ TEST(Wire, AWrongFieldIsNamed) {
       {"has no name", [](v1::Hello& hello) { hello.mutable_node()->clear_name(); }},
       {"node name", [](v1::Hello& hello) { hello.mutable_node()->set_name(std::string(257, 'x')); }},
       {"run id", [](v1::Hello& hello) { hello.set_run_id(std::string(257, 'x')); }},
+      {"UTF-8", [](v1::Hello& hello) { hello.set_run_id("job\xff"); }},
       {"slots", [](v1::Hello& hello) { hello.mutable_node()->set_slots(-1); }},
       {"node index", [](v1::Hello& hello) { hello.mutable_node()->set_index(-2); }},
       {"pid", [](v1::Hello& hello) { hello.mutable_node()->set_pid(-5); }},
@@ -199,10 +206,10 @@ TEST(Wire, AnotherProtocolVersionIsReadFarEnoughToRefuseIt) {
 
 TEST(Wire, WorkersOutputIsCutSoThatAReportFits) {
   Report report;
-  for (int i = 0; i < 200; ++i) {
+  for (int i = 0; i < 70; ++i) {
     WorkerFailure failure = SomeFailure();
-    failure.message = std::string(1 << 20, 'm');
-    failure.stderr_tail.assign(100, std::string(10'000, 's'));
+    failure.message = std::string(20'000, 'm');
+    failure.stderr_tail.assign(30, std::string(10'000, 's'));
     failure.stderr_tail.back() = "last";
     report.failures.push_back(failure);
   }
