@@ -339,6 +339,7 @@ Status Coordinator::Impl::Start() {
   grpc::ServerBuilder builder;
   std::shared_ptr<grpc::ServerCredentials> credentials = grpc::InsecureServerCredentials();
   const Credentials& own = options_.credentials;
+  MUSTER_RETURN_IF_ERROR(CheckTls(own));
   if (own.tls()) {
     grpc::SslServerCredentialsOptions tls(GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
     tls.pem_root_certs = own.tls_ca;
@@ -375,8 +376,7 @@ Status Coordinator::Impl::Start() {
     bool ok;
     while (queue->Next(&tag, &ok)) {
     }
-    return absl::InvalidArgumentError(
-        "the control port cannot be served: tls_cert, tls_key and tls_ca must be PEM texts that belong together");
+    return absl::InternalError("gRPC cannot serve the control port");
   }
   queue_ = std::make_unique<GrpcQueue>(loop_, std::move(queue));
   for (int i = 0; i < kCallsExpected; ++i) ExpectCall();

@@ -1,10 +1,14 @@
 #include "rendezvous/credentials.h"
 
 #include <fcntl.h>
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/x509.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <memory>
 
 #include "base/text.h"
 
@@ -50,7 +54,33 @@ bool CanTravel(std::string_view token) {
   return true;
 }
 
+using Bio = std::unique_ptr<BIO, decltype(&BIO_free)>;
+using Certificate = std::unique_ptr<X509, decltype(&X509_free)>;
+using PrivateKey = std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)>;
+
+Bio Open(const std::string& text) { return {BIO_new_mem_buf(text.data(), static_cast<int>(text.size())), &BIO_free}; }
+
+Certificate FirstCertificate(const std::string& pem) {
+  return {PEM_read_bio_X509(Open(pem).get(), nullptr, nullptr, nullptr), &X509_free};
+}
+
 }  // namespace
+
+Status CheckTls(const Credentials& credentials) {
+  if (!credentials.tls()) return absl::OkStatus();
+  char no_password[] = "";  // else OpenSSL would ask on the terminal
+  Certificate certificate = FirstCertificate(credentials.tls_cert);
+  PrivateKey key(PEM_read_bio_PrivateKey(Open(credentials.tls_key).get(), nullptr, nullptr, no_password),
+                 &EVP_PKEY_free);
+  Certificate authority = FirstCertificate(credentials.tls_ca);
+  bool belong = certificate && key && X509_check_private_key(certificate.get(), key.get()) == 1;
+  ERR_clear_error();
+  if (!certificate) return absl::InvalidArgumentError("tls_cert is no certificate in PEM form");
+  if (!key) return absl::InvalidArgumentError("tls_key is no private key in PEM form without a password");
+  if (!authority) return absl::InvalidArgumentError("tls_ca is no certificate in PEM form");
+  if (!belong) return absl::InvalidArgumentError("tls_key is not the key of tls_cert");
+  return absl::OkStatus();
+}
 
 StatusOr<Credentials> ReadCredentials(const CredentialFiles& files) {
   Credentials credentials;
@@ -74,6 +104,7 @@ StatusOr<Credentials> ReadCredentials(const CredentialFiles& files) {
   MUSTER_ASSIGN_OR_RETURN(credentials.tls_cert, ReadSmallFile("tls_cert", files.tls_cert));
   MUSTER_ASSIGN_OR_RETURN(credentials.tls_key, ReadSmallFile("tls_key", files.tls_key));
   MUSTER_ASSIGN_OR_RETURN(credentials.tls_ca, ReadSmallFile("tls_ca", files.tls_ca));
+  MUSTER_RETURN_IF_ERROR(CheckTls(credentials));
   return credentials;
 }
 

@@ -242,8 +242,11 @@ class Reader {
     return std::chrono::milliseconds(Number(field, millis, int64_t{0}, kMaxMillis));
   }
   std::string Identifier(const char* field, const std::string& text) {
-    if (text.size() > kMaxName)
+    if (text.size() > kMaxName) {
       Wrong(fmt::format("{} has {} bytes, at most {} are allowed", field, text.size(), kMaxName));
+    } else if (Printable(text, kMaxName) != text) {
+      Wrong(fmt::format("{} is not UTF-8", field));
+    }
     return text;
   }
   std::string Bytes(const std::string& text) { return text.substr(0, kMaxText); }

@@ -1,0 +1,399 @@
+// The coordinator over loopback, spoken to message by message.
+#include "rendezvous/coordinator.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/read.hpp>
+#include <boost/asio/write.hpp>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "control_fixture.h"
+
+namespace muster::rendezvous {
+namespace {
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+using attendance::Loss;
+using testing::HasSubstr;
+using testing::Not;
+
+std::string ReadAll(const std::string& path) {
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
+class CoordinatorTest : public ControlFixture {
+ protected:
+  void UntilHeard(Caller& caller, size_t kind, const char* what) {
+    Until(
+        [&] {
+          for (const CoordinatorMessage& message : caller.heard) {
+            if (message.index() == kind) return true;
+          }
+          return caller.lost.has_value();
+        },
+        what);
+    ASSERT_FALSE(caller.lost &&
+                 !std::any_of(caller.heard.begin(), caller.heard.end(),
+                              [&](const CoordinatorMessage& message) { return message.index() == kind; }))
+        << what << ": " << caller.why;
+  }
+  template <typename Message>
+  void UntilHeard(Caller& caller, const char* what) {
+    UntilHeard(caller, CoordinatorMessage(Message{}).index(), what);
+  }
+  void UntilLost(Caller& caller) {
+    Until([&] { return caller.lost.has_value(); }, "the end of the conversation");
+  }
+};
+
+TEST_F(CoordinatorTest, TwoNodesFormARoundFailRestartAndFinish) {
+  Serve();
+  JobOptions job = Job(2, 2, 1);
+  auto a = Dial(Greeting("a", job));
+  UntilHeard<Welcome>(*a, "welcome");
+  auto b = Dial(Greeting("b", job));
+  UntilHeard<Start>(*a, "start of a");
+  UntilHeard<Start>(*b, "start of b");
+  Assignment first = a->Find<Start>()->assignment;
+  EXPECT_EQ(first.world_size, 4);
+  EXPECT_EQ(first.id, b->Find<Start>()->assignment.id);
+  EXPECT_EQ(b->Find<Start>()->assignment.node_rank, 1);
+
+  WorkerFailure failure;
+  failure.node = "b";
+  failure.rank = 2;
+  failure.exit_code = 3;
+  a->heard.clear();
+  b->heard.clear();
+  b->link->Send(Report{first.id, {failure}, std::chrono::seconds(1), {}});
+  UntilHeard<Stop>(*a, "stop");
+  EXPECT_EQ(a->Find<Stop>()->round, first.id);
+  a->link->Send(Ready{first.id, 4001});
+  b->link->Send(Ready{first.id, 4002});
+  UntilHeard<Start>(*a, "second round of a");
+  UntilHeard<Start>(*b, "second round of b");
+  Assignment second = a->Find<Start>()->assignment;
+  EXPECT_GT(second.id, first.id);
+  EXPECT_EQ(second.restart_count, 1);
+  EXPECT_EQ(second.master_port, 4001);
+
+  b->link->Send(Report{second.id, {failure}, std::chrono::seconds(1), {}});
+  Until([&] { return a->Last<Stop>() != nullptr || a->Find<Finish>() != nullptr; }, "the end");
+  a->link->Send(Ready{second.id, 0});
+  b->link->Send(Ready{second.id, 0});
+  UntilHeard<Finish>(*a, "finish of a");
+  UntilHeard<Finish>(*b, "finish of b");
+  EXPECT_EQ(a->Find<Finish>()->verdict, b->Find<Finish>()->verdict);
+  EXPECT_EQ(a->Find<Finish>()->verdict.exit_code, 3);
+  EXPECT_TRUE(conductor_->Idle());
+  a->link.reset();
+  b->link.reset();
+  bool drained = false;
+  conductor_->Drain(std::chrono::seconds(60), [&] { drained = true; });
+  Until([&] { return drained; }, "everyone gone");
+}
+
+TEST_F(CoordinatorTest, AClosedStreamIsALostNodeAtOnce) {
+  Serve();
+  JobOptions job = Job(1, 2, 0);
+  job.heartbeat_timeout = std::chrono::hours(1);  // silence cannot be what is noticed
+  auto a = Dial(Greeting("a", job));
+  UntilHeard<Start>(*a, "round of a alone");
+  auto b = Dial(Greeting("b", job));
+  UntilHeard<Stop>(*a, "stop for scaling up");
+  a->link->Send(Ready{a->Find<Start>()->assignment.id, 4000});
+  UntilHeard<Start>(*b, "round of both");
+  RoundId both = b->Find<Start>()->assignment.id;
+  a->heard.clear();
+  b->link.reset();
+  UntilHeard<Stop>(*a, "stop for the lost node");
+  EXPECT_EQ(a->Find<Stop>()->round, both);
+  a->link->Send(Ready{both, 4000});
+  UntilHeard<Start>(*a, "round without b");
+  EXPECT_EQ(a->Find<Start>()->assignment.node_count, 1);
+  EXPECT_EQ(a->Find<Start>()->assignment.restart_count, 0);
+}
+
+TEST_F(CoordinatorTest, AMissingOrWrongTokenIsRefusedWithoutTellingIt) {
+  Coordinator::Options options;
+  options.credentials.token = "right-token";
+  Serve(options);
+  Credentials wrong{"wrong-token", "", "", ""};
+  Credentials right{"right-token", "", "", ""};
+  auto without = Dial(Greeting("a", Job(1, 1)));
+  UntilLost(*without);
+  EXPECT_EQ(without->lost, Loss::kUnauthenticated);
+  EXPECT_THAT(without->why, HasSubstr("MUSTER_TOKEN_FILE"));
+  auto other = Dial(Greeting("a", Job(1, 1)), wrong);
+  UntilLost(*other);
+  EXPECT_EQ(other->lost, Loss::kUnauthenticated);
+  EXPECT_THAT(other->why, Not(HasSubstr("right-token")));
+  EXPECT_THAT(other->why, Not(HasSubstr("wrong-token")));
+  auto good = Dial(Greeting("a", Job(1, 1)), right);
+  UntilHeard<Welcome>(*good, "welcome");
+}
+
+TEST_F(CoordinatorTest, StrangersAreRefusedWithBothValues) {
+  Serve({}, {"", "", "job"});
+  auto other_run = Dial(Greeting("a", Job(1, 1), "other"));
+  UntilHeard<Refuse>(*other_run, "refusal");
+  EXPECT_THAT(other_run->Find<Refuse>()->reason, testing::AllOf(HasSubstr("\"job\""), HasSubstr("\"other\"")));
+  EXPECT_EQ(other_run->Find<Refuse>()->exit_code, kExitBadConfiguration);
+  UntilLost(*other_run);
+
+  Hello newer = Greeting("a", Job(1, 1));
+  newer.protocol = 99;
+  auto other_protocol = Dial(newer);
+  UntilHeard<Refuse>(*other_protocol, "refusal");
+  EXPECT_THAT(other_protocol->Find<Refuse>()->reason,
+              testing::AllOf(HasSubstr("99"), HasSubstr(fmt::format("protocol {}", kRendezvousProtocol))));
+
+  auto silent = Dial(Beat{});
+  UntilHeard<Refuse>(*silent, "refusal");
+  auto first = Dial(Greeting("a", Job(2, 2)));
+  UntilHeard<Welcome>(*first, "welcome");
+  auto disagreeing = Dial(Greeting("b", Job(3, 3)));
+  UntilHeard<Refuse>(*disagreeing, "refusal");
+}
+
+TEST_F(CoordinatorTest, InspectAnswersOnceOrFollows) {
+  Serve();
+  auto nobody = Dial(Inspect{});
+  UntilHeard<Refuse>(*nobody, "refusal");
+  auto a = Dial(Greeting("a", Job(1, 1)));
+  UntilHeard<Start>(*a, "start");
+  auto once = Dial(Inspect{});
+  UntilHeard<StatusReport>(*once, "status");
+  EXPECT_EQ(once->Find<StatusReport>()->run_id, "job");
+  EXPECT_EQ(once->Find<StatusReport>()->nodes.size(), 1u);
+  UntilLost(*once);
+  auto absent = Dial(Inspect{"other", false});
+  UntilHeard<Refuse>(*absent, "refusal");
+  auto follower = Dial(Inspect{"job", true});
+  UntilHeard<StatusReport>(*follower, "first status");
+  EXPECT_EQ(follower->Find<StatusReport>()->phase, "running");
+  a->link->Send(Report{a->Find<Start>()->assignment.id, {}, {}, {}});
+  Until([&] { return follower->Last<StatusReport>()->phase == "finished"; }, "the end, followed");
+}
+
+TEST_F(CoordinatorTest, ASupersededCoordinatorSendsEveryoneOn) {
+  Serve();
+  auto a = Dial(Greeting("a", Job(1, 1)));
+  UntilHeard<Start>(*a, "start");
+  auto older = Dial(Supersede{"job", 1, "127.0.0.1:9"});  // of the same term: no
+  UntilHeard<Redirect>(*older, "where it is coordinated");
+  auto newer = Dial(Supersede{"job", 2, "127.0.0.1:9"});
+  UntilHeard<Redirect>(*a, "redirect");
+  EXPECT_EQ(*a->Find<Redirect>(), (Redirect{2, "127.0.0.1:9"}));
+  UntilLost(*a);
+  auto late = Dial(Greeting("b", Job(1, 1)));
+  UntilHeard<Redirect>(*late, "redirect of a newcomer");
+  auto asking = Dial(Inspect{"job", false});
+  UntilHeard<Redirect>(*asking, "redirect of the curious");
+  Hello knows = Greeting("c", Job(1, 1));
+  knows.resume = a->Find<Start>()->assignment;
+  knows.resume->id.term = 5;  // it has seen a later coordinator than the one that superseded us
+  auto ahead = Dial(knows);
+  UntilHeard<Welcome>(*ahead, "welcome of one who knows better");
+}
+
+TEST_F(CoordinatorTest, GarbageOnThePortDisturbsNobody) {
+  Serve();
+  auto a = Dial(Greeting("a", Job(2, 2)));
+  UntilHeard<Welcome>(*a, "welcome");
+  std::vector<std::string> garbage = {"GET / HTTP/1.1\r\nHost: x\r\n\r\n", std::string(100'000, '\xff'),
+                                      "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + std::string(5000, '\x41')};
+  for (const std::string& bytes : garbage) {
+    tcp::socket socket(loop_);
+    socket.connect(tcp::endpoint(asio::ip::address_v4::loopback(), static_cast<uint16_t>(coordinator_->port())));
+    bool ended = false;
+    std::array<char, 4096> answer;
+    std::function<void()> read = [&] {
+      socket.async_read_some(asio::buffer(answer), [&](const boost::system::error_code& error, size_t) {
+        if (error) {
+          ended = true;
+        } else {
+          read();
+        }
+      });
+    };
+    read();
+    asio::async_write(socket, asio::buffer(bytes), [](const boost::system::error_code&, size_t) {});
+    Until([&] { return ended; }, "the garbage's connection to be closed");
+  }
+  auto b = Dial(Greeting("b", Job(2, 2)));
+  UntilHeard<Start>(*a, "start");
+  UntilHeard<Start>(*b, "start");
+}
+
+TEST_F(CoordinatorTest, ATakenPortSaysSo) {
+  Serve();
+  Coordinator::Options options;
+  options.host = "127.0.0.1";
+  options.port = coordinator_->port();
+  Status status = Coordinator::Serve(loop_, *conductor_, options).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kAlreadyExists) << status;
+  EXPECT_THAT(std::string(Message(status)), HasSubstr(fmt::format("{}", options.port)));
+  options.host = "not-an-address";
+  EXPECT_EQ(Coordinator::Serve(loop_, *conductor_, options).status().code(), absl::StatusCode::kInvalidArgument);
+  options.host = "";
+  options.port = 0;
+  auto everywhere = Coordinator::Serve(loop_, *conductor_, options);
+  ASSERT_TRUE(everywhere.ok()) << everywhere.status();
+  auto a = DialTo(fmt::format("localhost:{}", (*everywhere)->port()), Greeting("a", Job(1, 1)));
+  UntilHeard<Welcome>(*a, "welcome");
+  a->link.reset();
+}
+
+TEST_F(CoordinatorTest, ARefusedOrUnknownEndpointHasItsReason) {
+  tcp::acceptor unused(loop_, tcp::endpoint(asio::ip::address_v4::loopback(), 0));
+  std::string address = fmt::format("127.0.0.1:{}", unused.local_endpoint().port());
+  unused.close();
+  auto refused = DialTo(address, Beat{});
+  UntilLost(*refused);
+  EXPECT_EQ(refused->lost, Loss::kRefused);
+  EXPECT_THAT(refused->why, testing::AllOf(HasSubstr(address), HasSubstr("refused")));
+  auto nonsense = DialTo("no port", Beat{});
+  UntilLost(*nonsense);
+  EXPECT_EQ(nonsense->lost, Loss::kUnresolved);
+}
+
+TEST_F(CoordinatorTest, ComesBackOnTheSamePort) {
+  Serve();
+  auto a = Dial(Greeting("a", Job(1, 1)));
+  UntilHeard<Start>(*a, "start");
+  Coordinator::Options options;
+  options.port = coordinator_->port();
+  coordinator_.reset();
+  conductor_.reset();
+  UntilLost(*a);
+  Serve(options);
+  Hello again = Greeting("a", Job(1, 1));
+  again.state = NodeState::kRunning;
+  again.resume = a->Find<Start>()->assignment;
+  auto back = Dial(again);
+  UntilHeard<Welcome>(*back, "welcome back");
+  back->link->Send(Report{again.resume->id, {}, {}, {}});
+  UntilHeard<Finish>(*back, "finish of the re-formed round");
+  EXPECT_EQ(back->Find<Finish>()->verdict.exit_code, 0);
+  EXPECT_EQ(back->Find<Stop>(), nullptr);
+}
+
+TEST_F(CoordinatorTest, APeerThatWasToldToGoIsNotHeard) {
+  Serve();
+  auto a = Dial(Greeting("a", Job(2, 2)));
+  UntilHeard<Welcome>(*a, "welcome");
+  struct Deaf final : Conductor::Peer {
+    void Send(const CoordinatorMessage&) override { ++told; }
+    void Close() override { closed = true; }
+    int told = 0;
+    bool closed = false;
+  } deaf;
+  PeerId id = conductor_->Connect(&deaf);
+  conductor_->Receive(id, Inspect{"job", false});
+  EXPECT_TRUE(deaf.closed);
+  conductor_->Receive(id, Inspect{"job", false});
+  EXPECT_EQ(deaf.told, 1);  // what it says after its end is not heard
+  conductor_->Disconnect(id);
+  conductor_->Disconnect(id);
+}
+
+// --- TLS ---
+
+class TlsTest : public CoordinatorTest {
+ protected:
+  void SetUp() override {
+    folder_ = testing::TempDir() + "tlsXXXXXX";
+    ASSERT_NE(mkdtemp(folder_.data()), nullptr);
+    std::string command = fmt::format(
+        "cd {} && "
+        "req() {{ openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 \"$@\" "
+        "2>/dev/null; }} && "
+        "req -keyout ca.key -out ca.pem -subj /CN=ca && "
+        "req -keyout node.key -out node.pem -subj /CN=node -CA ca.pem -CAkey ca.key "
+        "-addext subjectAltName=DNS:localhost,IP:127.0.0.1 -addext basicConstraints=CA:FALSE && "
+        "req -keyout other.key -out other.pem -subj /CN=other",
+        folder_);
+    ASSERT_EQ(std::system(command.c_str()), 0);
+    node_ = {"", ReadAll(folder_ + "/node.pem"), ReadAll(folder_ + "/node.key"), ReadAll(folder_ + "/ca.pem")};
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  std::string folder_;
+  Credentials node_;
+};
+
+TEST_F(TlsTest, NodesWithTheJobsCertificateMeet) {
+  Coordinator::Options options;
+  options.credentials = node_;
+  Serve(options);
+  auto a = DialTo(fmt::format("localhost:{}", coordinator_->port()), Greeting("a", Job(2, 2)), node_);
+  auto b = Dial(Greeting("b", Job(2, 2)), node_);
+  UntilHeard<Start>(*a, "start");
+  UntilHeard<Start>(*b, "start");
+}
+
+TEST_F(TlsTest, AStrangerIsRefused) {
+  Coordinator::Options options;
+  options.credentials = node_;
+  Serve(options);
+  Credentials foreign = node_;
+  foreign.tls_cert = ReadAll(folder_ + "/other.pem");
+  foreign.tls_key = ReadAll(folder_ + "/other.key");
+  auto without = Dial(Greeting("a", Job(1, 1)));  // no TLS at all
+  UntilLost(*without);
+  auto other = Dial(Greeting("a", Job(1, 1)), foreign);
+  UntilLost(*other);
+  Credentials no_certificate = node_;
+  no_certificate.tls_cert.clear();
+  no_certificate.tls_key.clear();
+  auto bare = Dial(Greeting("a", Job(1, 1)), no_certificate);
+  UntilLost(*bare);
+  for (Caller* caller : {without.get(), other.get(), bare.get()}) EXPECT_TRUE(caller->heard.empty());
+  auto good = Dial(Greeting("a", Job(1, 1)), node_);
+  UntilHeard<Start>(*good, "start");
+}
+
+TEST_F(TlsTest, WrongFilesAreAnError) {
+  Coordinator::Options options;
+  options.host = "127.0.0.1";
+  options.credentials = {"", "no pem", "no pem", "no pem"};
+  Conductor conductor(loop_, {});
+  EXPECT_EQ(Coordinator::Serve(loop_, conductor, options).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+// --- without a network ---
+
+TEST_F(ControlFixture, ALocalLinkStartsNoThread) {
+  auto count_threads = [] {
+    int threads = 0;
+    DIR* tasks = opendir("/proc/self/task");
+    while (const dirent* entry = readdir(tasks)) threads += entry->d_name[0] != '.';
+    closedir(tasks);
+    return threads;
+  };
+  int before = count_threads();
+  Conductor conductor(loop_, {"a", "", "job"});
+  Caller a;
+  a.first = Greeting("a", Job(1, 1));
+  a.link = DialLocally(loop_, conductor, a.events());
+  Until([&] { return a.Find<Start>() != nullptr; }, "start");
+  EXPECT_EQ(count_threads(), before);
+  a.link->Send(Report{a.Find<Start>()->assignment.id, {}, {}, {}});
+  Until([&] { return a.Find<Finish>() != nullptr; }, "finish");
+  bool flushed = false;
+  a.link->Flush([&] { flushed = true; });
+  Until([&] { return flushed; }, "flush");
+  a.link.reset();
+  EXPECT_TRUE(conductor.Idle());
+}
+
+}  // namespace
+}  // namespace muster::rendezvous
