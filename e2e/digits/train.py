@@ -43,7 +43,7 @@ def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", default=f"{cache}/muster/data/digits.csv.gz", help="build-support/setup-torch-data puts it there")
     parser.add_argument("--checkpoints", required=True, metavar="DIR")
-    parser.add_argument("--events", metavar="FILE", help="append one JSON line per start, epoch and end (rank 0)")
+    parser.add_argument("--events", metavar="FILE", help="append one JSON line per start, epoch and end (rank 0); a file or a pipe")
     parser.add_argument("--epochs", type=int, default=20)
     parser.add_argument("--batch", type=int, default=64, help="samples of one step, over all workers")
     parser.add_argument("--epoch-seconds", type=float, default=0, help="an epoch takes at least this long")
@@ -75,9 +75,15 @@ class Events:
         }
 
     def add(self, event, **fields):
-        if self.path:
-            with open(self.path, "a") as file:
-                file.write(json.dumps({"event": event, "unix_ms": time.time_ns() // 10**6, **self.common, **fields}) + "\n")
+        if not self.path:
+            return
+        line = json.dumps({"event": event, "unix_ms": time.time_ns() // 10**6, **self.common, **fields}) + "\n"
+        try:  # a pipe that nobody reads any more must not hold the training up
+            file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK, 0o644)
+            os.write(file, line.encode())
+            os.close(file)
+        except OSError as error:
+            print(f"--events {self.path}: {error}", file=sys.stderr, flush=True)
 
 
 def checkpoint_path(folder, epoch):
