@@ -4,11 +4,14 @@ Pure: made from the records the agents leave (attempt.json), the events of the t
 """
 import dataclasses
 
+from training_run import epochs_done
+
 
 @dataclasses.dataclass
 class Attempt:
     """One round over all its nodes. Times are Unix milliseconds."""
     number: int
+    round: int
     nodes: list
     world: int
     restart_count: int
@@ -46,20 +49,18 @@ def gather(records, events, faults):
         fault = faults[len(attempts)] if len(attempts) < len(faults) else None
         lost = [r for r in group if r["ended_unix_ms"] is None]
         attempt = Attempt(
-            number=len(attempts), nodes=[r["node"] for r in group], world=group[0]["world_size"],
+            number=len(attempts), round=key[1], nodes=[r["node"] for r in group], world=group[0]["world_size"],
             restart_count=group[0]["restart_count"], started=min(r["started_unix_ms"] for r in group), workers_started=max(started))
         attempt.ended = max((r["ended_unix_ms"] for r in group if r["ended_unix_ms"]), default=fault["at"] if fault else 0)
         first = min(group, key=lambda r: r["stopping_unix_ms"] or float("inf"))
         attempt.reason = fault["what"] if fault and fault["node"] else first["reason"] or "?"
         attempt.complete = all(fault and r["node"] == fault["node"] for r in lost)
         attempts.append(attempt)
-    starts = [event for event in events if event["event"] == "start"]
-    for attempt, start in zip(attempts, starts):
-        attempt.resumed, attempt.first_epoch = start["unix_ms"], start["epoch"]
-        attempt.last_epoch = start["epoch"]
     for event in events:
-        if event["event"] == "epoch":
-            attempt = [a for a in attempts if a.resumed and a.resumed <= event["unix_ms"]][-1]
+        attempt = next((a for a in attempts if a.round == event.get("round")), None)
+        if attempt and event["event"] == "start":
+            attempt.resumed, attempt.first_epoch, attempt.last_epoch = event["unix_ms"], event["epoch"], event["epoch"]
+        elif attempt and event["event"] == "epoch":
             attempt.last_epoch, attempt.last_epoch_at = event["epoch"], event["unix_ms"]
     return attempts
 
@@ -97,22 +98,21 @@ def broken_promises(attempts, events, expected_worlds, epochs, min_accuracy):
     for attempt in attempts:
         if not attempt.complete:
             wrong.append(f"attempt {attempt.number} has a record of a living node that does not say why it ended")
-    starts = [event for event in events if event["event"] == "start"]
-    if len(starts) != len(attempts):
-        wrong.append(f"{len(attempts)} attempts, but the training started {len(starts)} times")
+    for attempt in attempts:
+        if not attempt.resumed:
+            wrong.append(f"attempt {attempt.number} ended before its training had started")
     for before, after in zip(attempts, attempts[1:]):
-        if after.first_epoch != before.last_epoch:
+        if after.first_epoch - before.last_epoch not in (0, 1):  # 1: stopped between a checkpoint and saying so
             wrong.append(f"attempt {after.number} went on after epoch {after.first_epoch}; the checkpoint before it was of epoch {before.last_epoch}")
-    done = [event["epoch"] for event in events if event["event"] == "epoch"]
-    if done != list(range(1, epochs + 1)):
-        wrong.append(f"the epochs done were {done}, not 1 to {epochs} once each")
+    done = epochs_done(events)
+    if [epoch for epoch, _ in done] != list(range(1, epochs + 1)):
+        wrong.append(f"the epochs done were {[epoch for epoch, _ in done]}, not 1 to {epochs} once each")
     end = next((event for event in events if event["event"] == "end"), None)
     if end is None:
         wrong.append("the training did not come to its end")
     else:
         if end["accuracy"] < min_accuracy:
             wrong.append(f"test accuracy {end['accuracy']:.4f} is below {min_accuracy}")
-        told = [event["loss"] for event in events if event["event"] == "epoch"]
-        if end["history"] != told:
+        if end["history"] != [loss for _, loss in done]:
             wrong.append("the loss history in the last checkpoint is not what the attempts reported: a resume lost or repeated an epoch")
     return wrong

@@ -187,7 +187,7 @@ def main():
     if rank == 0:
         print(f"{'resumed after' if history else 'started at'} epoch {len(history)} with {world} workers, torch {torch.__version__}",
               flush=True)
-    events.add("start", epoch=len(history))
+    events.add("start", epoch=len(history), history=history)
     for epoch in range(len(history) + 1, options.epochs + 1):
         began = time.monotonic()
         history.append(train_epoch(model, optimizer, train_images, train_labels, epoch, options))
@@ -195,8 +195,8 @@ def main():
         if rank == 0:
             save_checkpoint(options.checkpoints, {
                 "epoch": epoch, "history": history, "model": network.state_dict(), "optimizer": optimizer.state_dict()})
-            print(f"epoch {epoch:3d}/{options.epochs}  loss {history[-1]:.4f}  accuracy {accuracy():.3f}  {world} workers", flush=True)
             events.add("epoch", epoch=epoch, loss=history[-1], accuracy=accuracy(), seconds=time.monotonic() - began)
+            print(f"epoch {epoch:3d}/{options.epochs}  loss {history[-1]:.4f}  accuracy {accuracy():.3f}  {world} workers", flush=True)
     final = accuracy()
     if rank == 0:
         print(f"test accuracy {final:.4f} after {len(history)} epochs", flush=True)

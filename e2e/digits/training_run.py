@@ -55,6 +55,18 @@ def wait_gone(pid, seconds):
     return gone
 
 
+def epochs_done(events):
+    """[(epoch, loss)] in the order they were done. One whose checkpoint was written, but whose rank 0 was stopped before it
+    could say so, is known by the next start's history."""
+    done = []
+    for event in events:
+        if event["event"] == "start" and event["epoch"] == len(done) + 1 and event["history"][:-1] == [loss for _, loss in done]:
+            done.append((event["epoch"], event["history"][-1]))
+        if event["event"] == "epoch":
+            done.append((event["epoch"], event["loss"]))
+    return done
+
+
 class Node:
     def __init__(self, name, process, output):
         self.name = name

@@ -20,7 +20,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, os.path.join(ROOT, "e2e", "digits"))
 
-from training_run import MUSTER, TRAIN, TrainingRun, digits_file, free_port  # noqa: E402
+from training_run import MUSTER, TRAIN, TrainingRun, digits_file, epochs_done, free_port  # noqa: E402
 
 SKIPPED = 77
 DEADLINE = 200.0
@@ -120,7 +120,7 @@ class Curve(TorchCase):
 
     def check_curve(self):
         """Each epoch once, and every loss as if nothing had happened."""
-        done = [(event["epoch"], event["loss"]) for event in self.events if event["event"] == "epoch"]
+        done = epochs_done(self.events)
         self.assertEqual([epoch for epoch, _ in done], list(range(1, EPOCHS + 1)))
         for (epoch, loss), expected in zip(done, self.reference):
             self.assertAlmostEqual(loss, expected, delta=1e-4, msg=f"epoch {epoch}")
