@@ -1,19 +1,46 @@
-# Thin: each target is one command of CMake, CTest or a script. `make demo` and `make test` do everything.
+# Thin: each target is one command of CMake, CTest or a script. `make demo` and `make test` do everything from nothing.
 SHELL := /bin/bash
 JOBS ?= $(shell nproc)
 
-.PHONY: all deps build demo test check bench fuzz clean
+.PHONY: all deps data build demo test check asan tsan bench fuzz clean
 all: build
 
 deps:
 	@build-support/install-deps
 
+# The digits of scikit-learn and the newest PyTorch, in the user's cache directory. Without the newest its tests skip, loudly.
+data: deps
+	@build-support/setup-torch-data
+	@build-support/setup-newest-torch || echo "newest PyTorch could not be set up: its tests will be skipped" >&2
+
 build: deps
 	@[ -f build/build.ninja ] || cmake --preset release
 	@cmake --build build -j $(JOBS)
 
-test: build
-	@ctest --test-dir build --output-on-failure -j 4
+demo: deps
+	@build-support/setup-torch-data
+	@[ -f build/build.ninja ] || cmake --preset release
+	@cmake --build build -j $(JOBS) --target muster
+	@e2e/demo/run
+
+test: data build
+	@ctest --test-dir build --output-on-failure -j $(JOBS)
+
+# Everything that CI runs, and the same suite under the sanitizers.
+check: test asan tsan
+asan tsan: data
+	@[ -f build/$@/build.ninja ] || cmake --preset $@
+	@cmake --build build/$@ -j $(JOBS)
+	@ctest --test-dir build/$@ --output-on-failure -j $(JOBS) -LE peer
+
+bench: data build
+	@tests/bench/bench
+
+fuzz: deps
+	@[ -f build/fuzz/build.ninja ] || cmake --preset fuzz
+	@cmake --build build/fuzz -j $(JOBS)
+	@for target in build/fuzz/bin/*_fuzz; do \
+	  "$$target" -max_total_time=$${FUZZ_SECONDS:-60} -timeout=10 "$$(mktemp -d)" tests/fuzz/corpus/$$(basename $$target) || exit 1; done
 
 clean:
 	rm -rf build

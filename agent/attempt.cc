@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "agent/failure_summary.h"
 #include "agent/log_layout.h"
 #include "agent/torch_command.h"
 #include "agent/torch_env.h"

@@ -48,7 +48,7 @@ std::string OwnAddress(boost::asio::io_context& loop, const RunOptions& options,
 }
 
 std::string JoinHostPort(const std::string& host, int port) {
-  return fmt::format(host.find(':') == std::string::npos ? "{}:{}" : "[{}]:{}", host, port);
+  return host.find(':') == std::string::npos ? fmt::format("{}:{}", host, port) : fmt::format("[{}]:{}", host, port);
 }
 
 struct Search : std::enable_shared_from_this<Search> {
