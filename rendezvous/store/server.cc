@@ -37,6 +37,9 @@ constexpr size_t kKeepOutput = 1 << 20;  // the shared output buffer is given ba
 constexpr int kEvents = 256;             // connections served before the loop's other work has its turn
 constexpr int kAccepts = 256;
 constexpr int kWakes = 1024;
+constexpr int kReads = 8;  // full reads of one connection before the others have their turn
+constexpr uint32_t kInput = EPOLLIN | EPOLLRDHUP | EPOLLET;
+constexpr uint32_t kOutput = EPOLLOUT | EPOLLET;
 constexpr uint64_t kListener = 0;  // the listening socket's tag; connections' serials begin with 1
 constexpr auto kRetryAccept = std::chrono::milliseconds(50);
 
@@ -103,8 +106,8 @@ class StoreServer::State : public std::enable_shared_from_this<State> {
   void ResumeAccepting();
   void Adopt(int fd);
   Connection* Lookup(uint64_t tag);
-  void Read(Connection& connection, uint32_t slot);
-  void Process(Connection& connection, uint32_t slot, std::string_view input);
+  void Read(Connection& connection, uint32_t slot, bool ending);
+  bool Process(Connection& connection, uint32_t slot, std::string_view input);
   bool Flush(Connection& connection, uint32_t slot);
   void Drain(Connection& connection, uint32_t slot);
   void Watch(const Connection& connection, uint32_t slot, uint32_t events);
@@ -189,7 +192,7 @@ void StoreServer::State::OnReady() {
     if (connection->unsent != nullptr) {
       Drain(*connection, slot);
     } else {
-      Read(*connection, slot);
+      Read(*connection, slot, (events[i].events & ~static_cast<uint32_t>(EPOLLIN)) != 0);
     }
     if (!set_.is_open()) return;
   }
@@ -256,7 +259,7 @@ void StoreServer::State::Adopt(int fd) {
   connection.fd = fd;
   if (++connection.serial == 0) connection.serial = 1;
   epoll_event event{};
-  event.events = EPOLLIN;
+  event.events = kInput;
   event.data.u64 = Tag(slot, connection.serial);
   ++counters_.accepted;
   ++counters_.open;
@@ -270,20 +273,27 @@ Connection* StoreServer::State::Lookup(uint64_t tag) {
   return connection.fd >= 0 && connection.serial == static_cast<uint32_t>(tag >> 32) ? &connection : nullptr;
 }
 
-void StoreServer::State::Read(Connection& connection, uint32_t slot) {
-  std::span<char> direct = connection.parser.Tail();
-  std::span<char> room = direct.empty() ? std::span<char>(buffer_) : direct;
-  ssize_t count = ::recv(connection.fd, room.data(), room.size(), 0);
-  if (count <= 0) {
-    if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
-    return Drop(connection, slot);
+// Edge-triggered: a read that fills its room is followed by another one, any other has emptied the socket. At the end
+// of a stream (`ending`) only the read that says so is the last.
+void StoreServer::State::Read(Connection& connection, uint32_t slot, bool ending) {
+  for (int i = 0; i < kReads; ++i) {
+    std::span<char> direct = connection.parser.Tail();
+    std::span<char> room = direct.empty() ? std::span<char>(buffer_) : direct;
+    ssize_t count = ::recv(connection.fd, room.data(), room.size(), 0);
+    if (count < 0 && errno == EAGAIN) return;
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return Drop(connection, slot);
+    size_t bytes = static_cast<size_t>(count);
+    if (!direct.empty()) connection.parser.Commit(bytes);
+    if (!Process(connection, slot, direct.empty() ? std::string_view(buffer_.data(), bytes) : std::string_view()))
+      return;
+    if (bytes < room.size() && !ending) return;
   }
-  if (direct.empty()) return Process(connection, slot, {buffer_.data(), static_cast<size_t>(count)});
-  connection.parser.Commit(static_cast<size_t>(count));
-  Process(connection, slot, {});
+  Watch(connection, slot, kInput);  // there may be more: comes round again
 }
 
-void StoreServer::State::Process(Connection& connection, uint32_t slot, std::string_view input) {
+// False: the connection is gone, or is not to be read from for now.
+bool StoreServer::State::Process(Connection& connection, uint32_t slot, std::string_view input) {
   const WaiterId id = Tag(slot, connection.serial);
   if (connection.wake) {  // what it waited for came before what it sends now
     connection.wake = false;
@@ -292,7 +302,10 @@ void StoreServer::State::Process(Connection& connection, uint32_t slot, std::str
   for (;;) {
     Parser::Result result = connection.parser.Next(&input, &request_);
     if (result == Parser::Result::kNeedMore) break;
-    if (result == Parser::Result::kForeign) return HandOver(connection, slot, input);
+    if (result == Parser::Result::kForeign) {
+      HandOver(connection, slot, input);
+      return false;
+    }
     const char* why = result == Parser::Result::kViolation ? request_.why : Execute(request_, id, &*keys_, &output_);
     for (WaiterId waiter : output_.woken) {
       if (Connection* other = Lookup(waiter)) {
@@ -305,17 +318,18 @@ void StoreServer::State::Process(Connection& connection, uint32_t slot, std::str
       ++counters_.violations;
       output_.bytes.clear();
       output_.tail = {};
-      return Drop(connection, slot);
+      Drop(connection, slot);
+      return false;
     }
     ++counters_.operations;
     if (output_.bytes.size() < kFlushAt && output_.tail.empty()) continue;
-    if (!Flush(connection, slot)) return;
+    if (!Flush(connection, slot)) return false;
     if (connection.unsent != nullptr) {
       connection.parser.Keep(input);
-      return;
+      return false;
     }
   }
-  if (!output_.bytes.empty()) Flush(connection, slot);
+  return output_.bytes.empty() || (Flush(connection, slot) && connection.unsent == nullptr);
 }
 
 // Sends what is in output_ and empties it. False: the connection is gone.
@@ -339,7 +353,7 @@ bool StoreServer::State::Flush(Connection& connection, uint32_t slot) {
     rest.Reserve(head.size() + tail.size() - done);
     if (done < head.size()) rest.Append(head.substr(done));
     rest.Append(tail.substr(done > head.size() ? done - head.size() : 0));
-    Watch(connection, slot, EPOLLOUT);
+    Watch(connection, slot, kOutput);
   }
   output_.bytes.clear();
   output_.tail = {};
@@ -350,14 +364,19 @@ bool StoreServer::State::Flush(Connection& connection, uint32_t slot) {
 
 void StoreServer::State::Drain(Connection& connection, uint32_t slot) {
   Unsent& unsent = *connection.unsent;
-  std::string_view rest = unsent.bytes.view().substr(unsent.sent);
-  ssize_t sent = ::send(connection.fd, rest.data(), rest.size(), MSG_NOSIGNAL);
-  if (sent < 0 && errno != EAGAIN && errno != EINTR) return Drop(connection, slot);
-  if (sent > 0) unsent.sent += static_cast<size_t>(sent);
-  if (unsent.sent < unsent.bytes.size()) return;
+  while (unsent.sent < unsent.bytes.size()) {
+    std::string_view rest = unsent.bytes.view().substr(unsent.sent);
+    ssize_t sent = ::send(connection.fd, rest.data(), rest.size(), MSG_NOSIGNAL);
+    if (sent > 0) {
+      unsent.sent += static_cast<size_t>(sent);
+    } else if (errno == EAGAIN) {
+      return;
+    } else if (errno != EINTR) {
+      return Drop(connection, slot);
+    }
+  }
   connection.unsent = nullptr;
-  Watch(connection, slot, EPOLLIN);
-  Process(connection, slot, {});  // what was kept meanwhile
+  if (Process(connection, slot, {})) Watch(connection, slot, kInput);  // what was kept meanwhile, then what has come
 }
 
 void StoreServer::State::Watch(const Connection& connection, uint32_t slot, uint32_t events) {
