@@ -1,7 +1,6 @@
 #include "agent/attempt.h"
 
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <boost/asio/post.hpp>
 #include <cerrno>
@@ -13,21 +12,12 @@
 #include "agent/torch_command.h"
 #include "agent/torch_env.h"
 #include "base/exit_codes.h"
+#include "base/host_fs.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "base/version.h"
 
 namespace muster::agent {
-namespace {
-
-std::vector<std::string> Environ() {
-  std::vector<std::string> environment;
-  for (char** entry = environ; *entry != nullptr; ++entry) environment.emplace_back(*entry);
-  return environment;
-}
-
-}  // namespace
-
 class Attempt::Impl : public std::enable_shared_from_this<Impl> {
  public:
   Impl(boost::asio::io_context& loop, launcher::Reaper& reaper, launcher::Console& console, const RunOptions& options,
@@ -106,7 +96,7 @@ Status Attempt::Impl::MakeFolder() {
 Status Attempt::Impl::Start() {
   MUSTER_RETURN_IF_ERROR(MakeFolder());
   Write();
-  std::vector<std::string> agent_environment = Environ();
+  std::vector<std::string> agent_environment = WholeProcessEnvironment();
   std::vector<launcher::WorkerSpec> specs;
   for (int local_rank = 0; local_rank < options_.nproc; ++local_rank) {
     launcher::WorkerSpec spec;

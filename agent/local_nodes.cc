@@ -1,13 +1,12 @@
 #include "agent/local_nodes.h"
 
-#include <unistd.h>
-
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <csignal>
 #include <memory>
 
 #include "base/exit_codes.h"
+#include "base/host_fs.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "launcher/reaper.h"
@@ -24,9 +23,12 @@ struct LocalNode {
   bool gone = false;
 };
 
-std::vector<std::string> Environ() {
-  std::vector<std::string> environment;
-  for (char** entry = environ; *entry != nullptr; ++entry) environment.emplace_back(*entry);
+// Without what says where a node is: the arguments say it now.
+std::vector<std::string> NodeEnvironment() {
+  std::vector<std::string> environment = WholeProcessEnvironment();
+  std::erase_if(environment, [](const std::string& variable) {
+    return variable.starts_with("PET_STANDALONE=") || variable.starts_with("PET_NODE_RANK=");
+  });
   return environment;
 }
 
@@ -42,28 +44,24 @@ std::vector<std::string> LocalNodeArguments(const RunOptions& options, const std
     node.push_back(arguments[i]);
   }
   auto add = [&](std::string_view flag, std::string value) { node.push_back(fmt::format("{}={}", flag, value)); };
-  int count = options.nodes_on_this_machine;
-  if (options.max_nodes == 1) add("--nnodes", std::to_string(count));
+  add("--nnodes", fmt::format("{}:{}", options.min_nodes, options.max_nodes));
   add("--nodes-on-this-machine", "0");
   add("--rdzv-backend", "c10d");
   add("--rdzv-endpoint", fmt::format("127.0.0.1:{}", port));
   add("--rdzv-id", options.run_id);
-  add("--rdzv-conf", "is_host=0");
+  add("--rdzv-conf", options.rdzv_conf.empty() ? "is_host=0" : options.rdzv_conf + ",is_host=0");
   add("--local-addr", "127.0.0.1");
   add("--node-name", fmt::format("node-{}", index));
   if (options.log_dir && *options.log_dir != "/dev/null") {
     add("--log-dir", fmt::format("{}/node-{}", *options.log_dir, index));
   }
+  node.push_back("--");
   node.push_back(options.script);
   node.insert(node.end(), options.script_args.begin(), options.script_args.end());
   return node;
 }
 
 int RunLocalNodes(const RunOptions& options, const std::vector<std::string>& arguments) {
-  if (options.standalone) {
-    log::Error("--standalone and --nodes-on-this-machine contradict each other; leave one out");
-    return kExitUsage;
-  }
   boost::asio::io_context loop(1);
   launcher::Reaper reaper(loop);
   launcher::Console console(loop);
@@ -94,7 +92,7 @@ int RunLocalNodes(const RunOptions& options, const std::vector<std::string>& arg
     spec.local_rank = index;
     spec.argv = LocalNodeArguments(options, arguments, index, (*coordinator)->port());
     spec.argv.insert(spec.argv.begin(), "/proc/self/exe");
-    spec.environment = Environ();
+    spec.environment = NodeEnvironment();
     std::string prefix = fmt::format("[node-{}] ", index);
     spec.output.out.prefix = prefix;
     spec.output.err.prefix = prefix;

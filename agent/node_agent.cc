@@ -10,9 +10,11 @@
 
 #include "agent/attempt.h"
 #include "agent/failure_summary.h"
+#include "agent/relay.h"
 #include "agent/rendezvous_place.h"
 #include "agent/torch_env.h"
 #include "base/exit_codes.h"
+#include "base/host_fs.h"
 #include "base/host_names.h"
 #include "base/log.h"
 #include "base/text.h"
@@ -87,6 +89,7 @@ class NodeAgent::Impl {
 int NodeAgent::Impl::Run() {
   signal(SIGPIPE, SIG_IGN);
   for (const std::string& warning : options_.warnings) log::Warning(warning);
+  if (auto warning = OmpWarning(WholeProcessEnvironment(), options_.nproc)) fmt::print(stderr, "{}", *warning);
   if (Status status = Prepare(); !status.ok()) {
     log::Error(Message(status));
     return kExitBadConfiguration;
@@ -174,21 +177,26 @@ void NodeAgent::Impl::Join(RendezvousPlace place) {
   attendant_->Begin();
 }
 
-// A store without a key for the next round this node has rank 0 in. A static single node keeps its port, as torchrun does.
+// A store without a key for the next round this node has rank 0 in. A static rank 0 keeps its port, as torchrun does.
 StatusOr<int> NodeAgent::Impl::FreshStore() {
-  bool alone = place_.endpoint.empty();
-  bool fixed_port = alone && options_.backend == Backend::kStatic && !options_.standalone;
+  bool loopback = place_.address == "127.0.0.1";  // alone, or all nodes are on this machine
+  bool fixed_port = options_.backend == Backend::kStatic && !options_.standalone && options_.node_rank == 0;
   if (store_ && fixed_port) {
     store_->NewKeySpace();
     return store_->port();
   }
   store_.reset();
-  std::string host = alone ? "127.0.0.1" : "";
+  store::StoreOptions serving;
+  if (place_.behind_store) {
+    serving.foreign = [this](boost::asio::ip::tcp::socket client, std::string first_bytes) {
+      RelayToLocalPort(loop_, std::move(client), std::move(first_bytes), place_.coordinator->port());
+    };
+  }
   int port = fixed_port ? options_.endpoint_port : 0;
-  auto store = store::StoreServer::Listen(loop_, host, port);
+  auto store = store::StoreServer::Listen(loop_, loopback ? "127.0.0.1" : "", static_cast<uint16_t>(port), serving);
   if (!store.ok()) {
     return Annotate(store.status(), port == 0 ? std::string("cannot open a port for the store")
-                                              : fmt::format("cannot listen on the store's port {} (--master-port)", port));
+                                              : fmt::format("cannot serve port {} (--master-port)", port));
   }
   store_ = *std::move(store);
   return store_->port();
@@ -254,8 +262,8 @@ void NodeAgent::Impl::WorkersSucceeded() {
 void NodeAgent::Impl::WorkersGone() {
   attempt_gone_ = true;
   attempt_->Close(stop_reason_.empty() ? "all workers succeeded" : stop_reason_);
-  if (verdict_) return FinishWith(verdict_->exit_code);
   if (going_signal_ != 0) return FinishWith(128 + going_signal_);
+  if (verdict_) return FinishWith(verdict_->exit_code);
   if (!stop_reason_.empty()) ReadyAgain();  // else it succeeded: stay until the job is decided
 }
 
@@ -269,7 +277,8 @@ void NodeAgent::Impl::ReadyAgain() {
 }
 
 void NodeAgent::Impl::End(const Verdict& verdict) {
-  if (verdict_) return;
+  // A node that goes by itself ends with its signal, whatever becomes of the job.
+  if (verdict_ || going_signal_ != 0) return;
   verdict_ = verdict;
   if (verdict.exit_code != 0) {
     console_.Write(launcher::Console::Stream::kErr, FailureSummary(verdict, options_));
@@ -313,7 +322,7 @@ void NodeAgent::Impl::OnSignal(int signal) {
     attempt_->Stop(signal, options_.shutdown_timeout, reason);
     return;
   }
-  FinishWith(verdict_ ? verdict_->exit_code : 128 + signal);
+  FinishWith(128 + signal);
 }
 
 void NodeAgent::Impl::FinishWith(int code) {

@@ -88,15 +88,17 @@ struct Search : std::enable_shared_from_this<Search> {
     serving.heartbeat_timeout = options.job.heartbeat_timeout;
     bool loopback = IsLoopbackText(place.address);
     serving.host = loopback ? "127.0.0.1" : "";
+    place.behind_store = host && options.backend == Backend::kStatic;
+    if (place.behind_store) serving.host = "127.0.0.1";
     if (host) {
-      serving.port = options.endpoint_port;
+      serving.port = place.behind_store ? 0 : options.endpoint_port;
       auto coordinator = rendezvous::Coordinator::Serve(loop, *place.conductor, serving);
       if (coordinator.ok()) {
         place.coordinator = *std::move(coordinator);
         if (credentials.token.empty() && !credentials.tls() && !loopback) {
           log::Info(fmt::format("serving the rendezvous on port {} of every address, without token or TLS, as torchrun "
                                 "does; --rdzv-conf token_file=,tls_cert=,tls_key=,tls_ca= protect it",
-                                place.coordinator->port()));
+                                options.endpoint_port));
         }
       } else if (!guessed || !absl::IsAlreadyExists(coordinator.status())) {
         return Annotate(coordinator.status(),
@@ -110,7 +112,8 @@ struct Search : std::enable_shared_from_this<Search> {
       if (!coordinator.ok()) return Annotate(coordinator.status(), "cannot open a control port");
       place.coordinator = *std::move(coordinator);
     }
-    place.control_address = JoinHostPort(place.address, place.coordinator->port());
+    place.control_address =
+        JoinHostPort(place.address, place.behind_store ? options.endpoint_port : place.coordinator->port());
     place.conductor->SetAddress(place.control_address);
     return place;
   }

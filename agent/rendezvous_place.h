@@ -1,7 +1,8 @@
 // Where this node stands in the rendezvous: alone, on the endpoint's host, or one of the others.
 //
 //   max_nodes == 1                 a coordinator in this process, no port, no gRPC
-//   static                         node rank 0 serves the endpoint; all others dial it
+//   static                         node rank 0 serves the endpoint; all others dial it. The endpoint is MASTER_PORT, which the
+//                                  store listens on: it hands what speaks gRPC to the coordinator (relay.h)
 //   c10d                           torchrun's is_host rule: whoever the endpoint's host names serves it, if the port is free
 //                                  there (torch/distributed/elastic/rendezvous/c10d_rendezvous_backend.py); the rest dial it
 // A node of several also serves a control port of its own, so that it can stand in for a lost coordinator.
@@ -23,7 +24,8 @@ namespace muster::agent {
 struct RendezvousPlace {
   std::string endpoint;         // for the attendant: "host:port", or empty: the conductor below
   std::string address;          // this node's numeric address, as its peers see it
-  std::string control_address;  // address:port of `coordinator`; empty when nothing is served
+  std::string control_address;  // where peers reach `coordinator`; empty when nothing is served
+  bool behind_store = false;    // the coordinator listens on loopback only, behind the store's port
   std::unique_ptr<rendezvous::Conductor> conductor;
   std::unique_ptr<rendezvous::Coordinator> coordinator;
 };

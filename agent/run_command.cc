@@ -11,6 +11,7 @@
 #include "agent/node_agent.h"
 #include "agent/torchrun_flags.h"
 #include "base/exit_codes.h"
+#include "base/host_facts.h"
 #include "base/log.h"
 #include "base/text.h"
 
@@ -61,6 +62,13 @@ int Run(const std::vector<std::string>& arguments, bool legacy_launch) {
   }
   RunOptions& options = parsed->options;
   log::Configure(options.log);
+  auto workers = ResolveNproc(options.nproc_per_node, ReadHostFacts());
+  if (!workers.ok()) {
+    log::Error(Message(workers.status()));
+    return kExitUsage;
+  }
+  options.nproc = workers->count;
+  if (!workers->warning.empty()) options.warnings.push_back(workers->warning);
   if (int code = CheckScript(options); code != 0) return code;
   if (options.nodes_on_this_machine > 0) return RunLocalNodes(options, arguments);
   return NodeAgent(std::move(options)).Run();

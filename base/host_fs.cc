@@ -19,6 +19,12 @@ constexpr int64_t kMostCpus = 1 << 16;
 
 }  // namespace
 
+std::vector<std::string> WholeProcessEnvironment() {
+  std::vector<std::string> environment;
+  for (char** entry = environ; *entry != nullptr; ++entry) environment.emplace_back(*entry);
+  return environment;
+}
+
 std::optional<std::string> ProcessEnvironment(std::string_view name) {
   const char* value = std::getenv(std::string(name).c_str());
   if (value == nullptr) return std::nullopt;

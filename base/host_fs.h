@@ -16,6 +16,8 @@ using EnvironmentLookup = std::function<std::optional<std::string>(std::string_v
 
 // The process's own environment.
 std::optional<std::string> ProcessEnvironment(std::string_view name);
+// All of it, as "KEY=VALUE".
+std::vector<std::string> WholeProcessEnvironment();
 
 class HostFs {
  public:

@@ -246,17 +246,18 @@ TEST_F(ConsoleTest, AFullDiskCostsLinesUntilThereIsRoom) {
   std::filesystem::create_directory(Path("disk"));
   if (mount("none", Path("disk").c_str(), "tmpfs", 0, "size=64k") != 0) GTEST_SKIP() << "cannot mount a tmpfs";
   WorkerSpec spec = Shell(
-      "i=0; while [ $i -lt 3000 ]; do echo 012345678901234567890123456789; i=$((i+1)); done; echo full >&2; while [ ! "
-      "-e " +
-      Path("room") + " ]; do :; done; echo again");
+      "i=0; while [ $i -lt 3000 ]; do echo 012345678901234567890123456789; i=$((i+1)); done; echo full >&2; read room "
+      "< " +
+      Path("room") + "; echo again");
   spec.output.out = {.file = Path("disk/log"), .console = false, .keep_tail = true};
+  MakeFifo("room");
   testing::internal::CaptureStderr();
   ASSERT_TRUE(Start({spec}).ok());
   ASSERT_TRUE(UntilFile(Path("err.0")));
   ASSERT_TRUE(Until([&] { return std::filesystem::file_size(Path("disk/log")) > 60000; }));
   for (int i = 0; i < 20; ++i) loop_.poll();
   std::filesystem::resize_file(Path("disk/log"), 0);
-  std::ofstream(Path("room")) << "1";
+  std::ofstream(Path("room")) << "1\n";
   ASSERT_TRUE(UntilGone());
   const std::string log = testing::internal::GetCapturedStderr();
   EXPECT_EQ(group_->records()[0].exit_code, 0);

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <boost/asio/io_context.hpp>
@@ -50,6 +51,8 @@ class Harness : public testing::Test {
   void UseConsole(const ConsoleOptions& options) { console_ = std::make_unique<Console>(loop_, options); }
 
   std::string Path(const std::string& name) const { return folder_ + "/" + name; }
+  // For a worker to wait at: it goes on when a line is written.
+  void MakeFifo(const std::string& name) const { ASSERT_EQ(mkfifo(Path(name).c_str(), 0600), 0); }
   std::string ConsoleOut() const { return ReadFile(Path("console.out")); }
   std::string ConsoleErr() const { return ReadFile(Path("console.err")); }
 

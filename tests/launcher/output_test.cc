@@ -145,14 +145,15 @@ TEST_F(OutputTest, FoldersAreMadeAndBadOnesNamed) {
 }
 
 TEST_F(OutputTest, AGrandchildThatHoldsThePipeDelaysNobody) {
-  WorkerSpec spec = Shell("(while [ ! -e go ]; do :; done; echo later) & echo now; printf partial; exit 5");
+  WorkerSpec spec = Shell("(read go < go; echo later) & echo now; printf partial; exit 5");
   spec.working_directory = folder_;
   spec.output.out = {.file = Path("log"), .console = true, .prefix = ">"};
+  MakeFifo("go");
   ASSERT_TRUE(Start({spec}).ok());
   ASSERT_TRUE(Until([&] { return exits_.size() == 1; }));
   EXPECT_EQ(ConsoleOut(), ">now\n>partial\n");
   EXPECT_EQ(gone_, 0);
-  std::ofstream(Path("go")) << "1";
+  std::ofstream(Path("go")) << "1\n";
   ASSERT_TRUE(UntilGone());
   EXPECT_EQ(ConsoleOut(), ">now\n>partial\n>later\n");
   EXPECT_EQ(ReadFile(Path("log")), "now\npartiallater\n");

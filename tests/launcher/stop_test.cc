@@ -50,7 +50,7 @@ TEST_F(StopTest, AShorterGraceShortens) {
 }
 
 TEST_F(StopTest, AStoppedWorkerStops) {
-  ASSERT_TRUE(Start({Shell("trap 'exit 7' TERM; echo up; kill -STOP $$; while :; do :; done")}).ok());
+  ASSERT_TRUE(Start({Shell("trap 'exit 7' TERM; echo up; kill -STOP $$; sleep 1000 & wait")}).ok());
   ASSERT_TRUE(UntilFile(Path("out.0")));
   ASSERT_TRUE(Until(
       [&] { return ReadFile(fmt::format("/proc/{}/stat", group_->pids()[0])).find(") T ") != std::string::npos; }));
@@ -69,9 +69,9 @@ TEST_F(StopTest, GrandchildrenGoToo) {
 }
 
 TEST_F(StopTest, GrandchildrenOfADeadWorkerGoToo) {
-  WorkerSpec spec =
-      Shell("(trap '' TERM; echo up > child; while :; do sleep 1000; done) & while [ ! -s child ]; do :; done; exit 3");
+  WorkerSpec spec = Shell("(trap '' TERM; echo up > child; while :; do sleep 1000; done) & read up < child; exit 3");
   spec.working_directory = folder_;
+  MakeFifo("child");
   ASSERT_TRUE(Start({spec}).ok());
   ASSERT_TRUE(Until([&] { return exits_.size() == 1; }));
   EXPECT_EQ(exits_[0].exit_code, 3);
@@ -83,10 +83,11 @@ TEST_F(StopTest, GrandchildrenOfADeadWorkerGoToo) {
 }
 
 TEST_F(StopTest, AllGoneComesWithoutStopWhenTheLastGrandchildEnds) {
-  ASSERT_TRUE(Start({Shell("(while [ ! -e " + Path("go") + " ]; do :; done) & exit 0")}).ok());
+  MakeFifo("go");
+  ASSERT_TRUE(Start({Shell("(read go < " + Path("go") + ") & exit 0")}).ok());
   ASSERT_TRUE(Until([&] { return exits_.size() == 1; }));
   EXPECT_EQ(gone_, 0);
-  std::ofstream(Path("go")) << "1";
+  std::ofstream(Path("go")) << "1\n";
   ASSERT_TRUE(UntilGone());
 }
 
@@ -113,7 +114,7 @@ TEST_F(StopTest, OtherChildrenOfOursAreLeftAlone) {
 }
 
 TEST_F(StopTest, SignalOnlyForwards) {
-  ASSERT_TRUE(Start({Shell("trap 'echo got; exit 9' USR1; echo up; while :; do :; done")}).ok());
+  ASSERT_TRUE(Start({Shell("trap 'echo got; exit 9' USR1; sleep 1000 & echo up; wait")}).ok());
   ASSERT_TRUE(UntilFile(Path("out.0")));
   group_->Signal(SIGUSR1);
   ASSERT_TRUE(UntilGone());

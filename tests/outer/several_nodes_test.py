@@ -48,9 +48,20 @@ class Rendezvous(Nodes):
         first = self.start(*common, "--node-rank", "0")
         workers = self.workers(2)
         self.assertEqual([self.agent_of(w) for w in workers], [first, second])
+        self.assertEqual({w.env["MASTER_PORT"] for w in workers}, {port})
         for worker in workers:
             worker.tell("exit 0")
         self.assertEqual([first.wait(), second.wait()], [0, 0])
+
+    def test_static_restarts_both_nodes_on_the_same_port(self):
+        port = str(self.free_port())
+        common = ("--nnodes", "2", "--master-addr", "127.0.0.1", "--master-port", port, "--max-restarts", "1")
+        agents = [self.start(*common, "--node-rank", str(rank)) for rank in range(2)]
+        self.workers(2)[1].tell("exit 1")
+        for worker in self.workers(2):
+            self.assertEqual((worker.env["MASTER_PORT"], worker.restarts), (port, 1))
+            worker.tell("exit 0")
+        self.assertEqual([agent.wait() for agent in agents], [0, 0])
 
     def test_elastic_starts_after_the_last_call(self):
         agent = self.node(self.endpoint(), "1:3", "--rdzv-conf", "last_call_timeout=1")

@@ -12,8 +12,13 @@ class ExitCodes(MusterCase):
         return agent.wait(), agent.output()
 
     def test_success_is_silent(self):
-        code, output = self.run_command("--standalone", "--nproc-per-node", "2", "--no-python", "/bin/true")
+        code, output = self.run_command("--standalone", "--no-python", "/bin/true")
         self.assertEqual((code, output), (0, ""))
+
+    def test_omp_warning_is_said(self):
+        code, output = self.run_command("--standalone", "--nproc-per-node", "2", "--no-python", "/bin/true")
+        self.assertEqual(code, 0)
+        self.assertIn("OMP_NUM_THREADS", output)
 
     def test_code_of_the_worker_is_kept(self):
         for code in (1, 3, 93, 255):
@@ -23,7 +28,7 @@ class ExitCodes(MusterCase):
 
     def test_death_by_signal_is_128_plus_n(self):
         for number in (signal.SIGKILL, signal.SIGSEGV, signal.SIGABRT):
-            got, output = self.run_command("--standalone", "--no-python", "/bin/sh", "-c", f"kill -{int(number)} $$")
+            got, output = self.run_command("--standalone", "--no-python", "/bin/sh", "-c", f"kill -{int(number)} $$$$")  # the launcher makes $$ a $
             self.assertEqual(got, 128 + number)
             self.assertIn(number.name, output)
 

@@ -23,7 +23,7 @@ sys.path.insert(0, os.path.join(ROOT, "e2e", "digits"))
 from training_run import MUSTER, TRAIN, TrainingRun, digits_file, epochs_done, free_port  # noqa: E402
 
 SKIPPED = 77
-DEADLINE = 200.0
+DEADLINE = 400.0
 EPOCHS = 8
 PYTHON = "/usr/bin/python3"  # set by main()
 
