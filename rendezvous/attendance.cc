@@ -1,1 +1,407 @@
 #include "rendezvous/attendance.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "base/version.h"
+
+namespace muster::rendezvous::attendance {
+namespace {
+
+constexpr Duration kFirstDelay = std::chrono::milliseconds(20);
+constexpr Duration kLongestDelay = std::chrono::seconds(1);
+
+class Machine {
+ public:
+  Machine(State& state, TimePoint now, Effects& effects) : s_(state), now_(now), out_(effects) {}
+
+  void On(const Begin&) {
+    if (s_.alone_since) return;
+    s_.alone_since = now_;
+    DialTo(s_.endpoint);
+  }
+
+  void On(const Connected&) {
+    if (s_.stage != Stage::kDialling || s_.dial_at) return;
+    s_.stage = Stage::kGreeting;
+    s_.linked = true;
+    s_.dial_until.reset();
+    s_.last_heard = now_;
+    s_.beat_at = now_ + Interval();
+    Tell(Greeting());
+  }
+
+  void On(const Disconnected& event) {
+    s_.linked = false;
+    if (s_.stage == Stage::kEnded) return;
+    if (s_.stage == Stage::kAttending) {
+      LoseCoordinator(event.loss, event.detail);
+    } else if (s_.stage == Stage::kGreeting || !s_.dial_at) {
+      DialFailed(event.loss, event.detail);
+    }
+  }
+
+  void On(const Heard& event) {
+    if (s_.stage != Stage::kGreeting && s_.stage != Stage::kAttending) return;
+    s_.last_heard = now_;
+    std::visit([this](const auto& message) { Hear(message); }, event.message);
+  }
+
+  void On(const WorkersStarted&) {}
+
+  void On(const WorkersEnded& event) {
+    if (!s_.round || event.report.round != s_.round->id || s_.doing != NodeState::kRunning) return;
+    s_.doing = event.report.failures.empty() ? NodeState::kSucceeded : NodeState::kStopping;
+    s_.report = event.report;
+    if (Talking()) Tell(event.report);
+  }
+
+  void On(const NoWorkerLeft& event) {
+    s_.self.store_port = event.store_port;
+    if (!s_.round) return;
+    s_.doing = NodeState::kIdle;
+    if (Talking()) Tell(Ready{s_.round->id, event.store_port});
+  }
+
+  void On(const Going& event) {
+    if (s_.stage == Stage::kEnded) return;
+    s_.left = true;
+    if (Talking()) Tell(Leave{event.reason});
+    Finished({kExitStopped, fmt::format("this node leaves the job: {}", event.reason), std::nullopt, {}});
+  }
+
+  void On(const Tick&) {
+    // Nothing but the deadlines below.
+  }
+
+  void CheckDeadlines() {
+    if (s_.expected && now_ > *s_.expected + Limit() / 3) {
+      // This process did not run for a while: what was said meanwhile still lies in the socket.
+      s_.last_heard = std::max(s_.last_heard, now_ - Limit() + Limit() / 3);
+    }
+    if (s_.stage == Stage::kEnded) {
+      if (s_.left && s_.linked) BeatWhenDue();
+      return;
+    }
+    if (s_.linked && now_ >= s_.last_heard + Limit()) {
+      s_.linked = false;
+      out_.actions.push_back(HangUp{});
+      std::string detail = fmt::format("{} was silent for {} s", Where(s_.target), Whole(Limit()));
+      if (s_.stage == Stage::kAttending) {
+        LoseCoordinator(Loss::kSilent, detail);
+      } else {
+        DialFailed(Loss::kSilent, detail);
+      }
+    }
+    if (s_.linked) BeatWhenDue();
+    if (s_.stage == Stage::kDialling && s_.dial_until && now_ >= *s_.dial_until) {
+      out_.actions.push_back(HangUp{});
+      DialFailed(Loss::kUnreachable, fmt::format("{}: no answer", Where(s_.target)));
+    }
+    if (s_.stage == Stage::kDialling && s_.dial_at && now_ >= *s_.dial_at) DialTo(s_.target);
+    if (s_.stage != Stage::kAttending && s_.stage != Stage::kEnded && now_ >= GiveUpAt()) GiveUp();
+  }
+
+  void ScheduleLook() {
+    std::optional<TimePoint> look;
+    if (s_.stage == Stage::kEnded) {
+      if (s_.left && s_.linked) look = s_.beat_at;
+    } else {
+      if (s_.linked) look = Earlier(s_.beat_at, s_.last_heard + Limit());
+      if (s_.stage == Stage::kDialling) look = Earlier(Earlier(look, s_.dial_until), s_.dial_at);
+      if (s_.stage != Stage::kAttending && s_.alone_since) look = Earlier(look, GiveUpAt());
+    }
+    out_.look_again = look;
+    s_.expected = look;
+  }
+
+ private:
+  Duration Limit() const { return s_.options.heartbeat_timeout; }
+  Duration Interval() const { return std::min(s_.beat_interval, Limit() / 3); }
+  TimePoint GiveUpAt() const { return s_.alone_since.value_or(now_) + s_.options.join_timeout; }
+  bool Talking() const { return s_.stage == Stage::kGreeting || s_.stage == Stage::kAttending; }
+  void Tell(NodeMessage message) { out_.actions.push_back(attendance::Tell{std::move(message)}); }
+  void SayOnce(const std::string& text) {
+    if (s_.said.insert(text).second) out_.actions.push_back(Say{text});
+  }
+  static std::string Where(const std::string& address) { return address.empty() ? "this agent" : address; }
+  static double Whole(Duration duration) {
+    return static_cast<double>(std::chrono::duration_cast<std::chrono::milliseconds>(duration).count()) / 1000;
+  }
+
+  Hello Greeting() const {
+    Hello hello;
+    hello.protocol = kRendezvousProtocol;
+    hello.version = std::string(Version());
+    hello.run_id = s_.run_id;
+    hello.node = s_.self;
+    hello.options = s_.options;
+    hello.state = s_.doing;
+    hello.resume = s_.round;
+    hello.report = s_.report;
+    return hello;
+  }
+
+  void BeatWhenDue() {
+    if (!s_.beat_at || now_ < *s_.beat_at) return;
+    Tell(Beat{});
+    s_.beat_at = now_ + Interval();
+  }
+
+  void Finished(Verdict verdict) {
+    s_.stage = Stage::kEnded;
+    s_.dial_at.reset();
+    s_.dial_until.reset();
+    out_.reason = verdict.reason;
+    out_.actions.push_back(End{std::move(verdict)});
+  }
+
+  void Finish(int code, const std::string& why) { Finished({code, why, std::nullopt, {}}); }
+
+  void GiveUp() {
+    if (s_.linked) out_.actions.push_back(HangUp{});
+    s_.linked = false;
+    std::string why = s_.last_failure.empty() ? std::string("no answer") : s_.last_failure;
+    std::string where = s_.endpoint.empty() ? s_.coordinator : s_.endpoint;
+    std::string limit = fmt::format("{} s", Whole(s_.options.join_timeout));
+    if (s_.was_welcomed) {
+      Finish(kExitCoordinatorLost,
+             fmt::format("the coordinator was lost and none was found again within {} (endpoint {}): {}", limit,
+                         Where(where), why));
+    } else {
+      Finish(kExitRendezvousTimeout,
+             fmt::format("no coordinator was reached within {} at the endpoint {}: {}", limit, Where(where), why));
+    }
+  }
+
+  // --- dialling ---
+
+  void DialTo(const std::string& address) {
+    s_.stage = Stage::kDialling;
+    s_.linked = false;
+    s_.target = address;
+    s_.dial_at.reset();
+    s_.dial_until = now_ + (s_.walking ? Limit() / 3 : Limit());
+    out_.actions.push_back(Dial{address});
+  }
+
+  // A third to all of the delay, so that thousands of nodes do not knock at once.
+  Duration NextDelay() {
+    Duration delay = kFirstDelay * (1 << std::min(s_.attempt, 6));
+    ++s_.attempt;
+    s_.seed += 0x9e3779b97f4a7c15u;  // splitmix64
+    uint64_t mixed = (s_.seed ^ (s_.seed >> 30)) * 0xbf58476d1ce4e5b9u;
+    mixed ^= mixed >> 27;
+    delay = std::min(delay, kLongestDelay);
+    return delay / 3 + Duration(static_cast<int64_t>(mixed % static_cast<uint64_t>((delay - delay / 3).count())));
+  }
+
+  void DialLater(const std::string& address) {
+    s_.stage = Stage::kDialling;
+    s_.linked = false;
+    s_.walking.reset();
+    s_.target = address;
+    s_.dial_until.reset();
+    s_.dial_at = now_ + NextDelay();
+  }
+
+  void LoseCoordinator(Loss loss, const std::string& detail) {
+    s_.alone_since = now_;
+    s_.coordinator_heard = s_.last_heard;
+    s_.attempt = 0;
+    s_.walking.reset();
+    s_.coordinator_proven_dead = false;
+    s_.dead.clear();
+    s_.last_failure = detail;
+    s_.last_notice.clear();
+    out_.reason = fmt::format("the coordinator at {} was lost: {}", Where(s_.target), detail);
+    SayOnce(s_.doing == NodeState::kRunning ? out_.reason + "; the workers go on" : out_.reason);
+    // A silent one is given up only by the walk; it may be back.
+    (void)loss;
+    DialTo(s_.target);
+  }
+
+  void DialFailed(Loss loss, const std::string& detail) {
+    s_.linked = false;
+    s_.stage = Stage::kDialling;
+    s_.dial_until.reset();
+    s_.dial_at.reset();
+    s_.last_failure = detail.empty() ? Where(s_.target) + ": not reachable" : detail;
+    if (now_ >= GiveUpAt()) {
+      GiveUp();
+      return;
+    }
+    if (loss == Loss::kUnauthenticated && !s_.was_welcomed) {
+      Finished(
+          {kExitBadConfiguration,
+           fmt::format("the coordinator at {} does not accept this node's credentials: {}", Where(s_.target), detail),
+           std::nullopt,
+           {}});
+      return;
+    }
+    if (s_.walking) {
+      if (loss == Loss::kRefused) s_.dead.insert(s_.round->successors[*s_.walking].name);
+      Walk(*s_.walking + 1);
+      return;
+    }
+    SayOnce(fmt::format("no coordinator yet: {}; trying for {} s", s_.last_failure, Whole(s_.options.join_timeout)));
+    if (s_.round && s_.was_welcomed && !s_.standing_in) {
+      if (loss == Loss::kRefused && s_.target == s_.coordinator) s_.coordinator_proven_dead = true;
+      if (s_.coordinator_proven_dead || now_ >= s_.coordinator_heard + Limit()) {
+        Walk(0);
+        return;
+      }
+    }
+    DialLater(Elsewhere());
+  }
+
+  // Whom to try when there is nobody left to try at once: the endpoint, where a new coordinator appears.
+  std::string Elsewhere() const {
+    if (s_.standing_in) return s_.target;
+    if (s_.was_welcomed && s_.target == s_.coordinator && !s_.coordinator_proven_dead && s_.attempt % 2 == 0) {
+      return s_.target;
+    }
+    if (s_.endpoint.empty() && s_.was_welcomed) return s_.coordinator;
+    return s_.endpoint;
+  }
+
+  // On from the successor at `index`.
+  void Walk(size_t index) {
+    for (; index < s_.round->successors.size(); ++index) {
+      const Successor& successor = s_.round->successors[index];
+      if (successor.name == s_.round->coordinator_node) continue;
+      if (successor.name == s_.self.name) {
+        if (!s_.may_stand_in || s_.outdated) continue;
+        StandIn();
+        return;
+      }
+      if (successor.control_address.empty() || s_.dead.contains(successor.name)) continue;
+      s_.walking = index;
+      DialTo(successor.control_address);
+      return;
+    }
+    DialLater(Elsewhere());
+  }
+
+  void StandIn() {
+    s_.walking.reset();
+    s_.standing_in = true;
+    out_.reason = fmt::format("the coordinator is {}: this node stands in for it",
+                              s_.coordinator_proven_dead ? "gone" : "silent");
+    SayOnce(out_.reason);
+    out_.actions.push_back(CoordinateHere{*s_.round, s_.coordinator_proven_dead,
+                                          std::vector<std::string>(s_.dead.begin(), s_.dead.end())});
+    DialTo("");
+  }
+
+  // --- what the coordinator says ---
+
+  void Hear(const Welcome& welcome) {
+    if (s_.stage != Stage::kGreeting) return;
+    s_.stage = Stage::kAttending;
+    s_.was_welcomed = true;
+    s_.coordinator = s_.target;
+    s_.term = welcome.term;
+    s_.attempt = 0;
+    s_.alone_since.reset();
+    s_.walking.reset();
+    s_.coordinator_proven_dead = false;
+    s_.dead.clear();
+    s_.said.clear();
+    if (welcome.beat_interval > Duration{}) s_.beat_interval = welcome.beat_interval;
+    s_.beat_at = now_ + Interval();
+    if (!s_.target.empty()) s_.standing_in = false;
+  }
+
+  void Hear(const Beat&) {}
+
+  void Hear(const Notice& notice) {
+    if (notice.text == s_.last_notice) return;
+    s_.last_notice = notice.text;
+    out_.reason = notice.text;
+    out_.actions.push_back(Say{notice.text});
+  }
+
+  void Hear(const Start& start) {
+    if (s_.stage != Stage::kAttending || (s_.round && start.assignment.id <= s_.round->id)) return;
+    if (s_.doing != NodeState::kIdle) {
+      // Whoever says so believes that no worker is left here. A new Hello tells it better.
+      Again();
+      return;
+    }
+    s_.round = start.assignment;
+    s_.outdated = false;
+    s_.doing = NodeState::kRunning;
+    s_.report.reset();
+    s_.last_notice.clear();
+    out_.reason = start.assignment.reason;
+    out_.actions.push_back(StartRound{start.assignment});
+  }
+
+  void Hear(const Stop& stop) {
+    if (!s_.round || stop.round < s_.round->id) return;
+    s_.report.reset();
+    if (stop.round > s_.round->id) s_.outdated = true;
+    if (s_.doing == NodeState::kRunning || s_.doing == NodeState::kSucceeded) {
+      s_.doing = NodeState::kStopping;
+      out_.reason = stop.reason;
+      out_.actions.push_back(StopRound{s_.round->id, stop.reason});
+    } else if (s_.doing == NodeState::kIdle) {
+      Tell(Ready{s_.round->id, s_.self.store_port});
+    }
+  }
+
+  void Hear(const rendezvous::Finish& finish) {
+    if (s_.round && finish.term < s_.round->id.term) return;
+    Finished(finish.verdict);
+  }
+
+  void Hear(const Refuse& refuse) {
+    if (s_.walking) {  // somebody else's agent has that address now
+      out_.actions.push_back(HangUp{});
+      DialFailed(Loss::kUnreachable, refuse.reason);
+      return;
+    }
+    s_.linked = false;
+    out_.actions.push_back(HangUp{});
+    Finished({refuse.exit_code, refuse.reason, std::nullopt, {}});
+  }
+
+  void Hear(const Redirect& redirect) {
+    bool newer = redirect.term > s_.term || (s_.stage == Stage::kGreeting && redirect.term == s_.term);
+    if (!newer || redirect.address == s_.target) return;
+    if (!s_.alone_since) s_.alone_since = now_;
+    if (s_.stage == Stage::kAttending) s_.coordinator_heard = now_;
+    s_.walking.reset();
+    s_.standing_in = false;
+    if (redirect.address == s_.self.control_address) return;  // it means this agent, which does not know of it
+    out_.reason = fmt::format("the job is coordinated at {} now", redirect.address);
+    DialTo(redirect.address);
+  }
+
+  void Hear(const StatusReport&) {}
+
+  void Again() {
+    out_.actions.push_back(HangUp{});
+    s_.alone_since = now_;
+    s_.coordinator_heard = now_;
+    DialTo(s_.target);
+  }
+
+  State& s_;
+  TimePoint now_;
+  Effects& out_;
+};
+
+}  // namespace
+
+Effects Apply(State& state, const Event& event, TimePoint now) {
+  Effects effects;
+  Machine machine(state, now, effects);
+  std::visit([&machine](const auto& happened) { machine.On(happened); }, event);
+  machine.CheckDeadlines();
+  machine.ScheduleLook();
+  return effects;
+}
+
+}  // namespace muster::rendezvous::attendance

@@ -9,15 +9,21 @@
 //  - Dial the endpoint; after a failure again with exponential delays and jitter (20 ms .. 1 s), until join_timeout has
 //    passed since the last time a coordinator was there: then give up with 200 (never attended) or 201 (lost it).
 //  - Workers stay up while no coordinator is there. After a reconnect Hello carries state, round and unanswered report.
-//  - A message of an older (term, round) is dropped.
+//  - A message of an older (term, round) is dropped. A Stop of a newer round than ours says that ours is over and that we
+//    have no seat: our workers stop, and we never stand in by our old roster.
 //  - Coordinator lost while in a round: dial it again at once. If its process is proven dead (connection refused), or it was
 //    silent for the heartbeat limit: walk the successors in rank order, leaving out the seat of the dead coordinator's node.
 //    The first one that can be reached and stands in is attended; when the walk arrives at this node itself, it stands in.
+//    A node that is reached before it has noticed keeps the Hello until it stands in (membership.h), or is left for the
+//    next one after the heartbeat limit. Who refuses the connection on the way is known to be gone, too.
+//  - Going: Leave, and the end at once; beats go on until the connection is closed, so that nobody takes our seat before
+//    our workers have ended.
 //  - Redirect: follow it if its term is higher than the known one.
 //  - An acting stand-in keeps dialling the endpoint and tells whoever appears there (Supersede).
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -60,6 +66,16 @@ struct State {
   bool coordinator_proven_dead = false;
   bool standing_in = false;       // this node's own agent coordinates (conductor got StandIn)
   std::string last_notice;
+  bool outdated = false;          // the last round went on without this node
+  bool linked = false;            // a connection is there
+  bool was_welcomed = false;      // by any coordinator, ever
+  std::string coordinator;        // address of the last one that welcomed us
+  std::set<std::string> dead;     // nodes whose address refused since the coordinator was lost
+  std::optional<TimePoint> dial_until;  // when a dial without an answer counts as failed
+  TimePoint coordinator_heard{};  // when the lost coordinator was heard last
+  std::set<std::string> said;     // reasons told to the user since the last welcome
+  std::string last_failure;       // of a dial
+  std::optional<TimePoint> expected;  // the last look_again: a later event means this process was frozen
 };
 
 // --- events ---
@@ -110,6 +126,7 @@ struct Say {                     // to the user, once per distinct text
 struct CoordinateHere {          // start coordinating in this process (conductor: StandIn), then Dial("")
   Assignment assignment;
   bool proof = false;
+  std::vector<std::string> dead;  // as in membership.h's StandIn
 };
 using Action = std::variant<Dial, Tell, HangUp, StartRound, StopRound, End, Say, CoordinateHere>;
 

@@ -112,6 +112,10 @@ void Machine::Opened(PeerId peer, const Hello& hello) {
     Tell(peer, Finish{s_.term, *s_.verdict});
     return;
   }
+  if (Early(hello)) {
+    s_.early.emplace_back(peer, hello);
+    return;
+  }
   if (!Acceptable(peer, hello)) return;
   if (!s_.options) s_.options = hello.options;
   if (!s_.gathering_since) s_.gathering_since = now_;
@@ -127,6 +131,15 @@ void Machine::Opened(PeerId peer, const Hello& hello) {
     }
   }
   Admit(peer, hello);
+}
+
+// This agent was in that round under another coordinator, and was not told to stand in for it.
+bool Machine::Early(const Hello& hello) const {
+  if (s_.phase != Phase::kGathering || s_.round.id.number >= 0 || !s_.members.empty()) return false;
+  if (s_.self_node.empty() || !hello.resume || hello.resume->coordinator_node == s_.self_node) return false;
+  if (hello.node.name == s_.self_node) return false;
+  const auto& successors = hello.resume->successors;
+  return std::any_of(successors.begin(), successors.end(), [&](const auto& s) { return s.name == s_.self_node; });
 }
 
 // True when the newcomer has to wait, or to go, because `holder` has what it claims.
@@ -235,10 +248,17 @@ void Machine::Admit(PeerId peer, const Hello& hello) {
     if (hello.report) HearReport(member, *hello.report);
     if (!member.ready) Tell(peer, Stop{s_.round.id, s_.stop_reason});
   } else if (!member.ready) {
-    Tell(peer, Stop{member.runs, fmt::format("round {} is over", member.runs.number)});
-  } else if (fresh || !came_back) {
-    NewcomerReady(member);
+    OutOfDate(member);
+  } else {
+    if (hello.resume && hello.resume->id < s_.round.id) OutOfDate(member);
+    if (fresh || !came_back) NewcomerReady(member);
   }
+}
+
+// Its round is over and the next one went on without it. The number is the newest one's: so it knows.
+void Machine::OutOfDate(const Member& member) {
+  RoundId newest = std::max(s_.round.id, member.runs);
+  Tell(member.peer, Stop{newest, fmt::format("round {} is over", member.runs.number)});
 }
 
 // A node of the round is back on a new stream, before the loss of the old one was noticed.
@@ -254,7 +274,7 @@ void Machine::AdmitSeated(Member& member, const Hello& hello) {
     Change change(s_, member);
     member.runs = hello.resume ? hello.resume->id : RoundId{};
     member.ready = hello.state == NodeState::kIdle;
-    if (!member.ready) Tell(member.peer, Stop{member.runs, fmt::format("round {} is over", member.runs.number)});
+    if (!member.ready) OutOfDate(member);
   } else {
     if (hello.report) HearReport(member, *hello.report);
     if (hello.state == NodeState::kIdle && member.state != NodeState::kSucceeded) {
@@ -301,8 +321,14 @@ void Machine::Said(PeerId peer, const NodeMessage& message) {
   if (s_.phase == Phase::kFinished) return;
   Member* member = Of(peer);
   if (member == nullptr) {
-    bool contends = s_.names.contains(peer) && std::holds_alternative<Beat>(message);
-    if (contends) Tell(peer, Beat{});
+    bool beat = std::holds_alternative<Beat>(message);
+    bool early = std::any_of(s_.early.begin(), s_.early.end(), [&](const auto& e) { return e.first == peer; });
+    if (!early && !s_.names.contains(peer)) return;
+    if (!beat) {
+      HangUp(peer);  // its Hello is out of date: the next one tells it better
+    } else if (!early) {
+      Tell(peer, Beat{});
+    }
     return;
   }
   member->last_heard = now_;
@@ -356,6 +382,7 @@ void Machine::HearLeave(Member& member, const Leave& leave) {
 // --- who is lost ---
 
 void Machine::Closed(PeerId peer) {
+  std::erase_if(s_.early, [&](const auto& early) { return early.first == peer; });
   auto name = s_.names.find(peer);
   if (name == s_.names.end()) return;
   auto member = s_.members.find(name->second);

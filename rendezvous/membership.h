@@ -12,6 +12,9 @@
 //
 // Cost: a beat O(1), a join O(log n), a restart O(n log n), for n nodes.
 //
+// Whose agent hosts this: a node that has lost its coordinator knocks at its successors, maybe before they have
+// noticed. Such a Hello is kept, without an answer, until StandIn comes.
+//
 // Two halves: a node whose stream closed is gone; one that fell silent may live on behind a cut. When more than half of
 // a round's nodes fell silent they may have a stand-in of their own by majority, so this side starts nothing until they
 // are back (or known to be gone, or join_timeout has passed).
@@ -100,13 +103,14 @@ struct State {
   std::string loss;                               // why the first seat of the current round was lost
   bool abandoned = false;                         // a node said Leave, ever
   std::optional<TimePoint> stopping_since;
-  std::optional<TimePoint> expected;     // the last look_again: a later Tick means this process was frozen
-  std::optional<TimePoint> grace_until;  // after a freeze: what lies in the sockets is read first
-  int reform_quorum = 0;                 // seats that must attend before a stand-in acts; 0: no such rule
-  std::set<std::string> reform_dead;     // nodes of the re-formed round known to be gone
-  std::set<int> reform_seen;             // seats that have reported
-  bool reform_conflict = false;          // two nodes tell the round differently
-  std::string notice;                    // what the waiting nodes were told last
+  std::optional<TimePoint> expected;            // the last look_again: a later Tick means this process was frozen
+  std::optional<TimePoint> grace_until;         // after a freeze: what lies in the sockets is read first
+  int reform_quorum = 0;                        // seats that must attend before a stand-in acts; 0: no such rule
+  std::set<std::string> reform_dead;            // nodes of the re-formed round known to be gone
+  std::set<int> reform_seen;                    // seats that have reported
+  bool reform_conflict = false;                 // two nodes tell the round differently
+  std::string notice;                           // what the waiting nodes were told last
+  std::vector<std::pair<PeerId, Hello>> early;  // nodes that knock here before this agent stands in
 };
 
 struct PeerOpened {  // a Hello arrived on a new stream

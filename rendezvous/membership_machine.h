@@ -39,6 +39,8 @@ class Machine {
   // membership.cc: who attends
   bool Acceptable(PeerId peer, const Hello& hello);
   bool GivesWay(PeerId peer, const Hello& hello, Member& holder, const std::string& claim);
+  bool Early(const Hello& hello) const;
+  void OutOfDate(const Member& member);
   void Admit(PeerId peer, const Hello& hello);
   void AdmitSeated(Member& member, const Hello& hello);
   void HearReady(Member& member, const Ready& ready);

@@ -16,6 +16,7 @@ void Machine::TakeOver(const StandIn& stand_in) {
   fresh.run_id = s_.run_id;
   fresh.self_node = s_.self_node;
   fresh.arrivals = s_.arrivals;
+  auto early = std::move(s_.early);
   s_ = std::move(fresh);
   s_.options = stand_in.options;
   BeginReforming(stand_in.assignment);
@@ -31,6 +32,7 @@ void Machine::TakeOver(const StandIn& stand_in) {
     if (stand_in.proof && s_.reform_dead.contains(successor.name)) ++dead;
   }
   s_.reform_quorum = (stand_in.assignment.node_count - dead) / 2 + 1;
+  for (const auto& [peer, hello] : early) Opened(peer, hello);
 }
 
 void Machine::BeginReforming(const Assignment& newest) {
@@ -53,9 +55,7 @@ void Machine::Adopt(const Assignment& newest) {
     member.in_round = false;
     member.rank = -1;
     member.report.reset();
-    if (member.peer != 0 && !member.ready) {
-      Tell(member.peer, Stop{member.runs, fmt::format("round {} is newer", newest.id.number)});
-    }
+    if (member.peer != 0) Tell(member.peer, Stop{newest.id, fmt::format("round {} is newer", newest.id.number)});
   }
   std::vector<std::string> gone;
   for (const auto& [name, member] : s_.members) {
@@ -83,6 +83,7 @@ void Machine::Adopt(const Assignment& newest) {
   s_.stop_charged = false;
   s_.reform_seen.clear();
   s_.reform_conflict = false;
+  if (s_.reform_quorum > 0) s_.reform_quorum = std::min(s_.reform_quorum, newest.node_count / 2 + 1);
 }
 
 void Machine::Collect(Member& member, const Hello& hello) {
@@ -93,7 +94,7 @@ void Machine::Collect(Member& member, const Hello& hello) {
   const Assignment& told = *hello.resume;
   if (told.id > s_.round.id) Adopt(told);
   if (told.id < s_.round.id) {
-    if (!member.ready) Tell(member.peer, Stop{told.id, fmt::format("round {} is newer", s_.round.id.number)});
+    OutOfDate(member);
     return;
   }
   int rank = told.node_rank;

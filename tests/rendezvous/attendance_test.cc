@@ -1,0 +1,321 @@
+// Attendance: the node's end, event by event.
+#include "rendezvous/attendance.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/text.h"
+
+namespace muster::rendezvous::attendance {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using testing::AllOf;
+using testing::HasSubstr;
+
+class Attendance : public testing::Test {
+ protected:
+  Attendance() {
+    state.run_id = "job";
+    state.endpoint = "a:1";
+    state.self.name = "b";
+    state.self.incarnation = "b-1";
+    state.self.control_address = "b:1";
+    state.options.min_nodes = 1;
+    state.options.max_nodes = 3;
+  }
+  void Do(const Event& event) {
+    Effects effects = Apply(state, event, now);
+    look_again = effects.look_again;
+    actions = effects.actions;
+    for (const auto& action : actions) {
+      if (const auto* say = std::get_if<Say>(&action)) said.push_back(say->text);
+      if (const auto* end = std::get_if<End>(&action)) ends.push_back(end->verdict);
+    }
+  }
+  void Hear(CoordinatorMessage message) { Do(Heard{std::move(message)}); }
+  template <typename T>
+  std::vector<T> All() {
+    std::vector<T> found;
+    for (const auto& action : actions) {
+      if (const auto* match = std::get_if<T>(&action)) found.push_back(*match);
+    }
+    return found;
+  }
+  template <typename T>
+  std::vector<T> Told() {
+    std::vector<T> found;
+    for (const auto& tell : All<Tell>()) {
+      if (const auto* match = std::get_if<T>(&tell.message)) found.push_back(*match);
+    }
+    return found;
+  }
+  std::string Dialled() {
+    auto dials = All<Dial>();
+    return dials.empty() ? "none" : dials.back().address;
+  }
+  // Time goes to the next deadline.
+  void Next() {
+    ASSERT_TRUE(look_again);
+    now = std::max(now, *look_again);
+    Do(Tick{});
+  }
+  Assignment Round(int64_t number, uint64_t term = 1) {
+    Assignment assignment;
+    assignment.id = {term, number};
+    assignment.node_count = 3;
+    assignment.node_rank = 1;
+    assignment.seat.node = state.self;
+    assignment.coordinator_node = "a";
+    assignment.successors = {{0, "a", "a:1"}, {1, "x", "x:1"}, {2, "b", "b:1"}};
+    return assignment;
+  }
+  void Attend() {
+    Do(Begin{});
+    Do(Connected{});
+    Hear(Welcome{1, seconds(5), "test"});
+  }
+  void Run(int64_t number = 0) {
+    Attend();
+    Hear(Start{Round(number)});
+  }
+
+  State state;
+  TimePoint now{seconds(1000)};
+  std::optional<TimePoint> look_again;
+  std::vector<Action> actions;
+  std::vector<std::string> said;
+  std::vector<Verdict> ends;
+};
+
+TEST_F(Attendance, DialsGreetsAndAttends) {
+  Do(Begin{});
+  EXPECT_EQ(Dialled(), "a:1");
+  Do(Connected{});
+  ASSERT_EQ(Told<Hello>().size(), 1u);
+  EXPECT_EQ(Told<Hello>()[0].state, NodeState::kIdle);
+  EXPECT_EQ(Told<Hello>()[0].resume, std::nullopt);
+  Hear(Welcome{1, seconds(5), "test"});
+  EXPECT_EQ(state.stage, Stage::kAttending);
+  Next();
+  EXPECT_EQ(Told<Beat>().size(), 1u);
+}
+
+TEST_F(Attendance, RetriesWithGrowingDelaysAndSaysEachReasonOnce) {
+  Do(Begin{});
+  Duration last{};
+  for (int attempt = 0; attempt < 12; ++attempt) {
+    Do(Disconnected{Loss::kRefused, "a:1: Connection refused"});
+    EXPECT_EQ(Dialled(), "none");
+    Duration delay = *look_again - now;
+    EXPECT_GT(delay, Duration{});
+    EXPECT_LE(delay, seconds(1));
+    if (attempt == 11) {
+      EXPECT_GT(delay, milliseconds(300));
+    }
+    last = delay;
+    Next();
+    EXPECT_EQ(Dialled(), "a:1");
+  }
+  Do(Disconnected{Loss::kUnresolved, "a: no such name"});
+  EXPECT_EQ(said.size(), 2u);
+  EXPECT_THAT(said[0], HasSubstr("Connection refused"));
+  EXPECT_THAT(said[1], HasSubstr("no such name"));
+}
+
+TEST_F(Attendance, GivesUpWith200AfterTheJoinTimeout) {
+  Do(Begin{});
+  Do(Disconnected{Loss::kRefused, "Connection refused"});
+  now += seconds(600);
+  Do(Tick{});
+  ASSERT_EQ(ends.size(), 1u);
+  EXPECT_EQ(ends[0].exit_code, 200);
+  EXPECT_THAT(ends[0].reason, AllOf(HasSubstr("a:1"), HasSubstr("Connection refused"), HasSubstr("600 s")));
+}
+
+TEST_F(Attendance, GivesUpWith201WhenItHadACoordinator) {
+  state.may_stand_in = false;
+  Run();
+  Do(Disconnected{Loss::kClosed, "reset"});
+  for (int i = 0; i < 5000 && ends.empty(); ++i) {
+    if (Dialled() == "none") {
+      Next();
+    } else {
+      Do(Disconnected{Loss::kUnreachable, "no route"});
+    }
+  }
+  ASSERT_EQ(ends.size(), 1u);
+  EXPECT_EQ(ends[0].exit_code, 201);
+}
+
+TEST_F(Attendance, ADialWithoutAnswerHasADeadline) {
+  Do(Begin{});
+  Next();
+  EXPECT_EQ(All<HangUp>().size(), 1u);
+  EXPECT_EQ(state.stage, Stage::kDialling);
+  EXPECT_TRUE(look_again);
+}
+
+TEST_F(Attendance, WrongCredentialsAreNotRetried) {
+  Do(Begin{});
+  Do(Disconnected{Loss::kUnauthenticated, "token"});
+  ASSERT_EQ(ends.size(), 1u);
+  EXPECT_EQ(ends[0].exit_code, 78);
+}
+
+TEST_F(Attendance, ARoundFromStartToEnd) {
+  Run();
+  ASSERT_EQ(All<StartRound>().size(), 1u);
+  Report report{{1, 0}, {}, seconds(1), {}};
+  Do(WorkersEnded{report});
+  EXPECT_EQ(Told<Report>().at(0), report);
+  EXPECT_EQ(state.doing, NodeState::kSucceeded);
+  Hear(Stop{{1, 0}, "why"});
+  EXPECT_EQ(All<StopRound>().size(), 1u);
+  Hear(Stop{{1, 0}, "why"});
+  EXPECT_EQ(All<StopRound>().size(), 0u) << "once is enough";
+  Do(NoWorkerLeft{77});
+  EXPECT_EQ(Told<Ready>().at(0), (Ready{{1, 0}, 77}));
+  Hear(Start{Round(1)});
+  EXPECT_EQ(All<StartRound>().size(), 1u);
+  Hear(Finish{1, {3, "over", {}, {}}});
+  ASSERT_EQ(ends.size(), 1u);
+  EXPECT_EQ(ends[0].exit_code, 3);
+}
+
+TEST_F(Attendance, OldMessagesAreDropped) {
+  Run(5);
+  Hear(Stop{{1, 4}, "old"});
+  EXPECT_EQ(All<StopRound>().size(), 0u);
+  Hear(Start{Round(5)});
+  Hear(Start{Round(4)});
+  EXPECT_EQ(All<StartRound>().size(), 0u);
+  Do(WorkersEnded{Report{{1, 4}, {}, {}, {}}});
+  EXPECT_EQ(Told<Report>().size(), 0u);
+}
+
+TEST_F(Attendance, AStopOfANewerRoundMakesItAnOutsider) {
+  Run(5);
+  Hear(Stop{{1, 7}, "round 5 is over"});
+  EXPECT_EQ(All<StopRound>().at(0).round, (RoundId{1, 5}));
+  Do(NoWorkerLeft{1});
+  EXPECT_EQ(Told<Ready>().at(0).round, (RoundId{1, 5}));
+  EXPECT_TRUE(state.outdated);
+}
+
+TEST_F(Attendance, AReconnectResumes) {
+  Run();
+  WorkerFailure failure;
+  failure.exit_code = 3;
+  Report report{{1, 0}, {failure}, seconds(1), {}};
+  Do(Disconnected{Loss::kClosed, "reset"});
+  EXPECT_EQ(Dialled(), "a:1") << "at once";
+  EXPECT_TRUE(All<StopRound>().empty()) << "the workers go on";
+  Do(WorkersEnded{report});
+  EXPECT_TRUE(Told<Report>().empty());
+  Do(Connected{});
+  ASSERT_EQ(Told<Hello>().size(), 1u);
+  EXPECT_EQ(Told<Hello>()[0].resume, Round(0));
+  EXPECT_EQ(Told<Hello>()[0].report, report);
+  EXPECT_EQ(Told<Hello>()[0].state, NodeState::kStopping);
+}
+
+TEST_F(Attendance, SilenceIsALoss) {
+  Run();
+  for (int i = 0; i < 4 && Dialled() == "none"; ++i) Next();
+  EXPECT_EQ(Dialled(), "a:1");
+  EXPECT_EQ(now, TimePoint{seconds(1015)});
+}
+
+TEST_F(Attendance, AFreezeOfThisProcessIsNoSilence) {
+  Run();
+  now += seconds(60);
+  Do(Tick{});
+  EXPECT_EQ(state.stage, Stage::kAttending);
+}
+
+TEST_F(Attendance, ARefusedCoordinatorIsDeadAndTheSuccessorsAreTried) {
+  Run();
+  Do(Disconnected{Loss::kClosed, "reset"});
+  Do(Disconnected{Loss::kRefused, "refused"});
+  EXPECT_EQ(Dialled(), "x:1");
+  Do(Disconnected{Loss::kRefused, "refused"});
+  EXPECT_EQ(Dialled(), "");
+  auto here = All<CoordinateHere>();
+  ASSERT_EQ(here.size(), 1u);
+  EXPECT_TRUE(here[0].proof);
+  EXPECT_EQ(here[0].dead, std::vector<std::string>{"x"});
+  EXPECT_EQ(here[0].assignment, Round(0));
+  Do(Connected{});
+  Hear(Welcome{2, seconds(5), "test"});
+  EXPECT_EQ(state.term, 2u);
+  EXPECT_TRUE(state.standing_in);
+}
+
+TEST_F(Attendance, AnUnreachableCoordinatorIsWaitedForUntilItWasSilentLongEnough) {
+  Run();
+  Do(Disconnected{Loss::kClosed, "reset"});
+  Do(Disconnected{Loss::kUnreachable, "no route"});
+  EXPECT_EQ(Dialled(), "none");
+  now += seconds(15);
+  Do(Tick{});
+  EXPECT_EQ(Dialled(), "a:1");
+  Do(Disconnected{Loss::kUnreachable, "no route"});
+  EXPECT_EQ(Dialled(), "x:1");
+  Do(Disconnected{Loss::kUnreachable, "no route"});
+  EXPECT_FALSE(All<CoordinateHere>().at(0).proof);
+}
+
+TEST_F(Attendance, WithoutAControlPortItNeverStandsIn) {
+  state.may_stand_in = false;
+  Run();
+  Do(Disconnected{Loss::kClosed, "reset"});
+  Do(Disconnected{Loss::kRefused, "refused"});
+  Do(Disconnected{Loss::kRefused, "refused"});
+  EXPECT_TRUE(All<CoordinateHere>().empty());
+  Next();
+  EXPECT_EQ(Dialled(), "a:1");
+}
+
+TEST_F(Attendance, FollowsARedirectOfAHigherTerm) {
+  Run();
+  Hear(Redirect{1, "y:1"});
+  EXPECT_EQ(Dialled(), "none");
+  Hear(Redirect{2, "y:1"});
+  EXPECT_EQ(Dialled(), "y:1");
+  Do(Connected{});
+  EXPECT_EQ(Told<Hello>().at(0).state, NodeState::kRunning);
+}
+
+TEST_F(Attendance, GoingSaysLeaveAndBeatsUntilTheEnd) {
+  Run();
+  Do(Going{"preempted"});
+  EXPECT_EQ(Told<Leave>().at(0).reason, "preempted");
+  ASSERT_EQ(ends.size(), 1u);
+  EXPECT_EQ(ends[0].exit_code, 143);
+  Next();
+  EXPECT_EQ(Told<Beat>().size(), 1u) << "its workers still run";
+  Do(NoWorkerLeft{0});
+  Hear(Start{Round(1)});
+  EXPECT_TRUE(All<StartRound>().empty());
+}
+
+TEST_F(Attendance, ARefusalEndsIt) {
+  Do(Begin{});
+  Do(Connected{});
+  Hear(Refuse{78, "nnodes 1:2 and 2:2"});
+  ASSERT_EQ(ends.size(), 1u);
+  EXPECT_EQ(ends[0].exit_code, 78);
+  EXPECT_EQ(ends[0].reason, "nnodes 1:2 and 2:2");
+}
+
+TEST_F(Attendance, NoticesAreSaidOnce) {
+  Attend();
+  Hear(Notice{"waiting"});
+  Hear(Notice{"waiting"});
+  EXPECT_EQ(said.size(), 1u);
+}
+
+}  // namespace
+}  // namespace muster::rendezvous::attendance

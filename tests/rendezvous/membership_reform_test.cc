@@ -1,0 +1,190 @@
+// Membership without memory: a coordinator that came back empty, or stands in.
+#include "tests/rendezvous/stage.h"
+
+namespace muster::rendezvous {
+namespace {
+
+using testing::HasSubstr;
+
+// Three nodes in round (1, 4), as a coordinator that is gone now had made it.
+Round OldRound(const std::string& coordinator = "") {
+  Round round;
+  round.id = {1, 4};
+  round.restart_count = 2;
+  round.max_restarts = 3;
+  round.coordinator_node = coordinator;
+  for (const char* name : {"a", "b", "c"}) {
+    Seat seat;
+    seat.node = Stage(Job(1, 3, 3)).Greeting(name).node;
+    seat.first_rank = round.world_size;
+    round.world_size += 2;
+    round.seats.push_back(seat);
+  }
+  return round;
+}
+
+class Reform : public testing::Test {
+ protected:
+  Stage s{Job(1, 3, 3)};
+  Round old = OldRound();
+  void Return(const std::string& name, NodeState doing = NodeState::kRunning, std::optional<Report> report = {}) {
+    s.Return(name, doing, AssignmentFor(old, *old.RankOf(name)), std::move(report));
+  }
+  void StandIn(const std::string& self, bool proof, std::vector<std::string> dead = {}) {
+    s.state.self_node = self;
+    s.Do(rendezvous::StandIn{AssignmentFor(old, *old.RankOf(self)), s.options, proof, std::move(dead)});
+  }
+};
+
+TEST_F(Reform, GoesOnWithoutTouchingWorkersWhenAllAgree) {
+  Return("a");
+  EXPECT_EQ(s.state.phase, Phase::kReforming);
+  Return("b");
+  Return("c", NodeState::kSucceeded, Report{old.id, {}, seconds(1), {}});
+  EXPECT_EQ(s.state.phase, Phase::kRunning);
+  for (const char* name : {"a", "b", "c"}) EXPECT_FALSE(s.Stopped(name)) << name;
+  EXPECT_EQ(s.Roster(), "a b c");
+  EXPECT_EQ(s.state.restart_count, 2);
+  s.Fails("a", 3);
+  for (const char* name : {"a", "b", "c"}) s.Ready(name);
+  EXPECT_TRUE(s.Started("a", 5));
+  EXPECT_EQ(s.Seat("a").restart_count, 3);
+  EXPECT_EQ(s.Seat("a").id, (RoundId{1, 5}));
+}
+
+TEST_F(Reform, AMissingNodeIsLostAfterTheHeartbeatLimit) {
+  Return("a");
+  Return("b");
+  s.Wait(milliseconds(14999), {"a", "b"});
+  EXPECT_EQ(s.state.phase, Phase::kReforming);
+  s.Wait(milliseconds(1), {"a", "b"});
+  EXPECT_TRUE(s.Stopped("a"));
+  s.Ready("a");
+  s.Ready("b");
+  EXPECT_EQ(s.Roster(), "a b");
+  EXPECT_EQ(s.Seat("a").restart_count, 2) << "not charged";
+}
+
+TEST_F(Reform, AnOlderRoundIsStoppedAndTheNewestHolds) {
+  Round older = OldRound();
+  older.id.number = 3;
+  s.Return("a", NodeState::kRunning, AssignmentFor(older, 0));
+  Return("b");
+  EXPECT_TRUE(s.Stopped("a"));
+  EXPECT_FALSE(s.Stopped("b"));
+  Return("c");
+  s.Ready("a");
+  s.Wait(seconds(15), {"a", "b", "c"});
+  s.Ready("b");
+  s.Ready("c");
+  EXPECT_EQ(s.state.round.id.number, 5);
+  EXPECT_EQ(s.state.round.seats.size(), 3u);
+}
+
+TEST_F(Reform, AReportedFailureIsDecidedAsEver) {
+  Return("a");
+  Return("b", NodeState::kStopping, Report{old.id, {Failure(9, 2)}, seconds(1), {}});
+  Return("c");
+  EXPECT_TRUE(s.Stopped("a"));
+  for (const char* name : {"a", "b", "c"}) s.Ready(name);
+  EXPECT_EQ(s.Seat("a").restart_count, 3);
+}
+
+TEST_F(Reform, AStreamThatClosesMeanwhileMayComeBack) {
+  Return("a");
+  s.Closes("a");
+  Return("b");
+  Return("c");
+  EXPECT_EQ(s.state.phase, Phase::kReforming);
+  Return("a");
+  EXPECT_EQ(s.state.phase, Phase::kRunning);
+  EXPECT_FALSE(s.Stopped("a"));
+}
+
+TEST_F(Reform, ANewcomerWaits) {
+  s.Join("x");
+  Return("a");
+  Return("b");
+  Return("c");
+  EXPECT_EQ(s.state.phase, Phase::kRunning);
+  EXPECT_FALSE(s.Started("x", 0));
+}
+
+TEST_F(Reform, StandInWithProofActsAsSoonAsTheOthersAttend) {
+  old = OldRound("a");
+  StandIn("b", true);
+  Return("b");
+  EXPECT_EQ(s.Told<Welcome>("b").at(0).term, 2u);
+  EXPECT_EQ(s.state.phase, Phase::kReforming);
+  Return("c");
+  EXPECT_TRUE(s.Stopped("b"));
+  EXPECT_THAT(s.Told<Stop>("b").at(0).reason, HasSubstr("node a was lost"));
+  s.Ready("b");
+  s.Ready("c");
+  EXPECT_EQ(s.Roster(), "b c");
+  EXPECT_EQ(s.Seat("b").id, (RoundId{2, 5}));
+  EXPECT_EQ(s.Seat("b").coordinator_node, "b");
+}
+
+TEST_F(Reform, StandInOfTwoNodesActsOnProofAlone) {
+  old = OldRound("a");
+  old.seats.pop_back();
+  old.world_size = 4;
+  StandIn("b", true);
+  Return("b");
+  s.Ready("b");
+  EXPECT_EQ(s.Roster(), "b");
+}
+
+TEST_F(Reform, StandInOfACoordinatorOfItsOwnTouchesNobody) {
+  StandIn("a", true);
+  for (const char* name : {"a", "b", "c"}) Return(name);
+  EXPECT_EQ(s.state.phase, Phase::kRunning);
+  EXPECT_EQ(s.state.term, 2u);
+  EXPECT_FALSE(s.Stopped("a"));
+}
+
+TEST_F(Reform, StandInWithoutMajorityHoldsTheWorkersAndEndsWith201) {
+  for (bool proof : {true, false}) {
+    s = Stage(Job(1, 3, 3));
+    old = OldRound("a");
+    StandIn("b", proof);
+    Return("b");
+    s.Wait(seconds(599), {"b"});
+    EXPECT_FALSE(s.Stopped("b")) << proof;
+    s.Wait(seconds(1), {"b"});
+    ASSERT_TRUE(s.End("b")) << proof;
+    EXPECT_EQ(s.End("b")->exit_code, 201);
+  }
+}
+
+TEST_F(Reform, WhoRefusedOnTheWayIsNotWaitedFor) {
+  old = OldRound("a");
+  StandIn("c", true, {"b"});
+  Return("c");
+  s.Ready("c");
+  EXPECT_EQ(s.Roster(), "c");
+}
+
+TEST_F(Reform, StandInWithoutProofActsWithAMajorityAfterTheLimit) {
+  old = OldRound("a");
+  StandIn("b", false);
+  Return("b");
+  Return("c");
+  s.Wait(milliseconds(14999), {"b", "c"});
+  EXPECT_FALSE(s.Stopped("b"));
+  s.Wait(milliseconds(1), {"b", "c"});
+  EXPECT_TRUE(s.Stopped("b"));
+}
+
+TEST_F(Reform, AKnockBeforeItStandsInIsKept) {
+  old = OldRound("a");
+  s.state.self_node = "b";
+  Return("c");
+  EXPECT_TRUE(s.told[s.peers["c"]].empty());
+  StandIn("b", true);
+  EXPECT_EQ(s.Told<Welcome>("c").size(), 1u);
+}
+
+}  // namespace
+}  // namespace muster::rendezvous
