@@ -1,6 +1,6 @@
 // Load of the coordinator: N nodes in this process, the coordinator in a child of it, both on this machine's cores.
 //
-//     rendezvous_load [--nodes 1000] [--per-connection 100] [--json]
+//     rendezvous_load [--nodes 1000] [--per-connection 100] [--idle SECONDS] [--json]
 //
 // Prints: time from the first dial to the last Start, CPU of the coordinator per join, its memory per node, time from a
 // failure's report to the last Stop, and to the last Start of the next round.
@@ -18,6 +18,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <memory>
@@ -36,6 +37,7 @@ struct Settings {
   int nodes = 1000;
   int per_connection = 100;
   bool json = false;
+  int idle_s = 0;  // after the first round, count wake-ups of both processes for so long
 };
 
 struct Usage {
@@ -67,6 +69,21 @@ Usage UsageOf(pid_t pid) {
   auto work = boost::asio::make_work_guard(loop);
   loop.run();
   _exit(0);
+}
+
+// Times its threads went to sleep and woke again.
+long WakeUpsOf(pid_t pid) {
+  long total = 0;
+  std::error_code ignored;
+  for (const auto& task : std::filesystem::directory_iterator(fmt::format("/proc/{}/task", pid), ignored)) {
+    std::ifstream status(task.path() / "status");
+    std::string word;
+    while (status >> word) {
+      long count = 0;
+      if (word == "voluntary_ctxt_switches:" && status >> count) total += count;
+    }
+  }
+  return total;
 }
 
 struct Fleet {
@@ -176,6 +193,17 @@ int Run(const Settings& settings) {
   double formed = std::chrono::duration<double>(MonotonicClock::now() - begun).count();
   Usage joined = UsageOf(child);
 
+  if (settings.idle_s > 0) {
+    long before[] = {WakeUpsOf(child), WakeUpsOf(getpid())};
+    boost::asio::steady_timer pause(loop, std::chrono::seconds(settings.idle_s));
+    bool over = false;
+    pause.async_wait([&](const boost::system::error_code&) { over = true; });
+    fleet.Until([&] { return over; });
+    std::printf("idle, no beats: %.2f wake-ups a second in the coordinator, %.2f in the nodes' process\n",
+                static_cast<double>(WakeUpsOf(child) - before[0]) / settings.idle_s,
+                static_cast<double>(WakeUpsOf(getpid()) - before[1]) / settings.idle_s);
+  }
+
   WorkerFailure failure;
   failure.node = "node-0";
   failure.rank = 3;
@@ -224,10 +252,12 @@ int main(int argc, char** argv) {
       settings.json = true;
     } else if (i + 1 < argc && flag == "--nodes") {
       settings.nodes = std::atoi(argv[++i]);
+    } else if (i + 1 < argc && flag == "--idle") {
+      settings.idle_s = std::atoi(argv[++i]);
     } else if (i + 1 < argc && flag == "--per-connection") {
       settings.per_connection = std::atoi(argv[++i]);
     } else {
-      std::fprintf(stderr, "usage: rendezvous_load [--nodes N] [--per-connection N] [--json]\n");
+      std::fprintf(stderr, "usage: rendezvous_load [--nodes N] [--per-connection N] [--idle SECONDS] [--json]\n");
       return 64;
     }
   }
