@@ -62,6 +62,7 @@ class Attendant::Impl : public std::enable_shared_from_this<Impl> {
         if (dropped_) break;
         std::visit([this](auto& what) { Do(what); }, action);
       }
+      if (!state_.standing_in) StopKnocking();
       Arm(effects.look_again);
     }
     busy_ = false;
@@ -140,9 +141,7 @@ class Attendant::Impl : public std::enable_shared_from_this<Impl> {
     if (events_.stop) Copy(events_.stop)(stop.round, stop.reason);
   }
   void Do(attendance::End& end) {
-    knocking_.reset();
-    knock_timer_.cancel();
-    knock_pause_.reset();
+    StopKnocking();
     if (events_.end) Copy(events_.end)(end.verdict);
   }
   void Do(attendance::Say& say) {
@@ -150,10 +149,19 @@ class Attendant::Impl : public std::enable_shared_from_this<Impl> {
   }
   void Do(attendance::CoordinateHere& here) {
     if (conductor_ == nullptr) return;
-    conductor_->TakeOver(options_.run_id, StandIn{here.assignment, options_.options, here.proof, {}});
+    conductor_->TakeOver(options_.run_id, StandIn{here.assignment, options_.options, here.proof, here.dead});
     if (options_.endpoint.empty() || options_.endpoint == options_.self.control_address) return;
     knock_pause_ = kFirstKnock;
     Knock();
+  }
+
+  void StopKnocking() {
+    if (!knock_pause_) return;
+    knock_pause_.reset();
+    ++knocks_;
+    knock_timer_.cancel();
+    // The link may be calling us just now.
+    asio::post(loop_, [old = std::shared_ptr<Link>(std::move(knocking_))] {});
   }
 
   // --- a stand-in tells whoever listens at the job's endpoint that the run is coordinated here ---
