@@ -214,6 +214,7 @@ def main():
     if len(sys.argv) < 2 or sys.argv[1] not in ("debian", "newest"):
         sys.exit(f"usage: {sys.argv[0]} debian|newest [TestClass ...]")
     PYTHON = find_python(sys.argv.pop(1))
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # ended from outside: the nodes are ended too
     unittest.main(verbosity=2)
 
 
