@@ -6,6 +6,7 @@
 The launcher is judged by the curve: train.py's losses depend on neither the number of workers nor on interruptions, so each
 run is held against one process without any launcher. Ends with 77 (ctest: skipped) and the reason when that torch is missing.
 """
+import atexit
 import json
 import os
 import signal
@@ -48,6 +49,12 @@ def find_python(which):
     return f"{cache}/muster/torch-newest/bin/python"
 
 
+def end_nodes(run):
+    for node in run.nodes.values():
+        if node.process.poll() is None:
+            node.process.kill()
+
+
 class TorchCase(unittest.TestCase):
     def setUp(self):
         self.deadline = time.monotonic() + DEADLINE
@@ -59,6 +66,7 @@ class TorchCase(unittest.TestCase):
         options.setdefault("train_options", ["--data", digits_file(), "--epochs", str(EPOCHS), "--min-accuracy", "0"])
         run = TrainingRun(self.folder + "/run", python=PYTHON, nnodes=nnodes, **options)
         self.addCleanup(run.close)
+        atexit.register(end_nodes, run)  # an interrupted unittest runs no cleanup
         self.events = []
         return run
 
@@ -214,6 +222,7 @@ def main():
     if len(sys.argv) < 2 or sys.argv[1] not in ("debian", "newest"):
         sys.exit(f"usage: {sys.argv[0]} debian|newest [TestClass ...]")
     PYTHON = find_python(sys.argv.pop(1))
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # ended from outside: the nodes are ended too
     unittest.main(verbosity=2)
 
 
