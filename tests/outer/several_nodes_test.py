@@ -257,6 +257,66 @@ class Faults(Nodes):
         victim.send(signal.SIGKILL)
         victim.send(signal.SIGCONT)
 
+    def test_a_frozen_coordinator_is_replaced_by_the_majority(self):
+        endpoint = self.endpoint()
+        host = self.node(endpoint, "2:3", "--rdzv-conf", "heartbeat_timeout=1,last_call_timeout=1")
+        Rendezvous.wait_for_port(self, endpoint)
+        others = [self.node(endpoint, "2:3", "--rdzv-conf", "heartbeat_timeout=1,last_call_timeout=1") for _ in range(2)]
+        self.round_of(3, at_least=0)
+        host.send(signal.SIGSTOP)
+        for worker in self.round_of(2, at_least=1):
+            worker.tell("exit 0")
+        self.assertEqual([agent.wait() for agent in others], [0, 0])
+        host.send(signal.SIGKILL)
+        host.send(signal.SIGCONT)
+
+    def test_the_coordinator_dies_while_a_round_is_stopped(self):
+        agents = self.pair("--rdzv-conf", "last_call_timeout=600", "--max-restarts", "1", nnodes="1:2")
+        workers = self.workers(2)
+        host, other = (self.agent_of(worker) for worker in workers)
+        workers[1].ask("ignore SIGTERM")
+        workers[0].tell("exit 1")
+        self.assertTrue(wait_gone(workers[0].pid))
+        host.send(signal.SIGKILL)
+        os.kill(workers[1].pid, signal.SIGKILL)
+        (alone,) = self.round_of(1, at_least=1)
+        alone.tell("exit 0")
+        self.assertEqual(other.wait(), 0)
+        self.assertEqual(len(agents), 2)
+
+    def test_a_live_name_is_not_given_away(self):
+        endpoint = self.endpoint()
+        first = self.node(endpoint, "2", "--node-name", "a", "--rdzv-conf", "heartbeat_timeout=1")
+        Rendezvous.wait_for_port(self, endpoint)
+        double = self.node(endpoint, "2", "--node-name", "a", "--rdzv-conf", "heartbeat_timeout=1,is_host=0")
+        self.assertEqual(double.wait(), 78)
+        self.assertIn("a", double.output())
+        second = self.node(endpoint, "2", "--node-name", "b", "--rdzv-conf", "heartbeat_timeout=1,is_host=0")
+        for worker in self.workers(2):
+            worker.tell("exit 0")
+        self.assertEqual([first.wait(), second.wait()], [0, 0])
+
+    def test_a_node_that_comes_too_late_gets_the_verdict_or_nothing(self):
+        endpoint = self.endpoint()
+        agents = [self.node(endpoint, "2", "--rdzv-conf", "join_timeout=2") for _ in range(2)]
+        for worker in self.workers(2):
+            worker.tell("exit 0")
+        self.assertEqual([agent.wait() for agent in agents], [0, 0])
+        late = self.node(endpoint, "2", "--rdzv-conf", "join_timeout=1")
+        self.assertEqual(late.wait(), 200)
+        self.assertTrue(self.no_worker_waits())
+
+    def test_an_agent_killed_before_the_round_harms_nobody(self):
+        endpoint = self.endpoint()
+        first = self.node(endpoint, "2")
+        Rendezvous.wait_for_port(self, endpoint)
+        early = self.node(endpoint, "3")  # joins with other options, or is killed before it could: both harmless
+        early.send(signal.SIGKILL)
+        second = self.node(endpoint, "2")
+        for worker in self.workers(2):
+            worker.tell("exit 0")
+        self.assertEqual([first.wait(), second.wait()], [0, 0])
+
 
 if __name__ == "__main__":
     main()
