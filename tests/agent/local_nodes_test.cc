@@ -1,0 +1,58 @@
+#include "agent/local_nodes.h"
+
+#include <gmock/gmock.h>
+
+#include "agent/torchrun_flags.h"
+
+namespace muster::agent {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+
+std::optional<std::string> NoEnvironment(std::string_view) { return std::nullopt; }
+
+// What node 1 makes of the arguments it is given.
+ParsedRun NodeOf(const std::vector<std::string>& arguments) {
+  auto parsed = ParseRun(arguments, NoEnvironment);
+  EXPECT_TRUE(parsed.ok()) << Message(parsed.status());
+  auto node = LocalNodeArguments(parsed->options, arguments, 1, 4321);
+  EXPECT_EQ(node.front(), "run");
+  node.erase(node.begin());
+  auto again = ParseRun(node, NoEnvironment);
+  EXPECT_TRUE(again.ok()) << Message(again.status());
+  return *again;
+}
+
+TEST(LocalNodes, EachNodeJoinsTheOthers) {
+  ParsedRun node = NodeOf({"--nodes-on-this-machine", "3", "--nproc-per-node=2", "--rdzv-conf", "last_call_timeout=7",
+                           "--log-dir", "logs", "train.py", "--nnodes", "9"});
+  const RunOptions& options = node.options;
+  EXPECT_EQ(options.nodes_on_this_machine, 0);
+  EXPECT_EQ(options.min_nodes, 3);
+  EXPECT_EQ(options.max_nodes, 3);
+  EXPECT_EQ(options.endpoint_host, "127.0.0.1");
+  EXPECT_EQ(options.endpoint_port, 4321);
+  EXPECT_EQ(options.is_host, false);
+  EXPECT_EQ(options.job.last_call, std::chrono::seconds(7));
+  EXPECT_EQ(options.node_name, "node-1");
+  EXPECT_EQ(options.log_dir, "logs/node-1");
+  EXPECT_EQ(options.script, "train.py");
+  EXPECT_THAT(options.script_args, ElementsAre("--nnodes", "9"));
+}
+
+TEST(LocalNodes, ElasticRangeAndRunIdAreKept) {
+  ParsedRun node = NodeOf({"--nnodes", "1:3", "--rdzv-id", "mine", "--nodes-on-this-machine", "2", "train.py"});
+  EXPECT_EQ(node.options.min_nodes, 1);
+  EXPECT_EQ(node.options.max_nodes, 3);
+  EXPECT_EQ(node.options.run_id, "mine");
+}
+
+TEST(LocalNodes, AScriptThatLooksLikeAFlag) {
+  ParsedRun node = NodeOf({"--nodes-on-this-machine", "2", "--", "-odd.py", "x"});
+  EXPECT_EQ(node.options.script, "-odd.py");
+  EXPECT_THAT(node.options.script_args, ElementsAre("x"));
+}
+
+}  // namespace
+}  // namespace muster::agent
