@@ -437,7 +437,10 @@ void Machine::Lose(const std::string& name, const std::string& why, bool silent)
     member.peer = 0;
     member.lost_at = now_;
   } else {
-    if (silent && !contender) s_.silent.insert(name);
+    if (silent && !contender) {
+      SettleBase();
+      s_.silent.insert(name);
+    }
     if (s_.loss.empty()) s_.loss = sentence;
     Forget(name);
     if (s_.phase == Phase::kRunning) BeginStopping(sentence, false, "");

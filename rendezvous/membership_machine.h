@@ -67,6 +67,7 @@ class Machine {
   void Gather();
   bool MayStart();
   bool CutOff() const;
+  void SettleBase();
   std::vector<Member*> Choose();
   std::vector<Member*> Place(std::vector<Member*> chosen);
   void StartRound(const std::string& reason);
