@@ -308,7 +308,7 @@ void Machine::ScheduleLook() {
   if (s_.grace_until) look = Earlier(look, s_.grace_until);
   if (s_.phase == Phase::kGathering) {
     const State::Counts& counts = s_.counts;
-    bool enough = counts.ready >= options().min_nodes && counts.seated_busy == 0 && !CutOff();
+    bool enough = counts.ready >= options().min_nodes && counts.seated_busy == 0 && !CutOff() && !s_.grace_until;
     if (enough && s_.last_arrival) {
       look = Earlier(look, *s_.last_arrival + options().last_call);
     } else {
@@ -320,6 +320,8 @@ void Machine::ScheduleLook() {
   } else if (s_.phase == Phase::kStopping) {
     look = Earlier(look, *s_.stopping_since + options().join_timeout);
   }
+  // Whatever is due now was looked at just now: a moment in the past would make the driver spin.
+  if (look) look = std::max(*look, now_ + std::chrono::milliseconds(1));
   out_.look_again = look;
 }
 
