@@ -83,6 +83,7 @@ void Machine::Adopt(const Assignment& newest) {
   s_.base_is_current = false;
   s_.stop_reason.clear();
   s_.stop_charged = false;
+  s_.reform_until = now_ + options().heartbeat_timeout;  // its other nodes have not had their time yet
   s_.reform_seen.clear();
   s_.reform_conflict = false;
   if (s_.reform_quorum > 0) s_.reform_quorum = std::min(s_.reform_quorum, newest.node_count / 2 + 1);
