@@ -765,6 +765,7 @@ Result World::Run() {
       options_.policy != RestartPolicy::kAlways) {
     Violate(fmt::format("an undisturbed job ended with {}", result_.exit_code));
   }
+  result_.exempt = memory_lost_;
   return std::move(result_);
 }
 

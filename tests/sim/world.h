@@ -48,6 +48,7 @@ struct Result {
   std::vector<std::string> trace;
   int exit_code = -1;  // of the first node that ended with a verdict
   int rounds = 0;
+  bool exempt = false;  // a coordinator lost its memory: rosters and lineage were not checked from then on
 };
 
 class World {
