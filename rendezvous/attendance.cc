@@ -290,7 +290,7 @@ class Machine {
                               s_.coordinator_proven_dead ? "gone" : "silent");
     SayOnce(out_.reason);
     out_.actions.push_back(CoordinateHere{*s_.round, s_.coordinator_proven_dead,
-                                          std::vector<std::string>(s_.dead.begin(), s_.dead.end())});
+                                          std::vector<std::string>(s_.dead.begin(), s_.dead.end()), s_.term});
     DialTo("");
   }
 

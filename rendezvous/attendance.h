@@ -127,6 +127,7 @@ struct CoordinateHere {          // start coordinating in this process (conducto
   Assignment assignment;
   bool proof = false;
   std::vector<std::string> dead;  // as in membership.h's StandIn
+  uint64_t known_term = 0;
 };
 using Action = std::variant<Dial, Tell, HangUp, StartRound, StopRound, End, Say, CoordinateHere>;
 

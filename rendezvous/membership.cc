@@ -234,11 +234,7 @@ void Machine::Admit(PeerId peer, const Hello& hello) {
     Collect(member, hello);
   } else if (member.in_round) {
     if (came_back) AdmitSeated(member, hello);
-  } else if (hello.resume && hello.resume->id == s_.round.id && hello.resume->node_rank >= 0 &&
-             hello.resume->node_rank < static_cast<int>(s_.round.seats.size()) &&
-             s_.round.seats[hello.resume->node_rank].node.name == hello.node.name &&
-             s_.round.seats[hello.resume->node_rank].node.incarnation == hello.node.incarnation &&
-             (s_.phase == Phase::kStopping || s_.phase == Phase::kGathering)) {
+  } else if ((s_.phase == Phase::kStopping || s_.phase == Phase::kGathering) && HadSeat(hello)) {
     // It was given up and lives: the next round has to wait for its workers' end, and it keeps its place.
     {
       Change change(s_, member);
@@ -253,6 +249,16 @@ void Machine::Admit(PeerId peer, const Hello& hello) {
     if (hello.resume && hello.resume->id < s_.round.id) OutOfDate(member);
     if (fresh || !came_back) NewcomerReady(member);
   }
+}
+
+// Had a seat in the current round, as far as this coordinator knows: of a re-formed round it has not met every node.
+bool Machine::HadSeat(const Hello& hello) const {
+  if (!hello.resume || hello.resume->id != s_.round.id) return false;
+  int rank = hello.resume->node_rank;
+  if (rank < 0 || rank >= static_cast<int>(s_.round.seats.size())) return false;
+  const Node& seat = s_.round.seats[static_cast<size_t>(rank)].node;
+  if (seat.incarnation.empty()) return seat.name.empty() || seat.name == hello.node.name;
+  return seat.name == hello.node.name && seat.incarnation == hello.node.incarnation;
 }
 
 // Its round is over and the next one went on without it. The number is the newest one's: so it knows.
@@ -437,7 +443,10 @@ void Machine::Lose(const std::string& name, const std::string& why, bool silent)
     member.peer = 0;
     member.lost_at = now_;
   } else {
-    if (silent && !contender) s_.silent.insert(name);
+    if (silent && !contender) {
+      SettleBase();
+      s_.silent.insert(name);
+    }
     if (s_.loss.empty()) s_.loss = sentence;
     Forget(name);
     if (s_.phase == Phase::kRunning) BeginStopping(sentence, false, "");

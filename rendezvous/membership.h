@@ -17,7 +17,8 @@
 //
 // Two halves: a node whose stream closed is gone; one that fell silent may live on behind a cut. When more than half of
 // a round's nodes fell silent they may have a stand-in of their own by majority, so this side starts nothing until they
-// are back (or known to be gone, or join_timeout has passed).
+// are back (or known to be gone, or join_timeout has passed). That is asked for the current round and for the last one
+// of which it is sure that all nodes know it: a Start may have been lost on the way.
 #pragma once
 
 #include <map>
@@ -99,9 +100,14 @@ struct State {
   std::unordered_map<PeerId, std::string> names;  // whose stream it is; of a contender: the holder's name
   std::map<int, std::string> indexes;             // who holds a place (options.indexed)
   std::multimap<TimePoint, PeerId> silence;       // when to look at a stream's last sign of life; one entry each
-  std::set<std::string> silent;                   // seats of the round that fell silent: they may live on without us
-  std::string loss;                               // why the first seat of the current round was lost
-  bool abandoned = false;                         // a node said Leave, ever
+  // Nodes that fell silent and may live on, as members of the last round that all of its nodes are known to know
+  // (`base`): those could agree on a stand-in without us.
+  std::set<std::string> silent;
+  std::set<std::string> base;
+  bool base_is_current = false;  // `base` holds the nodes of `round`
+  TimePoint round_began{};
+  std::string loss;        // why the first seat of the current round was lost
+  bool abandoned = false;  // a node said Leave, ever
   std::optional<TimePoint> stopping_since;
   std::optional<TimePoint> expected;            // the last look_again: a later Tick means this process was frozen
   std::optional<TimePoint> grace_until;         // after a freeze: what lies in the sockets is read first
@@ -134,6 +140,7 @@ struct StandIn {
   JobOptions options;
   bool proof = false;
   std::vector<std::string> dead;  // other nodes of the round whose address actively refused: known to be gone, too
+  uint64_t known_term = 0;        // of the coordinator attended last: it may have made no round yet
 };
 using Event = std::variant<PeerOpened, PeerSaid, PeerClosed, Tick, StandIn>;
 

@@ -40,6 +40,7 @@ class Machine {
   bool Acceptable(PeerId peer, const Hello& hello);
   bool GivesWay(PeerId peer, const Hello& hello, Member& holder, const std::string& claim);
   bool Early(const Hello& hello) const;
+  bool HadSeat(const Hello& hello) const;
   void OutOfDate(const Member& member);
   void Admit(PeerId peer, const Hello& hello);
   void AdmitSeated(Member& member, const Hello& hello);
@@ -67,6 +68,7 @@ class Machine {
   void Gather();
   bool MayStart();
   bool CutOff() const;
+  void SettleBase();
   std::vector<Member*> Choose();
   std::vector<Member*> Place(std::vector<Member*> chosen);
   void StartRound(const std::string& reason);

@@ -20,7 +20,7 @@ void Machine::TakeOver(const StandIn& stand_in) {
   s_ = std::move(fresh);
   s_.options = stand_in.options;
   BeginReforming(stand_in.assignment);
-  s_.term = stand_in.assignment.id.term + 1;
+  s_.term = std::max(stand_in.assignment.id.term, stand_in.known_term) + 1;
   if (stand_in.proof && !stand_in.assignment.coordinator_node.empty()) {
     s_.reform_dead.insert(stand_in.assignment.coordinator_node);
   }
@@ -79,8 +79,11 @@ void Machine::Adopt(const Assignment& newest) {
   s_.failures.clear();
   s_.loss.clear();
   s_.silent.clear();
+  s_.base.clear();
+  s_.base_is_current = false;
   s_.stop_reason.clear();
   s_.stop_charged = false;
+  s_.reform_until = now_ + options().heartbeat_timeout;  // its other nodes have not had their time yet
   s_.reform_seen.clear();
   s_.reform_conflict = false;
   if (s_.reform_quorum > 0) s_.reform_quorum = std::min(s_.reform_quorum, newest.node_count / 2 + 1);
@@ -149,9 +152,9 @@ void Machine::Reform() {
   // The round is as the living nodes tell it; the rest follows as in a round of one's own.
   s_.phase = Phase::kRunning;
   s_.reform_until.reset();
+  bool stands_in = s_.reform_quorum > 0;
   s_.reform_quorum = 0;
   s_.reform_needs_majority = false;
-  std::vector<Member*> seated;
   std::vector<std::string> gone;
   const Member* stopped = nullptr;
   const Member* leaving = nullptr;
@@ -179,8 +182,18 @@ void Machine::Reform() {
     const Node& node = s_.round.seats[static_cast<size_t>(rank)].node;
     auto member = s_.members.find(node.name);
     if (!node.name.empty() && member != s_.members.end() && member->second.in_round) continue;
+    if (stands_in && !s_.reform_dead.contains(node.name)) {
+      s_.silent.insert(node.name.empty() ? fmt::format("rank {}", rank) : node.name);
+    }
     if (missing++ == 0) first_missing = node.name.empty() ? fmt::format("node rank {}", rank) : "node " + node.name;
   }
+  s_.base.clear();
+  for (int rank = 0; rank < seats; ++rank) {
+    const std::string& name = s_.round.seats[static_cast<size_t>(rank)].node.name;
+    s_.base.insert(name.empty() ? fmt::format("rank {}", rank) : name);
+  }
+  s_.base_is_current = true;
+  s_.round_began = now_;
   if (missing > 0) {
     s_.loss = missing == 1 ? fmt::format("{} was lost", first_missing)
                            : fmt::format("{} and {} more were lost", first_missing, missing - 1);

@@ -65,11 +65,36 @@ void Machine::BeginGathering(const std::string& reason) {
 }
 
 // More than half of the round's nodes are unheard of without having ended: they may have a coordinator of their own.
-bool Machine::CutOff() const { return s_.silent.size() * 2 > s_.round.seats.size(); }
+bool Machine::CutOff() const {
+  if (s_.silent.size() * 2 <= std::min(s_.round.seats.size(), s_.base.empty() ? SIZE_MAX : s_.base.size()))
+    return false;
+  size_t of_round = 0;
+  size_t of_base = 0;
+  for (const Seat& seat : s_.round.seats) of_round += s_.silent.count(seat.node.name);
+  for (const std::string& name : s_.base) of_base += s_.silent.count(name);
+  return of_round * 2 > s_.round.seats.size() || of_base * 2 > s_.base.size();
+}
+
+// Every node of the round has been heard well after its Start: all know it, and an older round is of no use to anybody.
+void Machine::SettleBase() {
+  if (s_.base_is_current) return;
+  TimePoint sure = s_.round_began + options().heartbeat_timeout * 2 / 3;
+  std::set<std::string> names;
+  for (const Seat& seat : s_.round.seats) {
+    auto member = s_.members.find(seat.node.name);
+    if (member == s_.members.end() || !member->second.in_round || member->second.last_heard < sure) return;
+    names.insert(seat.node.name);
+  }
+  s_.base = std::move(names);
+  s_.base_is_current = true;
+  std::erase_if(s_.silent, [&](const std::string& name) { return !s_.base.contains(name); });
+}
 
 bool Machine::MayStart() {
   const State::Counts& counts = s_.counts;
   if (counts.seated_busy > 0 || CutOff()) return false;
+  // Just thawed: others may have taken over meanwhile, and what they said has not been read yet.
+  if (s_.grace_until && now_ < *s_.grace_until) return false;
   if (counts.ready >= options().max_nodes) return true;
   if (counts.ready < options().min_nodes) return false;
   if (s_.round.id.number >= 0 && counts.seated_living > counts.leaving) return true;
@@ -233,12 +258,19 @@ void Machine::StartRound(const std::string& reason) {
   }
   for (Seat& seat : round.seats) seat.role_world_size = roles[seat.node.role];
 
+  // Who is still here has said Ready for the old round. Who fell silent without a sign may not even know of it.
+  if (s_.silent.empty() || s_.base.empty() || s_.base_is_current) {
+    s_.base.clear();
+    for (const Seat& seat : s_.round.seats) s_.base.insert(seat.node.name);
+  }
+  s_.base_is_current = false;
+  s_.round_began = now_;
   s_.term = round.id.term;
   s_.round = std::move(round);
   s_.phase = Phase::kRunning;
   s_.failures.clear();
   s_.loss.clear();
-  s_.silent.clear();
+  std::erase_if(s_.silent, [&](const std::string& name) { return !s_.base.contains(name); });
   s_.stop_reason.clear();
   s_.stop_charged = false;
   s_.notice.clear();
@@ -276,7 +308,7 @@ void Machine::ScheduleLook() {
   if (s_.grace_until) look = Earlier(look, s_.grace_until);
   if (s_.phase == Phase::kGathering) {
     const State::Counts& counts = s_.counts;
-    bool enough = counts.ready >= options().min_nodes && counts.seated_busy == 0 && !CutOff();
+    bool enough = counts.ready >= options().min_nodes && counts.seated_busy == 0 && !CutOff() && !s_.grace_until;
     if (enough && s_.last_arrival) {
       look = Earlier(look, *s_.last_arrival + options().last_call);
     } else {
@@ -288,6 +320,8 @@ void Machine::ScheduleLook() {
   } else if (s_.phase == Phase::kStopping) {
     look = Earlier(look, *s_.stopping_since + options().join_timeout);
   }
+  // Whatever is due now was looked at just now: a moment in the past would make the driver spin.
+  if (look) look = std::max(*look, now_ + std::chrono::milliseconds(1));
   out_.look_again = look;
 }
 

@@ -1,0 +1,772 @@
+#include "tests/sim/world.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "base/version.h"
+
+namespace muster::rendezvous::sim {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+namespace at = attendance;
+
+namespace {
+
+std::string Show(RoundId id) { return fmt::format("{}.{}", id.term, id.number); }
+
+std::string Show(const NodeMessage& message) {
+  if (const auto* hello = std::get_if<Hello>(&message)) {
+    return fmt::format("Hello({} state {} resume {})", hello->node.incarnation, static_cast<int>(hello->state),
+                       hello->resume ? Show(hello->resume->id) : "-");
+  }
+  if (const auto* ready = std::get_if<Ready>(&message)) return fmt::format("Ready({})", Show(ready->round));
+  if (const auto* report = std::get_if<Report>(&message)) {
+    return fmt::format("Report({}, {} failures)", Show(report->round), report->failures.size());
+  }
+  const char* names[] = {"Hello", "Beat", "Ready", "Report", "Leave", "Inspect", "Supersede"};
+  return names[message.index()];
+}
+
+std::string Show(const CoordinatorMessage& message) {
+  if (const auto* start = std::get_if<Start>(&message)) {
+    return fmt::format("Start({} rank {} of {}: {})", Show(start->assignment.id), start->assignment.node_rank,
+                       start->assignment.node_count, start->assignment.reason);
+  }
+  if (const auto* stop = std::get_if<Stop>(&message))
+    return fmt::format("Stop({}: {})", Show(stop->round), stop->reason);
+  if (const auto* finish = std::get_if<Finish>(&message)) {
+    return fmt::format("Finish({}: {})", finish->verdict.exit_code, finish->verdict.reason);
+  }
+  if (const auto* redirect = std::get_if<Redirect>(&message)) {
+    return fmt::format("Redirect({} {})", redirect->term, redirect->address);
+  }
+  if (const auto* refuse = std::get_if<Refuse>(&message)) return fmt::format("Refuse({})", refuse->reason);
+  if (const auto* notice = std::get_if<Notice>(&message)) return fmt::format("Notice({})", notice->text);
+  if (const auto* welcome = std::get_if<Welcome>(&message)) return fmt::format("Welcome(term {})", welcome->term);
+  return message.index() == 1 ? "Beat" : "Status";
+}
+
+}  // namespace
+
+World::World(uint64_t seed, bool trace) : seed_(seed), tracing_(trace), random_(seed) {}
+
+void World::At(TimePoint when, std::function<void()> what) {
+  events_.push({std::max(when, now_), ++sequence_, std::make_shared<std::function<void()>>(std::move(what))});
+}
+
+// Runs in `process`: not when it is dead, later when it is frozen.
+void World::After(Duration delay, int id, std::function<void(Process&)> what) {
+  At(now_ + delay, [this, id, what = std::move(what)] {
+    Process& process = processes_[static_cast<size_t>(id)];
+    if (!process.alive) return;
+    if (process.frozen) {
+      process.held.push_back([this, id, what] {
+        Process& thawed = processes_[static_cast<size_t>(id)];
+        if (thawed.alive) what(thawed);
+      });
+      return;
+    }
+    what(process);
+  });
+}
+
+void World::Note(const std::function<std::string()>& text) {
+  if (!tracing_) return;
+  double t = std::chrono::duration<double>(now_.time_since_epoch()).count() - 1000;
+  result_.trace.push_back(fmt::format("{:9.3f} {}", t, text()));
+}
+
+void World::Violate(const std::string& what) {
+  if (!result_.violation.empty()) return;
+  result_.violation = what;
+  Note([&] { return "VIOLATION: " + what; });
+}
+
+// --- processes ---
+
+int World::Spawn(const std::string& name, const std::string& address, bool coordinator_only) {
+  int id = static_cast<int>(processes_.size());
+  processes_.emplace_back();
+  Process& process = processes_.back();
+  process.id = id;
+  process.name = name;
+  process.address = address;
+  process.membership.run_id = "job";
+  process.membership.self_node = name;
+  Note([&] { return fmt::format("process {} is {} at {}", id, name.empty() ? "the coordinator" : name, address); });
+  if (coordinator_only) return id;
+  process.attends = true;
+  at::State& state = process.attendance;
+  state.run_id = "job";
+  state.endpoint = endpoint_ == address ? "" : endpoint_;
+  state.self.name = name;
+  state.self.incarnation = fmt::format("{}#{}", name, id);
+  state.self.slots = 1 + id % 3;
+  state.self.control_address = address;
+  state.self.store_host = name;
+  state.self.store_port = 1;
+  state.options = options_;
+  state.seed = seed_ + static_cast<uint64_t>(id);
+  if (options_.indexed) state.self.index = name[1] - '0';
+  After(random_.Between(milliseconds(0), milliseconds(200)), id, [this](Process& p) { Attend(p, at::Begin{}); });
+  return id;
+}
+
+int World::Listening(const std::string& address) const {
+  for (size_t i = processes_.size(); i-- > 0;) {
+    if (processes_[i].address == address && processes_[i].alive) return static_cast<int>(i);
+  }
+  return -1;
+}
+
+bool World::Cut(int a, int b) const {
+  if (!cut_ || a == b) return false;
+  auto side = [&](int id) {
+    auto found = side_.find(processes_[static_cast<size_t>(id)].address);
+    return found == side_.end() ? 0 : found->second;
+  };
+  return side(a) != side(b);
+}
+
+void World::Kill(Process& process, bool power_off) {
+  if (!process.alive) return;
+  Note([&] { return fmt::format("process {} ({}) {}", process.id, process.name, power_off ? "loses power" : "dies"); });
+  process.alive = false;
+  process.powered_off = power_off;
+  process.workers = false;
+  process.held.clear();
+  if (power_off) {  // the stand-in's knock has gRPC's keepalive only
+    int id = process.id;
+    At(now_ + seconds(20), [this, id] {
+      for (size_t c = 0; c < conns_.size(); ++c) {
+        if (conns_[c].from == id && conns_[c].knock && conns_[c].open[1]) {
+          conns_[c].open[1] = false;
+          Process& other = processes_[static_cast<size_t>(conns_[c].to)];
+          if (other.alive) ConductorLoses(other, static_cast<int>(c));
+        }
+      }
+    });
+    return;
+  }
+  for (size_t c = 0; c < conns_.size(); ++c) {
+    if (conns_[c].from == process.id && conns_[c].open[0]) CloseEnd(static_cast<int>(c), 0);
+    if (conns_[c].to == process.id && conns_[c].open[1]) CloseEnd(static_cast<int>(c), 1);
+  }
+}
+
+// --- network ---
+
+int World::Connect(int from, int to, bool local, bool knock, uint64_t number) {
+  conns_.emplace_back();
+  Conn& conn = conns_.back();
+  conn.from = from;
+  conn.to = to;
+  conn.local = local;
+  conn.knock = knock;
+  conn.number = number;
+  conn.peer = conns_.size();
+  return static_cast<int>(conns_.size()) - 1;
+}
+
+void World::Put(int c, int direction, Conn::Item item) {
+  Conn& conn = conns_[static_cast<size_t>(c)];
+  Duration delay =
+      conn.local ? Duration{} : random_.Between(milliseconds(1), milliseconds(random_.Chance(0.05) ? 2000 : 20));
+  item.at = now_ + delay;
+  conn.queue[direction].push_back(std::move(item));
+  if (conn.pumping[direction]) return;
+  conn.pumping[direction] = true;
+  At(now_ + delay, [this, c, direction] { Pump(c, direction); });
+}
+
+void World::Pump(int c, int direction) {
+  Conn& conn = conns_[static_cast<size_t>(c)];
+  int target = direction == 0 ? conn.to : conn.from;
+  Process& process = processes_[static_cast<size_t>(target)];
+  conn.pumping[direction] = false;
+  auto again = [&](Duration delay) {
+    conn.pumping[direction] = true;
+    At(now_ + delay, [this, c, direction] { Pump(c, direction); });
+  };
+  while (!conn.queue[direction].empty()) {
+    if (Cut(conn.from, conn.to)) return again(milliseconds(500));
+    if (conn.queue[direction].front().at > now_) return again(conn.queue[direction].front().at - now_);
+    if (process.alive && process.frozen) return again(milliseconds(500));
+    Conn::Item item = std::move(conn.queue[direction].front());
+    conn.queue[direction].pop_front();
+    if (!process.alive) {
+      // The machine is back under the same address: it knows nothing of this connection.
+      if (!process.powered_off || Listening(process.address) >= 0) {
+        if (conn.open[direction == 0 ? 1 : 0]) CloseEnd(c, direction == 0 ? 1 : 0);
+      }
+      continue;
+    }
+    Arrive(c, direction, item);
+  }
+}
+
+void World::CloseEnd(int c, int end) {
+  Conn& conn = conns_[static_cast<size_t>(c)];
+  if (!conn.open[end]) return;
+  conn.open[end] = false;
+  Put(c, end, Conn::Item{true, {}, {}});
+}
+
+void World::Arrive(int c, int direction, const Conn::Item& item) {
+  Conn& conn = conns_[static_cast<size_t>(c)];
+  int end = direction == 0 ? 1 : 0;
+  if (!conn.open[end]) return;
+  Process& process = processes_[static_cast<size_t>(direction == 0 ? conn.to : conn.from)];
+  if (item.fin) {
+    conn.open[end] = false;
+    Put(c, end, Conn::Item{true, {}, {}});
+    if (direction == 0) {
+      ConductorLoses(process, c);
+    } else if (conn.knock) {
+      if (process.knocking) After(*process.knocking, process.id, [this](Process& p) { Knock(p); });
+    } else if (process.conn == c) {
+      process.conn = -1;
+      Attend(process, at::Disconnected{at::Loss::kClosed, "closed"});
+    }
+  } else if (direction == 0) {
+    ConductorHears(process, c, std::get<NodeMessage>(item.message));
+  } else if (conn.knock) {
+    const auto* redirect = std::get_if<Redirect>(&std::get<CoordinatorMessage>(item.message));
+    if (redirect && redirect->term > process.membership.term) SendOn(process, *redirect);
+  } else if (process.conn == c) {
+    Attend(process, at::Heard{std::get<CoordinatorMessage>(item.message)});
+  }
+}
+
+// --- conductor ---
+
+void World::ConductorHears(Process& process, int c, const NodeMessage& message) {
+  Conn& conn = conns_[static_cast<size_t>(c)];
+  auto answer = [&](CoordinatorMessage last) {
+    Put(c, 1, Conn::Item{false, std::move(last), {}});
+    CloseEnd(c, 1);
+  };
+  if (!std::holds_alternative<Beat>(message)) {
+    Note([&] { return fmt::format("{} -> {}: {}", conn.from, conn.to, Show(message)); });
+  }
+  if (const auto* supersede = std::get_if<Supersede>(&message)) {
+    State& state = process.membership;
+    uint64_t known = process.redirect ? process.redirect->term : 0;
+    bool empty = state.round.id.number < 0 && state.phase == Phase::kGathering;
+    if (!empty && state.phase != Phase::kFinished) known = std::max(known, state.term);
+    if (state.phase == Phase::kFinished || supersede->term < known ||
+        (supersede->term == known && (!process.redirect || process.redirect->address != supersede->address))) {
+      return answer(process.redirect && process.redirect->term >= state.term ? *process.redirect
+                                                                             : Redirect{state.term, process.address});
+    }
+    SendOn(process, Redirect{supersede->term, supersede->address});
+    process.successor = c;
+    return;
+  }
+  if (const auto* hello = std::get_if<Hello>(&message)) {
+    if (process.redirect && (!hello->resume || hello->resume->id.term <= process.redirect->term)) {
+      return answer(*process.redirect);
+    }
+    process.peers[conn.peer] = c;
+    RoundId before = process.membership.round.id;
+    Step(process, PeerOpened{conn.peer, *hello});
+    if (hello->resume && process.membership.round.id == hello->resume->id && before != hello->resume->id) {
+      auto known = starts_.find({conn.from, hello->resume->id});
+      if (known != starts_.end()) process.lineage = known->second;
+    }
+    return;
+  }
+  if (process.peers.contains(conn.peer)) Step(process, PeerSaid{conn.peer, message});
+}
+
+void World::ConductorLoses(Process& process, int c) {
+  Conn& conn = conns_[static_cast<size_t>(c)];
+  if (process.successor == c) {
+    process.successor = -1;
+    After(seconds(15), process.id, [](Process& p) {
+      if (p.successor < 0) p.redirect.reset();
+    });
+  }
+  if (process.peers.erase(conn.peer) > 0) Step(process, PeerClosed{conn.peer});
+}
+
+void World::SendOn(Process& process, const Redirect& redirect) {
+  Note(
+      [&] { return fmt::format("{} sends everyone on to {} (term {})", process.id, redirect.address, redirect.term); });
+  process.redirect = redirect;
+  if (process.membership.round.id.number >= 0) memory_lost_ = true;
+  auto peers = std::move(process.peers);
+  process.peers.clear();
+  process.membership = State{};
+  process.membership.run_id = "job";
+  process.membership.self_node = process.name;
+  process.membership_tick.reset();
+  process.lineage = -1;
+  process.finished = false;
+  for (const auto& [peer, c] : peers) {
+    Put(c, 1, Conn::Item{false, redirect, {}});
+    CloseEnd(c, 1);
+  }
+}
+
+void World::Step(Process& process, const Event& event) {
+  RoundId before = process.membership.round.id;
+  int parent = process.lineage;
+  Effects effects = Apply(process.membership, event, now_);
+  if (!effects.reason.empty()) {
+    Note([&] { return fmt::format("   {} decides: {}", process.id, effects.reason); });
+  }
+  bool started = false;
+  for (const auto& action : effects.actions) {
+    if (const auto* send = std::get_if<Send>(&action)) {
+      if (const auto* start = std::get_if<Start>(&send->message)) {
+        if (!started && start->assignment.id != before) {
+          started = true;
+          CheckStart(process, parent);
+        }
+      }
+    }
+  }
+  for (auto& action : effects.actions) {
+    if (auto* send = std::get_if<Send>(&action)) {
+      bool finish = std::holds_alternative<Finish>(send->message);
+      if (process.finished && !finish) Violate(fmt::format("{} sent {} after Finish", process.id, Show(send->message)));
+      auto found = process.peers.find(send->peer);
+      if (found == process.peers.end()) continue;
+      Conn& conn = conns_[static_cast<size_t>(found->second)];
+      if (const auto* start = std::get_if<Start>(&send->message)) {
+        const Assignment& assignment = start->assignment;
+        if (!options_.restart_window && assignment.restart_count > options_.max_restarts)
+          Violate("restart budget overrun");
+        if (process.lineage >= 0) starts_[{conn.from, assignment.id}] = process.lineage;
+        if (assignment != AssignmentFor(process.membership.round, assignment.node_rank)) Violate("assignment differs");
+      }
+      if (!std::holds_alternative<Beat>(send->message)) {
+        Note([&] { return fmt::format("        {} <- {}: {}", conn.from, process.id, Show(send->message)); });
+      }
+      Put(found->second, 1, Conn::Item{false, std::move(send->message), {}});
+    } else {
+      auto found = process.peers.find(std::get<Close>(action).peer);
+      if (found == process.peers.end()) continue;
+      CloseEnd(found->second, 1);
+      process.peers.erase(found);
+    }
+  }
+  if (process.membership.phase == Phase::kFinished) process.finished = true;
+  if (!effects.look_again) {
+    process.membership_tick.reset();
+  } else if (!process.membership_tick || *effects.look_again < *process.membership_tick) {
+    process.membership_tick = effects.look_again;
+    TimePoint due = *effects.look_again;
+    After(due - now_, process.id, [this, due](Process& p) {
+      if (p.membership_tick != due) return;
+      p.membership_tick.reset();
+      Step(p, Tick{});
+    });
+  }
+}
+
+// A round begins: its roster is well formed, and nobody of the last one that attends here has workers left.
+void World::CheckStart(Process& process, int parent) {
+  ++result_.rounds;
+  const State& state = process.membership;
+  const Round& round = state.round;
+  int count = static_cast<int>(round.seats.size());
+  if (count < options_.min_nodes || count > options_.max_nodes) Violate(fmt::format("a round of {} nodes", count));
+  int rank = 0;
+  std::set<std::string> names;
+  std::string roster;
+  for (const Seat& seat : round.seats) {
+    if (seat.first_rank != rank) Violate("ranks have a gap");
+    rank += seat.node.slots;
+    if (!names.insert(seat.node.name).second) Violate("a node has two seats");
+    roster += seat.node.incarnation + " ";
+  }
+  if (rank != round.world_size) Violate("world size differs");
+  if (parent >= 0 && round.id <= lineages_[static_cast<size_t>(parent)].id) Violate("rounds must grow");
+  for (const Lineage& other : lineages_) {
+    if (other.id == round.id && other.roster != roster && !memory_lost_) {
+      Violate(fmt::format("two rosters of round {}: {}| {}", Show(round.id), other.roster, roster));
+    }
+  }
+  for (const auto& [peer, c] : process.peers) {
+    const Conn& conn = conns_[static_cast<size_t>(c)];
+    const Process& node = processes_[static_cast<size_t>(conn.from)];
+    auto member = state.members.find(node.name);
+    bool known = member != state.members.end() && member->second.peer == peer;
+    if (node.alive && node.workers && known && conn.open[0] && parent >= 0 && node.round_lineage == parent) {
+      Violate(fmt::format("round {} starts while {} has workers of {}", Show(round.id), node.name, Show(node.round)));
+    }
+  }
+  Lineage lineage;
+  lineage.id = round.id;
+  lineage.parent = parent;
+  lineage.roster = roster;
+  process.lineage = static_cast<int>(lineages_.size());
+  lineages_.push_back(lineage);
+}
+
+// One descends from the other.
+bool World::Related(int a, int b) const {
+  if (a < 0 || b < 0) return true;
+  for (int i = a; i >= 0; i = lineages_[static_cast<size_t>(i)].parent) {
+    if (i == b) return true;
+  }
+  for (int i = b; i >= 0; i = lineages_[static_cast<size_t>(i)].parent) {
+    if (i == a) return true;
+  }
+  return false;
+}
+
+// --- attendant and agent ---
+
+void World::Attend(Process& process, const at::Event& event) {
+  if (!process.alive) return;
+  at::Effects effects = at::Apply(process.attendance, event, now_);
+  int id = process.id;
+  if (!effects.reason.empty()) Note([&] { return fmt::format("   {}: {}", id, effects.reason); });
+  for (auto& action : effects.actions) {
+    if (const auto* dial = std::get_if<at::Dial>(&action)) {
+      DialOut(process, dial->address);
+    } else if (auto* tell = std::get_if<at::Tell>(&action)) {
+      if (process.conn >= 0) Put(process.conn, 0, Conn::Item{false, std::move(tell->message), {}});
+    } else if (std::holds_alternative<at::HangUp>(action)) {
+      ++process.dials;
+      if (process.conn >= 0) CloseEnd(process.conn, 0);
+      process.conn = -1;
+    } else if (const auto* start = std::get_if<at::StartRound>(&action)) {
+      StartWorkers(process, start->assignment);
+    } else if (const auto* stop = std::get_if<at::StopRound>(&action)) {
+      if (!process.workers && process.round != stop->round) Violate("Stop of a round that never ran");
+      StopWorkers(process);
+    } else if (const auto* end = std::get_if<at::End>(&action)) {
+      Note([&] { return fmt::format("   {} ends with {}: {}", id, end->verdict.exit_code, end->verdict.reason); });
+      process.ended = true;
+      process.knocking.reset();
+      if (result_.exit_code < 0) result_.exit_code = end->verdict.exit_code;
+      if (process.workers) StopWorkers(process);
+      ExitWhenDone(id, now_);
+    } else if (const auto* here = std::get_if<at::CoordinateHere>(&action)) {
+      Note([&] { return fmt::format("   {} stands in, proof {}", id, here->proof); });
+      process.redirect.reset();
+      process.finished = false;
+      auto known = starts_.find({id, here->assignment.id});
+      process.lineage = known == starts_.end() ? -1 : known->second;
+      Step(process, StandIn{here->assignment, options_, here->proof, here->dead, here->known_term});
+      if (endpoint_ != process.address) {
+        process.knocking = milliseconds(50);
+        After(Duration{}, id, [this](Process& p) { Knock(p); });
+      }
+    }
+  }
+  if (effects.look_again && (!process.attendance_tick || *effects.look_again < *process.attendance_tick)) {
+    process.attendance_tick = effects.look_again;
+    TimePoint due = *effects.look_again;
+    After(due - now_, id, [this, due](Process& p) {
+      if (p.attendance_tick != due) return;
+      p.attendance_tick.reset();
+      Attend(p, at::Tick{});
+    });
+  }
+}
+
+void World::DialOut(Process& process, const std::string& address) {
+  uint64_t number = ++process.dials;
+  int id = process.id;
+  if (process.conn >= 0) CloseEnd(process.conn, 0);
+  process.conn = -1;
+  auto fail = [this, id, number](Duration delay, at::Loss loss) {
+    After(delay, id, [this, number, loss](Process& p) {
+      if (p.dials == number) Attend(p, at::Disconnected{loss, "cannot connect"});
+    });
+  };
+  if (address.empty()) {
+    After(Duration{}, id, [this, number](Process& p) {
+      if (p.dials != number) return;
+      p.conn = Connect(p.id, p.id, true, false, number);
+      Attend(p, at::Connected{});
+    });
+    return;
+  }
+  After(random_.Between(milliseconds(1), milliseconds(20)), id, [this, number, address, fail](Process& p) {
+    if (p.dials != number) return;
+    int target = Listening(address);
+    if (target < 0) {
+      bool off = false;
+      for (const Process& other : processes_) {
+        if (other.address == address) off = other.powered_off;
+      }
+      bool cut = false;
+      for (const Process& other : processes_) cut = cut || (other.address == address && Cut(p.id, other.id));
+      return off || cut ? fail(seconds(3), at::Loss::kUnreachable) : fail(milliseconds(1), at::Loss::kRefused);
+    }
+    if (Cut(p.id, target) || processes_[static_cast<size_t>(target)].frozen)
+      return fail(seconds(3), at::Loss::kUnreachable);
+    p.conn = Connect(p.id, target, false, false, number);
+    Attend(p, at::Connected{});
+  });
+}
+
+void World::Knock(Process& process) {
+  if (!process.knocking) return;
+  Duration pause = *process.knocking;
+  int target = Listening(endpoint_);
+  if (target < 0 || Cut(process.id, target) || processes_[static_cast<size_t>(target)].frozen) {
+    process.knocking = std::min<Duration>(pause * 2, seconds(2));
+    After(pause, process.id, [this](Process& p) { Knock(p); });
+    return;
+  }
+  process.knocking = milliseconds(50);
+  int c = Connect(process.id, target, false, true, 0);
+  Put(c, 0, Conn::Item{false, NodeMessage(Supersede{"job", process.membership.term, process.address}), {}});
+}
+
+void World::StartWorkers(Process& process, const Assignment& assignment) {
+  if (process.workers) Violate(fmt::format("{} starts a round with workers left", process.name));
+  if (assignment.id <= process.round) Violate("a node went back in rounds");
+  auto known = starts_.find({process.id, assignment.id});
+  process.round_lineage = known == starts_.end() ? -1 : known->second;
+  process.workers = true;
+  process.stopping = false;
+  process.round = assignment.id;
+  uint64_t life = ++process.life;
+  Note([&] { return fmt::format("   {} runs round {}", process.id, Show(assignment.id)); });
+  for (const Process& other : processes_) {
+    if (!other.alive || !other.workers || memory_lost_ || Related(process.round_lineage, other.round_lineage)) continue;
+    Violate(fmt::format("two halves: {} runs {}, {} runs {}", process.name, Show(process.round), other.name,
+                        Show(other.round)));
+  }
+  bool fails = now_ < calm_ && random_.Chance(failure_rate_);
+  Duration lives =
+      fails ? random_.Between(milliseconds(1), work_) : work_ + random_.Between(milliseconds(0), seconds(1));
+  int code = fails ? (random_.Chance(0.5) ? 1 : 137) : 0;
+  After(random_.Between(milliseconds(1), milliseconds(50)), process.id, [this, life](Process& p) {
+    if (p.life == life && !p.stopping) Attend(p, at::WorkersStarted{});
+  });
+  After(lives, process.id, [this, life, code](Process& p) {
+    if (p.life == life && p.workers && !p.stopping) EndWorkers(p, code, false);
+  });
+}
+
+void World::EndWorkers(Process& process, int code, bool consequence) {
+  Report report;
+  report.round = process.round;
+  report.lived = seconds(1);
+  uint64_t life = process.life;
+  process.stopping = true;
+  if (code != 0) {
+    WorkerFailure failure;
+    failure.node = process.name;
+    failure.exit_code = code;
+    failure.consequence = consequence;
+    report.failures.push_back(failure);
+    // Its peers may notice.
+    for (Process& other : processes_) {
+      if (!other.alive || !other.workers || other.round != process.round || other.id == process.id) continue;
+      if (!random_.Chance(0.5)) continue;
+      uint64_t theirs = other.life;
+      After(random_.Between(milliseconds(1), seconds(2)), other.id, [this, theirs](Process& p) {
+        if (p.life == theirs && p.workers && !p.stopping) EndWorkers(p, 1, true);
+      });
+    }
+  } else {
+    process.workers = false;
+  }
+  Attend(process, at::WorkersEnded{report});
+  if (code == 0 || process.life != life) return;
+  After(random_.Between(milliseconds(0), random_.Chance(0.1) ? seconds(20) : milliseconds(300)), process.id,
+        [this, life](Process& p) {
+          if (p.life != life || !p.workers) return;
+          p.workers = false;
+          Attend(p, at::NoWorkerLeft{2});
+        });
+}
+
+void World::StopWorkers(Process& process) {
+  process.stopping = true;
+  uint64_t life = process.life;
+  After(random_.Between(milliseconds(0), random_.Chance(0.1) ? seconds(20) : milliseconds(300)), process.id,
+        [this, life](Process& p) {
+          if (p.life != life) return;
+          p.workers = false;
+          if (p.attendance.doing != NodeState::kIdle) Attend(p, at::NoWorkerLeft{2});
+        });
+}
+
+// An agent goes when its workers are gone and, where it coordinates, the others have hung up, or after a while.
+void World::ExitWhenDone(int id, TimePoint since) {
+  After(milliseconds(20), id, [this, id, since](Process& p) {
+    bool others = false;
+    for (const auto& [peer, c] : p.peers) others = others || !conns_[static_cast<size_t>(c)].local;
+    bool patient = now_ < since + seconds(5) && p.finished;
+    if (p.workers || (others && patient)) return ExitWhenDone(id, since);
+    Kill(p, false);
+  });
+}
+
+// --- faults ---
+
+void World::Fault() {
+  std::vector<int> living;
+  for (const Process& process : processes_) {
+    if (process.alive) living.push_back(process.id);
+  }
+  if (living.empty()) return;
+  hurt_ = true;
+  Process& victim =
+      processes_[static_cast<size_t>(living[static_cast<size_t>(random_.Below(static_cast<int>(living.size())))])];
+  auto back = [this](const Process& gone) {
+    std::string name = gone.name;
+    std::string address = gone.address;
+    bool only = !gone.attends;
+    At(now_ + random_.Between(milliseconds(10), seconds(40)), [this, name, address, only] {
+      if (Listening(address) >= 0) return;
+      if (address == endpoint_) memory_lost_ = true;
+      Spawn(name, address, only);
+    });
+  };
+  int kind = random_.Below(11);
+  // To the other end a broken connection or a second node of that name is a death. Together with a cut it may be none:
+  // that is a promise nobody makes (see world.h).
+  if (cuts_ && (kind == 5 || kind == 6 || kind == 9)) kind = 4;
+  switch (kind) {
+    case 0:
+    case 1: {  // SIGKILL of an agent
+      Kill(victim, false);
+      if (random_.Chance(0.6)) back(victim);
+      break;
+    }
+    case 2: {
+      Kill(victim, true);
+      if (random_.Chance(0.6)) back(victim);
+      break;
+    }
+    case 3: {  // SIGSTOP
+      Note([&] { return fmt::format("process {} is frozen", victim.id); });
+      victim.frozen = true;
+      int id = victim.id;
+      At(now_ + random_.Between(milliseconds(100), seconds(30)), [this, id] {
+        Process& p = processes_[static_cast<size_t>(id)];
+        if (!p.alive) return;
+        Note([&] { return fmt::format("process {} goes on", id); });
+        p.frozen = false;
+        auto held = std::move(p.held);
+        p.held.clear();
+        for (auto& what : held) what();
+      });
+      break;
+    }
+    case 4: {  // a cut
+      if (!cuts_) break;
+      side_.clear();
+      for (const Process& process : processes_) side_[process.address] = random_.Below(2);
+      cut_ = true;
+      Note([&] {
+        std::string text = "cut:";
+        for (const auto& [address, side] : side_) text += fmt::format(" {}={}", address, side);
+        return text;
+      });
+      At(now_ + random_.Between(seconds(1), seconds(60)), [this] {
+        if (cut_) Note([] { return "the cut heals"; });
+        cut_ = false;
+      });
+      break;
+    }
+    case 5:
+    case 6: {  // a connection breaks
+      if (conns_.empty()) break;
+      size_t from = conns_.size() > 8 ? conns_.size() - 8 : 0;
+      int c = static_cast<int>(from) + random_.Below(static_cast<int>(conns_.size() - from));
+      Conn& conn = conns_[static_cast<size_t>(c)];
+      if (conn.local || !conn.open[0] || !conn.open[1]) break;
+      Note([&] { return fmt::format("the connection {} - {} breaks", conn.from, conn.to); });
+      for (int direction : {0, 1}) {
+        conn.queue[direction].clear();
+        Put(c, direction, Conn::Item{true, {}, {}});
+      }
+      break;
+    }
+    case 7: {  // SIGTERM
+      int id = victim.id;
+      if (victim.attends && !victim.ended)
+        After(Duration{}, id, [this](Process& p) { Attend(p, at::Going{"preempted"}); });
+      break;
+    }
+    case 8: {  // a new node
+      if (options_.indexed || spare_names_ > 3) break;
+      std::string name = fmt::format("s{}", spare_names_++);
+      Spawn(name, name, false);
+      break;
+    }
+    case 9: {  // a second one with the same name, alive
+      if (!victim.attends || victim.address == endpoint_) break;
+      int id = Spawn(victim.name, victim.name + "-twin" + fmt::format("{}", processes_.size()), false);
+      processes_[static_cast<size_t>(id)].attendance.may_stand_in = random_.Chance(0.5);
+      break;
+    }
+    case 10: {  // a worker fails
+      int id = victim.id;
+      After(Duration{}, id, [this](Process& p) {
+        if (p.workers && !p.stopping) EndWorkers(p, random_.Chance(0.5) ? 1 : 139, false);
+      });
+      break;
+    }
+  }
+}
+
+Result World::Run() {
+  int nodes = 1 + random_.Below(5);
+  options_.max_nodes = nodes;
+  options_.min_nodes = 1 + random_.Below(nodes);
+  if (random_.Chance(0.2)) options_.max_nodes = nodes + 1;
+  options_.indexed = random_.Chance(0.15);
+  if (options_.indexed) options_.min_nodes = options_.max_nodes = nodes;
+  options_.max_restarts = random_.Below(6);
+  options_.policy = static_cast<RestartPolicy>(random_.Below(4));
+  if (random_.Chance(0.5)) options_.policy = RestartPolicy::kOnFailure;
+  options_.scale_up = random_.Chance(0.8) ? ScaleUp::kNow : ScaleUp::kAtRestart;
+  options_.join_timeout = seconds(120);
+  options_.last_call = seconds(5);
+  options_.heartbeat_timeout = random_.Chance(0.5) ? seconds(15) : seconds(6);
+  work_ = random_.Between(milliseconds(100), seconds(30));
+  failure_rate_ = random_.Chance(0.5) ? 0.15 : 0;
+  own_coordinator_ = random_.Chance(0.3);
+  cuts_ = random_.Chance(0.4);
+  endpoint_ = own_coordinator_ ? "C" : "n0";
+  calm_ = now_ + seconds(60);
+  if (own_coordinator_) Spawn("", "C", true);
+  for (int i = 0; i < nodes; ++i) {
+    std::string name = fmt::format("n{}", i);
+    At(now_ + random_.Between(milliseconds(0), random_.Chance(0.8) ? milliseconds(500) : seconds(20)),
+       [this, name] { Spawn(name, name, false); });
+  }
+  int faults = random_.Chance(0.1) ? 0 : 1 + random_.Below(6);
+  for (int i = 0; i < faults; ++i) {
+    At(now_ + random_.Between(milliseconds(0), seconds(60)), [this] { Fault(); });
+  }
+  TimePoint end = calm_ + seconds(600);
+  while (!events_.empty() && events_.top().at <= end && result_.violation.empty()) {
+    Entry entry = events_.top();
+    events_.pop();
+    now_ = entry.at;
+    (*entry.what)();
+    bool busy = false;
+    if (now_ > calm_ && (sequence_ & 15) == 0) {
+      for (const Process& process : processes_) busy = busy || (process.alive && process.attends);
+      if (!busy) break;
+    }
+  }
+  for (const Process& process : processes_) {
+    if (process.alive && process.attends)
+      Violate(fmt::format("{} ({}) never came to an end", process.name, process.id));
+  }
+  if (!hurt_ && failure_rate_ == 0 && nodes >= options_.min_nodes && result_.exit_code != 0 &&
+      options_.policy != RestartPolicy::kAlways) {
+    Violate(fmt::format("an undisturbed job ended with {}", result_.exit_code));
+  }
+  result_.exempt = memory_lost_;
+  return std::move(result_);
+}
+
+}  // namespace muster::rendezvous::sim

@@ -1,0 +1,181 @@
+// A simulated job: agents, coordinators, workers and the network between them, in virtual time, all from one seed.
+//
+// The agents run the real Membership and Attendance; around them is a model of what conductor.cc and attendant.cc do.
+// Faults come at random until `kFaultsUntil`; after that everything heals and the job must come to an end.
+//
+// Connections are TCP-like: in order or broken; a cut holds their bytes back until it heals. A killed process closes
+// its connections, a powered-off one does not. There are no one-way cuts,
+// and no cuts together with connections that break or live twins of one name: a closed connection means a dead node.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <queue>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "rendezvous/attendance.h"
+#include "rendezvous/membership.h"
+
+namespace muster::rendezvous::sim {
+
+class Random {
+ public:
+  explicit Random(uint64_t seed) : state_(seed * 0x9e3779b97f4a7c15u + 1) {}
+  uint64_t Next() {
+    state_ += 0x9e3779b97f4a7c15u;
+    uint64_t z = (state_ ^ (state_ >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+  }
+  int Below(int n) { return static_cast<int>(Next() % static_cast<uint64_t>(n)); }
+  bool Chance(double p) { return static_cast<double>(Next() >> 11) * 0x1.0p-53 < p; }
+  Duration Between(Duration a, Duration b) {
+    return a + Duration(static_cast<int64_t>(Next() % static_cast<uint64_t>((b - a).count() + 1)));
+  }
+
+ private:
+  uint64_t state_;
+};
+
+struct Result {
+  std::string violation;  // empty: none
+  std::vector<std::string> trace;
+  int exit_code = -1;  // of the first node that ended with a verdict
+  int rounds = 0;
+  bool exempt = false;  // a coordinator lost its memory: rosters and lineage were not checked from then on
+};
+
+class World {
+ public:
+  World(uint64_t seed, bool trace);
+  Result Run();
+
+ private:
+  struct Conn {
+    int from = 0;
+    int to = 0;
+    bool local = false;
+    bool knock = false;           // a stand-in at the endpoint
+    bool open[2] = {true, true};  // the dialling end, the other
+    PeerId peer = 0;
+    uint64_t number = 0;  // of the dial
+    struct Item {
+      bool fin = false;
+      std::variant<NodeMessage, CoordinatorMessage> message;
+      TimePoint at;
+    };
+    std::deque<Item> queue[2];  // [0]: towards `to`
+    bool pumping[2] = {false, false};
+  };
+  struct Process {
+    int id = 0;
+    std::string name;  // node name; empty: a coordinator of its own
+    std::string address;
+    bool alive = true;
+    bool powered_off = false;
+    bool frozen = false;
+    bool ended = false;
+    std::vector<std::function<void()>> held;  // while frozen
+    // conductor
+    State membership;
+    std::optional<Redirect> redirect;
+    int successor = -1;  // connection of the stand-in that sends everyone on
+    std::map<PeerId, int> peers;
+    std::optional<TimePoint> membership_tick;
+    int lineage = -1;  // of membership.round
+    bool finished = false;
+    // attendant
+    bool attends = false;
+    attendance::State attendance;
+    int conn = -1;
+    uint64_t dials = 0;
+    std::optional<TimePoint> attendance_tick;
+    std::optional<Duration> knocking;
+    // workers
+    bool workers = false;  // some process of the round is left
+    RoundId round;
+    int round_lineage = -1;
+    uint64_t life = 0;
+    bool stopping = false;
+  };
+  struct Lineage {
+    RoundId id;
+    int parent = -1;
+    std::string roster;
+    std::set<int> nodes;
+  };
+
+  void At(TimePoint when, std::function<void()> what);
+  void After(Duration delay, int process, std::function<void(Process&)> what);
+  void Note(const std::function<std::string()>& text);
+  void Violate(const std::string& what);
+
+  int Spawn(const std::string& name, const std::string& address, bool coordinator_only);
+  int Listening(const std::string& address) const;
+  bool Cut(int a, int b) const;
+
+  // network
+  int Connect(int from, int to, bool local, bool knock, uint64_t number);
+  void Put(int conn, int direction, Conn::Item item);
+  void Pump(int conn, int direction);
+  void CloseEnd(int conn, int end);
+  void Arrive(int conn, int direction, const Conn::Item& item);
+
+  // conductor
+  void ConductorHears(Process& process, int conn, const NodeMessage& message);
+  void ConductorLoses(Process& process, int conn);
+  void Step(Process& process, const Event& event);
+  void SendOn(Process& process, const Redirect& redirect);
+  void CheckStart(Process& process, int parent);
+
+  // attendant and agent
+  void Attend(Process& process, const attendance::Event& event);
+  void DialOut(Process& process, const std::string& address);
+  void Knock(Process& process);
+  void StartWorkers(Process& process, const Assignment& assignment);
+  void EndWorkers(Process& process, int code, bool consequence);
+  void StopWorkers(Process& process);
+  void ExitWhenDone(int process, TimePoint since);
+
+  void Kill(Process& process, bool power_off);
+  void Fault();
+  bool Related(int a, int b) const;
+
+  const uint64_t seed_;
+  const bool tracing_;
+  Random random_;
+  TimePoint now_{std::chrono::seconds(1000)};
+  TimePoint calm_;  // no faults from here on
+  uint64_t sequence_ = 0;
+  struct Entry {
+    TimePoint at;
+    uint64_t sequence;
+    std::shared_ptr<std::function<void()>> what;
+    bool operator<(const Entry& other) const { return at != other.at ? at > other.at : sequence > other.sequence; }
+  };
+  std::priority_queue<Entry> events_;
+  std::deque<Process> processes_;
+  std::deque<Conn> conns_;
+  std::deque<Lineage> lineages_;
+  std::map<std::pair<int, RoundId>, int> starts_;  // what a process was told to start
+  std::map<std::string, int> side_;                // of the cut, by address
+  bool cut_ = false;
+  bool cuts_ = false;  // this seed has cuts
+  JobOptions options_;
+  std::string endpoint_;
+  bool own_coordinator_ = false;
+  bool memory_lost_ = false;  // a coordinator at the endpoint came back empty: two can look like the first
+  bool hurt_ = false;         // any fault at all
+  double failure_rate_ = 0;
+  int spare_names_ = 0;
+  Duration work_{};
+  Result result_;
+};
+
+}  // namespace muster::rendezvous::sim
