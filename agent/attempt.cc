@@ -62,7 +62,7 @@ class Attempt::Impl : public std::enable_shared_from_this<Impl> {
   AttemptPaths paths_;
   std::string record_path_;
   std::vector<WorkerFailure> failures_;
-  bool reported_ = false;   // failed or succeeded was said
+  bool reported_ = false;  // failed or succeeded was said
   bool stopping_ = false;
   bool gone_ = false;
   int ended_well_ = 0;
@@ -102,8 +102,8 @@ Status Attempt::Impl::Start() {
     launcher::WorkerSpec spec;
     spec.local_rank = local_rank;
     MUSTER_ASSIGN_OR_RETURN(spec.argv, WorkerCommand(options_, local_rank));
-    MUSTER_ASSIGN_OR_RETURN(
-        spec.environment, WorkerEnvironment(agent_environment, options_, record_.assignment, local_rank, paths_));
+    MUSTER_ASSIGN_OR_RETURN(spec.environment,
+                            WorkerEnvironment(agent_environment, options_, record_.assignment, local_rank, paths_));
     spec.output = WorkerOutput(options_, record_.assignment, local_rank, paths_);
     spec.error_file = paths_.ErrorFile(local_rank);
     specs.push_back(std::move(spec));
@@ -198,8 +198,8 @@ std::optional<int64_t> Attempt::Impl::Progress() const {
 Attempt::Attempt(boost::asio::io_context& loop, launcher::Reaper& reaper, launcher::Console& console,
                  const RunOptions& options, rendezvous::Assignment assignment, const std::string& log_root,
                  AttemptEvents events)
-    : impl_(std::make_shared<Impl>(loop, reaper, console, options, std::move(assignment), log_root,
-                                   std::move(events))) {}
+    : impl_(
+          std::make_shared<Impl>(loop, reaper, console, options, std::move(assignment), log_root, std::move(events))) {}
 Attempt::~Attempt() = default;
 
 Status Attempt::Start() { return impl_->Start(); }

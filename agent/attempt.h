@@ -30,8 +30,9 @@ struct AttemptEvents {
 class Attempt {
  public:
   // `log_root`: "<log-dir>/<run id>", or empty when no folder is wanted (--log-dir /dev/null).
-  Attempt(boost::asio::io_context& loop, launcher::Reaper& reaper, launcher::Console& console, const RunOptions& options,
-          rendezvous::Assignment assignment, const std::string& log_root, AttemptEvents events);
+  Attempt(boost::asio::io_context& loop, launcher::Reaper& reaper, launcher::Console& console,
+          const RunOptions& options, rendezvous::Assignment assignment, const std::string& log_root,
+          AttemptEvents events);
   ~Attempt();
   Attempt(const Attempt&) = delete;
   Attempt& operator=(const Attempt&) = delete;

@@ -1,7 +1,8 @@
 // attempt.json: who ran in one attempt, when, and why it ended. One file per attempt and node, beside its logs.
 //
-// Written at the start, when the workers run, and at the end, each time whole (temporary name, then rename): a reader and
-// a killed agent never leave a half file. `muster report`, the demo and people read it; docs/attempt-json.md has the fields.
+// Written at the start, when the workers run, and at the end, each time whole (temporary name, then rename): a reader
+// and a killed agent never leave a half file. `muster report`, the demo and people read it; docs/attempt-json.md has
+// the fields.
 #pragma once
 
 #include <optional>
@@ -19,13 +20,13 @@ struct AttemptRecord {
   int attempt = 0;  // number of the folder
   std::string version;
   rendezvous::Assignment assignment;
-  std::string start_reason;                       // why this round was made
-  int64_t started_unix_ms = 0;                    // the round reached this node
+  std::string start_reason;     // why this round was made
+  int64_t started_unix_ms = 0;  // the round reached this node
   std::optional<int64_t> workers_started_unix_ms;
-  std::optional<int64_t> stopping_unix_ms;        // a worker failed, or the stop arrived
-  std::optional<int64_t> ended_unix_ms;           // no worker was left
-  std::string end_reason;                         // empty while it runs
-  std::vector<int64_t> pids;                      // by local rank
+  std::optional<int64_t> stopping_unix_ms;  // a worker failed, or the stop arrived
+  std::optional<int64_t> ended_unix_ms;     // no worker was left
+  std::string end_reason;                   // empty while it runs
+  std::vector<int64_t> pids;                // by local rank
   std::vector<launcher::ExitRecord> exits;
 };
 

@@ -53,8 +53,8 @@ int RunExternal(const std::string& name, const std::vector<std::string>& argumen
     }
     execvp(program.c_str(), forwarded.data());
   }
-  fmt::print(stderr, "muster: '{}' is no subcommand, and no muster-{} is beside this binary or on PATH\n\n{}", name, name,
-             Usage());
+  fmt::print(stderr, "muster: '{}' is no subcommand, and no muster-{} is beside this binary or on PATH\n\n{}", name,
+             name, Usage());
   return kExitUsage;
 }
 

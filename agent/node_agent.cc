@@ -42,8 +42,7 @@ std::string RandomToken() {
 
 class NodeAgent::Impl {
  public:
-  explicit Impl(RunOptions options)
-      : options_(std::move(options)), reaper_(loop_), console_(loop_), signals_(loop_) {}
+  explicit Impl(RunOptions options) : options_(std::move(options)), reaper_(loop_), console_(loop_), signals_(loop_) {}
 
   int Run();
 
@@ -78,10 +77,10 @@ class NodeAgent::Impl {
   std::string log_root_;           // "<log-dir>/<run id>"; empty: no folders
   std::string temporary_log_dir_;  // made because no --log-dir was given; removed after success
   std::unique_ptr<Attempt> attempt_;
-  bool attempt_gone_ = false;      // no process of `attempt_` is left
-  std::string stop_reason_;        // of the attempt being stopped
+  bool attempt_gone_ = false;  // no process of `attempt_` is left
+  std::string stop_reason_;    // of the attempt being stopped
   std::optional<Verdict> verdict_;
-  int going_signal_ = 0;           // asked to go by this signal
+  int going_signal_ = 0;  // asked to go by this signal
   bool finishing_ = false;
   int exit_code_ = 0;
 };
@@ -172,8 +171,8 @@ void NodeAgent::Impl::Join(RendezvousPlace place) {
   events.stop = [this](rendezvous::RoundId round, const std::string& reason) { StopRound(round, reason); };
   events.end = [this](const Verdict& verdict) { End(verdict); };
   events.say = [](const std::string& text) { log::Info(text); };
-  attendant_ = std::make_unique<rendezvous::Attendant>(loop_, std::move(attendant), place_.conductor.get(),
-                                                       std::move(events));
+  attendant_ =
+      std::make_unique<rendezvous::Attendant>(loop_, std::move(attendant), place_.conductor.get(), std::move(events));
   attendant_->Begin();
 }
 
@@ -238,7 +237,8 @@ void NodeAgent::Impl::WorkersFailed(std::vector<WorkerFailure> failures) {
     failure.host = self_.host;
   }
   const WorkerFailure& first = failures.front();
-  stop_reason_ = fmt::format("rank {} (local rank {}): {}", first.rank, first.local_rank, DescribeExit(first.exit_code));
+  stop_reason_ =
+      fmt::format("rank {} (local rank {}): {}", first.rank, first.local_rank, DescribeExit(first.exit_code));
   rendezvous::Report report;
   report.round = attempt_->assignment().id;
   report.failures = std::move(failures);
@@ -335,8 +335,8 @@ void NodeAgent::Impl::FinishWith(int code) {
   }
   if (!attendant_) return loop_.stop();
   attendant_->Close(kFarewell, [this] {
-    // A host of the rendezvous stays until the others have heard the end. A host that was told to go does not: its peers
-    // find a successor as soon as its port refuses them.
+    // A host of the rendezvous stays until the others have heard the end. A host that was told to go does not: its
+    // peers find a successor as soon as its port refuses them.
     Duration limit = verdict_ ? Duration(kFarewell) : Duration::zero();
     place_.conductor->Drain(limit, [this] { loop_.stop(); });
   });

@@ -1,7 +1,8 @@
 // One node of a job: attends the rendezvous, runs the rounds it is given, and ends with the job's verdict.
 //
 // Composes the rooms: an Attendant (and, on the host of the endpoint, the coordinator), a store for the rounds in which
-// this node has rank 0, and a WorkerGroup per round. All of it on one loop, which Run() runs; nothing here is thread-safe.
+// this node has rank 0, and a WorkerGroup per round. All of it on one loop, which Run() runs; nothing here is
+// thread-safe.
 //
 // What happens when (docs/rendezvous.md tells the whole story):
 //   start(round)        -> a folder for the attempt, then the workers

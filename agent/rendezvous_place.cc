@@ -96,9 +96,10 @@ struct Search : std::enable_shared_from_this<Search> {
       if (coordinator.ok()) {
         place.coordinator = *std::move(coordinator);
         if (credentials.token.empty() && !credentials.tls() && !loopback) {
-          log::Info(fmt::format("serving the rendezvous on port {} of every address, without token or TLS, as torchrun "
-                                "does; --rdzv-conf token_file=,tls_cert=,tls_key=,tls_ca= protect it",
-                                options.endpoint_port));
+          log::Info(
+              fmt::format("serving the rendezvous on port {} of every address, without token or TLS, as torchrun "
+                          "does; --rdzv-conf token_file=,tls_cert=,tls_key=,tls_ca= protect it",
+                          options.endpoint_port));
         }
       } else if (!guessed || !absl::IsAlreadyExists(coordinator.status())) {
         return Annotate(coordinator.status(),

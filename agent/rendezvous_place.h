@@ -1,10 +1,13 @@
 // Where this node stands in the rendezvous: alone, on the endpoint's host, or one of the others.
 //
 //   max_nodes == 1                 a coordinator in this process, no port, no gRPC
-//   static                         node rank 0 serves the endpoint; all others dial it. The endpoint is MASTER_PORT, which the
+//   static                         node rank 0 serves the endpoint; all others dial it. The endpoint is MASTER_PORT,
+//   which the
 //                                  store listens on: it hands what speaks gRPC to the coordinator (relay.h)
-//   c10d                           torchrun's is_host rule: whoever the endpoint's host names serves it, if the port is free
-//                                  there (torch/distributed/elastic/rendezvous/c10d_rendezvous_backend.py); the rest dial it
+//   c10d                           torchrun's is_host rule: whoever the endpoint's host names serves it, if the port is
+//   free
+//                                  there (torch/distributed/elastic/rendezvous/c10d_rendezvous_backend.py); the rest
+//                                  dial it
 // A node of several also serves a control port of its own, so that it can stand in for a lost coordinator.
 #pragma once
 
@@ -30,8 +33,8 @@ struct RendezvousPlace {
   std::unique_ptr<rendezvous::Coordinator> coordinator;
 };
 
-// Decides and binds. An error: the endpoint must be served here (static rank 0, is_host=1) and cannot be, or credentials
-// are needed and missing. Calls back once, on the loop; a host name that does not resolve yet is no error.
+// Decides and binds. An error: the endpoint must be served here (static rank 0, is_host=1) and cannot be, or
+// credentials are needed and missing. Calls back once, on the loop; a host name that does not resolve yet is no error.
 void FindRendezvousPlace(boost::asio::io_context& loop, const RunOptions& options,
                          const rendezvous::Credentials& credentials, const std::string& node_name,
                          std::function<void(StatusOr<RendezvousPlace>)> done);

@@ -33,19 +33,19 @@ struct RunOptions {
   std::string nproc_per_node = "1";  // number, auto, cpu, gpu, xpu: host_facts.h resolves it
   int nproc = 1;                     // resolved
   Backend backend = Backend::kStatic;
-  bool standalone = false;           // --standalone, or torchrun's implicit one (torchrun.md 1.4 rule 2)
+  bool standalone = false;  // --standalone, or torchrun's implicit one (torchrun.md 1.4 rule 2)
   std::string endpoint_host;
   int endpoint_port = 0;
   std::string run_id;
-  std::string rdzv_conf;             // --rdzv-conf or PET_RDZV_CONF as given, for agents started by this one
-  std::optional<bool> is_host;       // --rdzv-conf is_host
-  rendezvous::JobOptions job;        // min/max/restarts/timeouts as the rendezvous wants them
+  std::string rdzv_conf;        // --rdzv-conf or PET_RDZV_CONF as given, for agents started by this one
+  std::optional<bool> is_host;  // --rdzv-conf is_host
+  rendezvous::JobOptions job;   // min/max/restarts/timeouts as the rendezvous wants them
   rendezvous::CredentialFiles credentials;
   int node_rank = 0;
   std::string master_addr = "127.0.0.1";
   int master_port = 29500;
   std::string local_addr;
-  double monitor_interval = 0.1;     // accepted; Muster does not poll
+  double monitor_interval = 0.1;  // accepted; Muster does not poll
   std::string start_method = "spawn";
   std::string event_log_handler = "null";
   std::string role = "default";
@@ -60,8 +60,8 @@ struct RunOptions {
   std::vector<int> local_ranks_filter;  // empty: all
   std::vector<std::string> duplicate_stdout_filters;
   std::vector<std::string> duplicate_stderr_filters;
-  std::string numa_binding;            // empty, node, socket, exclusive, core-complex
-  std::vector<int> signals_to_handle;  // default TERM, INT, HUP, QUIT
+  std::string numa_binding;                                              // empty, node, socket, exclusive, core-complex
+  std::vector<int> signals_to_handle;                                    // default TERM, INT, HUP, QUIT
   std::string signals_to_handle_text = "SIGTERM,SIGINT,SIGHUP,SIGQUIT";  // exported as TORCHELASTIC_SIGNALS_TO_HANDLE
   Duration shutdown_timeout = std::chrono::seconds(30);
   // `muster launch` (torch.distributed.launch): add --local-rank=N as the script's first argument unless --use-env.
@@ -72,7 +72,7 @@ struct RunOptions {
   std::string node_name;          // MUSTER_NODE; empty: chosen by the agent
   log::Options log;
 
-  std::string script;             // the positional "training_script"
+  std::string script;  // the positional "training_script"
   std::vector<std::string> script_args;
   std::vector<std::string> warnings;  // said once at the start
 };

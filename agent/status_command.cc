@@ -47,8 +47,8 @@ std::string AsTable(const StatusReport& report) {
                                  report.phase, report.round.number, report.round.term, report.restart_count,
                                  report.max_restarts, report.min_nodes, report.max_nodes);
   if (!report.reason.empty()) text += fmt::format("  {}\n", report.reason);
-  text += fmt::format("  {:>4}  {:<24} {:<20} {:<10} {:>5} {:>8}  {}\n", "rank", "node", "host", "state", "slots", "pid",
-                      "heard");
+  text += fmt::format("  {:>4}  {:<24} {:<20} {:<10} {:>5} {:>8}  {}\n", "rank", "node", "host", "state", "slots",
+                      "pid", "heard");
   for (const rendezvous::StatusLine& line : report.nodes) {
     text += fmt::format("  {:>4}  {:<24} {:<20} {:<10} {:>5} {:>8}  {:.1f} s ago\n",
                         line.rank ? std::to_string(*line.rank) : "-", line.node, line.host, line.state, line.slots,

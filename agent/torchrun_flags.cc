@@ -183,7 +183,7 @@ Status Reader::ReadRendezvous() {
     options_.backend = Backend::kC10d;
     options_.endpoint_host = "localhost";
     options_.endpoint_port = 0;
-    options_.run_id = RandomId();
+    if (!simulated || !Get("rdzv-id").given()) options_.run_id = RandomId();
     if (options_.standalone && options_.max_nodes > 1) {
       Warn(fmt::format("--standalone with {}={}: no other node can find this one", Get("nnodes").origin,
                        Get("nnodes").text));

@@ -1,8 +1,9 @@
-// torchrun's command line: every flag, spelling, abbreviation and PET_* variable (reference/torchrun.md 1), plus Muster's.
+// torchrun's command line: every flag, spelling, abbreviation and PET_* variable (reference/torchrun.md 1), plus
+// Muster's.
 //
 // Rules of argparse (torch/distributed/run.py, argparse_util.py): options first, then the script, then everything else
-// verbatim; dash and underscore spellings; any unique prefix; "--flag=value" and "--flag value"; command line over PET_*
-// over default. One table drives parsing, PET_*, abbreviations and the help text.
+// verbatim; dash and underscore spellings; any unique prefix; "--flag=value" and "--flag value"; command line over
+// PET_* over default. One table drives parsing, PET_*, abbreviations and the help text.
 #pragma once
 
 #include <functional>
@@ -31,6 +32,7 @@ struct ParsedRun {
 
 // `arguments` without the program's name. InvalidArgument names the flag or variable and its value (exit code 64).
 // `legacy_launch`: called as `muster launch`.
-StatusOr<ParsedRun> ParseRun(const std::vector<std::string>& arguments, const Getenv& getenv, bool legacy_launch = false);
+StatusOr<ParsedRun> ParseRun(const std::vector<std::string>& arguments, const Getenv& getenv,
+                             bool legacy_launch = false);
 
 }  // namespace muster::agent

@@ -14,17 +14,17 @@ namespace muster {
 
 enum class ExitClass { kSuccess, kFatal, kRetryable };
 
-inline constexpr int kExitUsage = 64;              // a flag or PET_* value is wrong
-inline constexpr int kExitBadConfiguration = 78;   // settings that contradict each other or the cluster
-inline constexpr int kExitNoProgress = 93;         // restarted K times without progress: do not requeue
-inline constexpr int kExitNotExecutable = 126;     // the command exists and cannot be executed
-inline constexpr int kExitNotFound = 127;          // the command does not exist
-inline constexpr int kExitStopped = 143;           // asked to stop (SIGTERM)
-inline constexpr int kExitRendezvousTimeout = 200; // too few nodes, or no coordinator, within join_timeout
-inline constexpr int kExitCoordinatorLost = 201;   // no coordinator could be reached again in time
-inline constexpr int kExitPeerFailed = 202;        // a peer failed and its code is not known; own workers were healthy
-inline constexpr int kExitHang = 203;              // no progress was seen for the hang timeout
-inline constexpr int kExitNodeUnhealthy = 204;     // the node check failed
+inline constexpr int kExitUsage = 64;               // a flag or PET_* value is wrong
+inline constexpr int kExitBadConfiguration = 78;    // settings that contradict each other or the cluster
+inline constexpr int kExitNoProgress = 93;          // restarted K times without progress: do not requeue
+inline constexpr int kExitNotExecutable = 126;      // the command exists and cannot be executed
+inline constexpr int kExitNotFound = 127;           // the command does not exist
+inline constexpr int kExitStopped = 143;            // asked to stop (SIGTERM)
+inline constexpr int kExitRendezvousTimeout = 200;  // too few nodes, or no coordinator, within join_timeout
+inline constexpr int kExitCoordinatorLost = 201;    // no coordinator could be reached again in time
+inline constexpr int kExitPeerFailed = 202;         // a peer failed and its code is not known; own workers were healthy
+inline constexpr int kExitHang = 203;               // no progress was seen for the hang timeout
+inline constexpr int kExitNodeUnhealthy = 204;      // the node check failed
 
 // Single codes moved to the other class by --retry-codes and --fatal-codes. A code in both is refused by the parser.
 struct ExitCodeOverrides {

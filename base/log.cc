@@ -3,10 +3,10 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "base/clock.h"
-#include "base/text.h"
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
+#include "base/clock.h"
+#include "base/text.h"
 
 namespace muster::log {
 namespace {
@@ -74,8 +74,7 @@ StatusOr<Level> ParseLevel(std::string_view text) {
   if (name == "info") return Level::kInfo;
   if (name == "warning" || name == "warn") return Level::kWarning;
   if (name == "error" || name == "critical" || name == "fatal") return Level::kError;
-  return absl::InvalidArgumentError(
-      fmt::format("'{}' is no log level; use debug, info, warning or error", text));
+  return absl::InvalidArgumentError(fmt::format("'{}' is no log level; use debug, info, warning or error", text));
 }
 
 StatusOr<Format> ParseFormat(std::string_view text) {

@@ -8,8 +8,7 @@ namespace muster {
 Status Annotate(const Status& status, std::string_view context) {
   if (status.ok()) return status;
   Status annotated(status.code(), fmt::format("{}: {}", context, Message(status)));
-  status.ForEachPayload(
-      [&](absl::string_view url, const absl::Cord& payload) { annotated.SetPayload(url, payload); });
+  status.ForEachPayload([&](absl::string_view url, const absl::Cord& payload) { annotated.SetPayload(url, payload); });
   return annotated;
 }
 

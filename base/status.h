@@ -25,10 +25,10 @@ Status ErrnoStatus(int error, std::string_view what);
 
 }  // namespace muster
 
-#define MUSTER_RETURN_IF_ERROR(expression)            \
-  do {                                                \
-    ::absl::Status muster_status_ = (expression);     \
-    if (!muster_status_.ok()) return muster_status_;  \
+#define MUSTER_RETURN_IF_ERROR(expression)           \
+  do {                                               \
+    ::absl::Status muster_status_ = (expression);    \
+    if (!muster_status_.ok()) return muster_status_; \
   } while (false)
 
 #define MUSTER_CONCAT_INNER_(a, b) a##b

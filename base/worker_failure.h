@@ -9,21 +9,22 @@
 namespace muster {
 
 struct WorkerFailure {
-  std::string node;       // stable node name
-  std::string host;       // host name of that node
-  int rank = -1;          // global rank
+  std::string node;  // stable node name
+  std::string host;  // host name of that node
+  int rank = -1;     // global rank
   int local_rank = -1;
   int64_t pid = 0;
-  int exit_code = 0;      // 1..255; 128 + n for signal n
-  int signal = 0;         // 0: it exited by itself
+  int exit_code = 0;  // 1..255; 128 + n for signal n
+  int signal = 0;     // 0: it exited by itself
   bool core_dumped = false;
   bool oom_killed = false;  // the cgroup's oom_kill counter rose while it died by SIGKILL
-  // It says of itself that a peer went away (connection reset by peer, remote process exited): a consequence, not a cause.
+  // It says of itself that a peer went away (connection reset by peer, remote process exited): a consequence, not a
+  // cause.
   bool consequence = false;
-  std::string message;    // from the error file, else empty
-  std::string error_file; // path on its node, else empty
+  std::string message;                   // from the error file, else empty
+  std::string error_file;                // path on its node, else empty
   std::vector<std::string> stderr_tail;  // its last lines, at most 20
-  int64_t unix_millis = 0;  // when it ended, for people's eyes
+  int64_t unix_millis = 0;               // when it ended, for people's eyes
   bool operator==(const WorkerFailure&) const = default;
 };
 

@@ -9,14 +9,17 @@
 //  - Dial the endpoint; after a failure again with exponential delays and jitter (20 ms .. 1 s), until join_timeout has
 //    passed since the last time a coordinator was there: then give up with 200 (never attended) or 201 (lost it).
 //  - Workers stay up while no coordinator is there. After a reconnect Hello carries state, round and unanswered report.
-//  - A message of an older (term, round) is dropped. A Stop of a newer round than ours says that ours is over and that we
+//  - A message of an older (term, round) is dropped. A Stop of a newer round than ours says that ours is over and that
+//  we
 //    have no seat: our workers stop, and we never stand in by our old roster.
-//  - Coordinator lost while in a round: dial it again at once. If its process is proven dead (connection refused), or it was
-//    silent for the heartbeat limit: walk the successors in rank order, leaving out the seat of the dead coordinator's node.
-//    The first one that can be reached and stands in is attended; when the walk arrives at this node itself, it stands in.
-//    A node that is reached before it has noticed keeps the Hello until it stands in (membership.h), or is left for the
-//    next one after the heartbeat limit. Who refuses the connection on the way is known to be gone, too.
-//  - Going: Leave, and the end at once; beats go on until the connection is closed, so that nobody takes our seat before
+//  - Coordinator lost while in a round: dial it again at once. If its process is proven dead (connection refused), or
+//  it was
+//    silent for the heartbeat limit: walk the successors in rank order, leaving out the seat of the dead coordinator's
+//    node. The first one that can be reached and stands in is attended; when the walk arrives at this node itself, it
+//    stands in. A node that is reached before it has noticed keeps the Hello until it stands in (membership.h), or is
+//    left for the next one after the heartbeat limit. Who refuses the connection on the way is known to be gone, too.
+//  - Going: Leave, and the end at once; beats go on until the connection is closed, so that nobody takes our seat
+//  before
 //    our workers have ended.
 //  - Redirect: follow it if its term is higher than the known one.
 //  - An acting stand-in keeps dialling the endpoint and tells whoever appears there (Supersede).
@@ -43,20 +46,20 @@ enum class Stage {
 struct State {
   // Set once by the agent.
   std::string run_id;
-  std::string endpoint;           // where strangers knock; empty: this agent itself coordinates, over a local link
-  Node self;                      // store_port changes with every round
+  std::string endpoint;  // where strangers knock; empty: this agent itself coordinates, over a local link
+  Node self;             // store_port changes with every round
   JobOptions options;
-  bool may_stand_in = true;       // false where there is no control port
-  uint64_t seed = 1;              // for jitter
+  bool may_stand_in = true;  // false where there is no control port
+  uint64_t seed = 1;         // for jitter
 
   Stage stage = Stage::kDialling;
-  std::string target;             // address being dialled or attended
-  uint64_t term = 0;              // of the coordinator attended last
+  std::string target;               // address being dialled or attended
+  uint64_t term = 0;                // of the coordinator attended last
   std::optional<Assignment> round;  // the last one started
   NodeState doing = NodeState::kIdle;
-  std::optional<Report> report;   // sent, not yet answered by Stop, Start or Finish
+  std::optional<Report> report;  // sent, not yet answered by Stop, Start or Finish
   bool left = false;
-  int attempt = 0;                // failed dials in a row
+  int attempt = 0;  // failed dials in a row
   std::optional<TimePoint> dial_at;
   std::optional<TimePoint> alone_since;  // no coordinator since
   TimePoint last_heard{};
@@ -64,66 +67,67 @@ struct State {
   Duration beat_interval = std::chrono::seconds(5);
   std::optional<size_t> walking;  // node rank being tried in the succession walk
   bool coordinator_proven_dead = false;
-  bool standing_in = false;       // this node's own agent coordinates (conductor got StandIn)
+  bool standing_in = false;  // this node's own agent coordinates (conductor got StandIn)
   std::string last_notice;
-  bool outdated = false;          // the last round went on without this node
-  bool linked = false;            // a connection is there
-  bool was_welcomed = false;      // by any coordinator, ever
-  std::string coordinator;        // address of the last one that welcomed us
-  std::set<std::string> dead;     // nodes whose address refused since the coordinator was lost
+  bool outdated = false;                // the last round went on without this node
+  bool linked = false;                  // a connection is there
+  bool was_welcomed = false;            // by any coordinator, ever
+  std::string coordinator;              // address of the last one that welcomed us
+  std::set<std::string> dead;           // nodes whose address refused since the coordinator was lost
   std::optional<TimePoint> dial_until;  // when a dial without an answer counts as failed
-  TimePoint coordinator_heard{};  // when the lost coordinator was heard last
-  std::set<std::string> said;     // reasons told to the user since the last welcome
-  std::string last_failure;       // of a dial
-  std::optional<TimePoint> expected;  // the last look_again: a later event means this process was frozen
+  TimePoint coordinator_heard{};        // when the lost coordinator was heard last
+  std::set<std::string> said;           // reasons told to the user since the last welcome
+  std::string last_failure;             // of a dial
+  std::optional<TimePoint> expected;    // the last look_again: a later event means this process was frozen
 };
 
 // --- events ---
-struct Begin {};                                             // once, at the start
+struct Begin {};  // once, at the start
 struct Connected {};
 enum class Loss { kRefused, kUnreachable, kUnresolved, kClosed, kSilent, kUnauthenticated };
-struct Disconnected {                                        // the dial failed, or the connection ended
+struct Disconnected {  // the dial failed, or the connection ended
   Loss loss = Loss::kClosed;
-  std::string detail;                                        // for people: "10.0.0.7:29400: Connection refused"
+  std::string detail;  // for people: "10.0.0.7:29400: Connection refused"
 };
 struct Heard {
   CoordinatorMessage message;
 };
-struct WorkersStarted {};                                    // the agent has started the round's workers
-struct WorkersEnded {                                        // by themselves (success or failure)
+struct WorkersStarted {};  // the agent has started the round's workers
+struct WorkersEnded {      // by themselves (success or failure)
   Report report;
 };
-struct NoWorkerLeft {                                        // after Stop or a failure: all are gone, store is ready
+struct NoWorkerLeft {  // after Stop or a failure: all are gone, store is ready
   int store_port = 0;
 };
-struct Going {                                               // SIGTERM here
+struct Going {  // SIGTERM here
   std::string reason;
 };
 struct Tick {};
-using Event = std::variant<Begin, Connected, Disconnected, Heard, WorkersStarted, WorkersEnded, NoWorkerLeft, Going, Tick>;
+using Event =
+    std::variant<Begin, Connected, Disconnected, Heard, WorkersStarted, WorkersEnded, NoWorkerLeft, Going, Tick>;
 
 // --- actions ---
-struct Dial {                    // drop what there is, connect to this address ("host:port"; "" = local link)
+struct Dial {  // drop what there is, connect to this address ("host:port"; "" = local link)
   std::string address;
 };
 struct Tell {
   NodeMessage message;
 };
 struct HangUp {};
-struct StartRound {              // to the agent: start these workers
+struct StartRound {  // to the agent: start these workers
   Assignment assignment;
 };
-struct StopRound {               // to the agent: stop the workers of this round, then NoWorkerLeft
+struct StopRound {  // to the agent: stop the workers of this round, then NoWorkerLeft
   RoundId round;
   std::string reason;
 };
-struct End {                     // to the agent: stop what runs, then end with this
+struct End {  // to the agent: stop what runs, then end with this
   Verdict verdict;
 };
-struct Say {                     // to the user, once per distinct text
+struct Say {  // to the user, once per distinct text
   std::string text;
 };
-struct CoordinateHere {          // start coordinating in this process (conductor: StandIn), then Dial("")
+struct CoordinateHere {  // start coordinating in this process (conductor: StandIn), then Dial("")
   Assignment assignment;
   bool proof = false;
   std::vector<std::string> dead;  // as in membership.h's StandIn

@@ -149,7 +149,8 @@ class Attendant::Impl : public std::enable_shared_from_this<Impl> {
   }
   void Do(attendance::CoordinateHere& here) {
     if (conductor_ == nullptr) return;
-    conductor_->TakeOver(options_.run_id, StandIn{here.assignment, options_.options, here.proof, here.dead});
+    conductor_->TakeOver(options_.run_id,
+                         StandIn{here.assignment, options_.options, here.proof, here.dead, here.known_term});
     if (options_.endpoint.empty() || options_.endpoint == options_.self.control_address) return;
     knock_pause_ = kFirstKnock;
     Knock();

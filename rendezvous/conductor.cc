@@ -282,6 +282,7 @@ class Conductor::Impl : public std::enable_shared_from_this<Impl> {
     run.state = State{};
     run.state.run_id = run_id;
     run.state.self_node = options_.self_node;
+    run.state.term = redirect.term;  // if the run ever comes back here, its rounds must not look older
     run.look_again.reset();
   }
 

@@ -25,11 +25,12 @@ struct CredentialFiles {
   std::string tls_ca;
 };
 
-// Reads them. InvalidArgument names the file that is missing, empty, larger than 1 MiB, or lacks its partners, or is no PEM.
+// Reads them. InvalidArgument names the file that is missing, empty, larger than 1 MiB, or lacks its partners, or is no
+// PEM.
 StatusOr<Credentials> ReadCredentials(const CredentialFiles& files);
 
-// InvalidArgument names the part that is no PEM, or a key that is not the certificate's. gRPC would only fail later, and
-// without a word.
+// InvalidArgument names the part that is no PEM, or a key that is not the certificate's. gRPC would only fail later,
+// and without a word.
 Status CheckTls(const Credentials& credentials);
 
 // Equality in a time that does not depend on where the texts differ.

@@ -29,8 +29,8 @@ enum class NodeState {
 };
 
 struct Hello {
-  int protocol = 0;          // kRendezvousProtocol of the node
-  std::string version;       // of the binary, for people
+  int protocol = 0;     // kRendezvousProtocol of the node
+  std::string version;  // of the binary, for people
   std::string run_id;
   Node node;
   JobOptions options;
@@ -125,7 +125,6 @@ struct StatusReport {
   bool operator==(const StatusReport&) const = default;
 };
 
-using CoordinatorMessage =
-    std::variant<Welcome, Beat, Start, Stop, Finish, Refuse, Redirect, Notice, StatusReport>;
+using CoordinatorMessage = std::variant<Welcome, Beat, Start, Stop, Finish, Refuse, Redirect, Notice, StatusReport>;
 
 }  // namespace muster::rendezvous

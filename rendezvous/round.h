@@ -26,15 +26,15 @@ struct RoundId {
 // One agent, as it introduces itself. `name` outlives a restart of the agent, `incarnation` does not.
 struct Node {
   std::string name;
-  std::string incarnation;        // unique per agent process
-  std::optional<int> index;       // fixed place (static rank, pod index); nodes with one are ordered by it
-  int slots = 1;                  // workers this node runs (local world size)
+  std::string incarnation;   // unique per agent process
+  std::optional<int> index;  // fixed place (static rank, pod index); nodes with one are ordered by it
+  int slots = 1;             // workers this node runs (local world size)
   std::string role = "default";
-  std::string host;               // host name, for people
+  std::string host;  // host name, for people
   int64_t pid = 0;
-  std::string control_address;    // "ip:port" of this agent's own gRPC port; empty: it serves none
-  std::string store_host;         // what MASTER_ADDR will be when this node gets node rank 0
-  int store_port = 0;             // of the store this node holds ready for its next round
+  std::string control_address;  // "ip:port" of this agent's own gRPC port; empty: it serves none
+  std::string store_host;       // what MASTER_ADDR will be when this node gets node rank 0
+  int store_port = 0;           // of the store this node holds ready for its next round
   bool operator==(const Node&) const = default;
 };
 
@@ -50,12 +50,12 @@ struct Seat {
 // A round as the coordinator knows it, whole.
 struct Round {
   RoundId id;
-  int restart_count = 0;        // restarts that used the budget up so far; TORCHELASTIC_RESTART_COUNT on every node
+  int restart_count = 0;  // restarts that used the budget up so far; TORCHELASTIC_RESTART_COUNT on every node
   int max_restarts = 0;
   int world_size = 0;
-  std::vector<Seat> seats;      // by node rank; seats[0] hosts the store
-  std::string coordinator_node; // name of the node whose agent coordinates; empty: a coordinator of its own
-  std::string reason;           // why this round was made, one sentence
+  std::vector<Seat> seats;       // by node rank; seats[0] hosts the store
+  std::string coordinator_node;  // name of the node whose agent coordinates; empty: a coordinator of its own
+  std::string reason;            // why this round was made, one sentence
   bool operator==(const Round&) const = default;
 
   // Node rank of `name`, or nullopt.
@@ -77,7 +77,8 @@ struct Successor {
 inline constexpr size_t kMaxSuccessors = 32;
 
 // A round as one of its nodes knows it. Its size does not depend on the number of nodes, so that telling N nodes costs
-// O(N); together the assignments of all nodes hold the whole round, which is how a coordinator without memory gets it back.
+// O(N); together the assignments of all nodes hold the whole round, which is how a coordinator without memory gets it
+// back.
 struct Assignment {
   RoundId id;
   int restart_count = 0;
@@ -85,10 +86,10 @@ struct Assignment {
   int world_size = 0;
   int node_count = 0;
   int node_rank = 0;
-  Seat seat;                       // this node's own
-  std::string master_host;         // store of node rank 0
+  Seat seat;                // this node's own
+  std::string master_host;  // store of node rank 0
   int master_port = 0;
-  std::string coordinator_node;    // as in Round
+  std::string coordinator_node;  // as in Round
   std::vector<Successor> successors;
   std::string reason;
   bool operator==(const Assignment&) const = default;
@@ -109,9 +110,9 @@ struct Report {
 // How the job ended: the same on every node.
 struct Verdict {
   int exit_code = 0;
-  std::string reason;                        // one sentence
+  std::string reason;  // one sentence
   std::optional<WorkerFailure> root_cause;
-  std::vector<WorkerFailure> failures;       // all that were reported in the last round, root cause first
+  std::vector<WorkerFailure> failures;  // all that were reported in the last round, root cause first
   bool operator==(const Verdict&) const = default;
 };
 
