@@ -1,6 +1,7 @@
 #include "agent/command_line.h"
 
-#include <algorithm>
+#include <boost/asio/signal_set.hpp>
+#include <csignal>
 
 #include "base/exit_codes.h"
 #include "base/text.h"
@@ -18,14 +19,18 @@ std::optional<int> ParseCommandLine(CLI::App& app, const std::vector<std::string
   }
 }
 
-std::optional<HostPort> ParseHostPort(const std::string& text) {
-  size_t colon = text.rfind(':');
-  if (colon == std::string::npos) return std::nullopt;
-  auto port = ParseInt(std::string_view(text).substr(colon + 1));
-  if (!port || *port < 0 || *port > 65535) return std::nullopt;
-  std::string host = text.substr(0, colon);
-  if (host.size() >= 2 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
-  return HostPort{host, static_cast<int>(*port)};
+int ServeUntilSignal(boost::asio::io_context& loop, const std::string& host, int port) {
+  fmt::print("listening on {}:{}\n", host, port);
+  std::fflush(stdout);
+  int code = 0;
+  boost::asio::signal_set signals(loop, SIGTERM, SIGINT);
+  signals.async_wait([&](boost::system::error_code error, int signal) {
+    if (error) return;
+    code = 128 + signal;
+    loop.stop();
+  });
+  loop.run();
+  return code;
 }
 
 }  // namespace muster::agent

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <boost/asio/io_context.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,11 +12,7 @@ namespace muster::agent {
 // Parses; an exit code means "end now" (help or an error was printed).
 std::optional<int> ParseCommandLine(CLI::App& app, const std::vector<std::string>& arguments);
 
-// "host:port", "[v6]:port", ":port"; InvalidArgument-like nullopt when the port is no number in 0..65535.
-struct HostPort {
-  std::string host;
-  int port = 0;
-};
-std::optional<HostPort> ParseHostPort(const std::string& text);
+// Says "listening on HOST:PORT" on stdout and runs the loop until SIGTERM or SIGINT; gives 128 + signal.
+int ServeUntilSignal(boost::asio::io_context& loop, const std::string& host, int port);
 
 }  // namespace muster::agent

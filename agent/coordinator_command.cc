@@ -1,7 +1,5 @@
 // `muster coordinator --listen HOST:PORT`: the rendezvous alone, for many run ids at once.
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/signal_set.hpp>
-#include <csignal>
 
 #include "agent/command_line.h"
 #include "agent/commands.h"
@@ -9,6 +7,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "rendezvous/conductor.h"
+#include "rendezvous/connect.h"
 #include "rendezvous/coordinator.h"
 #include "rendezvous/credentials.h"
 
@@ -29,13 +28,16 @@ int CoordinatorCommand(const std::vector<std::string>& arguments) {
   if (auto end = ParseCommandLine(app, arguments)) return *end;
 
   auto log_format = log::ParseFormat(format);
-  auto address = ParseHostPort(listen);
-  if (!log_format.ok() || !address) {
-    log::Error(log_format.ok() ? fmt::format("--listen '{}' is not HOST:PORT", listen)
-                               : fmt::format("--log-format: {}", Message(log_format.status())));
+  if (!log_format.ok()) {
+    log::Error(fmt::format("--log-format: {}", Message(log_format.status())));
     return kExitUsage;
   }
   log::Configure({.format = *log_format});
+  auto address = rendezvous::ParseHostPort(listen.starts_with(':') ? "[::]" + listen : listen, 0);
+  if (!address.ok()) {
+    log::Error(fmt::format("--listen '{}': {}", listen, Message(address.status())));
+    return kExitUsage;
+  }
   auto credentials = rendezvous::ReadCredentials(files);
   if (!credentials.ok()) {
     log::Error(Message(credentials.status()));
@@ -48,7 +50,7 @@ int CoordinatorCommand(const std::vector<std::string>& arguments) {
     log::Info(reason, {{"run_id", run_id}});
   });
   rendezvous::Coordinator::Options options;
-  options.host = address->host == "localhost" ? "127.0.0.1" : address->host;
+  options.host = address->host == "localhost" ? "127.0.0.1" : address->host == "::" ? "" : address->host;
   options.port = address->port;
   options.credentials = *credentials;
   auto coordinator = rendezvous::Coordinator::Serve(loop, conductor, options);
@@ -56,18 +58,7 @@ int CoordinatorCommand(const std::vector<std::string>& arguments) {
     log::Error(fmt::format("cannot listen on {}: {}", listen, Message(coordinator.status())));
     return kExitBadConfiguration;
   }
-  fmt::print("listening on {}:{}\n", address->host, (*coordinator)->port());
-  std::fflush(stdout);
-
-  int code = 0;
-  boost::asio::signal_set signals(loop, SIGTERM, SIGINT);
-  signals.async_wait([&](boost::system::error_code error, int signal) {
-    if (error) return;
-    code = 128 + signal;
-    loop.stop();
-  });
-  loop.run();
-  return code;
+  return ServeUntilSignal(loop, address->host, (*coordinator)->port());
 }
 
 }  // namespace muster::agent

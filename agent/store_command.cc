@@ -2,14 +2,11 @@
 #include "rendezvous/store/server.h"
 
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/signal_set.hpp>
-#include <csignal>
 
 #include "agent/command_line.h"
 #include "agent/commands.h"
 #include "base/exit_codes.h"
 #include "base/log.h"
-#include "base/text.h"
 
 namespace muster::agent {
 
@@ -27,17 +24,7 @@ int StoreCommand(const std::vector<std::string>& arguments) {
     log::Error(Message(store.status()));
     return kExitBadConfiguration;
   }
-  fmt::print("listening on {}:{}\n", host, (*store)->port());
-  std::fflush(stdout);
-  int code = 0;
-  boost::asio::signal_set signals(loop, SIGTERM, SIGINT);
-  signals.async_wait([&](boost::system::error_code error, int signal) {
-    if (error) return;
-    code = 128 + signal;
-    loop.stop();
-  });
-  loop.run();
-  return code;
+  return ServeUntilSignal(loop, host, (*store)->port());
 }
 
 }  // namespace muster::agent

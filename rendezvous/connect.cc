@@ -17,7 +17,7 @@ namespace asio = boost::asio;
 using asio::ip::tcp;
 using attendance::Loss;
 
-StatusOr<HostPort> ParseHostPort(const std::string& address) {
+StatusOr<HostPort> ParseHostPort(const std::string& address, int lowest_port) {
   size_t colon = address.rfind(':');
   HostPort result;
   std::optional<int64_t> port;
@@ -27,10 +27,11 @@ StatusOr<HostPort> ParseHostPort(const std::string& address) {
   }
   bool bracketed = result.host.size() > 2 && result.host.front() == '[' && result.host.back() == ']';
   if (bracketed) result.host = result.host.substr(1, result.host.size() - 2);
-  if (result.host.empty() || !port || *port < 1 || *port > 65535 ||
+  if (result.host.empty() || !port || *port < lowest_port || *port > 65535 ||
       (!bracketed && result.host.find(':') != std::string::npos)) {
-    return absl::InvalidArgumentError(fmt::format(
-        "\"{}\" is no endpoint; give host:port with a port of 1 to 65535, an IPv6 address in brackets", address));
+    return absl::InvalidArgumentError(
+        fmt::format("\"{}\" is no endpoint; give host:port with a port of {} to 65535, an IPv6 address in brackets",
+                    address, lowest_port));
   }
   result.port = static_cast<int>(*port);
   return result;

@@ -19,7 +19,8 @@ struct HostPort {
   int port = 0;
 };
 // "host:port", "1.2.3.4:80", "[::1]:80"; InvalidArgument says what is wrong.
-StatusOr<HostPort> ParseHostPort(const std::string& address);
+// `lowest_port`: 0 where the kernel may choose.
+StatusOr<HostPort> ParseHostPort(const std::string& address, int lowest_port = 1);
 
 // One attempt; destroying it drops it.
 class Connecting {

@@ -84,6 +84,12 @@ int main(int argc, char** argv) {
   if (what == "lines") return Lines(atoi(argv[2]));
   if (what == "daemon") return Daemon(argv[2]);
   if (what == "work") return Work();
+  if (what == "usr1") {  // ends with 9 on SIGUSR1
+    signal(SIGUSR1, [](int) { _exit(9); });
+    printf("up\n");
+    fflush(stdout);
+    for (;;) pause();
+  }
   if (what == "core") {
     rlimit unlimited{RLIM_INFINITY, RLIM_INFINITY};
     setrlimit(RLIMIT_CORE, &unlimited);
