@@ -204,7 +204,6 @@ Attempt::~Attempt() = default;
 
 Status Attempt::Start() { return impl_->Start(); }
 void Attempt::Stop(int signal, Duration grace, const std::string& reason) { impl_->Stop(signal, grace, reason); }
-void Attempt::Signal(int signal) { impl_->group().Signal(signal); }
 void Attempt::Close(const std::string& reason) { impl_->Close(reason); }
 bool Attempt::running() const { return impl_->group().running(); }
 const rendezvous::Assignment& Attempt::assignment() const { return impl_->record().assignment; }

@@ -42,8 +42,6 @@ class Attempt {
 
   // Stops what runs; `reason` goes into the record. gone follows, if it has not been said yet.
   void Stop(int signal, Duration grace, const std::string& reason);
-  // Forwards a signal, nothing else.
-  void Signal(int signal);
   // Sets the reason this attempt ended with and writes the record for the last time.
   void Close(const std::string& reason);
 

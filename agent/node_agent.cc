@@ -70,6 +70,7 @@ class NodeAgent::Impl {
   launcher::Reaper reaper_;
   launcher::Console console_;
   boost::asio::signal_set signals_;
+  rendezvous::Credentials credentials_;
   RendezvousPlace place_;
   std::unique_ptr<rendezvous::Attendant> attendant_;
   std::unique_ptr<store::StoreServer> store_;
@@ -99,7 +100,8 @@ int NodeAgent::Impl::Run() {
     log::Error(Message(credentials.status()));
     return kExitBadConfiguration;
   }
-  FindRendezvousPlace(loop_, options_, *credentials, self_.name, [&](StatusOr<RendezvousPlace> place) {
+  credentials_ = *std::move(credentials);
+  FindRendezvousPlace(loop_, options_, credentials_, self_.name, [&](StatusOr<RendezvousPlace> place) {
     if (!place.ok()) {
       log::Error(Message(place.status()));
       return FinishWith(kExitBadConfiguration);
@@ -165,7 +167,7 @@ void NodeAgent::Impl::Join(RendezvousPlace place) {
   attendant.endpoint = place_.endpoint;
   attendant.self = self_;
   attendant.options = options_.job;
-  attendant.credentials = *rendezvous::ReadCredentials(options_.credentials);
+  attendant.credentials = credentials_;
   rendezvous::AttendantEvents events;
   events.start = [this](const Assignment& assignment) { StartRound(assignment); };
   events.stop = [this](rendezvous::RoundId round, const std::string& reason) { StopRound(round, reason); };

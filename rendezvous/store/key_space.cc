@@ -72,7 +72,7 @@ void KeySpace::EraseIfUnused(Slot* slot) {
   if (!entry.present && entry.links.empty() && entry.queue == nullptr) entries_.erase(entries_.find(slot->first));
 }
 
-void KeySpace::WakeAll(Entry& entry, Woken* woken) {
+bool KeySpace::WakeOne(Entry& entry, Woken* woken) {
   while (!entry.links.empty()) {
     Link& link = entry.links.front();
     Waiter* waiter = link.waiter;
@@ -81,6 +81,13 @@ void KeySpace::WakeAll(Entry& entry, Woken* woken) {
     if (--waiter->missing > 0) continue;
     woken->push_back(waiter->id);
     waiters_.erase(waiter->id);
+    return true;
+  }
+  return false;
+}
+
+void KeySpace::WakeAll(Entry& entry, Woken* woken) {
+  while (WakeOne(entry, woken)) {
   }
 }
 
@@ -153,16 +160,7 @@ void KeySpace::QueuePush(std::string_view key, std::string_view value, Woken* wo
   Entry& entry = FindOrMake(key).second;
   if (entry.queue == nullptr) entry.queue = std::make_unique<std::deque<std::string>>();
   entry.queue->emplace_back(value);
-  while (!entry.links.empty()) {
-    Link& link = entry.links.front();
-    Waiter* waiter = link.waiter;
-    link.unlink();
-    link.slot = nullptr;
-    if (--waiter->missing > 0) continue;
-    woken->push_back(waiter->id);
-    waiters_.erase(waiter->id);
-    return;
-  }
+  WakeOne(entry, woken);
 }
 
 int64_t KeySpace::QueueLength(std::string_view key) const {

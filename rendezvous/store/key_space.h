@@ -100,6 +100,8 @@ class KeySpace {
   static bool Available(const Slot* slot);
   Entry& MakePresent(Slot& slot);
   void Attach(Waiter& waiter, Link& link, Slot& slot);
+  // Takes the waiters off the entry until one has all its keys, and wakes that one. False: none had.
+  bool WakeOne(Entry& entry, Woken* woken);
   void WakeAll(Entry& entry, Woken* woken);
   void EraseIfUnused(Slot* slot);
 
