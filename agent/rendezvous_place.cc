@@ -115,7 +115,7 @@ struct Search : std::enable_shared_from_this<Search> {
     }
     place.control_address =
         JoinHostPort(place.address, place.behind_store ? options.endpoint_port : place.coordinator->port());
-    place.conductor->SetAddress(place.control_address);
+    place.conductor->SetPlace(place.control_address, !place.endpoint.empty());
     return place;
   }
 };

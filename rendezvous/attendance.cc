@@ -44,6 +44,7 @@ class Machine {
   void On(const Heard& event) {
     if (s_.stage != Stage::kGreeting && s_.stage != Stage::kAttending) return;
     s_.last_heard = now_;
+    s_.last_word = now_;
     std::visit([this](const auto& message) { Hear(message); }, event.message);
   }
 
@@ -84,6 +85,7 @@ class Machine {
       return;
     }
     if (s_.linked && now_ >= s_.last_heard + Limit()) {
+      Tell(Doubt{});
       s_.linked = false;
       out_.actions.push_back(HangUp{});
       std::string detail = fmt::format("{} was silent for {} s", Where(s_.target), Whole(Limit()));
@@ -119,6 +121,8 @@ class Machine {
   Duration Limit() const { return s_.options.heartbeat_timeout; }
   Duration Interval() const { return std::min(s_.beat_interval, Limit() / 3); }
   TimePoint GiveUpAt() const { return s_.alone_since.value_or(now_) + s_.options.join_timeout; }
+  // The coordinator cannot have given this node up yet.
+  bool Fresh() const { return now_ < s_.last_word + Limit(); }
   bool Talking() const { return s_.stage == Stage::kGreeting || s_.stage == Stage::kAttending; }
   void Tell(NodeMessage message) { out_.actions.push_back(attendance::Tell{std::move(message)}); }
   void SayOnce(const std::string& text) {
@@ -139,12 +143,13 @@ class Machine {
     hello.state = s_.doing;
     hello.resume = s_.round;
     hello.report = s_.report;
+    hello.term = s_.known_term;
     return hello;
   }
 
   void BeatWhenDue() {
     if (!s_.beat_at || now_ < *s_.beat_at) return;
-    Tell(Beat{});
+    Tell(Beat{s_.round ? s_.round->id : RoundId{}});
     s_.beat_at = now_ + Interval();
   }
 
@@ -210,7 +215,7 @@ class Machine {
     s_.coordinator_heard = s_.last_heard;
     s_.attempt = 0;
     s_.walking.reset();
-    s_.coordinator_proven_dead = false;
+    s_.coordinator_proven_dead = s_.proof = false;
     s_.dead.clear();
     s_.last_failure = detail;
     s_.last_notice.clear();
@@ -240,13 +245,16 @@ class Machine {
       return;
     }
     if (s_.walking) {
-      if (loss == Loss::kRefused) s_.dead.insert(s_.round->successors[*s_.walking].name);
+      if (loss == Loss::kRefused && Fresh()) s_.dead.insert(s_.round->successors[*s_.walking].name);
       Walk(*s_.walking + 1);
       return;
     }
     SayOnce(fmt::format("no coordinator yet: {}; trying for {} s", s_.last_failure, Whole(s_.options.join_timeout)));
     if (s_.round && s_.was_welcomed && !s_.standing_in) {
-      if (loss == Loss::kRefused && s_.target == s_.coordinator) s_.coordinator_proven_dead = true;
+      if (loss == Loss::kRefused && s_.target == s_.coordinator) {
+        s_.coordinator_proven_dead = true;
+        s_.proof = Fresh();
+      }
       if (s_.coordinator_proven_dead || now_ >= s_.coordinator_heard + Limit()) {
         Walk(0);
         return;
@@ -289,8 +297,8 @@ class Machine {
     out_.reason = fmt::format("the coordinator is {}: this node stands in for it",
                               s_.coordinator_proven_dead ? "gone" : "silent");
     SayOnce(out_.reason);
-    out_.actions.push_back(CoordinateHere{*s_.round, s_.coordinator_proven_dead,
-                                          std::vector<std::string>(s_.dead.begin(), s_.dead.end()), s_.term});
+    out_.actions.push_back(
+        CoordinateHere{*s_.round, s_.proof, std::vector<std::string>(s_.dead.begin(), s_.dead.end()), s_.known_term});
     DialTo("");
   }
 
@@ -302,15 +310,17 @@ class Machine {
     s_.was_welcomed = true;
     s_.coordinator = s_.target;
     s_.term = welcome.term;
+    s_.known_term = std::max(s_.known_term, welcome.term);
     s_.attempt = 0;
     s_.alone_since.reset();
     s_.walking.reset();
-    s_.coordinator_proven_dead = false;
+    s_.coordinator_proven_dead = s_.proof = false;
     s_.dead.clear();
     s_.said.clear();
     if (welcome.beat_interval > Duration{}) s_.beat_interval = welcome.beat_interval;
     s_.beat_at = now_ + Interval();
     if (!s_.target.empty()) s_.standing_in = false;
+    if (s_.round) Tell(Beat{s_.round->id});  // who stands in counts on those that answer
   }
 
   void Hear(const Beat&) {}
@@ -330,6 +340,7 @@ class Machine {
       return;
     }
     s_.round = start.assignment;
+    s_.known_term = std::max(s_.known_term, start.assignment.id.term);
     s_.outdated = false;
     s_.doing = NodeState::kRunning;
     s_.report.reset();
@@ -369,6 +380,7 @@ class Machine {
 
   void Hear(const Redirect& redirect) {
     bool newer = redirect.term > s_.term || (s_.stage == Stage::kGreeting && redirect.term == s_.term);
+    s_.known_term = std::max(s_.known_term, redirect.term);
     if (!newer || redirect.address == s_.target) return;
     if (!s_.alone_since) s_.alone_since = now_;
     if (s_.stage == Stage::kAttending) s_.coordinator_heard = now_;

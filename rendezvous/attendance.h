@@ -21,6 +21,9 @@
 //  - Going: Leave, and the end at once; beats go on until the connection is closed, so that nobody takes our seat
 //  before
 //    our workers have ended.
+//  - That a process is dead proves that it is in no newer round only while the coordinator cannot have given us up:
+//  less
+//    than the heartbeat limit after its last word. Later only a living majority may go on.
 //  - Redirect: follow it if its term is higher than the known one.
 //  - An acting stand-in keeps dialling the endpoint and tells whoever appears there (Supersede).
 #pragma once
@@ -55,6 +58,7 @@ struct State {
   Stage stage = Stage::kDialling;
   std::string target;               // address being dialled or attended
   uint64_t term = 0;                // of the coordinator attended last
+  uint64_t known_term = 0;          // the highest one heard of
   std::optional<Assignment> round;  // the last one started
   NodeState doing = NodeState::kIdle;
   std::optional<Report> report;  // sent, not yet answered by Stop, Start or Finish
@@ -62,11 +66,13 @@ struct State {
   int attempt = 0;  // failed dials in a row
   std::optional<TimePoint> dial_at;
   std::optional<TimePoint> alone_since;  // no coordinator since
-  TimePoint last_heard{};
+  TimePoint last_heard{};                // put off when this process was frozen
+  TimePoint last_word{};                 // the same, but the truth
   std::optional<TimePoint> beat_at;
   Duration beat_interval = std::chrono::seconds(5);
   std::optional<size_t> walking;  // node rank being tried in the succession walk
   bool coordinator_proven_dead = false;
+  bool proof = false;        // proven so while it cannot have given this node up
   bool standing_in = false;  // this node's own agent coordinates (conductor got StandIn)
   std::string last_notice;
   bool outdated = false;                // the last round went on without this node
@@ -113,7 +119,7 @@ struct Dial {  // drop what there is, connect to this address ("host:port"; "" =
 struct Tell {
   NodeMessage message;
 };
-struct HangUp {};
+struct HangUp {};    // after what was told
 struct StartRound {  // to the agent: start these workers
   Assignment assignment;
 };

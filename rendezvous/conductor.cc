@@ -85,7 +85,10 @@ class Conductor::Impl : public std::enable_shared_from_this<Impl> {
     SendOn(*found->second, redirect);
   }
 
-  void SetAddress(const std::string& address) { options_.self_address = address; }
+  void SetPlace(const std::string& address, bool on_call) {
+    options_.self_address = address;
+    on_call_ = on_call;
+  }
 
   void Drain(Duration limit, std::function<void()> done) {
     drained_ = std::move(done);
@@ -156,10 +159,17 @@ class Conductor::Impl : public std::enable_shared_from_this<Impl> {
     std::shared_ptr<Run>& run = runs_[run_id];
     if (run == nullptr) {
       run = std::make_shared<Run>(loop_);
-      run->state.run_id = run_id;
-      run->state.self_node = options_.self_node;
+      run->state = Fresh(run_id);
     }
     return *run;
+  }
+
+  State Fresh(const std::string& run_id) const {
+    State state;
+    state.run_id = run_id;
+    state.self_node = options_.self_node;
+    state.on_call = on_call_;
+    return state;
   }
 
   // "" where `run_id` may be spoken of here.
@@ -249,8 +259,9 @@ class Conductor::Impl : public std::enable_shared_from_this<Impl> {
     // An empty coordinator's term is a default, not a claim.
     bool empty = run.state.round.id.number < 0 && run.state.phase == Phase::kGathering;
     if (!empty && run.state.phase != Phase::kFinished) known = std::max(known, run.state.term);
+    // Of equals the stand-in has it: a coordinator that came back without memory claims the term of one.
     if (run.state.phase == Phase::kFinished || supersede.term < known ||
-        (supersede.term == known && (!run.redirect || run.redirect->address != supersede.address))) {
+        (run.redirect && supersede.term == run.redirect->term && run.redirect->address != supersede.address)) {
       Redirect answer{run.redirect && run.redirect->term >= run.state.term
                           ? *run.redirect
                           : Redirect{run.state.term, options_.self_address}};
@@ -279,9 +290,7 @@ class Conductor::Impl : public std::enable_shared_from_this<Impl> {
       if (found->second.role != Role::kClosed) Hangup(found->second, redirect);
     }
     std::string run_id = run.state.run_id;
-    run.state = State{};
-    run.state.run_id = run_id;
-    run.state.self_node = options_.self_node;
+    run.state = Fresh(run_id);
     run.state.term = redirect.term;  // if the run ever comes back here, its rounds must not look older
     run.look_again.reset();
   }
@@ -369,6 +378,7 @@ class Conductor::Impl : public std::enable_shared_from_this<Impl> {
 
   asio::io_context& loop_;
   Options options_;
+  bool on_call_ = false;
   PeerId next_id_ = 1;
   std::unordered_map<PeerId, Far> peers_;
   size_t remote_ = 0;
@@ -387,7 +397,7 @@ void Conductor::Receive(PeerId id, const NodeMessage& message) { impl_->Receive(
 void Conductor::Disconnect(PeerId id) { impl_->Disconnect(id); }
 void Conductor::TakeOver(const std::string& run_id, const StandIn& stand_in) { impl_->TakeOver(run_id, stand_in); }
 void Conductor::Yield(const std::string& run_id, const Redirect& redirect) { impl_->YieldTo(run_id, redirect); }
-void Conductor::SetAddress(const std::string& address) { impl_->SetAddress(address); }
+void Conductor::SetPlace(const std::string& address, bool on_call) { impl_->SetPlace(address, on_call); }
 void Conductor::Drain(Duration limit, std::function<void()> done) { impl_->Drain(limit, std::move(done)); }
 uint64_t Conductor::TermOf(const std::string& run_id) const { return impl_->TermOf(run_id); }
 bool Conductor::Idle() const { return impl_->Idle(); }

@@ -45,8 +45,9 @@ class Conductor {
   // longer holds.
   void TakeOver(const std::string& run_id, const StandIn& stand_in);
 
-  // Where this coordinator can be reached, once its port is known (Options::self_address).
-  void SetAddress(const std::string& address);
+  // Where this coordinator can be reached, once its port is known (Options::self_address). `on_call`: that is not the
+  // job's endpoint, so nothing is coordinated here before TakeOver.
+  void SetPlace(const std::string& address, bool on_call);
 
   // Calls `done` on the loop once every peer but local ones (Connect's `local`) has gone, or after `limit`: a host that
   // has told everyone the end waits so until they have heard it. One at a time.

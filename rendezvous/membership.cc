@@ -133,11 +133,11 @@ void Machine::Opened(PeerId peer, const Hello& hello) {
   Admit(peer, hello);
 }
 
-// This agent was in that round under another coordinator, and was not told to stand in for it.
+// Nobody told this agent (yet) to stand in: it is only on call, or was in that round under another coordinator.
 bool Machine::Early(const Hello& hello) const {
-  if (s_.phase != Phase::kGathering || s_.round.id.number >= 0 || !s_.members.empty()) return false;
-  if (s_.self_node.empty() || !hello.resume || hello.resume->coordinator_node == s_.self_node) return false;
-  if (hello.node.name == s_.self_node) return false;
+  if (Coordinates() || s_.self_node.empty() || hello.node.name == s_.self_node) return false;
+  if (s_.on_call) return true;
+  if (!hello.resume || hello.resume->coordinator_node == s_.self_node) return false;
   const auto& successors = hello.resume->successors;
   return std::any_of(successors.begin(), successors.end(), [&](const auto& s) { return s.name == s_.self_node; });
 }
@@ -164,6 +164,9 @@ bool Machine::GivesWay(PeerId peer, const Hello& hello, Member& holder, const st
     }
     HangUp(holder.contender->first);
     s_.names.erase(holder.contender->first);
+  }
+  if (hello.resume && hello.resume->id < s_.round.id) {  // it was replaced: it must not stand in by what it knows
+    Tell(peer, Stop{s_.round.id, fmt::format("round {} is over", hello.resume->id.number)});
   }
   holder.contender.emplace(peer, hello);
   s_.names[peer] = holder.node.name;
@@ -224,11 +227,21 @@ void Machine::Admit(PeerId peer, const Hello& hello) {
     }
   }
   s_.names[peer] = hello.node.name;
-  s_.silent.erase(hello.node.name);
+  member.knows = hello.resume ? hello.resume->id : RoundId{};
+  if (hello.resume && !s_.silent.empty()) s_.silent.erase(fmt::format("rank {}", hello.resume->node_rank));
+  if (auto silent = s_.silent.find(hello.node.name); silent != s_.silent.end()) {
+    if (silent->second.incarnation.empty() || silent->second.incarnation == hello.node.incarnation) {
+      s_.silent.erase(silent);
+    } else {
+      silent->second.gone = true;
+    }
+  }
   if (options().indexed) s_.indexes[*hello.node.index] = hello.node.name;
   s_.silence.emplace(now_ + options().heartbeat_timeout, peer);
   if (hello.resume && hello.resume->id > s_.round.id && s_.phase != Phase::kReforming) BeginReforming(*hello.resume);
-  Tell(peer, Welcome{std::max(s_.term, s_.round.id.term), options().heartbeat_timeout / 3, std::string(Version())});
+  // Another coordinator has that term, or had it.
+  if (hello.term > s_.term || (hello.term == s_.term && s_.phase == Phase::kReforming)) s_.term = hello.term + 1;
+  Greet(peer);
 
   if (s_.phase == Phase::kReforming) {
     Collect(member, hello);
@@ -249,6 +262,10 @@ void Machine::Admit(PeerId peer, const Hello& hello) {
     if (hello.resume && hello.resume->id < s_.round.id) OutOfDate(member);
     if (fresh || !came_back) NewcomerReady(member);
   }
+}
+
+void Machine::Greet(PeerId peer) {
+  Tell(peer, Welcome{std::max(s_.term, s_.round.id.term), options().heartbeat_timeout / 3, std::string(Version())});
 }
 
 // Had a seat in the current round, as far as this coordinator knows: of a re-formed round it has not met every node.
@@ -327,19 +344,26 @@ void Machine::Said(PeerId peer, const NodeMessage& message) {
   if (s_.phase == Phase::kFinished) return;
   Member* member = Of(peer);
   if (member == nullptr) {
-    bool beat = std::holds_alternative<Beat>(message);
-    bool early = std::any_of(s_.early.begin(), s_.early.end(), [&](const auto& e) { return e.first == peer; });
-    if (!early && !s_.names.contains(peer)) return;
-    if (!beat) {
-      HangUp(peer);  // its Hello is out of date: the next one tells it better
-    } else if (!early) {
-      Tell(peer, Beat{});
+    auto early = std::find_if(s_.early.begin(), s_.early.end(), [&](const auto& e) { return e.first == peer; });
+    if (early != s_.early.end()) {
+      bool stays = StillEarly(early->second, message);
+      if (stays && !Coordinates()) return;
+      Hello hello = std::move(early->second);
+      s_.early.erase(early);
+      stays ? Opened(peer, hello) : HangUp(peer);
+    } else if (s_.names.contains(peer)) {
+      if (std::holds_alternative<Beat>(message)) {
+        Tell(peer, Beat{});
+      } else {
+        HangUp(peer);  // a contender's Hello is out of date: the next one tells it better
+      }
     }
     return;
   }
   member->last_heard = now_;
   RefuseContender(*member);
-  if (std::holds_alternative<Beat>(message)) {
+  if (const auto* beat = std::get_if<Beat>(&message)) {
+    member->knows = std::max(member->knows, beat->round);
     Tell(peer, Beat{});
   } else if (const auto* ready = std::get_if<Ready>(&message)) {
     HearReady(*member, *ready);
@@ -347,11 +371,29 @@ void Machine::Said(PeerId peer, const NodeMessage& message) {
     HearReport(*member, *report);
   } else if (const auto* leave = std::get_if<Leave>(&message)) {
     HearLeave(*member, *leave);
+  } else if (std::holds_alternative<Doubt>(message)) {
+    HangUp(peer);
+    Lose(std::string(member->node.name), "it does not hear this coordinator", true);
   }
+}
+
+// Keeps the Hello of a node that waits for this agent to stand in as the node would say it now. False: it goes.
+bool Machine::StillEarly(Hello& hello, const NodeMessage& message) {
+  if (const auto* ready = std::get_if<Ready>(&message)) {
+    hello.state = NodeState::kIdle;
+    hello.node.store_port = ready->store_port;
+  } else if (const auto* report = std::get_if<Report>(&message)) {
+    hello.report = *report;
+    hello.state = report->failures.empty() ? NodeState::kSucceeded : NodeState::kStopping;
+  } else {
+    return std::holds_alternative<Beat>(message);
+  }
+  return true;
 }
 
 void Machine::HearReady(Member& member, const Ready& ready) {
   if (ready.round != member.runs) return;
+  member.knows = ready.round;
   member.node.store_port = ready.store_port;
   if (member.ready) return;
   {
@@ -436,6 +478,9 @@ void Machine::Lose(const std::string& name, const std::string& why, bool silent)
   std::string sentence = member.leaving ? fmt::format("{} has left", NodeName(member.node))
                                         : fmt::format("{} was lost: {}", NodeName(member.node), why);
   bool succeeded = member.state == NodeState::kSucceeded;
+  if (silent && member.in_round) {
+    s_.silent[name] = {member.knows, member.runs, member.node.incarnation, contender.has_value()};
+  }
   if (!member.in_round) {
     Forget(name);
   } else if (s_.phase == Phase::kReforming || (s_.phase == Phase::kRunning && succeeded)) {
@@ -443,10 +488,6 @@ void Machine::Lose(const std::string& name, const std::string& why, bool silent)
     member.peer = 0;
     member.lost_at = now_;
   } else {
-    if (silent && !contender) {
-      SettleBase();
-      s_.silent.insert(name);
-    }
     if (s_.loss.empty()) s_.loss = sentence;
     Forget(name);
     if (s_.phase == Phase::kRunning) BeginStopping(sentence, false, "");

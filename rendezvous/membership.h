@@ -13,12 +13,14 @@
 // Cost: a beat O(1), a join O(log n), a restart O(n log n), for n nodes.
 //
 // Whose agent hosts this: a node that has lost its coordinator knocks at its successors, maybe before they have
-// noticed. Such a Hello is kept, without an answer, until StandIn comes.
+// noticed. Such a Hello is kept, without an answer, until StandIn comes; then the node is welcomed, and counts from its
+// next word on, since it may have gone on to somebody else.
 //
 // Two halves: a node whose stream closed is gone; one that fell silent may live on behind a cut. When more than half of
 // a round's nodes fell silent they may have a stand-in of their own by majority, so this side starts nothing until they
-// are back (or known to be gone, or join_timeout has passed). That is asked for the current round and for the last one
-// of which it is sure that all nodes know it: a Start may have been lost on the way.
+// are back (or all are known to be gone, or join_timeout has passed). That is asked for the current round and for the
+// one before: a Start may have been lost on the way, so a node counts for every round that may be the last it knows.
+// A new process under a silent one's name says that the old one is gone now, not that it joined nobody before.
 #pragma once
 
 #include <map>
@@ -57,6 +59,7 @@ struct Member {
   std::optional<Report> report;      // for the current round
   int rank = -1;                     // node rank in `State::round`; -1: not in it
   RoundId runs;                      // the round its workers belong to (or belonged to, once ready)
+  RoundId knows;                     // the newest round it is known to have heard of
   std::optional<TimePoint> lost_at;  // stream closed while reforming: it may come back until the heartbeat limit
   // A second Hello with this name while the holder's fate is open: it replaces the holder if that one turns out to be
   // dead (no beat within the heartbeat limit, or its stream closes) and is refused at the holder's next sign of life.
@@ -67,6 +70,7 @@ struct State {
   std::string run_id;
   std::optional<JobOptions> options;  // of the first Hello
   std::string self_node;              // the node whose agent this coordinator lives in; empty: none
+  bool on_call = false;               // not where strangers look for the job: coordinates from StandIn on
   Phase phase = Phase::kGathering;
   uint64_t term = 1;
   Round round;                            // the current or last one; id.number == -1 before the first
@@ -100,12 +104,16 @@ struct State {
   std::unordered_map<PeerId, std::string> names;  // whose stream it is; of a contender: the holder's name
   std::map<int, std::string> indexes;             // who holds a place (options.indexed)
   std::multimap<TimePoint, PeerId> silence;       // when to look at a stream's last sign of life; one entry each
-  // Nodes that fell silent and may live on, as members of the last round that all of its nodes are known to know
-  // (`base`): those could agree on a stand-in without us.
-  std::set<std::string> silent;
-  std::set<std::string> base;
-  bool base_is_current = false;  // `base` holds the nodes of `round`
-  TimePoint round_began{};
+  // Nodes that fell silent and may live on: those could agree on a stand-in without us.
+  struct Silent {
+    RoundId knows;  // the last round it knows is between this one
+    RoundId told;   // and this one
+    std::string incarnation;
+    bool gone = false;  // by now
+  };
+  std::map<std::string, Silent> silent;  // by node name
+  RoundId last_id;                       // the round before `round`, and its nodes
+  std::set<std::string> last_names;
   std::string loss;        // why the first seat of the current round was lost
   bool abandoned = false;  // a node said Leave, ever
   std::optional<TimePoint> stopping_since;
@@ -123,7 +131,7 @@ struct PeerOpened {  // a Hello arrived on a new stream
   PeerId peer;
   Hello hello;
 };
-struct PeerSaid {  // any later message of that stream (Beat, Ready, Report, Leave)
+struct PeerSaid {  // any later message of that stream (Beat, Ready, Report, Leave, Doubt)
   PeerId peer;
   NodeMessage message;
 };
@@ -140,7 +148,7 @@ struct StandIn {
   JobOptions options;
   bool proof = false;
   std::vector<std::string> dead;  // other nodes of the round whose address actively refused: known to be gone, too
-  uint64_t known_term = 0;        // of the coordinator attended last: it may have made no round yet
+  uint64_t known_term = 0;        // the highest heard of: who claims it may have made no round yet
 };
 using Event = std::variant<PeerOpened, PeerSaid, PeerClosed, Tick, StandIn>;
 

@@ -40,10 +40,14 @@ class Machine {
   bool Acceptable(PeerId peer, const Hello& hello);
   bool GivesWay(PeerId peer, const Hello& hello, Member& holder, const std::string& claim);
   bool Early(const Hello& hello) const;
+  // Has begun to: some node attends, or did.
+  bool Coordinates() const { return s_.phase != Phase::kGathering || s_.round.id.number >= 0 || !s_.members.empty(); }
+  void Greet(PeerId peer);
   bool HadSeat(const Hello& hello) const;
   void OutOfDate(const Member& member);
   void Admit(PeerId peer, const Hello& hello);
   void AdmitSeated(Member& member, const Hello& hello);
+  static bool StillEarly(Hello& hello, const NodeMessage& message);
   void HearReady(Member& member, const Ready& ready);
   void HearReport(Member& member, const Report& report);
   void HearLeave(Member& member, const Leave& leave);
@@ -68,7 +72,6 @@ class Machine {
   void Gather();
   bool MayStart();
   bool CutOff() const;
-  void SettleBase();
   std::vector<Member*> Choose();
   std::vector<Member*> Place(std::vector<Member*> chosen);
   void StartRound(const std::string& reason);
@@ -91,6 +94,10 @@ class Machine {
   TimePoint now_;
   Effects& out_;
 };
+
+// Of the node in that seat; "rank 40" where a re-formed round does not tell.
+std::string SeatName(const Round& round, size_t rank);
+std::set<std::string> SeatNames(const Round& round);
 
 // Texts.
 std::string NodeName(const Node& node);              // "node b (host h2)"

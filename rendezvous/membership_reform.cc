@@ -15,12 +15,13 @@ void Machine::TakeOver(const StandIn& stand_in) {
   State fresh;
   fresh.run_id = s_.run_id;
   fresh.self_node = s_.self_node;
+  fresh.on_call = s_.on_call;
   fresh.arrivals = s_.arrivals;
   auto early = std::move(s_.early);
   s_ = std::move(fresh);
   s_.options = stand_in.options;
   BeginReforming(stand_in.assignment);
-  s_.term = std::max(stand_in.assignment.id.term, stand_in.known_term) + 1;
+  s_.term = std::max(s_.term, stand_in.known_term + 1);
   if (stand_in.proof && !stand_in.assignment.coordinator_node.empty()) {
     s_.reform_dead.insert(stand_in.assignment.coordinator_node);
   }
@@ -32,7 +33,8 @@ void Machine::TakeOver(const StandIn& stand_in) {
     if (stand_in.proof && s_.reform_dead.contains(successor.name)) ++dead;
   }
   s_.reform_quorum = (stand_in.assignment.node_count - dead) / 2 + 1;
-  for (const auto& [peer, hello] : early) Opened(peer, hello);
+  s_.early = std::move(early);
+  for (const auto& [peer, hello] : s_.early) Greet(peer);
 }
 
 void Machine::BeginReforming(const Assignment& newest) {
@@ -75,12 +77,12 @@ void Machine::Adopt(const Assignment& newest) {
     s_.round.seats[static_cast<size_t>(successor.node_rank)].node.name = successor.name;
   }
   s_.restart_count = newest.restart_count;
-  s_.term = std::max(s_.term, newest.id.term);
+  s_.term = std::max(s_.term, newest.id.term + 1);  // what was started after it, nobody here may know
   s_.failures.clear();
   s_.loss.clear();
   s_.silent.clear();
-  s_.base.clear();
-  s_.base_is_current = false;
+  s_.last_id = RoundId{};
+  s_.last_names.clear();
   s_.stop_reason.clear();
   s_.stop_charged = false;
   s_.reform_until = now_ + options().heartbeat_timeout;  // its other nodes have not had their time yet
@@ -152,7 +154,6 @@ void Machine::Reform() {
   // The round is as the living nodes tell it; the rest follows as in a round of one's own.
   s_.phase = Phase::kRunning;
   s_.reform_until.reset();
-  bool stands_in = s_.reform_quorum > 0;
   s_.reform_quorum = 0;
   s_.reform_needs_majority = false;
   std::vector<std::string> gone;
@@ -182,18 +183,11 @@ void Machine::Reform() {
     const Node& node = s_.round.seats[static_cast<size_t>(rank)].node;
     auto member = s_.members.find(node.name);
     if (!node.name.empty() && member != s_.members.end() && member->second.in_round) continue;
-    if (stands_in && !s_.reform_dead.contains(node.name)) {
-      s_.silent.insert(node.name.empty() ? fmt::format("rank {}", rank) : node.name);
+    if (!s_.reform_dead.contains(node.name)) {
+      s_.silent[SeatName(s_.round, static_cast<size_t>(rank))] = {s_.round.id, s_.round.id, "", false};
     }
     if (missing++ == 0) first_missing = node.name.empty() ? fmt::format("node rank {}", rank) : "node " + node.name;
   }
-  s_.base.clear();
-  for (int rank = 0; rank < seats; ++rank) {
-    const std::string& name = s_.round.seats[static_cast<size_t>(rank)].node.name;
-    s_.base.insert(name.empty() ? fmt::format("rank {}", rank) : name);
-  }
-  s_.base_is_current = true;
-  s_.round_began = now_;
   if (missing > 0) {
     s_.loss = missing == 1 ? fmt::format("{} was lost", first_missing)
                            : fmt::format("{} and {} more were lost", first_missing, missing - 1);

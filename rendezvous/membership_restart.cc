@@ -35,6 +35,7 @@ std::optional<WorkerFailure> RootCause(const std::vector<WorkerFailure>& failure
 void Machine::HearReport(Member& member, const Report& report) {
   if (report.round != s_.round.id || !member.in_round || member.report || member.ready) return;
   if (s_.phase == Phase::kGathering) return;
+  member.knows = report.round;
   {
     Change change(s_, member);
     member.report = report;

@@ -19,6 +19,17 @@ std::string List(const std::vector<std::string>& names) {
 
 }  // namespace
 
+std::string SeatName(const Round& round, size_t rank) {
+  const std::string& name = round.seats[rank].node.name;
+  return name.empty() ? fmt::format("rank {}", rank) : name;
+}
+
+std::set<std::string> SeatNames(const Round& round) {
+  std::set<std::string> names;
+  for (size_t rank = 0; rank < round.seats.size(); ++rank) names.insert(SeatName(round, rank));
+  return names;
+}
+
 void Machine::Settle() {
   if (!s_.options) return;
   for (;;) {
@@ -64,30 +75,23 @@ void Machine::BeginGathering(const std::string& reason) {
   Because(reason);
 }
 
-// More than half of the round's nodes are unheard of without having ended: they may have a coordinator of their own.
+// More than half of a round's nodes are unheard of without having ended: they may have a coordinator of their own.
 bool Machine::CutOff() const {
-  if (s_.silent.size() * 2 <= std::min(s_.round.seats.size(), s_.base.empty() ? SIZE_MAX : s_.base.size()))
+  auto majority = [this](RoundId id, const std::set<std::string>& seats) {
+    size_t silent = 0;
+    bool all_gone = true;
+    for (const auto& [name, node] : s_.silent) {
+      if (node.knows > id || node.told < id || !seats.contains(name)) continue;
+      ++silent;
+      all_gone = all_gone && node.gone;
+    }
+    return silent * 2 > seats.size() && !all_gone;
+  };
+  if (s_.silent.size() * 2 <=
+      std::min(s_.round.seats.size(), s_.last_names.empty() ? SIZE_MAX : s_.last_names.size())) {
     return false;
-  size_t of_round = 0;
-  size_t of_base = 0;
-  for (const Seat& seat : s_.round.seats) of_round += s_.silent.count(seat.node.name);
-  for (const std::string& name : s_.base) of_base += s_.silent.count(name);
-  return of_round * 2 > s_.round.seats.size() || of_base * 2 > s_.base.size();
-}
-
-// Every node of the round has been heard well after its Start: all know it, and an older round is of no use to anybody.
-void Machine::SettleBase() {
-  if (s_.base_is_current) return;
-  TimePoint sure = s_.round_began + options().heartbeat_timeout * 2 / 3;
-  std::set<std::string> names;
-  for (const Seat& seat : s_.round.seats) {
-    auto member = s_.members.find(seat.node.name);
-    if (member == s_.members.end() || !member->second.in_round || member->second.last_heard < sure) return;
-    names.insert(seat.node.name);
   }
-  s_.base = std::move(names);
-  s_.base_is_current = true;
-  std::erase_if(s_.silent, [&](const std::string& name) { return !s_.base.contains(name); });
+  return majority(s_.round.id, SeatNames(s_.round)) || majority(s_.last_id, s_.last_names);
 }
 
 bool Machine::MayStart() {
@@ -95,10 +99,16 @@ bool Machine::MayStart() {
   if (counts.seated_busy > 0 || CutOff()) return false;
   // Just thawed: others may have taken over meanwhile, and what they said has not been read yet.
   if (s_.grace_until && now_ < *s_.grace_until) return false;
-  if (counts.ready >= options().max_nodes) return true;
   if (counts.ready < options().min_nodes) return false;
-  if (s_.round.id.number >= 0 && counts.seated_living > counts.leaving) return true;
-  return !s_.last_arrival || now_ >= *s_.last_arrival + options().last_call;
+  bool goes_on = s_.round.id.number >= 0 && counts.seated_living > counts.leaving;
+  bool full = counts.ready >= options().max_nodes;
+  if (!full && !goes_on && s_.last_arrival && now_ < *s_.last_arrival + options().last_call) return false;
+  // Who missed two beats is heard, or lost, before a round counts on it.
+  TimePoint heard = now_ - options().heartbeat_timeout * 2 / 3;
+  return std::none_of(s_.members.begin(), s_.members.end(), [&](const auto& entry) {
+    const Member& member = entry.second;
+    return member.peer != 0 && member.ready && !member.leaving && member.last_heard < heard;
+  });
 }
 
 void Machine::Gather() {
@@ -258,19 +268,16 @@ void Machine::StartRound(const std::string& reason) {
   }
   for (Seat& seat : round.seats) seat.role_world_size = roles[seat.node.role];
 
-  // Who is still here has said Ready for the old round. Who fell silent without a sign may not even know of it.
-  if (s_.silent.empty() || s_.base.empty() || s_.base_is_current) {
-    s_.base.clear();
-    for (const Seat& seat : s_.round.seats) s_.base.insert(seat.node.name);
-  }
-  s_.base_is_current = false;
-  s_.round_began = now_;
+  // Whoever is still here has said Ready for the round that ends now; so those of the one before are no majority any
+  // more.
+  s_.last_id = s_.round.id;
+  s_.last_names = SeatNames(s_.round);
+  std::erase_if(s_.silent, [&](const auto& node) { return node.second.told < s_.last_id; });
   s_.term = round.id.term;
   s_.round = std::move(round);
   s_.phase = Phase::kRunning;
   s_.failures.clear();
   s_.loss.clear();
-  std::erase_if(s_.silent, [&](const std::string& name) { return !s_.base.contains(name); });
   s_.stop_reason.clear();
   s_.stop_charged = false;
   s_.notice.clear();
@@ -309,7 +316,7 @@ void Machine::ScheduleLook() {
   if (s_.phase == Phase::kGathering) {
     const State::Counts& counts = s_.counts;
     bool enough = counts.ready >= options().min_nodes && counts.seated_busy == 0 && !CutOff() && !s_.grace_until;
-    if (enough && s_.last_arrival) {
+    if (enough && s_.last_arrival && now_ < *s_.last_arrival + options().last_call) {
       look = Earlier(look, *s_.last_arrival + options().last_call);
     } else {
       look = Earlier(look, *s_.gathering_since + options().join_timeout);

@@ -10,6 +10,7 @@
 //   Ready ---------------------> no worker of mine is left; here is my store for the next round
 //         <--------------------- Start(next) | Finish(Verdict)
 //   Leave ---------------------> I am going (SIGTERM): do not wait for me
+//   Doubt ---------------------> I do not hear you: I look for another coordinator
 //   Beat <--------------------->  nothing new, I live; answered with Beat
 #pragma once
 
@@ -37,9 +38,11 @@ struct Hello {
   NodeState state = NodeState::kIdle;
   std::optional<Assignment> resume;  // the last round this node was in: a coordinator without memory re-forms it
   std::optional<Report> report;      // if it has ended in `resume` and the answer was lost
+  uint64_t term = 0;                 // the highest one it has heard of: two stand-ins must not claim the same
   bool operator==(const Hello&) const = default;
 };
 struct Beat {
+  RoundId round;  // from a node: the last one it knows; a Start may be lost on the way. From the coordinator: none
   bool operator==(const Beat&) const = default;
 };
 // No worker of this node is left; it can start the next round, with this store.
@@ -51,6 +54,11 @@ struct Ready {
 struct Leave {
   std::string reason;  // "preempted", "stopped by SIGINT"
   bool operator==(const Leave&) const = default;
+};
+// This node has not heard the coordinator for the heartbeat limit and looks for another: it lives, whatever becomes of
+// the connection.
+struct Doubt {
+  bool operator==(const Doubt&) const = default;
 };
 // Not a node: `muster status`. Answered by Status, once or (follow) at every change.
 struct Inspect {
@@ -66,7 +74,7 @@ struct Supersede {
   bool operator==(const Supersede&) const = default;
 };
 
-using NodeMessage = std::variant<Hello, Beat, Ready, Report, Leave, Inspect, Supersede>;
+using NodeMessage = std::variant<Hello, Beat, Ready, Report, Leave, Doubt, Inspect, Supersede>;
 
 struct Welcome {
   uint64_t term = 0;

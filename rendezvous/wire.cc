@@ -11,6 +11,8 @@
 namespace muster::rendezvous::wire {
 namespace {
 
+constexpr uint64_t kMaxTerm = uint64_t{1} << 48;  // far from where counting on would wrap
+constexpr int64_t kMaxRound = int64_t{1} << 48;
 constexpr int64_t kMaxMillis = int64_t{10} * 365 * 24 * 3600 * 1000;  // ten years: beyond it somebody made it up
 constexpr int kMaxCount = 1 << 24;                                    // nodes, slots, ranks, restarts
 
@@ -144,6 +146,7 @@ void Put(const Hello& from, v1::Hello* to) {
   to->set_state(static_cast<int>(from.state));
   if (from.resume) Put(*from.resume, to->mutable_resume());
   if (from.report) Put(*from.report, to->mutable_report());
+  to->set_term(from.term);
 }
 
 void Put(const Verdict& from, v1::Verdict* to) {
@@ -178,13 +181,17 @@ void Put(const StatusReport& from, v1::StatusReport* to) {
 struct NodeWriter {
   v1::FromNode& to;
   void operator()(const Hello& from) { Put(from, to.mutable_hello()); }
-  void operator()(const Beat&) { to.mutable_beat(); }
+  void operator()(const Beat& from) {
+    v1::Beat* beat = to.mutable_beat();
+    if (from.round != RoundId{}) Put(from.round, beat->mutable_round());
+  }
   void operator()(const Ready& from) {
     Put(from.round, to.mutable_ready()->mutable_round());
     to.mutable_ready()->set_store_port(from.store_port);
   }
   void operator()(const Report& from) { Put(from, to.mutable_report()); }
   void operator()(const Leave& from) { to.mutable_leave()->set_reason(Text(from.reason)); }
+  void operator()(const Doubt&) { to.mutable_doubt(); }
   void operator()(const Inspect& from) {
     to.mutable_inspect()->set_run_id(Name(from.run_id));
     to.mutable_inspect()->set_follow(from.follow);
@@ -236,6 +243,7 @@ class Reader {
     if (value < low || value > high) Wrong(fmt::format("{} is {}, must be {} to {}", field, value, low, high));
     return value;
   }
+  uint64_t Term(uint64_t value) { return Number("term", value, uint64_t{0}, kMaxTerm); }
   int Count(const char* field, int value) { return Number(field, value, 0, kMaxCount); }
   int Port(const char* field, int value) { return Number(field, value, 0, 65535); }
   Duration Time(const char* field, int64_t millis) {
@@ -252,7 +260,7 @@ class Reader {
   std::string Bytes(const std::string& text) { return text.substr(0, kMaxText); }
 
   RoundId Get(const v1::RoundId& from) {
-    return {from.term(), Number("round number", from.number(), int64_t{-1}, std::numeric_limits<int64_t>::max() - 1)};
+    return {Term(from.term()), Number("round number", from.number(), int64_t{-1}, kMaxRound)};
   }
 
   Node Get(const v1::Node& from) {
@@ -384,6 +392,7 @@ class Reader {
     hello.state = static_cast<NodeState>(Number("node state", from.state(), 0, static_cast<int>(NodeState::kStopping)));
     if (from.has_resume()) hello.resume = Get(from.resume());
     if (from.has_report()) hello.report = Get(from.report());
+    hello.term = Term(from.term());
     return hello;
   }
 
@@ -426,17 +435,19 @@ class Reader {
       case v1::FromNode::kHello:
         return Get(from.hello());
       case v1::FromNode::kBeat:
-        return Beat{};
+        return from.beat().has_round() ? Beat{Get(from.beat().round())} : Beat{};
       case v1::FromNode::kReady:
         return Ready{Get(from.ready().round()), Port("store port", from.ready().store_port())};
       case v1::FromNode::kReport:
         return Get(from.report());
       case v1::FromNode::kLeave:
         return Leave{Printable(from.leave().reason(), kMaxText)};
+      case v1::FromNode::kDoubt:
+        return Doubt{};
       case v1::FromNode::kInspect:
         return Inspect{Identifier("run id", from.inspect().run_id()), from.inspect().follow()};
       case v1::FromNode::kSupersede:
-        return Supersede{Identifier("run id", from.supersede().run_id()), from.supersede().term(),
+        return Supersede{Identifier("run id", from.supersede().run_id()), Term(from.supersede().term()),
                          Identifier("address", from.supersede().address())};
       case v1::FromNode::MESSAGE_NOT_SET:
         break;
@@ -448,7 +459,7 @@ class Reader {
   CoordinatorMessage Get(const v1::FromCoordinator& from) {
     switch (from.message_case()) {
       case v1::FromCoordinator::kWelcome:
-        return Welcome{from.welcome().term(), Time("beat interval", from.welcome().beat_interval_ms()),
+        return Welcome{Term(from.welcome().term()), Time("beat interval", from.welcome().beat_interval_ms()),
                        Printable(from.welcome().coordinator(), kMaxName)};
       case v1::FromCoordinator::kBeat:
         return Beat{};
@@ -457,12 +468,12 @@ class Reader {
       case v1::FromCoordinator::kStop:
         return Stop{Get(from.stop().round()), Printable(from.stop().reason(), kMaxText)};
       case v1::FromCoordinator::kFinish:
-        return Finish{from.finish().term(), Get(from.finish().verdict())};
+        return Finish{Term(from.finish().term()), Get(from.finish().verdict())};
       case v1::FromCoordinator::kRefuse:
         return Refuse{Number("exit code", from.refuse().exit_code(), 0, 255),
                       Printable(from.refuse().reason(), kMaxText)};
       case v1::FromCoordinator::kRedirect:
-        return Redirect{from.redirect().term(), Identifier("address", from.redirect().address())};
+        return Redirect{Term(from.redirect().term()), Identifier("address", from.redirect().address())};
       case v1::FromCoordinator::kNotice:
         return Notice{Printable(from.notice().text(), kMaxText)};
       case v1::FromCoordinator::kStatus:

@@ -267,6 +267,41 @@ TEST_F(Attendance, AnUnreachableCoordinatorIsWaitedForUntilItWasSilentLongEnough
   EXPECT_FALSE(All<CoordinateHere>().at(0).proof);
 }
 
+TEST_F(Attendance, ADeathSeenTooLateProvesNothing) {
+  Run();
+  now += seconds(40);  // this process was frozen: the coordinator has given it up, others may have made a new round
+  Do(Disconnected{Loss::kClosed, "reset"});
+  Do(Disconnected{Loss::kRefused, "refused"});
+  EXPECT_EQ(Dialled(), "x:1");
+  Do(Disconnected{Loss::kRefused, "refused"});
+  auto here = All<CoordinateHere>();
+  ASSERT_EQ(here.size(), 1u);
+  EXPECT_FALSE(here[0].proof);
+  EXPECT_TRUE(here[0].dead.empty());
+}
+
+TEST_F(Attendance, ItSaysThatItLivesBeforeItLooksElsewhere) {
+  Run();
+  now += seconds(5);
+  Do(Tick{});
+  EXPECT_EQ(Told<Beat>().at(0).round, state.round->id);
+  while (Told<Doubt>().empty()) Next();
+  ASSERT_GE(actions.size(), 2u);
+  EXPECT_TRUE(std::holds_alternative<HangUp>(actions[1]));
+  EXPECT_EQ(Dialled(), "a:1");
+}
+
+TEST_F(Attendance, AWelcomeIsAnsweredWhereARoundIsAtStake) {
+  Attend();
+  EXPECT_TRUE(Told<Beat>().empty());
+  Hear(Start{Round(0, 4)});
+  Do(Disconnected{Loss::kClosed, "reset"});
+  Do(Connected{});
+  EXPECT_EQ(Told<Hello>().at(0).term, 4u);
+  Hear(Welcome{4, seconds(5), "test"});
+  EXPECT_EQ(Told<Beat>().at(0).round, (RoundId{4, 0}));
+}
+
 TEST_F(Attendance, WithoutAControlPortItNeverStandsIn) {
   state.may_stand_in = false;
   Run();

@@ -189,7 +189,7 @@ TEST_F(CoordinatorTest, ASupersededCoordinatorSendsEveryoneOn) {
   Serve();
   auto a = Dial(Greeting("a", Job(1, 1)));
   UntilHeard<Start>(*a, "start");
-  auto older = Dial(Supersede{"job", 1, "127.0.0.1:9"});  // of the same term: no
+  auto older = Dial(Supersede{"job", 0, "127.0.0.1:9"});
   UntilHeard<Redirect>(*older, "where it is coordinated");
   auto newer = Dial(Supersede{"job", 2, "127.0.0.1:9"});
   UntilHeard<Redirect>(*a, "redirect");

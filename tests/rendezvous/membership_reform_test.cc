@@ -49,7 +49,7 @@ TEST_F(Reform, GoesOnWithoutTouchingWorkersWhenAllAgree) {
   for (const char* name : {"a", "b", "c"}) s.Ready(name);
   EXPECT_TRUE(s.Started("a", 5));
   EXPECT_EQ(s.Seat("a").restart_count, 3);
-  EXPECT_EQ(s.Seat("a").id, (RoundId{1, 5}));
+  EXPECT_EQ(s.Seat("a").id, (RoundId{2, 5})) << "the old coordinator may have begun a (1, 5)";
 }
 
 TEST_F(Reform, AMissingNodeIsLostAfterTheHeartbeatLimit) {
@@ -184,6 +184,67 @@ TEST_F(Reform, AKnockBeforeItStandsInIsKept) {
   EXPECT_TRUE(s.told[s.peers["c"]].empty());
   StandIn("b", true);
   EXPECT_EQ(s.Told<Welcome>("c").size(), 1u);
+  EXPECT_FALSE(s.state.members.contains("c")) << "it may have gone on to another successor meanwhile";
+  s.Beats("c");
+  EXPECT_TRUE(s.state.members.at("c").in_round);
+}
+
+TEST_F(Reform, AKnockIsKeptUpToDate) {
+  old = OldRound("a");
+  s.state.self_node = "b";
+  Return("c");
+  s.Says("c", Report{old.id, {Failure(3)}, seconds(1), {}});
+  s.Says("c", rendezvous::Ready{old.id, 7});
+  StandIn("b", true);
+  Return("b");
+  s.Beats("c");
+  EXPECT_EQ(s.state.members.at("c").node.store_port, 7);
+  EXPECT_TRUE(s.state.stop_charged) << "its failure counts";
+}
+
+TEST_F(Reform, WhoKnocksAndGoesOnIsForgotten) {
+  for (const NodeMessage& going : {NodeMessage(Doubt{}), NodeMessage(Leave{"preempted"})}) {
+    Stage fresh(Job(1, 3));
+    s = fresh;
+    s.state.self_node = "b";
+    s.state.on_call = true;
+    Return("c");
+    s.Says("c", going);
+    EXPECT_TRUE(s.hung_up.contains(s.peers["c"]));
+    EXPECT_TRUE(s.state.early.empty());
+  }
+}
+
+TEST_F(Reform, OnCallNothingBeginsBeforeItStandsIn) {
+  s.state.self_node = "b";
+  s.state.on_call = true;
+  s.Join("d");
+  Return("a");  // even one that takes this agent for the coordinator it had
+  EXPECT_EQ(s.state.phase, Phase::kGathering);
+  EXPECT_TRUE(s.state.members.empty());
+  EXPECT_TRUE(s.told[s.peers["a"]].empty());
+}
+
+TEST_F(Reform, AMinorityThatReturnsHoldsStill) {
+  Return("c");
+  s.Wait(seconds(15), {"c"});
+  EXPECT_TRUE(s.Stopped("c"));
+  s.Ready("c");
+  EXPECT_EQ(s.state.phase, Phase::kGathering) << "a and b may have a stand-in";
+  EXPECT_THAT(s.LastNotice("c"), HasSubstr("may be the one cut off"));
+}
+
+TEST_F(Reform, ATermSomebodyElseClaimedIsNotClaimedAgain) {
+  old = OldRound("a");
+  StandIn("b", false);
+  Return("b");
+  EXPECT_EQ(s.state.term, 2u);
+  Hello hello = s.Greeting("c");
+  hello.resume = AssignmentFor(old, 2);
+  hello.state = NodeState::kRunning;
+  hello.term = 2;  // of another stand-in that had its attention
+  s.Join(hello);
+  EXPECT_EQ(s.state.term, 3u);
 }
 
 }  // namespace

@@ -378,6 +378,105 @@ TEST(Loss, WhenMoreThanHalfFallSilentThisSideHoldsStill) {
   EXPECT_EQ(s.Roster(), "a b");
 }
 
+TEST(Loss, ANewProcessUnderASilentNameReleasesNothingAlone) {
+  Stage s(Job(1, 3));
+  for (const char* name : {"a", "b", "c"}) s.Join(name);
+  s.Wait(seconds(16), {"a"});
+  s.Ready("a");
+  for (const char* name : {"b", "c"}) {
+    EXPECT_EQ(s.state.phase, Phase::kGathering) << "the old b may have joined c before it died";
+    Hello again = s.Greeting(name);
+    again.node.incarnation = "2";
+    s.Join(again);
+  }
+  EXPECT_EQ(s.Roster(), "a b c") << "none of the old ones is left";
+}
+
+TEST(Loss, AStartThatMayBeLostLeavesTheOldMajority) {
+  Stage s(Job(1, 5));
+  for (const char* name : {"a", "b", "c"}) s.Join(name);
+  s.Wait(seconds(30), {"a", "b", "c"});  // the last call
+  ASSERT_EQ(s.Roster(), "a b c");
+  for (const char* name : {"d", "e"}) s.Join(name);
+  for (const char* name : {"a", "b", "c"}) s.Ready(name);
+  ASSERT_EQ(s.Roster(), "a b c d e");
+  s.Says("b", Beat{s.state.round.id});
+  s.Wait(seconds(16), {"c", "d", "e"});
+  for (const char* name : {"c", "d", "e"}) s.Ready(name);
+  EXPECT_EQ(s.Roster(), "c d e") << "b is known to have heard of the new round: a alone is no majority of the old";
+}
+
+TEST(Loss, TwoThatKnowOnlyTheOldRoundAreItsMajority) {
+  Stage s(Job(1, 5));
+  for (const char* name : {"a", "b", "c"}) s.Join(name);
+  s.Wait(seconds(30), {"a", "b", "c"});
+  for (const char* name : {"d", "e"}) s.Join(name);
+  for (const char* name : {"a", "b", "c"}) s.Ready(name);
+  ASSERT_EQ(s.Roster(), "a b c d e");
+  s.Wait(seconds(16), {"c", "d", "e"});
+  for (const char* name : {"c", "d", "e"}) s.Ready(name);
+  EXPECT_EQ(s.state.phase, Phase::kGathering);
+}
+
+TEST(Loss, WhoDoubtsUsLivesOn) {
+  Stage s(Job(1, 3));
+  for (const char* name : {"a", "b", "c"}) s.Join(name);
+  for (const char* name : {"b", "c"}) {
+    s.Says(name, Doubt{});
+    EXPECT_TRUE(s.hung_up.contains(s.peers[name]));
+  }
+  s.Ready("a");
+  EXPECT_EQ(s.state.phase, Phase::kGathering);
+  EXPECT_THAT(s.LastNotice("a"), HasSubstr("may be the one cut off"));
+}
+
+TEST(Loss, ASucceededNodeThatFellSilentCountsAsSilent) {
+  Stage s(Job(1, 3));
+  for (const char* name : {"a", "b", "c"}) s.Join(name);
+  s.Succeeds("b");
+  s.Wait(seconds(16), {"a"});
+  s.Ready("a");
+  EXPECT_EQ(s.state.phase, Phase::kGathering);
+}
+
+TEST(Loss, NoRoundBeginsOnANodeThatMissedTwoBeats) {
+  Stage s(Job(1, 3));
+  for (const char* name : {"a", "b", "c"}) s.Join(name);
+  s.Wait(seconds(11), {"a", "b"});
+  s.Fails("a", 3);
+  s = [&] {
+    Stage again = s;
+    again.options.max_restarts = 1;
+    again.state.options->max_restarts = 1;
+    return again;
+  }();
+  s.Says("c", rendezvous::Ready{s.RoundOf("c"), 2});
+  s.Wait(seconds(11), {"a", "b"});
+  EXPECT_EQ(s.state.phase, Phase::kStopping);
+  s.Ready("a");
+  s.Ready("b");
+  EXPECT_FALSE(s.Started("a", 1)) << "c was heard 11 s ago";
+  s.Beats("c");
+  EXPECT_EQ(s.Roster(), "a b c");
+}
+
+TEST(Loss, AReplacedNodeThatThawsIsToldThatItsRoundIsOver) {
+  Stage s(Job(1, 2));
+  s.Join("a");
+  s.Join("b");
+  Assignment seat = s.Seat("b");
+  s.Closes("b");
+  s.Ready("a");
+  Hello twin = s.Greeting("b");
+  twin.node.incarnation = "2";
+  s.Join(twin);
+  s.Ready("a");
+  ASSERT_EQ(s.Roster(), "a b");
+  s.hellos.erase("b");
+  s.Return("b", NodeState::kRunning, seat);
+  EXPECT_EQ(s.Told<Stop>("b").at(0).round, s.state.round.id);
+}
+
 TEST(Loss, OneOfTwoSilentIsNoMajority) {
   Stage s(Job(1, 2));
   s.Join("a");

@@ -84,14 +84,14 @@ JobOptions SomeOptions() {
 Report SomeReport() { return {{3, 17}, {SomeFailure(), SomeFailure()}, milliseconds(12345), 900}; }
 
 Hello SomeHello() {
-  return {kRendezvousProtocol,  "0.1.0",          "job-7",     SomeNode(), SomeOptions(),
-          NodeState::kStopping, SomeAssignment(), SomeReport()};
+  return {kRendezvousProtocol,  "0.1.0",          "job-7",      SomeNode(), SomeOptions(),
+          NodeState::kStopping, SomeAssignment(), SomeReport(), 5};
 }
 
 TEST(Wire, EveryNodeMessageComesBackAsItWas) {
   for (const NodeMessage& message : std::vector<NodeMessage>{
-           SomeHello(), Beat{}, Ready{{1, 2}, 4000}, SomeReport(), Report{{0, -1}, {}, {}, {}}, Leave{"preempted"},
-           Inspect{"job-7", true}, Inspect{}, Supersede{"job-7", 4, "10.0.0.2:29400"}}) {
+           SomeHello(), Beat{}, Beat{{1, 2}}, Ready{{1, 2}, 4000}, SomeReport(), Report{{0, -1}, {}, {}, {}},
+           Leave{"preempted"}, Doubt{}, Inspect{"job-7", true}, Inspect{}, Supersede{"job-7", 4, "10.0.0.2:29400"}}) {
     StatusOr<NodeMessage> again = wire::DecodeFromNode(wire::Encode(message));
     ASSERT_TRUE(again.ok()) << again.status();
     EXPECT_EQ(*again, message) << message.index();
@@ -173,6 +173,7 @@ TEST(Wire, AWrongFieldIsNamed) {
       {"join timeout", [](v1::Hello& hello) { hello.mutable_options()->set_join_timeout_ms(-1); }},
       {"last call", [](v1::Hello& hello) { hello.mutable_options()->set_last_call_ms(INT64_MAX); }},
       {"round number", [](v1::Hello& hello) { hello.mutable_resume()->mutable_id()->set_number(-2); }},
+      {"term", [](v1::Hello& hello) { hello.set_term(uint64_t{1} << 60); }},
       {"node rank", [](v1::Hello& hello) { hello.mutable_resume()->set_node_rank(2); }},
       {"exit code", [](v1::Hello& hello) { hello.mutable_report()->mutable_failures(0)->set_exit_code(300); }},
       {"signal", [](v1::Hello& hello) { hello.mutable_report()->mutable_failures(0)->set_signal(-9); }},

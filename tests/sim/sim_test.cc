@@ -12,7 +12,7 @@ namespace muster::rendezvous::sim {
 namespace {
 
 constexpr uint64_t kShards = 8;
-constexpr uint64_t kSeedsPerShard = 2500;
+constexpr uint64_t kSeedsPerShard = 6000;
 
 std::string Tell(uint64_t seed) {
   Result again = World(seed, true).Run();

@@ -24,7 +24,7 @@ std::string Show(const NodeMessage& message) {
   if (const auto* report = std::get_if<Report>(&message)) {
     return fmt::format("Report({}, {} failures)", Show(report->round), report->failures.size());
   }
-  const char* names[] = {"Hello", "Beat", "Ready", "Report", "Leave", "Inspect", "Supersede"};
+  const char* names[] = {"Hello", "Beat", "Ready", "Report", "Leave", "Doubt", "Inspect", "Supersede"};
   return names[message.index()];
 }
 
@@ -94,6 +94,7 @@ int World::Spawn(const std::string& name, const std::string& address, bool coord
   process.address = address;
   process.membership.run_id = "job";
   process.membership.self_node = name;
+  process.membership.on_call = address != endpoint_;
   Note([&] { return fmt::format("process {} is {} at {}", id, name.empty() ? "the coordinator" : name, address); });
   if (coordinator_only) return id;
   process.attends = true;
@@ -120,13 +121,13 @@ int World::Listening(const std::string& address) const {
   return -1;
 }
 
-bool World::Cut(int a, int b) const {
-  if (!cut_ || a == b) return false;
+bool World::Cut(int from, int to) const {
+  if ((!cut_[0] && !cut_[1]) || from == to) return false;
   auto side = [&](int id) {
     auto found = side_.find(processes_[static_cast<size_t>(id)].address);
     return found == side_.end() ? 0 : found->second;
   };
-  return side(a) != side(b);
+  return side(from) != side(to) && cut_[side(from)];
 }
 
 void World::Kill(Process& process, bool power_off) {
@@ -190,7 +191,7 @@ void World::Pump(int c, int direction) {
     At(now_ + delay, [this, c, direction] { Pump(c, direction); });
   };
   while (!conn.queue[direction].empty()) {
-    if (Cut(conn.from, conn.to)) return again(milliseconds(500));
+    if (direction == 0 ? Cut(conn.from, conn.to) : Cut(conn.to, conn.from)) return again(milliseconds(500));
     if (conn.queue[direction].front().at > now_) return again(conn.queue[direction].front().at - now_);
     if (process.alive && process.frozen) return again(milliseconds(500));
     Conn::Item item = std::move(conn.queue[direction].front());
@@ -256,7 +257,8 @@ void World::ConductorHears(Process& process, int c, const NodeMessage& message) 
     bool empty = state.round.id.number < 0 && state.phase == Phase::kGathering;
     if (!empty && state.phase != Phase::kFinished) known = std::max(known, state.term);
     if (state.phase == Phase::kFinished || supersede->term < known ||
-        (supersede->term == known && (!process.redirect || process.redirect->address != supersede->address))) {
+        (process.redirect && supersede->term == process.redirect->term &&
+         process.redirect->address != supersede->address)) {
       return answer(process.redirect && process.redirect->term >= state.term ? *process.redirect
                                                                              : Redirect{state.term, process.address});
     }
@@ -295,12 +297,13 @@ void World::SendOn(Process& process, const Redirect& redirect) {
   Note(
       [&] { return fmt::format("{} sends everyone on to {} (term {})", process.id, redirect.address, redirect.term); });
   process.redirect = redirect;
-  if (process.membership.round.id.number >= 0) memory_lost_ = true;
   auto peers = std::move(process.peers);
   process.peers.clear();
   process.membership = State{};
   process.membership.run_id = "job";
   process.membership.self_node = process.name;
+  process.membership.on_call = process.address != endpoint_;
+  process.membership.term = redirect.term;
   process.membership_tick.reset();
   process.lineage = -1;
   process.finished = false;
@@ -384,9 +387,16 @@ void World::CheckStart(Process& process, int parent) {
     roster += seat.node.incarnation + " ";
   }
   if (rank != round.world_size) Violate("world size differs");
+  Lineage lineage;
+  lineage.id = round.id;
+  lineage.parent = parent;
+  lineage.roster = roster;
+  lineage.seats = round.seats.size();
+  lineage.amnesiac = parent >= 0 ? lineages_[static_cast<size_t>(parent)].amnesiac : !lineages_.empty();
+  result_.exempt = result_.exempt || lineage.amnesiac;
   if (parent >= 0 && round.id <= lineages_[static_cast<size_t>(parent)].id) Violate("rounds must grow");
   for (const Lineage& other : lineages_) {
-    if (other.id == round.id && other.roster != roster && !memory_lost_) {
+    if (other.id == round.id && other.roster != roster && !lineage.amnesiac && !other.amnesiac) {
       Violate(fmt::format("two rosters of round {}: {}| {}", Show(round.id), other.roster, roster));
     }
   }
@@ -399,17 +409,19 @@ void World::CheckStart(Process& process, int parent) {
       Violate(fmt::format("round {} starts while {} has workers of {}", Show(round.id), node.name, Show(node.round)));
     }
   }
-  Lineage lineage;
-  lineage.id = round.id;
-  lineage.parent = parent;
-  lineage.roster = roster;
   process.lineage = static_cast<int>(lineages_.size());
   lineages_.push_back(lineage);
+}
+
+bool World::Whole(int lineage) const {
+  const Lineage& round = lineages_[static_cast<size_t>(lineage)];
+  return round.began.size() == round.seats;
 }
 
 // One descends from the other.
 bool World::Related(int a, int b) const {
   if (a < 0 || b < 0) return true;
+  if (lineages_[static_cast<size_t>(a)].amnesiac || lineages_[static_cast<size_t>(b)].amnesiac) return true;
   for (int i = a; i >= 0; i = lineages_[static_cast<size_t>(i)].parent) {
     if (i == b) return true;
   }
@@ -498,10 +510,10 @@ void World::DialOut(Process& process, const std::string& address) {
         if (other.address == address) off = other.powered_off;
       }
       bool cut = false;
-      for (const Process& other : processes_) cut = cut || (other.address == address && Cut(p.id, other.id));
+      for (const Process& other : processes_) cut = cut || (other.address == address && Apart(p.id, other.id));
       return off || cut ? fail(seconds(3), at::Loss::kUnreachable) : fail(milliseconds(1), at::Loss::kRefused);
     }
-    if (Cut(p.id, target) || processes_[static_cast<size_t>(target)].frozen)
+    if (Apart(p.id, target) || processes_[static_cast<size_t>(target)].frozen)
       return fail(seconds(3), at::Loss::kUnreachable);
     p.conn = Connect(p.id, target, false, false, number);
     Attend(p, at::Connected{});
@@ -512,7 +524,7 @@ void World::Knock(Process& process) {
   if (!process.knocking) return;
   Duration pause = *process.knocking;
   int target = Listening(endpoint_);
-  if (target < 0 || Cut(process.id, target) || processes_[static_cast<size_t>(target)].frozen) {
+  if (target < 0 || Apart(process.id, target) || processes_[static_cast<size_t>(target)].frozen) {
     process.knocking = std::min<Duration>(pause * 2, seconds(2));
     After(pause, process.id, [this](Process& p) { Knock(p); });
     return;
@@ -532,8 +544,10 @@ void World::StartWorkers(Process& process, const Assignment& assignment) {
   process.round = assignment.id;
   uint64_t life = ++process.life;
   Note([&] { return fmt::format("   {} runs round {}", process.id, Show(assignment.id)); });
+  if (process.round_lineage >= 0) lineages_[static_cast<size_t>(process.round_lineage)].began.insert(process.id);
   for (const Process& other : processes_) {
-    if (!other.alive || !other.workers || memory_lost_ || Related(process.round_lineage, other.round_lineage)) continue;
+    if (!other.alive || !other.workers || Related(process.round_lineage, other.round_lineage)) continue;
+    if (!Whole(process.round_lineage) || !Whole(other.round_lineage)) continue;
     Violate(fmt::format("two halves: {} runs {}, {} runs {}", process.name, Show(process.round), other.name,
                         Show(other.round)));
   }
@@ -622,7 +636,6 @@ void World::Fault() {
     bool only = !gone.attends;
     At(now_ + random_.Between(milliseconds(10), seconds(40)), [this, name, address, only] {
       if (Listening(address) >= 0) return;
-      if (address == endpoint_) memory_lost_ = true;
       Spawn(name, address, only);
     });
   };
@@ -661,15 +674,17 @@ void World::Fault() {
       if (!cuts_) break;
       side_.clear();
       for (const Process& process : processes_) side_[process.address] = random_.Below(2);
-      cut_ = true;
+      int way = random_.Below(4);
+      cut_[0] = way != 1;
+      cut_[1] = way != 0;
       Note([&] {
-        std::string text = "cut:";
+        std::string text = way == 0 ? "cut from side 0:" : way == 1 ? "cut from side 1:" : "cut:";
         for (const auto& [address, side] : side_) text += fmt::format(" {}={}", address, side);
         return text;
       });
       At(now_ + random_.Between(seconds(1), seconds(60)), [this] {
-        if (cut_) Note([] { return "the cut heals"; });
-        cut_ = false;
+        if (cut_[0] || cut_[1]) Note([] { return "the cut heals"; });
+        cut_[0] = cut_[1] = false;
       });
       break;
     }
@@ -765,7 +780,6 @@ Result World::Run() {
       options_.policy != RestartPolicy::kAlways) {
     Violate(fmt::format("an undisturbed job ended with {}", result_.exit_code));
   }
-  result_.exempt = memory_lost_;
   return std::move(result_);
 }
 

@@ -4,8 +4,8 @@
 // Faults come at random until `kFaultsUntil`; after that everything heals and the job must come to an end.
 //
 // Connections are TCP-like: in order or broken; a cut holds their bytes back until it heals. A killed process closes
-// its connections, a powered-off one does not. There are no one-way cuts,
-// and no cuts together with connections that break or live twins of one name: a closed connection means a dead node.
+// its connections, a powered-off one does not. There are no cuts together with connections that break or live twins of
+// one name: a closed connection means a dead node.
 #pragma once
 
 #include <cstdint>
@@ -48,7 +48,7 @@ struct Result {
   std::vector<std::string> trace;
   int exit_code = -1;  // of the first node that ended with a verdict
   int rounds = 0;
-  bool exempt = false;  // a coordinator lost its memory: rosters and lineage were not checked from then on
+  bool exempt = false;  // a coordinator without memory began anew among strangers: its rounds compare with no others
 };
 
 class World {
@@ -108,7 +108,9 @@ class World {
     RoundId id;
     int parent = -1;
     std::string roster;
-    std::set<int> nodes;
+    size_t seats = 0;
+    std::set<int> began;    // processes; a round without all of them cannot compute anything
+    bool amnesiac = false;  // descends from a first round that was not the job's first
   };
 
   void At(TimePoint when, std::function<void()> what);
@@ -118,7 +120,8 @@ class World {
 
   int Spawn(const std::string& name, const std::string& address, bool coordinator_only);
   int Listening(const std::string& address) const;
-  bool Cut(int a, int b) const;
+  bool Cut(int from, int to) const;
+  bool Apart(int a, int b) const { return Cut(a, b) || Cut(b, a); }
 
   // network
   int Connect(int from, int to, bool local, bool knock, uint64_t number);
@@ -146,6 +149,7 @@ class World {
   void Kill(Process& process, bool power_off);
   void Fault();
   bool Related(int a, int b) const;
+  bool Whole(int lineage) const;
 
   const uint64_t seed_;
   const bool tracing_;
@@ -165,13 +169,12 @@ class World {
   std::deque<Lineage> lineages_;
   std::map<std::pair<int, RoundId>, int> starts_;  // what a process was told to start
   std::map<std::string, int> side_;                // of the cut, by address
-  bool cut_ = false;
-  bool cuts_ = false;  // this seed has cuts
+  bool cut_[2] = {false, false};                   // what side 0, side 1 says does not arrive at the other
+  bool cuts_ = false;                              // this seed has cuts
   JobOptions options_;
   std::string endpoint_;
   bool own_coordinator_ = false;
-  bool memory_lost_ = false;  // a coordinator at the endpoint came back empty: two can look like the first
-  bool hurt_ = false;         // any fault at all
+  bool hurt_ = false;  // any fault at all
   double failure_rate_ = 0;
   int spare_names_ = 0;
   Duration work_{};
