@@ -28,7 +28,9 @@ add_compile_definitions(BOOST_ASIO_SEPARATE_COMPILATION BOOST_ASIO_NO_DEPRECATED
                         FMT_HEADER_ONLY SPDLOG_FMT_EXTERNAL)
 
 if(MUSTER_SANITIZE STREQUAL "address")
-  add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -O1)
+  # vptr's check opens a pipe to look at memory: at the descriptor limit, which tests reach, it calls objects invalid.
+  add_compile_options(-fsanitize=address,undefined -fno-sanitize=vptr -fno-sanitize-recover=undefined
+                      -fno-omit-frame-pointer -O1)
   add_link_options(-fsanitize=address,undefined)
 elseif(MUSTER_SANITIZE STREQUAL "thread")
   add_compile_options(-fsanitize=thread -fno-omit-frame-pointer -O1 -Wno-tsan)

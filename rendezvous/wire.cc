@@ -241,7 +241,7 @@ class Reader {
   template <typename T>
   T Number(const char* field, T value, T low, T high) {
     if (value < low || value > high) Wrong(fmt::format("{} is {}, must be {} to {}", field, value, low, high));
-    return value;
+    return std::clamp(value, low, high);
   }
   uint64_t Term(uint64_t value) { return Number("term", value, uint64_t{0}, kMaxTerm); }
   int Count(const char* field, int value) { return Number(field, value, 0, kMaxCount); }

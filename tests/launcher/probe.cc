@@ -22,6 +22,7 @@ int Descriptors() {
   while (const dirent* entry = readdir(folder)) {
     if (entry->d_name[0] != '.' && atoi(entry->d_name) != dirfd(folder)) numbers.push_back(atoi(entry->d_name));
   }
+  closedir(folder);
   std::sort(numbers.begin(), numbers.end());
   for (int number : numbers) printf("%d ", number);
   printf("\n");

@@ -71,14 +71,14 @@ class ControlFixture : public testing::Test {
   // Runs the loop until `done`; fails after a minute.
   void Until(const std::function<bool()>& done, const char* what) {
     boost::asio::steady_timer limit(loop_, std::chrono::seconds(60));
-    bool late = false;
-    limit.async_wait([&](const boost::system::error_code& error) { late = !error; });
-    while (!done() && !late) {
+    auto late = std::make_shared<bool>(false);  // the handler of a cancelled wait runs later
+    limit.async_wait([late](const boost::system::error_code& error) { *late = !error; });
+    while (!done() && !*late) {
       if (loop_.stopped()) loop_.restart();
       loop_.run_one();
     }
     limit.cancel();
-    ASSERT_FALSE(late) << "waited in vain for " << what;
+    ASSERT_FALSE(*late) << "waited in vain for " << what;
   }
 
   void Serve(Coordinator::Options options = {}, Conductor::Options conductor = {}) {
