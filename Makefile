@@ -28,6 +28,7 @@ test: data build
 
 # Everything that CI runs, and the same suite under the sanitizers.
 check: test asan tsan
+asan tsan: export TSAN_OPTIONS = suppressions=$(CURDIR)/build-support/tsan.supp
 asan tsan: data
 	@[ -f build/$@/build.ninja ] || cmake --preset $@
 	@cmake --build build/$@ -j $(JOBS)
