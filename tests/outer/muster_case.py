@@ -120,9 +120,11 @@ class MusterCase(unittest.TestCase):
                 print(f"--- {agent.output_path}\n{agent.output()}")
         shutil.rmtree(self.dir, ignore_errors=True)
 
-    def start(self, *arguments, worker=True, env=None, script_args=(), stdin=subprocess.DEVNULL, **popen):
-        """Starts `muster run arguments`, by default with the obedient worker as its script."""
-        command = [MUSTER, "run", *arguments]
+    def start(self, *arguments, worker=True, env=None, script_args=(), stdin=subprocess.DEVNULL, prefix=(), **popen):
+        """Starts `muster run arguments`, by default with the obedient worker as its script.
+
+        `prefix`: a command that ends in running what follows it as the same process."""
+        command = [*prefix, MUSTER, "run", *arguments]
         if worker:
             command += [WORKER, *script_args]
         environment = {k: v for k, v in os.environ.items() if not k.startswith(("PET_", "MUSTER_", "TORCHELASTIC"))}

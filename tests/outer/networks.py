@@ -1,0 +1,120 @@
+"""Nodes in network namespaces of their own, on one bridge, whose links a test can cut without a word to either end.
+
+One user and network namespace holds the bridge; each node is a network namespace inside it. Nothing outlives the test:
+each namespace is held by a `cat` that ends with its standard input, so a killed test cleans up too.
+"""
+import os
+import shutil
+import subprocess
+import sys
+
+ENTER = ("--user", "--net", "--preserve-credentials")
+
+# Runs inside a node: says "ready", then ends once the interface has sent so many packets.
+COUNT_PACKETS = """
+import socket, sys
+tap = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(3))
+tap.bind(("eth0", 3))
+print("ready", flush=True)
+left = int(sys.argv[1])
+while left > 0:
+    _, (_, _, kind, _, _) = tap.recvfrom(65536)
+    left -= kind == socket.PACKET_OUTGOING
+"""
+
+
+class Unavailable(Exception):
+    """Namespaces, or a tool for them, are not to be had here; says which."""
+
+
+class Network:
+    def __init__(self, count, routed=True):
+        """`routed`: as behind a router, a lost host is silence. Else it is "no route to host" after a while."""
+        for tool in ("unshare", "nsenter", "ip", "bridge"):
+            if shutil.which(tool) is None:
+                raise Unavailable(f"`{tool}` is not installed")
+        self._holders = []
+        try:
+            self._middle = self._hold("unshare", "--user", "--map-root-user", "--net", "cat")
+            self._run(self._middle, "ip", "link", "add", "name", "br0", "type", "bridge")
+            self._run(self._middle, "ip", "link", "set", "br0", "up")
+            self._nodes = [self._add(number, routed) for number in range(count)]
+        except BaseException:
+            self.close()
+            raise
+
+    def address(self, node):
+        return f"10.77.0.{node + 1}"
+
+    def enter(self, node):
+        """What to put before a command, to run it as `node`. The process keeps its id."""
+        return ["nsenter", "--target", str(self._nodes[node].pid), *ENTER]
+
+    def cut(self, node):
+        """Drops everything from and to `node`, silently: its interface stays up, neighbours stay known."""
+        self._port(node, "0")
+
+    def heal(self, node):
+        self._port(node, "3")
+
+    def packets_from(self, node, count):
+        """A process that ends once `node` has tried to send so many packets, counted from now on."""
+        counter = subprocess.Popen([*self.enter(node), sys.executable, "-c", COUNT_PACKETS, str(count)],
+                                   stdout=subprocess.PIPE, text=True)
+        counter.stdout.readline()
+        return counter
+
+    def close(self):
+        for holder in reversed(self._holders):
+            holder.stdin.close()
+            holder.stdout.close()
+            holder.wait()
+        self._holders = []
+
+    def _hold(self, *command):
+        holder = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self._holders.append(holder)
+        with holder.stderr:
+            try:
+                holder.stdin.write(b"there?\n")
+                holder.stdin.flush()
+            except BrokenPipeError:
+                pass
+            if not holder.stdout.readline():
+                raise Unavailable(f"{' '.join(command)}: {holder.stderr.read().decode().strip()}")
+        return holder
+
+    def _run(self, place, *command):
+        done = subprocess.run(["nsenter", "--target", str(place.pid), *ENTER, *command], capture_output=True, text=True)
+        if done.returncode:
+            raise Unavailable(f"{' '.join(command)}: {done.stderr.strip()}")
+
+    def _add(self, number, routed):
+        node = self._hold("nsenter", "--target", str(self._middle.pid), *ENTER, "unshare", "--net", "cat")
+        self._run(self._middle, "ip", "link", "add", f"v{number}", "type", "veth",
+                  "peer", "name", "eth0", "address", self._mac(number), "netns", str(node.pid))
+        self._run(self._middle, "ip", "link", "set", f"v{number}", "master", "br0", "up")
+        self._run(node, "ip", "link", "set", "lo", "up")
+        self._run(node, "ip", "address", "add", f"{self.address(number)}/24", "dev", "eth0")
+        self._run(node, "ip", "link", "set", "eth0", "up")
+        for other in range(16):
+            if routed and other != number:
+                self._run(node, "ip", "neighbour", "replace", self.address(other), "lladdr", self._mac(other),
+                          "dev", "eth0", "nud", "permanent")
+        return node
+
+    def _port(self, node, state):
+        self._run(self._middle, "bridge", "link", "set", "dev", f"v{node}", "state", state)
+
+    @staticmethod
+    def _mac(node):
+        return f"02:00:00:00:77:{node + 1:02x}"
+
+
+def permitted():
+    """Nothing, or why there can be no such network here."""
+    try:
+        Network(1).close()
+        return None
+    except (Unavailable, OSError) as why:
+        return str(why)
