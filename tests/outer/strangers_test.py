@@ -1,0 +1,183 @@
+"""Bytes that nobody of the job sent, on both ports of a running job: slow, half, huge and wrong ones; and many of them."""
+import json
+import os
+import resource
+import select
+import socket
+import struct
+import subprocess
+import time
+
+from muster_case import DEADLINE, MUSTER, main
+from several_nodes_test import Nodes
+
+PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+
+
+def frame(kind, flags, stream, payload=b""):
+    return struct.pack(">I", len(payload))[1:] + bytes([kind, flags]) + struct.pack(">I", stream) + payload
+
+
+def headers(path="/muster.rendezvous.v1.Rendezvous/Attend"):
+    fields = ((":method", "POST"), (":scheme", "http"), (":path", path), (":authority", "x"),
+              ("te", "trailers"), ("content-type", "application/grpc"))
+    block = b"".join(b"\0" + bytes([len(name)]) + name.encode() + bytes([len(value)]) + value.encode()
+                     for name, value in fields)
+    return frame(1, 4, 1, block)
+
+
+SETTINGS = frame(4, 0, 0)
+CALL = PREFACE + SETTINGS + headers()
+
+# What comes at once, and what follows a byte at a time.
+ON_THE_CONTROL_PORT = {
+    "nothing": (b"", b""),
+    "a preface, slowly": (b"", PREFACE),
+    "a preface": (PREFACE, b""),
+    "settings": (PREFACE + SETTINGS, b""),
+    "a frame header that never ends": (PREFACE + SETTINGS, frame(1, 4, 1, b"\0" * 100)),
+    "a call without a message": (CALL, b""),
+    "a message of 4 GiB": (CALL + frame(0, 0, 1, b"\0\xff\xff\xff\xff" + b"x" * 1000), b"x" * 100),
+    "a message of 2 MiB": (CALL + frame(0, 0, 1, struct.pack(">BI", 0, 2 << 20) + b"x" * 16000), b"x" * 100),
+    "half a message, slowly": (CALL + frame(0, 0, 1, struct.pack(">BI", 0, 500)), frame(0, 0, 1, b"\x0a") * 100),
+    "no message of ours": (CALL + frame(0, 0, 1, struct.pack(">BI", 0, 9) + b"\xff" * 9), b""),
+    "a method nobody has": (PREFACE + SETTINGS + headers("/no/such"), b""),
+    "a frame of 16 MiB": (PREFACE + SETTINGS + b"\xff\xff\xff\0\0\0\0\0\1", b"x" * 100),
+    "another protocol": (b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", b""),
+    "TLS": (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc", b"x" * 100),
+    "noise": (bytes(range(256)) * 256, b""),
+}
+
+VALIDATE = b"\0" + struct.pack("<I", 0x3C85F7CE)
+
+
+def text(value):
+    return struct.pack("<Q", len(value)) + value
+
+
+# Those that end with their connection; the others may be a client that thinks: they hold what they sent, no more.
+CLOSED_BY_THE_STORE = {
+    "a key of 2^62 bytes": VALIDATE + b"\x01" + struct.pack("<Q", 1 << 62),
+    "a value of 2^40 bytes": VALIDATE + b"\x01" + text(b"k") + struct.pack("<Q", 1 << 40),
+    "2^31 keys": VALIDATE + b"\x05" + struct.pack("<Q", 1 << 31),
+    "an unknown operation": VALIDATE + b"\xee",
+    "a wrong number": b"\0" + b"\xff" * 64,
+    "noise": b"\xff" * 1000,
+    "HTTP/2": CALL,
+    "TLS": b"\x16\x03\x01\x02\x00",
+}
+HELD_BY_THE_STORE = {
+    "nothing": b"",
+    "half a greeting": VALIDATE[:3],
+    "8 MiB announced": VALIDATE + b"\x01" + text(b"k") + struct.pack("<Q", 8 << 20) + b"x",
+    "100,000 keys announced": VALIDATE + b"\x06" + struct.pack("<Q", 100_000) + text(b"k"),
+    "a wait for ever": VALIDATE + b"\x06" + struct.pack("<Q", 1) + text(b"never"),
+}
+
+
+def memory(pid, what):
+    """VmRSS (now) or VmHWM (peak) of a process, in bytes."""
+    with open(f"/proc/{pid}/status") as file:
+        return next(int(line.split()[1]) for line in file if line.startswith(what + ":")) * 1024
+
+
+class Strangers(Nodes):
+    SOME_MEMORY = 16 << 20
+
+    def setUp(self):
+        super().setUp()
+        self.links = []
+        self.addCleanup(self.hang_up)
+
+    def hang_up(self):
+        for link in self.links:
+            link.close()
+        self.links = []
+
+    def connect(self, address, sends):
+        link = socket.create_connection(address)
+        self.links.append(link)
+        try:
+            link.sendall(sends)
+        except OSError:  # it has seen enough
+            pass
+        link.setblocking(False)
+        return link
+
+    def wait_for_ends(self, links):
+        """Until each of `links` (link -> (name, bytes to send one at a time)) was closed by the other side."""
+        rest = {link.fileno(): [link, name, slowly] for link, (name, slowly) in links.items()}
+        poller = select.poll()
+        for fd in rest:
+            poller.register(fd, select.POLLIN)
+        end = time.monotonic() + DEADLINE
+        while rest:
+            self.assertLess(time.monotonic(), end, f"still open: {sorted({name for _, name, _ in rest.values()})}")
+            for fd, _ in poller.poll(200):
+                try:
+                    over = not rest[fd][0].recv(65536)
+                except BlockingIOError:
+                    continue
+                except OSError:
+                    over = True
+                if over:
+                    poller.unregister(fd)
+                    del rest[fd]
+            for entry in rest.values():
+                try:
+                    entry[0].send(entry[2][:1])
+                    entry[2] = entry[2][1:]
+                except OSError:
+                    pass  # the next look tells
+
+    def job(self, *arguments, **more):
+        endpoint = self.endpoint()
+        agents = [self.node(endpoint, "2", *arguments, **more) for _ in range(2)]
+        workers = self.workers(2)
+        host = self.agent_of(workers[0])
+        address = ("127.0.0.1", int(endpoint.rsplit(":", 1)[1]))
+        store = (workers[0].env["MASTER_ADDR"], int(workers[0].env["MASTER_PORT"]))
+        return agents, workers, host, address, store
+
+    def undisturbed(self, agents, workers):
+        for worker in workers:
+            self.assertEqual(worker.ask("print here")["what"], "done")
+        self.assertTrue(self.no_worker_waits())
+        for worker in workers:
+            worker.tell("exit 0")
+        self.assertEqual([agent.wait() for agent in agents], [0, 0])
+        self.assertTrue(self.no_worker_waits())
+
+    def status(self, address):
+        done = subprocess.run([MUSTER, "status", f"{address[0]}:{address[1]}", "--json"], capture_output=True, text=True,
+                              timeout=DEADLINE)
+        return json.loads(done.stdout)
+
+    def test_on_the_control_port(self):
+        agents, workers, host, control, _ = self.job()
+        before = memory(host.pid, "VmRSS")
+        links = {self.connect(control, at_once): (name, slowly)
+                 for name, (at_once, slowly) in ON_THE_CONTROL_PORT.items() for _ in range(20)}
+        self.assertEqual(self.status(control)["phase"], "running")  # others are served meanwhile
+        self.wait_for_ends(links)
+        self.assertLess(memory(host.pid, "VmHWM") - before, self.SOME_MEMORY)
+        self.assertEqual(self.status(control)["restart_count"], 0)
+        self.undisturbed(agents, workers)
+
+    def test_on_the_store_port(self):
+        agents, workers, host, _, store = self.job()
+        before = memory(host.pid, "VmRSS")
+        held = [self.connect(store, sends) for sends in HELD_BY_THE_STORE.values() for _ in range(40)]
+        closed = {self.connect(store, sends): (name, b"x" * 100)
+                  for name, sends in CLOSED_BY_THE_STORE.items() for _ in range(40)}
+        self.wait_for_ends(closed)
+        with socket.create_connection(store, timeout=DEADLINE) as client:  # others are served meanwhile
+            client.sendall(VALIDATE + b"\x01" + text(b"a") + text(b"b") + b"\x03" + text(b"a"))  # SET, GET
+            self.assertEqual(client.recv(9, socket.MSG_WAITALL), text(b"b"))
+        self.assertLess(memory(host.pid, "VmHWM") - before, self.SOME_MEMORY)
+        self.undisturbed(agents, workers)
+        self.wait_for_ends({link: ("held by the store", b"") for link in held})
+
+
+if __name__ == "__main__":
+    main()
