@@ -16,6 +16,8 @@ namespace ip = boost::asio::ip;
 
 // How long the question "is the endpoint this machine?" may take; the attendant asks again by itself.
 constexpr auto kResolveLimit = std::chrono::seconds(5);
+constexpr int kOwnDescriptors = 32;
+constexpr int kDescriptorsPerWorker = 12;
 
 bool IsLoopbackText(const std::string& host) {
   if (host == "localhost") return true;
@@ -86,6 +88,8 @@ struct Search : std::enable_shared_from_this<Search> {
     rendezvous::Coordinator::Options serving;
     serving.credentials = credentials;
     serving.heartbeat_timeout = options.job.heartbeat_timeout;
+    // What starting, logging and watching the workers takes, and their connections to the store.
+    serving.keep_descriptors = kOwnDescriptors + kDescriptorsPerWorker * options.nproc;
     bool loopback = IsLoopbackText(place.address);
     serving.host = loopback ? "127.0.0.1" : "";
     place.behind_store = host && options.backend == Backend::kStatic;

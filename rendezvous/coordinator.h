@@ -20,6 +20,9 @@ class Coordinator {
     int port = 0;           // 0: the kernel chooses
     Credentials credentials;
     Duration heartbeat_timeout = std::chrono::seconds(15);
+    // Descriptors that connections to this port never take (at most half of what ulimit -n allows): a crowd of
+    // strangers must not keep the rest of the process from starting workers.
+    int keep_descriptors = 0;
   };
 
   // Binds and serves at once. AlreadyExists when the port is taken, InvalidArgument for an address that is none.

@@ -178,6 +178,34 @@ class Strangers(Nodes):
         self.undisturbed(agents, workers)
         self.wait_for_ends({link: ("held by the store", b"") for link in held})
 
+    def crowd(self, address, count):
+        return [self.connect(address, b"") for _ in range(count)]
+
+    def few_descriptors(self):
+        return dict(preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64)))
+
+    def test_a_crowd_on_the_control_port_takes_every_descriptor(self):
+        agents, workers, host, control, _ = self.job("--max-restarts", "1", **self.few_descriptors())
+        crowd = self.crowd(control, 40)
+        self.wait_for_output(host, "no file descriptor is left")
+        workers[0].tell("exit 1")  # a restart needs descriptors, too
+        again = self.workers(2)
+        self.assertEqual({worker.restarts for worker in again}, {1})
+        self.wait_for_ends({link: ("one of the crowd", b"") for link in crowd})
+        self.assertEqual(self.status(control)["phase"], "running")
+        self.undisturbed(agents, again)
+
+    def test_a_crowd_on_the_store_port_takes_every_descriptor(self):
+        agents, workers, host, control, store = self.job("--max-restarts", "1", **self.few_descriptors())
+        self.crowd(store, 200)
+        for worker in workers:
+            self.assertEqual(worker.ask("print here")["what"], "done")
+        workers[0].tell("exit 1")  # the next round has a new store: the crowd is gone
+        again = self.workers(2)
+        self.assertEqual({worker.restarts for worker in again}, {1})
+        self.assertEqual(self.status(control)["phase"], "running")
+        self.undisturbed(agents, again)
+
 
 if __name__ == "__main__":
     main()
