@@ -120,6 +120,7 @@ class Talk final : public GrpcQueue::Call {
       context_.TryCancel();
       return Finish();
     }
+    spoken_to_ = true;
     StartRead();
     if (events_.message) Callback(events_.message, **std::move(heard));
   }
@@ -159,6 +160,11 @@ class Talk final : public GrpcQueue::Call {
     std::string detail = status_.ok() ? "the coordinator ended the conversation" : status_.error_message();
     if (!garbage_.empty()) detail = garbage_;
     if (status_.error_code() == grpc::StatusCode::UNAUTHENTICATED) loss = Loss::kUnauthenticated;
+    // Where only one side uses TLS, or does not trust the other, gRPC tells no more than that the socket was closed.
+    bool reset = detail.find("reset") != std::string::npos;  // by a process that died meanwhile
+    if (!spoken_to_ && !reset && status_.error_code() == grpc::StatusCode::UNAVAILABLE) {
+      detail += " before it said anything (do both sides use TLS, with certificates they trust, or neither?)";
+    }
     if (flushed_) Callback(std::exchange(flushed_, nullptr));
     if (events_.closed) Callback(events_.closed, loss, detail);
   }
@@ -177,6 +183,7 @@ class Talk final : public GrpcQueue::Call {
   const std::shared_ptr<Talk*> handle_ = std::make_shared<Talk*>(this);
   int under_way_ = 0;
   bool started_ = false;
+  bool spoken_to_ = false;  // a message was heard
   bool writing_ = false;
   bool ended_ = false;
   bool finished_ = false;

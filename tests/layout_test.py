@@ -23,6 +23,22 @@ ALLOWED = {
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 CPP_SLEEPS = re.compile(r"\bsleep_(?:for|until)\b")
 SLEEPS = re.compile(r"\bsleep_for\b|\bsleep_until\b|\b(?:u|nano)?sleep\s*\(\s*\d|\btime\.sleep\(")
+# A clock that somebody may set. Decisions and deadlines know the monotonic one only, so that a jump changes nothing.
+WALL_CLOCK = re.compile(r"\bsystem_clock\b|\bhigh_resolution_clock\b|\bgettimeofday\b|\bCLOCK_REALTIME\b|\bCLOCK_TAI\b|"
+                        r"\bTFD_TIMER_CANCEL_ON_SET\b|\btime\((?:nullptr|NULL|0)\)|\babsl::Now\b|\bpthread_cond_timedwait\b|"
+                        r"\bfile_clock\b|\bdeadline_timer\b|\bsystem_timer\b|\bUnixMillis\(\)")
+WALL_CLOCK_FOR_PEOPLE = re.compile(
+    r'unix_ms = UnixMillis\(\);|unix_millis = UnixMillis\(\);|record\["time_ms"\] = UnixMillis\(\);|'  # records, the log
+    r'"muster-\{\}-\{\}", getpid\(\), UnixMillis\(\)|'  # a name of no meaning
+    r"->Shutdown\(std::chrono::system_clock::now\(\)\)")  # gRPC's way to say "at once"
+
+
+def wall_clock_lines(path, source):
+    """Lines of `source` that look at a clock that may jump, other than to show it to people."""
+    if path == "base/clock.h":
+        return []
+    return [line.strip() for line in source.splitlines() if WALL_CLOCK.search(line.split("//")[0]) and
+            not WALL_CLOCK_FOR_PEOPLE.search(line)]
 
 
 def tracked(*folders):
@@ -73,6 +89,20 @@ class Layout(unittest.TestCase):
             pattern = SLEEPS if is_test else CPP_SLEEPS
             found = [line for line in text(path).splitlines() if pattern.search(line)]
             self.assertEqual(found, [], f"{path} sleeps; await an event with a generous deadline")
+
+    def test_only_the_monotonic_clock_decides(self):
+        # The wall clock cannot be set for one test (time namespaces shift the other clocks only), so its readers are
+        # counted instead.
+        for room in ALLOWED:
+            for path in tracked(room):
+                if path.suffix in SOURCES:
+                    self.assertEqual(wall_clock_lines(str(path), text(path)), [], f"{path} reads the wall clock")
+
+    def test_the_scan_sees_a_wall_clock(self):
+        for line in ("auto now = std::chrono::system_clock::now();", "if (UnixMillis() > until) return;",
+                     "time_t t = time(nullptr);", "clock_gettime(CLOCK_REALTIME, &now);"):
+            self.assertEqual(wall_clock_lines("agent/x.cc", line), [line])
+        self.assertEqual(wall_clock_lines("agent/x.cc", "record_.ended_unix_ms = UnixMillis();  // shown"), [])
 
     def test_headers_are_guarded(self):
         for room in ALLOWED:

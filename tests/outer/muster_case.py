@@ -19,7 +19,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 MUSTER = os.environ.get("MUSTER_BINARY", os.path.join(HERE, "..", "..", "build", "bin", "muster"))
 WORKER = os.path.join(HERE, "obedient_worker.py")
 PYTHON = "/usr/bin/python3"
-DEADLINE = 90.0
+DEADLINE = float(os.environ.get("MUSTER_TEST_DEADLINE", 90))
 
 
 def alive(pid):
@@ -113,9 +113,9 @@ class MusterCase(unittest.TestCase):
         self._listener.close()
         failed = any(error for _, error in getattr(self._outcome, "errors", []) or []) or (
             getattr(self._outcome, "result", None) is not None
-            and any(test is self for test, _ in self._outcome.result.failures + self._outcome.result.errors)
+            and any(getattr(test, "test_case", test) is self for test, _ in self._outcome.result.failures + self._outcome.result.errors)
         )
-        if failed:
+        if failed or os.environ.get("MUSTER_TEST_SHOW"):
             for agent in self.agents:
                 print(f"--- {agent.output_path}\n{agent.output()}")
         shutil.rmtree(self.dir, ignore_errors=True)

@@ -1,6 +1,6 @@
 """A worker that does what the test tells it: says hello over the test's socket, then obeys one command a line.
 
-Commands: exit N | signal N | ignore NAME | print TEXT | error TEXT | fork (a grandchild that waits for ever) | file PATH TEXT
+Commands: exit N | signal N | ignore NAME | asked NAME (waits until an ignored signal has come) | print TEXT | error TEXT | fork (a grandchild that waits for ever) | file PATH TEXT
 """
 import json
 import os
@@ -22,6 +22,7 @@ def main():
         signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)
 
+    came = set()
     signal.signal(signal.SIGTERM, on_signal)
     say("hello", env=dict(os.environ), argv=sys.argv, cwd=os.getcwd(), ppid=os.getppid(), pgid=os.getpgid(0))
     for line in link.makefile():
@@ -33,8 +34,13 @@ def main():
             signal.signal(int(rest), signal.SIG_DFL) if int(rest) not in (9, 19) else None
             os.kill(os.getpid(), int(rest))
         elif command == "ignore":
-            signal.signal(getattr(signal, rest), signal.SIG_IGN)
+            ignored = getattr(signal, rest)
+            signal.signal(ignored, lambda number, _frame: came.add(number))
             say("done")
+        elif command == "asked":
+            while getattr(signal, rest) not in came:
+                signal.sigtimedwait([], 0.05)
+            say("asked")
         elif command == "print":
             os.write(1, (rest + "\n").encode())
             say("done")

@@ -1,0 +1,488 @@
+"""SIGKILL of everybody at every stage, late and doubled nodes, nodes that disagree."""
+import json
+import os
+import re
+import signal
+import subprocess
+
+from muster_case import DEADLINE, MUSTER, alive, main, wait_gone
+from several_nodes_test import Nodes, Rendezvous
+
+
+class Staged(Nodes):
+    """A job brought to a stage: the agent that owns the endpoint is told apart from the others."""
+
+    def host_of(self, endpoint, nnodes, *arguments):
+        host = self.node(endpoint, nnodes, "--rdzv-conf", self.conf("is_host=1"), *arguments)
+        Rendezvous.wait_for_port(self, endpoint)
+        return host
+
+    def guest_of(self, endpoint, nnodes, *arguments):
+        return self.node(endpoint, nnodes, "--rdzv-conf", self.conf("is_host=0"), *arguments)
+
+    def conf(self, more):
+        return "last_call_timeout=600," + more
+
+    def follow(self, endpoint):
+        """What the coordinator says of itself, change by change."""
+        follower = subprocess.Popen([MUSTER, "status", endpoint, "--json", "--follow", "--timeout", str(DEADLINE)],
+                                    stdout=subprocess.PIPE, text=True)
+        self.addCleanup(follower.wait)
+        self.addCleanup(follower.kill)
+        self.addCleanup(follower.stdout.close)
+        return follower
+
+    def wait_for_status(self, follower, holds):
+        for line in follower.stdout:
+            report = json.loads(line)
+            if holds(report):
+                return report
+        self.fail("the status ended before it said what was waited for")
+
+    def running(self, host_first=True):
+        """An elastic pair that runs: (endpoint, host, guest, host's worker, guest's worker)."""
+        endpoint = self.endpoint()
+        host = self.host_of(endpoint, "1:2", "--max-restarts", "1")
+        guest = self.guest_of(endpoint, "1:2", "--max-restarts", "1")
+        workers = {worker.hello["ppid"]: worker for worker in self.workers(2)}
+        return endpoint, host, guest, workers[host.pid], workers[guest.pid]
+
+    def all_succeed(self, workers, agents):
+        for worker in workers:
+            worker.tell("exit 0")
+        self.assertEqual([agent.wait() for agent in agents], [0] * len(agents))
+        self.assertTrue(self.no_worker_waits())
+
+    def goes_on_alone(self, agent, restarts):
+        (alone,) = self.round_of(1, at_least=1)
+        self.assertEqual((alone.hello["ppid"], alone.restarts), (agent.pid, restarts))
+        self.all_succeed([alone], [agent])
+
+
+class KilledAgents(Staged):
+    def test_a_guest_while_gathering(self):
+        endpoint = self.endpoint()
+        host = self.host_of(endpoint, "3")
+        guest = self.guest_of(endpoint, "3")
+        self.wait_for_output(guest, "2 of 3")
+        guest.send(signal.SIGKILL)
+        guests = [self.guest_of(endpoint, "3") for _ in range(2)]
+        self.all_succeed(self.round_of(3, at_least=0), [host, *guests])
+
+    def test_the_host_while_gathering(self):
+        endpoint = self.endpoint()
+        host = self.host_of(endpoint, "3")
+        guest = self.guest_of(endpoint, "3")
+        self.wait_for_output(guest, "2 of 3")
+        host.send(signal.SIGKILL)
+        host.wait()
+        host = self.host_of(endpoint, "3")  # its replacement takes the port over; who waited has not given up
+        other = self.guest_of(endpoint, "3")
+        self.all_succeed(self.round_of(3, at_least=0), [host, guest, other])
+
+    def test_either_as_soon_as_its_round_starts(self):
+        for victim_is_host in (False, True):
+            with self.subTest(victim="host" if victim_is_host else "guest"):
+                endpoint = self.endpoint()
+                host = self.host_of(endpoint, "1:2")
+                guest = self.guest_of(endpoint, "1:2")
+                victim, survivor = (host, guest) if victim_is_host else (guest, host)
+                for agent in (survivor, victim):  # a guest that has not heard of it would wait for a new host
+                    self.wait_for_output(agent, "round 0: this is node")
+                victim.send(signal.SIGKILL)
+                self.goes_on_alone(survivor, 0)
+
+    def test_either_while_stopping(self):
+        for victim_is_host in (False, True):
+            with self.subTest(victim="host" if victim_is_host else "guest"):
+                _, host, guest, hosts, guests = self.running()
+                victim, survivor = (host, guest) if victim_is_host else (guest, host)
+                stubborn, failing = (hosts, guests) if victim_is_host else (guests, hosts)
+                stubborn.ask("ignore SIGTERM")
+                failing.tell("exit 1")
+                self.wait_for_stop(victim, stubborn)
+                victim.send(signal.SIGKILL)
+                self.assertTrue(wait_gone(stubborn.pid))
+                (alone,) = self.round_of(1, at_least=1)
+                self.assertEqual(alone.hello["ppid"], survivor.pid)
+                self.assertLessEqual(alone.restarts, 1)
+                self.all_succeed([alone], [survivor])
+
+    def wait_for_stop(self, agent, worker):
+        """Until `worker`, which ignores SIGTERM, was asked to stop: its process has had the signal."""
+        del agent
+        self.assertEqual(worker.ask("asked SIGTERM")["what"], "asked")
+
+    def test_a_guest_that_had_succeeded(self):
+        endpoint, host, guest, hosts, guests = self.running()
+        follower = self.follow(endpoint)
+        guests.tell("exit 0")
+        self.wait_for_status(follower, lambda report: self.state_of(report, guest) == "succeeded")
+        guest.send(signal.SIGKILL)
+        guest.wait()
+        self.assertEqual(hosts.ask("print here")["what"], "done")
+        self.all_succeed([hosts], [host])  # nobody had to run again
+
+    def state_of(self, report, agent):
+        return next((n["state"] for n in report["nodes"] if n["node"].endswith(f"_{agent.pid}")), None)
+
+    def test_the_host_after_the_verdict(self):
+        """The guest is frozen while the host decides and dies: what it finds in its socket is still the verdict."""
+        endpoint, host, guest, hosts, guests = self.running()
+        follower = self.follow(endpoint)
+        guests.tell("exit 0")
+        self.wait_for_status(follower, lambda report: self.state_of(report, guest) == "succeeded")
+        guest.send(signal.SIGSTOP)
+        hosts.tell("exit 0")
+        self.wait_for_status(follower, lambda report: report["phase"] == "finished")
+        host.send(signal.SIGKILL)
+        host.wait()
+        guest.send(signal.SIGCONT)
+        self.assertEqual(guest.wait(), 0)
+        self.assertTrue(self.no_worker_waits())
+
+    def test_the_guest_after_the_verdict(self):
+        endpoint, host, guest, hosts, guests = self.running()
+        follower = self.follow(endpoint)
+        guests.tell("exit 0")
+        self.wait_for_status(follower, lambda report: self.state_of(report, guest) == "succeeded")
+        guest.send(signal.SIGSTOP)
+        hosts.tell("exit 0")
+        self.wait_for_status(follower, lambda report: report["phase"] == "finished")
+        guest.send(signal.SIGKILL)
+        self.assertEqual(host.wait(), 0)
+        self.assertTrue(self.no_worker_waits())
+
+    def test_the_host_and_its_first_successor_at_once(self):
+        endpoint = self.endpoint()
+        self.host_of(endpoint, "1:3")
+        for _ in range(2):
+            self.guest_of(endpoint, "1:3")
+        first, second, third = (self.agent_of(worker) for worker in self.workers(3))
+        first.send(signal.SIGKILL)
+        second.send(signal.SIGKILL)
+        self.goes_on_alone(third, 0)
+
+    def test_the_host_of_a_fixed_job_is_replaced(self):
+        endpoint = self.endpoint()
+        host = self.host_of(endpoint, "2")
+        guest = self.guest_of(endpoint, "2")
+        before = self.workers(2)
+        host.send(signal.SIGKILL)
+        host.wait()
+        replacement = self.host_of(endpoint, "2")
+        again = self.round_of(2, at_least=1)
+        self.assertFalse(any(alive(worker.pid) for worker in before))
+        self.all_succeed(again, [guest, replacement])
+
+    def test_all_but_one_and_then_they_come_back(self):
+        endpoint = self.endpoint()
+        host = self.host_of(endpoint, "1:3")
+        guests = [self.guest_of(endpoint, "1:3") for _ in range(2)]
+        self.workers(3)
+        for victim in (host, guests[0]):
+            victim.send(signal.SIGKILL)
+        self.round_of(1, at_least=1)
+        again = [self.host_of(endpoint, "1:3"), self.guest_of(endpoint, "1:3")]
+        self.all_succeed(self.round_of(3, at_least=2), [guests[1], *again])
+
+
+class KilledWorkers(Staged):
+    def test_while_it_is_being_stopped(self):
+        """The failure that began the stop is charged, the death on the way is not."""
+        _, host, guest, hosts, guests = self.running()
+        hosts.ask("ignore SIGTERM")
+        guests.tell("exit 1")
+        self.assertEqual(hosts.ask("asked SIGTERM")["what"], "asked")
+        os.kill(hosts.pid, signal.SIGKILL)
+        again = self.round_of(2, at_least=1)
+        self.assertEqual({worker.restarts for worker in again}, {1})
+        self.all_succeed(again, [host, guest])
+
+    def test_all_at_once_are_one_failure(self):
+        _, host, guest, hosts, guests = self.running()
+        for worker in (hosts, guests):
+            os.kill(worker.pid, signal.SIGKILL)
+        again = self.round_of(2, at_least=1)
+        self.assertEqual({worker.restarts for worker in again}, {1})
+        self.all_succeed(again, [host, guest])
+
+    def test_when_no_restart_is_left(self):
+        _, host, guest, _, guests = self.running()
+        guests.tell("exit 1")
+        again = self.round_of(2, at_least=1)
+        os.kill(again[1].pid, signal.SIGKILL)
+        self.assertEqual([host.wait(), guest.wait()], [137, 137])
+
+
+class KilledCoordinator(Staged):
+    """`muster coordinator`, alone."""
+
+    def serve(self, port=0):
+        coordinator = subprocess.Popen([MUSTER, "coordinator", "--listen", f"127.0.0.1:{port}"], text=True,
+                                       stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        self.addCleanup(coordinator.stdout.close)
+        self.addCleanup(coordinator.wait)
+        self.addCleanup(coordinator.kill)
+        line = coordinator.stdout.readline()
+        self.assertIn("listening", line)
+        return coordinator, "127.0.0.1:" + line.rsplit(":", 1)[1].strip()
+
+    def kill(self, coordinator):
+        coordinator.kill()
+        coordinator.wait()
+
+    def again(self, endpoint):
+        """Comes back on the same port, without memory."""
+        return self.serve(endpoint.rsplit(":", 1)[1])[0]
+
+    def job(self, *arguments):
+        coordinator, endpoint = self.serve()
+        agents = [self.guest_of(endpoint, "2", *arguments) for _ in range(2)]
+        return coordinator, endpoint, agents
+
+    def test_before_anybody_came(self):
+        coordinator, endpoint = self.serve()
+        self.kill(coordinator)
+        agents = [self.guest_of(endpoint, "2") for _ in range(2)]
+        self.wait_for_output(agents[0], "refused")
+        self.again(endpoint)
+        self.all_succeed(self.workers(2), agents)
+
+    def test_while_gathering(self):
+        coordinator, endpoint = self.serve()
+        first = self.guest_of(endpoint, "2")
+        self.wait_for_output(first, "1 of 2")
+        self.kill(coordinator)
+        second = self.guest_of(endpoint, "2")
+        self.again(endpoint)
+        self.all_succeed(self.workers(2), [first, second])
+
+    def test_while_running_and_it_comes_back_empty(self):
+        coordinator, endpoint, agents = self.job()
+        workers = self.workers(2)
+        self.kill(coordinator)
+        for agent in agents:
+            self.wait_for_output(agent, "lost")
+        self.again(endpoint)
+        for worker in workers:
+            self.assertEqual(worker.ask("print here")["what"], "done")
+        self.all_succeed(workers, agents)
+
+    def test_while_running_and_it_never_comes_back(self):
+        coordinator, _, agents = self.job("--max-restarts", "1")
+        workers = self.workers(2)
+        self.kill(coordinator)
+        for agent in agents:
+            self.wait_for_output(agent, "lost")
+        workers[1].tell("exit 1")  # the job can still restart ...
+        again = self.round_of(2, at_least=1)
+        self.assertEqual({worker.restarts for worker in again}, {1})
+        self.all_succeed(again, agents)  # ... and end
+
+    def test_while_running_and_the_first_successor_is_slow(self):
+        """Who notices first knocks at the first successor, which has not noticed yet: it is waited for."""
+        coordinator, _, agents = self.job("--max-restarts", "1")
+        workers = self.workers(2)
+        slow, quick = (self.agent_of(worker) for worker in workers)
+        slow.send(signal.SIGSTOP)
+        self.kill(coordinator)
+        self.wait_for_output(quick, "refused")
+        slow.send(signal.SIGCONT)
+        self.wait_for_output(slow, "stands in")
+        workers[1].tell("exit 1")
+        again = self.round_of(2, at_least=1)
+        self.assertEqual({worker.restarts for worker in again}, {1})
+        self.all_succeed(again, agents)
+        self.assertNotIn("stands in", quick.output())
+
+    def test_while_stopping(self):
+        for back in (True, False):
+            with self.subTest(comes_back=back):
+                coordinator, endpoint, agents = self.job("--max-restarts", "1")
+                workers = self.workers(2)
+                workers[0].ask("ignore SIGTERM")
+                workers[1].tell("exit 1")
+                self.assertEqual(workers[0].ask("asked SIGTERM")["what"], "asked")
+                self.kill(coordinator)
+                if back:
+                    self.again(endpoint)
+                os.kill(workers[0].pid, signal.SIGKILL)
+                again = self.round_of(2, at_least=1)
+                self.assertLessEqual({worker.restarts for worker in again}, {0, 1})
+                self.all_succeed(again, agents)
+
+    def test_after_the_verdict(self):
+        coordinator, endpoint, agents = self.job()
+        workers = {worker.hello["ppid"]: worker for worker in self.workers(2)}
+        follower = self.follow(endpoint)
+        frozen, other = agents
+        workers[frozen.pid].tell("exit 0")
+        self.wait_for_status(follower, lambda report: KilledAgents.state_of(self, report, frozen) == "succeeded")
+        frozen.send(signal.SIGSTOP)
+        workers[other.pid].tell("exit 0")
+        self.assertEqual(other.wait(), 0)
+        self.kill(coordinator)
+        frozen.send(signal.SIGCONT)
+        self.assertEqual(frozen.wait(), 0)
+        self.assertTrue(self.no_worker_waits())
+
+
+class Uninvited(Nodes):
+    """Late, doubled and superfluous nodes never touch the round that runs."""
+
+    def job(self, nnodes="2", *arguments):
+        endpoint = self.endpoint()
+        agents = [self.node(endpoint, nnodes, *arguments) for _ in range(2)]
+        return endpoint, agents, self.workers(2)
+
+    def untouched(self, workers, agents):
+        for worker in workers:
+            self.assertEqual(worker.ask("print here")["what"], "done")
+            self.assertEqual((worker.restarts, worker.round), (0, 0))
+        self.assertTrue(self.no_worker_waits())
+        for worker in workers:
+            worker.tell("exit 0")
+        self.assertEqual([agent.wait() for agent in agents], [0, 0])
+        self.assertTrue(self.no_worker_waits())
+
+    def test_spares_come_die_and_come_again(self):
+        endpoint, agents, workers = self.job()
+        for _ in range(3):
+            spare = self.node(endpoint, "2", "--node-name", "again")
+            self.wait_for_output(spare, "spare")
+            spare.send(signal.SIGKILL)
+            spare.wait()
+        last = self.node(endpoint, "2", "--node-name", "again")
+        self.wait_for_output(last, "spare")
+        self.untouched(workers, agents)
+        self.assertEqual(last.wait(), 0)  # it hears of the end, too
+
+    def test_one_node_twice(self):
+        endpoint, agents, workers = self.job()
+        twins = [self.node(endpoint, "2", "--node-name", "twin", "--rdzv-conf", "is_host=0") for _ in range(1)]
+        self.wait_for_output(twins[0], "spare")
+        second = self.node(endpoint, "2", "--node-name", "twin", "--rdzv-conf", "is_host=0")
+        self.assertEqual(second.wait(), 78)
+        self.assertIn("twin is held by", second.output())
+        self.untouched(workers, agents)
+        self.assertEqual(twins[0].wait(), 0)
+
+    def test_room_that_is_not_to_be_used_before_a_restart(self):
+        options = ("--scale-up", "at-restart", "--max-restarts", "1", "--rdzv-conf", "last_call_timeout=1")
+        endpoint, agents, workers = self.job("2:3", *options)
+        late = self.node(endpoint, "2:3", *options)
+        self.wait_for_output(late, "waits|at the next restart|spare")
+        for worker in workers:
+            self.assertEqual(worker.ask("print here")["what"], "done")
+        self.assertTrue(self.no_worker_waits())
+        workers[0].tell("exit 1")
+        again = self.round_of(3, at_least=1)
+        self.assertEqual({worker.restarts for worker in again}, {1})
+        for worker in again:
+            worker.tell("exit 0")
+        self.assertEqual([agent.wait() for agent in [*agents, late]], [0, 0, 0])
+
+    def test_nodes_of_other_jobs(self):
+        endpoint, agents, workers = self.job()
+        for options, values in (
+            (("--rdzv-id", "elsewhere"), ("job", "elsewhere")),
+            (("--max-restarts", "7"), ("0", "7")),
+            (("--rdzv-conf", "heartbeat_timeout=33"), ("15 s", "33 s")),
+        ):
+            other = self.node(endpoint, "2", *options)
+            self.assertEqual(other.wait(), 78)
+            for value in values:
+                self.assertIn(value, other.output())
+        self.untouched(workers, agents)
+
+
+class StaticRanks(Nodes):
+    def static(self, rank, port, *arguments):
+        return self.start("--nnodes", "2", "--node-rank", str(rank), "--master-addr", "127.0.0.1", "--master-port", port,
+                          "--rdzv-conf", "heartbeat_timeout=1", *arguments)
+
+    def test_a_live_double_is_refused_with_who_holds_the_rank(self):
+        port = str(self.free_port())
+        agents = [self.static(rank, port) for rank in range(2)]
+        workers = self.workers(2)
+        double = self.static(1, port)
+        self.assertEqual(double.wait(), 78)
+        self.assertRegex(double.output(), rf"held by .*{agents[1].pid}")
+        self.assertTrue(self.no_worker_waits())
+        for worker in workers:
+            self.assertEqual(worker.restarts, 0)
+            worker.tell("exit 0")
+        self.assertEqual([agent.wait() for agent in agents], [0, 0])
+
+    def test_a_dead_one_is_replaced(self):
+        for how in (signal.SIGKILL, signal.SIGSTOP):  # gone at once, or silent for the heartbeat limit
+            with self.subTest(how=how.name):
+                port = str(self.free_port())
+                agents = [self.static(rank, port) for rank in range(2)]
+                before = {worker.hello["ppid"]: worker for worker in self.workers(2)}
+                agents[1].send(how)
+                replacement = self.static(1, port)
+                again = self.round_of(2, at_least=1)
+                self.assertEqual([self.agent_of(worker) for worker in again], [agents[0], replacement])
+                self.assertEqual({worker.restarts for worker in again}, {0})
+                for worker in again:
+                    worker.tell("exit 0")
+                self.assertEqual([agents[0].wait(), replacement.wait()], [0, 0])
+                agents[1].send(signal.SIGKILL)
+                self.assertTrue(wait_gone(before[agents[1].pid].pid))
+
+    def test_a_rank_out_of_range(self):
+        agent = self.static(2, str(self.free_port()))
+        self.assertIn(agent.wait(), (64, 78))
+        self.assertTrue(re.search(r"rank.*2", agent.output()), agent.output())
+
+    def test_two_that_both_claim_rank_0(self):
+        port = str(self.free_port())
+        first = self.static(0, port)
+        Rendezvous.wait_for_port(self, f"127.0.0.1:{port}")
+        double = self.static(0, port)
+        self.assertEqual(double.wait(), 78)
+        self.assertIn(port, double.output())
+        second = self.static(1, port)
+        for worker in self.workers(2):
+            worker.tell("exit 0")
+        self.assertEqual([first.wait(), second.wait()], [0, 0])
+
+
+class Layouts(Nodes):
+    def test_nodes_of_several_roles_and_sizes(self):
+        endpoint = self.endpoint()
+        agents = [self.node(endpoint, "3", "--role", role, nproc=size)
+                  for role, size in (("trainer", 2), ("reader", 1), ("trainer", 1))]
+        workers = self.workers(4)
+        self.assertEqual([w.rank for w in workers], [0, 1, 2, 3])
+        sizes = {"trainer": 3, "reader": 1}
+        for role, size in sizes.items():
+            members = [w for w in workers if w.env["ROLE_NAME"] == role]
+            self.assertEqual([int(w.env["ROLE_RANK"]) for w in members], list(range(size)))
+            self.assertEqual({w.env["ROLE_WORLD_SIZE"] for w in members}, {str(size)})
+        for worker in workers:
+            worker.tell("exit 0")
+        self.assertEqual([agent.wait() for agent in agents], [0, 0, 0])
+
+    def test_more_workers_than_gpus(self):
+        """In a mount namespace whose /dev has two GPUs."""
+        script = (
+            'old=$(mktemp -d) && mount --rbind /dev "$old" && mount -t tmpfs tmpfs /dev && '
+            'for name in null zero full random urandom tty; do touch /dev/$name && mount --bind "$old/$name" /dev/$name; '
+            'done && ln -s /proc/self/fd /dev/fd && touch /dev/nvidia0 /dev/nvidia1 && exec "$@"')
+        prefix = ("unshare", "--user", "--map-root-user", "--mount", "sh", "-c", script, "sh")
+        tried = subprocess.run([*prefix, "/bin/true"], capture_output=True, text=True, env={"PATH": os.environ["PATH"],
+                                                                                         "TMPDIR": self.dir})
+        if tried.returncode:
+            self.skipTest(f"more workers than GPUs is NOT tested here: {tried.stderr.strip()}")
+        for count, warned in (("3", True), ("2", False), ("gpu", False)):
+            agent = self.start("--standalone", "--nproc-per-node", count, "--no-python", "/bin/true", worker=False,
+                               prefix=prefix, env={"TMPDIR": self.dir, "OMP_NUM_THREADS": "1"})
+            self.assertEqual(agent.wait(), 0)
+            self.assertEqual("GPU" in agent.output(), warned, agent.output())
+
+
+if __name__ == "__main__":
+    main()
