@@ -4,6 +4,7 @@ import os
 import re
 import signal
 import subprocess
+import unittest
 
 from muster_case import DEADLINE, MUSTER, alive, main, wait_gone
 from several_nodes_test import Nodes, Rendezvous
@@ -273,8 +274,7 @@ class KilledCoordinator(Staged):
         coordinator, _, agents = self.job("--max-restarts", "1")
         workers = self.workers(2)
         self.kill(coordinator)
-        for agent in agents:
-            self.wait_for_output(agent, "lost")
+        self.wait_for_output(self.agent_of(workers[0]), "stands in")
         workers[1].tell("exit 1")  # the job can still restart ...
         again = self.round_of(2, at_least=1)
         self.assertEqual({worker.restarts for worker in again}, {1})
@@ -295,6 +295,21 @@ class KilledCoordinator(Staged):
         self.assertEqual({worker.restarts for worker in again}, {1})
         self.all_succeed(again, agents)
         self.assertNotIn("stands in", quick.output())
+
+    @unittest.skip("known: Machine::Said hangs up on a Report of a node it keeps for its stand-in; both then stand in")
+    def test_while_running_and_a_worker_fails_before_anybody_stands_in(self):
+        coordinator, _, agents = self.job("--max-restarts", "1")
+        workers = self.workers(2)
+        slow, quick = (self.agent_of(worker) for worker in workers)
+        slow.send(signal.SIGSTOP)
+        self.kill(coordinator)
+        self.wait_for_output(quick, "refused")
+        workers[1].tell("exit 1")
+        self.assertTrue(wait_gone(workers[1].pid))
+        slow.send(signal.SIGCONT)
+        again = self.round_of(2, at_least=1)
+        self.assertEqual({worker.restarts for worker in again}, {1})
+        self.all_succeed(again, agents)
 
     def test_while_stopping(self):
         for back in (True, False):

@@ -81,7 +81,8 @@ def memory(pid, what):
         return next(int(line.split()[1]) for line in file if line.startswith(what + ":")) * 1024
 
 
-class Strangers(Nodes):
+class Visited(Nodes):
+    """A job, and the means to bother it."""
     SOME_MEMORY = 16 << 20
 
     def setUp(self):
@@ -153,6 +154,8 @@ class Strangers(Nodes):
                               timeout=DEADLINE)
         return json.loads(done.stdout)
 
+
+class Strangers(Visited):
     def test_on_the_control_port(self):
         agents, workers, host, control, _ = self.job()
         before = memory(host.pid, "VmRSS")
@@ -177,6 +180,30 @@ class Strangers(Nodes):
         self.assertLess(memory(host.pid, "VmHWM") - before, self.SOME_MEMORY)
         self.undisturbed(agents, workers)
         self.wait_for_ends({link: ("held by the store", b"") for link in held})
+
+    def test_on_the_one_port_of_a_static_job(self):
+        """Store and rendezvous share it; what looks like HTTP/2 or TLS is carried on to the latter."""
+        port = str(self.free_port())
+        agents = [self.start("--nnodes", "2", "--node-rank", str(rank), "--master-addr", "127.0.0.1", "--master-port",
+                             port) for rank in range(2)]
+        workers = self.workers(2)
+        address = ("127.0.0.1", int(port))
+        before = memory(agents[0].pid, "VmRSS")
+        links = {self.connect(address, at_once): (name, slowly) for _ in range(20)
+                 for name, (at_once, slowly) in ON_THE_CONTROL_PORT.items() if at_once}
+        links.update({self.connect(address, sends): (name, b"x" * 100) for _ in range(20)
+                      for name, sends in CLOSED_BY_THE_STORE.items()})
+        for sends in HELD_BY_THE_STORE.values():
+            self.connect(address, sends)
+        self.assertEqual(self.status(address)["phase"], "running")
+        self.wait_for_ends(links)
+        self.assertLess(memory(agents[0].pid, "VmHWM") - before, self.SOME_MEMORY)
+        self.assertEqual(self.status(address)["restart_count"], 0)
+        self.undisturbed(agents, workers)
+
+
+class Crowds(Visited):
+    """More connections than the agents have descriptors."""
 
     def crowd(self, address, count):
         return [self.connect(address, b"") for _ in range(count)]
