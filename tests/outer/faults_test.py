@@ -154,15 +154,30 @@ class KilledAgents(Staged):
         self.assertEqual(host.wait(), 0)
         self.assertTrue(self.no_worker_waits())
 
-    def test_the_host_and_its_first_successor_at_once(self):
-        endpoint = self.endpoint()
+    def three_by_rank(self, endpoint):
         self.host_of(endpoint, "1:3")
         for _ in range(2):
             self.guest_of(endpoint, "1:3")
-        first, second, third = (self.agent_of(worker) for worker in self.workers(3))
-        first.send(signal.SIGKILL)
-        second.send(signal.SIGKILL)
-        self.goes_on_alone(third, 0)
+        return [self.agent_of(worker) for worker in self.workers(3)]
+
+    def kill_at_once(self, host, other):
+        """The host never hears of the other's death, and the other's port refuses when the survivor asks there."""
+        host.send(signal.SIGSTOP)
+        other.send(signal.SIGKILL)
+        other.wait()
+        host.send(signal.SIGKILL)
+        host.wait()
+
+    def test_the_host_and_its_first_successor_at_once(self):
+        host, successor, last = self.three_by_rank(self.endpoint())
+        self.kill_at_once(host, successor)
+        self.goes_on_alone(last, 0)
+
+    @unittest.skip("known: a stand-in asks only those before it in the roster whether they live, and waits for a majority")
+    def test_the_host_and_the_last_node_at_once(self):
+        host, successor, last = self.three_by_rank(self.endpoint())
+        self.kill_at_once(host, last)
+        self.goes_on_alone(successor, 0)
 
     def test_the_host_of_a_fixed_job_is_replaced(self):
         endpoint = self.endpoint()
@@ -178,14 +193,11 @@ class KilledAgents(Staged):
 
     def test_all_but_one_and_then_they_come_back(self):
         endpoint = self.endpoint()
-        host = self.host_of(endpoint, "1:3")
-        guests = [self.guest_of(endpoint, "1:3") for _ in range(2)]
-        self.workers(3)
-        for victim in (host, guests[0]):
-            victim.send(signal.SIGKILL)
+        host, successor, last = self.three_by_rank(endpoint)
+        self.kill_at_once(host, successor)
         self.round_of(1, at_least=1)
         again = [self.host_of(endpoint, "1:3"), self.guest_of(endpoint, "1:3")]
-        self.all_succeed(self.round_of(3, at_least=2), [guests[1], *again])
+        self.all_succeed(self.round_of(3, at_least=2), [last, *again])
 
 
 class KilledWorkers(Staged):
