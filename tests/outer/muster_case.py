@@ -4,6 +4,7 @@ Everything waits for events (a worker's hello, a process's end) with one generou
 """
 import json
 import os
+import random
 import re
 import select
 import shutil
@@ -175,9 +176,18 @@ class MusterCase(unittest.TestCase):
         return not select.select([self._listener], [], [], 0)[0]
 
     def free_port(self):
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            return probe.getsockname()[1]
+        """A port nobody listens on, below those the kernel hands out: no other test gets it by chance meanwhile."""
+        with open("/proc/sys/net/ipv4/ip_local_port_range") as file:
+            handed_out = int(file.read().split()[0])
+        for _ in range(1000):
+            port = random.randrange(10000, handed_out) if handed_out > 12000 else 0
+            with socket.socket() as probe:
+                try:
+                    probe.bind(("0.0.0.0", port))
+                    return probe.getsockname()[1]
+                except OSError:
+                    continue
+        self.fail("no free port")
 
     def wait_for_output(self, agent, pattern, deadline=DEADLINE):
         """Waits until the agent's output, a growing file, holds `pattern`."""
