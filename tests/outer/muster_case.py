@@ -97,6 +97,7 @@ class Agent:
 class MusterCase(unittest.TestCase):
     def setUp(self):
         self.dir = tempfile.mkdtemp(prefix="muster-test-")
+        self.addCleanup(shutil.rmtree, self.dir, ignore_errors=True)  # after every other cleanup: a mount may be in it
         self.agents = []
         self._listener = socket.socket(socket.AF_UNIX)
         self._listener.bind(os.path.join(self.dir, "socket"))
@@ -119,7 +120,6 @@ class MusterCase(unittest.TestCase):
         if failed or os.environ.get("MUSTER_TEST_SHOW"):
             for agent in self.agents:
                 print(f"--- {agent.output_path}\n{agent.output()}")
-        shutil.rmtree(self.dir, ignore_errors=True)
 
     def start(self, *arguments, worker=True, env=None, script_args=(), stdin=subprocess.DEVNULL, prefix=(), **popen):
         """Starts `muster run arguments`, by default with the obedient worker as its script.
