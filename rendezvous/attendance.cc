@@ -10,6 +10,7 @@ namespace {
 
 constexpr Duration kFirstDelay = std::chrono::milliseconds(20);
 constexpr Duration kLongestDelay = std::chrono::seconds(1);
+constexpr int kMostProbes = 8 * static_cast<int>(kMaxSuccessors);
 
 class Machine {
  public:
@@ -62,6 +63,15 @@ class Machine {
     if (!s_.round) return;
     s_.doing = NodeState::kIdle;
     if (Talking()) Tell(Ready{s_.round->id, event.store_port});
+  }
+
+  void On(const Probed& event) {
+    if (!s_.standing_in || !s_.round || !Fresh()) return;
+    if (event.loss == Loss::kRefused) {
+      out_.actions.push_back(TellDead{event.name});
+    } else if (event.loss == Loss::kClosed) {
+      ProbeMissing(event.name);
+    }
   }
 
   void On(const Going& event) {
@@ -122,7 +132,7 @@ class Machine {
   Duration Interval() const { return std::min(s_.beat_interval, Limit() / 3); }
   TimePoint GiveUpAt() const { return s_.alone_since.value_or(now_) + s_.options.join_timeout; }
   // The coordinator cannot have given this node up yet.
-  bool Fresh() const { return now_ < s_.last_word + Limit(); }
+  bool Fresh() const { return now_ < s_.lost_word + Limit(); }
   bool Talking() const { return s_.stage == Stage::kGreeting || s_.stage == Stage::kAttending; }
   void Tell(NodeMessage message) { out_.actions.push_back(attendance::Tell{std::move(message)}); }
   void SayOnce(const std::string& text) {
@@ -213,6 +223,7 @@ class Machine {
   void LoseCoordinator(Loss loss, const std::string& detail) {
     s_.alone_since = now_;
     s_.coordinator_heard = s_.last_heard;
+    s_.lost_word = s_.last_word;
     s_.attempt = 0;
     s_.walking.reset();
     s_.coordinator_proven_dead = s_.proof = false;
@@ -300,6 +311,19 @@ class Machine {
     out_.actions.push_back(
         CoordinateHere{*s_.round, s_.proof, std::vector<std::string>(s_.dead.begin(), s_.dead.end()), s_.known_term});
     DialTo("");
+    s_.probes = 0;
+    if (s_.proof) ProbeMissing("");
+  }
+
+  // All successors not known to be gone, or the one with that name.
+  void ProbeMissing(const std::string& name) {
+    for (const Successor& successor : s_.round->successors) {
+      bool known = successor.name == s_.round->coordinator_node || successor.name == s_.self.name ||
+                   successor.control_address.empty() || s_.dead.contains(successor.name);
+      if (known || (!name.empty() && successor.name != name) || s_.probes >= kMostProbes) continue;
+      ++s_.probes;
+      out_.actions.push_back(Probe{successor.name, successor.control_address});
+    }
   }
 
   // --- what the coordinator says ---
@@ -383,7 +407,7 @@ class Machine {
     s_.known_term = std::max(s_.known_term, redirect.term);
     if (!newer || redirect.address == s_.target) return;
     if (!s_.alone_since) s_.alone_since = now_;
-    if (s_.stage == Stage::kAttending) s_.coordinator_heard = now_;
+    if (s_.stage == Stage::kAttending) s_.coordinator_heard = s_.lost_word = now_;
     s_.walking.reset();
     s_.standing_in = false;
     if (redirect.address == s_.self.control_address) return;  // it means this agent, which does not know of it
@@ -396,7 +420,7 @@ class Machine {
   void Again() {
     out_.actions.push_back(HangUp{});
     s_.alone_since = now_;
-    s_.coordinator_heard = now_;
+    s_.coordinator_heard = s_.lost_word = now_;
     DialTo(s_.target);
   }
 

@@ -25,6 +25,7 @@
 //  less
 //    than the heartbeat limit after its last word. Later only a living majority may go on.
 //  - Redirect: follow it if its term is higher than the known one.
+//  - The walk has not asked the nodes behind this one. A stand-in with proof probes them: who refuses is gone as well.
 //  - An acting stand-in keeps dialling the endpoint and tells whoever appears there (Supersede).
 #pragma once
 
@@ -80,8 +81,10 @@ struct State {
   bool was_welcomed = false;            // by any coordinator, ever
   std::string coordinator;              // address of the last one that welcomed us
   std::set<std::string> dead;           // nodes whose address refused since the coordinator was lost
+  int probes = 0;                       // since this node stands in
   std::optional<TimePoint> dial_until;  // when a dial without an answer counts as failed
   TimePoint coordinator_heard{};        // when the lost coordinator was heard last
+  TimePoint lost_word{};                // the same, but the truth
   std::set<std::string> said;           // reasons told to the user since the last welcome
   std::string last_failure;             // of a dial
   std::optional<TimePoint> expected;    // the last look_again: a later event means this process was frozen
@@ -105,12 +108,16 @@ struct WorkersEnded {      // by themselves (success or failure)
 struct NoWorkerLeft {  // after Stop or a failure: all are gone, store is ready
   int store_port = 0;
 };
+struct Probed {  // the answer to Probe: it refused, or it let us in and closed later, or neither
+  std::string name;
+  Loss loss = Loss::kUnreachable;
+};
 struct Going {  // SIGTERM here
   std::string reason;
 };
 struct Tick {};
-using Event =
-    std::variant<Begin, Connected, Disconnected, Heard, WorkersStarted, WorkersEnded, NoWorkerLeft, Going, Tick>;
+using Event = std::variant<Begin, Connected, Disconnected, Heard, WorkersStarted, WorkersEnded, NoWorkerLeft, Probed,
+                           Going, Tick>;
 
 // --- actions ---
 struct Dial {  // drop what there is, connect to this address ("host:port"; "" = local link)
@@ -139,7 +146,14 @@ struct CoordinateHere {  // start coordinating in this process (conductor: Stand
   std::vector<std::string> dead;  // as in membership.h's StandIn
   uint64_t known_term = 0;
 };
-using Action = std::variant<Dial, Tell, HangUp, StartRound, StopRound, End, Say, CoordinateHere>;
+struct Probe {  // connect there beside everything else, stay until it closes, then Probed
+  std::string name;
+  std::string address;
+};
+struct TellDead {  // to the coordinator in this process: that node is gone
+  std::string name;
+};
+using Action = std::variant<Dial, Tell, HangUp, StartRound, StopRound, End, Say, CoordinateHere, Probe, TellDead>;
 
 struct Effects {
   std::vector<Action> actions;

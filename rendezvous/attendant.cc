@@ -1,13 +1,17 @@
 #include "rendezvous/attendant.h"
 
 #include <algorithm>
+#include <array>
+#include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <deque>
 #include <functional>
+#include <map>
 #include <utility>
 
 #include "base/text.h"
+#include "rendezvous/connect.h"
 #include "rendezvous/grpc_link.h"
 #include "rendezvous/local_link.h"
 #include "rendezvous/resolver.h"
@@ -90,6 +94,7 @@ class Attendant::Impl : public std::enable_shared_from_this<Impl> {
     close_timer_.cancel();
     knock_timer_.cancel();
     knocking_.reset();
+    probes_.clear();
     link_.reset();
     // From within a callback of the queue the rest goes later.
     if (busy_) asio::post(loop_, [self = shared_from_this()] {});
@@ -156,6 +161,35 @@ class Attendant::Impl : public std::enable_shared_from_this<Impl> {
     Knock();
   }
 
+  void Do(attendance::Probe& probe) {
+    auto probed = [weak = weak_from_this(), name = probe.name](Loss loss) {
+      auto self = weak.lock();
+      if (!self || self->dropped_) return;
+      // The probe may be calling us just now.
+      asio::post(self->loop_, [old = std::make_shared<Probing>(std::move(self->probes_[name]))] {});
+      self->Apply(attendance::Probed{name, loss});
+    };
+    Probing& probing = probes_[probe.name];
+    auto connected = [this, &probing, probed](const Connecting::Connected& open) {  // not after `probing` has gone
+      probing.socket = std::make_shared<asio::posix::stream_descriptor>(loop_, open.fd);
+      UntilClosed(probing.socket, std::make_shared<std::array<char, 512>>(), probed);
+    };
+    auto failed = [probed](const Connecting::Failed& what) { probed(what.loss); };
+    probing.connecting = Connecting::Start(loop_, AnyResolver(), probe.address, connect_limit_, {connected, failed});
+  }
+  // What a server says first is of no interest, only that it ends: it does when it dies, and after a while anyway.
+  static void UntilClosed(const std::weak_ptr<asio::posix::stream_descriptor>& socket,
+                          const std::shared_ptr<std::array<char, 512>>& buffer, std::function<void(Loss)> closed) {
+    auto open = socket.lock();
+    if (open == nullptr) return;
+    open->async_read_some(asio::buffer(*buffer), [=](const boost::system::error_code& error, size_t) {
+      error ? closed(Loss::kClosed) : UntilClosed(socket, buffer, closed);
+    });
+  }
+  void Do(attendance::TellDead& dead) {
+    if (conductor_ != nullptr) conductor_->KnowDead(options_.run_id, Gone{{dead.name}});
+  }
+
   void StopKnocking() {
     if (!knock_pause_) return;
     knock_pause_.reset();
@@ -204,9 +238,13 @@ class Attendant::Impl : public std::enable_shared_from_this<Impl> {
   }
 
   std::unique_ptr<Link> DialOut(const std::string& address, Link::Events events) {
-    if (resolver_ == nullptr) resolver_ = std::make_unique<Resolver>(loop_);
     if (queue_ == nullptr) queue_ = MakeLinkQueue(loop_);  // only an agent that dials out pays for gRPC
-    return DialGrpc(loop_, *queue_, *resolver_, address, options_.credentials, connect_limit_, std::move(events));
+    return DialGrpc(loop_, *queue_, AnyResolver(), address, options_.credentials, connect_limit_, std::move(events));
+  }
+
+  Resolver& AnyResolver() {
+    if (resolver_ == nullptr) resolver_ = std::make_unique<Resolver>(loop_);
+    return *resolver_;
   }
 
   // `step`, unless another dial followed this one.
@@ -268,6 +306,11 @@ class Attendant::Impl : public std::enable_shared_from_this<Impl> {
   asio::steady_timer knock_timer_;
   std::optional<Duration> knock_pause_;  // set while this node stands in
   uint64_t knocks_ = 0;
+  struct Probing {
+    std::unique_ptr<Connecting> connecting;
+    std::shared_ptr<asio::posix::stream_descriptor> socket;
+  };
+  std::map<std::string, Probing> probes_;  // by node name
   std::unique_ptr<Link> knocking_;
 };
 

@@ -79,6 +79,10 @@ class Conductor::Impl : public std::enable_shared_from_this<Impl> {
     Step(run, stand_in);
   }
 
+  void KnowDead(const std::string& run_id, const Gone& gone) {
+    if (auto found = runs_.find(run_id); found != runs_.end()) Step(*found->second, gone);
+  }
+
   void YieldTo(const std::string& run_id, const Redirect& redirect) {
     auto found = runs_.find(run_id);
     if (found == runs_.end() || redirect.address.empty() || redirect.term <= found->second->state.term) return;
@@ -396,6 +400,7 @@ PeerId Conductor::Connect(Peer* peer, bool local) { return impl_->Connect(peer, 
 void Conductor::Receive(PeerId id, const NodeMessage& message) { impl_->Receive(id, message); }
 void Conductor::Disconnect(PeerId id) { impl_->Disconnect(id); }
 void Conductor::TakeOver(const std::string& run_id, const StandIn& stand_in) { impl_->TakeOver(run_id, stand_in); }
+void Conductor::KnowDead(const std::string& run_id, const Gone& gone) { impl_->KnowDead(run_id, gone); }
 void Conductor::Yield(const std::string& run_id, const Redirect& redirect) { impl_->YieldTo(run_id, redirect); }
 void Conductor::SetPlace(const std::string& address, bool on_call) { impl_->SetPlace(address, on_call); }
 void Conductor::Drain(Duration limit, std::function<void()> done) { impl_->Drain(limit, std::move(done)); }

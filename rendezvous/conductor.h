@@ -45,6 +45,9 @@ class Conductor {
   // longer holds.
   void TakeOver(const std::string& run_id, const StandIn& stand_in);
 
+  // What a stand-in learns of nodes it misses (membership.h).
+  void KnowDead(const std::string& run_id, const Gone& gone);
+
   // Where this coordinator can be reached, once its port is known (Options::self_address). `on_call`: that is not the
   // job's endpoint, so nothing is coordinated here before TakeOver.
   void SetPlace(const std::string& address, bool on_call);

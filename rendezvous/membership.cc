@@ -25,6 +25,8 @@ Effects Apply(State& state, const Event& event, TimePoint now) {
     machine.Closed(closed->peer);
   } else if (const auto* stand_in = std::get_if<StandIn>(&event)) {
     machine.TakeOver(*stand_in);
+  } else if (const auto* gone = std::get_if<Gone>(&event)) {
+    machine.KnowDead(*gone);
   } else {
     machine.Silence();
   }

@@ -84,7 +84,6 @@ struct State {
   std::optional<TimePoint> gathering_since;
   std::optional<TimePoint> last_arrival;
   std::optional<TimePoint> reform_until;
-  bool reform_needs_majority = false;   // standing in without proof
   std::string stop_reason;              // why the current round is being stopped
   bool stop_charged = false;            // stopping because of a failure (uses the budget), not of membership
   std::vector<WorkerFailure> failures;  // heard in the current round, in order of hearing
@@ -119,7 +118,8 @@ struct State {
   std::optional<TimePoint> stopping_since;
   std::optional<TimePoint> expected;            // the last look_again: a later Tick means this process was frozen
   std::optional<TimePoint> grace_until;         // after a freeze: what lies in the sockets is read first
-  int reform_quorum = 0;                        // seats that must attend before a stand-in acts; 0: no such rule
+  bool reform_stands_in = false;                // more than half of the living seats must attend before anything starts
+  bool reform_proof = false;                    // those of reform_dead count as gone for that
   std::set<std::string> reform_dead;            // nodes of the re-formed round known to be gone
   std::set<int> reform_seen;                    // seats that have reported
   bool reform_conflict = false;                 // two nodes tell the round differently
@@ -150,7 +150,11 @@ struct StandIn {
   std::vector<std::string> dead;  // other nodes of the round whose address actively refused: known to be gone, too
   uint64_t known_term = 0;        // the highest heard of: who claims it may have made no round yet
 };
-using Event = std::variant<PeerOpened, PeerSaid, PeerClosed, Tick, StandIn>;
+// While a stand-in with proof gathers its majority: these nodes' addresses actively refuse, they are gone as well.
+struct Gone {
+  std::vector<std::string> names;
+};
+using Event = std::variant<PeerOpened, PeerSaid, PeerClosed, Tick, StandIn, Gone>;
 
 struct Send {
   PeerId peer;

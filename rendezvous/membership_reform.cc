@@ -26,23 +26,26 @@ void Machine::TakeOver(const StandIn& stand_in) {
     s_.reform_dead.insert(stand_in.assignment.coordinator_node);
   }
   s_.reform_dead.insert(stand_in.dead.begin(), stand_in.dead.end());
-  s_.reform_needs_majority = !stand_in.proof;
-  // Of the nodes not known to be gone more than half must attend: the others may have a stand-in of their own.
-  int dead = 0;
-  for (const Successor& successor : stand_in.assignment.successors) {
-    if (stand_in.proof && s_.reform_dead.contains(successor.name)) ++dead;
-  }
-  s_.reform_quorum = (stand_in.assignment.node_count - dead) / 2 + 1;
+  s_.reform_stands_in = true;
+  s_.reform_proof = stand_in.proof;
   s_.early = std::move(early);
   for (const auto& [peer, hello] : s_.early) Greet(peer);
+}
+
+void Machine::KnowDead(const Gone& gone) {
+  if (s_.phase != Phase::kReforming || !s_.reform_proof) return;
+  for (const std::string& name : gone.names) {
+    auto member = s_.members.find(name);
+    if (member == s_.members.end() || member->second.peer == 0) s_.reform_dead.insert(name);
+  }
 }
 
 void Machine::BeginReforming(const Assignment& newest) {
   s_.phase = Phase::kReforming;
   s_.reform_until = now_ + options().heartbeat_timeout;
   s_.gathering_since = now_;
-  s_.reform_quorum = 0;
-  s_.reform_needs_majority = false;
+  s_.reform_stands_in = false;
+  s_.reform_proof = false;
   s_.reform_dead.clear();
   s_.notice.clear();
   Adopt(newest);
@@ -88,7 +91,6 @@ void Machine::Adopt(const Assignment& newest) {
   s_.reform_until = now_ + options().heartbeat_timeout;  // its other nodes have not had their time yet
   s_.reform_seen.clear();
   s_.reform_conflict = false;
-  if (s_.reform_quorum > 0) s_.reform_quorum = std::min(s_.reform_quorum, newest.node_count / 2 + 1);
 }
 
 void Machine::Collect(Member& member, const Hello& hello) {
@@ -136,9 +138,11 @@ void Machine::Reform() {
   }
   int attending = s_.counts.seated_living;
   bool all = attending >= std::max(1, seats - dead);
+  // Of the nodes not known to be gone more than half: the others may have a stand-in of their own.
+  int quorum = s_.reform_stands_in ? (seats - (s_.reform_proof ? dead : 0)) / 2 + 1 : 0;
   bool timely = now_ < *s_.reform_until;
   bool late = now_ >= *s_.gathering_since + options().join_timeout;
-  if (!all && (timely || attending < s_.reform_quorum)) {
+  if (!all && (timely || attending < quorum)) {
     if (late) {
       FinishWith(kExitCoordinatorLost,
                  fmt::format("the coordinator is lost and only {} of {} came together within {}", attending,
@@ -146,7 +150,7 @@ void Machine::Reform() {
                  false);
     } else if (!timely) {
       TellWaiting(fmt::format("the coordinator is lost: {} of {} attend, {} are needed", attending,
-                              Plural(s_.round.seats.size(), "node"), s_.reform_quorum));
+                              Plural(s_.round.seats.size(), "node"), quorum));
     }
     return;
   }
@@ -154,8 +158,7 @@ void Machine::Reform() {
   // The round is as the living nodes tell it; the rest follows as in a round of one's own.
   s_.phase = Phase::kRunning;
   s_.reform_until.reset();
-  s_.reform_quorum = 0;
-  s_.reform_needs_majority = false;
+  s_.reform_stands_in = false;
   std::vector<std::string> gone;
   const Member* stopped = nullptr;
   const Member* leaving = nullptr;

@@ -173,7 +173,6 @@ class KilledAgents(Staged):
         self.kill_at_once(host, successor)
         self.goes_on_alone(last, 0)
 
-    @unittest.skip("known: a stand-in asks only those before it in the roster whether they live, and waits for a majority")
     def test_the_host_and_the_last_node_at_once(self):
         host, successor, last = self.three_by_rank(self.endpoint())
         self.kill_at_once(host, last)
@@ -308,7 +307,6 @@ class KilledCoordinator(Staged):
         self.all_succeed(again, agents)
         self.assertNotIn("stands in", quick.output())
 
-    @unittest.skip("known: Machine::Said hangs up on a Report of a node it keeps for its stand-in; both then stand in")
     def test_while_running_and_a_worker_fails_before_anybody_stands_in(self):
         coordinator, _, agents = self.job("--max-restarts", "1")
         workers = self.workers(2)

@@ -267,6 +267,29 @@ TEST_F(Attendance, AnUnreachableCoordinatorIsWaitedForUntilItWasSilentLongEnough
   EXPECT_FALSE(All<CoordinateHere>().at(0).proof);
 }
 
+TEST_F(Attendance, AStandInWithProofProbesTheNodesBehindIt) {
+  Attend();
+  Assignment round = Round(0);
+  round.successors = {{0, "a", "a:1"}, {1, "b", "b:1"}, {2, "c", "c:1"}};
+  Hear(Start{round});
+  Do(Disconnected{Loss::kClosed, "reset"});
+  Do(Disconnected{Loss::kRefused, "refused"});
+  ASSERT_EQ(All<CoordinateHere>().size(), 1u);
+  auto probes = All<Probe>();
+  ASSERT_EQ(probes.size(), 1u);
+  EXPECT_EQ(probes[0].address, "c:1");
+  Do(Connected{});
+  Hear(Welcome{2, seconds(5), "test"});
+  Do(Probed{"c", Loss::kClosed});  // it let us in, and closed: just dying, or tired of us
+  EXPECT_EQ(All<Probe>().size(), 1u);
+  Do(Probed{"c", Loss::kRefused});
+  ASSERT_EQ(All<TellDead>().size(), 1u);
+  EXPECT_EQ(All<TellDead>()[0].name, "c");
+  now += seconds(16);
+  Do(Probed{"c", Loss::kRefused});
+  EXPECT_TRUE(All<TellDead>().empty()) << "it may have joined another stand-in, and ended there";
+}
+
 TEST_F(Attendance, ADeathSeenTooLateProvesNothing) {
   Run();
   now += seconds(40);  // this process was frozen: the coordinator has given it up, others may have made a new round

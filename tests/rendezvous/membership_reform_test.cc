@@ -177,6 +177,25 @@ TEST_F(Reform, StandInWithoutProofActsWithAMajorityAfterTheLimit) {
   EXPECT_TRUE(s.Stopped("b"));
 }
 
+TEST_F(Reform, ADeathLearnedLaterLowersTheMajority) {
+  old = OldRound("a");
+  StandIn("b", true);
+  Return("b");
+  s.Wait(seconds(20), {"b"});
+  EXPECT_EQ(s.state.phase, Phase::kReforming) << "c may have a stand-in of its own";
+  s.Do(Gone{{"c"}});
+  EXPECT_TRUE(s.Stopped("b"));
+}
+
+TEST_F(Reform, ADeathLearnedWithoutProofCountsForNothing) {
+  old = OldRound("a");
+  StandIn("b", false);
+  Return("b");
+  s.Wait(seconds(20), {"b"});
+  s.Do(Gone{{"c"}});
+  EXPECT_EQ(s.state.phase, Phase::kReforming);
+}
+
 TEST_F(Reform, AKnockBeforeItStandsInIsKept) {
   old = OldRound("a");
   s.state.self_node = "b";

@@ -459,6 +459,11 @@ void World::Attend(Process& process, const at::Event& event) {
       if (result_.exit_code < 0) result_.exit_code = end->verdict.exit_code;
       if (process.workers) StopWorkers(process);
       ExitWhenDone(id, now_);
+    } else if (const auto* probe = std::get_if<at::Probe>(&action)) {
+      ProbeOut(process, probe->name, probe->address);
+    } else if (const auto* dead = std::get_if<at::TellDead>(&action)) {
+      Note([&] { return fmt::format("   {} knows that {} is gone", id, dead->name); });
+      Step(process, Gone{{dead->name}});
     } else if (const auto* here = std::get_if<at::CoordinateHere>(&action)) {
       Note([&] { return fmt::format("   {} stands in, proof {}", id, here->proof); });
       process.redirect.reset();
@@ -517,6 +522,25 @@ void World::DialOut(Process& process, const std::string& address) {
       return fail(seconds(3), at::Loss::kUnreachable);
     p.conn = Connect(p.id, target, false, false, number);
     Attend(p, at::Connected{});
+  });
+}
+
+// Answers when the target dies, or at the latest after the time a server gives a silent connection.
+void World::ProbeOut(Process& process, const std::string& name, const std::string& address) {
+  After(random_.Between(milliseconds(1), milliseconds(20)), process.id, [this, name, address](Process& p) {
+    int target = Listening(address);
+    auto answer = [this, name](Duration delay, int id, at::Loss loss) {
+      After(delay, id, [this, name, loss](Process& q) { Attend(q, at::Probed{name, loss}); });
+    };
+    bool off = false;
+    bool cut = false;
+    for (const Process& other : processes_) {
+      off = off || (other.address == address && other.powered_off);
+      cut = cut || (other.address == address && Apart(p.id, other.id));
+    }
+    if (cut || (target < 0 && off)) return answer(seconds(3), p.id, at::Loss::kUnreachable);
+    if (target < 0) return answer(milliseconds(1), p.id, at::Loss::kRefused);
+    answer(random_.Between(milliseconds(1), seconds(10)), p.id, at::Loss::kClosed);
   });
 }
 

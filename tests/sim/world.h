@@ -140,6 +140,7 @@ class World {
   // attendant and agent
   void Attend(Process& process, const attendance::Event& event);
   void DialOut(Process& process, const std::string& address);
+  void ProbeOut(Process& process, const std::string& name, const std::string& address);
   void Knock(Process& process);
   void StartWorkers(Process& process, const Assignment& assignment);
   void EndWorkers(Process& process, int code, bool consequence);
