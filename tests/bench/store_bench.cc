@@ -1,7 +1,10 @@
-// Load for any TCPStore server (2.2 or later): one thread, many connections, each with one request under way.
+// Load for any TCPStore server (2.2 or later): one thread, many connections, each with one exchange under way.
+//
+// The client is as light as can be, or its own time would be what is measured: one send an exchange, and answers are
+// discarded in the kernel (MSG_TRUNC), not copied.
 //
 //   store_bench ops --address H:P [--pid PID] [--ops set,get,...] [--clients 1,4,16,64] [--seconds S] [--value BYTES]
-//   store_bench crowd --address H:P [--pid PID] [--connections N]
+//   store_bench crowd --address H:P [--pid PID] [--connections N] [--source ADDRESS] [--connect-only]
 //   store_bench gloo --address H:P [--pid PID] [--ranks N]
 //   store_bench echo     a bare epoll server: the floor. Prints "listening on H:P", ends with its standard input.
 //
@@ -39,6 +42,7 @@ double Seconds(Clock::time_point from) { return std::chrono::duration<double>(Cl
 
 struct Target {
   std::string host = "127.0.0.1";
+  std::string source;  // the address we come from; "": any
   uint16_t port = 0;
   int pid = 0;
 
@@ -63,17 +67,20 @@ struct Target {
   }
 };
 
-int Dial(const Target& target, bool wait) {
-  int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | (wait ? 0 : SOCK_NONBLOCK), 0);
+int Dial(const Target& target) {
+  int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (fd < 0) Die("socket");
   int on = 1;
   ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
   sockaddr_in address{};
   address.sin_family = AF_INET;
+  if (!target.source.empty()) {
+    ::inet_pton(AF_INET, target.source.c_str(), &address.sin_addr);
+    if (::bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof(address)) != 0) Die("bind");
+  }
   address.sin_port = htons(target.port);
   ::inet_pton(AF_INET, target.host.c_str(), &address.sin_addr);
-  if (::connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof(address)) != 0 && errno != EINPROGRESS)
-    Die("connect");
+  if (::connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof(address)) != 0) Die("connect");
   return fd;
 }
 
@@ -85,13 +92,15 @@ void SendAll(int fd, std::string_view bytes) {
   }
 }
 
+// What has come of an answer, up to `bytes`, is dropped; returns how much that was.
+size_t Discard(int fd, size_t bytes, int flags) {
+  ssize_t count = ::recv(fd, nullptr, bytes, MSG_TRUNC | flags);
+  if (count <= 0) Die("recv");
+  return static_cast<size_t>(count);
+}
+
 void ReceiveAll(int fd, size_t bytes) {
-  static std::vector<char> sink(1 << 20);
-  while (bytes > 0) {
-    ssize_t count = ::recv(fd, sink.data(), std::min(bytes, sink.size()), 0);
-    if (count <= 0) Die("recv");
-    bytes -= static_cast<size_t>(count);
-  }
+  while (bytes > 0) bytes -= Discard(fd, bytes, 0);
 }
 
 std::string Hello() {
@@ -111,7 +120,7 @@ std::string Make(Op op, std::initializer_list<std::string_view> strings, std::op
 
 // What one client asks, over and over, and how long the answer is.
 struct Exchange {
-  std::vector<std::string> parts;  // each its own send(2)
+  std::string request;
   size_t answer = 0;
   int operations = 1;
 };
@@ -122,28 +131,22 @@ Exchange MakeExchange(const std::string& op, size_t value_size) {
   PutNumber<uint32_t>(&ping, 1);
   std::vector<std::string> keys(8, key);
   Exchange exchange;
-  if (op == "set") {  // SET has no answer; a PING after each bundle keeps count
-    exchange.operations = value_size >= 65536 ? 4 : 32;
-    exchange.parts.assign(exchange.operations, Make(Op::kSet, {key, value}));
-    exchange.parts.push_back(ping);
-    exchange.answer = 4;
-    ++exchange.operations;
+  if (op == "set") {  // SET has no answer; the PING behind it says when it is done
+    exchange = {Make(Op::kSet, {key, value}) + ping, 4, 1};
   } else if (op == "get") {
-    exchange = {{Make(Op::kGet, {key})}, 8 + value_size, 1};
+    exchange = {Make(Op::kGet, {key}), 8 + value_size, 1};
   } else if (op == "add") {
-    exchange = {{Make(Op::kAdd, {"/counter"}, 1)}, 8, 1};
+    exchange = {Make(Op::kAdd, {"/counter"}, 1), 8, 1};
   } else if (op == "compare_set") {
-    exchange = {{Make(Op::kCompareSet, {key, value, value})}, 8 + value_size, 1};
+    exchange = {Make(Op::kCompareSet, {key, value, value}), 8 + value_size, 1};
   } else if (op == "wait") {
-    std::string bytes;
-    PutKeys(&bytes, Op::kWait, std::vector<std::string>{key});
-    exchange = {{bytes}, 1, 1};
+    PutKeys(&exchange.request, Op::kWait, std::vector<std::string>{key});
+    exchange.answer = 1;
   } else if (op == "multi_get") {
-    std::string bytes;
-    PutKeys(&bytes, Op::kMultiGet, keys);
-    exchange = {{bytes}, 8 * (8 + value_size), 1};
-  } else if (op == "mix") {  // what a rank does: publish, wait, read, count
-    exchange.parts = {Make(Op::kSet, {key, value}), Make(Op::kGet, {key}), Make(Op::kAdd, {"/counter"}, 1)};
+    PutKeys(&exchange.request, Op::kMultiGet, keys);
+    exchange.answer = 8 * (8 + value_size);
+  } else if (op == "mix") {  // what a rank does: publish, read, count
+    exchange.request = Make(Op::kSet, {key, value}) + Make(Op::kGet, {key}) + Make(Op::kAdd, {"/counter"}, 1);
     exchange.answer = 8 + value_size + 8;
     exchange.operations = 3;
   } else {
@@ -161,14 +164,12 @@ struct Client {
 
 void Ops(const Target& target, const std::string& op, int clients, double seconds, size_t value_size, bool floor) {
   Exchange exchange = MakeExchange(op, value_size);
-  std::string bundle;
-  for (const std::string& part : exchange.parts) bundle += part;
   int set = ::epoll_create1(EPOLL_CLOEXEC);
   std::vector<Client> all(static_cast<size_t>(clients));
   for (size_t i = 0; i < all.size(); ++i) {
-    all[i].fd = Dial(target, true);
+    all[i].fd = Dial(target);
     if (floor) {
-      uint64_t sizes[2] = {bundle.size(), exchange.answer};
+      uint64_t sizes[2] = {exchange.request.size(), exchange.answer};
       SendAll(all[i].fd, {reinterpret_cast<char*>(sizes), sizeof(sizes)});
     } else {
       std::string first = Hello() + Make(Op::kSet, {"/default_pg/0//cpu//0/17", std::string(value_size, 'v')});
@@ -185,10 +186,9 @@ void Ops(const Target& target, const std::string& op, int clients, double second
   auto ask = [&](Client& client) {
     client.asked = Clock::now();
     client.missing = exchange.answer;
-    for (const std::string& part : exchange.parts) SendAll(client.fd, part);
+    SendAll(client.fd, exchange.request);
   };
   std::vector<float> latencies;
-  std::vector<char> sink(1 << 20);
   epoll_event events[64];
   uint64_t done = 0;
   double cpu = 0;
@@ -201,9 +201,7 @@ void Ops(const Target& target, const std::string& op, int clients, double second
     if (count <= 0) Die("the server does not answer");
     for (int i = 0; i < count; ++i) {
       Client& client = all[events[i].data.u32];
-      ssize_t got = ::recv(client.fd, sink.data(), std::min(client.missing, sink.size()), MSG_DONTWAIT);
-      if (got <= 0) Die("recv");
-      client.missing -= static_cast<size_t>(got);
+      client.missing -= Discard(client.fd, client.missing, MSG_DONTWAIT);
       if (client.missing > 0) continue;
       if (warm && !stop) {
         done += static_cast<uint64_t>(exchange.operations);
@@ -243,15 +241,12 @@ void RoundOfAll(int set, std::vector<Client>& all, std::string_view bytes, size_
     for (Client& client : all) SendAll(client.fd, bytes);
   }
   std::vector<epoll_event> events(1024);
-  char sink[4096];
   for (size_t left = all.size(); left > 0;) {
     int count = ::epoll_wait(set, events.data(), static_cast<int>(events.size()), 60'000);
     if (count <= 0) Die("the server does not answer");
     for (int i = 0; i < count; ++i) {
       Client& client = all[events[i].data.u32];
-      ssize_t got = ::recv(client.fd, sink, std::min(client.missing, sizeof(sink)), MSG_DONTWAIT);
-      if (got <= 0) Die("recv");
-      client.missing -= static_cast<size_t>(got);
+      client.missing -= Discard(client.fd, client.missing, MSG_DONTWAIT);
       if (client.missing == 0) --left;
     }
   }
@@ -267,7 +262,7 @@ void Gloo(const Target& target, int ranks) {
   PutOp(&hello, Op::kPing);
   PutNumber<uint32_t>(&hello, 1);
   for (size_t i = 0; i < all.size(); ++i) {
-    all[i].fd = Dial(target, true);
+    all[i].fd = Dial(target);
     SendAll(all[i].fd, hello);
     ReceiveAll(all[i].fd, 4);
     epoll_event event{};
@@ -276,18 +271,16 @@ void Gloo(const Target& target, int ranks) {
     ::epoll_ctl(set, EPOLL_CTL_ADD, all[i].fd, &event);
   }
   auto key = [](size_t rank) { return fmt::format("/gloo/0//cpu//0/{}", rank); };
+  std::vector<std::string> waits(all.size()), gets(all.size());
+  for (size_t i = 0; i < all.size(); ++i) {
+    PutKeys(&waits[i], Op::kWait, std::vector<std::string>{key(i)});
+    gets[i] = Make(Op::kGet, {key(i)});
+  }
   auto ask = [&](size_t i) {
     size_t peer = (static_cast<size_t>(step[i] / 3) + i) % all.size();
-    std::string bytes;
-    if (step[i] % 3 < 2) {
-      PutKeys(&bytes, Op::kWait, std::vector<std::string>{key(peer)});
-      all[i].missing = 1;
-    } else {
-      bytes = Make(Op::kGet, {key(peer)});
-      all[i].missing = 8 + value.size();
-    }
-    ++step[i];
-    SendAll(all[i].fd, bytes);
+    bool wait = step[i]++ % 3 < 2;
+    all[i].missing = wait ? 1 : 8 + value.size();
+    SendAll(all[i].fd, wait ? waits[peer] : gets[peer]);
   };
   double cpu = target.Cpu();
   Clock::time_point start = Clock::now();
@@ -296,15 +289,12 @@ void Gloo(const Target& target, int ranks) {
     ask(i);
   }
   std::vector<epoll_event> events(1024);
-  char sink[4096];
   for (int left = ranks; left > 0;) {
     int count = ::epoll_wait(set, events.data(), 1024, 60'000);
     if (count <= 0) Die("the server does not answer");
     for (int e = 0; e < count; ++e) {
       size_t i = events[e].data.u32;
-      ssize_t got = ::recv(all[i].fd, sink, std::min(all[i].missing, sizeof(sink)), MSG_DONTWAIT);
-      if (got <= 0) Die("recv");
-      if ((all[i].missing -= static_cast<size_t>(got)) > 0) continue;
+      if ((all[i].missing -= Discard(all[i].fd, all[i].missing, MSG_DONTWAIT)) > 0) continue;
       if (step[i] == 3 * ranks) {
         --left;
       } else {
@@ -319,7 +309,7 @@ void Gloo(const Target& target, int ranks) {
   ::close(set);
 }
 
-void Crowd(const Target& target, int connections) {
+void Crowd(const Target& target, int connections, bool connect_only) {
   long before = target.RssKb();
   int set = ::epoll_create1(EPOLL_CLOEXEC);
   std::vector<Client> all(static_cast<size_t>(connections));
@@ -329,7 +319,7 @@ void Crowd(const Target& target, int connections) {
   double cpu = target.Cpu();
   Clock::time_point start = Clock::now();
   for (size_t i = 0; i < all.size(); ++i) {
-    all[i].fd = Dial(target, true);
+    all[i].fd = Dial(target);
     epoll_event event{};
     event.events = EPOLLIN;
     event.data.u32 = static_cast<uint32_t>(i);
@@ -342,12 +332,14 @@ void Crowd(const Target& target, int connections) {
   long idle = target.RssKb();
   fmt::print("connect n={} per_s={:.0f} cpu_us={:.1f} rss_kb={} before_kb={} bytes_each={:.0f}\n", connections,
              connections / up, cpu / 1e3 / connections, idle, before, double(idle - before) * 1024 / connections);
+  std::fflush(stdout);
+  if (connect_only) std::exit(0);
   for (int i = 0; i < 5; ++i) {
     start = Clock::now();
     RoundOfAll(set, all, Make(Op::kBarrier, {fmt::format("/barrier{}", i)}, connections), 1);
     fmt::print("barrier n={} ms={:.0f}\n", connections, Seconds(start) * 1e3);
   }
-  int setter = Dial(target, true);
+  int setter = Dial(target);
   for (int i = 0; i < 5; ++i) {
     std::string key = fmt::format("/wake{}", i), wait;
     PutKeys(&wait, Op::kWait, std::vector<std::string>{key});
@@ -439,7 +431,7 @@ int Main(int argc, char** argv) {
   double seconds = 1;
   size_t value = 64;
   int connections = 10'000, ranks = 0;
-  bool floor = false;
+  bool floor = false, connect_only = false;
   CLI::App* ops = app.add_subcommand("ops", "operations in a closed loop");
   CLI::App* crowd = app.add_subcommand("crowd", "many connections: setting up, memory, barrier, waking all");
   CLI::App* gloo = app.add_subcommand("gloo", "the key traffic of gloo's bring-up");
@@ -454,6 +446,8 @@ int Main(int argc, char** argv) {
   ops->add_option("--value", value);
   ops->add_flag("--floor", floor);
   crowd->add_option("--connections", connections);
+  crowd->add_option("--source", target.source);
+  crowd->add_flag("--connect-only", connect_only);
   gloo->add_option("--ranks", ranks)->default_val(512);
   CLI11_PARSE(app, argc, argv);
   if (*echo) return Echo();
@@ -464,7 +458,7 @@ int Main(int argc, char** argv) {
   ::getrlimit(RLIMIT_NOFILE, &limit);
   limit.rlim_cur = limit.rlim_max;
   ::setrlimit(RLIMIT_NOFILE, &limit);
-  if (*crowd) Crowd(target, connections);
+  if (*crowd) Crowd(target, connections, connect_only);
   if (*gloo) Gloo(target, ranks);
   if (*ops) {
     for (const std::string& op : operations) {
