@@ -314,6 +314,7 @@ bool StoreServer::State::Process(Connection& connection, uint32_t slot, std::str
       }
     }
     output_.woken.clear();
+    if (output_.woken.capacity() > kWakes) output_.woken.shrink_to_fit();
     if (*why != 0) {
       ++counters_.violations;
       output_.bytes.clear();

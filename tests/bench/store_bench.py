@@ -39,7 +39,7 @@ class Server:
         self.address = self.process.stdout.readline().split("listening on ")[1].strip()
 
     def close(self):
-        self.process.stdin.close()
+        self.process.terminate()
         self.process.wait()
 
 
@@ -97,7 +97,9 @@ def main():
     parser.add_argument("--python", default=os.path.join(cache, "muster/torch-newest/bin/python"))
     args = parser.parse_args()
     bench = os.path.join(args.bin_dir, "store_bench")
-    commands = {"muster": [os.path.join(args.bin_dir, "store_main")]}
+    muster = os.path.join(args.bin_dir, "muster")  # what ships; store_main where it is not built
+    commands = {"muster": [muster, "store", "--host", "127.0.0.1", "--port", "0"] if os.path.exists(muster)
+                else [os.path.join(args.bin_dir, "store_main")]}
     if os.path.exists(args.python):
         commands["libuv"] = [args.python, "-c", LIBUV]
     servers = {name: Server(command, HOSTS) for name, command in commands.items()}
