@@ -30,9 +30,7 @@ const char* ListKeys(const KeySpace& keys, Output* output) {
   return "";
 }
 
-}  // namespace
-
-const char* Execute(const Request& request, WaiterId id, KeySpace* keys, Output* output) {
+const char* Run(const Request& request, WaiterId id, KeySpace* keys, Output* output) {
   const auto& args = request.args;
   std::string* out = &output->bytes;
   Woken* woken = &output->woken;
@@ -113,11 +111,60 @@ const char* Execute(const Request& request, WaiterId id, KeySpace* keys, Output*
           return "BARRIER on a value that is no number";
       }
       break;
-    case Op::kWatchKey:  // an old client's callbacks; without a call of watch_key nothing ever comes here
+    case Op::kWatchKey:
+      if (!keys->Watch(id, args[0])) return "too many keys watched";
       byte(kCallbackRegistered);
       break;
   }
   return "";
+}
+
+// How many of the arguments are keys (every second one) that the request may change.
+size_t Changes(const Request& request) {
+  switch (request.op) {
+    case Op::kSet:
+    case Op::kCompareSet:
+    case Op::kAdd:
+    case Op::kDeleteKey:
+    case Op::kAppend:
+    case Op::kBarrier:
+      return 1;
+    case Op::kMultiSet:
+      return request.args.size();
+    default:
+      return 0;
+  }
+}
+
+void Tell(const std::set<WaiterId>& watchers, std::string_view key, const std::string* before, const std::string* after,
+          Output* output) {
+  std::string bytes(1, static_cast<char>(after == nullptr    ? kKeyDeleted
+                                         : before == nullptr ? kKeyCreated
+                                                             : kKeyUpdated));
+  PutString(&bytes, key);
+  PutString(&bytes, before == nullptr ? std::string_view() : *before);
+  PutString(&bytes, after == nullptr ? std::string_view() : *after);
+  for (WaiterId watcher : watchers) output->events.push_back({watcher, bytes});
+}
+
+}  // namespace
+
+const char* Execute(const Request& request, WaiterId id, KeySpace* keys, Output* output) {
+  if (!keys->HasWatchers()) return Run(request, id, keys, output);
+  std::vector<std::pair<std::string_view, std::optional<std::string>>> watched;
+  for (size_t i = 0; i < Changes(request); i += 2) {
+    if (keys->Watchers(request.args[i]) == nullptr) continue;
+    const std::string* value = keys->Get(request.args[i]);
+    if (value != nullptr && request.op == Op::kCompareSet && *value != request.args[1]) continue;  // no change
+    watched.emplace_back(request.args[i], value == nullptr ? std::nullopt : std::optional(*value));
+  }
+  const char* why = Run(request, id, keys, output);
+  for (const auto& [key, before] : watched) {
+    const std::string* after = keys->Get(key);
+    if (!before && after == nullptr) continue;
+    Tell(*keys->Watchers(key), key, before ? &*before : nullptr, after, output);
+  }
+  return why;
 }
 
 }  // namespace muster::store

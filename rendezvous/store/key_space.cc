@@ -242,4 +242,28 @@ void KeySpace::Forget(WaiterId id) {
   waiters_.erase(found);
 }
 
+bool KeySpace::Watch(WaiterId id, std::string_view key) {
+  std::vector<std::string>& keys = watched_[id];
+  if (keys.size() >= kMaxKeys) return false;
+  if (watchers_[std::string(key)].insert(id).second) keys.emplace_back(key);
+  return true;
+}
+
+const std::set<WaiterId>* KeySpace::Watchers(std::string_view key) const {
+  auto found = watchers_.find(key);
+  return found == watchers_.end() ? nullptr : &found->second;
+}
+
+void KeySpace::Leave(WaiterId id) {
+  Forget(id);
+  auto found = watched_.find(id);
+  if (found == watched_.end()) return;
+  for (const std::string& key : found->second) {
+    auto watchers = watchers_.find(key);
+    watchers->second.erase(id);
+    if (watchers->second.empty()) watchers_.erase(watchers);
+  }
+  watched_.erase(found);
+}
+
 }  // namespace muster::store

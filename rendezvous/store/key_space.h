@@ -11,8 +11,10 @@
 #include <boost/intrusive/list.hpp>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -63,8 +65,16 @@ class KeySpace {
   enum class Arrival { kPass, kWait, kGarbage };
   // Counts an arrival in the key itself. The one that reaches `world` wakes all, later ones pass at once.
   Arrival Barrier(WaiterId id, std::string_view key, int64_t world, Woken* woken);
-  // Drops what `id` waits for, if anything. Also when a connection ends.
+  // Drops what `id` waits for, if anything.
   void Forget(WaiterId id);
+
+  // `id` is told of every change of `key` until it leaves (commands.h). False: it watches kMaxKeys already.
+  bool Watch(WaiterId id, std::string_view key);
+  bool HasWatchers() const { return !watchers_.empty(); }
+  // nullptr: nobody watches it. Lives until the next Watch or Leave.
+  const std::set<WaiterId>* Watchers(std::string_view key) const;
+  // The connection has ended: it neither waits nor watches.
+  void Leave(WaiterId id);
   size_t waiters() const { return waiters_.size(); }
 
  private:
@@ -107,6 +117,8 @@ class KeySpace {
 
   std::unordered_map<std::string, Entry, Hash, std::equal_to<>> entries_;
   std::unordered_map<WaiterId, Waiter> waiters_;
+  std::map<std::string, std::set<WaiterId>, std::less<>> watchers_;
+  std::unordered_map<WaiterId, std::vector<std::string>> watched_;  // by watcher
   int64_t values_ = 0;
 };
 

@@ -66,6 +66,8 @@ inline constexpr uint64_t kMaxAnswer = 256 << 20;  // bytes of one answer
 inline constexpr uint8_t kReady = 0, kNotReady = 1;            // CHECK
 inline constexpr uint8_t kStopWaiting = 0, kWaitCanceled = 1;  // WAIT, BARRIER, CANCEL_WAIT
 inline constexpr uint8_t kCallbackRegistered = 3;              // WATCH_KEY
+// What follows it, whenever the key changes: one of these, key, value before, value afterwards.
+inline constexpr uint8_t kKeyUpdated = 0, kKeyCreated = 1, kKeyDeleted = 2;
 
 // One request. The views live until the parser's next call or the end of the input they came from.
 struct Request {

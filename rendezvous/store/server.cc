@@ -34,6 +34,7 @@ using boost::system::error_code;
 constexpr size_t kReadBuffer = 64 << 10;
 constexpr size_t kFlushAt = 64 << 10;    // bytes of answers after which they are sent
 constexpr size_t kKeepOutput = 1 << 20;  // the shared output buffer is given back beyond this
+constexpr size_t kKeepEvents = 1 << 20;  // a watcher that has more than this still to read is closed
 constexpr int kEvents = 256;             // connections served before the loop's other work has its turn
 constexpr int kAccepts = 256;
 constexpr int kWakes = 1024;
@@ -112,6 +113,7 @@ class StoreServer::State : public std::enable_shared_from_this<State> {
   void Drain(Connection& connection, uint32_t slot);
   void Watch(const Connection& connection, uint32_t slot, uint32_t events);
   void Wake();
+  void Tell(const Connection& asking, const Event& event);
   void HandOver(Connection& connection, uint32_t slot, std::string_view input);
   int Release(Connection& connection, uint32_t slot);
   void Drop(Connection& connection, uint32_t slot);
@@ -315,6 +317,8 @@ bool StoreServer::State::Process(Connection& connection, uint32_t slot, std::str
     }
     output_.woken.clear();
     if (output_.woken.capacity() > kWakes) output_.woken.shrink_to_fit();
+    for (const Event& event : output_.events) Tell(connection, event);
+    output_.events.clear();
     if (*why != 0) {
       ++counters_.violations;
       output_.bytes.clear();
@@ -403,6 +407,30 @@ void StoreServer::State::Wake() {
   if (wakes_.capacity() > kWakes) wakes_.shrink_to_fit();
 }
 
+// Sends an event to a watcher, which may be the one that asked: then it follows the answer.
+void StoreServer::State::Tell(const Connection& asking, const Event& event) {
+  Connection* watcher = Lookup(event.to);
+  if (watcher == nullptr) return;
+  if (watcher == &asking) {
+    output_.bytes.append(event.bytes);
+    return;
+  }
+  const uint32_t slot = static_cast<uint32_t>(event.to);
+  std::string_view rest = event.bytes;
+  if (watcher->unsent == nullptr) {
+    ssize_t sent = ::send(watcher->fd, rest.data(), rest.size(), MSG_NOSIGNAL);
+    if (sent < 0 && errno != EAGAIN && errno != EINTR) return Drop(*watcher, slot);
+    if (sent > 0) rest.remove_prefix(static_cast<size_t>(sent));
+    if (rest.empty()) return;
+    watcher->unsent = std::make_unique<Unsent>();
+    Watch(*watcher, slot, kOutput);
+  }
+  Unsent& unsent = *watcher->unsent;
+  if (unsent.sent > 0) unsent.bytes.DropFront(std::exchange(unsent.sent, 0));
+  if (unsent.bytes.size() > kKeepEvents) return Drop(*watcher, slot);
+  unsent.bytes.Append(rest);
+}
+
 void StoreServer::State::HandOver(Connection& connection, uint32_t slot, std::string_view input) {
   ++counters_.foreign;
   if (!options_.foreign) return Drop(connection, slot);
@@ -423,7 +451,7 @@ void StoreServer::State::HandOver(Connection& connection, uint32_t slot, std::st
 
 // Forgets the connection; its descriptor is the caller's.
 int StoreServer::State::Release(Connection& connection, uint32_t slot) {
-  keys_->Forget(Tag(slot, connection.serial));
+  keys_->Leave(Tag(slot, connection.serial));
   ::epoll_ctl(set_.native_handle(), EPOLL_CTL_DEL, connection.fd, nullptr);
   int fd = std::exchange(connection.fd, -1);
   connection.wake = false;

@@ -27,6 +27,7 @@ class Script {
     if (*why != 0) return std::string("close: ") + why;
     std::string told = output.bytes + std::string(output.tail);
     for (WaiterId waiter : output.woken) told += " wake " + std::to_string(waiter);
+    for (const Event& event : output.events) told += " tell " + std::to_string(event.to) + " " + event.bytes;
     return told;
   }
 
@@ -44,6 +45,33 @@ std::string Vec(std::string_view text) {
   return bytes;
 }
 const std::string kGo(1, '\0'), kNot(1, '\1'), kCancelled(1, '\1');
+
+// The notifications of PyTorch 1.13's daemon: kind, key, value before, value afterwards.
+TEST(KeySpace, WatchersAreToldOfEachChange) {
+  Script s;
+  auto event = [](WaiterId to, uint8_t kind, std::string_view before, std::string_view after) {
+    return " tell " + std::to_string(to) + " " + std::string(1, static_cast<char>(kind)) + Vec("k") + Vec(before) +
+           Vec(after);
+  };
+  EXPECT_EQ(s.Do(7, Op::kWatchKey, {"k"}), std::string(1, '\3'));
+  EXPECT_EQ(s.Do(7, Op::kWatchKey, {"k"}), std::string(1, '\3'));  // again: told once
+  EXPECT_EQ(s.Do(1, Op::kSet, {"other", "x"}), "");
+  EXPECT_EQ(s.Do(1, Op::kGet, {"k"}), Vec(""));
+  EXPECT_EQ(s.Do(1, Op::kCompareSet, {"k", "x", "y"}), Vec("x"));  // nothing is stored
+  EXPECT_EQ(s.Do(1, Op::kSet, {"k", "one"}), event(7, kKeyCreated, "", "one"));
+  EXPECT_EQ(s.Do(1, Op::kSet, {"k", "one"}), event(7, kKeyUpdated, "one", "one"));
+  EXPECT_EQ(s.Do(1, Op::kCompareSet, {"k", "x", "y"}), Vec("one"));
+  EXPECT_EQ(s.Do(1, Op::kCompareSet, {"k", "one", "2"}), Vec("2") + event(7, kKeyUpdated, "one", "2"));
+  EXPECT_EQ(s.Do(1, Op::kAdd, {"k"}, 3), I64(5) + event(7, kKeyUpdated, "2", "5"));
+  EXPECT_EQ(s.Do(8, Op::kWatchKey, {"k"}), std::string(1, '\3'));
+  EXPECT_EQ(s.Do(1, Op::kDeleteKey, {"k"}), I64(1) + event(7, kKeyDeleted, "5", "") + event(8, kKeyDeleted, "5", ""));
+  EXPECT_EQ(s.Do(1, Op::kDeleteKey, {"k"}), I64(0));
+  s.keys.Leave(7);
+  EXPECT_EQ(s.Do(1, Op::kMultiSet, {"a", "1", "k", "2"}), event(8, kKeyCreated, "", "2"));
+  s.keys.Leave(8);
+  EXPECT_FALSE(s.keys.HasWatchers());
+  EXPECT_EQ(s.Do(1, Op::kSet, {"k", "3"}), "");
+}
 
 TEST(KeySpace, SetGetDelete) {
   Script s;

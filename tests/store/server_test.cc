@@ -339,6 +339,27 @@ TEST_F(ServerTest, TheOldGenerationsSecondConnection) {
   EXPECT_EQ(first.Receive(8), Hex("0100000000000000"));
   second.Send(Hex("07 0100000000000000 6B"));
   EXPECT_EQ(second.Receive(1), Hex("03"));
+  first.Send(Hex("00 0100000000000000 6B 0200000000000000 6F6E"));  // SET k on
+  EXPECT_EQ(second.Receive(28), Hex("01 0100000000000000 6B 0000000000000000 0200000000000000 6F6E"));
+  first.Send(Hex("08 0100000000000000 6B"));
+  EXPECT_EQ(first.Receive(8), Hex("0100000000000000"));
+  EXPECT_EQ(second.Receive(28), Hex("02 0100000000000000 6B 0200000000000000 6F6E 0000000000000000"));
+}
+
+TEST_F(ServerTest, AWatcherThatDoesNotReadIsClosedAndDelaysNobody) {
+  StoreClient good = Connect();
+  Raw reader(port_, Hex("07 0100000000000000 6B")), lazy(port_, Hex("07 0100000000000000 6B"), 4096);
+  EXPECT_EQ(reader.Receive(1), Hex("03"));
+  EXPECT_EQ(lazy.Receive(1), Hex("03"));
+  const std::string value(1 << 20, 'x');
+  size_t before = 0;
+  for (int i = 0; i < 100 && Counters().open == 3; ++i) {
+    ASSERT_TRUE(good.Set("k", value).ok());
+    ASSERT_EQ(reader.Receive(1 + 9 + 16 + before + value.size()).size(), 1 + 9 + 16 + before + value.size());
+    before = value.size();
+  }
+  AwaitOpen(2);
+  EXPECT_TRUE(good.Ping().ok());
 }
 
 TEST_F(ServerTest, ForeignBytesGoToWhoeverTakesThem) {
