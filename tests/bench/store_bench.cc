@@ -252,6 +252,8 @@ void RoundOfAll(int set, std::vector<Client>& all, std::string_view bytes, size_
   }
 }
 
+// Keys carry our process number: a server may serve several runs.
+//
 // gloo's bring-up: each rank publishes its address, then waits for, waits for and reads each peer's.
 void Gloo(const Target& target, int ranks) {
   int set = ::epoll_create1(EPOLL_CLOEXEC);
@@ -270,7 +272,7 @@ void Gloo(const Target& target, int ranks) {
     event.data.u32 = static_cast<uint32_t>(i);
     ::epoll_ctl(set, EPOLL_CTL_ADD, all[i].fd, &event);
   }
-  auto key = [](size_t rank) { return fmt::format("/gloo/0//cpu//0/{}", rank); };
+  auto key = [](size_t rank) { return fmt::format("/gloo{}//cpu//0/{}", ::getpid(), rank); };
   std::vector<std::string> waits(all.size()), gets(all.size());
   for (size_t i = 0; i < all.size(); ++i) {
     PutKeys(&waits[i], Op::kWait, std::vector<std::string>{key(i)});
@@ -336,12 +338,12 @@ void Crowd(const Target& target, int connections, bool connect_only) {
   if (connect_only) std::exit(0);
   for (int i = 0; i < 5; ++i) {
     start = Clock::now();
-    RoundOfAll(set, all, Make(Op::kBarrier, {fmt::format("/barrier{}", i)}, connections), 1);
+    RoundOfAll(set, all, Make(Op::kBarrier, {fmt::format("/barrier{}-{}", ::getpid(), i)}, connections), 1);
     fmt::print("barrier n={} ms={:.0f}\n", connections, Seconds(start) * 1e3);
   }
   int setter = Dial(target);
   for (int i = 0; i < 5; ++i) {
-    std::string key = fmt::format("/wake{}", i), wait;
+    std::string key = fmt::format("/wake{}-{}", ::getpid(), i), wait;
     PutKeys(&wait, Op::kWait, std::vector<std::string>{key});
     for (Client& client : all) SendAll(client.fd, wait);
     std::string ping = i == 0 ? hello : hello.substr(5);  // one round trip after the last wait, so that all wait
