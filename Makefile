@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 JOBS ?= $(shell nproc)
 
-.PHONY: all deps data build demo test check asan tsan bench fuzz clean
+.PHONY: all deps data build demo test check asan tsan bench fuzz lint clean
 all: build
 
 deps:
@@ -38,10 +38,17 @@ bench: data build
 	@tests/bench/bench
 
 fuzz: deps
+	@build-support/install-deps debian-packages-lint.txt
 	@[ -f build/fuzz/build.ninja ] || cmake --preset fuzz
 	@cmake --build build/fuzz -j $(JOBS)
 	@for target in build/fuzz/bin/*_fuzz; do \
 	  "$$target" -max_total_time=$${FUZZ_SECONDS:-60} -timeout=10 "$$(mktemp -d)" tests/fuzz/corpus/$$(basename $$target) || exit 1; done
+
+# Only reports. FILES limits clang-tidy to some sources; all of them take an hour.
+lint: build
+	@build-support/install-deps debian-packages-lint.txt
+	@git ls-files '*.h' '*.cc' | xargs clang-format-16 --dry-run -Werror
+	@run-clang-tidy-16 -quiet -p build -j $(JOBS) $(or $(FILES),'/(base|rendezvous|launcher|agent)/.*\.cc$$')
 
 clean:
 	rm -rf build
