@@ -34,8 +34,14 @@ asan tsan: data
 	@cmake --build build/$@ -j $(JOBS)
 	@ctest --test-dir build/$@ --output-on-failure -j $(JOBS) -LE peer
 
+# On an idle machine, as root: about an hour. Each line also runs by itself.
 bench: data build
 	@tests/bench/bench
+	@build/bin/rendezvous_load --nodes 1000
+	@build/bin/rendezvous_load --nodes 10000
+	@nice -n -20 tests/bench/store_bench.py build/bin --rounds 3
+	@nice -n -20 tests/bench/store_bench.py build/bin --crowd
+	@cmake --build build --target launcher_bench && build/bin/launcher_bench
 
 fuzz: deps
 	@build-support/install-deps debian-packages-lint.txt
