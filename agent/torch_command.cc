@@ -10,9 +10,15 @@
 namespace muster::agent {
 namespace {
 
-// argv of the child is ["-c", script, args...]; the script sees itself as argv[0].
+// argv of the child is ["-c", script, args...]; the script sees itself as argv[0]. As under torchrun an exception goes
+// into the error file, where torch is installed.
 constexpr std::string_view kRunPath =
-    "import runpy, sys; del sys.argv[0]; runpy.run_path(sys.argv[0], run_name='__main__')";
+    "import runpy, sys\n"
+    "del sys.argv[0]\n"
+    "def run_script_path(): runpy.run_path(sys.argv[0], run_name='__main__')\n"
+    "try: from torch.distributed.elastic.multiprocessing.errors import record\n"
+    "except ImportError: record = lambda run: run\n"
+    "record(run_script_path)()";
 
 std::vector<std::string_view> Words(std::string_view line) {
   std::vector<std::string_view> words;

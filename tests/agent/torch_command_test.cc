@@ -55,7 +55,13 @@ TEST(WorkerCommand, EveryForm) {
     bool module = false, no_python = false, run_path = false, legacy = false, use_env = false;
     std::vector<std::string> expected;
   };
-  const std::string code = "import runpy, sys; del sys.argv[0]; runpy.run_path(sys.argv[0], run_name='__main__')";
+  const std::string code =
+      "import runpy, sys\n"
+      "del sys.argv[0]\n"
+      "def run_script_path(): runpy.run_path(sys.argv[0], run_name='__main__')\n"
+      "try: from torch.distributed.elastic.multiprocessing.errors import record\n"
+      "except ImportError: record = lambda run: run\n"
+      "record(run_script_path)()";
   const std::string python = "/usr/bin/python3";
   const std::vector<Form> forms = {
       {.expected = {python, "-u", "s", "--rank=1", "$x", "$"}},

@@ -113,6 +113,19 @@ class Collectives(TorchCase):
         self.collectives("1:3", 3, 1)
 
 
+class RunPath(TorchCase):
+    def test_an_exception_reaches_the_error_file(self):
+        script = self.folder + "/script.py"
+        with open(script, "w") as file:
+            file.write("import sys\nassert sys.argv == [__file__, '--epochs', '3'], sys.argv\nraise ValueError('no such data')\n")
+        ended = subprocess.run([MUSTER, "run", "--standalone", "--run-path", "--log-dir", self.folder, script, "--epochs", "3"],
+                               env={**os.environ, "PYTHON_EXEC": PYTHON}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                               text=True, timeout=DEADLINE)
+        self.assertEqual(ended.returncode, 1, ended.stdout)
+        self.assertRegex(ended.stdout, r"error_file: *\S+error\.json")
+        self.assertRegex(ended.stdout, r"traceback *: [^\n]*(\n.*)*ValueError: no such data")
+
+
 class Curve(TorchCase):
     """The undisturbed curve, from one process that no launcher started."""
     reference = None
