@@ -230,6 +230,7 @@ void Machine::Admit(PeerId peer, const Hello& hello) {
   }
   s_.names[peer] = hello.node.name;
   member.knows = hello.resume ? hello.resume->id : RoundId{};
+  if (!s_.silent.empty()) s_.cut_off.reset();
   if (hello.resume && !s_.silent.empty()) s_.silent.erase(fmt::format("rank {}", hello.resume->node_rank));
   if (auto silent = s_.silent.find(hello.node.name); silent != s_.silent.end()) {
     if (silent->second.incarnation.empty() || silent->second.incarnation == hello.node.incarnation) {
@@ -482,6 +483,7 @@ void Machine::Lose(const std::string& name, const std::string& why, bool silent)
   bool succeeded = member.state == NodeState::kSucceeded;
   if (silent && member.in_round) {
     s_.silent[name] = {member.knows, member.runs, member.node.incarnation, contender.has_value()};
+    s_.cut_off.reset();
   }
   if (!member.in_round) {
     Forget(name);

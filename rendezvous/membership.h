@@ -111,6 +111,7 @@ struct State {
     bool gone = false;  // by now
   };
   std::map<std::string, Silent> silent;  // by node name
+  std::optional<bool> cut_off;           // whether they are a majority; empty: to be counted again
   RoundId last_id;                       // the round before `round`, and its nodes
   std::set<std::string> last_names;
   std::string loss;        // why the first seat of the current round was lost

@@ -84,6 +84,7 @@ void Machine::Adopt(const Assignment& newest) {
   s_.failures.clear();
   s_.loss.clear();
   s_.silent.clear();
+  s_.cut_off.reset();
   s_.last_id = RoundId{};
   s_.last_names.clear();
   s_.stop_reason.clear();
@@ -188,6 +189,7 @@ void Machine::Reform() {
     if (!node.name.empty() && member != s_.members.end() && member->second.in_round) continue;
     if (!s_.reform_dead.contains(node.name)) {
       s_.silent[SeatName(s_.round, static_cast<size_t>(rank))] = {s_.round.id, s_.round.id, "", false};
+      s_.cut_off.reset();
     }
     if (missing++ == 0) first_missing = node.name.empty() ? fmt::format("node rank {}", rank) : "node " + node.name;
   }

@@ -87,11 +87,11 @@ bool Machine::CutOff() const {
     }
     return silent * 2 > seats.size() && !all_gone;
   };
-  if (s_.silent.size() * 2 <=
-      std::min(s_.round.seats.size(), s_.last_names.empty() ? SIZE_MAX : s_.last_names.size())) {
-    return false;
+  if (!s_.cut_off) {
+    s_.cut_off =
+        !s_.silent.empty() && (majority(s_.round.id, SeatNames(s_.round)) || majority(s_.last_id, s_.last_names));
   }
-  return majority(s_.round.id, SeatNames(s_.round)) || majority(s_.last_id, s_.last_names);
+  return *s_.cut_off;
 }
 
 bool Machine::MayStart() {
@@ -131,8 +131,8 @@ void Machine::Gather() {
   if (stuck && now_ >= *s_.gathering_since + options().join_timeout) {
     std::string limit = Seconds(options().join_timeout);
     std::string why = too_few    ? WhoIsMissing()
-                      : CutOff() ? fmt::format("{} of the last round's {} fell silent and did not come back within {}",
-                                               s_.silent.size(), Plural(s_.round.seats.size(), "node"), limit)
+                      : CutOff() ? fmt::format("{} fell silent and did not come back within {}",
+                                               Plural(s_.silent.size(), "node"), limit)
                                  : fmt::format("{} did not stop their workers within {}",
                                                Plural(static_cast<size_t>(counts.seated_busy), "node"), limit);
     FinishWith(kExitRendezvousTimeout, s_.round.id.number < 0 ? why : fmt::format("{} ({})", why, s_.stop_reason),
@@ -141,8 +141,8 @@ void Machine::Gather() {
   }
   if (counts.living == 0) return;
   if (CutOff()) {
-    TellWaiting(fmt::format("{} of {} fell silent at once: this side may be the one cut off, waiting for them",
-                            s_.silent.size(), Plural(s_.round.seats.size(), "node")));
+    TellWaiting(fmt::format("{} fell silent at once: this side may be the one cut off, waiting for them",
+                            Plural(s_.silent.size(), "node")));
   } else if (counts.seated_busy > 0) {
     TellWaiting("waiting for the last round's workers to end");
   } else if (too_few) {
@@ -273,6 +273,7 @@ void Machine::StartRound(const std::string& reason) {
   s_.last_id = s_.round.id;
   s_.last_names = SeatNames(s_.round);
   std::erase_if(s_.silent, [&](const auto& node) { return node.second.told < s_.last_id; });
+  s_.cut_off.reset();
   s_.term = round.id.term;
   s_.round = std::move(round);
   s_.phase = Phase::kRunning;
