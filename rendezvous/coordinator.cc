@@ -1,6 +1,5 @@
 #include "rendezvous/coordinator.h"
 
-#include <fcntl.h>
 #include <grpc/grpc.h>
 #include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/resource_quota.h>
@@ -8,7 +7,6 @@
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
 #include <netinet/tcp.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -20,6 +18,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/descriptors.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "rendezvous/grpc_queue.h"
@@ -57,7 +56,6 @@ class Coordinator::Impl {
   class Stream;
 
   void Accept();
-  bool DescriptorForNode();
   void Accepted(int fd);
   void ExpectCall();
   // The bytes of `message`, made once for many peers that are told the same.
@@ -406,7 +404,7 @@ void Coordinator::Impl::Accept() {
   acceptor_.async_wait(tcp::acceptor::wait_read, [this](const boost::system::error_code& error) {
     if (error) return;  // destroyed
     for (int i = 0; i < 64; ++i) {
-      bool room = DescriptorForNode();
+      bool room = DescriptorsLeft(acceptor_.native_handle(), options_.keep_descriptors, 2);
       int fd = room ? accept4(acceptor_.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK) : -1;
       if (!room) errno = EMFILE;
       if (fd >= 0) {
@@ -431,16 +429,6 @@ void Coordinator::Impl::Accept() {
     }
     Accept();
   });
-}
-
-// The kernel gives the lowest free number, so the next one tells how many are taken. Read anew: limits may be changed.
-bool Coordinator::Impl::DescriptorForNode() {
-  rlimit limit{};
-  if (options_.keep_descriptors == 0 || getrlimit(RLIMIT_NOFILE, &limit) != 0) return true;
-  int next = fcntl(acceptor_.native_handle(), F_DUPFD_CLOEXEC, 0);
-  if (next < 0) return errno != EMFILE;
-  close(next);
-  return static_cast<rlim_t>(next) + std::min<rlim_t>(options_.keep_descriptors, limit.rlim_cur / 2) < limit.rlim_cur;
 }
 
 void Coordinator::Impl::Accepted(int fd) {

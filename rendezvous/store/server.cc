@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/descriptors.h"
 #include "base/text.h"
 #include "rendezvous/store/commands.h"
 #include "rendezvous/store/key_space.h"
@@ -212,6 +213,7 @@ void StoreServer::State::OnReady() {
 
 void StoreServer::State::Accept() {
   for (int i = 0; i < kAccepts; ++i) {
+    if (!DescriptorsLeft(listener_, options_.keep_descriptors, 8)) return PauseAccepting();
     int fd = ::accept4(listener_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd >= 0) {
       Adopt(fd);

@@ -29,6 +29,9 @@ struct StoreOptions {
   // Takes connections whose first byte is HTTP/2's or TLS's, with the bytes that were read already, so that one port
   // can serve something else too. Without it they are closed.
   std::function<void(boost::asio::ip::tcp::socket, std::string first_bytes)> foreign;
+  // Descriptors that connections never take (at most an eighth of what ulimit -n allows): a crowd must not keep the
+  // rest of the process from opening a file.
+  int keep_descriptors = 0;
 };
 
 struct StoreCounters {

@@ -401,6 +401,28 @@ TEST_F(ServerTest, AtTheLimitOfDescriptorsAcceptingPausesAndGoesOn) {
   ::setrlimit(RLIMIT_NOFILE, &before);
 }
 
+TEST_F(ServerTest, ACrowdLeavesTheDescriptorsThatAreKept) {
+  StoreOptions options;
+  options.keep_descriptors = 4;
+  Start(std::move(options));
+  rlimit before{};
+  ::getrlimit(RLIMIT_NOFILE, &before);
+  int next = ::dup(0);
+  ::close(next);
+  rlimit tight{static_cast<rlim_t>(next) + 40, before.rlim_max};
+  ::setrlimit(RLIMIT_NOFILE, &tight);
+  std::vector<Raw> crowd;  // each takes two: one here, one of the server
+  while (Counters().pauses == 0 && crowd.size() < 20) crowd.emplace_back(port_, kHello);
+  std::vector<int> own;
+  for (int i = 0; i < 3; ++i) own.push_back(::dup(0));
+  for (int fd : own) {
+    EXPECT_GE(fd, 0);
+    ::close(fd);
+  }
+  EXPECT_GT(Counters().pauses, 0u);
+  ::setrlimit(RLIMIT_NOFILE, &before);
+}
+
 TEST_F(ServerTest, ListeningSaysWhatIsWrong) {
   auto listen = [this](std::string_view host, uint16_t port) {
     return OnLoop([this, host, port] { return StoreServer::Listen(*io_, host, port); });

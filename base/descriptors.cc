@@ -1,0 +1,23 @@
+#include "base/descriptors.h"
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+namespace muster {
+
+bool DescriptorsLeft(int open_fd, int keep, int most) {
+  rlimit limit{};
+  if (keep == 0 || getrlimit(RLIMIT_NOFILE, &limit) != 0) return true;
+  // The kernel gives the lowest free number, so the next one tells how many are taken.
+  int next = fcntl(open_fd, F_DUPFD_CLOEXEC, 0);
+  if (next < 0) return errno != EMFILE;
+  close(next);
+  auto kept = std::min<rlim_t>(static_cast<rlim_t>(keep), limit.rlim_cur / static_cast<rlim_t>(most));
+  return static_cast<rlim_t>(next) + kept < limit.rlim_cur;
+}
+
+}  // namespace muster

@@ -1,0 +1,36 @@
+#include "base/descriptors.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+namespace muster {
+namespace {
+
+TEST(Descriptors, AreKeptBackFromTheLimit) {
+  int open_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  int next = dup(open_fd);
+  close(next);
+  rlimit before{};
+  getrlimit(RLIMIT_NOFILE, &before);
+  struct Row {
+    int free;  // below the limit
+    int keep;
+    int most;
+    bool left;
+  };
+  const int many = next + 1;  // so that limit / most is above every `keep` here
+  for (const Row& row : {Row{1, 0, 1, true}, Row{1, 1, 1, false}, Row{2, 1, 1, true}, Row{4, 4, 1, false},
+                         Row{5, 4, 1, true}, Row{1, 1000, many + 1000, true}, Row{0, 1, 1, false}}) {
+    rlimit limit{static_cast<rlim_t>(next + row.free), before.rlim_max};
+    ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    bool left = DescriptorsLeft(open_fd, row.keep, row.most);
+    setrlimit(RLIMIT_NOFILE, &before);
+    EXPECT_EQ(left, row.left) << row.free << " free, " << row.keep << " kept, at most 1/" << row.most;
+  }
+  close(open_fd);
+}
+
+}  // namespace
+}  // namespace muster
