@@ -37,6 +37,7 @@ std::string Play(std::string_view bytes, size_t step) {
       Check(output.bytes.size() + output.tail.size() <= kMaxAnswer + 16);
       told.append(output.bytes).append(output.tail);
       for (WaiterId id : output.woken) told += "wake" + std::to_string(id);
+      for (const Event& event : output.events) told += "event" + std::to_string(event.to) + event.bytes;
       Check(keys.waiters() <= 2 && keys.size() >= 0);
     }
     std::span<char> tail = parser.Tail();
