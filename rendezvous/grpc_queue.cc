@@ -1,5 +1,6 @@
 #include "rendezvous/grpc_queue.h"
 
+#include <grpc/support/cpu.h>
 #include <grpc/support/log.h>
 #include <grpcpp/support/slice.h>
 #include <pthread.h>
@@ -94,3 +95,9 @@ void PrepareGrpc() {
 }
 
 }  // namespace muster::rendezvous
+
+// gRPC's idea of how many CPUs there are, in place of its own. It keeps two sets of timers in 2 x CPUs shards each, and
+// wakes about once a second for every shard, whether a timer is pending or not: dozens of times a second on a large
+// node. One thread of ours takes what it does, so one CPU is all it needs to know of.
+unsigned gpr_cpu_num_cores(void) { return 1; }
+unsigned gpr_cpu_current_cpu(void) { return 0; }
