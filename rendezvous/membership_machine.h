@@ -37,7 +37,7 @@ class Machine {
   };
   static void Count(State& state, const Member& member, int sign);
 
-  // membership.cc: who attends
+  // membership_greeting.cc: who is let in
   bool Acceptable(PeerId peer, const Hello& hello);
   bool GivesWay(PeerId peer, const Hello& hello, Member& holder, const std::string& claim);
   bool Early(const Hello& hello) const;
@@ -48,15 +48,17 @@ class Machine {
   void OutOfDate(const Member& member);
   void Admit(PeerId peer, const Hello& hello);
   void AdmitSeated(Member& member, const Hello& hello);
+  void RefuseContender(Member& holder);
+  void Refuse(PeerId peer, std::string reason);
+  void NewcomerReady(Member& member);
+
+  // membership.cc: what they say, who is lost
   static bool StillEarly(Hello& hello, const NodeMessage& message);
   void HearReady(Member& member, const Ready& ready);
   void HearReport(Member& member, const Report& report);
   void HearLeave(Member& member, const Leave& leave);
   void Lose(const std::string& name, const std::string& why, bool silent);
   void Forget(const std::string& name);
-  void RefuseContender(Member& holder);
-  void Refuse(PeerId peer, std::string reason);
-  void NewcomerReady(Member& member);
 
   // membership_restart.cc: the end of a round
   void BeginStopping(const std::string& reason, bool charged, const std::string& except);

@@ -1,0 +1,289 @@
+// Who is let in: strangers, duplicates, those who come back, newcomers.
+#include <algorithm>
+
+#include "base/text.h"
+#include "base/version.h"
+#include "rendezvous/membership_machine.h"
+
+namespace muster::rendezvous {
+
+void Machine::Refuse(PeerId peer, std::string reason) {
+  Tell(peer, rendezvous::Refuse{kExitBadConfiguration, std::move(reason)});
+  HangUp(peer);
+}
+
+bool Machine::Acceptable(PeerId peer, const Hello& hello) {
+  if (hello.protocol != kRendezvousProtocol) {
+    Refuse(peer,
+           fmt::format("{} speaks rendezvous protocol {} (muster {}), this coordinator {} (muster {}): use the same "
+                       "muster on every node",
+                       NodeName(hello.node), hello.protocol, hello.version, kRendezvousProtocol, Version()));
+    return false;
+  }
+  const JobOptions& theirs = hello.options;
+  if (theirs.min_nodes < 1 || theirs.max_nodes < theirs.min_nodes || theirs.max_restarts < 0) {
+    Refuse(peer, fmt::format("nnodes {}:{} with {} restarts is no possible job", theirs.min_nodes, theirs.max_nodes,
+                             theirs.max_restarts));
+    return false;
+  }
+  if (s_.options) {
+    Difference difference = FirstDifference(options(), theirs);
+    if (!difference.name.empty()) {
+      Refuse(peer, fmt::format("{} has {} {}, the job's first node had {}: give every node the same value",
+                               NodeName(hello.node), difference.name, difference.theirs, difference.ours));
+      return false;
+    }
+  }
+  if (hello.node.name.empty() || hello.node.slots < 1) {
+    Refuse(peer, fmt::format("a node needs a name and at least 1 worker: got '{}' and {}", hello.node.name,
+                             hello.node.slots));
+    return false;
+  }
+  if (theirs.indexed) {
+    if (!hello.node.index) {
+      Refuse(peer, fmt::format("{} has no node rank: this job's nodes need one from 0 to {}", NodeName(hello.node),
+                               theirs.max_nodes - 1));
+      return false;
+    }
+    if (*hello.node.index < 0 || *hello.node.index >= theirs.max_nodes) {
+      Refuse(peer, fmt::format("{} has node rank {}: this job's node ranks go from 0 to {}", NodeName(hello.node),
+                               *hello.node.index, theirs.max_nodes - 1));
+      return false;
+    }
+  }
+  return true;
+}
+
+void Machine::Opened(PeerId peer, const Hello& hello) {
+  if (s_.phase == Phase::kFinished) {
+    Tell(peer, Finish{s_.term, *s_.verdict});
+    return;
+  }
+  if (Early(hello)) {
+    s_.early.emplace_back(peer, hello);
+    return;
+  }
+  if (!Acceptable(peer, hello)) return;
+  if (!s_.options) s_.options = hello.options;
+  if (!s_.gathering_since) s_.gathering_since = now_;
+
+  if (auto held = s_.members.find(hello.node.name); held != s_.members.end()) {
+    if (GivesWay(peer, hello, held->second, fmt::format("the name {}", hello.node.name))) return;
+  }
+  if (options().indexed) {
+    auto place = s_.indexes.find(*hello.node.index);
+    if (place != s_.indexes.end() && place->second != hello.node.name) {
+      std::string claim = fmt::format("node rank {}", *hello.node.index);
+      if (GivesWay(peer, hello, s_.members.at(place->second), claim)) return;
+    }
+  }
+  Admit(peer, hello);
+}
+
+// Nobody told this agent (yet) to stand in: it is only on call, or was in that round under another coordinator.
+bool Machine::Early(const Hello& hello) const {
+  if (Coordinates() || s_.self_node.empty() || hello.node.name == s_.self_node) return false;
+  if (s_.on_call) return true;
+  if (!hello.resume || hello.resume->coordinator_node == s_.self_node) return false;
+  const auto& successors = hello.resume->successors;
+  return std::any_of(successors.begin(), successors.end(), [&](const auto& s) { return s.name == s_.self_node; });
+}
+
+// True when the newcomer has to wait, or to go, because `holder` has what it claims.
+bool Machine::GivesWay(PeerId peer, const Hello& hello, Member& holder, const std::string& claim) {
+  bool same = holder.node.name == hello.node.name && holder.node.incarnation == hello.node.incarnation;
+  if (same) {
+    if (peer < holder.peer) {  // an older connection of this node, heard of late
+      HangUp(peer);
+      return true;
+    }
+    RefuseContender(holder);
+    return false;
+  }
+  if (holder.peer == 0) {
+    if (holder.node.name != hello.node.name) Forget(holder.node.name);  // the place is free
+    return false;
+  }
+  if (holder.contender && holder.contender->first != peer) {
+    if (holder.contender->second.node.incarnation != hello.node.incarnation) {
+      Refuse(peer, fmt::format("{} is wanted by two other nodes already: give each node its own", claim));
+      return true;
+    }
+    HangUp(holder.contender->first);
+    s_.names.erase(holder.contender->first);
+  }
+  if (hello.resume && hello.resume->id < s_.round.id) {  // it was replaced: it must not stand in by what it knows
+    Tell(peer, Stop{s_.round.id, fmt::format("round {} is over", hello.resume->id.number)});
+  }
+  holder.contender.emplace(peer, hello);
+  s_.names[peer] = holder.node.name;
+  Tell(peer, Notice{fmt::format("{} is held by {} (pid {}), last heard of {} ago: waiting for its next sign of life",
+                                claim, NodeName(holder.node), holder.node.pid, Seconds(now_ - holder.last_heard))});
+  return true;
+}
+
+void Machine::RefuseContender(Member& holder) {
+  if (!holder.contender) return;
+  auto [peer, hello] = std::move(*holder.contender);
+  holder.contender.reset();
+  s_.names.erase(peer);
+  bool name = hello.node.name == holder.node.name;
+  Refuse(peer, fmt::format("{} {} is held by {} (pid {}), which lives: give each node its own",
+                           name ? "the name" : "node rank",
+                           name ? hello.node.name : fmt::format("{}", hello.node.index.value_or(-1)),
+                           NodeName(holder.node), holder.node.pid));
+}
+
+void Machine::Admit(PeerId peer, const Hello& hello) {
+  auto [place, fresh] = s_.members.try_emplace(hello.node.name);
+  Member& member = place->second;
+  bool came_back = !fresh && member.node.incarnation == hello.node.incarnation;
+  {
+    Change change(s_, member);
+    if (fresh) {
+      member.arrival = ++s_.arrivals;
+    } else {
+      if (member.peer != 0) {
+        s_.names.erase(member.peer);
+        HangUp(member.peer);
+      }
+      // A new process under the name of one that is gone: it has nothing of the old one, except that the old one's
+      // success in the running round still counts.
+      if (!came_back && !(s_.phase == Phase::kRunning && member.state == NodeState::kSucceeded)) {
+        if (s_.phase == Phase::kReforming && member.in_round) {
+          s_.reform_dead.insert(hello.node.name);
+          s_.reform_seen.erase(member.rank);
+        }
+        member.in_round = false;
+        member.rank = -1;
+        member.report.reset();
+      }
+      member.lost_at.reset();
+    }
+    if (member.node.index && member.node.index != hello.node.index) s_.indexes.erase(*member.node.index);
+    member.peer = peer;
+    member.node = hello.node;
+    member.last_heard = now_;
+    member.leaving = false;
+    if (!member.in_round) {
+      member.state = hello.state;
+      member.ready = hello.state == NodeState::kIdle;
+      member.runs = hello.resume ? hello.resume->id : RoundId{};
+    } else if (!came_back) {
+      member.ready = hello.state == NodeState::kIdle;
+    }
+  }
+  s_.names[peer] = hello.node.name;
+  member.knows = hello.resume ? hello.resume->id : RoundId{};
+  if (!s_.silent.empty()) s_.cut_off.reset();
+  if (hello.resume && !s_.silent.empty()) s_.silent.erase(fmt::format("rank {}", hello.resume->node_rank));
+  if (auto silent = s_.silent.find(hello.node.name); silent != s_.silent.end()) {
+    if (silent->second.incarnation.empty() || silent->second.incarnation == hello.node.incarnation) {
+      s_.silent.erase(silent);
+    } else {
+      silent->second.gone = true;
+    }
+  }
+  if (options().indexed) s_.indexes[*hello.node.index] = hello.node.name;
+  s_.silence.emplace(now_ + options().heartbeat_timeout, peer);
+  if (hello.resume && hello.resume->id > s_.round.id && s_.phase != Phase::kReforming) BeginReforming(*hello.resume);
+  // Another coordinator has that term, or had it.
+  if (hello.term > s_.term || (hello.term == s_.term && s_.phase == Phase::kReforming)) s_.term = hello.term + 1;
+  Greet(peer);
+
+  if (s_.phase == Phase::kReforming) {
+    Collect(member, hello);
+  } else if (member.in_round) {
+    if (came_back) AdmitSeated(member, hello);
+  } else if ((s_.phase == Phase::kStopping || s_.phase == Phase::kGathering) && HadSeat(hello)) {
+    // It was given up and lives: the next round has to wait for its workers' end, and it keeps its place.
+    {
+      Change change(s_, member);
+      member.in_round = true;
+      member.rank = hello.resume->node_rank;
+    }
+    if (hello.report) HearReport(member, *hello.report);
+    if (!member.ready) Tell(peer, Stop{s_.round.id, s_.stop_reason});
+  } else if (!member.ready) {
+    OutOfDate(member);
+  } else {
+    if (hello.resume && hello.resume->id < s_.round.id) OutOfDate(member);
+    if (fresh || !came_back) NewcomerReady(member);
+  }
+}
+
+void Machine::Greet(PeerId peer) {
+  Tell(peer, Welcome{std::max(s_.term, s_.round.id.term), options().heartbeat_timeout / 3, std::string(Version())});
+}
+
+// Had a seat in the current round, as far as this coordinator knows: of a re-formed round it has not met every node.
+bool Machine::HadSeat(const Hello& hello) const {
+  if (!hello.resume || hello.resume->id != s_.round.id) return false;
+  int rank = hello.resume->node_rank;
+  if (rank < 0 || rank >= static_cast<int>(s_.round.seats.size())) return false;
+  const Node& seat = s_.round.seats[static_cast<size_t>(rank)].node;
+  if (seat.incarnation.empty()) return seat.name.empty() || seat.name == hello.node.name;
+  return seat.name == hello.node.name && seat.incarnation == hello.node.incarnation;
+}
+
+// Its round is over and the next one went on without it. The number is the newest one's: so it knows.
+void Machine::OutOfDate(const Member& member) {
+  RoundId newest = std::max(s_.round.id, member.runs);
+  Tell(member.peer, Stop{newest, fmt::format("round {} is over", member.runs.number)});
+}
+
+// A node of the round is back on a new stream, before the loss of the old one was noticed.
+void Machine::AdmitSeated(Member& member, const Hello& hello) {
+  bool of_this_round = hello.resume && hello.resume->id == s_.round.id;
+  bool running = s_.phase == Phase::kRunning;
+  if (!of_this_round) {
+    if (member.ready) return;
+    if (running && hello.state == NodeState::kIdle) {
+      Tell(member.peer, Start{AssignmentFor(s_.round, member.rank)});  // it got lost with the stream
+      return;
+    }
+    Change change(s_, member);
+    member.runs = hello.resume ? hello.resume->id : RoundId{};
+    member.ready = hello.state == NodeState::kIdle;
+    if (!member.ready) OutOfDate(member);
+  } else {
+    if (hello.report) HearReport(member, *hello.report);
+    if (hello.state == NodeState::kIdle && member.state != NodeState::kSucceeded) {
+      HearReady(member, Ready{s_.round.id, hello.node.store_port});
+    }
+    if (s_.phase == Phase::kStopping && !member.ready && !running) {
+      Tell(member.peer, Stop{s_.round.id, s_.stop_reason});
+    }
+    if (hello.state != NodeState::kStopping) return;
+  }
+  if (s_.phase == Phase::kRunning) {
+    std::string why = fmt::format("{} came back without running workers", NodeName(member.node));
+    if (s_.loss.empty()) s_.loss = why;
+    BeginStopping(why, false, of_this_round ? member.node.name : "");
+  }
+}
+
+void Machine::NewcomerReady(Member& member) {
+  if (s_.phase == Phase::kGathering) {
+    s_.last_arrival = now_;
+    if (s_.counts.living > 64) {
+      Tell(member.peer,
+           Notice{fmt::format("waiting for more nodes: have {} of {}", s_.counts.ready, options().max_nodes)});
+    }
+    return;
+  }
+  if (s_.phase == Phase::kStopping) s_.last_arrival = now_;
+  if (s_.phase != Phase::kRunning) return;
+  bool room = static_cast<int>(s_.round.seats.size()) < options().max_nodes && !options().indexed;
+  if (room && options().scale_up == ScaleUp::kNow && s_.counts.succeeded == 0) {
+    BeginStopping(fmt::format("scaling up: {} joined", NodeName(member.node)), false, "");
+    return;
+  }
+  std::string why =
+      !room ? fmt::format("round {} has all its {}", s_.round.id.number, Plural(s_.round.seats.size(), "node"))
+      : s_.counts.succeeded != 0 ? fmt::format("round {} is about to succeed", s_.round.id.number)
+                                 : "the job takes new nodes in at its next restart";
+  Tell(member.peer, Notice{fmt::format("{}; {} waits as a spare", why, NodeName(member.node))});
+}
+
+}  // namespace muster::rendezvous

@@ -1,0 +1,252 @@
+// Membership, rule by rule: who is lost, and what a coordinator that may be cut off must not do.
+#include "rendezvous/membership.h"
+#include "tests/rendezvous/stage.h"
+
+namespace muster::rendezvous {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+TEST(Loss, AClosedStreamStopsTheOthersAtOnce) {
+  Stage s(Job(1, 2));
+  s.Join("a");
+  s.Join("b");
+  s.Closes("b");
+  EXPECT_EQ(s.state.phase, Phase::kStopping);
+  EXPECT_EQ(s.Told<Stop>("a").at(0).reason, "node b (host host-b) was lost: its connection closed");
+  s.Ready("a");
+  EXPECT_TRUE(s.Started("a", 1));
+  EXPECT_EQ(s.Seat("a").restart_count, 0) << "not charged";
+  EXPECT_EQ(s.Seat("a").reason, "node b (host host-b) was lost: its connection closed");
+}
+
+TEST(Loss, SilenceIsALossAfterTheLimit) {
+  Stage s(Job(1, 2));
+  s.Join("a");
+  s.Join("b");
+  s.Wait(milliseconds(14999), {"a"});
+  EXPECT_EQ(s.state.phase, Phase::kRunning);
+  s.Wait(milliseconds(1), {"a"});
+  EXPECT_EQ(s.state.phase, Phase::kStopping);
+  EXPECT_THAT(s.reason, HasSubstr("silent for 15 s"));
+  EXPECT_TRUE(s.hung_up.contains(s.peers["b"]));
+}
+
+TEST(Loss, BelowMinItGathersUpToTheJoinTimeout) {
+  Stage s(Job(2, 2));
+  s.Join("a");
+  s.Join("b");
+  s.Closes("b");
+  s.Ready("a");
+  EXPECT_EQ(s.state.phase, Phase::kGathering);
+  s.Wait(seconds(500), {"a"});
+  s.Join("c");
+  EXPECT_EQ(s.Roster(), "a c");
+  s.Closes("a");
+  s.Ready("c");
+  s.Wait(seconds(600), {"c"});
+  EXPECT_EQ(s.End("c")->exit_code, 200);
+  EXPECT_THAT(s.End("c")->reason,
+              AllOf(HasSubstr("1 of 2 nodes came within 600 s: c"), HasSubstr("node a (host host-a) was lost")));
+}
+
+TEST(Loss, WhenMoreThanHalfFallSilentThisSideHoldsStill) {
+  Stage s(Job(1, 3));
+  for (const char* name : {"a", "b", "c"}) s.Join(name);
+  s.Wait(seconds(16), {"a"});
+  s.Ready("a");
+  EXPECT_EQ(s.state.phase, Phase::kGathering) << "b and c may have made a majority of their own";
+  EXPECT_THAT(s.LastNotice("a"), HasSubstr("may be the one cut off"));
+  Assignment last = s.Seat("a");
+  Assignment b = last;
+  b.node_rank = 1;
+  b.seat = s.state.round.seats[1];
+  s.Return("b", NodeState::kIdle, b);
+  EXPECT_EQ(s.Roster(), "a b");
+}
+
+TEST(Loss, ANewProcessUnderASilentNameReleasesNothingAlone) {
+  Stage s(Job(1, 3));
+  for (const char* name : {"a", "b", "c"}) s.Join(name);
+  s.Wait(seconds(16), {"a"});
+  s.Ready("a");
+  for (const char* name : {"b", "c"}) {
+    EXPECT_EQ(s.state.phase, Phase::kGathering) << "the old b may have joined c before it died";
+    Hello again = s.Greeting(name);
+    again.node.incarnation = "2";
+    s.Join(again);
+  }
+  EXPECT_EQ(s.Roster(), "a b c") << "none of the old ones is left";
+}
+
+TEST(Loss, AStartThatMayBeLostLeavesTheOldMajority) {
+  Stage s(Job(1, 5));
+  for (const char* name : {"a", "b", "c"}) s.Join(name);
+  s.Wait(seconds(30), {"a", "b", "c"});  // the last call
+  ASSERT_EQ(s.Roster(), "a b c");
+  for (const char* name : {"d", "e"}) s.Join(name);
+  for (const char* name : {"a", "b", "c"}) s.Ready(name);
+  ASSERT_EQ(s.Roster(), "a b c d e");
+  s.Says("b", Beat{s.state.round.id});
+  s.Wait(seconds(16), {"c", "d", "e"});
+  for (const char* name : {"c", "d", "e"}) s.Ready(name);
+  EXPECT_EQ(s.Roster(), "c d e") << "b is known to have heard of the new round: a alone is no majority of the old";
+}
+
+TEST(Loss, TwoThatKnowOnlyTheOldRoundAreItsMajority) {
+  Stage s(Job(1, 5));
+  for (const char* name : {"a", "b", "c"}) s.Join(name);
+  s.Wait(seconds(30), {"a", "b", "c"});
+  for (const char* name : {"d", "e"}) s.Join(name);
+  for (const char* name : {"a", "b", "c"}) s.Ready(name);
+  ASSERT_EQ(s.Roster(), "a b c d e");
+  s.Wait(seconds(16), {"c", "d", "e"});
+  for (const char* name : {"c", "d", "e"}) s.Ready(name);
+  EXPECT_EQ(s.state.phase, Phase::kGathering);
+}
+
+TEST(Loss, WhoDoubtsUsLivesOn) {
+  Stage s(Job(1, 3));
+  for (const char* name : {"a", "b", "c"}) s.Join(name);
+  for (const char* name : {"b", "c"}) {
+    s.Says(name, Doubt{});
+    EXPECT_TRUE(s.hung_up.contains(s.peers[name]));
+  }
+  s.Ready("a");
+  EXPECT_EQ(s.state.phase, Phase::kGathering);
+  EXPECT_THAT(s.LastNotice("a"), HasSubstr("may be the one cut off"));
+}
+
+TEST(Loss, ASucceededNodeThatFellSilentCountsAsSilent) {
+  Stage s(Job(1, 3));
+  for (const char* name : {"a", "b", "c"}) s.Join(name);
+  s.Succeeds("b");
+  s.Wait(seconds(16), {"a"});
+  s.Ready("a");
+  EXPECT_EQ(s.state.phase, Phase::kGathering);
+}
+
+TEST(Loss, NoRoundBeginsOnANodeThatMissedTwoBeats) {
+  Stage s(Job(1, 3));
+  for (const char* name : {"a", "b", "c"}) s.Join(name);
+  s.Wait(seconds(11), {"a", "b"});
+  s.Fails("a", 3);
+  s = [&] {
+    Stage again = s;
+    again.options.max_restarts = 1;
+    again.state.options->max_restarts = 1;
+    return again;
+  }();
+  s.Says("c", rendezvous::Ready{s.RoundOf("c"), 2});
+  s.Wait(seconds(11), {"a", "b"});
+  EXPECT_EQ(s.state.phase, Phase::kStopping);
+  s.Ready("a");
+  s.Ready("b");
+  EXPECT_FALSE(s.Started("a", 1)) << "c was heard 11 s ago";
+  s.Beats("c");
+  EXPECT_EQ(s.Roster(), "a b c");
+}
+
+TEST(Loss, AReplacedNodeThatThawsIsToldThatItsRoundIsOver) {
+  Stage s(Job(1, 2));
+  s.Join("a");
+  s.Join("b");
+  Assignment seat = s.Seat("b");
+  s.Closes("b");
+  s.Ready("a");
+  Hello twin = s.Greeting("b");
+  twin.node.incarnation = "2";
+  s.Join(twin);
+  s.Ready("a");
+  ASSERT_EQ(s.Roster(), "a b");
+  s.hellos.erase("b");
+  s.Return("b", NodeState::kRunning, seat);
+  EXPECT_EQ(s.Told<Stop>("b").at(0).round, s.state.round.id);
+}
+
+TEST(Loss, OneOfTwoSilentIsNoMajority) {
+  Stage s(Job(1, 2));
+  s.Join("a");
+  s.Join("b");
+  s.Wait(seconds(16), {"a"});
+  s.Ready("a");
+  EXPECT_TRUE(s.Started("a", 1));
+}
+
+TEST(Loss, AFrozenCoordinatorReadsItsSocketsFirst) {
+  Stage s(Job(1, 2));
+  s.Join("a");
+  s.Join("b");
+  s.now += seconds(60);
+  s.Do(Tick{});
+  EXPECT_EQ(s.state.phase, Phase::kRunning);
+  s.Beats("a");
+  s.Beats("b");
+  s.Wait(seconds(10), {"a", "b"});
+  EXPECT_EQ(s.state.phase, Phase::kRunning);
+}
+
+TEST(Loss, ASucceededNodeWhoseStreamClosesCountsStill) {
+  Stage s(Job(2, 2));
+  s.Join("a");
+  s.Join("b");
+  s.Succeeds("a");
+  s.Closes("a");
+  EXPECT_EQ(s.state.phase, Phase::kRunning);
+  s.Succeeds("b");
+  EXPECT_EQ(s.End("b")->exit_code, 0);
+}
+
+TEST(Loss, ASucceededNodeIsLostWhenARestartIsNeeded) {
+  Stage s(Job(1, 2, 1));
+  s.Join("a");
+  s.Join("b");
+  s.Succeeds("a");
+  s.Closes("a");
+  s.Fails("b", 3);
+  s.Ready("b");
+  EXPECT_EQ(s.Roster(), "b");
+}
+
+TEST(Loss, ANodeGivenUpThatReturnsIsWaitedFor) {
+  Stage s(Job(1, 2));
+  s.Join("a");
+  s.Join("b");
+  Assignment seat = s.Seat("b");
+  s.Closes("b");
+  s.Return("b", NodeState::kRunning, seat);
+  EXPECT_TRUE(s.Stopped("b"));
+  s.Ready("a");
+  EXPECT_EQ(s.state.phase, Phase::kStopping) << "b's workers may still run";
+  s.Ready("b");
+  EXPECT_EQ(s.Roster(), "a b");
+}
+
+TEST(Loss, AStaleNodeIsToldToStopAndWaits) {
+  Stage s(Job(1, 1));
+  s.Join("a");
+  Assignment seat = s.Seat("a");
+  s.Closes("a");
+  s.Join("b");
+  EXPECT_TRUE(s.Started("b", 1) || s.state.phase == Phase::kGathering);
+  s.Wait(seconds(30), {"b"});
+  ASSERT_TRUE(s.Started("b", 1));
+  s.Return("a", NodeState::kRunning, seat);
+  EXPECT_EQ(s.Told<Stop>("a").at(0).round, s.state.round.id) << "so it knows that it has no seat";
+  s.Ready("a");
+  EXPECT_EQ(s.state.phase, Phase::kRunning);
+  EXPECT_FALSE(s.Stopped("b"));
+}
+
+TEST(Loss, ALostStartIsSentAgain) {
+  Stage s(Job(2, 2));
+  s.Join("a");
+  s.Join("b");
+  s.Join("a");  // the same incarnation, idle: it never got its Start
+  EXPECT_TRUE(s.Started("a", 0));
+  EXPECT_EQ(s.state.phase, Phase::kRunning);
+}
+
+}  // namespace
+}  // namespace muster::rendezvous
