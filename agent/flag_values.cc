@@ -9,7 +9,7 @@
 namespace muster::agent {
 namespace {
 
-Status Bad(std::string text) { return absl::InvalidArgumentError(std::move(text)); }
+Status Bad(const std::string& text) { return absl::InvalidArgumentError(text); }
 
 bool IsHostByte(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' ||

@@ -33,7 +33,7 @@ constexpr auto kFarewell = std::chrono::seconds(2);
 // torchrun's time between TERM and KILL when a round is restarted; --shutdown-timeout is for the end of the job.
 constexpr auto kRestartGrace = std::chrono::seconds(30);
 // That the store's connections leave for the agent's own files while a round runs.
-constexpr int kOwnDescriptors = 16;
+constexpr int kFilesOfARound = 16;
 
 std::string RandomToken() {
   std::random_device random;
@@ -195,7 +195,7 @@ StatusOr<int> NodeAgent::Impl::FreshStore() {
       RelayToLocalPort(loop_, std::move(client), std::move(first_bytes), place_.coordinator->port());
     };
   }
-  serving.keep_descriptors = kOwnDescriptors;
+  serving.keep_descriptors = kFilesOfARound;
   int port = fixed_port ? options_.endpoint_port : 0;
   auto store = store::StoreServer::Listen(loop_, loopback ? "127.0.0.1" : "", static_cast<uint16_t>(port), serving);
   if (!store.ok()) {

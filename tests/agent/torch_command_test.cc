@@ -182,8 +182,8 @@ void AddGpu(FakeMachine& machine, const std::string& address, const std::string&
 }
 
 std::string Bound(const FakeMachine& machine, std::string_view mode, int local_rank, int nproc,
-                  std::optional<std::string> visible = std::nullopt,
-                  std::vector<int> usable = {0, 1, 2, 3, 4, 5, 6, 7}) {
+                  const std::optional<std::string>& visible = std::nullopt,
+                  const std::vector<int>& usable = {0, 1, 2, 3, 4, 5, 6, 7}) {
   auto cpus = NumaCpus(mode, local_rank, nproc, usable, visible, machine.fs());
   return cpus.ok() ? FormatCpuList(*cpus) : std::string(Message(cpus.status()));
 }

@@ -84,7 +84,7 @@ def memory(pid, what):
 def sanitized():
     """A build for AddressSanitizer or ThreadSanitizer keeps what was freed: its memory says nothing."""
     with open(MUSTER, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as binary:
-        return binary.find(b"AddressSanitizer") >= 0 or binary.find(b"ThreadSanitizer") >= 0
+        return binary.find(b"__asan_init") >= 0 or binary.find(b"__tsan_init") >= 0
 
 
 class Visited(Nodes):
