@@ -87,7 +87,7 @@ std::string Dashes(std::string_view name) {
 
 bool Visible(const Flag& flag, bool legacy_launch) { return legacy_launch || flag.owner != FlagOwner::kLegacy; }
 
-Status Bad(std::string text) { return absl::InvalidArgumentError(std::move(text)); }
+Status Bad(const std::string& text) { return absl::InvalidArgumentError(text); }
 
 // ^-\d+$|^-\d*\.\d+$, as argparse.
 bool LooksNegative(std::string_view text) {
