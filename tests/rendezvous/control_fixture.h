@@ -81,7 +81,7 @@ class ControlFixture : public testing::Test {
     ASSERT_FALSE(*late) << "waited in vain for " << what;
   }
 
-  void Serve(Coordinator::Options options = {}, Conductor::Options conductor = {}) {
+  void Serve(Coordinator::Options options = {}, const Conductor::Options& conductor = {}) {
     if (options.host.empty()) options.host = "127.0.0.1";
     conductor_ = std::make_unique<Conductor>(loop_, conductor);
     StatusOr<std::unique_ptr<Coordinator>> served = Coordinator::Serve(loop_, *conductor_, options);
