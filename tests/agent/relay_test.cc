@@ -32,6 +32,12 @@ class RelayTest : public testing::Test {
     runner.join();
   }
   int port() { return server.local_endpoint().port(); }
+  // Hands the far end to the loop.
+  void Relay(Ends& client, const std::string& first_bytes, int to) {
+    asio::post(loop, [this, fd = client.far.release(), first_bytes, to] {
+      RelayToLocalPort(loop, tcp::socket(loop, tcp::v4(), fd), first_bytes, to);
+    });
+  }
   std::string Read(tcp::socket& socket, size_t size) {
     std::string text(size, '\0');
     boost::system::error_code error;
@@ -48,10 +54,7 @@ class RelayTest : public testing::Test {
 TEST_F(RelayTest, CarriesBothWaysFirstBytesFirst) {
   asio::io_context test;
   Ends client(test);
-  asio::post(loop, [&] {
-    tcp::socket moved(loop, tcp::v4(), client.far.release());
-    RelayToLocalPort(loop, std::move(moved), "PRI * ", port());
-  });
+  Relay(client, "PRI * ", port());
   tcp::socket accepted(test);
   server.accept(accepted);
   asio::write(client.near, asio::buffer(std::string("HTTP/2.0")));
@@ -69,10 +72,7 @@ TEST_F(RelayTest, NobodyThereClosesTheClient) {
   server.close();
   asio::io_context test;
   Ends client(test);
-  asio::post(loop, [&] {
-    tcp::socket moved(loop, tcp::v4(), client.far.release());
-    RelayToLocalPort(loop, std::move(moved), "PRI", closed);
-  });
+  Relay(client, "PRI", closed);
   EXPECT_EQ(Read(client.near, 1), "");
 }
 
