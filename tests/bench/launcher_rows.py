@@ -158,7 +158,7 @@ FIRST_ALL_REDUCE = """
 import torch, torch.distributed as dist, time
 dist.init_process_group("gloo")
 dist.all_reduce(torch.ones(1))
-print(f"reduced {time.monotonic()}\n", end="", flush=True)  # one write: the ranks share a pipe
+print(f"reduced {time.monotonic()}\\n", end="", flush=True)  # one write: the ranks share a pipe
 dist.destroy_process_group()  # without it torch aborts now and then at its end, also without a launcher
 """
 
