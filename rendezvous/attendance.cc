@@ -328,13 +328,15 @@ class Machine {
 
   // --- what the coordinator says ---
 
+  void HearOf(uint64_t term) { s_.known_term = std::max(s_.known_term, term); }
+
   void Hear(const Welcome& welcome) {
     if (s_.stage != Stage::kGreeting) return;
     s_.stage = Stage::kAttending;
     s_.was_welcomed = true;
     s_.coordinator = s_.target;
     s_.term = welcome.term;
-    s_.known_term = std::max(s_.known_term, welcome.term);
+    HearOf(welcome.term);
     s_.attempt = 0;
     s_.alone_since.reset();
     s_.walking.reset();
@@ -364,7 +366,7 @@ class Machine {
       return;
     }
     s_.round = start.assignment;
-    s_.known_term = std::max(s_.known_term, start.assignment.id.term);
+    HearOf(start.assignment.id.term);
     s_.outdated = false;
     s_.doing = NodeState::kRunning;
     s_.report.reset();
@@ -404,7 +406,7 @@ class Machine {
 
   void Hear(const Redirect& redirect) {
     bool newer = redirect.term > s_.term || (s_.stage == Stage::kGreeting && redirect.term == s_.term);
-    s_.known_term = std::max(s_.known_term, redirect.term);
+    HearOf(redirect.term);
     if (!newer || redirect.address == s_.target) return;
     if (!s_.alone_since) s_.alone_since = now_;
     if (s_.stage == Stage::kAttending) s_.coordinator_heard = s_.lost_word = now_;

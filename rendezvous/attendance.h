@@ -10,20 +10,17 @@
 //    passed since the last time a coordinator was there: then give up with 200 (never attended) or 201 (lost it).
 //  - Workers stay up while no coordinator is there. After a reconnect Hello carries state, round and unanswered report.
 //  - A message of an older (term, round) is dropped. A Stop of a newer round than ours says that ours is over and that
-//  we
-//    have no seat: our workers stop, and we never stand in by our old roster.
+//    we have no seat: our workers stop, and we never stand in by our old roster.
 //  - Coordinator lost while in a round: dial it again at once. If its process is proven dead (connection refused), or
-//  it was
-//    silent for the heartbeat limit: walk the successors in rank order, leaving out the seat of the dead coordinator's
-//    node. The first one that can be reached and stands in is attended; when the walk arrives at this node itself, it
-//    stands in. A node that is reached before it has noticed keeps the Hello until it stands in (membership.h), or is
-//    left for the next one after the heartbeat limit. Who refuses the connection on the way is known to be gone, too.
+//    it was silent for the heartbeat limit: walk the successors in rank order, leaving out the seat of the dead
+//    coordinator's node. The first one that can be reached and stands in is attended; when the walk arrives at this
+//    node itself, it stands in. A node that is reached before it has noticed keeps the Hello until it stands in
+//    (membership.h), or is left for the next one after the heartbeat limit. Who refuses the connection on the way is
+//    known to be gone, too.
 //  - Going: Leave, and the end at once; beats go on until the connection is closed, so that nobody takes our seat
-//  before
-//    our workers have ended.
+//    before our workers have ended.
 //  - That a process is dead proves that it is in no newer round only while the coordinator cannot have given us up:
-//  less
-//    than the heartbeat limit after its last word. Later only a living majority may go on.
+//    less than the heartbeat limit after its last word. Later only a living majority may go on.
 //  - Redirect: follow it if its term is higher than the known one.
 //  - The walk has not asked the nodes behind this one. A stand-in with proof probes them: who refuses is gone as well.
 //  - An acting stand-in keeps dialling the endpoint and tells whoever appears there (Supersede).

@@ -187,7 +187,7 @@ class Attendant::Impl : public std::enable_shared_from_this<Impl> {
     });
   }
   void Do(attendance::TellDead& dead) {
-    if (conductor_ != nullptr) conductor_->KnowDead(options_.run_id, Gone{{dead.name}});
+    if (conductor_ != nullptr) conductor_->KnowDead(options_.run_id, Gone{dead.name});
   }
 
   void StopKnocking() {

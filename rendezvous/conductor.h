@@ -45,7 +45,7 @@ class Conductor {
   // longer holds.
   void TakeOver(const std::string& run_id, const StandIn& stand_in);
 
-  // What a stand-in learns of nodes it misses (membership.h).
+  // What a stand-in learns of a node it misses (membership.h).
   void KnowDead(const std::string& run_id, const Gone& gone);
 
   // Where this coordinator can be reached, once its port is known (Options::self_address). `on_call`: that is not the

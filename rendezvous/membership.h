@@ -151,9 +151,9 @@ struct StandIn {
   std::vector<std::string> dead;  // other nodes of the round whose address actively refused: known to be gone, too
   uint64_t known_term = 0;        // the highest heard of: who claims it may have made no round yet
 };
-// While a stand-in with proof gathers its majority: these nodes' addresses actively refuse, they are gone as well.
+// While a stand-in with proof gathers its majority: this node's address actively refuses, it is gone as well.
 struct Gone {
-  std::vector<std::string> names;
+  std::string name;
 };
 using Event = std::variant<PeerOpened, PeerSaid, PeerClosed, Tick, StandIn, Gone>;
 

@@ -34,15 +34,12 @@ void Machine::TakeOver(const StandIn& stand_in) {
 
 void Machine::KnowDead(const Gone& gone) {
   if (s_.phase != Phase::kReforming || !s_.reform_proof) return;
-  for (const std::string& name : gone.names) {
-    auto member = s_.members.find(name);
-    if (member == s_.members.end() || member->second.peer == 0) s_.reform_dead.insert(name);
-  }
+  auto member = s_.members.find(gone.name);
+  if (member == s_.members.end() || member->second.peer == 0) s_.reform_dead.insert(gone.name);
 }
 
 void Machine::BeginReforming(const Assignment& newest) {
   s_.phase = Phase::kReforming;
-  s_.reform_until = now_ + options().heartbeat_timeout;
   s_.gathering_since = now_;
   s_.reform_stands_in = false;
   s_.reform_proof = false;

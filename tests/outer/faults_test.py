@@ -101,7 +101,7 @@ class KilledAgents(Staged):
                 stubborn, failing = (hosts, guests) if victim_is_host else (guests, hosts)
                 stubborn.ask("ignore SIGTERM")
                 failing.tell("exit 1")
-                self.wait_for_stop(victim, stubborn)
+                self.wait_for_stop(stubborn)
                 victim.send(signal.SIGKILL)
                 self.assertTrue(wait_gone(stubborn.pid))
                 (alone,) = self.round_of(1, at_least=1)
@@ -109,16 +109,20 @@ class KilledAgents(Staged):
                 self.assertLessEqual(alone.restarts, 1)
                 self.all_succeed([alone], [survivor])
 
-    def wait_for_stop(self, agent, worker):
+    def wait_for_stop(self, worker):
         """Until `worker`, which ignores SIGTERM, was asked to stop: its process has had the signal."""
-        del agent
         self.assertEqual(worker.ask("asked SIGTERM")["what"], "asked")
 
-    def test_a_guest_that_had_succeeded(self):
+    def guest_succeeded(self):
+        """Host and guest, the worker that still runs, and who follows the status."""
         endpoint, host, guest, hosts, guests = self.running()
         follower = self.follow(endpoint)
         guests.tell("exit 0")
         self.wait_for_status(follower, lambda report: self.state_of(report, guest) == "succeeded")
+        return host, guest, hosts, follower
+
+    def test_a_guest_that_had_succeeded(self):
+        host, guest, hosts, _ = self.guest_succeeded()
         guest.send(signal.SIGKILL)
         guest.wait()
         self.assertEqual(hosts.ask("print here")["what"], "done")
@@ -129,10 +133,7 @@ class KilledAgents(Staged):
 
     def test_the_host_after_the_verdict(self):
         """The guest is frozen while the host decides and dies: what it finds in its socket is still the verdict."""
-        endpoint, host, guest, hosts, guests = self.running()
-        follower = self.follow(endpoint)
-        guests.tell("exit 0")
-        self.wait_for_status(follower, lambda report: self.state_of(report, guest) == "succeeded")
+        host, guest, hosts, follower = self.guest_succeeded()
         guest.send(signal.SIGSTOP)
         hosts.tell("exit 0")
         self.wait_for_status(follower, lambda report: report["phase"] == "finished")
@@ -143,10 +144,7 @@ class KilledAgents(Staged):
         self.assertTrue(self.no_worker_waits())
 
     def test_the_guest_after_the_verdict(self):
-        endpoint, host, guest, hosts, guests = self.running()
-        follower = self.follow(endpoint)
-        guests.tell("exit 0")
-        self.wait_for_status(follower, lambda report: self.state_of(report, guest) == "succeeded")
+        host, guest, hosts, follower = self.guest_succeeded()
         guest.send(signal.SIGSTOP)
         hosts.tell("exit 0")
         self.wait_for_status(follower, lambda report: report["phase"] == "finished")

@@ -128,16 +128,10 @@ TEST(Loss, ASucceededNodeThatFellSilentCountsAsSilent) {
 }
 
 TEST(Loss, NoRoundBeginsOnANodeThatMissedTwoBeats) {
-  Stage s(Job(1, 3));
+  Stage s(Job(1, 3, 1));
   for (const char* name : {"a", "b", "c"}) s.Join(name);
   s.Wait(seconds(11), {"a", "b"});
   s.Fails("a", 3);
-  s = [&] {
-    Stage again = s;
-    again.options.max_restarts = 1;
-    again.state.options->max_restarts = 1;
-    return again;
-  }();
   s.Says("c", rendezvous::Ready{s.RoundOf("c"), 2});
   s.Wait(seconds(11), {"a", "b"});
   EXPECT_EQ(s.state.phase, Phase::kStopping);

@@ -183,7 +183,7 @@ TEST_F(Reform, ADeathLearnedLaterLowersTheMajority) {
   Return("b");
   s.Wait(seconds(20), {"b"});
   EXPECT_EQ(s.state.phase, Phase::kReforming) << "c may have a stand-in of its own";
-  s.Do(Gone{{"c"}});
+  s.Do(Gone{"c"});
   EXPECT_TRUE(s.Stopped("b"));
 }
 
@@ -192,7 +192,7 @@ TEST_F(Reform, ADeathLearnedWithoutProofCountsForNothing) {
   StandIn("b", false);
   Return("b");
   s.Wait(seconds(20), {"b"});
-  s.Do(Gone{{"c"}});
+  s.Do(Gone{"c"});
   EXPECT_EQ(s.state.phase, Phase::kReforming);
 }
 

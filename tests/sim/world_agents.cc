@@ -271,7 +271,7 @@ void World::Attend(Process& process, const at::Event& event) {
       ProbeOut(process, probe->name, probe->address);
     } else if (const auto* dead = std::get_if<at::TellDead>(&action)) {
       Note([&] { return fmt::format("   {} knows that {} is gone", id, dead->name); });
-      Step(process, Gone{{dead->name}});
+      Step(process, Gone{dead->name});
     } else if (const auto* here = std::get_if<at::CoordinateHere>(&action)) {
       Note([&] { return fmt::format("   {} stands in, proof {}", id, here->proof); });
       process.redirect.reset();
