@@ -36,7 +36,7 @@ constexpr size_t kReadBuffer = 64 << 10;
 constexpr size_t kFlushAt = 64 << 10;    // bytes of answers after which they are sent
 constexpr size_t kKeepOutput = 1 << 20;  // the shared output buffer is given back beyond this
 constexpr size_t kKeepEvents = 1 << 20;  // a watcher that has more than this still to read is closed
-constexpr int kEvents = 256;             // connections served before the loop's other work has its turn
+constexpr int kEvents = 256;             // connections served, about, before the loop's other work has its turn
 constexpr int kAccepts = 256;
 constexpr int kWakes = 1024;
 constexpr int kReads = 8;  // full reads of one connection before the others have their turn
@@ -103,6 +103,7 @@ class StoreServer::State : public std::enable_shared_from_this<State> {
  private:
   void Arm();
   void OnReady();
+  void Serve(const epoll_event& event);
   void Accept();
   void PauseAccepting();
   void ResumeAccepting();
@@ -182,26 +183,18 @@ void StoreServer::State::Arm() {
 
 void StoreServer::State::OnReady() {
   epoll_event events[kEvents];
-  int count = ::epoll_wait(set_.native_handle(), events, kEvents, 0);
-  for (int i = 0; i < count; ++i) {
-    uint64_t tag = events[i].data.u64;
-    if (tag == kListener) {
-      Accept();
-      continue;
+  int count, served = 0;
+  do {  // what came while these were served is served too, before the loop is asked again
+    count = ::epoll_wait(set_.native_handle(), events, kEvents, 0);
+    for (int i = 0; i < count; ++i) {
+      Serve(events[i]);
+      if (!set_.is_open()) return;
     }
-    Connection* connection = Lookup(tag);
-    if (connection == nullptr) continue;  // closed a moment ago
-    uint32_t slot = static_cast<uint32_t>(tag);
-    if (connection->unsent != nullptr) {
-      Drain(*connection, slot);
-    } else {
-      Read(*connection, slot, (events[i].events & ~static_cast<uint32_t>(EPOLLIN)) != 0);
-    }
+    served += count;
+    Wake();
     if (!set_.is_open()) return;
-  }
-  Wake();
-  if (!set_.is_open()) return;
-  if (woken_ < wakes_.size()) {
+  } while (count > 0 && served < kEvents && wakes_.empty());
+  if (!wakes_.empty()) {
     asio::post(io_, [weak = weak_from_this()] {
       std::shared_ptr<State> self = weak.lock();
       if (self != nullptr && self->set_.is_open()) self->OnReady();
@@ -209,6 +202,16 @@ void StoreServer::State::OnReady() {
   } else {
     Arm();
   }
+}
+
+void StoreServer::State::Serve(const epoll_event& event) {
+  const uint64_t tag = event.data.u64;
+  if (tag == kListener) return Accept();
+  Connection* connection = Lookup(tag);
+  if (connection == nullptr) return;  // closed a moment ago
+  const uint32_t slot = static_cast<uint32_t>(tag);
+  if (connection->unsent != nullptr) return Drain(*connection, slot);
+  Read(*connection, slot, (event.events & ~static_cast<uint32_t>(EPOLLIN)) != 0);
 }
 
 void StoreServer::State::Accept() {
