@@ -4,13 +4,12 @@
 
 #include <boost/asio/post.hpp>
 #include <cerrno>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 
 #include "agent/failure_summary.h"
 #include "agent/log_layout.h"
-#include "agent/torch_command.h"
-#include "agent/torch_env.h"
 #include "base/exit_codes.h"
 #include "base/host_fs.h"
 #include "base/log.h"
@@ -21,9 +20,10 @@ namespace muster::agent {
 class Attempt::Impl : public std::enable_shared_from_this<Impl> {
  public:
   Impl(boost::asio::io_context& loop, launcher::Reaper& reaper, launcher::Console& console, const RunOptions& options,
-       rendezvous::Assignment assignment, const std::string& log_root, AttemptEvents events)
+       const Wiring& wiring, rendezvous::Assignment assignment, const std::string& log_root, AttemptEvents events)
       : loop_(loop),
         options_(options),
+        wiring_(wiring),
         log_root_(log_root),
         events_(std::move(events)),
         group_(loop, reaper, console,
@@ -56,6 +56,7 @@ class Attempt::Impl : public std::enable_shared_from_this<Impl> {
 
   boost::asio::io_context& loop_;
   const RunOptions& options_;
+  const Wiring& wiring_;
   std::string log_root_;
   AttemptEvents events_;
   AttemptRecord record_;
@@ -96,18 +97,7 @@ Status Attempt::Impl::MakeFolder() {
 Status Attempt::Impl::Start() {
   MUSTER_RETURN_IF_ERROR(MakeFolder());
   Write();
-  std::vector<std::string> agent_environment = WholeProcessEnvironment();
-  std::vector<launcher::WorkerSpec> specs;
-  for (int local_rank = 0; local_rank < options_.nproc; ++local_rank) {
-    launcher::WorkerSpec spec;
-    spec.local_rank = local_rank;
-    MUSTER_ASSIGN_OR_RETURN(spec.argv, WorkerCommand(options_, local_rank));
-    MUSTER_ASSIGN_OR_RETURN(spec.environment,
-                            WorkerEnvironment(agent_environment, options_, record_.assignment, local_rank, paths_));
-    spec.output = WorkerOutput(options_, record_.assignment, local_rank, paths_);
-    spec.error_file = paths_.ErrorFile(local_rank);
-    specs.push_back(std::move(spec));
-  }
+  MUSTER_ASSIGN_OR_RETURN(std::vector<launcher::WorkerSpec> specs, wiring_.workers(record_.assignment, paths_));
   MUSTER_RETURN_IF_ERROR(group_.Start(specs));
   record_.pids = group_.pids();
   record_.workers_started_unix_ms = UnixMillis();
@@ -196,15 +186,21 @@ std::optional<int64_t> Attempt::Impl::Progress() const {
 }
 
 Attempt::Attempt(boost::asio::io_context& loop, launcher::Reaper& reaper, launcher::Console& console,
-                 const RunOptions& options, rendezvous::Assignment assignment, const std::string& log_root,
-                 AttemptEvents events)
-    : impl_(
-          std::make_shared<Impl>(loop, reaper, console, options, std::move(assignment), log_root, std::move(events))) {}
+                 const RunOptions& options, const Wiring& wiring, rendezvous::Assignment assignment,
+                 const std::string& log_root, AttemptEvents events)
+    : impl_(std::make_shared<Impl>(loop, reaper, console, options, wiring, std::move(assignment), log_root,
+                                   std::move(events))) {}
 Attempt::~Attempt() = default;
 
 Status Attempt::Start() { return impl_->Start(); }
 void Attempt::Stop(int signal, Duration grace, const std::string& reason) { impl_->Stop(signal, grace, reason); }
 void Attempt::Close(const std::string& reason) { impl_->Close(reason); }
+void Attempt::Signal(int signal) { impl_->group().Signal(signal); }
+std::optional<int> Attempt::OwnExitCode() const {
+  const std::vector<launcher::ExitRecord>& ended = impl_->group().records();
+  if (ended.empty() || (ended.front().after_stop && ended.front().signal == SIGKILL)) return std::nullopt;
+  return ended.front().exit_code;
+}
 bool Attempt::running() const { return impl_->group().running(); }
 const rendezvous::Assignment& Attempt::assignment() const { return impl_->record().assignment; }
 Duration Attempt::lived() const { return impl_->lived(); }

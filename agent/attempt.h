@@ -11,6 +11,7 @@
 
 #include "agent/attempt_record.h"
 #include "agent/run_options.h"
+#include "agent/wiring.h"
 #include "base/status.h"
 #include "base/worker_failure.h"
 #include "launcher/worker_group.h"
@@ -31,8 +32,8 @@ class Attempt {
  public:
   // `log_root`: "<log-dir>/<run id>", or empty when no folder is wanted (--log-dir /dev/null).
   Attempt(boost::asio::io_context& loop, launcher::Reaper& reaper, launcher::Console& console,
-          const RunOptions& options, rendezvous::Assignment assignment, const std::string& log_root,
-          AttemptEvents events);
+          const RunOptions& options, const Wiring& wiring, rendezvous::Assignment assignment,
+          const std::string& log_root, AttemptEvents events);
   ~Attempt();
   Attempt(const Attempt&) = delete;
   Attempt& operator=(const Attempt&) = delete;
@@ -45,7 +46,11 @@ class Attempt {
   // Sets the reason this attempt ended with and writes the record for the last time.
   void Close(const std::string& reason);
 
+  // Passes a signal on, no more.
+  void Signal(int signal);
   bool running() const;
+  // Of the first worker that has ended, unless our SIGKILL was its end.
+  std::optional<int> OwnExitCode() const;
   const rendezvous::Assignment& assignment() const;
   Duration lived() const;
   // Highest step number the workers wrote into their heartbeat files.

@@ -6,6 +6,7 @@
 
 namespace muster::agent {
 
+int ExecCommand(const std::vector<std::string>& arguments);         // run_command.cc
 int RunCommand(const std::vector<std::string>& arguments);          // run_command.cc
 int LaunchCommand(const std::vector<std::string>& arguments);       // run_command.cc
 int CoordinatorCommand(const std::vector<std::string>& arguments);  // coordinator_command.cc

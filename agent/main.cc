@@ -20,6 +20,7 @@ struct Subcommand {
 };
 
 constexpr Subcommand kSubcommands[] = {
+    {"exec", ExecCommand, "run a command as the main process of a container: signals, zombies, exit codes, reasons"},
     {"run", RunCommand, "run a script on one or several nodes; takes torchrun's flags"},
     {"launch", LaunchCommand, "the same with torch.distributed.launch's --local-rank argument"},
     {"coordinator", CoordinatorCommand, "serve the rendezvous alone, for any number of runs"},

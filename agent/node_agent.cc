@@ -9,10 +9,10 @@
 #include <random>
 
 #include "agent/attempt.h"
-#include "agent/failure_summary.h"
 #include "agent/relay.h"
 #include "agent/rendezvous_place.h"
 #include "agent/torch_env.h"
+#include "agent/wiring.h"
 #include "base/exit_codes.h"
 #include "base/host_fs.h"
 #include "base/host_names.h"
@@ -44,7 +44,13 @@ std::string RandomToken() {
 
 class NodeAgent::Impl {
  public:
-  explicit Impl(RunOptions options) : options_(std::move(options)), reaper_(loop_), console_(loop_), signals_(loop_) {}
+  explicit Impl(RunOptions options)
+      : options_(std::move(options)),
+        wiring_(options_.wire == Wire::kTorch ? TorchWiring(options_) : PlainWiring(options_)),
+        reaper_(loop_),
+        console_(loop_),
+        signals_(loop_),
+        forwarded_(loop_) {}
 
   int Run();
 
@@ -64,14 +70,18 @@ class NodeAgent::Impl {
   void ReadyAgain();
   // --- signals and the end ---
   void AwaitSignal();
+  void AwaitForwarded();
   void OnSignal(int signal);
+  int GoneCode() const;
   void FinishWith(int code);
 
   RunOptions options_;
+  Wiring wiring_;
   boost::asio::io_context loop_{1};
   launcher::Reaper reaper_;
   launcher::Console console_;
-  boost::asio::signal_set signals_;
+  boost::asio::signal_set signals_;    // this node goes
+  boost::asio::signal_set forwarded_;  // for the workers only
   rendezvous::Credentials credentials_;
   RendezvousPlace place_;
   std::unique_ptr<rendezvous::Attendant> attendant_;
@@ -96,7 +106,17 @@ int NodeAgent::Impl::Run() {
     log::Error(Message(status));
     return kExitBadConfiguration;
   }
+  for (int signal : options_.signals_to_handle) {
+    boost::system::error_code error;
+    signals_.add(signal, error);
+    if (error) log::Warning(fmt::format("--signals-to-handle: {} cannot be handled", SignalName(signal)));
+  }
   AwaitSignal();
+  for (int signal : options_.signals_to_forward) {
+    boost::system::error_code ignored;  // then it keeps its meaning for us
+    forwarded_.add(signal, ignored);
+  }
+  AwaitForwarded();
   auto credentials = rendezvous::ReadCredentials(options_.credentials);
   if (!credentials.ok()) {
     log::Error(Message(credentials.status()));
@@ -182,6 +202,7 @@ void NodeAgent::Impl::Join(RendezvousPlace place) {
 
 // A store without a key for the next round this node has rank 0 in. A static rank 0 keeps its port, as torchrun does.
 StatusOr<int> NodeAgent::Impl::FreshStore() {
+  if (!wiring_.store) return 0;
   bool loopback = place_.address == "127.0.0.1";  // alone, or all nodes are on this machine
   bool fixed_port = options_.backend == Backend::kStatic && !options_.standalone && options_.node_rank == 0;
   if (store_ && fixed_port) {
@@ -217,7 +238,8 @@ void NodeAgent::Impl::StartRound(const Assignment& assignment) {
   events.failed = [this](std::vector<WorkerFailure> failures) { WorkersFailed(std::move(failures)); };
   events.succeeded = [this] { WorkersSucceeded(); };
   events.gone = [this] { WorkersGone(); };
-  attempt_ = std::make_unique<Attempt>(loop_, reaper_, console_, options_, assignment, log_root_, std::move(events));
+  attempt_ =
+      std::make_unique<Attempt>(loop_, reaper_, console_, options_, wiring_, assignment, log_root_, std::move(events));
   stop_reason_.clear();
   attempt_gone_ = false;
   if (Status status = attempt_->Start(); !status.ok()) {
@@ -267,7 +289,7 @@ void NodeAgent::Impl::WorkersSucceeded() {
 void NodeAgent::Impl::WorkersGone() {
   attempt_gone_ = true;
   attempt_->Close(stop_reason_.empty() ? "all workers succeeded" : stop_reason_);
-  if (going_signal_ != 0) return FinishWith(128 + going_signal_);
+  if (going_signal_ != 0) return FinishWith(GoneCode());
   if (verdict_) return FinishWith(verdict_->exit_code);
   if (!stop_reason_.empty()) ReadyAgain();  // else it succeeded: stay until the job is decided
 }
@@ -286,7 +308,7 @@ void NodeAgent::Impl::End(const Verdict& verdict) {
   if (verdict_ || going_signal_ != 0) return;
   verdict_ = verdict;
   if (verdict.exit_code != 0) {
-    console_.Write(launcher::Console::Stream::kErr, FailureSummary(verdict, options_));
+    console_.Write(launcher::Console::Stream::kErr, wiring_.summary(verdict));
     log::Error(fmt::format("{} (exit code {})", verdict.reason, verdict.exit_code));
   }
   if (attempt_ && attempt_->running()) {
@@ -298,15 +320,19 @@ void NodeAgent::Impl::End(const Verdict& verdict) {
 }
 
 void NodeAgent::Impl::AwaitSignal() {
-  for (int signal : options_.signals_to_handle) {
-    boost::system::error_code error;
-    signals_.add(signal, error);
-    if (error) log::Warning(fmt::format("--signals-to-handle: {} cannot be handled", SignalName(signal)));
-  }
   signals_.async_wait([this](boost::system::error_code error, int signal) {
     if (error) return;
     OnSignal(signal);
     AwaitSignal();
+  });
+}
+
+void NodeAgent::Impl::AwaitForwarded() {
+  if (options_.signals_to_forward.empty()) return;
+  forwarded_.async_wait([this](boost::system::error_code error, int signal) {
+    if (error) return;
+    if (attempt_) attempt_->Signal(signal);
+    AwaitForwarded();
   });
 }
 
@@ -328,6 +354,12 @@ void NodeAgent::Impl::OnSignal(int signal) {
     return;
   }
   FinishWith(128 + signal);
+}
+
+// The exit code of a node that was told to go.
+int NodeAgent::Impl::GoneCode() const {
+  std::optional<int> own = wiring_.own_code && attempt_ ? attempt_->OwnExitCode() : std::nullopt;
+  return own.value_or(128 + going_signal_);
 }
 
 void NodeAgent::Impl::FinishWith(int code) {

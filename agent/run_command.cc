@@ -1,4 +1,4 @@
-// `muster run` and `muster launch`: torchrun's command line, then one node or several simulated ones.
+// `muster run`, `muster launch` and `muster exec`: a command line, then one node or several simulated ones.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -45,10 +45,10 @@ int CheckScript(const RunOptions& options) {
   return 0;
 }
 
-int Run(const std::vector<std::string>& arguments, bool legacy_launch) {
-  auto parsed = ParseRun(arguments, Environment, legacy_launch);
+int Run(const std::vector<std::string>& arguments, CalledAs called_as, std::string_view name) {
+  auto parsed = ParseRun(arguments, Environment, called_as);
   if (!parsed.ok()) {
-    fmt::print(stderr, "muster run: {}\n", Message(parsed.status()));
+    fmt::print(stderr, "muster {}: {}\n", name, Message(parsed.status()));
     return kExitUsage;
   }
   switch (parsed->outcome) {
@@ -56,7 +56,7 @@ int Run(const std::vector<std::string>& arguments, bool legacy_launch) {
       fmt::print("{}", parsed->text);
       return 0;
     case ParsedRun::Outcome::kHandOver:
-      return HandOver(arguments, parsed->text, legacy_launch);
+      return HandOver(arguments, parsed->text, called_as == CalledAs::kLaunch);
     case ParsedRun::Outcome::kRun:
       break;
   }
@@ -69,14 +69,15 @@ int Run(const std::vector<std::string>& arguments, bool legacy_launch) {
   }
   options.nproc = workers->count;
   if (!workers->warning.empty()) options.warnings.push_back(workers->warning);
-  if (int code = CheckScript(options); code != 0) return code;
+  if (int code = options.wire == Wire::kTorch ? CheckScript(options) : 0; code != 0) return code;
   if (options.nodes_on_this_machine > 0) return RunLocalNodes(options, arguments);
   return NodeAgent(std::move(options)).Run();
 }
 
 }  // namespace
 
-int RunCommand(const std::vector<std::string>& arguments) { return Run(arguments, false); }
-int LaunchCommand(const std::vector<std::string>& arguments) { return Run(arguments, true); }
+int RunCommand(const std::vector<std::string>& arguments) { return Run(arguments, CalledAs::kRun, "run"); }
+int LaunchCommand(const std::vector<std::string>& arguments) { return Run(arguments, CalledAs::kLaunch, "launch"); }
+int ExecCommand(const std::vector<std::string>& arguments) { return Run(arguments, CalledAs::kExec, "exec"); }
 
 }  // namespace muster::agent

@@ -26,6 +26,7 @@ struct StdStreams {
 };
 
 enum class Backend { kStatic, kC10d };
+enum class Wire { kTorch, kPlain };
 
 struct RunOptions {
   int min_nodes = 1;
@@ -68,8 +69,11 @@ struct RunOptions {
   bool legacy_launch = false;
   bool use_env = false;
   // Muster's own.
-  int nodes_on_this_machine = 0;  // 0: off
-  std::string node_name;          // MUSTER_NODE; empty: chosen by the agent
+  Wire wire = Wire::kTorch;
+  std::vector<int> signals_to_forward;  // passed on to the workers, no more
+  std::string termination_log;          // empty: none
+  int nodes_on_this_machine = 0;        // 0: off
+  std::string node_name;                // MUSTER_NODE; empty: chosen by the agent
   log::Options log;
 
   std::string script;  // the positional "training_script"

@@ -12,8 +12,9 @@ constexpr FlagKind kV = FlagKind::kValue;
 constexpr FlagKind kS = FlagKind::kSwitch;
 constexpr FlagOwner kT = FlagOwner::kTorchrun;
 constexpr FlagOwner kM = FlagOwner::kMuster;
+constexpr FlagOwner kE = FlagOwner::kExec;
 
-// name, letter, kind, owner, variable, default, metavar, choices, help
+// name, letter, kind, owner, variable, default, metavar, choices, help, default of exec
 constexpr Flag kTable[] = {
     {"help", 'h', FlagKind::kHelp, kT, "", "", "", "", "show this text and end"},
     {"nnodes", 0, kV, kT, "PET_NNODES", "1:1", "N|MIN:MAX", "", "number of nodes, or their range"},
@@ -58,7 +59,7 @@ constexpr Flag kTable[] = {
     {"signals-to-handle", 0, kV, kT, "PET_SIGNALS_TO_HANDLE", "SIGTERM,SIGINT,SIGHUP,SIGQUIT", "NAMES", "",
      "signals that are passed on to the workers"},
     {"shutdown-timeout", 0, kV, kT, "PET_SHUTDOWN_TIMEOUT", "30", "SECONDS", "",
-     "how long workers may take to stop before SIGKILL"},
+     "how long workers may take to stop before SIGKILL", "25"},
     {"virtual-local-rank", 0, kS, kT, "PET_VIRTUAL_LOCAL_RANK", "", "", "",
      "LOCAL_RANK is 0 for every worker, each sees one GPU"},
     {"print-completion", 0, kV, kT, "", "", "SHELL", "bash,zsh,tcsh", "handed to the real torchrun"},
@@ -69,13 +70,16 @@ constexpr Flag kTable[] = {
     {"log-level", 0, kV, kM, "MUSTER_LOG_LEVEL", "", "LEVEL", "",
      "debug, info, warning or error; default: LOGLEVEL, else info"},
     {"restart-policy", 0, kV, kM, "MUSTER_RESTART_POLICY", "on-failure", "POLICY", "never,on-failure,always,exit-code",
-     "when a failed group is started again"},
+     "when a failed group is started again", "exit-code"},
     {"retry-codes", 0, kV, kM, "MUSTER_RETRY_CODES", "", "CODES", "", "exit codes counted as retryable: 3,130-139"},
     {"fatal-codes", 0, kV, kM, "MUSTER_FATAL_CODES", "", "CODES", "", "exit codes counted as fatal"},
     {"restart-window", 0, kV, kM, "MUSTER_RESTART_WINDOW", "", "DURATION", "",
      "only restarts of the last 30m, 12h ... count against --max-restarts"},
     {"no-progress-limit", 0, kV, kM, "MUSTER_NO_PROGRESS_LIMIT", "0", "K", "",
      "end with 93 after K restarts in a row without progress; 0: off"},
+    {"termination-log", 0, kV, kM, "MUSTER_TERMINATION_LOG", "/dev/termination-log", "FILE", "",
+     "where the pod's termination message goes, if it is there; empty: nowhere"},
+    {"wire", 0, kV, kE, "MUSTER_WIRE", "plain", "FRAMEWORK", "plain,torch", "what the command is wired as"},
     {"scale-up", 0, kV, kM, "MUSTER_SCALE_UP", "now", "WHEN", "now,at-restart", "when a new node joins a running job"},
 };
 
@@ -85,7 +89,12 @@ std::string Dashes(std::string_view name) {
   return dashed;
 }
 
-bool Visible(const Flag& flag, bool legacy_launch) { return legacy_launch || flag.owner != FlagOwner::kLegacy; }
+bool Visible(const Flag& flag, CalledAs called_as) {
+  if (flag.owner == FlagOwner::kLegacy) return called_as == CalledAs::kLaunch;
+  return flag.owner != FlagOwner::kExec || called_as == CalledAs::kExec;
+}
+
+bool IsOwn(const Flag& flag) { return flag.owner == FlagOwner::kMuster || flag.owner == FlagOwner::kExec; }
 
 Status Bad(const std::string& text) { return absl::InvalidArgumentError(text); }
 
@@ -114,8 +123,8 @@ bool IsPlain(std::string_view text) {
 
 class Splitter {
  public:
-  Splitter(const std::vector<std::string>& arguments, bool legacy_launch)
-      : arguments_(arguments), legacy_launch_(legacy_launch) {}
+  Splitter(const std::vector<std::string>& arguments, CalledAs called_as)
+      : arguments_(arguments), called_as_(called_as) {}
 
   StatusOr<CommandLine> Run() {
     bool ended = false;  // "--" was seen
@@ -144,7 +153,7 @@ class Splitter {
       value = name.substr(equals + 1);
       name = name.substr(0, equals);
     }
-    MUSTER_ASSIGN_OR_RETURN(const Flag* flag, FindFlag(name, legacy_launch_));
+    MUSTER_ASSIGN_OR_RETURN(const Flag* flag, FindFlag(name, called_as_));
     return Take(*flag, value, fmt::format("--{}", flag->name));
   }
 
@@ -196,22 +205,24 @@ class Splitter {
   }
 
   const std::vector<std::string>& arguments_;
-  const bool legacy_launch_;
+  const CalledAs called_as_;
   size_t at_ = 0;
   CommandLine line_;
 };
 
-void AppendRows(std::string& text, bool legacy_launch, FlagOwner owner) {
+void AppendRows(std::string& text, CalledAs called_as, bool own) {
   for (const Flag& flag : kTable) {
-    if (!Visible(flag, legacy_launch)) continue;
-    if ((flag.owner == FlagOwner::kMuster) != (owner == FlagOwner::kMuster)) continue;
+    if (!Visible(flag, called_as)) continue;
+    if (IsOwn(flag) != own) continue;
     std::string left =
         flag.letter != 0 ? fmt::format("  -{}, --{}", flag.letter, flag.name) : fmt::format("  --{}", flag.name);
     if (!flag.metavar.empty()) left += fmt::format(" {}", flag.metavar);
     std::string right(flag.help);
     if (!flag.choices.empty()) right += fmt::format(" ({})", flag.choices);
     std::vector<std::string> notes;
-    if (!flag.fallback.empty()) notes.push_back(fmt::format("default {}", flag.fallback));
+    if (std::string_view fallback = Fallback(flag, called_as); !fallback.empty()) {
+      notes.push_back(fmt::format("default {}", fallback));
+    }
     if (!flag.variable.empty()) notes.push_back(std::string(flag.variable));
     if (!notes.empty()) right += fmt::format(" [{}]", Join(notes, "; "));
     text += left.size() < 38 ? fmt::format("{:<38}{}\n", left, right) : fmt::format("{}\n{:38}{}\n", left, "", right);
@@ -229,14 +240,14 @@ const Flag* FindLetter(char letter) {
   return nullptr;
 }
 
-StatusOr<const Flag*> FindFlag(std::string_view name, bool legacy_launch) {
+StatusOr<const Flag*> FindFlag(std::string_view name, CalledAs called_as) {
   std::string dashed = Dashes(name);
   std::vector<const Flag*> torchrun, own;
   for (const Flag& flag : kTable) {
-    if (!Visible(flag, legacy_launch)) continue;
+    if (!Visible(flag, called_as)) continue;
     if (flag.name == dashed) return &flag;
     if (!flag.name.starts_with(dashed)) continue;
-    (flag.owner == FlagOwner::kMuster ? own : torchrun).push_back(&flag);
+    (IsOwn(flag) ? own : torchrun).push_back(&flag);
   }
   if (torchrun.size() == 1) return torchrun.front();
   if (torchrun.empty() && own.size() == 1) return own.front();
@@ -249,20 +260,39 @@ StatusOr<const Flag*> FindFlag(std::string_view name, bool legacy_launch) {
   return Bad(fmt::format("--{} is ambiguous; it could be {}. Write more of the name", name, Join(names, ", ")));
 }
 
-StatusOr<CommandLine> SplitCommandLine(const std::vector<std::string>& arguments, bool legacy_launch) {
-  return Splitter(arguments, legacy_launch).Run();
+StatusOr<CommandLine> SplitCommandLine(const std::vector<std::string>& arguments, CalledAs called_as) {
+  return Splitter(arguments, called_as).Run();
 }
 
-std::string HelpText(bool legacy_launch) {
-  std::string text = fmt::format(
+std::string_view Fallback(const Flag& flag, CalledAs called_as) {
+  return called_as == CalledAs::kExec && !flag.exec_fallback.empty() ? flag.exec_fallback : flag.fallback;
+}
+
+std::string HelpText(CalledAs called_as) {
+  constexpr std::string_view kSpelling =
+      "Every flag may be abbreviated and written with underscores. A variable in [brackets] replaces the default.\n";
+  std::string text;
+  if (called_as == CalledAs::kExec) {
+    text = fmt::format(
+        "usage: muster exec [flags] -- COMMAND [arguments]\n\n"
+        "Runs the command as the main process of a container: signals reach it, orphans are collected, its exit code "
+        "is\n"
+        "kept, and why it ended is said on the console and in the termination message.\n{}\nMuster's flags:\n",
+        kSpelling);
+    AppendRows(text, called_as, true);
+    text +=
+        "\ntorchrun's, with --wire=torch (of the plain ones only max-restarts, log-dir, redirects, tee,\n"
+        "log-line-prefix-template and shutdown-timeout):\n";
+    AppendRows(text, called_as, false);
+    return text;
+  }
+  text = fmt::format(
       "usage: muster {} [flags] script [script's arguments]\n\n"
-      "Starts the workers of this node and keeps them going together with the other nodes'.\n"
-      "Every flag may be abbreviated and written with underscores. A variable in [brackets] replaces the default.\n\n"
-      "torchrun's flags:\n",
-      legacy_launch ? "launch" : "run");
-  AppendRows(text, legacy_launch, FlagOwner::kTorchrun);
+      "Starts the workers of this node and keeps them going together with the other nodes'.\n{}\ntorchrun's flags:\n",
+      called_as == CalledAs::kLaunch ? "launch" : "run", kSpelling);
+  AppendRows(text, called_as, false);
   text += "\nMuster's own:\n";
-  AppendRows(text, legacy_launch, FlagOwner::kMuster);
+  AppendRows(text, called_as, true);
   return text;
 }
 

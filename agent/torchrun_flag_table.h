@@ -1,4 +1,5 @@
-// The one table of `muster run`'s flags: it drives parsing, abbreviations, PET_* variables and the help text.
+// The one table of the flags of `muster run`, `launch` and `exec`: it drives parsing, abbreviations, PET_* variables
+// and the help text.
 //
 // Source: torch/distributed/run.py and argparse_util.py of torch 2.14 (reference: torchrun.md 1.1, 1.2).
 #pragma once
@@ -14,6 +15,8 @@
 
 namespace muster::agent {
 
+enum class CalledAs { kRun, kLaunch, kExec };  // muster run, launch (torch.distributed.launch), exec
+
 enum class FlagKind {
   kValue,   // takes one argument
   kSwitch,  // given: on. Its variable is a number: 0 off, else on
@@ -21,8 +24,9 @@ enum class FlagKind {
 };
 enum class FlagOwner {
   kTorchrun,
-  kLegacy,  // only of `muster launch` (torch.distributed.launch)
+  kLegacy,  // only of `muster launch`
   kMuster,
+  kExec,  // Muster's, only of `muster exec`
 };
 
 struct Flag {
@@ -35,13 +39,16 @@ struct Flag {
   std::string_view metavar;
   std::string_view choices;  // "a,b": checked on the command line only, as argparse does; empty: any text
   std::string_view help;
+  std::string_view exec_fallback = {};  // where `muster exec` has another default
 };
 
 std::span<const Flag> FlagTable();
+// The built-in default.
+std::string_view Fallback(const Flag& flag, CalledAs called_as);
 
 // The row of a long name without "--": exact, else an unambiguous prefix. A prefix that is unique among torchrun's own
 // flags means that flag whatever Muster adds. InvalidArgument names the candidates, or says that there is none.
-StatusOr<const Flag*> FindFlag(std::string_view name, bool legacy_launch);
+StatusOr<const Flag*> FindFlag(std::string_view name, CalledAs called_as);
 const Flag* FindLetter(char letter);  // nullptr: none
 
 // A command line taken apart, values not yet judged.
@@ -55,9 +62,9 @@ struct CommandLine {
 // argparse's reading: options, then the script, then the rest verbatim; "--flag=value", "--flag value", "-r3", "-mr3";
 // "--" ends the options (the first "--" just after the script is dropped too); negative numbers and texts with a blank
 // are values. InvalidArgument names the argument.
-StatusOr<CommandLine> SplitCommandLine(const std::vector<std::string>& arguments, bool legacy_launch);
+StatusOr<CommandLine> SplitCommandLine(const std::vector<std::string>& arguments, CalledAs called_as);
 
-// The text of `muster run --help` (or `muster launch --help`).
-std::string HelpText(bool legacy_launch);
+// The text of --help.
+std::string HelpText(CalledAs called_as);
 
 }  // namespace muster::agent

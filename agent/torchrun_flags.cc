@@ -4,10 +4,11 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
+#include <csignal>
 #include <map>
 #include <tuple>
 
+#include "agent/flag_reader.h"
 #include "agent/flag_values.h"
 #include "agent/torchrun_flag_table.h"
 #include "base/exit_codes.h"
@@ -17,10 +18,10 @@ namespace muster::agent {
 namespace {
 
 using std::chrono::seconds;
+using Value = FlagValue;
 
 constexpr int kC10dPort = 29400;
 constexpr int kNoPort = -1;
-constexpr int kMost = std::numeric_limits<int>::max();
 constexpr int kMostWorkers = 100'000;
 constexpr int kStaticTimeoutSeconds = 900;  // torchrun's "legacy total timeout" (torchrun.md 1.4 rule 5)
 
@@ -41,31 +42,26 @@ std::string RandomId() {
   return id;
 }
 
-// One flag's value and where it came from.
-struct Value {
-  std::string text;
-  std::string origin;  // "--nnodes" or "PET_NNODES"; empty: the built-in default
-  bool given() const { return !origin.empty(); }
-};
-
-Status Bad(const Value& value, std::string_view wanted) {
-  return absl::InvalidArgumentError(
-      fmt::format("{}={}: {}", value.origin.empty() ? "default" : value.origin, value.text, wanted));
+// Everything a command can have a use for: not what only the sender's own faults raise, not job control, not our own.
+std::vector<int> ForwardedSignals() {
+  std::vector<int> signals = {SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGCONT, SIGWINCH, SIGIO};
+  for (int number = SIGRTMIN; number <= SIGRTMAX; ++number) signals.push_back(number);
+  return signals;
 }
-Status Bad(const Value& value, const Status& status) { return Bad(value, Message(status)); }
 
 class Reader {
  public:
-  Reader(const Getenv& getenv, CommandLine line, bool legacy_launch)
-      : getenv_(getenv), line_(std::move(line)), legacy_launch_(legacy_launch) {}
+  Reader(const Getenv& getenv, CommandLine line, CalledAs called_as)
+      : getenv_(getenv), flags_(getenv, std::move(line), called_as), called_as_(called_as) {}
 
   StatusOr<ParsedRun> Run();
 
  private:
-  // Command line over variable over default.
-  Value Get(std::string_view name) const;
-  StatusOr<bool> Switch(std::string_view name) const;
-  StatusOr<int> Number(std::string_view name, int lowest, int highest) const;
+  Value Get(std::string_view name) const { return flags_.Get(name); }
+  StatusOr<bool> Switch(std::string_view name) const { return flags_.Switch(name); }
+  StatusOr<int> Number(std::string_view name, int lowest, int highest) const {
+    return flags_.Number(name, lowest, highest);
+  }
 
   StatusOr<std::optional<std::string>> HandOverReason();
   Status ReadNodes();
@@ -75,48 +71,16 @@ class Reader {
   Status ReadWorkers();
   Status ReadLogs();
   Status ReadSignals();
-  Status ReadOwn();
-  Status ReadRestartRules();
+  Status ReadPlain();
+  Status MissingScript() const;
   void Warn(std::string text) { options_.warnings.push_back(std::move(text)); }
 
   const Getenv& getenv_;
-  const CommandLine line_;
-  const bool legacy_launch_;
+  const FlagReader flags_;
+  const CalledAs called_as_;
   std::map<std::string, std::string> conf_;  // --rdzv-conf
   RunOptions options_;
 };
-
-Value Reader::Get(std::string_view name) const {
-  const Flag* row = nullptr;
-  for (const Flag& flag : FlagTable()) {
-    if (flag.name == name) row = &flag;
-  }
-  if (auto given = line_.values.find(name); given != line_.values.end())
-    return {given->second, fmt::format("--{}", name)};
-  if (!row->variable.empty()) {
-    if (auto text = getenv_(row->variable)) return {*text, std::string(row->variable)};
-  }
-  return {std::string(row->fallback), ""};
-}
-
-StatusOr<bool> Reader::Switch(std::string_view name) const {
-  if (line_.values.contains(name)) return true;
-  Value value = Get(name);
-  if (!value.given()) return false;
-  auto number = ParsePythonInt(value.text);
-  if (!number) return Bad(value, "want 1 (on) or 0 (off)");
-  return *number != 0;
-}
-
-StatusOr<int> Reader::Number(std::string_view name, int lowest, int highest) const {
-  Value value = Get(name);
-  auto number = ParsePythonInt(value.text);
-  if (!number || *number < lowest || *number > highest) {
-    if (highest == kMost) return Bad(value, fmt::format("want a whole number, at least {}", lowest));
-    return Bad(value, fmt::format("want a whole number from {} to {}", lowest, highest));
-  }
-  return static_cast<int>(*number);
-}
 
 // What only Python can do. Asked before values are judged: the real torchrun judges its own.
 StatusOr<std::optional<std::string>> Reader::HandOverReason() {
@@ -205,7 +169,7 @@ Status Reader::ReadRendezvous() {
     Warn(fmt::format("the run id is empty; this node uses {}, which no other node knows", options_.run_id));
   }
 
-  MUSTER_ASSIGN_OR_RETURN(options_.node_rank, Number("node-rank", 0, kMost));
+  MUSTER_ASSIGN_OR_RETURN(options_.node_rank, Number("node-rank", 0, FlagReader::kMost));
   Value rank = Get("node-rank");
   if (options_.backend == Backend::kStatic) {
     if (options_.node_rank >= options_.max_nodes) {
@@ -323,13 +287,15 @@ Status Reader::ReadWorkers() {
   MUSTER_ASSIGN_OR_RETURN(options_.no_python, Switch("no-python"));
   MUSTER_ASSIGN_OR_RETURN(options_.run_path, Switch("run-path"));
   MUSTER_ASSIGN_OR_RETURN(options_.virtual_local_rank, Switch("virtual-local-rank"));
+  if (called_as_ == CalledAs::kExec) options_.no_python = true;
   if (options_.no_python && options_.module && !options_.run_path) {
     return absl::InvalidArgumentError("--no-python and --module contradict each other: give one of them");
   }
-  options_.legacy_launch = legacy_launch_;
-  options_.use_env = !legacy_launch_;
-  if (legacy_launch_) {
-    options_.use_env = line_.values.contains("use-env");
+  const bool launch = called_as_ == CalledAs::kLaunch;
+  options_.legacy_launch = launch;
+  options_.use_env = !launch;
+  if (launch) {
+    options_.use_env = flags_.line().values.contains("use-env");
     if (options_.no_python && !options_.use_env) {
       return absl::InvalidArgumentError("--no-python needs --use-env: only a python script is given --local-rank");
     }
@@ -348,8 +314,8 @@ Status Reader::ReadWorkers() {
   options_.event_log_handler = Get("event-log-handler").text;
   options_.role = Get("role").text;
   options_.numa_binding = Get("numa-binding").text;
-  options_.script = *line_.script;
-  options_.script_args = line_.script_args;
+  options_.script = *flags_.line().script;
+  options_.script_args = flags_.line().script_args;
   if (options_.script.empty()) return absl::InvalidArgumentError("the script's name is empty");
   return absl::OkStatus();
 }
@@ -387,7 +353,7 @@ Status Reader::ReadSignals() {
   options_.signals_to_handle_text = signals.text;
 
   Value timeout = Get("shutdown-timeout");
-  if (!timeout.given()) {
+  if (!timeout.given() && !flags_.plain()) {
     if (auto text = getenv_("TORCH_ELASTIC_SHUTDOWN_TIMEOUT")) timeout = {*text, "TORCH_ELASTIC_SHUTDOWN_TIMEOUT"};
   }
   auto wait = ParsePythonInt(timeout.text);
@@ -396,77 +362,52 @@ Status Reader::ReadSignals() {
   return absl::OkStatus();
 }
 
-Status Reader::ReadOwn() {
-  options_.node_name = std::string(Strip(Get("node-name").text));
-  Value format = Get("log-format");
-  auto parsed_format = log::ParseFormat(format.text);
-  if (!parsed_format.ok()) return Bad(format, parsed_format.status());
-  options_.log.format = *parsed_format;
-  options_.log.node = options_.node_name;
-  if (Value level = Get("log-level"); level.given()) {
-    auto parsed = log::ParseLevel(level.text);
-    if (!parsed.ok()) return Bad(level, parsed.status());
-    options_.log.level = *parsed;
-  } else if (auto text = getenv_("LOGLEVEL"); text && !text->empty()) {
-    auto parsed = log::ParseLevel(*text);
-    if (parsed.ok()) {
-      options_.log.level = *parsed;
-    } else {
-      Warn(fmt::format("LOGLEVEL={} has no effect: {}", *text, Message(parsed.status())));
-    }
-  }
-  return ReadRestartRules();
+Status Reader::MissingScript() const {
+  return absl::InvalidArgumentError(
+      called_as_ == CalledAs::kExec
+          ? "the command is missing: muster exec [flags] -- COMMAND [arguments]; see --help"
+          : "the script (training_script) is missing: muster run [flags] script [arguments]; see --help");
 }
 
-Status Reader::ReadRestartRules() {
-  rendezvous::JobOptions& job = options_.job;
-  job.min_nodes = options_.min_nodes;
-  job.max_nodes = options_.max_nodes;
-  job.indexed = options_.backend == Backend::kStatic;
-  MUSTER_ASSIGN_OR_RETURN(job.max_restarts, Number("max-restarts", 0, kMost));
-  MUSTER_ASSIGN_OR_RETURN(job.no_progress_limit, Number("no-progress-limit", 0, kMost));
-
-  Value policy = Get("restart-policy");
-  if (policy.text == "never") {
-    job.policy = rendezvous::RestartPolicy::kNever;
-  } else if (policy.text == "on-failure") {
-    job.policy = rendezvous::RestartPolicy::kOnFailure;
-  } else if (policy.text == "always") {
-    job.policy = rendezvous::RestartPolicy::kAlways;
-  } else if (policy.text == "exit-code") {
-    job.policy = rendezvous::RestartPolicy::kExitCode;
-  } else {
-    return Bad(policy, "choose one of never, on-failure, always, exit-code");
+// A command that is only supervised: one process, its own streams, nobody to meet.
+Status Reader::ReadPlain() {
+  constexpr std::string_view kMeaningful[] = {
+      "max-restarts", "log-dir", "redirects", "tee", "log-line-prefix-template", "shutdown-timeout", "role"};
+  if (Value wire = Get("wire"); wire.text != "plain") return Bad(wire, "choose one of plain, torch");
+  for (const Flag& flag : FlagTable()) {
+    if (flag.owner != FlagOwner::kTorchrun || !flags_.line().values.contains(flag.name)) continue;
+    if (std::find(std::begin(kMeaningful), std::end(kMeaningful), flag.name) != std::end(kMeaningful)) continue;
+    return absl::InvalidArgumentError(
+        fmt::format("--{} means nothing to a plain command; add --wire=torch, or leave it out", flag.name));
   }
-  Value scale = Get("scale-up");
-  if (scale.text != "now" && scale.text != "at-restart") return Bad(scale, "choose one of now, at-restart");
-  job.scale_up = scale.text == "now" ? rendezvous::ScaleUp::kNow : rendezvous::ScaleUp::kAtRestart;
-
-  Value retry = Get("retry-codes"), fatal = Get("fatal-codes");
-  auto retry_codes = ParseExitCodes(retry.text);
-  if (!retry_codes.ok()) return Bad(retry, retry_codes.status());
-  auto fatal_codes = ParseExitCodes(fatal.text);
-  if (!fatal_codes.ok()) return Bad(fatal, fatal_codes.status());
-  for (int code : *retry_codes) {
-    if (fatal_codes->contains(code))
-      return Bad(retry, fmt::format("{} is in {} too; a code has one class", code, fatal.origin));
-  }
-  job.overrides = {*retry_codes, *fatal_codes};
-
-  if (Value window = Get("restart-window"); !window.text.empty()) {
-    auto parsed = ParseDuration(window.text);
-    if (!parsed.ok()) return Bad(window, parsed.status());
-    if (*parsed <= Duration::zero()) return Bad(window, "want more than 0");
-    job.restart_window = *parsed;
-  }
-  return absl::OkStatus();
+  if (!flags_.line().script || flags_.line().script->empty()) return MissingScript();
+  options_.wire = Wire::kPlain;
+  options_.standalone = true;
+  options_.backend = Backend::kC10d;
+  options_.run_id = "exec";
+  options_.no_python = true;
+  options_.script = *flags_.line().script;
+  options_.script_args = flags_.line().script_args;
+  options_.role = Get("role").text;
+  MUSTER_RETURN_IF_ERROR(ReadLogs());
+  bool files = options_.redirects.all != 0 || options_.tee.all != 0;
+  if (!options_.log_dir && !files) options_.log_dir = "/dev/null";
+  MUSTER_RETURN_IF_ERROR(ReadSignals());
+  options_.signals_to_handle = {SIGTERM, SIGINT};
+  options_.signals_to_forward = ForwardedSignals();
+  return flags_.ReadCommon(&options_);
 }
 
 StatusOr<ParsedRun> Reader::Run() {
   ParsedRun run;
-  if (line_.help) {
+  if (flags_.line().help) {
     run.outcome = ParsedRun::Outcome::kHelp;
-    run.text = HelpText(legacy_launch_);
+    run.text = HelpText(called_as_);
+    return run;
+  }
+  if (flags_.plain()) {
+    MUSTER_RETURN_IF_ERROR(ReadPlain());
+    run.options = std::move(options_);
     return run;
   }
   MUSTER_ASSIGN_OR_RETURN(options_.standalone, Switch("standalone"));
@@ -481,25 +422,25 @@ StatusOr<ParsedRun> Reader::Run() {
     run.text = *std::move(reason);
     return run;
   }
-  if (!line_.script) {
-    return absl::InvalidArgumentError(
-        "the script (training_script) is missing: muster run [flags] script [arguments]; see --help");
-  }
+  if (!flags_.line().script) return MissingScript();
   MUSTER_RETURN_IF_ERROR(ReadNodes());
   MUSTER_RETURN_IF_ERROR(ReadRendezvous());
   MUSTER_RETURN_IF_ERROR(ReadWorkers());
   MUSTER_RETURN_IF_ERROR(ReadLogs());
   MUSTER_RETURN_IF_ERROR(ReadSignals());
-  MUSTER_RETURN_IF_ERROR(ReadOwn());
+  options_.job.min_nodes = options_.min_nodes;
+  options_.job.max_nodes = options_.max_nodes;
+  options_.job.indexed = options_.backend == Backend::kStatic;
+  MUSTER_RETURN_IF_ERROR(flags_.ReadCommon(&options_));
   run.options = std::move(options_);
   return run;
 }
 
 }  // namespace
 
-StatusOr<ParsedRun> ParseRun(const std::vector<std::string>& arguments, const Getenv& getenv, bool legacy_launch) {
-  MUSTER_ASSIGN_OR_RETURN(CommandLine line, SplitCommandLine(arguments, legacy_launch));
-  return Reader(getenv, std::move(line), legacy_launch).Run();
+StatusOr<ParsedRun> ParseRun(const std::vector<std::string>& arguments, const Getenv& getenv, CalledAs called_as) {
+  MUSTER_ASSIGN_OR_RETURN(CommandLine line, SplitCommandLine(arguments, called_as));
+  return Reader(getenv, std::move(line), called_as).Run();
 }
 
 }  // namespace muster::agent

@@ -1,23 +1,21 @@
-// torchrun's command line: every flag, spelling, abbreviation and PET_* variable (reference/torchrun.md 1), plus
-// Muster's.
+// The command lines of `muster run`, `launch` and `exec`. torchrun's: every flag, spelling, abbreviation and PET_*
+// variable (reference/torchrun.md 1), plus Muster's.
 //
 // Rules of argparse (torch/distributed/run.py, argparse_util.py): options first, then the script, then everything else
 // verbatim; dash and underscore spellings; any unique prefix; "--flag=value" and "--flag value"; command line over
 // PET_* over default. One table drives parsing, PET_*, abbreviations and the help text.
 #pragma once
 
-#include <functional>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "agent/flag_reader.h"
 #include "agent/run_options.h"
+#include "agent/torchrun_flag_table.h"
 #include "base/status.h"
 
 namespace muster::agent {
-
-using Getenv = std::function<std::optional<std::string>(std::string_view)>;
 
 struct ParsedRun {
   enum class Outcome {
@@ -31,8 +29,7 @@ struct ParsedRun {
 };
 
 // `arguments` without the program's name. InvalidArgument names the flag or variable and its value (exit code 64).
-// `legacy_launch`: called as `muster launch`.
 StatusOr<ParsedRun> ParseRun(const std::vector<std::string>& arguments, const Getenv& getenv,
-                             bool legacy_launch = false);
+                             CalledAs called_as = CalledAs::kRun);
 
 }  // namespace muster::agent

@@ -38,6 +38,8 @@ class WorkerSetup {
       : stdio_{spec.in, spec.out, spec.err},
         directory_(spec.working_directory.empty() ? nullptr : spec.working_directory.c_str()),
         environment_(environment),
+        own_session_(spec.own_session),
+        foreground_(spec.foreground),
         report_(report),
         parent_(getpid()) {}
 
@@ -53,7 +55,7 @@ class WorkerSetup {
     // Marks instead of closing: `report_` must live until exec. (Process v2 closes only what is above its whitelist.)
     // Before Linux 5.11 what others opened without close-on-exec gets through; all of ours have it.
     close_range(3, ~0U, CLOSE_RANGE_CLOEXEC);
-    if (setsid() == -1) Fail(Stage::kSession);
+    if ((own_session_ ? setsid() : setpgid(0, 0)) == -1) Fail(Stage::kSession);
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) == -1) Fail(Stage::kSession);
     if (getppid() != parent_) _exit(1);  // it died before the line above
     for (int target = 0; target < 3; ++target) {
@@ -61,6 +63,8 @@ class WorkerSetup {
       if (source == -1) continue;
       if (dup2(source, target) == -1) Fail(Stage::kStdio);  // the copy stays open over exec
     }
+    // SIGTTOU is blocked here. A terminal that is not ours to give is no reason not to start.
+    if (foreground_) tcsetpgrp(STDIN_FILENO, getpid());
     if (directory_ != nullptr && chdir(directory_) == -1) Fail(Stage::kDirectory);
     ResetSignals();
     return {};
@@ -91,6 +95,8 @@ class WorkerSetup {
   const int stdio_[3];
   const char* const directory_;
   const std::vector<const char*>& environment_;
+  const bool own_session_;
+  const bool foreground_;
   const int report_;
   const pid_t parent_;
 };

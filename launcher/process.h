@@ -1,9 +1,10 @@
-// Starts one process the way a worker wants it: own session, nothing of ours left in it but what is named here.
+// Starts one process the way a worker wants it: own session or process group, nothing of ours left in it but what is
+// named here.
 //
 // Built on Boost.Process v2 (vfork launcher, own initializers). In the child, before exec:
-//   setsid; PDEATHSIG=SIGKILL (tied to the calling thread: start from the thread that lives as long as the agent, and a
-//   parent that has died already is noticed); stdio; working directory; every signal's disposition back to its default,
-//   the mask empty (container-init.md 1.6). Descriptors above 2 are closed.
+//   setsid (or setpgid, see ProcessSpec); PDEATHSIG=SIGKILL (tied to the calling thread: start from the thread that
+//   lives as long as the agent, and a parent that has died already is noticed); stdio; working directory; every
+//   signal's disposition back to its default, the mask empty (container-init.md 1.6). Descriptors above 2 are closed.
 // Nothing waits for the process: that is the reaper's business.
 #pragma once
 
@@ -20,6 +21,9 @@ struct ProcessSpec {
   std::vector<std::string> argv;         // argv[0]: looked up in PATH of `environment` if it has no '/'
   std::vector<std::string> environment;  // "KEY=VALUE", complete
   std::string working_directory;         // empty: ours
+  // False: a process group of its own in our session, so that a terminal stays its controlling one.
+  bool own_session = true;
+  bool foreground = false;  // with a group of its own: it becomes the foreground group of the terminal on its stdin
   // Descriptors that become 0, 1 and 2; borrowed. -1: the one this process has.
   int in = -1;
   int out = -1;

@@ -152,6 +152,8 @@ class WorkerGroup::Impl : public std::enable_shared_from_this<Impl> {
     process.argv = spec.argv;
     process.environment = spec.environment;
     process.working_directory = spec.working_directory;
+    process.own_session = spec.own_session;
+    process.foreground = spec.foreground;
     process.out = worker.output->out();
     process.err = worker.output->err();
     worker.local_rank = spec.local_rank;

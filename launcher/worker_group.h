@@ -26,8 +26,10 @@ struct WorkerSpec {
   std::vector<std::string> argv;         // argv[0] is looked up in PATH of `environment` if it has no '/'
   std::vector<std::string> environment;  // "KEY=VALUE", complete
   std::string working_directory;         // empty: the agent's
-  OutputSpec output;                     // log_files.h: files, console, prefix, filters
-  std::string error_file;                // where torchelastic's JSON may appear; empty: none
+  bool own_session = true;               // as in process.h
+  bool foreground = false;
+  OutputSpec output;       // log_files.h: files, console, prefix, filters
+  std::string error_file;  // where torchelastic's JSON may appear; empty: none
 };
 
 struct WorkerGroupEvents {

@@ -22,7 +22,7 @@ using ::testing::IsEmpty;
 using Words = std::vector<std::string>;
 using Environment = std::map<std::string, std::string>;
 
-StatusOr<ParsedRun> Parse(Words words, const Environment& environment = {}, bool legacy = false) {
+StatusOr<ParsedRun> Parse(Words words, const Environment& environment = {}, CalledAs as = CalledAs::kRun) {
   return ParseRun(
       words,
       [&](std::string_view name) -> std::optional<std::string> {
@@ -30,18 +30,18 @@ StatusOr<ParsedRun> Parse(Words words, const Environment& environment = {}, bool
         if (found == environment.end()) return std::nullopt;
         return found->second;
       },
-      legacy);
+      as);
 }
-RunOptions Good(Words words, const Environment& environment = {}, bool legacy = false) {
+RunOptions Good(Words words, const Environment& environment = {}, CalledAs as = CalledAs::kRun) {
   if (words.empty() || words.back() != "x.py") words.push_back("x.py");
-  auto run = Parse(words, environment, legacy);
+  auto run = Parse(words, environment, as);
   EXPECT_TRUE(run.ok()) << run.status();
   if (!run.ok()) return {};
   EXPECT_EQ(run->outcome, ParsedRun::Outcome::kRun) << run->text;
   return run->options;
 }
-std::string Error(Words words, const Environment& environment = {}, bool legacy = false) {
-  auto run = Parse(words, environment, legacy);
+std::string Error(Words words, const Environment& environment = {}, CalledAs as = CalledAs::kRun) {
+  auto run = Parse(words, environment, as);
   EXPECT_FALSE(run.ok());
   if (run.ok()) return "";
   EXPECT_EQ(run.status().code(), absl::StatusCode::kInvalidArgument);
@@ -169,7 +169,7 @@ TEST(TorchrunFlags, EveryBadValueNamesFlagOrVariableAndValue) {
 
 TEST(TorchrunFlags, EveryTorchrunFlagHasARowHere) {
   for (const Flag& flag : FlagTable()) {
-    if (flag.kind != FlagKind::kValue) continue;
+    if (flag.kind != FlagKind::kValue || flag.owner == FlagOwner::kExec) continue;
     bool covered = flag.name == "rdzv-backend" || flag.name == "logs-specs" || flag.name == "print-completion";
     for (const Row& row : Rows()) {
       if (row.flag != flag.name) continue;
@@ -253,7 +253,7 @@ TEST(TorchrunFlags, OwnFlagsMakeNothingAmbiguous) {
       int matches = 0;
       for (std::string_view other : names) matches += other.starts_with(prefix) ? 1 : 0;
       if (matches != 1) continue;
-      auto found = FindFlag(prefix, false);
+      auto found = FindFlag(prefix, CalledAs::kRun);
       ASSERT_TRUE(found.ok()) << prefix;
       EXPECT_EQ((*found)->name, name);
     }
@@ -441,22 +441,22 @@ TEST(TorchrunFlags, Help) {
     ASSERT_TRUE(run.ok()) << run.status();
     EXPECT_EQ(run->outcome, ParsedRun::Outcome::kHelp);
     for (const Flag& flag : FlagTable()) {
-      if (flag.owner == FlagOwner::kLegacy) continue;
+      if (flag.owner == FlagOwner::kLegacy || flag.owner == FlagOwner::kExec) continue;
       EXPECT_THAT(run->text, HasSubstr(fmt::format("--{}", flag.name)));
       EXPECT_THAT(run->text, HasSubstr(std::string(flag.variable)));
     }
   }
-  EXPECT_THAT(HelpText(true), HasSubstr("--use-env"));
+  EXPECT_THAT(HelpText(CalledAs::kLaunch), HasSubstr("--use-env"));
 }
 
 TEST(TorchrunFlags, LegacyLaunch) {
-  RunOptions run = Good({"--nproc_per_node=2"}, {}, true);
+  RunOptions run = Good({"--nproc_per_node=2"}, {}, CalledAs::kLaunch);
   EXPECT_TRUE(run.legacy_launch);
   EXPECT_FALSE(run.use_env);
   EXPECT_THAT(run.warnings, ElementsAre(HasSubstr("deprecated")));
-  EXPECT_TRUE(Good({"--use_env"}, {}, true).use_env);
-  EXPECT_TRUE(Good({"--use-env", "--no-python"}, {}, true).no_python);
-  EXPECT_THAT(Error({"--no-python", "x.py"}, {}, true), HasSubstr("--use-env"));
+  EXPECT_TRUE(Good({"--use_env"}, {}, CalledAs::kLaunch).use_env);
+  EXPECT_TRUE(Good({"--use-env", "--no-python"}, {}, CalledAs::kLaunch).no_python);
+  EXPECT_THAT(Error({"--no-python", "x.py"}, {}, CalledAs::kLaunch), HasSubstr("--use-env"));
 }
 
 TEST(TorchrunFlags, Contradictions) {

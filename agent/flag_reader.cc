@@ -1,0 +1,116 @@
+#include "agent/flag_reader.h"
+
+#include "agent/flag_values.h"
+#include "base/text.h"
+
+namespace muster::agent {
+
+Status Bad(const FlagValue& value, std::string_view wanted) {
+  return absl::InvalidArgumentError(
+      fmt::format("{}={}: {}", value.origin.empty() ? "default" : value.origin, value.text, wanted));
+}
+
+Status Bad(const FlagValue& value, const Status& status) { return Bad(value, Message(status)); }
+
+FlagReader::FlagReader(const Getenv& getenv, CommandLine line, CalledAs called_as)
+    : getenv_(getenv), line_(std::move(line)), called_as_(called_as) {
+  plain_ = called_as == CalledAs::kExec && Get("wire").text != "torch";
+}
+
+FlagValue FlagReader::Get(std::string_view name) const {
+  const Flag* row = nullptr;
+  for (const Flag& flag : FlagTable()) {
+    if (flag.name == name) row = &flag;
+  }
+  if (auto given = line_.values.find(name); given != line_.values.end())
+    return {given->second, fmt::format("--{}", name)};
+  const bool heard = !plain_ || row->owner != FlagOwner::kTorchrun;
+  if (heard && !row->variable.empty()) {
+    if (auto text = getenv_(row->variable)) return {*text, std::string(row->variable)};
+  }
+  return {std::string(Fallback(*row, called_as_)), ""};
+}
+
+StatusOr<bool> FlagReader::Switch(std::string_view name) const {
+  if (line_.values.contains(name)) return true;
+  FlagValue value = Get(name);
+  if (!value.given()) return false;
+  auto number = ParsePythonInt(value.text);
+  if (!number) return Bad(value, "want 1 (on) or 0 (off)");
+  return *number != 0;
+}
+
+StatusOr<int> FlagReader::Number(std::string_view name, int lowest, int highest) const {
+  FlagValue value = Get(name);
+  auto number = ParsePythonInt(value.text);
+  if (!number || *number < lowest || *number > highest) {
+    if (highest == kMost) return Bad(value, fmt::format("want a whole number, at least {}", lowest));
+    return Bad(value, fmt::format("want a whole number from {} to {}", lowest, highest));
+  }
+  return static_cast<int>(*number);
+}
+
+Status FlagReader::ReadCommon(RunOptions* options) const {
+  options->node_name = std::string(Strip(Get("node-name").text));
+  FlagValue format = Get("log-format");
+  auto parsed_format = log::ParseFormat(format.text);
+  if (!parsed_format.ok()) return Bad(format, parsed_format.status());
+  options->log.format = *parsed_format;
+  options->log.node = options->node_name;
+  if (FlagValue level = Get("log-level"); level.given()) {
+    auto parsed = log::ParseLevel(level.text);
+    if (!parsed.ok()) return Bad(level, parsed.status());
+    options->log.level = *parsed;
+  } else if (auto text = getenv_("LOGLEVEL"); text && !text->empty()) {
+    auto parsed = log::ParseLevel(*text);
+    if (parsed.ok()) {
+      options->log.level = *parsed;
+    } else {
+      options->warnings.push_back(fmt::format("LOGLEVEL={} has no effect: {}", *text, Message(parsed.status())));
+    }
+  }
+  options->termination_log = Get("termination-log").text;
+  return ReadRestartRules(&options->job);
+}
+
+Status FlagReader::ReadRestartRules(rendezvous::JobOptions* job) const {
+  MUSTER_ASSIGN_OR_RETURN(job->max_restarts, Number("max-restarts", 0, kMost));
+  MUSTER_ASSIGN_OR_RETURN(job->no_progress_limit, Number("no-progress-limit", 0, kMost));
+
+  FlagValue policy = Get("restart-policy");
+  if (policy.text == "never") {
+    job->policy = rendezvous::RestartPolicy::kNever;
+  } else if (policy.text == "on-failure") {
+    job->policy = rendezvous::RestartPolicy::kOnFailure;
+  } else if (policy.text == "always") {
+    job->policy = rendezvous::RestartPolicy::kAlways;
+  } else if (policy.text == "exit-code") {
+    job->policy = rendezvous::RestartPolicy::kExitCode;
+  } else {
+    return Bad(policy, "choose one of never, on-failure, always, exit-code");
+  }
+  FlagValue scale = Get("scale-up");
+  if (scale.text != "now" && scale.text != "at-restart") return Bad(scale, "choose one of now, at-restart");
+  job->scale_up = scale.text == "now" ? rendezvous::ScaleUp::kNow : rendezvous::ScaleUp::kAtRestart;
+
+  FlagValue retry = Get("retry-codes"), fatal = Get("fatal-codes");
+  auto retry_codes = ParseExitCodes(retry.text);
+  if (!retry_codes.ok()) return Bad(retry, retry_codes.status());
+  auto fatal_codes = ParseExitCodes(fatal.text);
+  if (!fatal_codes.ok()) return Bad(fatal, fatal_codes.status());
+  for (int code : *retry_codes) {
+    if (fatal_codes->contains(code))
+      return Bad(retry, fmt::format("{} is in {} too; a code has one class", code, fatal.origin));
+  }
+  job->overrides = {*retry_codes, *fatal_codes};
+
+  if (FlagValue window = Get("restart-window"); !window.text.empty()) {
+    auto parsed = ParseDuration(window.text);
+    if (!parsed.ok()) return Bad(window, parsed.status());
+    if (*parsed <= Duration::zero()) return Bad(window, "want more than 0");
+    job->restart_window = *parsed;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace muster::agent

@@ -1,0 +1,59 @@
+// Values of flags, wherever they come from, and the ones that every subcommand with workers shares: log, restart rules,
+// termination message.
+//
+// Command line over variable over default. A wrapped plain command has nothing to do with torchrun's variables, which
+// may be meant for a torchrun inside it: they are not read then.
+#pragma once
+
+#include <functional>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "agent/run_options.h"
+#include "agent/torchrun_flag_table.h"
+#include "base/status.h"
+
+namespace muster::agent {
+
+using Getenv = std::function<std::optional<std::string>(std::string_view)>;
+
+// One flag's value and where it came from.
+struct FlagValue {
+  std::string text;
+  std::string origin;  // "--nnodes" or "PET_NNODES"; empty: the built-in default
+  bool given() const { return !origin.empty(); }
+};
+
+// InvalidArgument: "ORIGIN=TEXT: wanted".
+Status Bad(const FlagValue& value, std::string_view wanted);
+Status Bad(const FlagValue& value, const Status& status);
+
+class FlagReader {
+ public:
+  static constexpr int kMost = std::numeric_limits<int>::max();
+
+  // `getenv` must outlive it.
+  FlagReader(const Getenv& getenv, CommandLine line, CalledAs called_as);
+
+  const CommandLine& line() const { return line_; }
+  bool plain() const { return plain_; }  // `muster exec` of a command that is not wired as torch
+  // `name` must be in the table.
+  FlagValue Get(std::string_view name) const;
+  StatusOr<bool> Switch(std::string_view name) const;
+  StatusOr<int> Number(std::string_view name, int lowest, int highest) const;
+
+  // Node name, log, termination log, restart rules.
+  Status ReadCommon(RunOptions* options) const;
+
+ private:
+  Status ReadRestartRules(rendezvous::JobOptions* job) const;
+
+  const Getenv& getenv_;
+  CommandLine line_;
+  CalledAs called_as_;
+  bool plain_ = false;
+};
+
+}  // namespace muster::agent

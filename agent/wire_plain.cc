@@ -1,0 +1,76 @@
+// A command as the user wrote it.
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/torch_env.h"
+#include "agent/wiring.h"
+#include "base/host_fs.h"
+#include "base/text.h"
+
+namespace muster::agent {
+namespace {
+
+constexpr auto kInnerMargin = std::chrono::seconds(2);
+
+bool SameFile(int one, int other) {
+  struct stat a {
+  }, b{};
+  return fstat(one, &a) == 0 && fstat(other, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+// The folder of this binary, where a torchrun beside it is a link to it; empty: there is none.
+std::string TorchrunFolder() {
+  HostFs fs;
+  char self[4096];
+  ssize_t length = readlink("/proc/self/exe", self, sizeof self);
+  if (length <= 0 || static_cast<size_t>(length) == sizeof self) return "";
+  std::string path(self, static_cast<size_t>(length));
+  std::string folder = path.substr(0, path.rfind('/'));
+  auto link = fs.Identity(folder + "/torchrun");
+  return link && link == fs.Identity(path) ? folder : "";
+}
+
+std::vector<std::string> PlainEnvironment(const RunOptions& options) {
+  std::vector<std::string> environment = WholeProcessEnvironment();
+  auto lacks = [&](std::string_view name) { return !FindVariable(environment, name); };
+  if (std::string folder = TorchrunFolder(); !folder.empty()) {
+    std::string path = FindVariable(environment, "PATH").value_or("/usr/local/bin:/usr/bin:/bin");
+    std::erase_if(environment, [](const std::string& entry) { return entry.starts_with("PATH="); });
+    environment.push_back(fmt::format("PATH={}:{}", folder, path));
+  }
+  if (lacks("MUSTER_RESTART_POLICY")) environment.push_back("MUSTER_RESTART_POLICY=exit-code");
+  if (lacks("TORCH_ELASTIC_SHUTDOWN_TIMEOUT") && options.shutdown_timeout > 2 * kInnerMargin) {
+    auto inner = std::chrono::duration_cast<std::chrono::seconds>(options.shutdown_timeout - kInnerMargin);
+    environment.push_back(fmt::format("TORCH_ELASTIC_SHUTDOWN_TIMEOUT={}", inner.count()));
+  }
+  return environment;
+}
+
+}  // namespace
+
+Wiring PlainWiring(const RunOptions& options) {
+  Wiring wiring;
+  // Asked once: at a restart the last command's group still has the foreground.
+  const bool terminal = isatty(STDIN_FILENO) == 1;
+  const bool foreground = terminal && tcgetpgrp(STDIN_FILENO) == getpgrp();
+  wiring.workers = [&options, terminal, foreground](
+                       const rendezvous::Assignment& assignment,
+                       const AttemptPaths& paths) -> StatusOr<std::vector<launcher::WorkerSpec>> {
+    launcher::WorkerSpec spec;
+    spec.argv.push_back(options.script);
+    spec.argv.insert(spec.argv.end(), options.script_args.begin(), options.script_args.end());
+    spec.environment = PlainEnvironment(options);
+    bool untouched = isatty(STDERR_FILENO) == 1 || SameFile(STDOUT_FILENO, STDERR_FILENO);
+    spec.output = WorkerOutput(options, assignment, 0, paths, untouched);
+    spec.own_session = !terminal;
+    spec.foreground = foreground;
+    spec.error_file = FindVariable(spec.environment, "TORCHELASTIC_ERROR_FILE").value_or("");
+    return std::vector<launcher::WorkerSpec>{std::move(spec)};
+  };
+  wiring.summary = [](const rendezvous::Verdict&) { return std::string(); };
+  wiring.store = false;
+  wiring.own_code = true;
+  return wiring;
+}
+
+}  // namespace muster::agent

@@ -1,0 +1,32 @@
+// torchrun's workers: command line, environment, streams.
+#include "agent/failure_summary.h"
+#include "agent/torch_command.h"
+#include "agent/torch_env.h"
+#include "agent/wiring.h"
+#include "base/host_fs.h"
+
+namespace muster::agent {
+
+Wiring TorchWiring(const RunOptions& options) {
+  Wiring wiring;
+  wiring.workers = [&options](const rendezvous::Assignment& assignment,
+                              const AttemptPaths& paths) -> StatusOr<std::vector<launcher::WorkerSpec>> {
+    std::vector<std::string> agent_environment = WholeProcessEnvironment();
+    std::vector<launcher::WorkerSpec> specs;
+    for (int local_rank = 0; local_rank < options.nproc; ++local_rank) {
+      launcher::WorkerSpec spec;
+      spec.local_rank = local_rank;
+      MUSTER_ASSIGN_OR_RETURN(spec.argv, WorkerCommand(options, local_rank));
+      MUSTER_ASSIGN_OR_RETURN(spec.environment,
+                              WorkerEnvironment(agent_environment, options, assignment, local_rank, paths));
+      spec.output = WorkerOutput(options, assignment, local_rank, paths);
+      spec.error_file = paths.ErrorFile(local_rank);
+      specs.push_back(std::move(spec));
+    }
+    return specs;
+  };
+  wiring.summary = [&options](const rendezvous::Verdict& verdict) { return FailureSummary(verdict, options); };
+  return wiring;
+}
+
+}  // namespace muster::agent

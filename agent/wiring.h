@@ -1,0 +1,42 @@
+// How the workers of one attempt are made: the part of an agent that knows the framework. One file per framework:
+// wire_torch.cc, wire_plain.cc.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "agent/log_layout.h"
+#include "agent/run_options.h"
+#include "base/status.h"
+#include "launcher/worker_group.h"
+#include "rendezvous/round.h"
+
+namespace muster::agent {
+
+struct Wiring {
+  // This node's workers in a round, by local rank. An error becomes the failure of the attempt: NotFound and
+  // PermissionDenied end with 127 and 126.
+  std::function<StatusOr<std::vector<launcher::WorkerSpec>>(const rendezvous::Assignment&, const AttemptPaths&)>
+      workers;
+  // What is printed at the end of a job that failed, before the one-line reason; may be empty.
+  std::function<std::string(const rendezvous::Verdict&)> summary;
+  // A c10d store is served for the rounds in which this node has rank 0.
+  bool store = true;
+  // The worker is the user's own command: where this node was told to go and the command ended by itself, its code
+  // counts, not the signal's.
+  bool own_code = false;
+};
+
+// torchrun's workers (wire_torch.cc). `options` must outlive it.
+Wiring TorchWiring(const RunOptions& options);
+// One process, as the user wrote it (wire_plain.cc): environment, working directory and streams are the agent's own.
+// On a terminal it gets the foreground. stderr goes through a pipe, so that its last lines can be told, unless it is a
+// terminal or the same file as stdout, whose order would be lost.
+//
+// The environment differs in three points, for a torchrun inside the command: a folder that holds this binary under
+// that name comes first on PATH; MUSTER_RESTART_POLICY is exit-code and TORCH_ELASTIC_SHUTDOWN_TIMEOUT below our own
+// grace, unless they are set.
+Wiring PlainWiring(const RunOptions& options);
+
+}  // namespace muster::agent

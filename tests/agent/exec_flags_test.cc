@@ -1,0 +1,121 @@
+// The command line of `muster exec`: what a plain command hears, and what it must not hear.
+#include <gmock/gmock.h>
+
+#include <csignal>
+
+#include "agent/torchrun_flags.h"
+#include "base/text.h"
+
+namespace muster::agent {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using Words = std::vector<std::string>;
+using Environment = std::map<std::string, std::string>;
+
+StatusOr<ParsedRun> Parse(const Words& words, const Environment& environment = {}) {
+  return ParseRun(
+      words,
+      [&](std::string_view name) -> std::optional<std::string> {
+        auto found = environment.find(std::string(name));
+        if (found == environment.end()) return std::nullopt;
+        return found->second;
+      },
+      CalledAs::kExec);
+}
+RunOptions Good(const Words& words, const Environment& environment = {}) {
+  auto run = Parse(words, environment);
+  EXPECT_TRUE(run.ok()) << run.status();
+  return run.ok() ? run->options : RunOptions();
+}
+
+TEST(ExecFlags, ACommandIsTakenAsItIs) {
+  RunOptions plain = Good({"--", "python", "t.py", "--", "-m", "${local_rank}", "--nnodes", "4"});
+  EXPECT_EQ(plain.wire, Wire::kPlain);
+  EXPECT_EQ(plain.script, "python");
+  EXPECT_THAT(plain.script_args, ElementsAre("t.py", "--", "-m", "${local_rank}", "--nnodes", "4"));
+  EXPECT_EQ(plain.log_dir, "/dev/null");
+  EXPECT_EQ(plain.max_nodes, 1);
+  EXPECT_TRUE(plain.standalone);
+  EXPECT_EQ(Good({"sleep", "1"}).script, "sleep");
+}
+
+TEST(ExecFlags, DefaultsOfAMainProcess) {
+  RunOptions plain = Good({"--", "true"});
+  EXPECT_EQ(plain.job.policy, rendezvous::RestartPolicy::kExitCode);
+  EXPECT_EQ(plain.job.max_restarts, 0);
+  EXPECT_EQ(plain.shutdown_timeout, std::chrono::seconds(25));
+  EXPECT_EQ(plain.termination_log, "/dev/termination-log");
+  EXPECT_THAT(plain.signals_to_handle, ElementsAre(SIGTERM, SIGINT));
+  for (int number : {SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH, SIGRTMIN, SIGRTMAX}) {
+    EXPECT_THAT(plain.signals_to_forward, Contains(number));
+  }
+  for (int number : {SIGCHLD, SIGPIPE, SIGSEGV, SIGTSTP, SIGTTIN, SIGTTOU, SIGTERM}) {
+    EXPECT_THAT(plain.signals_to_forward, Not(Contains(number)));
+  }
+}
+
+TEST(ExecFlags, TorchrunsVariablesAreForATorchrunInside) {
+  const Environment environment = {{"PET_NNODES", "garbage"},       {"PET_MAX_RESTARTS", "9"},
+                                   {"PET_LOG_DIR", "/logs"},        {"PET_RDZV_BACKEND", "etcd"},
+                                   {"PET_SHUTDOWN_TIMEOUT", "1"},   {"TORCH_ELASTIC_SHUTDOWN_TIMEOUT", "2"},
+                                   {"MUSTER_TERMINATION_LOG", "x"}, {"MUSTER_RETRY_CODES", "3"}};
+  RunOptions plain = Good({"--", "true"}, environment);
+  EXPECT_EQ(plain.job.max_restarts, 0);
+  EXPECT_EQ(plain.log_dir, "/dev/null");
+  EXPECT_EQ(plain.shutdown_timeout, std::chrono::seconds(25));
+  EXPECT_EQ(plain.termination_log, "x");
+  EXPECT_TRUE(plain.job.overrides.retry.contains(3));
+}
+
+TEST(ExecFlags, WiredAsTorch) {
+  const Environment environment = {{"MUSTER_WIRE", "torch"}, {"PET_NPROC_PER_NODE", "3"}, {"PET_MAX_RESTARTS", "9"}};
+  RunOptions torch = Good({"--", "python", "t.py"}, environment);
+  EXPECT_EQ(torch.wire, Wire::kTorch);
+  EXPECT_TRUE(torch.no_python);
+  EXPECT_EQ(torch.nproc, 3);
+  EXPECT_EQ(torch.job.max_restarts, 9);
+  EXPECT_EQ(torch.job.policy, rendezvous::RestartPolicy::kExitCode);
+  EXPECT_EQ(torch.shutdown_timeout, std::chrono::seconds(25));
+  // A flag wins over its variable.
+  EXPECT_EQ(Good({"--wire", "plain", "--", "true"}, environment).wire, Wire::kPlain);
+}
+
+TEST(ExecFlags, WhatIsWrongIsNamed) {
+  const struct {
+    Words words;
+    Environment environment;
+    std::string_view says;
+  } rows[] = {
+      {{}, {}, "the command is missing"},
+      {{"--"}, {}, "the command is missing"},
+      {{"--", ""}, {}, "the command is missing"},
+      {{"--nnodes", "2", "--", "true"}, {}, "--nnodes means nothing to a plain command"},
+      {{"--standalone", "--", "true"}, {}, "--standalone means nothing"},
+      {{"--wire", "tensorflow", "--", "true"}, {}, "choose one of plain, torch"},
+      {{"--", "true"}, {{"MUSTER_WIRE", "tensorflow"}}, "MUSTER_WIRE=tensorflow: choose one of plain, torch"},
+      {{"--shutdown-timeout", "soon", "--", "true"}, {}, "--shutdown-timeout=soon"},
+      {{"--restart-policy", "sometimes", "--", "true"}, {}, "--restart-policy=sometimes"},
+      {{"--module", "--wire=torch", "--", "true"}, {}, "contradict"},
+  };
+  for (const auto& row : rows) {
+    auto run = Parse(row.words, row.environment);
+    ASSERT_FALSE(run.ok()) << Join(row.words, " ");
+    EXPECT_THAT(std::string(run.status().message()), HasSubstr(std::string(row.says)));
+  }
+}
+
+TEST(ExecFlags, HelpNamesItsOwnDefaults) {
+  auto run = Parse({"--help"});
+  ASSERT_TRUE(run.ok());
+  EXPECT_THAT(run->text, HasSubstr("muster exec [flags] -- COMMAND"));
+  EXPECT_THAT(run->text, HasSubstr("default exit-code"));
+  EXPECT_THAT(run->text, HasSubstr("--wire"));
+  EXPECT_THAT(HelpText(CalledAs::kRun), Not(HasSubstr("--wire")));
+}
+
+}  // namespace
+}  // namespace muster::agent

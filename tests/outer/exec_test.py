@@ -1,0 +1,400 @@
+"""`muster exec` as the main process of a container: outside in, as a child, as PID 1 of a namespace, on a terminal."""
+import os
+import pty
+import select
+import signal
+import struct
+import subprocess
+import tempfile
+import unittest
+
+from muster_case import DEADLINE, MUSTER, PYTHON, MusterCase, main, wait_gone
+
+# Says each signal it gets, one line each, and ends by none of them.
+LISTENER = """
+import os, signal, sys
+def say(number, frame): os.write(1, f"{number}\\n".encode())
+for number in [*range(1, 32), *range(signal.SIGRTMIN, signal.SIGRTMAX + 1)]:
+    if number not in (signal.SIGKILL, signal.SIGSTOP, signal.SIGCHLD, signal.SIGCONT): signal.signal(number, say)
+os.write(1, b"ready\\n")
+while True: signal.pause()
+"""
+POLITE = """
+import signal, sys, os
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(int(sys.argv[1])))
+os.write(1, b"ready\\n")
+signal.pause()
+"""
+ORPHANS = """
+import os, sys
+for _ in range(int(sys.argv[1])):
+    child = os.fork()
+    if child == 0:
+        if os.fork() == 0: os._exit(0)
+        os._exit(0)
+    os.waitpid(child, 0)
+left, end = os.pipe()
+if os.fork() == 0:
+    if os.fork() == 0:
+        os.close(left)
+        os._exit(0)
+    os._exit(0)
+os.close(end)
+os.wait()
+os.read(left, 1)
+os.write(1, b"done\\n")
+sys.stdin.readline()
+"""
+
+
+def clean(**more):
+    drop = ("PET_", "MUSTER_", "TORCHELASTIC", "TORCH_ELASTIC")
+    return {**{k: v for k, v in os.environ.items() if not k.startswith(drop)}, **more}
+
+
+class ExecCase(MusterCase):
+    def run_exec(self, *arguments, **more):
+        more.setdefault("env", clean())
+        more.setdefault("stdin", subprocess.DEVNULL)
+        return subprocess.run([MUSTER, "exec", *arguments], capture_output=True, text=True, timeout=DEADLINE, **more)
+
+    def begin(self, *arguments, prefix=(), **more):
+        """Starts it with pipes; killed at the end of the test."""
+        more.setdefault("env", clean())
+        process = subprocess.Popen([*prefix, MUSTER, "exec", *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True, bufsize=1, **more)
+
+        def end():
+            process.kill()
+            process.wait()
+            for stream in (process.stdin, process.stdout, process.stderr):
+                stream.close()
+        self.addCleanup(end)
+        return process
+
+    def script(self, text):
+        path = os.path.join(self.dir, f"script-{len(os.listdir(self.dir))}.py")
+        with open(path, "w") as file:
+            file.write(text)
+        return [PYTHON, path]
+
+    def code(self, process):
+        code = process.wait(DEADLINE)
+        return code if code >= 0 else 128 - code
+
+
+class Transparent(ExecCase):
+    def test_exit_codes(self):
+        for code in (0, 1, 7, 126, 128, 200, 255):
+            self.assertEqual(self.run_exec("--", "sh", "-c", f"exit {code}").returncode, code)
+        for name in ("KILL", "TERM", "SEGV", "USR1"):
+            number = signal.Signals["SIG" + name]
+            self.assertEqual(self.run_exec("--", "sh", "-c", f"kill -{name} $$").returncode, 128 + number, name)
+
+    def test_success_says_nothing_and_failure_one_line(self):
+        self.assertEqual(self.run_exec("--", "true").stderr, "")
+        said = self.run_exec("--", "sh", "-c", "exit 7").stderr.splitlines()
+        self.assertEqual(len(said), 1, said)
+        self.assertIn("exit code 7", said[0])
+
+    def test_streams_directory_and_arguments(self):
+        done = subprocess.run([MUSTER, "exec", "--", "sh", "-c", 'cat; pwd; echo "$0|$1|$2"; echo err >&2', "a b", "--", "$x"],
+                              input="in\n", capture_output=True, text=True, cwd="/usr/lib", env=clean(), timeout=DEADLINE)
+        self.assertEqual((done.stdout, done.stderr), ("in\n/usr/lib\na b|--|$x\n", "err\n"))
+
+    def test_environment_but_for_what_is_documented(self):
+        ours = clean(PET_NNODES="nonsense", PET_NPROC_PER_NODE="-3", EMPTY="", LONG="x" * 100_000, **{"a.b": "c=d"})
+        done = self.run_exec("--", "env", "-0", env=ours)
+        theirs = dict(entry.split("=", 1) for entry in done.stdout.split("\0") if entry)
+        self.assertEqual(theirs.pop("MUSTER_RESTART_POLICY"), "exit-code")
+        self.assertEqual(theirs.pop("TORCH_ELASTIC_SHUTDOWN_TIMEOUT"), "23")
+        self.assertEqual(theirs, ours)
+
+    def test_an_environment_of_a_megabyte(self):
+        ours = clean(**{f"V{i}": "y" * 100_000 for i in range(10)})
+        done = self.run_exec("--", "sh", "-c", 'echo ${#V0} ${#V9}', env=ours)
+        self.assertEqual((done.returncode, done.stdout), (0, "100000 100000\n"))
+
+    def test_commands_that_cannot_run(self):
+        def file(name, content, mode):
+            path = os.path.join(self.dir, name)
+            with open(path, "wb") as out:
+                out.write(content)
+            os.chmod(path, mode)
+            return path
+        with open("/bin/true", "rb") as binary:
+            elf = bytearray(binary.read(4096))
+        elf[18:20] = struct.pack("<H", 0xF3 if elf[18] != 0xF3 else 0x3E)  # another machine's
+        rows = [
+            (["no-such-command"], 127, "no-such-command"),
+            (["/no/such/command"], 127, "/no/such/command"),
+            ([file("plain", b"echo hello\n", 0o644)], 126, "plain"),
+            ([self.dir], 126, self.dir),
+            ([file("text", b"just a text\n", 0o755)], 126, "#!"),
+            ([file("foreign", bytes(elf), 0o755)], 126, "built for this machine"),
+            ([file("lost", b"#!/no/such/interpreter\n", 0o755)], 127, "interpreter"),
+        ]
+        for command, code, words in rows:
+            done = self.run_exec("--max-restarts", "3", "--", *command)
+            self.assertEqual(done.returncode, code, (command, done.stderr))
+            self.assertIn(words, done.stderr)
+
+    def test_wrong_usage(self):
+        for arguments, words in ((["--"], "command is missing"), ([], "command is missing"), (["--", ""], "command is missing"),
+                                 (["--no-such-flag", "--", "true"], "no-such-flag"),
+                                 (["--nnodes", "2", "--", "true"], "--wire=torch"), (["--wire", "x", "--", "true"], "plain"),
+                                 (["--max-restarts", "-1", "--", "true"], "max-restarts"),
+                                 (["--retry-codes", "3", "--fatal-codes", "3", "--", "true"], "one class")):
+            done = self.run_exec(*arguments)
+            self.assertEqual(done.returncode, 64, arguments)
+            self.assertIn(words, done.stderr)
+        self.assertEqual(self.run_exec("--wire=plain", "--", "true", env=clean(MUSTER_WIRE="x")).returncode, 0)
+        self.assertEqual(self.run_exec("--", "true", env=clean(MUSTER_WIRE="x")).returncode, 64)
+
+    def test_a_closed_stdout_does_no_harm(self):
+        done = subprocess.run(["sh", "-c", f'"{MUSTER}" exec -- sh -c "echo x; exit 5" >&-'], capture_output=True, text=True,
+                              env=clean(), timeout=DEADLINE)
+        self.assertEqual(done.returncode, 5, done.stderr)
+
+    def test_the_files_of_attempts_where_asked_for(self):
+        logs = os.path.join(self.dir, "logs")
+        done = self.run_exec("--log-dir", logs, "--tee", "3", "--", "sh", "-c", "echo out; echo err >&2; exit 4")
+        self.assertEqual((done.returncode, done.stdout), (4, "[default0]:out\n"))
+        (record,) = self.attempts(logs).values()
+        self.assertEqual(record["workers"][0]["exit_code"], 4)
+        self.assertEqual(record["workers"][0]["stderr_tail"], ["err"])
+
+
+class Signals(ExecCase):
+    def test_every_signal_reaches_the_command(self):
+        process = self.begin("--", *self.script(LISTENER))
+        self.assertEqual(process.stdout.readline(), "ready\n")
+        for name in ("HUP", "QUIT", "USR1", "USR2", "ALRM", "VTALRM", "PROF", "WINCH", "IO", "RTMIN", "RTMAX"):
+            process.send_signal(signal.Signals["SIG" + name])
+            self.assertEqual(process.stdout.readline(), f"{int(signal.Signals['SIG' + name])}\n", name)
+
+    def test_the_commands_own_answer_to_term_counts(self):
+        for code in (0, 3):
+            process = self.begin("--", *self.script(POLITE), str(code))
+            process.stdout.readline()
+            process.terminate()
+            self.assertEqual(self.code(process), code)
+
+    def test_term_by_default_and_int(self):
+        for number in (signal.SIGTERM, signal.SIGINT):
+            process = self.begin("--", "sh", "-c", "echo ready; exec sleep 1000")
+            process.stdout.readline()
+            process.send_signal(number)
+            self.assertEqual(self.code(process), 128 + number)
+
+    def test_a_command_that_ignores_term_is_killed_after_the_grace(self):
+        process = self.begin("--shutdown-timeout", "1", "--", *self.script(LISTENER))
+        process.stdout.readline()
+        process.terminate()
+        self.assertEqual(process.stdout.readline(), "15\n")
+        self.assertEqual(self.code(process), 143)
+
+    def test_a_second_term_kills_at_once(self):
+        process = self.begin("--shutdown-timeout", "100000", "--", *self.script(LISTENER))
+        process.stdout.readline()
+        process.terminate()
+        self.assertEqual(process.stdout.readline(), "15\n")
+        process.terminate()
+        self.assertEqual(self.code(process), 143)
+
+    def test_a_stopped_command_is_woken_to_end(self):
+        process = self.begin("--", "sh", "-c", "echo $$; kill -STOP $$; sleep 1000")
+        process.stdout.readline()
+        process.terminate()
+        self.assertEqual(self.code(process), 143)
+
+    def test_what_the_command_leaves_behind_ends_with_it(self):
+        process = self.begin("--", "sh", "-c", "sleep 1000 & echo $!; exit 6")
+        left = int(process.stdout.readline())
+        self.assertEqual(self.code(process), 6)
+        self.assertTrue(wait_gone(left))
+
+    def test_a_killed_exec_takes_its_command_along(self):
+        process = self.begin("--", "sh", "-c", "echo $$; exec sleep 1000")
+        command = int(process.stdout.readline())
+        process.kill()
+        self.assertTrue(wait_gone(command))
+
+    def test_thousands_of_orphans_are_collected(self):
+        process = self.begin("--", *self.script(ORPHANS), "5000")
+        self.assertEqual(process.stdout.readline(), "done\n")
+        process.stdin.write("\n")
+        self.assertEqual(self.code(process), 0)
+
+
+@unittest.skipUnless(os.geteuid() == 0, "SKIPPED: a PID namespace takes root")
+class FirstProcess(ExecCase):
+    """As PID 1, where the kernel drops signals without a handler and every orphan is ours."""
+    PREFIX = ("unshare", "--pid", "--fork", "--kill-child", "--mount-proc")
+
+    def inside(self, *arguments):
+        process = self.begin(*arguments, prefix=self.PREFIX)
+        return process
+
+    def first(self, process):
+        """PID 1 of the namespace, as we see it: unshare's only child."""
+        with open(f"/proc/{process.pid}/task/{process.pid}/children") as file:
+            return int(file.read().split()[0])
+
+    def test_exit_codes(self):
+        for code in (0, 7, 255):
+            self.assertEqual(self.code(self.inside("--", "sh", "-c", f"exit {code}")), code)
+        self.assertEqual(self.code(self.inside("--", "sh", "-c", "kill -SEGV $$")), 139)
+        self.assertEqual(self.code(self.inside("--", "no-such-command")), 127)
+
+    def test_it_is_pid_1_and_signals_arrive(self):
+        process = self.inside("--", *self.script(LISTENER))
+        self.assertEqual(process.stdout.readline(), "ready\n")
+        first = self.first(process)
+        for number in (signal.SIGHUP, signal.SIGUSR1, signal.SIGWINCH):
+            os.kill(first, number)
+            self.assertEqual(process.stdout.readline(), f"{int(number)}\n")
+        os.kill(first, signal.SIGTERM)
+        self.assertEqual(process.stdout.readline(), "15\n")
+        os.kill(first, signal.SIGTERM)
+        self.assertEqual(self.code(process), 143)
+
+    def test_a_session_that_escaped_dies_with_the_container(self):
+        process = self.inside("--", "sh", "-c", "setsid sh -c 'echo started; exec sleep 1000' & read line")
+        self.assertEqual(process.stdout.readline(), "started\n")
+        process.stdin.write("\n")
+        self.assertEqual(self.code(process), 0)
+
+    def test_no_zombie_stays(self):
+        script = self.script(ORPHANS + """
+def zombies():
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/stat") as stat:
+                if stat.read().rpartition(")")[2].split()[0] == "Z": return True
+        except OSError: pass
+    return False
+while zombies(): os.sched_yield()  # the last ones are being collected
+os.write(1, b"none left\\n")
+""")
+        process = self.inside("--", *script, "500")
+        self.assertEqual(process.stdout.readline(), "done\n")
+        process.stdin.write("\n")
+        self.assertEqual(process.stdout.readline(), "none left\n")
+        self.assertEqual(self.code(process), 0)
+
+
+class Terminal(ExecCase):
+    def begin_on_terminal(self, *arguments):
+        pid, terminal = pty.fork()
+        if pid == 0:
+            os.execve(MUSTER, [MUSTER, "exec", *arguments], clean())
+        self.addCleanup(os.close, terminal)
+        self.pid = pid
+        return terminal
+
+    def read_until(self, terminal, word):
+        text = b""
+        while word not in text:
+            if not select.select([terminal], [], [], DEADLINE)[0]:
+                self.fail(f"{word!r} did not come in {text!r}")
+            try:
+                piece = os.read(terminal, 4096)
+            except OSError:  # the other side is closed
+                piece = b""
+            if not piece:
+                self.fail(f"{word!r} did not come in {text!r}")
+            text += piece
+        return text
+
+    def end(self):
+        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+
+    def test_the_command_has_the_terminal_and_the_foreground(self):
+        terminal = self.begin_on_terminal("--", *self.script(
+            "import os, sys\nprint(all(map(os.isatty, (0, 1, 2))), os.tcgetpgrp(0) == os.getpgrp(), input())"))
+        os.write(terminal, b"typed\n")
+        self.assertIn(b"True True typed", self.read_until(terminal, b"True typed"))
+        self.assertEqual(self.end(), 0)
+
+    def test_control_c_is_the_commands_own(self):
+        terminal = self.begin_on_terminal("--", *self.script("""
+import os
+try:
+    print("ready", flush=True)
+    while True: os.read(0, 1)
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+    os._exit(9)
+"""))
+        self.read_until(terminal, b"ready")
+        os.write(terminal, b"\x03")
+        self.read_until(terminal, b"interrupted")
+        self.assertEqual(self.end(), 9)
+
+    def test_the_next_attempt_has_the_foreground_too(self):
+        flag = os.path.join(self.dir, "second")
+        terminal = self.begin_on_terminal("--max-restarts", "1", "--restart-policy", "on-failure", "--", *self.script(f"""
+import os, sys
+if not os.path.exists({flag!r}):
+    open({flag!r}, "w").close()
+    sys.exit(1)
+print("foreground", os.tcgetpgrp(0) == os.getpgrp())
+"""))
+        self.assertIn(b"foreground True", self.read_until(terminal, b"foreground T"))
+        self.assertEqual(self.end(), 0)
+
+
+class Policies(ExecCase):
+    def counted(self, *flags, code):
+        """How often a command that ends with `code` is started, and what exec ends with."""
+        with tempfile.NamedTemporaryFile("r", dir=self.dir) as starts:
+            done = self.run_exec(*flags, "--", "sh", "-c", f"echo >> {starts.name}; exit {code}")
+            return len(starts.read()), done.returncode
+
+    def test_policies(self):
+        for flags, code, expected in (
+                ([], 130, (1, 130)),
+                (["--max-restarts", "2"], 3, (1, 3)),  # fatal
+                (["--max-restarts", "2"], 130, (3, 130)),
+                (["--max-restarts", "2", "--retry-codes", "3"], 3, (3, 3)),
+                (["--max-restarts", "2", "--fatal-codes", "130-139"], 130, (1, 130)),
+                (["--max-restarts", "2", "--restart-policy", "on-failure"], 3, (3, 3)),
+                (["--max-restarts", "2", "--restart-policy", "never"], 130, (1, 130)),
+                (["--max-restarts", "2", "--restart-policy", "always"], 0, (3, 0)),
+                (["--max-restarts", "9", "--no-progress-limit", "2", "--restart-policy", "on-failure"], 3, (4, 93)),
+        ):
+            starts, ended = self.counted(*flags, code=code)
+            if "--no-progress-limit" in flags:  # a life may be longer by chance
+                self.assertEqual(ended, 93)
+                continue
+            self.assertEqual((starts, ended), expected, flags)
+
+    def test_a_torchrun_inside_is_muster(self):
+        folder = os.path.join(self.dir, "bin")
+        os.mkdir(folder)
+        binary = os.path.join(folder, "muster")
+        os.link(MUSTER, binary) if os.stat(MUSTER).st_dev == os.stat(folder).st_dev else os.symlink(MUSTER, binary)
+        os.symlink("muster", os.path.join(folder, "torchrun"))
+        if os.path.islink(binary):
+            self.skipTest("SKIPPED: the build and the temporary folder are on different file systems")
+        done = subprocess.run([binary, "exec", "--", "sh", "-c", "torchrun --max-restarts 2 --no-python sh -c 'exit 3'"],
+                              capture_output=True, text=True, env=clean(), timeout=DEADLINE)
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertIn("which is fatal", done.stderr)  # the policy of exec
+
+    def test_wired_as_torch(self):
+        done = self.run_exec("--wire=torch", "--nproc-per-node", "2", "--", "sh", "-c", "echo $RANK/$WORLD_SIZE; exit 3")
+        self.assertEqual(done.returncode, 3)
+        self.assertEqual(sorted(done.stdout.split()), ["0/2", "1/2"])
+        self.assertIn("which is fatal", done.stderr)
+
+    def test_wired_as_torch_by_environment(self):
+        done = self.run_exec("--", "sh", "-c", "echo $RANK/$WORLD_SIZE",
+                             env=clean(MUSTER_WIRE="torch", PET_NPROC_PER_NODE="3", PET_NNODES="1", PET_NODE_RANK="0"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(sorted(done.stdout.split()), ["0/3", "1/3", "2/3"])
+
+
+if __name__ == "__main__":
+    main()
