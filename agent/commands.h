@@ -12,6 +12,7 @@ int LaunchCommand(const std::vector<std::string>& arguments);       // run_comma
 int CoordinatorCommand(const std::vector<std::string>& arguments);  // coordinator_command.cc
 int StatusCommand(const std::vector<std::string>& arguments);       // status_command.cc
 int StoreCommand(const std::vector<std::string>& arguments);        // store_command.cc
+int InstallCommand(const std::vector<std::string>& arguments);      // install_command.cc
 int VersionCommand(const std::vector<std::string>& arguments);      // version_command.cc
 
 }  // namespace muster::agent

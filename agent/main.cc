@@ -26,6 +26,7 @@ constexpr Subcommand kSubcommands[] = {
     {"coordinator", CoordinatorCommand, "serve the rendezvous alone, for any number of runs"},
     {"status", StatusCommand, "show roster, round and restarts of a run"},
     {"store", StoreCommand, "serve a c10d TCPStore alone"},
+    {"install", InstallCommand, "copy this binary and its links into a folder, for other images"},
     {"version", VersionCommand, "print version, commit and protocol versions"},
 };
 
