@@ -13,6 +13,7 @@ int CoordinatorCommand(const std::vector<std::string>& arguments);  // coordinat
 int StatusCommand(const std::vector<std::string>& arguments);       // status_command.cc
 int StoreCommand(const std::vector<std::string>& arguments);        // store_command.cc
 int InstallCommand(const std::vector<std::string>& arguments);      // install_command.cc
+int WaitCommand(const std::vector<std::string>& arguments);         // wait_command.cc
 int VersionCommand(const std::vector<std::string>& arguments);      // version_command.cc
 
 }  // namespace muster::agent

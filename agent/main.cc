@@ -27,6 +27,7 @@ constexpr Subcommand kSubcommands[] = {
     {"status", StatusCommand, "show roster, round and restarts of a run"},
     {"store", StoreCommand, "serve a c10d TCPStore alone"},
     {"install", InstallCommand, "copy this binary and its links into a folder, for other images"},
+    {"wait", WaitCommand, "wait until names resolve, ports are open or a coordinator answers"},
     {"version", VersionCommand, "print version, commit and protocol versions"},
 };
 
