@@ -306,7 +306,8 @@ class Installer {
       // A file system without modes of its own shows all files as executable, or none.
       if (fstat(file.get(), &facts) != 0 || (facts.st_mode & 0555) != 0555) return EPERM;
     }
-    return fsync(file.get()) == 0 ? 0 : errno;
+    if (fsync(file.get()) == 0 || errno == EINVAL || errno == ENOSYS) return 0;  // some file systems have none
+    return errno;
   }
 
   int Link(const char* name) {

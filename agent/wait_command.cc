@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/signal_set.hpp>
@@ -33,6 +34,7 @@ namespace {
 namespace asio = boost::asio;
 
 constexpr Duration kAttemptLimit = std::chrono::seconds(5);
+constexpr Duration kDialLimit = std::chrono::seconds(3);  // of a coordinator, which then has the rest to answer
 
 void Say(const std::string& text) { fmt::print(stderr, "muster wait: {}\n", text); }
 
@@ -55,10 +57,6 @@ class Waited {
   void Try() {
     attempt_ = std::make_unique<Attempt>(shared_.loop);
     uint64_t number = ++tries_;
-    limit_.expires_after(kAttemptLimit);
-    limit_.async_wait([this, number](boost::system::error_code error) {
-      if (!error) Failed(number, std::string(attempt_ != nullptr && attempt_->connected ? NoAnswer() : "no answer"));
-    });
     switch (target_.kind) {
       case WaitKind::kDns:
         return Resolve(number);
@@ -104,6 +102,12 @@ class Waited {
 
   // As `muster status` asks. Whatever the coordinator answers, it is there.
   void Ask(uint64_t number) {
+    limit_.expires_after(kAttemptLimit);
+    limit_.async_wait([this, number](boost::system::error_code error) {
+      if (error || number != tries_ || attempt_ == nullptr) return;
+      Failed(number, attempt_->connected ? "something listens there, but it does not answer as a coordinator"
+                                         : "something listens there, but the TLS handshake does not end");
+    });
     rendezvous::Link::Events events;
     events.connected = [this, number] {
       if (number != tries_ || attempt_ == nullptr) return;
@@ -113,10 +117,8 @@ class Waited {
     events.message = [this, number](const rendezvous::CoordinatorMessage&) { Ready(number); };
     events.closed = [this, number](rendezvous::attendance::Loss, const std::string& detail) { Failed(number, detail); };
     attempt_->link = rendezvous::DialGrpc(shared_.loop, *shared_.queue, attempt_->resolver, target_.Address(),
-                                          shared_.credentials, kAttemptLimit, std::move(events));
+                                          shared_.credentials, kDialLimit, std::move(events));
   }
-
-  static std::string_view NoAnswer() { return "something listens there, but it does not answer as a coordinator"; }
 
   // Not from within the attempt's own callback: that would destroy the caller.
   void Drop() {
@@ -151,7 +153,7 @@ class Waited {
 
   Shared& shared_;
   const WaitTarget target_;
-  asio::steady_timer limit_;
+  asio::steady_timer limit_;  // of an attempt that does not end by itself
   asio::steady_timer pause_;
   std::unique_ptr<Attempt> attempt_;
   uint64_t tries_ = 0;  // the number of the attempt that counts

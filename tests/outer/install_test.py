@@ -211,7 +211,7 @@ class InstallPlaces(InstallCase):
 
     def test_no_space_for_a_new_version_keeps_the_old(self):
         size = os.path.getsize(self.binary)
-        self.mount(f"size={size + (4 << 20)}")
+        self.mount(f"size={size + size // 2}")
         self.installed(self.install())
         with open(os.path.join(self.target, "muster"), "ab") as file:
             file.write(b"an older version")
@@ -226,7 +226,7 @@ class InstallPlaces(InstallCase):
         self.refused(self.install(os.path.join(self.target, "deeper")), "Read-only file system", "emptyDir")
 
     def test_read_only_with_everything_there(self):
-        self.mount("size=100m")
+        self.mount(f"size={2 * os.path.getsize(self.binary)}")
         self.installed(self.install())
         subprocess.run(["mount", "-o", "remount,ro", self.target], check=True)
         self.installed(self.install())
@@ -270,8 +270,13 @@ class InstallFaults(InstallCase):
         """The kernel ends it at a chosen byte: a limit on the size of files."""
         os.mkdir(self.target)
         size = os.path.getsize(self.binary)
+
+        def limited(limit):
+            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+
         for limit in (0, 1, 1 << 20, size // 2, size - 1):
-            done = self.install(preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)))
+            done = self.install(preexec_fn=lambda: limited(limit))
             self.assertEqual(done.returncode, -signal.SIGXFSZ)
             self.assertEqual(len(self.leftovers()), 1, limit)
             self.assertEqual(len(os.listdir(self.target)), 1)

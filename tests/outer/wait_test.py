@@ -115,6 +115,18 @@ class Ports(WaitCase):
             self.assertEqual(agent.wait(), 128 + number)
             self.assertIn(f"stopped by {number.name}", agent.output())
 
+    def test_sigterm_as_the_first_process_of_a_container(self):
+        """There a signal without a handler is lost."""
+        prefix = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--kill-child", "--"]
+        if subprocess.run([*prefix, "true"], capture_output=True).returncode:
+            self.skipTest("NOT TESTED: no namespaces to be had here")
+        holder, address = self.bound()
+        agent = self.wait_for(address, prefix=prefix)
+        self.wait_for_output(agent, "waiting for")
+        with open(f"/proc/{agent.pid}/task/{agent.pid}/children") as children:
+            os.kill(int(children.read()), signal.SIGTERM)
+        self.assertEqual(agent.wait(), 143)
+
     def test_usage(self):
         for arguments, said in (
             ((), "TARGET"),
