@@ -1,0 +1,81 @@
+// The file half of base/termination_message.h.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "base/termination_message.h"
+#include "base/text.h"
+
+namespace muster {
+namespace {
+
+class Descriptor {
+ public:
+  Descriptor(const std::string& path, int flags) : fd_(open(path.c_str(), flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)) {}
+  ~Descriptor() { Close(); }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+
+  int get() const { return fd_; }
+  int Close() { return fd_ < 0 ? 0 : close(std::exchange(fd_, -1)); }
+
+ private:
+  int fd_;
+};
+
+Status WriteError(int error, const std::string& path) {
+  Status status = ErrnoStatus(error, path);
+  // ENXIO (a pipe nobody reads) counts as NotFound too, which is to be silent about.
+  if (absl::IsNotFound(status) && error != ENOENT) status = absl::FailedPreconditionError(status.message());
+  return Annotate(status, "cannot write the termination message (the exit code still holds)");
+}
+
+}  // namespace
+
+Status WriteTerminationMessage(const std::string& path, std::string_view line) {
+  Descriptor file(path, O_WRONLY | O_TRUNC);
+  if (file.get() < 0) return WriteError(errno, path);
+  struct stat facts {};
+  if (fstat(file.get(), &facts) != 0) return WriteError(errno, path);
+  // A character device such as /dev/null may be meant; a pipe or a disk never is.
+  if (!S_ISREG(facts.st_mode) && !S_ISCHR(facts.st_mode)) {
+    return Annotate(absl::FailedPreconditionError(fmt::format("{}: not a regular file", path)),
+                    "cannot write the termination message (the exit code still holds)");
+  }
+  while (!line.empty()) {
+    ssize_t written = write(file.get(), line.data(), line.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) {
+      Status status = WriteError(errno, path);
+      // Nothing left to do if that fails too: the reader refuses half a line.
+      if (S_ISREG(facts.st_mode) && ftruncate(file.get(), 0) != 0) return status;
+      return status;
+    }
+    line.remove_prefix(static_cast<size_t>(written));
+  }
+  if (file.Close() != 0) return WriteError(errno, path);
+  return absl::OkStatus();
+}
+
+std::optional<TerminationMessage> ReadTerminationMessage(const std::string& path) {
+  Descriptor file(path, O_RDONLY);
+  struct stat facts {};
+  if (file.get() < 0 || fstat(file.get(), &facts) != 0 || !S_ISREG(facts.st_mode)) return std::nullopt;
+  std::string text(kMaxParsedTerminationMessage + 1, '\0');
+  size_t size = 0;
+  while (size < text.size()) {
+    ssize_t n = read(file.get(), text.data() + size, text.size() - size);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return std::nullopt;
+    if (n == 0) break;
+    size += static_cast<size_t>(n);
+  }
+  auto message = ParseTerminationMessage(std::string_view(text).substr(0, size));
+  if (!message.ok()) return std::nullopt;
+  return *std::move(message);
+}
+
+}  // namespace muster
