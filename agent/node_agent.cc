@@ -9,6 +9,7 @@
 #include <random>
 
 #include "agent/attempt.h"
+#include "agent/last_words.h"
 #include "agent/relay.h"
 #include "agent/rendezvous_place.h"
 #include "agent/torch_env.h"
@@ -53,6 +54,9 @@ class NodeAgent::Impl {
         forwarded_(loop_) {}
 
   int Run();
+  // For the termination message, once Run() has given `exit_code`.
+  JobEnd end(int exit_code) const;
+  const RunOptions& options() const { return options_; }
 
  private:
   // --- start ---
@@ -73,6 +77,7 @@ class NodeAgent::Impl {
   void AwaitForwarded();
   void OnSignal(int signal);
   int GoneCode() const;
+  int BadConfiguration(const Status& status);
   void FinishWith(int code);
 
   RunOptions options_;
@@ -96,16 +101,15 @@ class NodeAgent::Impl {
   int going_signal_ = 0;  // asked to go by this signal
   bool finishing_ = false;
   int exit_code_ = 0;
+  std::string reason_;  // why it ends, where no verdict says so
 };
 
 int NodeAgent::Impl::Run() {
   signal(SIGPIPE, SIG_IGN);
+  signal(SIGXFSZ, SIG_IGN);  // a full file is an error of the write
   for (const std::string& warning : options_.warnings) log::Warning(warning);
   if (auto warning = OmpWarning(WholeProcessEnvironment(), options_.nproc)) fmt::print(stderr, "{}", *warning);
-  if (Status status = Prepare(); !status.ok()) {
-    log::Error(Message(status));
-    return kExitBadConfiguration;
-  }
+  if (Status status = Prepare(); !status.ok()) return BadConfiguration(status);
   for (int signal : options_.signals_to_handle) {
     boost::system::error_code error;
     signals_.add(signal, error);
@@ -118,16 +122,10 @@ int NodeAgent::Impl::Run() {
   }
   AwaitForwarded();
   auto credentials = rendezvous::ReadCredentials(options_.credentials);
-  if (!credentials.ok()) {
-    log::Error(Message(credentials.status()));
-    return kExitBadConfiguration;
-  }
+  if (!credentials.ok()) return BadConfiguration(credentials.status());
   credentials_ = *std::move(credentials);
   FindRendezvousPlace(loop_, options_, credentials_, self_.name, [&](StatusOr<RendezvousPlace> place) {
-    if (!place.ok()) {
-      log::Error(Message(place.status()));
-      return FinishWith(kExitBadConfiguration);
-    }
+    if (!place.ok()) return FinishWith(BadConfiguration(place.status()));
     Join(*std::move(place));
   });
   loop_.run();
@@ -178,10 +176,7 @@ void NodeAgent::Impl::Join(RendezvousPlace place) {
   bool fixed = options_.backend == Backend::kStatic && !options_.standalone;
   self_.store_host = fixed && options_.node_rank == 0 ? options_.endpoint_host : place_.address;
   auto port = FreshStore();
-  if (!port.ok()) {
-    log::Error(Message(port.status()));
-    return FinishWith(kExitBadConfiguration);
-  }
+  if (!port.ok()) return FinishWith(BadConfiguration(port.status()));
   self_.store_port = *port;
 
   rendezvous::AttendantOptions attendant;
@@ -345,6 +340,7 @@ void NodeAgent::Impl::OnSignal(int signal) {
   if (finishing_) return;
   going_signal_ = signal;
   std::string reason = signal == SIGTERM ? "preempted: SIGTERM" : fmt::format("stopped by {}", SignalName(signal));
+  reason_ = reason;
   log::Info(fmt::format("{}: leaving, workers get {} and up to {} s", SignalName(signal), SignalName(signal),
                         std::chrono::duration_cast<std::chrono::seconds>(options_.shutdown_timeout).count()));
   if (attendant_) attendant_->Leave(reason);
@@ -354,6 +350,18 @@ void NodeAgent::Impl::OnSignal(int signal) {
     return;
   }
   FinishWith(128 + signal);
+}
+
+int NodeAgent::Impl::BadConfiguration(const Status& status) {
+  reason_ = Message(status);
+  log::Error(reason_);
+  return kExitBadConfiguration;
+}
+
+JobEnd NodeAgent::Impl::end(int exit_code) const {
+  JobEnd end{exit_code, reason_, self_.name, self_.host, std::nullopt, verdict_};
+  if (attempt_) end.assignment = attempt_->assignment();
+  return end;
 }
 
 // The exit code of a node that was told to go.
@@ -381,6 +389,11 @@ void NodeAgent::Impl::FinishWith(int code) {
 
 NodeAgent::NodeAgent(RunOptions options) : impl_(std::make_unique<Impl>(std::move(options))) {}
 NodeAgent::~NodeAgent() = default;
-int NodeAgent::Run() { return impl_->Run(); }
+
+int NodeAgent::Run() {
+  int code = impl_->Run();
+  LeaveLastWords(impl_->end(code), impl_->options());
+  return code;
+}
 
 }  // namespace muster::agent

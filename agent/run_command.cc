@@ -7,6 +7,7 @@
 
 #include "agent/commands.h"
 #include "agent/handover.h"
+#include "agent/last_words.h"
 #include "agent/local_nodes.h"
 #include "agent/node_agent.h"
 #include "agent/torchrun_flags.h"
@@ -24,32 +25,41 @@ std::optional<std::string> Environment(std::string_view name) {
   return value;
 }
 
-// Known before anybody is kept waiting: 127 for a script that is not there, 126 for one that cannot be read or run.
-int CheckScript(const RunOptions& options) {
-  if (options.module) return 0;
-  if (options.no_python && !options.run_path && options.script.find('/') == std::string::npos) return 0;
+// Known before anybody is kept waiting: NotFound for a script that is not there, PermissionDenied for one that cannot
+// be read or run.
+Status CheckScript(const RunOptions& options) {
+  if (options.module) return absl::OkStatus();
+  if (options.no_python && !options.run_path && options.script.find('/') == std::string::npos) return absl::OkStatus();
   struct stat facts {};
   if (stat(options.script.c_str(), &facts) != 0) {
-    log::Error(fmt::format("{}: {}", options.script, ErrnoStatus(errno, "cannot run it").message().data()));
-    return errno == EACCES ? kExitNotExecutable : kExitNotFound;
+    int error = errno;
+    std::string why = fmt::format("{}: {}", options.script, Message(ErrnoStatus(error, "cannot run it")));
+    return error == EACCES ? absl::PermissionDeniedError(why) : absl::NotFoundError(why);
   }
   bool command = options.no_python && !options.run_path;
   if (command && S_ISDIR(facts.st_mode)) {
-    log::Error(fmt::format("{} is a directory, not a command", options.script));
-    return kExitNotExecutable;
+    return absl::PermissionDeniedError(fmt::format("{} is a directory, not a command", options.script));
   }
   if (access(options.script.c_str(), command ? X_OK : R_OK) != 0) {
-    log::Error(fmt::format("{} is not {}; check its mode", options.script, command ? "executable" : "readable"));
-    return kExitNotExecutable;
+    return absl::PermissionDeniedError(
+        fmt::format("{} is not {}; check its mode", options.script, command ? "executable" : "readable"));
   }
-  return 0;
+  return absl::OkStatus();
+}
+
+// Ends before there is an agent: for the pod's controller too.
+int Refuse(int code, const Status& status, const RunOptions& options) {
+  LeaveLastWords({.exit_code = code, .reason = std::string(Message(status))}, options);
+  return code;
 }
 
 int Run(const std::vector<std::string>& arguments, CalledAs called_as, std::string_view name) {
   auto parsed = ParseRun(arguments, Environment, called_as);
   if (!parsed.ok()) {
     fmt::print(stderr, "muster {}: {}\n", name, Message(parsed.status()));
-    return kExitUsage;
+    RunOptions unread;
+    unread.termination_log = Environment("MUSTER_TERMINATION_LOG").value_or(kTerminationLog);
+    return Refuse(kExitUsage, parsed.status(), unread);
   }
   switch (parsed->outcome) {
     case ParsedRun::Outcome::kHelp:
@@ -65,11 +75,14 @@ int Run(const std::vector<std::string>& arguments, CalledAs called_as, std::stri
   auto workers = ResolveNproc(options.nproc_per_node, ReadHostFacts());
   if (!workers.ok()) {
     log::Error(Message(workers.status()));
-    return kExitUsage;
+    return Refuse(kExitUsage, workers.status(), options);
   }
   options.nproc = workers->count;
   if (!workers->warning.empty()) options.warnings.push_back(workers->warning);
-  if (int code = options.wire == Wire::kTorch ? CheckScript(options) : 0; code != 0) return code;
+  if (Status status = options.wire == Wire::kTorch ? CheckScript(options) : absl::OkStatus(); !status.ok()) {
+    log::Error(Message(status));
+    return Refuse(absl::IsNotFound(status) ? kExitNotFound : kExitNotExecutable, status, options);
+  }
   if (options.nodes_on_this_machine > 0) return RunLocalNodes(options, arguments);
   return NodeAgent(std::move(options)).Run();
 }

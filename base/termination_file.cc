@@ -60,22 +60,20 @@ Status WriteTerminationMessage(const std::string& path, std::string_view line) {
   return absl::OkStatus();
 }
 
-std::optional<TerminationMessage> ReadTerminationMessage(const std::string& path) {
+std::string ReadTerminationText(const std::string& path) {
   Descriptor file(path, O_RDONLY);
   struct stat facts {};
-  if (file.get() < 0 || fstat(file.get(), &facts) != 0 || !S_ISREG(facts.st_mode)) return std::nullopt;
+  if (file.get() < 0 || fstat(file.get(), &facts) != 0 || !S_ISREG(facts.st_mode)) return "";
   std::string text(kMaxParsedTerminationMessage + 1, '\0');
   size_t size = 0;
   while (size < text.size()) {
     ssize_t n = read(file.get(), text.data() + size, text.size() - size);
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return std::nullopt;
-    if (n == 0) break;
+    if (n <= 0) break;
     size += static_cast<size_t>(n);
   }
-  auto message = ParseTerminationMessage(std::string_view(text).substr(0, size));
-  if (!message.ok()) return std::nullopt;
-  return *std::move(message);
+  text.resize(size);
+  return text;
 }
 
 }  // namespace muster

@@ -78,8 +78,7 @@ StatusOr<TerminationMessage> ParseTerminationMessage(std::string_view text);
 // SIGXFSZ must be ignored or blocked.
 Status WriteTerminationMessage(const std::string& path, std::string_view line);
 
-// What `path` holds, if it is a message of ours: an agent inside this one has said it already, with the better
-// knowledge. nullopt for anything else: no file, no regular file, empty, another program's text.
-std::optional<TerminationMessage> ReadTerminationMessage(const std::string& path);
+// What a regular file at `path` holds, at most kMaxParsedTerminationMessage + 1 bytes; empty where there is none.
+std::string ReadTerminationText(const std::string& path);
 
 }  // namespace muster

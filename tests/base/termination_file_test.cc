@@ -20,6 +20,13 @@
 namespace muster {
 namespace {
 
+// The message that a file holds, if it is one.
+std::optional<TerminationMessage> Held(const std::string& path) {
+  auto message = ParseTerminationMessage(ReadTerminationText(path));
+  if (!message.ok()) return std::nullopt;
+  return *std::move(message);
+}
+
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
@@ -104,7 +111,7 @@ TEST_F(TerminationFile, APipeDoesNotBlock) {
   EXPECT_FALSE(status.ok());
   EXPECT_FALSE(absl::IsNotFound(status));
   EXPECT_THAT(Said(status), AllOf(HasSubstr(path_), HasSubstr("exit code still holds")));
-  EXPECT_EQ(ReadTerminationMessage(path_), std::nullopt);
+  EXPECT_EQ(Held(path_), std::nullopt);
 
   int reader = open(path_.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   EXPECT_THAT(Said(WriteTerminationMessage(path_, kLine)), HasSubstr(path_ + ": not a regular file"));
@@ -155,19 +162,19 @@ TEST_F(TerminationFile, HalfALineIsTakenBack) {
 }
 
 TEST_F(TerminationFile, ReadsOnlyOurs) {
-  EXPECT_EQ(ReadTerminationMessage(path_), std::nullopt);
-  EXPECT_EQ(ReadTerminationMessage(folder_), std::nullopt);
-  EXPECT_EQ(ReadTerminationMessage("/dev/zero"), std::nullopt);
+  EXPECT_EQ(Held(path_), std::nullopt);
+  EXPECT_EQ(Held(folder_), std::nullopt);
+  EXPECT_EQ(Held("/dev/zero"), std::nullopt);
   for (std::string text : {"", "Error: out of disk\n", R"({"message":{"message":"x","extraInfo":{}}})"}) {
     Fill(text);
-    EXPECT_EQ(ReadTerminationMessage(path_), std::nullopt) << text;
+    EXPECT_EQ(Held(path_), std::nullopt) << text;
   }
   Fill(std::string(1 << 20, ' '));
-  EXPECT_EQ(ReadTerminationMessage(path_), std::nullopt);
+  EXPECT_EQ(Held(path_), std::nullopt);
 
   TerminationMessage message{.exit_code = 200, .exit_class = ExitClass::kRetryable, .reason = "late"};
   ASSERT_EQ(WriteTerminationMessage(path_, EncodeTerminationMessage(message)), absl::OkStatus());
-  EXPECT_EQ(ReadTerminationMessage(path_), message);
+  EXPECT_EQ(Held(path_), message);
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 """`muster exec` as the main process of a container: outside in, as a child, as PID 1 of a namespace, on a terminal."""
+import json
 import os
 import pty
 import select
@@ -56,7 +57,8 @@ class ExecCase(MusterCase):
     def run_exec(self, *arguments, **more):
         more.setdefault("env", clean())
         more.setdefault("stdin", subprocess.DEVNULL)
-        return subprocess.run([MUSTER, "exec", *arguments], capture_output=True, text=True, timeout=DEADLINE, **more)
+        return subprocess.run([MUSTER, "exec", *arguments], capture_output=True, text=True, errors="replace",
+                              timeout=DEADLINE, **more)
 
     def begin(self, *arguments, prefix=(), **more):
         """Starts it with pipes; killed at the end of the test."""
@@ -343,6 +345,82 @@ print("foreground", os.tcgetpgrp(0) == os.getpgrp())
 """))
         self.assertIn(b"foreground True", self.read_until(terminal, b"foreground T"))
         self.assertEqual(self.end(), 0)
+
+
+class TerminationMessages(ExecCase):
+    def setUp(self):
+        super().setUp()
+        self.path = os.path.join(self.dir, "termination-log")
+        with open(self.path, "w"):
+            pass
+
+    def left(self):
+        with open(self.path) as file:
+            text = file.read()
+        self.assertLessEqual(len(text.encode()), 4096)
+        return json.loads(text)
+
+    def ended(self, *command, flags=(), **more):
+        return self.run_exec("--termination-log", self.path, *flags, "--", *command, **more).returncode
+
+    def test_one_message_per_class(self):
+        number = os.stat(self.path).st_ino
+        for script, code, name in (("exit 0", 0, "success"), ("exit 3", 3, "fatal"), ("kill -KILL $$", 137, "retryable")):
+            self.assertEqual(self.ended("sh", "-c", script), code)
+            message = self.left()
+            self.assertEqual((message["exit_code"], message["class"]), (code, name))
+            self.assertEqual("cause" in message, code != 0)
+        self.assertEqual(message["cause"]["signal"], "SIGKILL")
+        self.assertEqual(os.stat(self.path).st_ino, number, "written in place")
+
+    def test_what_a_worker_says_whatever_the_bytes(self):
+        script = r"""printf 'quote " backslash \\ tab\t bell\a null\0 bad\377\376 end\n' >&2; exit 3"""
+        self.assertEqual(self.ended("sh", "-c", script), 3)
+        (line,) = self.left()["cause"]["stderr_tail"]
+        self.assertTrue(line.startswith('quote " backslash \\ tab\t bell\x07 null\0 bad'), line)
+        self.assertTrue(line.endswith(" end"), line)
+        long = "import sys; sys.stderr.write((chr(0x1F525) * 400 + chr(10)) * 20); sys.exit(3)"
+        self.assertEqual(self.ended(PYTHON, "-c", long), 3)
+        self.assertTrue(self.left()["truncated"])
+
+    def test_the_agent_inside_knows_more(self):
+        script = f"'{MUSTER}' run --standalone --nproc-per-node 2 --no-python sh -c 'test $RANK = 0 || exit 5; sleep 1000'"
+        environment = clean(MUSTER_TERMINATION_LOG=self.path)
+        self.assertEqual(self.run_exec("--", "sh", "-c", script, env=environment).returncode, 5)
+        self.assertEqual(self.left()["cause"]["rank"], 1)
+
+    def test_the_commands_own_text(self):
+        script = f"printf 'the result' > {self.path}"
+        self.assertEqual(self.ended("sh", "-c", script), 0)
+        with open(self.path) as file:
+            self.assertEqual(file.read(), "the result")
+        self.assertEqual(self.ended("sh", "-c", script + "; exit 9"), 9)
+        self.assertEqual(self.left()["cause"]["error_message"], "the result")
+
+    def test_told_to_go(self):
+        process = self.begin("--termination-log", self.path, "--", "sh", "-c", "echo ready; exec sleep 1000")
+        process.stdout.readline()
+        process.terminate()
+        self.assertEqual(self.code(process), 143)
+        self.assertEqual((self.left()["class"], self.left()["reason"]), ("retryable", "preempted: SIGTERM"))
+
+    def test_ends_before_there_is_a_command(self):
+        self.assertEqual(self.ended("no-such-command"), 127)
+        self.assertIn("no-such-command", self.left()["cause"]["error_message"])
+        done = self.run_exec("--max-restarts", "x", "--", "true", env=clean(MUSTER_TERMINATION_LOG=self.path))
+        self.assertEqual(done.returncode, 64)
+        self.assertIn("--max-restarts=x", self.left()["reason"])
+
+    def test_places_that_cannot_be_written(self):
+        missing = os.path.join(self.dir, "missing")
+        done = self.run_exec("--termination-log", missing, "--", "sh", "-c", "exit 3")
+        self.assertEqual((done.returncode, os.path.exists(missing), done.stderr.count("\n")), (3, False, 1))
+        for path in (self.dir, "/dev/full"):
+            done = self.run_exec("--termination-log", path, "--", "sh", "-c", "exit 3")
+            self.assertEqual(done.returncode, 3)
+            self.assertIn(path, done.stderr)
+        done = self.run_exec("--termination-log", "", "--", "sh", "-c", "exit 3")
+        self.assertEqual((done.returncode, done.stderr.count("\n")), (3, 1))
 
 
 class Policies(ExecCase):

@@ -1,0 +1,38 @@
+// What an agent leaves behind when it ends: the pod's termination message (base/termination_message.h).
+//
+// Agents may be nested (`muster exec` around a torchrun that is `muster run`), and the user's command may write to the
+// same file. Who knows most is heard:
+//   a message of ours with this exit code and a root cause    stays: an agent inside said it
+//   the command's own text, and the end is a success          stays
+//   the command's own text, and the end is a failure          becomes the root cause's message, where there is none
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "agent/run_options.h"
+#include "base/termination_message.h"
+#include "rendezvous/round.h"
+
+namespace muster::agent {
+
+// How this agent's job ended, as far as it was heard of.
+struct JobEnd {
+  int exit_code = 0;
+  std::string reason;                                // where no verdict says one
+  std::string node, host;                            // this node
+  std::optional<rendezvous::Assignment> assignment;  // the last round
+  std::optional<rendezvous::Verdict> verdict;
+};
+
+// Pure.
+TerminationMessage MessageOf(const JobEnd& end, const RunOptions& options);
+
+// What to write where the file holds `text` already; nullopt: leave it. Pure.
+std::optional<TerminationMessage> Heard(TerminationMessage ours, std::string_view text);
+
+// Writes it to options.termination_log, by the rules above. Silent where there is no such file; other troubles are a
+// warning. Call it once, as the last thing before the process ends.
+void LeaveLastWords(const JobEnd& end, const RunOptions& options);
+
+}  // namespace muster::agent
