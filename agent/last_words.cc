@@ -35,6 +35,12 @@ std::optional<TerminationMessage> Heard(TerminationMessage ours, std::string_vie
   return ours;
 }
 
+void ForgetLastWords(const RunOptions& options) {
+  const std::string& path = options.termination_log;
+  if (path.empty() || !ParseTerminationMessage(ReadTerminationText(path)).ok()) return;
+  WriteTerminationMessage(path, "").IgnoreError();  // what is wrong with the file is said at the end
+}
+
 void LeaveLastWords(const JobEnd& end, const RunOptions& options) {
   if (options.termination_log.empty()) return;
   auto message = Heard(MessageOf(end, options), ReadTerminationText(options.termination_log));

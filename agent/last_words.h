@@ -31,6 +31,10 @@ TerminationMessage MessageOf(const JobEnd& end, const RunOptions& options);
 // What to write where the file holds `text` already; nullopt: leave it. Pure.
 std::optional<TerminationMessage> Heard(TerminationMessage ours, std::string_view text);
 
+// Empties options.termination_log where it holds a message of ours: of an earlier start, or of an earlier attempt's
+// agent. Call it before a worker is started.
+void ForgetLastWords(const RunOptions& options);
+
 // Writes it to options.termination_log, by the rules above. Silent where there is no such file; other troubles are a
 // warning. Call it once, as the last thing before the process ends.
 void LeaveLastWords(const JobEnd& end, const RunOptions& options);

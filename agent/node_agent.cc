@@ -391,6 +391,7 @@ NodeAgent::NodeAgent(RunOptions options) : impl_(std::make_unique<Impl>(std::mov
 NodeAgent::~NodeAgent() = default;
 
 int NodeAgent::Run() {
+  ForgetLastWords(impl_->options());
   int code = impl_->Run();
   LeaveLastWords(impl_->end(code), impl_->options());
   return code;
