@@ -40,11 +40,10 @@ StatusOr<bool> FlagReader::Switch(std::string_view name) const {
   return *number != 0;
 }
 
-StatusOr<int> FlagReader::Number(std::string_view name, int lowest, int highest) const {
-  FlagValue value = Get(name);
+StatusOr<int> ReadNumber(const FlagValue& value, int lowest, int highest) {
   auto number = ParsePythonInt(value.text);
   if (!number || *number < lowest || *number > highest) {
-    if (highest == kMost) return Bad(value, fmt::format("want a whole number, at least {}", lowest));
+    if (highest == FlagReader::kMost) return Bad(value, fmt::format("want a whole number, at least {}", lowest));
     return Bad(value, fmt::format("want a whole number from {} to {}", lowest, highest));
   }
   return static_cast<int>(*number);

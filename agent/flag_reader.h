@@ -30,6 +30,9 @@ struct FlagValue {
 Status Bad(const FlagValue& value, std::string_view wanted);
 Status Bad(const FlagValue& value, const Status& status);
 
+// A whole number in [lowest, highest], or InvalidArgument.
+StatusOr<int> ReadNumber(const FlagValue& value, int lowest, int highest);
+
 class FlagReader {
  public:
   static constexpr int kMost = std::numeric_limits<int>::max();
@@ -42,7 +45,9 @@ class FlagReader {
   // `name` must be in the table.
   FlagValue Get(std::string_view name) const;
   StatusOr<bool> Switch(std::string_view name) const;
-  StatusOr<int> Number(std::string_view name, int lowest, int highest) const;
+  StatusOr<int> Number(std::string_view name, int lowest, int highest) const {
+    return ReadNumber(Get(name), lowest, highest);
+  }
 
   // Node name, log, termination log, restart rules.
   Status ReadCommon(RunOptions* options) const;

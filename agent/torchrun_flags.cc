@@ -137,6 +137,15 @@ Status Reader::ReadNodes() {
 
 Status Reader::ReadRendezvous() {
   Value backend = Get("rdzv-backend"), endpoint = Get("rdzv-endpoint"), port = Get("master-port");
+  // Under exec a range of nodes is elastic by itself; torchrun wants --rdzv-backend=c10d too.
+  const bool range = options_.min_nodes < options_.max_nodes;
+  if (called_as_ == CalledAs::kExec && range && !backend.given() && !options_.standalone) {
+    backend.text = "c10d";
+    Value address = Get("master-addr");
+    if (!endpoint.given() && (address.given() || port.given())) {
+      endpoint = {fmt::format("{}:{}", Strip(address.text), Strip(port.text)), address.origin};
+    }
+  }
   options_.backend = backend.text == "c10d" ? Backend::kC10d : Backend::kStatic;
   options_.run_id = Get("rdzv-id").text;
   bool unplaced = options_.backend == Backend::kStatic && Strip(endpoint.text).empty() && !port.given();
@@ -169,8 +178,12 @@ Status Reader::ReadRendezvous() {
     Warn(fmt::format("the run id is empty; this node uses {}, which no other node knows", options_.run_id));
   }
 
-  MUSTER_ASSIGN_OR_RETURN(options_.node_rank, Number("node-rank", 0, FlagReader::kMost));
   Value rank = Get("node-rank");
+  if (options_.backend == Backend::kStatic && options_.max_nodes > 1 && !rank.given()) {
+    // The pod of an Indexed Job knows its place.
+    if (auto index = getenv_("JOB_COMPLETION_INDEX")) rank = {*index, "JOB_COMPLETION_INDEX"};
+  }
+  MUSTER_ASSIGN_OR_RETURN(options_.node_rank, ReadNumber(rank, 0, FlagReader::kMost));
   if (options_.backend == Backend::kStatic) {
     if (options_.node_rank >= options_.max_nodes) {
       return Bad(rank,

@@ -84,6 +84,43 @@ TEST(ExecFlags, WiredAsTorch) {
   EXPECT_EQ(Good({"--wire", "plain", "--", "true"}, environment).wire, Wire::kPlain);
 }
 
+TEST(ExecFlags, ARangeOfNodesIsElastic) {
+  Environment environment = {{"MUSTER_WIRE", "torch"},
+                             {"PET_NNODES", "1:4"},
+                             {"PET_MASTER_ADDR", "job-node-0-0.job"},
+                             {"PET_MASTER_PORT", "29500"},
+                             {"PET_NODE_RANK", "2"}};
+  RunOptions elastic = Good({"--", "python", "t.py"}, environment);
+  EXPECT_EQ(elastic.backend, Backend::kC10d);
+  EXPECT_EQ(elastic.job.min_nodes, 1);
+  EXPECT_EQ(elastic.job.max_nodes, 4);
+  EXPECT_EQ(elastic.endpoint_host, "job-node-0-0.job");
+  EXPECT_EQ(elastic.endpoint_port, 29500);
+
+  environment["PET_NNODES"] = "4";
+  RunOptions fixed = Good({"--", "python", "t.py"}, environment);
+  EXPECT_EQ(fixed.backend, Backend::kStatic);
+  EXPECT_EQ(fixed.node_rank, 2);
+  environment["PET_NNODES"] = "1:4";
+  environment["PET_RDZV_BACKEND"] = "static";
+  EXPECT_EQ(Good({"--", "python", "t.py"}, environment).backend, Backend::kStatic);
+}
+
+TEST(ExecFlags, APodsIndexIsItsRank) {
+  Environment environment = {
+      {"MUSTER_WIRE", "torch"}, {"PET_NNODES", "4"}, {"PET_MASTER_ADDR", "m"}, {"JOB_COMPLETION_INDEX", "3"}};
+  EXPECT_EQ(Good({"--", "true"}, environment).node_rank, 3);
+  environment["PET_NODE_RANK"] = "1";
+  EXPECT_EQ(Good({"--", "true"}, environment).node_rank, 1);
+  environment.erase("PET_NODE_RANK");
+  environment["PET_NNODES"] = "1";  // many pods, each alone
+  EXPECT_EQ(Good({"--", "true"}, environment).node_rank, 0);
+  environment["PET_NNODES"] = "2";
+  auto run = Parse({"--", "true"}, environment);
+  ASSERT_FALSE(run.ok());
+  EXPECT_THAT(std::string(run.status().message()), HasSubstr("JOB_COMPLETION_INDEX=3"));
+}
+
 TEST(ExecFlags, WhatIsWrongIsNamed) {
   const struct {
     Words words;
