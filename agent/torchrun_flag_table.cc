@@ -79,7 +79,7 @@ constexpr Flag kTable[] = {
      "end with 93 after K restarts in a row without progress; 0: off"},
     {"termination-log", 0, kV, kM, "MUSTER_TERMINATION_LOG", "/dev/termination-log", "FILE", "",
      "where the pod's termination message goes, if it is there; empty: nowhere"},
-    {"wire", 0, kV, kE, "MUSTER_WIRE", "plain", "FRAMEWORK", "plain,torch", "what the command is wired as"},
+    {"wire", 0, kV, kE, "MUSTER_WIRE", "plain", "FRAMEWORK", "plain,torch,jax,xgboost", "what the command is wired as"},
     {"scale-up", 0, kV, kM, "MUSTER_SCALE_UP", "now", "WHEN", "now,at-restart", "when a new node joins a running job"},
 };
 

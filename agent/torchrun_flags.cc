@@ -10,6 +10,7 @@
 
 #include "agent/flag_reader.h"
 #include "agent/flag_values.h"
+#include "agent/pod_facts.h"
 #include "agent/torchrun_flag_table.h"
 #include "base/exit_codes.h"
 #include "base/text.h"
@@ -385,16 +386,22 @@ Status Reader::MissingScript() const {
 // A command that is only supervised: one process, its own streams, nobody to meet.
 Status Reader::ReadPlain() {
   constexpr std::string_view kMeaningful[] = {
-      "max-restarts", "log-dir", "redirects", "tee", "log-line-prefix-template", "shutdown-timeout", "role"};
-  if (Value wire = Get("wire"); wire.text != "plain") return Bad(wire, "choose one of plain, torch");
+      "max-restarts", "log-dir", "redirects", "tee", "role", "log-line-prefix-template", "shutdown-timeout"};
+  constexpr std::pair<std::string_view, Wire> kWires[] = {
+      {"plain", Wire::kPlain}, {"jax", Wire::kJax}, {"xgboost", Wire::kXgboost}};
+  Value wire = Get("wire");
+  auto chosen = std::find_if(std::begin(kWires), std::end(kWires), [&](auto& row) { return row.first == wire.text; });
+  if (chosen == std::end(kWires)) return Bad(wire, "choose one of plain, torch, jax, xgboost");
+  options_.wire = chosen->second;
   for (const Flag& flag : FlagTable()) {
-    if (flag.owner != FlagOwner::kTorchrun || !flags_.line().values.contains(flag.name)) continue;
+    const bool for_torch = flag.owner == FlagOwner::kTorchrun || flag.name == "nodes-on-this-machine";
+    if (!for_torch || !flags_.line().values.contains(flag.name)) continue;
+    if (options_.wire == Wire::kXgboost && flag.name == "nproc-per-node") continue;
     if (std::find(std::begin(kMeaningful), std::end(kMeaningful), flag.name) != std::end(kMeaningful)) continue;
     return absl::InvalidArgumentError(
-        fmt::format("--{} means nothing to a plain command; add --wire=torch, or leave it out", flag.name));
+        fmt::format("--{} means nothing with --wire={}; use --wire=torch, or leave it out", flag.name, wire.text));
   }
   if (!flags_.line().script || flags_.line().script->empty()) return MissingScript();
-  options_.wire = Wire::kPlain;
   options_.standalone = true;
   options_.backend = Backend::kC10d;
   options_.run_id = "exec";
@@ -402,6 +409,11 @@ Status Reader::ReadPlain() {
   options_.script = *flags_.line().script;
   options_.script_args = flags_.line().script_args;
   options_.role = Get("role").text;
+  MUSTER_RETURN_IF_ERROR(ReadNodes());
+  if (options_.wire == Wire::kJax) MUSTER_RETURN_IF_ERROR(JaxVariables(getenv_).status());
+  if (options_.wire == Wire::kXgboost) {
+    MUSTER_RETURN_IF_ERROR(XgboostVariables(getenv_, options_.nproc - 1, options_.nproc).status());
+  }
   MUSTER_RETURN_IF_ERROR(ReadLogs());
   bool files = options_.redirects.all != 0 || options_.tee.all != 0;
   if (!options_.log_dir && !files) options_.log_dir = "/dev/null";

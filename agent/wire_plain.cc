@@ -2,6 +2,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "agent/pod_facts.h"
 #include "agent/torch_env.h"
 #include "agent/wiring.h"
 #include "base/host_fs.h"
@@ -30,13 +31,27 @@ std::string TorchrunFolder() {
   return link && link == fs.Identity(path) ? folder : "";
 }
 
-std::vector<std::string> PlainEnvironment(const RunOptions& options) {
+StatusOr<Variables> FrameworkVariables(const RunOptions& options, int local_rank) {
+  if (options.wire == Wire::kJax) return JaxVariables(ProcessEnvironment);
+  if (options.wire == Wire::kXgboost) return XgboostVariables(ProcessEnvironment, local_rank, options.nproc);
+  return Variables{};
+}
+
+void Put(std::string_view name, std::string_view value, std::vector<std::string>* environment) {
+  std::erase_if(*environment, [&](const std::string& entry) {
+    return entry.starts_with(name) && entry.size() > name.size() && entry[name.size()] == '=';
+  });
+  environment->push_back(fmt::format("{}={}", name, value));
+}
+
+StatusOr<std::vector<std::string>> PlainEnvironment(const RunOptions& options, int local_rank) {
   std::vector<std::string> environment = WholeProcessEnvironment();
+  MUSTER_ASSIGN_OR_RETURN(Variables variables, FrameworkVariables(options, local_rank));
+  for (const auto& [name, value] : variables) Put(name, value, &environment);
   auto lacks = [&](std::string_view name) { return !FindVariable(environment, name); };
   if (std::string folder = TorchrunFolder(); !folder.empty()) {
     std::string path = FindVariable(environment, "PATH").value_or("/usr/local/bin:/usr/bin:/bin");
-    std::erase_if(environment, [](const std::string& entry) { return entry.starts_with("PATH="); });
-    environment.push_back(fmt::format("PATH={}:{}", folder, path));
+    Put("PATH", fmt::format("{}:{}", folder, path), &environment);
   }
   if (lacks("MUSTER_RESTART_POLICY")) environment.push_back("MUSTER_RESTART_POLICY=exit-code");
   if (lacks("TORCH_ELASTIC_SHUTDOWN_TIMEOUT") && options.shutdown_timeout > 2 * kInnerMargin) {
@@ -56,16 +71,21 @@ Wiring PlainWiring(const RunOptions& options) {
   wiring.workers = [&options, terminal, foreground](
                        const rendezvous::Assignment& assignment,
                        const AttemptPaths& paths) -> StatusOr<std::vector<launcher::WorkerSpec>> {
-    launcher::WorkerSpec spec;
-    spec.argv.push_back(options.script);
-    spec.argv.insert(spec.argv.end(), options.script_args.begin(), options.script_args.end());
-    spec.environment = PlainEnvironment(options);
-    bool untouched = isatty(STDERR_FILENO) == 1 || SameFile(STDOUT_FILENO, STDERR_FILENO);
-    spec.output = WorkerOutput(options, assignment, 0, paths, untouched);
-    spec.own_session = !terminal;
-    spec.foreground = foreground;
-    spec.error_file = FindVariable(spec.environment, "TORCHELASTIC_ERROR_FILE").value_or("");
-    return std::vector<launcher::WorkerSpec>{std::move(spec)};
+    std::vector<launcher::WorkerSpec> specs;
+    const bool untouched = isatty(STDERR_FILENO) == 1 || SameFile(STDOUT_FILENO, STDERR_FILENO);
+    for (int local_rank = 0; local_rank < options.nproc; ++local_rank) {
+      launcher::WorkerSpec spec;
+      spec.local_rank = local_rank;
+      spec.argv.push_back(options.script);
+      spec.argv.insert(spec.argv.end(), options.script_args.begin(), options.script_args.end());
+      MUSTER_ASSIGN_OR_RETURN(spec.environment, PlainEnvironment(options, local_rank));
+      spec.output = WorkerOutput(options, assignment, local_rank, paths, untouched);
+      spec.own_session = !terminal;
+      spec.foreground = foreground && options.nproc == 1;
+      spec.error_file = FindVariable(spec.environment, "TORCHELASTIC_ERROR_FILE").value_or("");
+      specs.push_back(std::move(spec));
+    }
+    return specs;
   };
   wiring.summary = [](const rendezvous::Verdict&) { return std::string(); };
   wiring.store = false;

@@ -1,5 +1,5 @@
 // How the workers of one attempt are made: the part of an agent that knows the framework. One file per framework:
-// wire_torch.cc, wire_plain.cc.
+// wire_torch.cc, wire_plain.cc; wire_jax.cc and wire_xgboost.cc add variables to a plain command (pod_facts.h).
 #pragma once
 
 #include <functional>
@@ -30,13 +30,13 @@ struct Wiring {
 
 // torchrun's workers (wire_torch.cc). `options` must outlive it.
 Wiring TorchWiring(const RunOptions& options);
-// One process, as the user wrote it (wire_plain.cc): environment, working directory and streams are the agent's own.
-// On a terminal it gets the foreground. stderr goes through a pipe, so that its last lines can be told, unless it is a
-// terminal or the same file as stdout, whose order would be lost.
+// One process, as the user wrote it (wire_plain.cc; XGBoost: options.nproc of them): environment, working directory and
+// streams are the agent's own. On a terminal it gets the foreground. stderr goes through a pipe, so that its last lines
+// can be told, unless it is a terminal or the same file as stdout, whose order would be lost.
 //
-// The environment differs in three points, for a torchrun inside the command: a folder that holds this binary under
-// that name comes first on PATH; MUSTER_RESTART_POLICY is exit-code and TORCH_ELASTIC_SHUTDOWN_TIMEOUT below our own
-// grace, unless they are set.
+// Beside the framework's variables the environment differs in three points, for a torchrun inside the command: a folder
+// that holds this binary under that name comes first on PATH; MUSTER_RESTART_POLICY is exit-code and
+// TORCH_ELASTIC_SHUTDOWN_TIMEOUT below our own grace, unless they are set.
 Wiring PlainWiring(const RunOptions& options);
 
 }  // namespace muster::agent

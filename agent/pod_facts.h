@@ -1,0 +1,38 @@
+// What a pod is told of its place in a job, whatever the framework: by torchrun's variables, the older runtimes' and
+// the Job controller's (reference: trainer-v2.md 2.7, trainer-v21-shape.md 3). Pure.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "agent/flag_reader.h"
+#include "base/status.h"
+
+namespace muster::agent {
+
+// The first of `names` (a list with blanks between) that is set and not empty.
+std::optional<FlagValue> FirstOf(const Getenv& getenv, std::string_view names);
+// The same as a whole number in [lowest, highest]; InvalidArgument names variable and value.
+StatusOr<std::optional<int>> FirstNumberOf(const Getenv& getenv, std::string_view names, int lowest, int highest);
+// Where node 0 is: TRAINER_NODE_0_HOSTNAME or PET_MASTER_ADDR.
+std::optional<FlagValue> FirstNode(const Getenv& getenv);
+
+inline constexpr int kTrainerPort = 29500;  // of Kubeflow's runtimes, for every framework
+
+// Variables for one process; what is set already is among them only where it has to change.
+using Variables = std::map<std::string, std::string>;
+
+// wire_jax.cc: JAX_COORDINATOR_ADDRESS, JAX_NUM_PROCESSES, JAX_PROCESS_ID, for jax.distributed.initialize(); one
+// process per node. Reads those, else the number of nodes, this node's rank and the first node's name. Nothing where
+// the job has one node. InvalidArgument: no numbers, a range of nodes (JAX has no elastic worlds), an id beyond the
+// number, or an address that nothing tells.
+StatusOr<Variables> JaxVariables(const Getenv& getenv);
+
+// wire_xgboost.cc: DMLC_TRACKER_URI, DMLC_TRACKER_PORT, DMLC_NUM_WORKER, DMLC_TASK_ID of the process with `local_rank`
+// of `nproc` in this pod. Kubeflow gives every pod its node rank as DMLC_TASK_ID but counts processes in
+// DMLC_NUM_WORKER: with several processes the id becomes node rank * nproc + local rank. Errors as above.
+StatusOr<Variables> XgboostVariables(const Getenv& getenv, int local_rank, int nproc);
+
+}  // namespace muster::agent
