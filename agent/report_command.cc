@@ -1,0 +1,105 @@
+// `muster report LOGDIR`: what became of the runs whose logs lie in a folder, as one page.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+
+#include "agent/attempt_history.h"
+#include "agent/command_line.h"
+#include "agent/commands.h"
+#include "agent/report_page.h"
+#include "agent/run_summary.h"
+#include "base/exit_codes.h"
+#include "base/text.h"
+
+namespace muster::agent {
+namespace {
+
+Status WriteAll(int fd, std::string_view text, const std::string& path) {
+  while (!text.empty()) {
+    ssize_t n = write(fd, text.data(), text.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return ErrnoStatus(errno, fmt::format("cannot write {}", path));
+    text.remove_prefix(static_cast<size_t>(n));
+  }
+  return absl::OkStatus();
+}
+
+// Under a name of its own first, so that nobody ever sees half a page.
+Status ReplaceFile(const std::string& path, std::string_view text) {
+  std::string temporary = fmt::format("{}.{}.tmp", path, getpid());
+  int fd = open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+  if (fd < 0) return ErrnoStatus(errno, fmt::format("cannot write {}", temporary));
+  Status status = WriteAll(fd, text, temporary);
+  if (close(fd) != 0 && status.ok()) status = ErrnoStatus(errno, fmt::format("cannot write {}", temporary));
+  if (status.ok() && rename(temporary.c_str(), path.c_str()) != 0) {
+    status = ErrnoStatus(errno, fmt::format("cannot rename {} to {}", temporary, path));
+  }
+  if (!status.ok()) unlink(temporary.c_str());
+  return status;
+}
+
+// A pipe or a device is written to, never replaced.
+Status WriteFile(const std::string& path, std::string_view text) {
+  struct stat facts {};
+  bool exists = stat(path.c_str(), &facts) == 0;
+  if (exists && S_ISDIR(facts.st_mode))
+    return absl::InvalidArgumentError(fmt::format("{} is a folder; name a file", path));
+  if (!exists || S_ISREG(facts.st_mode)) return ReplaceFile(path, text);
+  int fd = open(path.c_str(), O_WRONLY | O_CLOEXEC);
+  if (fd < 0) return ErrnoStatus(errno, fmt::format("cannot write {}", path));
+  Status status = WriteAll(fd, text, path);
+  close(fd);
+  return status;
+}
+
+}  // namespace
+
+int ReportCommand(const std::vector<std::string>& arguments) {
+  CLI::App app{"Make one page of what became of the runs whose logs lie in a folder", "muster report"};
+  std::string folder;
+  std::string output;
+  bool json = false;
+  app.add_option("LOGDIR", folder,
+                 "a --log-dir, the folder of one run in it, or a folder with the log folders of several nodes")
+      ->required();
+  app.add_option("-o,--output", output, "the page (default: LOGDIR/report.html); - is stdout");
+  app.add_flag("--json", json, "print the same facts as JSON on stdout, no page");
+  if (auto end = ParseCommandLine(app, arguments)) return *end;
+  if (json && !output.empty()) {
+    fmt::print(stderr, "muster report: --json prints on stdout: it goes without -o\n");
+    return kExitUsage;
+  }
+
+  auto fail = [](std::string_view message) {
+    fmt::print(stderr, "muster report: {}\n", message);
+    return kExitBadConfiguration;
+  };
+  auto history = ReadAttemptHistory(folder);
+  if (!history.ok()) return fail(Message(history.status()));
+  for (const HistoryProblem& problem : history->problems) {
+    fmt::print(stderr, "muster report: {}: {}\n", problem.path, problem.what);
+  }
+  if (history->files.empty() && history->problems.empty()) {
+    return fail(
+        fmt::format("no attempt.json in {} or below: looked for <run id>/attempt_N/attempt.json, as `muster run "
+                    "--log-dir` writes them",
+                    folder));
+  }
+  std::vector<RunSummary> runs = Summarize(history->files);
+  if (json || output == "-") {
+    std::string text = json ? ToJson(runs, history->problems) + "\n" : ReportPage(folder, runs, history->problems);
+    Status status = WriteAll(STDOUT_FILENO, text, "stdout");
+    return status.ok() ? 0 : fail(Message(status));
+  }
+  if (output.empty()) output = folder + (folder.ends_with('/') ? "" : "/") + "report.html";
+  if (Status status = WriteFile(output, ReportPage(folder, runs, history->problems)); !status.ok()) {
+    return fail(fmt::format("{}; -o FILE writes it elsewhere", Message(status)));
+  }
+  fmt::print("{}\n", output);
+  return 0;
+}
+
+}  // namespace muster::agent
