@@ -40,7 +40,7 @@ class Fields {
     const json* value = Find(key, required);
     if (value == nullptr) return std::nullopt;
     if (value->is_number_unsigned() && value->get<uint64_t>() > static_cast<uint64_t>(high)) {
-      return Complain(key, "is too big"), std::nullopt;
+      return Complain(key, "is out of range"), std::nullopt;
     }
     if (!value->is_number_integer()) return Complain(key, "is no whole number"), std::nullopt;
     auto number = value->get<int64_t>();

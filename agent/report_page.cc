@@ -101,9 +101,9 @@ std::string Causes(const RunSummary& run) {
   std::string html = "<ul class=\"why\">\n";
   for (size_t at = 0; at < std::min(causes.size(), kMostCauses); ++at) {
     const auto& [cause, attempts] = causes[at];
-    html += fmt::format("<li>{} <span class=\"muted\">{}</span></li>\n", Reason(cause),
-                        attempts.size() == 1 ? fmt::format("ended attempt {}", attempts.front())
-                                             : fmt::format("ended {} attempts", attempts.size()));
+    std::string which = attempts.size() == 1 ? fmt::format("Attempt {}", attempts.front())
+                                             : Counted(static_cast<int64_t>(attempts.size()), "attempt");
+    html += fmt::format("<li><span class=\"muted\">{} ended:</span> {}</li>\n", which, Reason(cause));
   }
   if (causes.size() > kMostCauses)
     html += fmt::format("<li class=\"muted\">and {} other causes</li>\n", causes.size() - kMostCauses);
@@ -116,7 +116,7 @@ std::string Head(const RunSummary& run, size_t index) {
   if (run.exit_code && *run.exit_code != 0) badge += fmt::format(", {}", ExitClassName(Classify(*run.exit_code)));
   std::string html = fmt::format("<section class=\"run {}\" id=\"run-{}\">\n", css, index);
   html += fmt::format("<p class=\"kicker\">Run <code>{}</code></p>\n", EscapeHtml(run.run_id));
-  html += fmt::format("<h1>{}<span class=\"badge c-{}\">{}</span></h1>\n", EscapeHtml(Headline(run)), css, badge);
+  html += fmt::format("<h1>{} <span class=\"badge c-{}\">{}</span></h1>\n", EscapeHtml(Headline(run)), css, badge);
   const AttemptSummary& last = run.attempts.back();
   if (!last.failures.empty()) {
     const FailedWorker& root = last.failures.front();
@@ -125,7 +125,7 @@ std::string Head(const RunSummary& run, size_t index) {
     std::string words = LastWords(*root.exit);
     if (!words.empty())
       html += fmt::format("<blockquote>{}</blockquote>\n", EscapeHtml(FirstPart(words, kLongestQuote)));
-  } else if (!run.reason.empty()) {
+  } else if (!run.reason.empty() && run.exit_code != 0) {
     html += fmt::format("<p>{}</p>\n", Reason(run.reason));
   }
   if (!run.end_recorded) {
@@ -194,7 +194,7 @@ std::string Details(const AttemptSummary& attempt, bool open, const PageLimits& 
 }
 
 std::string Cell(std::string_view label, std::string_view html, std::string_view css = "") {
-  return fmt::format("<td data-label=\"{}\" class=\"{}\">{}</td>", label, css, html);
+  return fmt::format("<td data-label=\"{}\" class=\"{}\"><div>{}</div></td>", label, css, html);
 }
 
 std::string_view ColourOf(WorkerEnd end) {
@@ -237,8 +237,8 @@ std::string AttemptRow(const RunSummary& run, const AttemptSummary& attempt) {
   html += Cell("Nodes", nodes, "num");
   html += Cell("Workers", std::to_string(attempt.world_size), "num");
   html += Cell("Ran for", ran, "num");
-  html += Cell("Failed first", first, "wide");
-  html += Cell("Why it ended", why, "wide");
+  html += Cell("Failed first", first);
+  html += Cell("Why it ended", why);
   html += Cell("Time lost", attempt.lost ? FormatSpan(*attempt.lost) : "\u2013", "num");
   return html + "</tr>\n";
 }

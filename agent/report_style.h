@@ -21,10 +21,11 @@ p{margin:0 0 8px}
 .kicker,.muted{color:var(--muted);font-size:13px}
 .kicker{margin:0}
 .badge{display:inline-block;font-size:12px;font-weight:600;border:1px solid currentColor;border-radius:4px;padding:1px 7px;
-vertical-align:4px;margin-left:8px;letter-spacing:0;white-space:nowrap}
+vertical-align:4px;margin-left:2px;letter-spacing:0;white-space:nowrap}
 .c-ok{color:var(--ok)}.c-retry{color:var(--retry)}.c-fatal{color:var(--fatal)}.c-open,.c-stopped{color:var(--muted)}
 section.run{border-top:3px solid var(--line);padding-top:18px;margin-top:14px}
 section.run.ok{border-color:var(--ok)}section.run.fatal{border-color:var(--fatal)}section.run.retry{border-color:var(--retry)}
+main>section.run:first-child{margin-top:0}
 section.run+section.run{margin-top:64px}
 .why{margin:8px 0 0;padding:0;list-style:none}
 .why li{padding:3px 0}
@@ -79,8 +80,9 @@ main{padding:18px 14px 48px}h1{font-size:22px}.facts{grid-template-columns:1fr 1
 .facts div:last-child:nth-child(odd){grid-column:1/-1}
 .plot{grid-template-columns:fit-content(96px) 1fr}.labels div{padding:0 8px 0 14px}.labels .node,.corner{padding-left:8px}
 table,tbody,tr,td{display:block}thead{display:none}tbody{padding:8px 0}td{padding:2px 0}
-td[data-label]::before{content:attr(data-label);color:var(--muted);font-size:12.5px;display:inline-block;width:86px}
-td.wide[data-label]::before{display:block;width:auto}
+td[data-label]{display:grid;grid-template-columns:86px minmax(0,1fr)}
+td[data-label]::before{content:attr(data-label);color:var(--muted);font-size:12.5px}
+td:first-child{font-weight:600}
 }
 @media print{.scroll{max-height:none}pre{max-height:none}}
 )css";

@@ -244,7 +244,8 @@ std::string Legend(const std::vector<Row>& rows, bool lost) {
   for (const Entry& e : kEntries) {
     if (seen.contains(e.end)) entry(ClassOf(e.end), e.text);
   }
-  if (lost) entry("lost", "time lost");
+  entry("run", "job: all workers run");
+  if (lost) entry("lost", "job: time lost");
   if (crossed) html += "<li><b class=\"cross\">\u00D7</b>failed first</li>";
   return html + "</ul>";
 }

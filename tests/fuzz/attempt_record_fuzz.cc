@@ -1,0 +1,18 @@
+// libFuzzer: attempt.json as found on a disk, and the page made from it.
+#include <cstdlib>
+
+#include "agent/attempt_history.h"
+#include "agent/report_page.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace muster::agent;
+  auto record = ParseAttemptRecord({reinterpret_cast<const char*>(data), size});
+  if (!record.ok()) return 0;
+  auto again = ParseAttemptRecord(ToJson(*record));
+  if (!again.ok()) abort();  // what was read can be written and read again
+  std::vector<AttemptFile> files = {{"first", *std::move(record)}, {"second", *std::move(again)}};
+  std::vector<RunSummary> runs = Summarize(files);
+  if (ReportPage("folder", runs, {}).find("<script") != std::string::npos) abort();
+  ToJson(runs, {});
+  return 0;
+}
