@@ -36,13 +36,13 @@ std::string_view CodeClass(std::optional<int> code) {
 std::string Reason(std::string_view text) { return EscapeHtml(FirstPart(text, kLongestReason)); }
 
 // "rank 3 on node-0: exit code 1"
-std::string Cause(const FailedWorker& failed) {
+std::string WhoAndHow(const FailedWorker& failed) {
   return fmt::format("rank {} on {}: {}", failed.rank(), NodeOf(failed).name, DescribeWorkerExit(*failed.exit));
 }
 
 // Why the attempt ended, in the shortest true words.
 std::string ShortReason(const AttemptSummary& attempt) {
-  if (!attempt.failures.empty()) return Cause(attempt.failures.front());
+  if (!attempt.failures.empty()) return WhoAndHow(attempt.failures.front());
   if (!attempt.end_reason.empty()) return attempt.end_reason;
   return "no end recorded";
 }
@@ -84,29 +84,49 @@ std::string Facts(const RunSummary& run) {
   return html + "</dl>\n";
 }
 
-// What interrupted the run, equal things together.
-std::string Causes(const RunSummary& run) {
-  std::vector<std::pair<std::string, std::vector<int>>> causes;
+struct Cause {
+  std::string text;
+  std::vector<int> attempts;
+};
+
+// What ended each attempt but the last, equal things together, the most frequent first.
+std::vector<Cause> Interruptions(const RunSummary& run, bool with_rank) {
+  std::vector<Cause> causes;
   std::map<std::string, size_t> places;
   for (size_t at = 0; at + 1 < run.attempts.size(); ++at) {
     const AttemptSummary& attempt = run.attempts[at];
-    // What the coordinator gave as the next round's reason says more than an attempt that was only stopped.
-    std::string cause = attempt.failures.empty() ? run.attempts[at + 1].start_reason : Cause(attempt.failures.front());
-    if (cause.empty()) cause = ShortReason(attempt);
-    auto [place, is_new] = places.try_emplace(cause, causes.size());
-    if (is_new) causes.push_back({cause, {}});
-    causes[place->second].second.push_back(attempt.number);
+    std::string text;
+    if (attempt.failures.empty()) {
+      // What the coordinator gave as the next round's reason says more than an attempt that was only stopped.
+      text = run.attempts[at + 1].start_reason.empty() ? ShortReason(attempt) : run.attempts[at + 1].start_reason;
+    } else {
+      const FailedWorker& first = attempt.failures.front();
+      text = with_rank ? WhoAndHow(first) : "a worker: " + DescribeWorkerExit(*first.exit);
+    }
+    auto [place, is_new] = places.try_emplace(text, causes.size());
+    if (is_new) causes.push_back({text, {}});
+    causes[place->second].attempts.push_back(attempt.number);
   }
+  std::stable_sort(causes.begin(), causes.end(),
+                   [](const Cause& a, const Cause& b) { return a.attempts.size() > b.attempts.size(); });
+  return causes;
+}
+
+std::string Causes(const RunSummary& run) {
+  std::vector<Cause> causes = Interruptions(run, /*with_rank=*/true);
+  if (causes.size() > kMostCauses) causes = Interruptions(run, /*with_rank=*/false);
   if (causes.empty()) return "";
   std::string html = "<ul class=\"why\">\n";
   for (size_t at = 0; at < std::min(causes.size(), kMostCauses); ++at) {
-    const auto& [cause, attempts] = causes[at];
+    const std::vector<int>& attempts = causes[at].attempts;
     std::string which = attempts.size() == 1 ? fmt::format("Attempt {}", attempts.front())
                                              : Counted(static_cast<int64_t>(attempts.size()), "attempt");
-    html += fmt::format("<li><span class=\"muted\">{} ended:</span> {}</li>\n", which, Reason(cause));
+    html += fmt::format("<li><span class=\"muted\">{} ended:</span> {}</li>\n", which, Reason(causes[at].text));
   }
-  if (causes.size() > kMostCauses)
-    html += fmt::format("<li class=\"muted\">and {} other causes</li>\n", causes.size() - kMostCauses);
+  if (causes.size() > kMostCauses) {
+    html += fmt::format("<li class=\"muted\">and {}</li>\n",
+                        Counted(static_cast<int64_t>(causes.size() - kMostCauses), "other reason"));
+  }
   return html + "</ul>\n";
 }
 
@@ -150,7 +170,7 @@ std::string Pre(std::string_view name, std::string_view text, size_t limit, size
 
 std::string FailureDetails(const FailedWorker& failed, const PageLimits& limits, size_t& room) {
   const launcher::ExitRecord& exit = *failed.exit;
-  std::string html = fmt::format("<h3>{}</h3>\n", EscapeHtml(Cause(failed)));
+  std::string html = fmt::format("<h3>{}</h3>\n", EscapeHtml(WhoAndHow(failed)));
   std::vector<std::string> facts = {fmt::format("lived {}", FormatSpan(exit.lived / std::chrono::milliseconds(1)))};
   if (exit.pid > 0) facts.push_back(fmt::format("pid {}", exit.pid));
   if (exit.max_rss_bytes > 0) facts.push_back(fmt::format("at most {} of memory", FormatBytes(exit.max_rss_bytes)));

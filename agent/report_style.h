@@ -7,9 +7,9 @@ namespace muster::agent {
 
 inline constexpr std::string_view kReportStyle = R"css(
 :root{color-scheme:light dark;--bg:#fff;--panel:#f5f7f9;--text:#1c2127;--muted:#57616b;--line:#dce1e6;
---ok:#2b7a5d;--retry:#c27a10;--fatal:#b5271f;--stopped:#a3abb4;--lost:#e7b9a6;--run:#5b7fa6;--cross:#fff}
+--ok:#2b7a5d;--retry:#c27a10;--fatal:#b5271f;--stopped:#a3abb4;--lost:#e7b9a6;--run:#5b7fa6;--cross:#fff;--retry-text:#8c5500}
 @media (prefers-color-scheme:dark){:root{--bg:#101418;--panel:#171d23;--text:#e4e8ec;--muted:#98a3ae;--line:#2a323a;
---ok:#4aa983;--retry:#dd9c3f;--fatal:#e8675f;--stopped:#5f6a75;--lost:#74432f;--run:#6f97c2;--cross:#101418}}
+--ok:#4aa983;--retry:#dd9c3f;--fatal:#e8675f;--stopped:#5f6a75;--lost:#74432f;--run:#6f97c2;--cross:#101418;--retry-text:#dd9c3f}}
 *{box-sizing:border-box}
 body{margin:0;background:var(--bg);color:var(--text);font:15px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,sans-serif;
 overflow-wrap:anywhere;-webkit-text-size-adjust:100%}
@@ -22,7 +22,7 @@ p{margin:0 0 8px}
 .kicker{margin:0}
 .badge{display:inline-block;font-size:12px;font-weight:600;border:1px solid currentColor;border-radius:4px;padding:1px 7px;
 vertical-align:4px;margin-left:2px;letter-spacing:0;white-space:nowrap}
-.c-ok{color:var(--ok)}.c-retry{color:var(--retry)}.c-fatal{color:var(--fatal)}.c-open,.c-stopped{color:var(--muted)}
+.c-ok{color:var(--ok)}.c-retry{color:var(--retry-text)}.c-fatal{color:var(--fatal)}.c-open,.c-stopped{color:var(--muted)}
 section.run{border-top:3px solid var(--line);padding-top:18px;margin-top:14px}
 section.run.ok{border-color:var(--ok)}section.run.fatal{border-color:var(--fatal)}section.run.retry{border-color:var(--retry)}
 main>section.run:first-child{margin-top:0}
@@ -58,16 +58,19 @@ rect.run{fill:var(--run);stroke:var(--run)}rect.lost{fill:var(--lost);stroke:var
 rect.open{fill:var(--bg);stroke:var(--muted);stroke-dasharray:3 2}
 rect:hover{opacity:.75}
 line.grid{stroke:var(--line)}
-text.cross{fill:var(--cross);font:700 15px/1 system-ui,sans-serif;text-anchor:middle;pointer-events:none}
+text.cross{fill:var(--cross);font:700 15px/1 system-ui,sans-serif;text-anchor:middle;pointer-events:none;
+paint-order:stroke;stroke-width:3px}
+text.cross.retry{stroke:var(--retry)}text.cross.fatal{stroke:var(--fatal)}
 .legend{list-style:none;margin:10px 0 0;padding:0;display:flex;flex-wrap:wrap;gap:4px 18px;font-size:13px;color:var(--muted)}
 .legend i{display:inline-block;width:14px;height:10px;border-radius:2px;margin-right:6px}
 i.ok{background:var(--ok)}i.retry{background:var(--retry)}i.fatal{background:var(--fatal)}i.stopped{background:var(--stopped)}
 i.lost{background:var(--lost)}i.run{background:var(--run)}i.open{border:1px dashed var(--muted)}
 b.cross{margin-right:6px;color:var(--text)}
 table{width:100%;border-collapse:collapse;font-size:14px}
-th{text-align:left;font-weight:600;font-size:12.5px;color:var(--muted);padding:6px 14px 6px 0;border-bottom:1px solid var(--line)}
+th{text-align:left;white-space:nowrap;font-weight:600;font-size:12.5px;color:var(--muted);padding:6px 14px 6px 0;border-bottom:1px solid var(--line)}
 td{padding:9px 14px 4px 0;vertical-align:top}
 tbody{border-bottom:1px solid var(--line)}
+td:nth-child(6){min-width:158px}
 tr.more td{padding:0 0 8px}
 .num{font-variant-numeric:tabular-nums;white-space:nowrap}
 details summary{cursor:pointer;color:var(--muted);font-size:13px;padding:2px 0}

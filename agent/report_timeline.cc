@@ -186,10 +186,11 @@ std::string BarSvg(const Axis& axis, const Bar& bar, int top) {
   double to = axis.At(bar.to);
   int y = top + (kRowHeight - kBarHeight) / 2;
   std::string svg = Rect(ClassOf(bar.end), from, to - from, y, kBarHeight, bar.title);
-  // The cross lies on the bar, so that it is told from the others without colours too.
+  // A cross too, so that it is told from the others without colours: at the end of its bar, or over a short one.
   if (bar.failed_first) {
-    svg += fmt::format("<text class=\"cross\" x=\"{:.3f}%\" y=\"{}\" dx=\"{}\">\u00D7</text>", to, top + 15,
-                       to - from > 2 || from > 4 ? -7 : 7);
+    bool is_long = to - from > 3;
+    svg += fmt::format("<text class=\"cross {}\" x=\"{:.3f}%\" y=\"{}\" dx=\"{}\">\u00D7</text>", ClassOf(bar.end),
+                       is_long ? to : (from + to) / 2, top + 15, is_long ? -7 : 0);
   }
   return svg;
 }
@@ -310,7 +311,7 @@ std::string Timeline(std::span<const AttemptSummary> attempts, const TimelineLim
       "<div class=\"plot\" style=\"min-width:{}px\"><div class=\"corner\">time</div>{}<div class=\"labels\">{}</div>\n"
       "<svg class=\"bars\" width=\"100%\" height=\"{}\" role=\"img\" aria-label=\"{} in "
       "{}\">{}\n{}</svg></div></div>\n{}\n",
-      std::min<size_t>(280 + 8 * attempts.size(), 3000), AxisSvg(axis), labels, height, Counted(rows.size(), "row"),
+      std::min<size_t>(120 + 14 * attempts.size(), 3000), AxisSvg(axis), labels, height, Counted(rows.size(), "row"),
       Counted(attempts.size(), "attempt"), grid, bars, Legend(rows, lost));
   std::string notes;
   if (folded) notes += fmt::format("One row a node: there are {}. ", Counted(workers, "worker"));

@@ -129,6 +129,14 @@ TEST(ParseAttemptRecord, SaysWhatIsWrong) {
   }
 }
 
+TEST(ParseAttemptRecord, DeepNestingIsNoDanger) {
+  const size_t depth = 1'000'000;
+  std::string deep = std::string(depth, '[') + std::string(depth, ']');
+  std::string good = ToJson(Record("a", 0, 0, 1000));
+  EXPECT_FALSE(ParseAttemptRecord(deep).ok());
+  EXPECT_TRUE(ParseAttemptRecord(good.substr(0, good.rfind('}')) + ", \"extra\": " + deep + "}").ok());
+}
+
 TEST_F(Folder, FindsTheAttemptsOfSeveralNodes) {
   Put("node-0/job/attempt_0/attempt.json", ToJson(Record("a", 0, 0, 1000)));
   Put("node-1/job/attempt_0/attempt.json", ToJson(Record("b", 1, 0, 1000)));

@@ -133,7 +133,7 @@ TEST(ReportPage, TellsWhatHappenedWhyAndWhatItCost) {
   EXPECT_THAT(page, HasSubstr("<dt>Time lost</dt><dd>21.0 s"));  // twice 10.5 s
   EXPECT_THAT(page, HasSubstr("RuntimeError: it broke"));
   EXPECT_THAT(page, HasSubstr("logs/node-1/job/attempt_1"));
-  EXPECT_EQ(Count(page, "class=\"cross\" x="), 2u);
+  EXPECT_EQ(Count(page, "class=\"cross retry\" x="), 2u);
 }
 
 TEST(ReportPage, AFailedRunShowsItsLastWords) {
@@ -145,6 +145,13 @@ TEST(ReportPage, AFailedRunShowsItsLastWords) {
   EXPECT_THAT(page, HasSubstr("<blockquote>RuntimeError: it broke</blockquote>"));
   EXPECT_THAT(page, HasSubstr("exit code 137, retryable"));
   EXPECT_EQ(Count(page, "<details open>"), 1u);
+}
+
+TEST(ReportPage, ManyReasonsAreToldByKind) {
+  std::vector<AttemptFile> files = Job(8, 1, 9);
+  std::string page = ReportPage("logs", Summarize(files), {});
+  EXPECT_THAT(page, HasSubstr("8 attempts ended:</span> a worker: killed by SIGKILL (out of memory)"));
+  EXPECT_EQ(Count(page, " ended:</span>"), 1u);
 }
 
 TEST(ReportPage, NoEndRecorded) {
