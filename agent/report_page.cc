@@ -42,7 +42,7 @@ std::string WhoAndHow(const FailedWorker& failed) {
 
 // Why the attempt ended, in the shortest true words.
 std::string ShortReason(const AttemptSummary& attempt) {
-  if (!attempt.failures.empty()) return WhoAndHow(attempt.failures.front());
+  if (const FailedWorker* root = attempt.RootCause()) return WhoAndHow(*root);
   if (!attempt.end_reason.empty()) return attempt.end_reason;
   return "no end recorded";
 }
@@ -96,12 +96,11 @@ std::vector<Cause> Interruptions(const RunSummary& run, bool with_rank) {
   for (size_t at = 0; at + 1 < run.attempts.size(); ++at) {
     const AttemptSummary& attempt = run.attempts[at];
     std::string text;
-    if (attempt.failures.empty()) {
+    if (const FailedWorker* root = attempt.RootCause()) {
+      text = with_rank ? WhoAndHow(*root) : "a worker: " + DescribeWorkerExit(*root->exit);
+    } else {
       // What the coordinator gave as the next round's reason says more than an attempt that was only stopped.
       text = run.attempts[at + 1].start_reason.empty() ? ShortReason(attempt) : run.attempts[at + 1].start_reason;
-    } else {
-      const FailedWorker& first = attempt.failures.front();
-      text = with_rank ? WhoAndHow(first) : "a worker: " + DescribeWorkerExit(*first.exit);
     }
     auto [place, is_new] = places.try_emplace(text, causes.size());
     if (is_new) causes.push_back({text, {}});
@@ -138,11 +137,10 @@ std::string Head(const RunSummary& run, size_t index) {
   html += fmt::format("<p class=\"kicker\">Run <code>{}</code></p>\n", EscapeHtml(run.run_id));
   html += fmt::format("<h1>{} <span class=\"badge c-{}\">{}</span></h1>\n", EscapeHtml(Headline(run)), css, badge);
   const AttemptSummary& last = run.attempts.back();
-  if (!last.failures.empty()) {
-    const FailedWorker& root = last.failures.front();
-    html += fmt::format("<p>Rank {} on {} failed first: {}.</p>\n", root.rank(), EscapeHtml(NodeOf(root).name),
-                        DescribeWorkerExit(*root.exit));
-    std::string words = LastWords(*root.exit);
+  if (const FailedWorker* root = last.RootCause()) {
+    html += fmt::format("<p>Rank {} on {} failed first: {}.</p>\n", root->rank(), EscapeHtml(NodeOf(*root).name),
+                        DescribeWorkerExit(*root->exit));
+    std::string words = LastWords(*root->exit);
     if (!words.empty())
       html += fmt::format("<blockquote>{}</blockquote>\n", EscapeHtml(FirstPart(words, kLongestQuote)));
   } else if (!run.reason.empty() && run.exit_code != 0) {
@@ -244,10 +242,9 @@ std::string AttemptRow(const RunSummary& run, const AttemptSummary& attempt) {
     why += fmt::format(" <span class=\"muted\">(no end recorded on {})</span>", Counted(attempt.not_ended, "node"));
   }
   std::string first = "<span class=\"muted\">nobody</span>";
-  if (!attempt.failures.empty()) {
-    const FailedWorker& failed = attempt.failures.front();
-    first = fmt::format("rank {} on {}<br><span class=\"c-{}\">{}</span>", failed.rank(),
-                        EscapeHtml(NodeOf(failed).name), ColourOf(attempt.end), DescribeWorkerExit(*failed.exit));
+  if (const FailedWorker* root = attempt.RootCause()) {
+    first = fmt::format("rank {} on {}<br><span class=\"c-{}\">{}</span>", root->rank(), EscapeHtml(NodeOf(*root).name),
+                        ColourOf(attempt.end), DescribeWorkerExit(*root->exit));
   } else if (attempt.end == WorkerEnd::kSucceeded) {
     first = "<span class=\"c-ok\">nobody: succeeded</span>";
   }
@@ -316,11 +313,12 @@ std::string Headline(const RunSummary& run) {
   size_t restarts = run.attempts.size() - 1;
   std::string after = restarts == 0 ? "" : fmt::format(" after {}", Counted(static_cast<int64_t>(restarts), "restart"));
   if (run.exit_code == 0) return "Succeeded" + after;
-  if (!run.end_recorded && run.attempts.back().failures.empty()) return "No end recorded";
-  if (!run.exit_code) return "Ended" + after;
   const AttemptSummary& last = run.attempts.back();
-  if (last.failures.empty()) return "Stopped" + after;
-  return fmt::format("Failed{}: {}", after, DescribeWorkerExit(*last.failures.front().exit));
+  if (const FailedWorker* root = last.RootCause()) {
+    return fmt::format("Failed{}: {}", after, DescribeWorkerExit(*root->exit));
+  }
+  if (!run.end_recorded) return "No end recorded";
+  return (run.exit_code ? "Stopped" : "Ended") + after;
 }
 
 std::string ReportPage(const std::string& folder, const std::vector<RunSummary>& runs,

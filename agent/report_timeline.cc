@@ -76,7 +76,8 @@ bool IsConsequence(const AttemptSummary& attempt, const launcher::ExitRecord* ex
 }
 
 bool FailedFirst(const AttemptSummary& attempt, const launcher::ExitRecord* exit) {
-  return exit != nullptr && !attempt.failures.empty() && attempt.failures.front().exit == exit;
+  const FailedWorker* root = attempt.RootCause();
+  return exit != nullptr && root != nullptr && root->exit == exit;
 }
 
 std::string WhatBecame(const launcher::ExitRecord* exit, WorkerEnd end) {

@@ -50,9 +50,10 @@ int64_t FailedAt(const FailedWorker& failed) {
   return failed.file->record.stopping_unix_ms.value_or(failed.file->record.ended_unix_ms.value_or(0));
 }
 
-std::vector<FailedWorker> Failures(const Files& nodes) {
+// `node_lost`: some node's record has no end, so that workers may have lost their peers on it.
+std::vector<FailedWorker> Failures(const Files& nodes, bool node_lost) {
   std::vector<FailedWorker> failures;
-  bool one_by_itself = false;
+  bool one_by_itself = node_lost;
   for (const AttemptFile* file : nodes) {
     for (const launcher::ExitRecord& exit : file->record.exits) {
       if (exit.exit_code == 0 || exit.after_stop) continue;
@@ -116,14 +117,14 @@ AttemptSummary SummarizeRound(Files nodes) {
     }
   }
   attempt.world_size = std::max(first.assignment.world_size, workers);
-  attempt.failures = Failures(nodes);
+  attempt.failures = Failures(nodes, attempt.not_ended > 0);
   attempt.end_reason = EndReason(nodes, attempt.failures);
-  if (!attempt.failures.empty()) {
-    attempt.end = EndOf(attempt.failures.front().exit);
+  if (const FailedWorker* root = attempt.RootCause()) {
+    attempt.end = EndOf(root->exit);
   } else if (attempt.not_ended == static_cast<int>(nodes.size())) {
     attempt.end = WorkerEnd::kNotRecorded;
   } else {
-    stopped |= attempt.not_ended > 0 || !attempt.workers_started;
+    stopped |= attempt.not_ended > 0 || !attempt.workers_started || !attempt.failures.empty();
     attempt.end = stopped ? WorkerEnd::kStopped : WorkerEnd::kSucceeded;
   }
   attempt.nodes = std::move(nodes);
@@ -141,7 +142,7 @@ std::optional<int> CodeOfStop(std::string_view reason) {
 
 // DESIGN 4: a job ends with its root cause's own code.
 std::optional<int> ExitCode(const AttemptSummary& last) {
-  if (!last.failures.empty()) return last.failures.front().exit->exit_code;
+  if (const FailedWorker* root = last.RootCause()) return root->exit->exit_code;
   if (last.not_ended > 0) return std::nullopt;
   if (last.end == WorkerEnd::kStopped || !last.workers_started) return CodeOfStop(last.end_reason);
   bool all_here = last.node_count == static_cast<int>(last.nodes.size());

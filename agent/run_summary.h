@@ -18,7 +18,7 @@ enum class WorkerEnd { kSucceeded, kStopped, kNotRecorded, kRetryable, kFatal };
 struct FailedWorker {
   const AttemptFile* file = nullptr;
   const launcher::ExitRecord* exit = nullptr;
-  bool consequence = false;  // it only says that it lost a peer, while another one failed by itself
+  bool consequence = false;  // it only says that it lost a peer, while another one failed by itself or a node was lost
   int rank() const { return file->record.assignment.seat.first_rank + exit->local_rank; }
 };
 
@@ -39,6 +39,12 @@ struct AttemptSummary {
   std::string end_reason;              // empty: no node has recorded one
   std::vector<FailedWorker> failures;  // the one that failed first in front, consequences behind
   WorkerEnd end = WorkerEnd::kNotRecorded;
+
+  // The worker that failed first, by itself; nullptr where none did.
+  const FailedWorker* RootCause() const {
+    return failures.empty() || failures.front().consequence ? nullptr : &failures.front();
+  }
+
   // From the first sign of the failure to all workers of a later attempt; nullopt for the last one, and for one whose
   // time counts with the one before it because its workers never ran.
   std::optional<int64_t> lost;

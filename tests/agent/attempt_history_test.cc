@@ -283,6 +283,20 @@ TEST(Summarize, KilledAgentsLeaveNoEnd) {
   EXPECT_EQ(runs[0].attempts[0].not_ended, 2);
 }
 
+TEST(Summarize, WorkersOfALostNodesPeersAreNoCause) {
+  std::vector<AttemptFile> files = {{"n0", Record("a", 0, 0, 1000)}, {"n1", Record("b", 1, 0, 1001)}};
+  End(files[0].record, 2000, 1);
+  files[0].record.exits[0].stderr_tail = {"RuntimeError: [gloo/transport/tcp/pair.cc:534] Connection closed by peer"};
+  std::vector<RunSummary> runs = Summarize(files);
+  ASSERT_EQ(runs.at(0).attempts[0].failures.size(), 1u);
+  EXPECT_EQ(runs[0].attempts[0].RootCause(), nullptr);
+  EXPECT_EQ(runs[0].attempts[0].end, WorkerEnd::kStopped);
+  EXPECT_FALSE(runs[0].exit_code.has_value());
+  files[1].record.ended_unix_ms = 2100;  // with an end of every node it is all we have
+  runs = Summarize(files);
+  EXPECT_EQ(runs[0].exit_code, 1);
+}
+
 TEST(Summarize, StoppedBySignal) {
   std::vector<AttemptFile> files = {{"n0", Record("a", 0, 0, 1000)}};
   End(files[0].record, 2000, 143, true);

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import stat
 import subprocess
 import tempfile
@@ -93,6 +94,26 @@ class Reports(Case):
             self.assertIn("Failed: exit code 7", done.stdout)
             self.assertIn("exit code 7, fatal", done.stdout)
         self.assertFalse(os.path.exists(os.path.join(logs, "report.html")))
+
+    def test_a_node_that_was_killed(self):
+        logs = os.path.join(self.dir, "logs")
+        endpoint = f"127.0.0.1:{self.free_port()}"
+        agents = [self.start("--nnodes", "1:2", "--nproc-per-node", "1", "--rdzv-backend", "c10d", "--rdzv-endpoint", endpoint, "--rdzv-id",
+                             "job", "--rdzv-conf", "last_call_timeout=600", "--log-dir", os.path.join(logs, f"pod-{at}")) for at in range(2)]
+        workers = self.workers(2)
+        victim = next(agent for agent in agents if agent.pid == workers[1].hello["ppid"])
+        victim.send(signal.SIGKILL)
+        (alone,) = self.round_of(1, at_least=1)
+        alone.tell("exit 0")
+        self.assertEqual(next(agent for agent in agents if agent is not victim).wait(), 0)
+        done = report(logs, "-o", "-")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn("Succeeded after 1 restart", done.stdout)
+        self.assertIn("no end recorded on 1 node", done.stdout)
+        (run,) = json.loads(report(logs, "--json").stdout)["runs"]
+        self.assertEqual([len(attempt["nodes"]) for attempt in run["attempts"]], [2, 1])
+        self.assertEqual(run["restarts"], 0)  # a lost node does not use the budget up
+        self.assertIsNone(run["attempts"][0]["ended_unix_ms"])
 
     def test_broken_records_are_said_and_harm_nothing(self):
         logs = self.put_run(attempts=1)
