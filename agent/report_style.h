@@ -83,9 +83,9 @@ main{padding:18px 14px 48px}h1{font-size:22px}.facts{grid-template-columns:1fr 1
 .facts div:last-child:nth-child(odd){grid-column:1/-1}
 .plot{grid-template-columns:fit-content(96px) 1fr}.labels div{padding:0 8px 0 14px}.labels .node,.corner{padding-left:8px}
 table,tbody,tr,td{display:block}thead{display:none}tbody{padding:8px 0}td{padding:2px 0}
-td[data-label]{display:grid;grid-template-columns:86px minmax(0,1fr)}
+td[data-label]{display:grid;grid-template-columns:94px minmax(0,1fr)}
 td[data-label]::before{content:attr(data-label);color:var(--muted);font-size:12.5px}
-td:first-child{font-weight:600}
+td[data-label]:first-child{font-weight:600}
 }
 @media print{.scroll{max-height:none}pre{max-height:none}}
 )css";
