@@ -27,7 +27,7 @@ class Commands(Nodes):
     def test_usage(self):
         self.assertEqual(muster().returncode, 64)
         self.assertEqual(muster("--help").returncode, 0)
-        for name in ("run", "launch", "coordinator", "status", "store", "version"):
+        for name in ("exec", "run", "launch", "coordinator", "status", "store", "install", "wait", "report", "version"):
             done = muster(name, "--help")
             self.assertEqual(done.returncode, 0, name)
             self.assertTrue(done.stdout.strip(), name)
