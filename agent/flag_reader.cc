@@ -68,6 +68,7 @@ Status FlagReader::ReadCommon(RunOptions* options) const {
       options->warnings.push_back(fmt::format("LOGLEVEL={} has no effect: {}", *text, Message(parsed.status())));
     }
   }
+  options->preempt_file = Get("preempt-file").text;
   options->termination_log = Get("termination-log").text;
   return ReadRestartRules(&options->job);
 }

@@ -10,6 +10,7 @@
 
 #include "agent/attempt.h"
 #include "agent/last_words.h"
+#include "agent/preempt_notice.h"
 #include "agent/relay.h"
 #include "agent/rendezvous_place.h"
 #include "agent/torch_env.h"
@@ -76,6 +77,8 @@ class NodeAgent::Impl {
   void AwaitSignal();
   void AwaitForwarded();
   void OnSignal(int signal);
+  void OnNotice();
+  void Go(int signal, const std::string& reason);
   int GoneCode() const;
   int BadConfiguration(const Status& status);
   void FinishWith(int code);
@@ -98,7 +101,9 @@ class NodeAgent::Impl {
   bool attempt_gone_ = false;  // no process of `attempt_` is left
   std::string stop_reason_;    // of the attempt being stopped
   std::optional<Verdict> verdict_;
+  std::unique_ptr<PreemptNotice> notice_;
   int going_signal_ = 0;  // asked to go by this signal
+  bool noticed_ = false;  // by the preemption notice: the signal itself is still to come
   bool finishing_ = false;
   int exit_code_ = 0;
   std::string reason_;  // why it ends, where no verdict says so
@@ -121,6 +126,11 @@ int NodeAgent::Impl::Run() {
     forwarded_.add(signal, ignored);
   }
   AwaitForwarded();
+  if (!options_.preempt_file.empty()) {
+    auto notice = PreemptNotice::Await(loop_, options_.preempt_file, [this] { OnNotice(); });
+    if (!notice.ok()) return BadConfiguration(notice.status());
+    notice_ = *std::move(notice);
+  }
   auto credentials = rendezvous::ReadCredentials(options_.credentials);
   if (!credentials.ok()) return BadConfiguration(credentials.status());
   credentials_ = *std::move(credentials);
@@ -332,16 +342,30 @@ void NodeAgent::Impl::AwaitForwarded() {
 }
 
 void NodeAgent::Impl::OnSignal(int signal) {
+  if (std::exchange(noticed_, false)) {
+    log::Info(fmt::format("{}: expected since the preemption notice", SignalName(signal)));
+    return;
+  }
   if (going_signal_ != 0) {  // the second one kills at once
     if (attempt_) attempt_->Stop(SIGKILL, Duration::zero(), stop_reason_);
     if (!attempt_ || !attempt_->running()) FinishWith(128 + going_signal_);
     return;
   }
+  Go(signal, signal == SIGTERM ? "preempted: SIGTERM" : fmt::format("stopped by {}", SignalName(signal)));
+}
+
+void NodeAgent::Impl::OnNotice() {
+  if (going_signal_ != 0) return;
+  noticed_ = true;
+  Go(SIGTERM, fmt::format("preempted: {} appeared", options_.preempt_file));
+}
+
+// This node leaves: the others hear of it first, the workers get `signal`.
+void NodeAgent::Impl::Go(int signal, const std::string& reason) {
   if (finishing_) return;
   going_signal_ = signal;
-  std::string reason = signal == SIGTERM ? "preempted: SIGTERM" : fmt::format("stopped by {}", SignalName(signal));
   reason_ = reason;
-  log::Info(fmt::format("{}: leaving, workers get {} and up to {} s", SignalName(signal), SignalName(signal),
+  log::Info(fmt::format("{}: leaving, workers get {} and up to {} s", reason, SignalName(signal),
                         std::chrono::duration_cast<std::chrono::seconds>(options_.shutdown_timeout).count()));
   if (attendant_) attendant_->Leave(reason);
   if (attempt_ && attempt_->running()) {

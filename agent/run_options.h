@@ -72,6 +72,7 @@ struct RunOptions {
   Wire wire = Wire::kTorch;
   std::vector<int> signals_to_forward;  // passed on to the workers, no more
   std::string termination_log;          // empty: none
+  std::string preempt_file;             // empty: none
   int nodes_on_this_machine = 0;        // 0: off
   std::string node_name;                // MUSTER_NODE; empty: chosen by the agent
   log::Options log;

@@ -77,6 +77,8 @@ constexpr Flag kTable[] = {
      "only restarts of the last 30m, 12h ... count against --max-restarts"},
     {"no-progress-limit", 0, kV, kM, "MUSTER_NO_PROGRESS_LIMIT", "0", "K", "",
      "end with 93 after K restarts in a row without progress; 0: off"},
+    {"preempt-file", 0, kV, kM, "MUSTER_PREEMPT_FILE", "", "FILE", "",
+     "when this file appears the node leaves as at a SIGTERM: checkpoint, 143"},
     {"termination-log", 0, kV, kM, "MUSTER_TERMINATION_LOG", "/dev/termination-log", "FILE", "",
      "where the pod's termination message goes, if it is there; empty: nowhere"},
     {"wire", 0, kV, kE, "MUSTER_WIRE", "plain", "FRAMEWORK", "plain,torch,jax,xgboost", "what the command is wired as"},

@@ -286,6 +286,43 @@ os.write(1, b"none left\\n")
         self.assertEqual(self.code(process), 0)
 
 
+class Preemption(ExecCase):
+    def test_a_notice_is_an_early_term(self):
+        notice = os.path.join(self.dir, "notice")
+        log = os.path.join(self.dir, "termination-log")
+        for early in (False, True):  # it appears while the command runs; it is there already
+            with open(log, "w"):
+                pass
+            process = self.begin("--preempt-file", notice, "--termination-log", log, "--", "sh", "-c", "echo ready; exec sleep 1000")
+            if not early:
+                process.stdout.readline()
+                with open(os.path.join(self.dir, "other"), "w"):
+                    pass
+                with open(notice, "w"):
+                    pass
+            self.assertEqual(self.code(process), 143)
+            with open(log) as file:
+                self.assertEqual(json.load(file)["reason"], f"preempted: {notice} appeared")
+
+    def test_the_signal_that_follows_does_not_kill(self):
+        notice = os.path.join(self.dir, "notice")
+        process = self.begin("--preempt-file", notice, "--shutdown-timeout", "100000", "--", *self.script(LISTENER))
+        process.stdout.readline()
+        os.symlink("nowhere", notice + ".new")
+        os.symlink("/", notice)
+        self.assertEqual(process.stdout.readline(), "15\n")
+        process.terminate()  # the pod's own: the command goes on with its checkpoint
+        process.send_signal(signal.SIGUSR1)
+        self.assertEqual(process.stdout.readline(), f"{int(signal.SIGUSR1)}\n")
+        process.terminate()
+        self.assertEqual(self.code(process), 143)
+
+    def test_a_folder_that_is_not_there(self):
+        done = self.run_exec("--preempt-file", os.path.join(self.dir, "no", "notice"), "--", "true")
+        self.assertEqual(done.returncode, 78)
+        self.assertIn("must be there at the start", done.stderr)
+
+
 class Terminal(ExecCase):
     def begin_on_terminal(self, *arguments):
         pid, terminal = pty.fork()
