@@ -17,6 +17,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/descriptors.h"
 #include "base/text.h"
 
 namespace muster::agent {
@@ -33,20 +34,6 @@ std::string_view Mark() {
   static const char* const volatile mark = "This program is Muster's agent; `muster install` may replace it.";
   return mark;
 }
-
-class Descriptor {
- public:
-  explicit Descriptor(int fd = -1) : fd_(fd) {}
-  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  ~Descriptor() {
-    if (fd_ >= 0) close(fd_);
-  }
-  int get() const { return fd_; }
-  bool ok() const { return fd_ >= 0; }
-
- private:
-  int fd_;
-};
 
 // The whole of `size` bytes unless the file ends first; -1 with errno.
 ssize_t ReadFully(int fd, char* to, size_t size, off_t offset) {

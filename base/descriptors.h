@@ -1,7 +1,26 @@
-// How many file descriptors this process may still open.
+// File descriptors: owning one, and how many this process may still open.
 #pragma once
 
+#include <utility>
+
 namespace muster {
+
+// Closes what it owns. -1: nothing. Not thread-safe.
+class Descriptor {
+ public:
+  explicit Descriptor(int fd = -1) : fd_(fd) {}
+  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Descriptor& operator=(Descriptor&&) = delete;
+  ~Descriptor() { Close(); }
+
+  int get() const { return fd_; }
+  bool ok() const { return fd_ >= 0; }
+  // What close(2) gives: where the last error of a write is told. 0 where there is nothing.
+  int Close();
+
+ private:
+  int fd_;
+};
 
 // True while at least `keep` descriptors, but never more than `1 / most` of what ulimit -n allows, stay free after one
 // more is opened. `open_fd`: any open one, to ask with. Two system calls: the limit may change at any time.

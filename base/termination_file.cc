@@ -4,27 +4,17 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <utility>
 
+#include "base/descriptors.h"
 #include "base/termination_message.h"
 #include "base/text.h"
 
 namespace muster {
 namespace {
 
-class Descriptor {
- public:
-  Descriptor(const std::string& path, int flags) : fd_(open(path.c_str(), flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)) {}
-  ~Descriptor() { Close(); }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-
-  int get() const { return fd_; }
-  int Close() { return fd_ < 0 ? 0 : close(std::exchange(fd_, -1)); }
-
- private:
-  int fd_;
-};
+Descriptor Open(const std::string& path, int flags) {
+  return Descriptor(open(path.c_str(), flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+}
 
 Status WriteError(int error, const std::string& path) {
   Status status = ErrnoStatus(error, path);
@@ -36,8 +26,8 @@ Status WriteError(int error, const std::string& path) {
 }  // namespace
 
 Status WriteTerminationMessage(const std::string& path, std::string_view line) {
-  Descriptor file(path, O_WRONLY | O_TRUNC);
-  if (file.get() < 0) return WriteError(errno, path);
+  Descriptor file = Open(path, O_WRONLY | O_TRUNC);
+  if (!file.ok()) return WriteError(errno, path);
   struct stat facts {};
   if (fstat(file.get(), &facts) != 0) return WriteError(errno, path);
   // A character device such as /dev/null may be meant; a pipe or a disk never is.
@@ -61,9 +51,9 @@ Status WriteTerminationMessage(const std::string& path, std::string_view line) {
 }
 
 std::string ReadTerminationText(const std::string& path) {
-  Descriptor file(path, O_RDONLY);
+  Descriptor file = Open(path, O_RDONLY);
   struct stat facts {};
-  if (file.get() < 0 || fstat(file.get(), &facts) != 0 || !S_ISREG(facts.st_mode)) return "";
+  if (!file.ok() || fstat(file.get(), &facts) != 0 || !S_ISREG(facts.st_mode)) return "";
   std::string text(kMaxParsedTerminationMessage + 1, '\0');
   size_t size = 0;
   while (size < text.size()) {
