@@ -169,7 +169,11 @@ Status NodeAgent::Impl::Prepare() {
     }
   } else {
     std::string pattern = (std::filesystem::temp_directory_path(error) / "muster_XXXXXX").string();
-    if (mkdtemp(pattern.data()) == nullptr) return ErrnoStatus(errno, fmt::format("cannot make {}", pattern));
+    if (mkdtemp(pattern.data()) == nullptr) {  // a read-only image with nowhere to write still trains
+      log::Warning(fmt::format("{}; no files of this run are kept, name a folder with --log-dir",
+                               Message(ErrnoStatus(errno, fmt::format("cannot make {}", pattern)))));
+      return absl::OkStatus();
+    }
     log_dir = temporary_log_dir_ = pattern;
   }
   std::string run_folder = options_.run_id;

@@ -1,0 +1,108 @@
+"""The agent in real containers: from scratch (the static binary alone) and Debian's, not root, on a read-only root."""
+import json
+import os
+import subprocess
+import unittest
+
+import containers
+from containers import Container, bind
+from muster_case import DEADLINE, MusterCase, main
+
+
+class Containers(MusterCase):
+    @classmethod
+    def setUpClass(cls):
+        if reason := containers.why_not():
+            raise unittest.SkipTest(reason)
+
+    def setUp(self):
+        super().setUp()
+        self.log = os.path.join(self.dir, "termination-log")
+        self.message = bind(self.log, "/dev/termination-log", writable=True)
+
+    def box(self, image, *command, mounts=(), **more):
+        with open(self.log, "w"):
+            pass
+        os.chmod(self.log, 0o666)  # as the kubelet makes it
+        box = Container(self.dir, image, list(command), mounts=[*mounts, self.message], **more)
+        self.addCleanup(box.remove)
+        return box
+
+    def begin(self, box):
+        process = subprocess.Popen(box.command(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                   text=True)
+
+        def end():
+            process.kill()
+            process.wait()
+            process.stdout.close()
+            process.stderr.close()
+        self.addCleanup(end)
+        return process
+
+    def left(self):
+        with open(self.log) as file:
+            return json.load(file)
+
+    def test_from_scratch(self):
+        done = self.box("scratch", "/muster", "exec", "--", "/muster", "version").run()
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn("rendezvous protocol", done.stdout)
+        self.assertEqual(self.left()["class"], "success")
+        done = self.box("scratch", "/muster", "exec", "--", "python", "train.py").run()
+        self.assertEqual(done.returncode, 127)
+        self.assertEqual(self.left()["host"], "pod-0")
+        self.assertIn("python", self.left()["cause"]["error_message"])
+
+    def test_the_runtimes_signal_ends_it(self):
+        box = self.box("scratch", "/muster", "exec", "--", "/muster", "store", "--host", "127.0.0.1", "--port", "0")
+        process = self.begin(box)
+        self.assertIn("listening on", process.stdout.readline())
+        box.kill("TERM")
+        self.assertEqual(process.wait(DEADLINE), 143)
+        self.assertEqual(self.left()["reason"], "preempted: SIGTERM")
+
+    def test_exit_codes_and_signals_in_debian(self):
+        volume = self.installed()
+        for script, code in (("exit 0", 0), ("exit 7", 7), ("kill -SEGV $$", 139), ("kill -KILL $$", 137)):
+            done = self.box("debian", "/muster/bin/muster", "exec", "--", "sh", "-c", script, mounts=[volume]).run()
+            self.assertEqual(done.returncode, code, done.stderr)
+            self.assertEqual(self.left()["exit_code"], code)
+            self.assertFalse(self.left().get("cause", {}).get("oom_killed", False))
+
+    def installed(self):
+        """A volume filled by an init container that has the binary and nothing else."""
+        shared = os.path.join(self.dir, "volume")
+        os.mkdir(shared)
+        os.chmod(shared, 0o777)
+        done = self.box("scratch", "/muster", "install", "/volume/bin",
+                        mounts=[bind(shared, "/volume", writable=True)]).run()
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return bind(shared, "/muster")
+
+    def test_a_torchrun_inside_an_unchanged_image(self):
+        volume = self.installed()
+        script = "torchrun --nproc-per-node 2 --no-python sh -c 'echo $RANK; test $RANK = 0 || exit 5; sleep 1000'"
+        done = self.box("debian", "/muster/bin/muster", "exec", "--", "sh", "-c", script, user=2000, mounts=[volume]).run()
+        self.assertEqual(done.returncode, 5, done.stderr)
+        self.assertEqual(sorted(done.stdout.split()), ["0", "1"])
+        self.assertEqual((self.left()["class"], self.left()["cause"]["rank"]), ("fatal", 1))
+
+    def test_without_a_place_for_logs(self):
+        box = self.box("debian", "/muster/bin/torchrun", "--no-python", "sh", "-c", "echo $RANK; exit 6", tmp=False,
+                       mounts=[self.installed()])
+        done = box.run()
+        self.assertEqual((done.returncode, done.stdout), (6, "0\n"), done.stderr)
+        self.assertIn("no files of this run are kept", done.stderr)
+
+    def test_killed_for_memory(self):
+        eater = "import sys; print('here', flush=True); b = bytearray(1 << 30)"
+        done = self.box("debian", "/muster/bin/muster", "exec", "--", "/usr/bin/python3", "-c", eater, memory=64 << 20,
+                        mounts=[self.installed()]).run()
+        self.assertEqual((done.returncode, done.stdout), (137, "here\n"), done.stderr)
+        self.assertTrue(self.left()["cause"]["oom_killed"])
+        self.assertIn("out of memory", self.left()["reason"])
+
+
+if __name__ == "__main__":
+    main()
