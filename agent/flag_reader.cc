@@ -1,5 +1,7 @@
 #include "agent/flag_reader.h"
 
+#include <algorithm>
+
 #include "agent/flag_values.h"
 #include "base/text.h"
 
@@ -18,17 +20,15 @@ FlagReader::FlagReader(const Getenv& getenv, CommandLine line, CalledAs called_a
 }
 
 FlagValue FlagReader::Get(std::string_view name) const {
-  const Flag* row = nullptr;
-  for (const Flag& flag : FlagTable()) {
-    if (flag.name == name) row = &flag;
-  }
+  const std::span<const Flag> table = FlagTable();
+  const Flag& row = *std::find_if(table.begin(), table.end(), [&](const Flag& flag) { return flag.name == name; });
   if (auto given = line_.values.find(name); given != line_.values.end())
     return {given->second, fmt::format("--{}", name)};
-  const bool heard = !plain_ || row->owner != FlagOwner::kTorchrun;
-  if (heard && !row->variable.empty()) {
-    if (auto text = getenv_(row->variable)) return {*text, std::string(row->variable)};
+  const bool heard = !plain_ || row.owner != FlagOwner::kTorchrun;
+  if (heard && !row.variable.empty()) {
+    if (auto text = getenv_(row.variable)) return {*text, std::string(row.variable)};
   }
-  return {std::string(Fallback(*row, called_as_)), ""};
+  return {std::string(Fallback(row, called_as_)), ""};
 }
 
 StatusOr<bool> FlagReader::Switch(std::string_view name) const {

@@ -102,6 +102,7 @@ class Installer {
 
   Status OpenSelf() {
     // Without /proc, by the path that the kernel was given.
+    // The kernel gives pointers as numbers. NOLINTNEXTLINE(performance-no-int-to-ptr)
     const char* given = reinterpret_cast<const char*>(getauxval(AT_EXECFN));
     for (const char* path : {"/proc/self/exe", given}) {
       if (path == nullptr) continue;

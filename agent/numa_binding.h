@@ -2,8 +2,8 @@
 //
 //   node          all CPUs of its GPU's NUMA node
 //   socket        all CPUs of every NUMA node in the same socket
-//   exclusive     its share of the node's physical cores (with their hyperthreads), split evenly among the node's
-//   workers core-complex  the CPUs of one last-level cache of the node; workers of a node take turns over the caches
+//   exclusive     its share of the node's physical cores (with their hyperthreads): an even split among its workers
+//   core-complex  the CPUs of one last-level cache of the node; workers of a node take turns over the caches
 // Only CPUs this process may use count. A worker's GPU is the entry [local rank] of CUDA_VISIBLE_DEVICES, or the GPU
 // with its number, in the order of PCI addresses. Without GPUs the workers are spread over the nodes in equal blocks.
 #pragma once

@@ -1,13 +1,10 @@
 // Where this node stands in the rendezvous: alone, on the endpoint's host, or one of the others.
 //
-//   max_nodes == 1                 a coordinator in this process, no port, no gRPC
-//   static                         node rank 0 serves the endpoint; all others dial it. The endpoint is MASTER_PORT,
-//   which the
-//                                  store listens on: it hands what speaks gRPC to the coordinator (relay.h)
-//   c10d                           torchrun's is_host rule: whoever the endpoint's host names serves it, if the port is
-//   free
-//                                  there (torch/distributed/elastic/rendezvous/c10d_rendezvous_backend.py); the rest
-//                                  dial it
+//   one node   a coordinator in this process, no port, no gRPC
+//   static     node rank 0 serves the endpoint; all others dial it. The endpoint is MASTER_PORT, where the store
+//              listens: it hands what speaks gRPC to the coordinator (relay.h)
+//   c10d       torchrun's is_host rule: whoever the endpoint's host names serves it, if the port is free there
+//              (torch/distributed/elastic/rendezvous/c10d_rendezvous_backend.py); the rest dial it
 // A node of several also serves a control port of its own, so that it can stand in for a lost coordinator.
 #pragma once
 

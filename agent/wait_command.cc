@@ -164,6 +164,7 @@ class Waited {
 
 int WaitForAll(Shared& shared, const std::vector<WaitTarget>& targets, Duration timeout) {
   std::vector<std::unique_ptr<Waited>> all;
+  all.reserve(targets.size());
   for (const WaitTarget& target : targets) all.push_back(std::make_unique<Waited>(shared, target));
   shared.only_one_try = timeout == Duration::zero();
 
