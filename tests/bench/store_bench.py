@@ -35,6 +35,7 @@ class Server:
                          for i, (path, text) in enumerate(files.items()))
         if os.geteuid() == 0:
             command = ["unshare", "--mount", "sh", "-c", f'mount -t tmpfs none /mnt && {script} exec "$@"', "sh", *command]
+        command = ["setpriv", "--pdeathsig", "KILL", *command]  # an interrupted bench leaves nothing running
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.address = self.process.stdout.readline().split("listening on ")[1].strip()
 
