@@ -16,6 +16,8 @@
 #include <cerrno>
 #include <list>
 #include <optional>
+#include <random>
+#include <thread>
 #include <utility>
 
 #include "base/descriptors.h"
@@ -37,7 +39,8 @@ constexpr Duration kFirstMessageLimit = std::chrono::seconds(10);
 constexpr int kHandshakeLimitMs = 10'000;  // a connection that does not get as far as HTTP/2 settings
 constexpr int kConnectionIdleMs = 30'000;  // a connection without a stream
 constexpr int kStreamsPerConnection = 1024;
-constexpr int kCallsExpected = 64;  // requests waiting for a new stream: so many may begin at once
+constexpr int kCallsExpected = 64;   // requests waiting for a new stream: so many may begin at once
+constexpr int kListenAttempts = 50;  // half a millisecond apart, about
 constexpr Duration kAcceptPause = std::chrono::milliseconds(200);  // after running out of descriptors
 
 }  // namespace
@@ -49,6 +52,7 @@ class Coordinator::Impl {
   ~Impl();
 
   Status Listen();
+  boost::system::error_code Bind(asio::ip::address* address);
   Status Start();
   int port() const { return port_; }
 
@@ -302,39 +306,44 @@ Status Coordinator::Impl::Listen() {
   if (options_.port < 0 || options_.port > 65535) {
     return absl::InvalidArgumentError(fmt::format("cannot listen on port {}: it must be 0 to 65535", options_.port));
   }
-  acceptor_.open(address.is_v6() ? tcp::v6() : tcp::v4(), error);
-  if (error && options_.host.empty()) {  // no IPv6 on this machine
-    address = asio::ip::address_v4::any();
-    acceptor_.open(tcp::v4(), error);
+  // Two that listen in the same moment may both be refused: each is seen as listening before it is checked whether
+  // anybody else is (Linux, inet_csk_listen_start). Who comes again finds the port free, or somebody there.
+  std::minstd_rand random{std::random_device{}()};
+  for (int attempt = 0; attempt < kListenAttempts; ++attempt) {
+    error = Bind(&address);
+    if (error) break;  // bind knows of every listener
+    acceptor_.listen(4096, error);
+    if (error != asio::error::address_in_use) break;
+    std::this_thread::sleep_for(std::chrono::microseconds(random() % 1000));
   }
-  if (!error && address.is_v6()) acceptor_.set_option(asio::ip::v6_only(!options_.host.empty()), error);
-  if (!error) acceptor_.set_option(tcp::acceptor::reuse_address(true), error);  // past connections in TIME_WAIT only
-  tcp::endpoint endpoint(address, static_cast<uint16_t>(options_.port));
-  if (!error) acceptor_.bind(endpoint, error);
-  if (error == asio::error::address_family_not_supported || error == asio::error::address_in_use ||
-      error == std::errc::address_not_available) {
-    if (options_.host.empty() && address.is_v6() && error != asio::error::address_in_use) {  // IPv6 is switched off
-      boost::system::error_code ignored;
-      acceptor_.close(ignored);
-      address = asio::ip::address_v4::any();
-      acceptor_.open(tcp::v4(), error);
-      if (!error) acceptor_.set_option(tcp::acceptor::reuse_address(true), error);
-      endpoint.address(address);
-      if (!error) acceptor_.bind(endpoint, error);
-    }
-  }
-  if (!error) acceptor_.listen(4096, error);
   if (error == asio::error::address_in_use) {
     return absl::AlreadyExistsError(fmt::format(
         "port {} is taken by another process on this machine; free it or choose another one", options_.port));
   }
   if (error) {
     return absl::UnavailableError(
-        fmt::format("cannot listen on {}:{}: {}", endpoint.address().to_string(), options_.port, error.message()));
+        fmt::format("cannot listen on {}:{}: {}", address.to_string(), options_.port, error.message()));
   }
   port_ = acceptor_.local_endpoint(error).port();
   acceptor_.non_blocking(true, error);
   return absl::OkStatus();
+}
+
+// Opens and binds a new socket. `address` becomes IPv4's any where every address is wanted and there is no IPv6.
+boost::system::error_code Coordinator::Impl::Bind(asio::ip::address* address) {
+  auto bind = [this](const asio::ip::address& to) {
+    boost::system::error_code error;
+    acceptor_.close(error);
+    acceptor_.open(to.is_v6() ? tcp::v6() : tcp::v4(), error);
+    if (!error && to.is_v6()) acceptor_.set_option(asio::ip::v6_only(!options_.host.empty()), error);
+    if (!error) acceptor_.set_option(tcp::acceptor::reuse_address(true), error);  // past connections in TIME_WAIT only
+    if (!error) acceptor_.bind({to, static_cast<uint16_t>(options_.port)}, error);
+    return error;
+  };
+  boost::system::error_code error = bind(*address);
+  if (!error || error == asio::error::address_in_use || !options_.host.empty() || !address->is_v6()) return error;
+  *address = asio::ip::address_v4::any();
+  return bind(*address);
 }
 
 Status Coordinator::Impl::Start() {

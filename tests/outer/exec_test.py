@@ -499,9 +499,10 @@ class Policies(ExecCase):
         self.assertIn("which is fatal", done.stderr)  # the policy of exec
 
     def test_wired_as_torch(self):
-        done = self.run_exec("--wire=torch", "--nproc-per-node", "2", "--", "sh", "-c", "echo $RANK/$WORLD_SIZE; exit 3")
+        flags = ("--wire=torch", "--nproc-per-node", "2", "--", "sh", "-c")
+        self.assertEqual(sorted(self.run_exec(*flags, "echo $RANK/$WORLD_SIZE").stdout.split()), ["0/2", "1/2"])
+        done = self.run_exec(*flags, "exit 3")
         self.assertEqual(done.returncode, 3)
-        self.assertEqual(sorted(done.stdout.split()), ["0/2", "1/2"])
         self.assertIn("which is fatal", done.stderr)
 
     def test_wired_as_torch_by_environment(self):

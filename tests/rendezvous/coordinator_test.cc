@@ -9,7 +9,9 @@
 #include <boost/asio/write.hpp>
 #include <filesystem>
 #include <fstream>
+#include <latch>
 #include <sstream>
+#include <thread>
 
 #include "control_fixture.h"
 
@@ -113,6 +115,7 @@ TEST_F(CoordinatorTest, AClosedStreamIsALostNodeAtOnce) {
   a->link->Send(Ready{a->Find<Start>()->assignment.id, 4000});
   UntilHeard<Start>(*b, "round of both");
   RoundId both = b->Find<Start>()->assignment.id;
+  Until([&] { return a->Last<Start>()->assignment.id == both; }, "round of both, at a");
   a->heard.clear();
   b->link.reset();
   UntilHeard<Stop>(*a, "stop for the lost node");
@@ -121,6 +124,47 @@ TEST_F(CoordinatorTest, AClosedStreamIsALostNodeAtOnce) {
   UntilHeard<Start>(*a, "round without b");
   EXPECT_EQ(a->Find<Start>()->assignment.node_count, 1);
   EXPECT_EQ(a->Find<Start>()->assignment.restart_count, 0);
+}
+
+// Agents that are started at once: exactly one of them is to serve the endpoint.
+TEST(CoordinatorPort, OfManyThatListenAtOnceOneIsHeard) {
+  struct Place {
+    boost::asio::io_context loop;
+    Conductor conductor{loop, {}};
+  };
+  auto serve = [](Place& place, int port) {
+    Coordinator::Options options;
+    options.host = "127.0.0.1";
+    options.port = port;
+    return Coordinator::Serve(place.loop, place.conductor, options);
+  };
+  for (int turn = 0; turn < 50; ++turn) {
+    std::vector<std::unique_ptr<Place>> places;
+    for (int i = 0; i < 4; ++i) places.push_back(std::make_unique<Place>());
+    auto free = serve(*places[0], 0);
+    ASSERT_TRUE(free.ok()) << free.status();
+    const int port = (*free)->port();
+    free->reset();
+    std::vector<Status> outcomes(places.size());
+    std::vector<std::unique_ptr<Coordinator>> serving(places.size());
+    std::vector<std::thread> threads;
+    std::latch start(static_cast<ptrdiff_t>(places.size()));
+    for (size_t i = 0; i < places.size(); ++i) {
+      threads.emplace_back([&, i] {
+        start.arrive_and_wait();
+        auto coordinator = serve(*places[i], port);
+        outcomes[i] = coordinator.status();
+        if (coordinator.ok()) serving[i] = *std::move(coordinator);
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    int heard = 0;
+    for (const Status& outcome : outcomes) {
+      heard += outcome.ok();
+      EXPECT_TRUE(outcome.ok() || absl::IsAlreadyExists(outcome)) << outcome;
+    }
+    EXPECT_EQ(heard, 1) << "turn " << turn;
+  }
 }
 
 TEST_F(CoordinatorTest, AMissingOrWrongTokenIsRefusedWithoutTellingIt) {
