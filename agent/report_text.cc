@@ -4,37 +4,15 @@
 #include <ctime>
 
 #include "base/text.h"
+#include "base/utf8.h"
 
 namespace muster::agent {
 namespace {
 
-constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
 constexpr int64_t kSecond = 1000;
 constexpr int64_t kMinute = 60 * kSecond;
 constexpr int64_t kHour = 60 * kMinute;
 constexpr int64_t kDay = 24 * kHour;
-
-struct Character {
-  uint32_t code = 0;
-  size_t length = 0;  // 0: the first byte starts no valid sequence
-};
-
-// One UTF-8 sequence, as Unicode's table 3-7 has them: no overlong forms, no surrogates, nothing above U+10FFFF.
-Character Decode(std::string_view text) {
-  auto byte = [&](size_t at) { return static_cast<unsigned char>(text[at]); };
-  unsigned char first = byte(0);
-  if (first < 0x80) return {first, 1};
-  size_t length = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
-  if (first < 0xC2 || first > 0xF4 || text.size() < length) return {};
-  uint32_t code = first & (0xFFu >> (length + 1));
-  for (size_t at = 1; at < length; ++at) {
-    if ((byte(at) & 0xC0) != 0x80) return {};
-    code = code << 6 | (byte(at) & 0x3F);
-  }
-  bool overlong = (length == 3 && code < 0x800) || (length == 4 && code < 0x10000);
-  if (overlong || (code >= 0xD800 && code <= 0xDFFF) || code > 0x10FFFF) return {};
-  return {code, length};
-}
 
 bool MayBeShown(uint32_t code) {
   if (code < 0x20) return code == '\n' || code == '\t';
@@ -66,7 +44,7 @@ std::string EscapeHtml(std::string_view text) {
       text.remove_prefix(length);
       continue;
     }
-    auto [code, length] = Decode(text);
+    const auto [code, size, valid] = FirstCharacter(text);
     if (code == '&') {
       html += "&amp;";
     } else if (code == '<') {
@@ -79,12 +57,12 @@ std::string EscapeHtml(std::string_view text) {
       html += "&#39;";
     } else if (code == '\r') {
       if (!text.starts_with("\r\n")) html += '\n';
-    } else if (length == 0 || !MayBeShown(code)) {
-      html += kReplacement;
+    } else if (!valid || !MayBeShown(code)) {
+      html += kReplacementCharacter;
     } else {
-      html += text.substr(0, length);
+      html += text.substr(0, size);
     }
-    text.remove_prefix(std::max<size_t>(length, 1));
+    text.remove_prefix(valid ? size : 1);  // one sign for each byte that is none
   }
   return html;
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "base/utf8.h"
 
 namespace muster {
 namespace {
@@ -14,40 +15,19 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kEllipsis = "\u2026";
-constexpr std::string_view kReplacement = "\uFFFD";
 constexpr size_t kMaxTailLines = 20;
 constexpr int kMaxDepth = 8;
 
 // ---- Encoding ----
-
-// Bytes of the character at the beginning of `text`, or of what is none: then `valid` is false.
-size_t CharacterSize(std::string_view text, bool& valid) {
-  auto byte = [&](size_t at) -> unsigned { return at < text.size() ? static_cast<unsigned char>(text[at]) : 0; };
-  const unsigned lead = byte(0);
-  valid = lead < 0x80;
-  if (valid || lead < 0xC2 || lead > 0xF4) return 1;
-  const size_t size = lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
-  // No overlong forms, surrogates or numbers above U+10FFFF.
-  unsigned least = lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80;
-  unsigned most = lead == 0xED ? 0x9F : lead == 0xF4 ? 0x8F : 0xBF;
-  for (size_t at = 1; at < size; ++at) {
-    if (byte(at) < least || byte(at) > most) return at;
-    least = 0x80;
-    most = 0xBF;
-  }
-  valid = true;
-  return size;
-}
 
 // The same text as valid UTF-8. (The JSON library could do it too, ten times slower: texts may have a MiB.)
 std::string ValidUtf8(std::string_view text) {
   std::string valid_text;
   valid_text.reserve(text.size());
   while (!text.empty()) {
-    bool valid = false;
-    size_t size = CharacterSize(text, valid);
-    valid_text.append(valid ? text.substr(0, size) : kReplacement);
-    text.remove_prefix(size);
+    const Utf8Character first = FirstCharacter(text);
+    valid_text.append(first.valid ? text.substr(0, first.size) : kReplacementCharacter);
+    text.remove_prefix(first.size);
   }
   return valid_text;
 }

@@ -5,6 +5,7 @@
 
 #include "agent/torchrun_flags.h"
 #include "base/text.h"
+#include "tests/agent/variables.h"
 
 namespace muster::agent {
 namespace {
@@ -14,17 +15,9 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using Words = std::vector<std::string>;
-using Environment = std::map<std::string, std::string>;
 
 StatusOr<ParsedRun> Parse(const Words& words, const Environment& environment = {}) {
-  return ParseRun(
-      words,
-      [&](std::string_view name) -> std::optional<std::string> {
-        auto found = environment.find(std::string(name));
-        if (found == environment.end()) return std::nullopt;
-        return found->second;
-      },
-      CalledAs::kExec);
+  return ParseRun(words, LookUp(environment), CalledAs::kExec);
 }
 RunOptions Good(const Words& words, const Environment& environment = {}) {
   auto run = Parse(words, environment);

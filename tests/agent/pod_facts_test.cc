@@ -4,19 +4,12 @@
 #include <gmock/gmock.h>
 
 #include "base/text.h"
+#include "tests/agent/variables.h"
 
 namespace muster::agent {
 namespace {
 
 using ::testing::HasSubstr;
-
-Getenv Of(const Variables& environment) {
-  return [&environment](std::string_view name) -> std::optional<std::string> {
-    auto found = environment.find(std::string(name));
-    if (found == environment.end()) return std::nullopt;
-    return found->second;
-  };
-}
 
 std::string Told(const StatusOr<Variables>& variables) {
   if (!variables.ok()) return "error: " + std::string(variables.status().message());
@@ -43,30 +36,30 @@ TEST(PodFacts, Jax) {
       {{{"JAX_NUM_PROCESSES", "2"}, {"JAX_PROCESS_ID", "2"}},
        "error: JAX_PROCESS_ID=2: want a whole number from 0 to 1"},
   };
-  for (const auto& row : rows) EXPECT_EQ(Told(JaxVariables(Of(row.pod))), row.told);
-  EXPECT_THAT(Told(JaxVariables(Of({{"PET_NNODES", "2"}}))), HasSubstr("set JAX_PROCESS_ID"));
-  EXPECT_THAT(Told(JaxVariables(Of({{"PET_NNODES", "2"}, {"PET_NODE_RANK", "1"}}))),
+  for (const auto& row : rows) EXPECT_EQ(Told(JaxVariables(LookUp(row.pod))), row.told);
+  EXPECT_THAT(Told(JaxVariables(LookUp({{"PET_NNODES", "2"}}))), HasSubstr("set JAX_PROCESS_ID"));
+  EXPECT_THAT(Told(JaxVariables(LookUp({{"PET_NNODES", "2"}, {"PET_NODE_RANK", "1"}}))),
               HasSubstr("set JAX_COORDINATOR_ADDRESS"));
 }
 
 TEST(PodFacts, XgboostTaskIdsAreByProcess) {
   const Variables pod = {{"DMLC_TRACKER_URI", "n0"}, {"DMLC_NUM_WORKER", "8"}, {"DMLC_TASK_ID", "1"}};
-  EXPECT_EQ(Told(XgboostVariables(Of(pod), 0, 1)),
+  EXPECT_EQ(Told(XgboostVariables(LookUp(pod), 0, 1)),
             "DMLC_NUM_WORKER=8 DMLC_TASK_ID=1 DMLC_TRACKER_PORT=29500 DMLC_TRACKER_URI=n0");
-  EXPECT_EQ(Told(XgboostVariables(Of(pod), 0, 4)),
+  EXPECT_EQ(Told(XgboostVariables(LookUp(pod), 0, 4)),
             "DMLC_NUM_WORKER=8 DMLC_TASK_ID=4 DMLC_TRACKER_PORT=29500 DMLC_TRACKER_URI=n0");
-  EXPECT_EQ(Told(XgboostVariables(Of(pod), 3, 4)),
+  EXPECT_EQ(Told(XgboostVariables(LookUp(pod), 3, 4)),
             "DMLC_NUM_WORKER=8 DMLC_TASK_ID=7 DMLC_TRACKER_PORT=29500 DMLC_TRACKER_URI=n0");
-  EXPECT_THAT(Told(XgboostVariables(Of(pod), 7, 8)), HasSubstr("would be worker 15 of 8"));
+  EXPECT_THAT(Told(XgboostVariables(LookUp(pod), 7, 8)), HasSubstr("would be worker 15 of 8"));
 }
 
 TEST(PodFacts, XgboostFromThePodsPlace) {
-  EXPECT_EQ(Told(XgboostVariables(Of({}), 0, 1)), "DMLC_NUM_WORKER=1 DMLC_TASK_ID=0 DMLC_TRACKER_PORT=29500");
+  EXPECT_EQ(Told(XgboostVariables(LookUp({}), 0, 1)), "DMLC_NUM_WORKER=1 DMLC_TASK_ID=0 DMLC_TRACKER_PORT=29500");
   const Variables pod = {{"PET_NNODES", "3"}, {"PET_MASTER_ADDR", "n0"}, {"JOB_COMPLETION_INDEX", "2"}};
-  EXPECT_EQ(Told(XgboostVariables(Of(pod), 1, 2)),
+  EXPECT_EQ(Told(XgboostVariables(LookUp(pod), 1, 2)),
             "DMLC_NUM_WORKER=6 DMLC_TASK_ID=5 DMLC_TRACKER_PORT=29500 DMLC_TRACKER_URI=n0");
-  EXPECT_THAT(Told(XgboostVariables(Of({{"DMLC_NUM_WORKER", "2"}}), 0, 1)), HasSubstr("set DMLC_TRACKER_URI"));
-  EXPECT_THAT(Told(XgboostVariables(Of({{"DMLC_TASK_ID", "x"}}), 0, 1)), HasSubstr("DMLC_TASK_ID=x"));
+  EXPECT_THAT(Told(XgboostVariables(LookUp({{"DMLC_NUM_WORKER", "2"}}), 0, 1)), HasSubstr("set DMLC_TRACKER_URI"));
+  EXPECT_THAT(Told(XgboostVariables(LookUp({{"DMLC_TASK_ID", "x"}}), 0, 1)), HasSubstr("DMLC_TASK_ID=x"));
 }
 
 }  // namespace

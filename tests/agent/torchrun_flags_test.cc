@@ -11,6 +11,7 @@
 
 #include "agent/torchrun_flag_table.h"
 #include "base/text.h"
+#include "tests/agent/variables.h"
 
 namespace muster::agent {
 namespace {
@@ -20,17 +21,9 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using Words = std::vector<std::string>;
-using Environment = std::map<std::string, std::string>;
 
 StatusOr<ParsedRun> Parse(Words words, const Environment& environment = {}, CalledAs as = CalledAs::kRun) {
-  return ParseRun(
-      words,
-      [&](std::string_view name) -> std::optional<std::string> {
-        auto found = environment.find(std::string(name));
-        if (found == environment.end()) return std::nullopt;
-        return found->second;
-      },
-      as);
+  return ParseRun(words, LookUp(environment), as);
 }
 RunOptions Good(Words words, const Environment& environment = {}, CalledAs as = CalledAs::kRun) {
   if (words.empty() || words.back() != "x.py") words.push_back("x.py");
