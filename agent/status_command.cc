@@ -9,6 +9,7 @@
 #include "base/exit_codes.h"
 #include "base/text.h"
 #include "rendezvous/credentials.h"
+#include "rendezvous/grpc_channel.h"
 #include "rendezvous/grpc_link.h"
 
 namespace muster::agent {
@@ -87,7 +88,7 @@ int StatusCommand(const std::vector<std::string>& arguments) {
 
   boost::asio::io_context loop(1);
   rendezvous::Resolver resolver(loop);
-  auto queue = rendezvous::MakeLinkQueue(loop);
+  auto queue = rendezvous::MakeCallQueue(loop);
   auto limit = std::chrono::duration_cast<Duration>(std::chrono::duration<double>(timeout));
   int code = 0;
   bool answered = false;

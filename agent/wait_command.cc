@@ -25,6 +25,7 @@
 #include "base/text.h"
 #include "rendezvous/connect.h"
 #include "rendezvous/credentials.h"
+#include "rendezvous/grpc_channel.h"
 #include "rendezvous/grpc_link.h"
 #include "rendezvous/resolver.h"
 
@@ -273,7 +274,7 @@ int WaitCommand(const std::vector<std::string>& arguments) {
       return kExitBadConfiguration;
     }
     shared.credentials = *std::move(credentials);
-    shared.queue = rendezvous::MakeLinkQueue(shared.loop);
+    shared.queue = rendezvous::MakeCallQueue(shared.loop);
   }
   return WaitForAll(shared, targets, *timeout);
 }

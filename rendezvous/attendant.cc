@@ -12,6 +12,7 @@
 
 #include "base/text.h"
 #include "rendezvous/connect.h"
+#include "rendezvous/grpc_channel.h"
 #include "rendezvous/grpc_link.h"
 #include "rendezvous/local_link.h"
 #include "rendezvous/resolver.h"
@@ -238,7 +239,7 @@ class Attendant::Impl : public std::enable_shared_from_this<Impl> {
   }
 
   std::unique_ptr<Link> DialOut(const std::string& address, Link::Events events) {
-    if (queue_ == nullptr) queue_ = MakeLinkQueue(loop_);  // only an agent that dials out pays for gRPC
+    if (queue_ == nullptr) queue_ = MakeCallQueue(loop_);  // only an agent that dials out pays for gRPC
     return DialGrpc(loop_, *queue_, AnyResolver(), address, options_.credentials, connect_limit_, std::move(events));
   }
 

@@ -21,6 +21,6 @@ target_link_libraries(muster_grpc_libs INTERFACE
   -Wl,--push-state,--as-needed ${MUSTER_GRPC_STATIC_LDFLAGS} -Wl,--pop-state)
 
 muster_room(muster_control
-  SOURCES wire.cc wire_decode.cc credentials.cc conductor.cc grpc_queue.cc coordinator.cc resolver.cc connect.cc local_link.cc
-          grpc_link.cc attendant.cc
+  SOURCES wire.cc wire_decode.cc credentials.cc conductor.cc grpc_queue.cc grpc_port.cc coordinator.cc resolver.cc connect.cc local_link.cc
+          grpc_channel.cc grpc_link.cc attendant.cc
   LINK muster_membership muster_base muster_proto muster_grpc_libs)

@@ -1,7 +1,4 @@
-// The conversation with a coordinator elsewhere: resolve, connect, one gRPC stream. See link.h.
-//
-// The connection is made here and handed to gRPC, so that its failure has its exact reason and nothing is retried
-// behind our back; with TLS a probe finds the reason and gRPC then connects by itself to the same numeric address.
+// The conversation with a coordinator elsewhere: resolve, connect, one gRPC stream. See link.h, grpc_channel.h.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -18,9 +15,6 @@ class Channel;
 }
 
 namespace muster::rendezvous {
-
-// A queue for links' calls. One serves all links of a process.
-std::unique_ptr<GrpcQueue> MakeLinkQueue(boost::asio::io_context& loop);
 
 // Connects to "host:port" within `limit`. `queue`, `resolver` outlive the link.
 std::unique_ptr<Link> DialGrpc(boost::asio::io_context& loop, GrpcQueue& queue, Resolver& resolver,

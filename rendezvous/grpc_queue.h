@@ -75,6 +75,14 @@ class GrpcQueue {
   std::thread thread_;
 };
 
+// How a connection reads, in bytes. The defaults suit many connections that seldom say a few words.
+struct GrpcReading {
+  int first_chunk = 1024;  // what one read asks for at first
+  int least_chunk = 512;
+  int window = 65'535;  // HTTP/2's: what a peer may send ahead
+  int frame = 16'384;   // HTTP/2's largest, 16,384 or more
+};
+
 // Bytes in and out of gRPC's buffers.
 grpc::ByteBuffer ToBuffer(const std::string& bytes);
 std::string FromBuffer(const grpc::ByteBuffer& buffer);

@@ -28,6 +28,7 @@
 #include "base/text.h"
 #include "base/version.h"
 #include "rendezvous/coordinator.h"
+#include "rendezvous/grpc_channel.h"
 #include "rendezvous/grpc_link.h"
 
 namespace muster::rendezvous {
@@ -87,7 +88,7 @@ long WakeUpsOf(pid_t pid) {
 }
 
 struct Fleet {
-  explicit Fleet(boost::asio::io_context& loop) : loop(loop), queue(MakeLinkQueue(loop)) {}
+  explicit Fleet(boost::asio::io_context& loop) : loop(loop), queue(MakeCallQueue(loop)) {}
 
   bool Dial(const Settings& settings, int port) {
     JobOptions options;

@@ -19,6 +19,7 @@
 #include "base/version.h"
 #include "rendezvous/conductor.h"
 #include "rendezvous/coordinator.h"
+#include "rendezvous/grpc_channel.h"
 #include "rendezvous/grpc_link.h"
 #include "rendezvous/local_link.h"
 
@@ -95,7 +96,7 @@ class ControlFixture : public testing::Test {
   }
   std::unique_ptr<Caller> DialTo(const std::string& address, std::optional<NodeMessage> first,
                                  const Credentials& credentials = {}) {
-    if (queue_ == nullptr) queue_ = MakeLinkQueue(loop_);
+    if (queue_ == nullptr) queue_ = MakeCallQueue(loop_);
     auto caller = std::make_unique<Caller>();
     caller->first = std::move(first);
     caller->link =

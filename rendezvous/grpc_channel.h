@@ -1,0 +1,105 @@
+// The calling end of a gRPC stream on the loop: a channel on a connection that exists, and a call on it. What is said
+// is the derived class's business (grpc_link.cc; rsh/).
+//
+// The connection is made by connect.h and handed to gRPC, so that its failure has its exact reason and nothing is
+// retried behind our back; with TLS that connection is a probe, and gRPC then connects by itself to the same numeric
+// address. Loop thread only.
+#pragma once
+
+#include <grpcpp/client_context.h>
+#include <grpcpp/generic/generic_stub.h>
+#include <grpcpp/support/byte_buffer.h>
+#include <grpcpp/support/status.h>
+
+#include <boost/asio/io_context.hpp>
+#include <memory>
+#include <string>
+
+#include "rendezvous/connect.h"
+#include "rendezvous/credentials.h"
+#include "rendezvous/grpc_queue.h"
+
+namespace grpc {
+class Channel;
+}
+
+namespace muster::rendezvous {
+
+// A queue for the calls this process makes. One serves all of them.
+std::unique_ptr<GrpcQueue> MakeCallQueue(boost::asio::io_context& loop);
+
+struct ChannelOptions {
+  int longest_message = 0;  // bytes, of those received
+  GrpcReading reading;
+};
+
+// Takes the connection over. `named`: the "host:port" the user gave; the certificate must be made for that name.
+std::shared_ptr<grpc::Channel> MakeChannel(const Connecting::Connected& connected, const std::string& named,
+                                           const Credentials& credentials, const ChannelOptions& options);
+
+// One stream of messages both ways. Owned by the queue, which destroys it once gRPC has given every operation back. The
+// hooks run on the loop, but for Arrived; they must not destroy the queue.
+class GrpcClientCall : public GrpcQueue::Call {
+ public:
+  // Starts the call of `method`; Adopt it in the same turn.
+  GrpcClientCall(GrpcQueue& queue, std::shared_ptr<grpc::Channel> channel, const std::string& method,
+                 const std::string& token);
+
+  void Cancel() override { context_.TryCancel(); }
+
+ protected:
+  virtual void Started() = 0;                         // the stream is there
+  virtual void Arrived(const grpc::ByteBuffer&) {}    // on the queue's thread, before Read()
+  virtual void Read() = 0;                            // incoming() holds a message
+  virtual void Written(bool ok) = 0;                  // the last Write has been taken
+  virtual void Over(const grpc::Status& status) = 0;  // the last hook
+
+  const grpc::ByteBuffer& incoming() const { return incoming_; }
+  bool started() const { return started_; }
+  bool ended() const { return ended_; }  // nothing can be written any more
+  bool writing() const { return writing_; }
+
+  void StartRead();                                // one at a time
+  void StartWrite(const grpc::ByteBuffer& bytes);  // one at a time
+
+ private:
+  template <void (GrpcClientCall::*Handle)(bool)>
+  struct PlainTag final : GrpcQueue::Tag {
+    explicit PlainTag(GrpcClientCall& call) : call_(call) {}
+    void Done(bool ok) override { call_.Ended(Handle, ok); }
+    GrpcClientCall& call_;
+  };
+  struct ReadTag final : GrpcQueue::Tag {
+    explicit ReadTag(GrpcClientCall& call) : call_(call) {}
+    void Arrived(bool ok) override {
+      if (ok) call_.Arrived(call_.incoming_);
+    }
+    void Done(bool ok) override { call_.Ended(&GrpcClientCall::ReadEnded, ok); }
+    GrpcClientCall& call_;
+  };
+
+  void Ended(void (GrpcClientCall::*handle)(bool), bool ok);
+  void StartEnded(bool ok);
+  void ReadEnded(bool ok);
+  void WriteEnded(bool ok);
+  void FinishEnded(bool ok);
+  void Finish();
+
+  GrpcQueue& queue_;
+  std::shared_ptr<grpc::Channel> channel_;
+  grpc::ClientContext context_;
+  std::unique_ptr<grpc::GenericClientAsyncReaderWriter> stream_;
+  grpc::ByteBuffer incoming_;
+  grpc::Status status_;
+  int under_way_ = 0;
+  bool started_ = false;
+  bool writing_ = false;
+  bool ended_ = false;
+  bool finished_ = false;
+  PlainTag<&GrpcClientCall::StartEnded> start_tag_{*this};
+  ReadTag read_tag_{*this};
+  PlainTag<&GrpcClientCall::WriteEnded> write_tag_{*this};
+  PlainTag<&GrpcClientCall::FinishEnded> finish_tag_{*this};
+};
+
+}  // namespace muster::rendezvous

@@ -1,0 +1,123 @@
+// A port that serves gRPC streams on the loop: listens, accepts, TLS, tokens. What a stream is about is its call's
+// business: the rendezvous has one kind (coordinator.cc), the remote shell another (rsh/).
+//
+// Loop thread only. gRPC's threads only post to the loop. Destroying the port cancels every call.
+#pragma once
+
+#include <grpcpp/generic/async_generic_service.h>
+#include <grpcpp/support/byte_buffer.h>
+#include <grpcpp/support/status.h>
+
+#include <boost/asio/io_context.hpp>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/status.h"
+#include "rendezvous/credentials.h"
+#include "rendezvous/grpc_queue.h"
+
+namespace muster::rendezvous {
+
+class GrpcServerCall;
+
+class GrpcPort {
+ public:
+  struct Options {
+    std::string host = "";  // numeric address to bind; empty: every address, IPv6 and IPv4
+    int port = 0;           // 0: the kernel chooses
+    Credentials credentials;
+    // Descriptors that connections to this port never take (at most half of what ulimit -n allows): a crowd of
+    // strangers must not keep the rest of the process from starting workers.
+    int keep_descriptors = 0;
+    int longest_message = 0;  // bytes, of those received
+    GrpcReading reading;
+  };
+  // Makes the object for the next call before there is one.
+  using MakeCall = std::function<std::unique_ptr<GrpcServerCall>(GrpcPort&)>;
+
+  // Binds and serves at once. AlreadyExists when the port is taken, InvalidArgument for an address that is none.
+  static StatusOr<std::unique_ptr<GrpcPort>> Serve(boost::asio::io_context& loop, const Options& options,
+                                                   MakeCall make_call);
+  ~GrpcPort();
+  GrpcPort(const GrpcPort&) = delete;
+  GrpcPort& operator=(const GrpcPort&) = delete;
+
+  int port() const;
+  // It is being destroyed: no operation may be started any more.
+  bool closing() const;
+
+ private:
+  friend class GrpcServerCall;
+  class Impl;
+  explicit GrpcPort(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+// One stream of messages both ways, from waiting for it to its end. Owned by the port, which destroys it once gRPC has
+// given every operation back. The hooks run on the loop, but for Arrived.
+class GrpcServerCall : public GrpcQueue::Call {
+ public:
+  explicit GrpcServerCall(GrpcPort& port) : port_(port) {}
+
+  void Expect();            // the port's business
+  void Cancel() override {  // ends it soon
+    if (called_) context_.TryCancel();
+  }
+
+ protected:
+  virtual void Called() = 0;                        // it is there, and its token is right
+  virtual void Arrived(const grpc::ByteBuffer&) {}  // on the queue's thread, before Read(true)
+  virtual void Read(bool ok) = 0;                   // `ok`: incoming() holds a message; else there is no more
+  virtual void Written(bool ok) = 0;                // the last Write has been taken
+  virtual void Over() {}                            // the last hook; also where it never became a call
+
+  std::string method() const { return context_.method(); }
+  std::string peer() const { return context_.peer(); }
+  const grpc::ByteBuffer& incoming() const { return incoming_; }
+  bool finishing() const { return finishing_; }
+  bool writing() const { return writing_; }
+  GrpcPort& port() { return port_; }
+
+  void StartRead();                                // one at a time
+  void StartWrite(const grpc::ByteBuffer& bytes);  // one at a time
+  void Finish(const grpc::Status& status);         // nothing is started after it; any number of times
+
+ private:
+  template <void (GrpcServerCall::*Handle)(bool)>
+  struct PlainTag final : GrpcQueue::Tag {
+    explicit PlainTag(GrpcServerCall& call) : call_(call) {}
+    void Done(bool ok) override { call_.Ended(Handle, ok); }
+    GrpcServerCall& call_;
+  };
+  struct ReadTag final : GrpcQueue::Tag {
+    explicit ReadTag(GrpcServerCall& call) : call_(call) {}
+    void Arrived(bool ok) override {
+      if (ok) call_.Arrived(call_.incoming_);
+    }
+    void Done(bool ok) override { call_.Ended(&GrpcServerCall::ReadEnded, ok); }
+    GrpcServerCall& call_;
+  };
+
+  void Ended(void (GrpcServerCall::*handle)(bool), bool ok);
+  void CallEnded(bool ok);
+  void ReadEnded(bool ok) { Read(ok); }
+  void WriteEnded(bool ok);
+  void FinishEnded(bool) {}
+  bool Authorized();
+
+  GrpcPort& port_;
+  grpc::GenericServerContext context_;
+  grpc::GenericServerAsyncReaderWriter stream_{&context_};
+  grpc::ByteBuffer incoming_;
+  int under_way_ = 0;
+  bool called_ = false;
+  bool writing_ = false;
+  bool finishing_ = false;  // Finish was started: the end
+  PlainTag<&GrpcServerCall::CallEnded> call_tag_{*this};
+  ReadTag read_tag_{*this};
+  PlainTag<&GrpcServerCall::WriteEnded> write_tag_{*this};
+  PlainTag<&GrpcServerCall::FinishEnded> finish_tag_{*this};
+};
+
+}  // namespace muster::rendezvous
