@@ -54,7 +54,7 @@ fuzz: deps
 lint: build
 	@build-support/install-deps debian-packages-lint.txt
 	@git ls-files '*.h' '*.cc' | xargs clang-format-16 --dry-run -Werror
-	@run-clang-tidy-16 -quiet -p build -j $(JOBS) $(or $(FILES),'/(base|rendezvous|launcher|agent)/.*\.cc$$')
+	@run-clang-tidy-16 -quiet -p build -j $(JOBS) $(or $(FILES),'/(base|rendezvous|launcher|rsh|agent)/.*\.cc$$')
 
 clean:
 	rm -rf build

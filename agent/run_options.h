@@ -26,7 +26,7 @@ struct StdStreams {
 };
 
 enum class Backend { kStatic, kC10d };
-enum class Wire { kTorch, kPlain, kJax, kXgboost };
+enum class Wire { kTorch, kPlain, kJax, kMpi, kXgboost };
 
 struct RunOptions {
   int min_nodes = 1;

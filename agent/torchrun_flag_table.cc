@@ -81,7 +81,8 @@ constexpr Flag kTable[] = {
      "when this file appears the node leaves as at a SIGTERM: checkpoint, 143"},
     {"termination-log", 0, kV, kM, "MUSTER_TERMINATION_LOG", "/dev/termination-log", "FILE", "",
      "where the pod's termination message goes, if it is there; empty: nowhere"},
-    {"wire", 0, kV, kE, "MUSTER_WIRE", "plain", "FRAMEWORK", "plain,torch,jax,xgboost", "what the command is wired as"},
+    {"wire", 0, kV, kE, "MUSTER_WIRE", "plain", "FRAMEWORK", "plain,torch,jax,mpi,xgboost",
+     "what the command is wired as; mpi where MUSTER_MPI_HOSTS is set"},
     {"scale-up", 0, kV, kM, "MUSTER_SCALE_UP", "now", "WHEN", "now,at-restart", "when a new node joins a running job"},
 };
 

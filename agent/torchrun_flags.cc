@@ -12,6 +12,7 @@
 #include "agent/flag_values.h"
 #include "agent/pod_facts.h"
 #include "agent/torchrun_flag_table.h"
+#include "agent/wire_mpi.h"
 #include "base/exit_codes.h"
 #include "base/text.h"
 
@@ -388,10 +389,11 @@ Status Reader::ReadPlain() {
   constexpr std::string_view kMeaningful[] = {
       "max-restarts", "log-dir", "redirects", "tee", "role", "log-line-prefix-template", "shutdown-timeout"};
   constexpr std::pair<std::string_view, Wire> kWires[] = {
-      {"plain", Wire::kPlain}, {"jax", Wire::kJax}, {"xgboost", Wire::kXgboost}};
+      {"plain", Wire::kPlain}, {"jax", Wire::kJax}, {"mpi", Wire::kMpi}, {"xgboost", Wire::kXgboost}};
   Value wire = Get("wire");
+  if (!wire.given() && FirstOf(getenv_, "MUSTER_MPI_HOSTS")) wire = {"mpi", "MUSTER_MPI_HOSTS"};
   auto chosen = std::find_if(std::begin(kWires), std::end(kWires), [&](auto& row) { return row.first == wire.text; });
-  if (chosen == std::end(kWires)) return Bad(wire, "choose one of plain, torch, jax, xgboost");
+  if (chosen == std::end(kWires)) return Bad(wire, "choose one of plain, torch, jax, mpi, xgboost");
   options_.wire = chosen->second;
   for (const Flag& flag : FlagTable()) {
     const bool for_torch = flag.owner == FlagOwner::kTorchrun || flag.name == "nodes-on-this-machine";
@@ -411,6 +413,7 @@ Status Reader::ReadPlain() {
   options_.role = Get("role").text;
   MUSTER_RETURN_IF_ERROR(ReadNodes());
   if (options_.wire == Wire::kJax) MUSTER_RETURN_IF_ERROR(JaxVariables(getenv_).status());
+  if (options_.wire == Wire::kMpi) MUSTER_RETURN_IF_ERROR(CheckMpi(getenv_));
   if (options_.wire == Wire::kXgboost) {
     MUSTER_RETURN_IF_ERROR(XgboostVariables(getenv_, options_.nproc - 1, options_.nproc).status());
   }

@@ -2,8 +2,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "agent/mpi_host_files.h"
 #include "agent/pod_facts.h"
 #include "agent/torch_env.h"
+#include "agent/wire_mpi.h"
 #include "agent/wiring.h"
 #include "base/host_fs.h"
 #include "base/text.h"
@@ -31,7 +33,9 @@ std::string TorchrunFolder() {
   return link && link == fs.Identity(path) ? folder : "";
 }
 
-StatusOr<Variables> FrameworkVariables(const RunOptions& options, int local_rank) {
+StatusOr<Variables> FrameworkVariables(const RunOptions& options, int local_rank,
+                                       const std::optional<MpiHostFiles>& mpi) {
+  if (mpi) return MpiVariables(ProcessEnvironment, mpi->place());
   if (options.wire == Wire::kJax) return JaxVariables(ProcessEnvironment);
   if (options.wire == Wire::kXgboost) return XgboostVariables(ProcessEnvironment, local_rank, options.nproc);
   return Variables{};
@@ -44,9 +48,10 @@ void Put(std::string_view name, std::string_view value, std::vector<std::string>
   environment->push_back(fmt::format("{}={}", name, value));
 }
 
-StatusOr<std::vector<std::string>> PlainEnvironment(const RunOptions& options, int local_rank) {
+StatusOr<std::vector<std::string>> PlainEnvironment(const RunOptions& options, int local_rank,
+                                                    const std::optional<MpiHostFiles>& mpi) {
   std::vector<std::string> environment = WholeProcessEnvironment();
-  MUSTER_ASSIGN_OR_RETURN(Variables variables, FrameworkVariables(options, local_rank));
+  MUSTER_ASSIGN_OR_RETURN(Variables variables, FrameworkVariables(options, local_rank, mpi));
   for (const auto& [name, value] : variables) Put(name, value, &environment);
   auto lacks = [&](std::string_view name) { return !FindVariable(environment, name); };
   if (std::string folder = TorchrunFolder(); !folder.empty()) {
@@ -68,17 +73,23 @@ Wiring PlainWiring(const RunOptions& options) {
   // Asked once: at a restart the last command's group still has the foreground.
   const bool terminal = isatty(STDIN_FILENO) == 1;
   const bool foreground = terminal && tcgetpgrp(STDIN_FILENO) == getpgrp();
-  wiring.workers = [&options, terminal, foreground](
+  // Read again for each attempt: a mounted host file follows its ConfigMap.
+  auto mpi = std::make_shared<std::optional<MpiHostFiles>>();
+  wiring.workers = [&options, terminal, foreground, mpi](
                        const rendezvous::Assignment& assignment,
                        const AttemptPaths& paths) -> StatusOr<std::vector<launcher::WorkerSpec>> {
     std::vector<launcher::WorkerSpec> specs;
     const bool untouched = isatty(STDERR_FILENO) == 1 || SameFile(STDOUT_FILENO, STDERR_FILENO);
+    if (options.wire == Wire::kMpi) {
+      const bool folder = options.log_dir && *options.log_dir != "/dev/null";
+      MUSTER_ASSIGN_OR_RETURN(*mpi, MpiHostFiles::Make(ProcessEnvironment, folder ? *options.log_dir : ""));
+    }
     for (int local_rank = 0; local_rank < options.nproc; ++local_rank) {
       launcher::WorkerSpec spec;
       spec.local_rank = local_rank;
       spec.argv.push_back(options.script);
       spec.argv.insert(spec.argv.end(), options.script_args.begin(), options.script_args.end());
-      MUSTER_ASSIGN_OR_RETURN(spec.environment, PlainEnvironment(options, local_rank));
+      MUSTER_ASSIGN_OR_RETURN(spec.environment, PlainEnvironment(options, local_rank, *mpi));
       spec.output = WorkerOutput(options, assignment, local_rank, paths, untouched);
       spec.own_session = !terminal;
       spec.foreground = foreground && options.nproc == 1;

@@ -1,6 +1,6 @@
 """The rooms and who may include whom, read from the #include lines; and no sleeping in tests.
 
-    base < {rendezvous, launcher} < agent      (an arrow points from the room that includes to the one included)
+    base < {rendezvous, launcher} < rsh < agent      (an arrow points from the room that includes to the one included)
 """
 import pathlib
 import re
@@ -16,7 +16,8 @@ ALLOWED = {
     "base": set(),
     "rendezvous": {"base"},
     "launcher": {"base"},
-    "agent": {"base", "rendezvous", "launcher"},
+    "rsh": {"base", "rendezvous", "launcher"},
+    "agent": {"base", "rendezvous", "launcher", "rsh"},
     "initializers": {"base"},
     "controller": {"base"},
 }

@@ -77,6 +77,15 @@ TEST(ExecFlags, WiredAsTorch) {
   EXPECT_EQ(Good({"--wire", "plain", "--", "true"}, environment).wire, Wire::kPlain);
 }
 
+TEST(ExecFlags, WiredAsMpiWhereTheHostsAreTold) {
+  EXPECT_EQ(Good({"--wire", "mpi", "--", "mpirun"}).wire, Wire::kMpi);
+  const Environment environment = {{"MUSTER_MPI_HOSTS", "a,b"}};
+  EXPECT_EQ(Good({"--", "mpirun"}, environment).wire, Wire::kMpi);
+  EXPECT_EQ(Good({"--", "mpirun"}, {{"MUSTER_MPI_HOSTS", ""}}).wire, Wire::kPlain);
+  EXPECT_EQ(Good({"--wire=plain", "--", "mpirun"}, environment).wire, Wire::kPlain);
+  EXPECT_EQ(Good({"--", "mpirun"}, {{"MUSTER_MPI_HOSTS", "a"}, {"MUSTER_WIRE", "torch"}}).wire, Wire::kTorch);
+}
+
 TEST(ExecFlags, ARangeOfNodesIsElastic) {
   Environment environment = {{"MUSTER_WIRE", "torch"},
                              {"PET_NNODES", "1:4"},
@@ -125,10 +134,13 @@ TEST(ExecFlags, WhatIsWrongIsNamed) {
       {{"--", ""}, {}, "the command is missing"},
       {{"--nnodes", "2", "--", "true"}, {}, "--nnodes means nothing with --wire=plain"},
       {{"--standalone", "--", "true"}, {}, "--standalone means nothing"},
-      {{"--wire", "tensorflow", "--", "true"}, {}, "choose one of plain, torch, jax, xgboost"},
+      {{"--wire", "tensorflow", "--", "true"}, {}, "choose one of plain, torch, jax, mpi, xgboost"},
       {{"--", "true"},
        {{"MUSTER_WIRE", "tensorflow"}},
-       "MUSTER_WIRE=tensorflow: choose one of plain, torch, jax, xgboost"},
+       "MUSTER_WIRE=tensorflow: choose one of plain, torch, jax, mpi, xgboost"},
+      {{"--", "mpirun"}, {{"MUSTER_MPI_HOSTS", "a,b:x"}}, "MUSTER_MPI_HOSTS: line 1, 'b:x'"},
+      {{"--wire=mpi", "--", "mpirun"}, {{"MUSTER_MPI_SLOTS", "0"}}, "MUSTER_MPI_SLOTS=0"},
+      {{"--wire=mpi", "--nproc-per-node=2", "--", "mpirun"}, {}, "means nothing with --wire=mpi"},
       {{"--shutdown-timeout", "soon", "--", "true"}, {}, "--shutdown-timeout=soon"},
       {{"--restart-policy", "sometimes", "--", "true"}, {}, "--restart-policy=sometimes"},
       {{"--module", "--wire=torch", "--", "true"}, {}, "contradict"},

@@ -1,0 +1,52 @@
+// The hosts of an MPI job, read from where they are told and laid into a private folder in both dialects, with a link
+// `muster-rsh` beside them where the installation has none. The folder (0700, by mkdtemp) is removed with the object.
+//
+// Blocking file calls; passive; used from one thread. Movable.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "agent/flag_reader.h"
+#include "agent/mpi_hosts.h"
+#include "agent/wire_mpi.h"
+#include "base/status.h"
+
+namespace muster::agent {
+
+class MpiHostFiles {
+ public:
+  // Reads FindMpiHosts(getenv). The folder is made in TMPDIR or else /tmp, in `other_folder` (the log folder; may be
+  // empty), or in /dev/shm: the first that takes it.
+  //
+  // FailedPrecondition or InvalidArgument, naming the variable and the file: it does not exist, cannot be read, is a
+  // folder, has no host (mpi_hosts.h), no folder can be written; nobody told any hosts and there is no
+  // /etc/mpi/hostfile, unless the job has one node (PET_NNODES, TRAINER_NNODES): place() has no host files then.
+  static StatusOr<MpiHostFiles> Make(const Getenv& getenv, const std::string& other_folder);
+
+  MpiHostFiles(MpiHostFiles&& other) noexcept;
+  MpiHostFiles& operator=(MpiHostFiles&& other) noexcept;
+  ~MpiHostFiles();
+
+  const MpiPlace& place() const { return place_; }
+
+ private:
+  MpiHostFiles() = default;
+  Status Lay(const std::vector<MpiHost>& hosts);  // into folder_
+  void Remove();
+
+  std::string folder_;  // empty: none
+  MpiPlace place_;
+};
+
+// A worker pod's place: no host files.
+MpiPlace MpiWorkerPlace();
+
+// The folder of this binary and the link `muster-rsh` in it that leads to it; empty: there is none.
+std::string InstalledRsh();
+
+// The first interface that is up, is no loopback and has an IPv4 address, which is all Hydra knows; empty: none.
+std::string MpiInterface();
+
+}  // namespace muster::agent
