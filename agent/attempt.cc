@@ -210,9 +210,10 @@ WorkerFailure Attempt::StartFailure(const Status& error) const {
   WorkerFailure failure;
   failure.rank = impl_->record().assignment.seat.first_rank;
   failure.local_rank = 0;
-  failure.exit_code = absl::IsNotFound(error)           ? kExitNotFound
-                      : absl::IsPermissionDenied(error) ? kExitNotExecutable
-                                                        : 1;
+  failure.exit_code = absl::IsNotFound(error)             ? kExitNotFound
+                      : absl::IsPermissionDenied(error)   ? kExitNotExecutable
+                      : absl::IsFailedPrecondition(error) ? kExitBadConfiguration
+                                                          : 1;
   failure.message = Message(error);
   failure.unix_millis = UnixMillis();
   return failure;

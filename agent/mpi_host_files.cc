@@ -86,7 +86,8 @@ StatusOr<std::vector<MpiHost>> ReadHosts(const Getenv& getenv, int default_slots
     return absl::FailedPreconditionError(fmt::format("{}: {}; {}", origin, Message(text.status()), kRemedy));
   }
   auto hosts = ParseMpiHosts(*text, default_slots);
-  return hosts.ok() ? hosts : Annotate(hosts.status(), fmt::format("{}: {}", origin, source->file));
+  if (hosts.ok()) return hosts;
+  return absl::FailedPreconditionError(fmt::format("{}: {}: {}", origin, source->file, Message(hosts.status())));
 }
 
 }  // namespace

@@ -15,8 +15,8 @@
 namespace muster::agent {
 
 struct Wiring {
-  // This node's workers in a round, by local rank. An error becomes the failure of the attempt: NotFound and
-  // PermissionDenied end with 127 and 126.
+  // This node's workers in a round, by local rank. An error becomes the failure of the attempt: NotFound,
+  // PermissionDenied and FailedPrecondition end with 127, 126 and 78.
   std::function<StatusOr<std::vector<launcher::WorkerSpec>>(const rendezvous::Assignment&, const AttemptPaths&)>
       workers;
   // What is printed at the end of a job that failed, before the one-line reason; may be empty.
