@@ -29,6 +29,7 @@ bool OneOf(const std::string_view (&words)[N], std::string_view word) {
 
 bool IsV6(std::string_view text) {
   in6_addr address;
+  if (text.find('\0') != std::string_view::npos) return false;  // inet_pton would stop there
   return text.size() < INET6_ADDRSTRLEN && inet_pton(AF_INET6, std::string(text).c_str(), &address) == 1;
 }
 

@@ -90,6 +90,7 @@ TEST(MpiHosts, ThatAreNoneAreNamed) {
       {"[fd00::1%eth0]:2", "this is no host name"},
       {"h\xc3\xb6st slots=1", "line 1, 'h??st slots=1': this is no host name"},
       {std::string_view("a\0b", 3), "'a?b': this is no host name"},
+      {std::string_view("a0::\0b", 6), "'a0::?b': this is no IPv6 address"},
       {"a slots=40000\na slots=40000", "line 2, 'a slots=40000': this host has more than 65536 slots in all"},
   };
   for (const auto& row : rows) {
