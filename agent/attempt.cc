@@ -207,14 +207,19 @@ Duration Attempt::lived() const { return impl_->lived(); }
 std::optional<int64_t> Attempt::Progress() const { return impl_->Progress(); }
 
 WorkerFailure Attempt::StartFailure(const Status& error) const {
+  return Failure(absl::IsNotFound(error)             ? kExitNotFound
+                 : absl::IsPermissionDenied(error)   ? kExitNotExecutable
+                 : absl::IsFailedPrecondition(error) ? kExitBadConfiguration
+                                                     : 1,
+                 std::string(Message(error)));
+}
+
+WorkerFailure Attempt::Failure(int exit_code, std::string message) const {
   WorkerFailure failure;
   failure.rank = impl_->record().assignment.seat.first_rank;
   failure.local_rank = 0;
-  failure.exit_code = absl::IsNotFound(error)             ? kExitNotFound
-                      : absl::IsPermissionDenied(error)   ? kExitNotExecutable
-                      : absl::IsFailedPrecondition(error) ? kExitBadConfiguration
-                                                          : 1;
-  failure.message = Message(error);
+  failure.exit_code = exit_code;
+  failure.message = std::move(message);
   failure.unix_millis = UnixMillis();
   return failure;
 }

@@ -57,6 +57,8 @@ class Attempt {
   std::optional<int64_t> Progress() const;
   // A failure that says why Start() failed: exit code 127, 126 or 1.
   WorkerFailure StartFailure(const Status& error) const;
+  // A failure of the first worker here that it does not tell itself.
+  WorkerFailure Failure(int exit_code, std::string message) const;
 
  private:
   class Impl;

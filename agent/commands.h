@@ -11,6 +11,7 @@ int RunCommand(const std::vector<std::string>& arguments);          // run_comma
 int LaunchCommand(const std::vector<std::string>& arguments);       // run_command.cc
 int CoordinatorCommand(const std::vector<std::string>& arguments);  // coordinator_command.cc
 int ReportCommand(const std::vector<std::string>& arguments);       // report_command.cc
+int RshCommand(const std::vector<std::string>& arguments);          // rsh_command.cc
 int StatusCommand(const std::vector<std::string>& arguments);       // status_command.cc
 int StoreCommand(const std::vector<std::string>& arguments);        // store_command.cc
 int InstallCommand(const std::vector<std::string>& arguments);      // install_command.cc

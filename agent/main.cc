@@ -29,6 +29,7 @@ constexpr Subcommand kSubcommands[] = {
     {"store", StoreCommand, "serve a c10d TCPStore alone"},
     {"install", InstallCommand, "copy this binary and its links into a folder, for other images"},
     {"wait", WaitCommand, "wait until names resolve, ports are open or a coordinator answers"},
+    {"rsh", RshCommand, "run a command in another pod of an MPI job: mpirun's remote shell"},
     {"version", VersionCommand, "print version, commit and protocol versions"},
 };
 
@@ -67,6 +68,7 @@ int Main(int argc, char** argv) {
   called.remove_prefix(std::min(called.size(), called.rfind('/') + 1));
   std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
   if (called == "torchrun") return RunCommand(arguments);
+  if (called == "muster-rsh") return RshCommand(arguments);
   if (arguments.empty()) {
     fmt::print(stderr, "{}", Usage());
     return kExitUsage;

@@ -21,7 +21,8 @@ namespace {
 constexpr std::string_view kOpenMpiName = "hosts.openmpi";
 constexpr std::string_view kHydraName = "hosts.hydra";
 constexpr std::string_view kRshName = "muster-rsh";
-constexpr std::string_view kNames[] = {kOpenMpiName, kHydraName, kRshName};
+constexpr std::string_view kReportsName = "reports";
+constexpr std::string_view kNames[] = {kOpenMpiName, kHydraName, kRshName, kReportsName};
 constexpr std::string_view kRemedy =
     "set MUSTER_MPI_HOSTS to the hosts (HOST slots=N, with commas between), to the path of a host file, or to none "
     "where the command names its hosts itself";
@@ -116,12 +117,13 @@ std::string MpiInterface() {
 MpiPlace MpiWorkerPlace() { return PlaceWithoutFiles(); }
 
 MpiHostFiles::MpiHostFiles(MpiHostFiles&& other) noexcept
-    : folder_(std::exchange(other.folder_, "")), place_(std::move(other.place_)) {}
+    : folder_(std::exchange(other.folder_, "")), hosts_(std::move(other.hosts_)), place_(std::move(other.place_)) {}
 
 MpiHostFiles& MpiHostFiles::operator=(MpiHostFiles&& other) noexcept {
   if (this != &other) {
     Remove();
     folder_ = std::exchange(other.folder_, "");
+    hosts_ = std::move(other.hosts_);
     place_ = std::move(other.place_);
   }
   return *this;
@@ -140,8 +142,8 @@ StatusOr<MpiHostFiles> MpiHostFiles::Make(const Getenv& getenv, const std::strin
   MpiHostFiles files;
   files.place_ = PlaceWithoutFiles();
   MUSTER_ASSIGN_OR_RETURN(files.place_.slots, MpiSlots(getenv));
-  MUSTER_ASSIGN_OR_RETURN(auto hosts, ReadHosts(getenv, files.place_.slots.value_or(1)));
-  if (hosts.empty() && !files.place_.rsh.empty()) return files;
+  MUSTER_ASSIGN_OR_RETURN(files.hosts_, ReadHosts(getenv, files.place_.slots.value_or(1)));
+  if (files.hosts_.empty() && !files.place_.rsh.empty()) return files;
   std::vector<std::string> folders = {getenv("TMPDIR").value_or(""), "/tmp", other_folder, "/dev/shm"};
   std::vector<std::string> reasons;
   for (const std::string& above : folders) {
@@ -150,7 +152,7 @@ StatusOr<MpiHostFiles> MpiHostFiles::Make(const Getenv& getenv, const std::strin
     Status laid = mkdtemp(folder.data()) == nullptr ? ErrnoStatus(errno, above) : absl::OkStatus();
     if (laid.ok()) {
       files.folder_ = folder;
-      laid = files.Lay(hosts);
+      laid = files.Lay();
     }
     if (laid.ok()) return files;
     files.Remove();
@@ -162,17 +164,19 @@ StatusOr<MpiHostFiles> MpiHostFiles::Make(const Getenv& getenv, const std::strin
                   Join(reasons, "; ")));
 }
 
-Status MpiHostFiles::Lay(const std::vector<MpiHost>& hosts) {
+std::string MpiHostFiles::reports() const { return fmt::format("{}/{}", folder_, kReportsName); }
+
+Status MpiHostFiles::Lay() {
   if (InstalledRsh().empty()) {
     place_.rsh = fmt::format("{}/{}", folder_, kRshName);
     if (symlink(OwnPath().c_str(), place_.rsh.c_str()) != 0) return ErrnoStatus(errno, place_.rsh);
   }
-  if (hosts.empty()) return absl::OkStatus();
+  if (hosts_.empty()) return absl::OkStatus();
   place_.open_mpi_hosts = fmt::format("{}/{}", folder_, kOpenMpiName);
   place_.hydra_hosts = fmt::format("{}/{}", folder_, kHydraName);
-  place_.per_host = CommonSlots(hosts);
-  MUSTER_RETURN_IF_ERROR(WriteWhole(place_.open_mpi_hosts, OpenMpiHostFile(hosts)));
-  return WriteWhole(place_.hydra_hosts, HydraHostFile(hosts));
+  place_.per_host = CommonSlots(hosts_);
+  MUSTER_RETURN_IF_ERROR(WriteWhole(place_.open_mpi_hosts, OpenMpiHostFile(hosts_)));
+  return WriteWhole(place_.hydra_hosts, HydraHostFile(hosts_));
 }
 
 }  // namespace muster::agent

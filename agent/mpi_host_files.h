@@ -30,13 +30,17 @@ class MpiHostFiles {
   ~MpiHostFiles();
 
   const MpiPlace& place() const { return place_; }
+  const std::vector<MpiHost>& hosts() const { return hosts_; }
+  // A name in the folder that nothing has yet, for the pipe of the remote shells (mpi_launcher.h).
+  std::string reports() const;
 
  private:
   MpiHostFiles() = default;
-  Status Lay(const std::vector<MpiHost>& hosts);  // into folder_
+  Status Lay();  // into folder_
   void Remove();
 
   std::string folder_;  // empty: none
+  std::vector<MpiHost> hosts_;
   MpiPlace place_;
 };
 

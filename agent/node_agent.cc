@@ -70,6 +70,7 @@ class NodeAgent::Impl {
   void End(const Verdict& verdict);
   // --- what the workers do ---
   void WorkersFailed(std::vector<WorkerFailure> failures);
+  void RoundFailed(int exit_code, const std::string& reason);
   void WorkersSucceeded();
   void WorkersGone();
   void ReadyAgain();
@@ -82,10 +83,11 @@ class NodeAgent::Impl {
   int GoneCode() const;
   int BadConfiguration(const Status& status);
   void FinishWith(int code);
+  void TakeLeave();
 
   RunOptions options_;
-  Wiring wiring_;
   boost::asio::io_context loop_{1};
+  Wiring wiring_;
   launcher::Reaper reaper_;
   launcher::Console console_;
   boost::asio::signal_set signals_;    // this node goes
@@ -134,6 +136,7 @@ int NodeAgent::Impl::Run() {
   auto credentials = rendezvous::ReadCredentials(options_.credentials);
   if (!credentials.ok()) return BadConfiguration(credentials.status());
   credentials_ = *std::move(credentials);
+  if (wiring_.begin) wiring_.begin(loop_, [this](int code, const std::string& reason) { RoundFailed(code, reason); });
   FindRendezvousPlace(loop_, options_, credentials_, self_.name, [&](StatusOr<RendezvousPlace> place) {
     if (!place.ok()) return FinishWith(BadConfiguration(place.status()));
     Join(*std::move(place));
@@ -284,6 +287,11 @@ void NodeAgent::Impl::WorkersFailed(std::vector<WorkerFailure> failures) {
   attempt_->Stop(SIGTERM, kRestartGrace, stop_reason_);
 }
 
+void NodeAgent::Impl::RoundFailed(int exit_code, const std::string& reason) {
+  if (!attempt_ || !attempt_->running() || !stop_reason_.empty() || going_signal_ != 0 || verdict_) return;
+  WorkersFailed({attempt_->Failure(exit_code, reason)});
+}
+
 void NodeAgent::Impl::WorkersSucceeded() {
   if (!attempt_) return;
   rendezvous::Report report;
@@ -406,6 +414,14 @@ void NodeAgent::Impl::FinishWith(int code) {
     std::error_code ignored;
     std::filesystem::remove_all(temporary_log_dir_, ignored);
   }
+  if (wiring_.end && verdict_) {
+    wiring_.end(verdict_->exit_code, verdict_->reason, [this] { TakeLeave(); });
+  } else {
+    TakeLeave();
+  }
+}
+
+void NodeAgent::Impl::TakeLeave() {
   if (!attendant_) return loop_.stop();
   attendant_->Close(kFarewell, [this] {
     // A host of the rendezvous stays until the others have heard the end. A host that was told to go does not: its

@@ -10,6 +10,7 @@
 #include "agent/last_words.h"
 #include "agent/local_nodes.h"
 #include "agent/node_agent.h"
+#include "agent/serve_rsh.h"
 #include "agent/torchrun_flags.h"
 #include "base/exit_codes.h"
 #include "base/host_facts.h"
@@ -72,6 +73,7 @@ int Run(const std::vector<std::string>& arguments, CalledAs called_as, std::stri
   }
   RunOptions& options = parsed->options;
   log::Configure(options.log);
+  if (options.serve_rsh) return ServeRsh(options);
   auto workers = ResolveNproc(options.nproc_per_node, ReadHostFacts());
   if (!workers.ok()) {
     log::Error(Message(workers.status()));

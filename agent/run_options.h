@@ -73,6 +73,8 @@ struct RunOptions {
   std::vector<int> signals_to_forward;  // passed on to the workers, no more
   std::string termination_log;          // empty: none
   std::string preempt_file;             // empty: none
+  bool serve_rsh = false;               // no command: the remote shell is served
+  std::string rsh_listen;               // "host:port"; empty: every address, rsh_place.h's port
   int nodes_on_this_machine = 0;        // 0: off
   std::string node_name;                // MUSTER_NODE; empty: chosen by the agent
   log::Options log;

@@ -403,12 +403,20 @@ Status Reader::ReadPlain() {
     return absl::InvalidArgumentError(
         fmt::format("--{} means nothing with --wire={}; use --wire=torch, or leave it out", flag.name, wire.text));
   }
-  if (!flags_.line().script || flags_.line().script->empty()) return MissingScript();
+  MUSTER_ASSIGN_OR_RETURN(options_.serve_rsh, Switch("serve-rsh"));
+  const bool command = flags_.line().script && !flags_.line().script->empty();
+  if (options_.serve_rsh && command) {
+    return absl::InvalidArgumentError(
+        fmt::format("--serve-rsh takes no command, but '{}' was given: the launcher's remote shell says what runs here",
+                    *flags_.line().script));
+  }
+  if (!options_.serve_rsh && !command) return MissingScript();
+  options_.rsh_listen = Get("rsh-listen").text;
   options_.standalone = true;
   options_.backend = Backend::kC10d;
   options_.run_id = "exec";
   options_.no_python = true;
-  options_.script = *flags_.line().script;
+  options_.script = flags_.line().script.value_or("");
   options_.script_args = flags_.line().script_args;
   options_.role = Get("role").text;
   MUSTER_RETURN_IF_ERROR(ReadNodes());

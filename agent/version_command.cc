@@ -19,11 +19,12 @@ int VersionCommand(const std::vector<std::string>& arguments) {
     facts["version"] = Version();
     facts["commit"] = Commit();
     facts["rendezvous_protocol"] = kRendezvousProtocol;
+    facts["rsh_protocol"] = kRshProtocol;
     facts["store_protocol"] = kStore;
     fmt::print("{}\n", facts.dump());
   } else {
-    fmt::print("muster {} (commit {})\nrendezvous protocol {}\nstore protocol: {}\n", Version(), Commit(),
-               kRendezvousProtocol, kStore);
+    fmt::print("muster {} (commit {})\nrendezvous protocol {}\nrsh protocol {}\nstore protocol: {}\n", Version(),
+               Commit(), kRendezvousProtocol, kRshProtocol, kStore);
   }
   return 0;
 }

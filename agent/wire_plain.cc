@@ -2,10 +2,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/mpi_host_files.h"
+#include "agent/mpi_launcher.h"
 #include "agent/pod_facts.h"
 #include "agent/torch_env.h"
-#include "agent/wire_mpi.h"
 #include "agent/wiring.h"
 #include "base/host_fs.h"
 #include "base/text.h"
@@ -33,9 +32,7 @@ std::string TorchrunFolder() {
   return link && link == fs.Identity(path) ? folder : "";
 }
 
-StatusOr<Variables> FrameworkVariables(const RunOptions& options, int local_rank,
-                                       const std::optional<MpiHostFiles>& mpi) {
-  if (mpi) return MpiVariables(ProcessEnvironment, mpi->place());
+StatusOr<Variables> FrameworkVariables(const RunOptions& options, int local_rank) {
   if (options.wire == Wire::kJax) return JaxVariables(ProcessEnvironment);
   if (options.wire == Wire::kXgboost) return XgboostVariables(ProcessEnvironment, local_rank, options.nproc);
   return Variables{};
@@ -48,10 +45,9 @@ void Put(std::string_view name, std::string_view value, std::vector<std::string>
   environment->push_back(fmt::format("{}={}", name, value));
 }
 
-StatusOr<std::vector<std::string>> PlainEnvironment(const RunOptions& options, int local_rank,
-                                                    const std::optional<MpiHostFiles>& mpi) {
+// `variables`: what the framework is told.
+std::vector<std::string> PlainEnvironment(const RunOptions& options, const Variables& variables) {
   std::vector<std::string> environment = WholeProcessEnvironment();
-  MUSTER_ASSIGN_OR_RETURN(Variables variables, FrameworkVariables(options, local_rank, mpi));
   for (const auto& [name, value] : variables) Put(name, value, &environment);
   auto lacks = [&](std::string_view name) { return !FindVariable(environment, name); };
   if (std::string folder = TorchrunFolder(); !folder.empty()) {
@@ -73,23 +69,35 @@ Wiring PlainWiring(const RunOptions& options) {
   // Asked once: at a restart the last command's group still has the foreground.
   const bool terminal = isatty(STDIN_FILENO) == 1;
   const bool foreground = terminal && tcgetpgrp(STDIN_FILENO) == getpgrp();
-  // Read again for each attempt: a mounted host file follows its ConfigMap.
-  auto mpi = std::make_shared<std::optional<MpiHostFiles>>();
+  auto mpi = std::make_shared<std::unique_ptr<MpiLauncher>>();
+  if (options.wire == Wire::kMpi) {
+    wiring.begin = [mpi](boost::asio::io_context& loop, std::function<void(int, const std::string&)> failed) {
+      *mpi = std::make_unique<MpiLauncher>(
+          loop, [failed](const RshFailure& failure) { failed(failure.exit_code, failure.reason); });
+    };
+    wiring.end = [mpi](int exit_code, const std::string& reason, std::function<void()> done) {
+      (*mpi)->End(exit_code, reason, std::move(done));
+    };
+  }
   wiring.workers = [&options, terminal, foreground, mpi](
                        const rendezvous::Assignment& assignment,
                        const AttemptPaths& paths) -> StatusOr<std::vector<launcher::WorkerSpec>> {
     std::vector<launcher::WorkerSpec> specs;
     const bool untouched = isatty(STDERR_FILENO) == 1 || SameFile(STDOUT_FILENO, STDERR_FILENO);
-    if (options.wire == Wire::kMpi) {
+    Variables told;
+    if (*mpi != nullptr) {  // read again for each attempt: a mounted host file follows its ConfigMap
       const bool folder = options.log_dir && *options.log_dir != "/dev/null";
-      MUSTER_ASSIGN_OR_RETURN(*mpi, MpiHostFiles::Make(ProcessEnvironment, folder ? *options.log_dir : ""));
+      MUSTER_ASSIGN_OR_RETURN(told, (*mpi)->NewAttempt(ProcessEnvironment, folder ? *options.log_dir : ""));
     }
     for (int local_rank = 0; local_rank < options.nproc; ++local_rank) {
       launcher::WorkerSpec spec;
       spec.local_rank = local_rank;
       spec.argv.push_back(options.script);
       spec.argv.insert(spec.argv.end(), options.script_args.begin(), options.script_args.end());
-      MUSTER_ASSIGN_OR_RETURN(spec.environment, PlainEnvironment(options, local_rank, *mpi));
+      if (*mpi == nullptr) {
+        MUSTER_ASSIGN_OR_RETURN(told, FrameworkVariables(options, local_rank));
+      }
+      spec.environment = PlainEnvironment(options, told);
       spec.output = WorkerOutput(options, assignment, local_rank, paths, untouched);
       spec.own_session = !terminal;
       spec.foreground = foreground && options.nproc == 1;

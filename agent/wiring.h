@@ -2,6 +2,7 @@
 // wire_torch.cc, wire_plain.cc; wire_jax.cc and wire_xgboost.cc add variables to a plain command (pod_facts.h).
 #pragma once
 
+#include <boost/asio/io_context.hpp>
 #include <functional>
 #include <string>
 #include <vector>
@@ -15,6 +16,12 @@
 namespace muster::agent {
 
 struct Wiring {
+  // Called once, on the loop, before the first round. `failed`: the round has failed for a reason that the workers do
+  // not tell, with this code.
+  std::function<void(boost::asio::io_context&, std::function<void(int exit_code, const std::string& reason)> failed)>
+      begin;
+  // The job is decided: tells those who wait for its end. `done` is called once, after a bounded time.
+  std::function<void(int exit_code, const std::string& reason, std::function<void()> done)> end;
   // This node's workers in a round, by local rank. An error becomes the failure of the attempt: NotFound,
   // PermissionDenied and FailedPrecondition end with 127, 126 and 78.
   std::function<StatusOr<std::vector<launcher::WorkerSpec>>(const rendezvous::Assignment&, const AttemptPaths&)>

@@ -17,6 +17,7 @@ class Descriptor {
   bool ok() const { return fd_ >= 0; }
   // What close(2) gives: where the last error of a write is told. 0 where there is nothing.
   int Close();
+  int Release() { return std::exchange(fd_, -1); }  // somebody else's from now on
 
  private:
   int fd_;

@@ -10,5 +10,6 @@ std::string_view Commit();   // short hash, "-dirty" appended where the tree had
 
 // Version of the rendezvous protocol (rendezvous.proto). Both sides must have the same one.
 inline constexpr int kRendezvousProtocol = 1;
+inline constexpr int kRshProtocol = 1;
 
 }  // namespace muster

@@ -154,8 +154,9 @@ class WorkerGroup::Impl : public std::enable_shared_from_this<Impl> {
     process.working_directory = spec.working_directory;
     process.own_session = spec.own_session;
     process.foreground = spec.foreground;
-    process.out = worker.output->out();
-    process.err = worker.output->err();
+    process.in = spec.in;
+    process.out = spec.out >= 0 ? spec.out : worker.output->out();
+    process.err = spec.err >= 0 ? spec.err : worker.output->err();
     worker.local_rank = spec.local_rank;
     worker.error_file = spec.error_file;
     worker.environment = spec.environment;

@@ -29,6 +29,10 @@ struct WorkerSpec {
   bool own_session = true;               // as in process.h
   bool foreground = false;
   OutputSpec output;       // log_files.h: files, console, prefix, filters
+  // The caller's descriptors in place of all that; borrowed until Start has returned. -1: not given.
+  int in = -1;
+  int out = -1;
+  int err = -1;
   std::string error_file;  // where torchelastic's JSON may appear; empty: none
 };
 

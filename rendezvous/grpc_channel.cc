@@ -26,10 +26,15 @@ grpc::ChannelArguments Arguments(const ChannelOptions& options) {
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   arguments.SetInt(GRPC_ARG_CLIENT_IDLE_TIMEOUT_MS, INT_MAX);
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-  arguments.SetInt(GRPC_ARG_TCP_MIN_READ_CHUNK_SIZE, options.reading.least_chunk);
-  arguments.SetInt(GRPC_ARG_TCP_READ_CHUNK_SIZE, options.reading.first_chunk);
-  arguments.SetInt(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, options.reading.window);
-  arguments.SetInt(GRPC_ARG_HTTP2_MAX_FRAME_SIZE, options.reading.frame);
+  arguments.SetInt(GRPC_ARG_TCP_MIN_READ_CHUNK_SIZE, options.tuning.least_chunk);
+  arguments.SetInt(GRPC_ARG_TCP_READ_CHUNK_SIZE, options.tuning.first_chunk);
+  arguments.SetInt(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, options.tuning.window);
+  arguments.SetInt(GRPC_ARG_HTTP2_MAX_FRAME_SIZE, options.tuning.frame);
+  if (options.tuning.keepalive_ms > 0) {
+    arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, options.tuning.keepalive_ms);
+    arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, options.tuning.keepalive_ms);
+    arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);  // as many as it takes
+  }
   arguments.SetMaxReceiveMessageSize(options.longest_message);
   arguments.SetMaxSendMessageSize(-1);
   return arguments;

@@ -30,7 +30,7 @@ std::unique_ptr<GrpcQueue> MakeCallQueue(boost::asio::io_context& loop);
 
 struct ChannelOptions {
   int longest_message = 0;  // bytes, of those received
-  GrpcReading reading;
+  GrpcTuning tuning;
 };
 
 // Takes the connection over. `named`: the "host:port" the user gave; the certificate must be made for that name.

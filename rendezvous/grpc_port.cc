@@ -152,13 +152,17 @@ Status GrpcPort::Impl::Start() {
            {GRPC_ARG_HTTP2_HPACK_TABLE_SIZE_ENCODER, 0},
            {GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 1000},
            {GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1},
-           {GRPC_ARG_TCP_MIN_READ_CHUNK_SIZE, options_.reading.least_chunk},
-           {GRPC_ARG_TCP_READ_CHUNK_SIZE, options_.reading.first_chunk},
-           {GRPC_ARG_HTTP2_MAX_FRAME_SIZE, options_.reading.frame},
-           {GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, options_.reading.window},
+           {GRPC_ARG_TCP_MIN_READ_CHUNK_SIZE, options_.tuning.least_chunk},
+           {GRPC_ARG_TCP_READ_CHUNK_SIZE, options_.tuning.first_chunk},
+           {GRPC_ARG_HTTP2_MAX_FRAME_SIZE, options_.tuning.frame},
+           {GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, options_.tuning.window},
            {GRPC_ARG_TCP_TX_ZEROCOPY_ENABLED, 0},
        }) {
     builder.AddChannelArgument(name, value);
+  }
+  if (options_.tuning.keepalive_ms > 0) {
+    builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, options_.tuning.keepalive_ms);
+    builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, options_.tuning.keepalive_ms);
   }
   std::unique_ptr<grpc::ServerCompletionQueue> queue = builder.AddCompletionQueue();
   server_ = builder.BuildAndStart();

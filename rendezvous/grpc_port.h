@@ -31,7 +31,7 @@ class GrpcPort {
     // strangers must not keep the rest of the process from starting workers.
     int keep_descriptors = 0;
     int longest_message = 0;  // bytes, of those received
-    GrpcReading reading;
+    GrpcTuning tuning;
   };
   // Makes the object for the next call before there is one.
   using MakeCall = std::function<std::unique_ptr<GrpcServerCall>(GrpcPort&)>;

@@ -75,12 +75,13 @@ class GrpcQueue {
   std::thread thread_;
 };
 
-// How a connection reads, in bytes. The defaults suit many connections that seldom say a few words.
-struct GrpcReading {
-  int first_chunk = 1024;  // what one read asks for at first
+// How a connection behaves. The defaults suit many connections that seldom say a few words and have beats of their own.
+struct GrpcTuning {
+  int first_chunk = 1024;  // bytes that one read asks for at first
   int least_chunk = 512;
-  int window = 65'535;  // HTTP/2's: what a peer may send ahead
-  int frame = 16'384;   // HTTP/2's largest, 16,384 or more
+  int window = 65'535;   // HTTP/2's: bytes that a peer may send ahead
+  int frame = 16'384;    // bytes of HTTP/2's largest, 16,384 or more
+  int keepalive_ms = 0;  // a peer silent for so long is asked whether it lives, and given up after as long; 0: never
 };
 
 // Bytes in and out of gRPC's buffers.

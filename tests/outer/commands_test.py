@@ -34,7 +34,7 @@ class Commands(Nodes):
 
     def test_version(self):
         facts = json.loads(muster("version", "--json").stdout)
-        self.assertEqual(set(facts), {"version", "commit", "rendezvous_protocol", "store_protocol"})
+        self.assertEqual(set(facts), {"version", "commit", "rendezvous_protocol", "rsh_protocol", "store_protocol"})
         self.assertIn(facts["version"], muster("version").stdout)
 
     def test_an_unknown_subcommand_is_looked_for_as_a_program(self):

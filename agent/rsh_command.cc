@@ -1,0 +1,177 @@
+// `muster rsh HOST COMMAND`: ssh's place in an MPI job. The command runs in the pod of that name, whose agent serves
+// `muster exec --serve-rsh`; its streams, signals and exit code are ours.
+#include <unistd.h>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <csignal>
+#include <cstdlib>
+
+#include "agent/commands.h"
+#include "agent/mpi_launcher.h"
+#include "agent/rsh_place.h"
+#include "base/exit_codes.h"
+#include "base/host_fs.h"
+#include "base/host_names.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "base/version.h"
+#include "launcher/log_files.h"
+#include "rendezvous/grpc_channel.h"
+#include "rsh/input_pump.h"
+#include "rsh/rsh_arguments.h"
+#include "rsh/session.h"
+
+namespace muster::agent {
+namespace {
+
+using launcher::Console;
+
+constexpr std::string_view kHelp =
+    "usage: muster rsh [ssh's options] [user@]HOST COMMAND [arguments]\n\n"
+    "Runs the command by `sh -c` in the pod whose agent serves `muster exec --serve-rsh`: the remote shell of mpirun,\n"
+    "without sshd, keys or root.\n\n"
+    "  -p PORT                where the pod serves [default 29522; MUSTER_RSH_PORT]\n"
+    "  -n                     nothing is read from stdin\n"
+    "  --rsh-timeout SECONDS  how long the pod is waited for [default 300; MUSTER_RSH_TIMEOUT]\n\n"
+    "The token and the certificates come from MUSTER_TOKEN_FILE, MUSTER_TLS_CERT, MUSTER_TLS_KEY and MUSTER_TLS_CA.\n"
+    "Ends with the command's code; 200 where the pod was not reached in time, 78 where it does not let us in, 202 "
+    "where\n"
+    "the connection was lost.\n";
+constexpr std::chrono::milliseconds kNeverDrop = std::chrono::hours(24 * 365);
+
+void Say(const std::string& text) { fmt::print(stderr, "muster rsh: {}\n", text); }
+
+// Carries stdin, stdout, stderr and signals until the command has ended.
+class Terminal {
+ public:
+  explicit Terminal(rsh::Session::Options options, bool no_stdin)
+      : no_stdin_(no_stdin), session_options_(std::move(options)) {}
+
+  [[noreturn]] void Run();
+
+ private:
+  void Output(bool err, const rsh::Bytes& bytes);
+  void Started();
+  void AwaitSignal();
+  void OnSignal(int signal);
+  void Ended(const rsh::Ended& ended);
+
+  boost::asio::io_context loop_{1};
+  rendezvous::Resolver resolver_{loop_};
+  std::unique_ptr<rendezvous::GrpcQueue> queue_ = rendezvous::MakeCallQueue(loop_);
+  // Room is an empty queue: what the reader does not take stays with the command.
+  Console console_{loop_, {.queue_bytes = 2, .stall_limit = kNeverDrop}};
+  boost::asio::signal_set signals_{loop_, SIGHUP, SIGINT, SIGQUIT};
+  const bool no_stdin_;
+  rsh::Session::Options session_options_;
+  std::unique_ptr<rsh::Session> session_;
+  std::unique_ptr<rsh::InputPump> input_;
+  bool started_ = false;
+  bool asked_to_go_ = false;
+  int code_ = 0;
+};
+
+void Terminal::Run() {
+  for (int signal : {SIGTERM, SIGUSR1, SIGUSR2}) signals_.add(signal);
+  AwaitSignal();
+  rsh::Session::Events events;
+  events.waiting = [this](const std::string& obstacle) {
+    Say(fmt::format("waiting for {}: {}", session_options_.address, obstacle));
+  };
+  events.started = [this] { Started(); };
+  events.output = [this](bool err, const rsh::Bytes& bytes) { Output(err, bytes); };
+  events.room = [this] {
+    if (input_) input_->Continue();
+  };
+  events.ended = [this](const rsh::Ended& ended) { Ended(ended); };
+  session_ = std::make_unique<rsh::Session>(loop_, *queue_, resolver_, session_options_, std::move(events));
+  loop_.run();
+  // gRPC takes ten milliseconds to put its threads away. All is written; the kernel closes the rest.
+  std::fflush(nullptr);
+  _exit(code_);
+}
+
+void Terminal::Started() {
+  started_ = true;
+  if (no_stdin_) return session_->EndInput();
+  rsh::InputPump::Events events;
+  events.room = [this] { return session_->InputRoom(); };
+  events.bytes = [this](grpc::Slice bytes) { session_->Write(std::move(bytes)); };
+  events.ended = [this] { session_->EndInput(); };
+  input_ = std::make_unique<rsh::InputPump>(loop_, STDIN_FILENO, std::move(events));
+}
+
+void Terminal::Output(bool err, const rsh::Bytes& bytes) {
+  const Console::Stream stream = err ? Console::Stream::kErr : Console::Stream::kOut;
+  for (const grpc::Slice& slice : bytes) {
+    console_.Write(stream, std::string(reinterpret_cast<const char*>(slice.begin()), slice.size()));
+  }
+  console_.WhenRoom(stream, [this] { session_->Continue(); });
+}
+
+void Terminal::AwaitSignal() {
+  signals_.async_wait([this](boost::system::error_code error, int signal) {
+    if (error) return;
+    AwaitSignal();
+    OnSignal(signal);
+  });
+}
+
+// The command's business, as long as there is one; asked twice to go, we do: its pod then stops it.
+void Terminal::OnSignal(int signal) {
+  const bool go = signal == SIGTERM || signal == SIGINT || signal == SIGHUP || signal == SIGQUIT;
+  if (started_ && !(go && asked_to_go_)) session_->Signal(signal);
+  if (go && (!started_ || asked_to_go_)) {
+    code_ = 128 + signal;
+    loop_.stop();
+  }
+  asked_to_go_ = asked_to_go_ || go;
+}
+
+void Terminal::Ended(const rsh::Ended& ended) {
+  code_ = ended.exit_code;
+  if (!ended.reason.empty()) {
+    const std::string reason = fmt::format("{}: {}", session_options_.address, ended.reason);
+    Say(reason);
+    ReportRshFailure(ProcessEnvironment, {code_, reason});
+  }
+  input_.reset();
+  console_.WhenRoom(Console::Stream::kOut,
+                    [this] { console_.WhenRoom(Console::Stream::kErr, [this] { loop_.stop(); }); });
+}
+
+int Refuse(int code, const Status& status) {
+  const std::string reason(Message(status));
+  Say(reason);
+  ReportRshFailure(ProcessEnvironment, {code, reason});
+  return code;
+}
+
+}  // namespace
+
+int RshCommand(const std::vector<std::string>& arguments) {
+  auto command = rsh::ParseRshArguments(arguments);
+  if (!command.ok()) return Refuse(kExitUsage, Annotate(command.status(), "see muster rsh --help"));
+  if (command->ask == rsh::RshCommand::Ask::kHelp) {
+    fmt::print("{}", kHelp);
+    return 0;
+  }
+  if (command->ask == rsh::RshCommand::Ask::kVersion) {
+    fmt::print(stderr, "muster {} rsh protocol {}\n", Version(), kRshProtocol);  // where ssh says it
+    return 0;
+  }
+  auto place = ReadRshPlace(ProcessEnvironment);
+  if (!place.ok()) return Refuse(kExitUsage, place.status());
+  auto credentials = rendezvous::ReadCredentials(place->credentials);
+  if (!credentials.ok()) return Refuse(kExitBadConfiguration, credentials.status());
+  rsh::Session::Options options;
+  options.address = RshAddress(command->host, command->port.value_or(place->port));
+  options.credentials = *std::move(credentials);
+  options.timeout = command->timeout.value_or(place->timeout);
+  options.command = std::move(command->command);
+  options.caller = fmt::format("{}, pid {}", HostName(), getpid());
+  Terminal(std::move(options), command->no_stdin).Run();
+}
+
+}  // namespace muster::agent

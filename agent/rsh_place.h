@@ -1,0 +1,27 @@
+// Where pods serve the remote shell, and with which credentials: the variables that both ends read. Pure.
+#pragma once
+
+#include <string>
+
+#include "agent/pod_facts.h"
+#include "base/clock.h"
+#include "base/status.h"
+#include "rendezvous/credentials.h"
+
+namespace muster::agent {
+
+inline constexpr int kRshPort = 29522;
+
+struct RshPlace {
+  int port = kRshPort;                           // MUSTER_RSH_PORT
+  Duration timeout = std::chrono::seconds(300);  // MUSTER_RSH_TIMEOUT: how long a pod is waited for
+  rendezvous::CredentialFiles credentials;       // MUSTER_TOKEN_FILE, MUSTER_TLS_CERT, _KEY, _CA
+};
+
+// InvalidArgument names the variable.
+StatusOr<RshPlace> ReadRshPlace(const Getenv& getenv);
+
+// "host:port", an IPv6 address in brackets.
+std::string RshAddress(const std::string& host, int port);
+
+}  // namespace muster::agent

@@ -1,0 +1,159 @@
+#include "agent/serve_rsh.h"
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <csignal>
+
+#include "agent/last_words.h"
+#include "agent/mpi_host_files.h"
+#include "agent/preempt_notice.h"
+#include "agent/rsh_place.h"
+#include "base/exit_codes.h"
+#include "base/host_fs.h"
+#include "base/host_names.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "launcher/process_table.h"
+#include "rendezvous/connect.h"
+#include "rsh/server.h"
+
+namespace muster::agent {
+namespace {
+
+class Worker {
+ public:
+  explicit Worker(const RunOptions& options) : options_(options) {}
+
+  int Run();
+  JobEnd end(int code) const {
+    return {.exit_code = code, .reason = reason_, .node = options_.node_name, .host = HostName()};
+  }
+
+ private:
+  Status Begin();
+  StatusOr<rsh::Server::Options> Listening();
+  void AwaitSignal();
+  void OnSignal(int signal);
+  void End(int code, int signal, const std::string& reason);
+
+  const RunOptions& options_;
+  boost::asio::io_context loop_{1};
+  launcher::Reaper reaper_{loop_};
+  launcher::Console console_{loop_};
+  boost::asio::signal_set signals_{loop_};
+  std::unique_ptr<rsh::Server> server_;
+  std::unique_ptr<PreemptNotice> notice_;
+  bool ending_ = false;
+  bool noticed_ = false;  // by the preemption notice: the signal itself is still to come
+  int code_ = 0;
+  std::string reason_;
+};
+
+int Worker::Run() {
+  signal(SIGPIPE, SIG_IGN);
+  if (Status status = Begin(); !status.ok()) {
+    reason_ = Message(status);
+    log::Error(reason_);
+    return kExitBadConfiguration;
+  }
+  loop_.run();
+  // Daemons of sessions that ended long ago.
+  for (pid_t pid : launcher::OwnChildren()) kill(pid, SIGKILL);
+  return code_;
+}
+
+Status Worker::Begin() {
+  for (int signal : options_.signals_to_handle) {
+    boost::system::error_code error;
+    signals_.add(signal, error);
+    if (error) log::Warning(fmt::format("--signals-to-handle: {} cannot be handled", SignalName(signal)));
+  }
+  AwaitSignal();
+  if (!options_.preempt_file.empty()) {
+    MUSTER_ASSIGN_OR_RETURN(notice_, PreemptNotice::Await(loop_, options_.preempt_file, [this] {
+                              noticed_ = true;
+                              End(kExitStopped, SIGTERM, fmt::format("preempted: {} appeared", options_.preempt_file));
+                            }));
+  }
+  MUSTER_ASSIGN_OR_RETURN(rsh::Server::Options serving, Listening());
+  rsh::Server::Events events;
+  events.verdict = [this](const rsh::Verdict& verdict) {
+    End(verdict.exit_code, SIGTERM, fmt::format("the launcher's verdict: {}", verdict.reason));
+  };
+  events.say = [](const std::string& text) { log::Info(text); };
+  const std::string host = serving.host.empty() ? "every address" : serving.host;
+  MUSTER_ASSIGN_OR_RETURN(server_, rsh::Server::Serve(loop_, reaper_, console_, std::move(serving), std::move(events)));
+  log::Info(fmt::format("serving the remote shell on {}, port {}", host, server_->port()));
+  return absl::OkStatus();
+}
+
+StatusOr<rsh::Server::Options> Worker::Listening() {
+  MUSTER_ASSIGN_OR_RETURN(RshPlace place, ReadRshPlace(ProcessEnvironment));
+  rsh::Server::Options serving;
+  MUSTER_ASSIGN_OR_RETURN(serving.credentials, rendezvous::ReadCredentials(place.credentials));
+  serving.port = place.port;
+  serving.grace = options_.shutdown_timeout;
+  MUSTER_ASSIGN_OR_RETURN(Variables told, MpiVariables(ProcessEnvironment, MpiWorkerPlace()));
+  serving.environment = WholeProcessEnvironment();
+  for (const auto& [name, value] : told) serving.environment.push_back(fmt::format("{}={}", name, value));
+  const bool open = serving.credentials.token.empty() && !serving.credentials.tls();
+  if (!options_.rsh_listen.empty()) {
+    std::string listen = options_.rsh_listen.starts_with(':') ? "[::]" + options_.rsh_listen : options_.rsh_listen;
+    auto address = rendezvous::ParseHostPort(listen, 0);
+    if (!address.ok()) return Annotate(address.status(), fmt::format("--rsh-listen '{}'", options_.rsh_listen));
+    serving.host = address->host == "localhost" ? "127.0.0.1" : address->host == "::" ? "" : address->host;
+    serving.port = address->port;
+    if (open) {
+      log::Warning(
+          fmt::format("no token and no certificates: whoever reaches {} runs commands here; give every pod "
+                      "the same MUSTER_TOKEN_FILE",
+                      options_.rsh_listen));
+    }
+  } else if (open) {
+    return absl::InvalidArgumentError(
+        "--serve-rsh would let everybody run commands here: give every pod the same MUSTER_TOKEN_FILE (or "
+        "MUSTER_TLS_CERT, "
+        "MUSTER_TLS_KEY and MUSTER_TLS_CA), or name the address that may be open with --rsh-listen");
+  }
+  return serving;
+}
+
+void Worker::AwaitSignal() {
+  signals_.async_wait([this](boost::system::error_code error, int signal) {
+    if (error) return;
+    AwaitSignal();
+    OnSignal(signal);
+  });
+}
+
+void Worker::OnSignal(int signal) {
+  if (ending_ && noticed_) {
+    noticed_ = false;  // the pod's own TERM, announced by the notice
+    return;
+  }
+  if (ending_) return server_->Stop(SIGKILL, Duration::zero(), nullptr);
+  End(128 + signal, signal, fmt::format("told to go by {}", SignalName(signal)));
+}
+
+void Worker::End(int code, int signal, const std::string& reason) {
+  if (std::exchange(ending_, true)) return;
+  code_ = code;
+  reason_ = reason;
+  log::Info(fmt::format("{}; ending with {}, {} commands get {} and up to {} s", reason, code, server_->sessions(),
+                        SignalName(signal),
+                        std::chrono::duration_cast<std::chrono::seconds>(options_.shutdown_timeout).count()));
+  server_->Stop(signal, options_.shutdown_timeout, [this] { loop_.stop(); });
+}
+
+}  // namespace
+
+int ServeRsh(const RunOptions& options) {
+  for (const std::string& warning : options.warnings) log::Warning(warning);
+  ForgetLastWords(options);
+  Worker worker(options);
+  int code = worker.Run();
+  LeaveLastWords(worker.end(code), options);
+  return code;
+}
+
+}  // namespace muster::agent

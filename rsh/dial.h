@@ -1,0 +1,37 @@
+// A channel to "host:port", tried again until there is one: pods start in any order. Loop thread only.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/clock.h"
+#include "rendezvous/credentials.h"
+#include "rendezvous/resolver.h"
+
+namespace grpc {
+class Channel;
+}
+
+namespace muster::rsh {
+
+class Dialling {
+ public:
+  struct Events {
+    std::function<void(std::shared_ptr<grpc::Channel>)> connected;
+    // The deadline has passed; what stood in the way last. Once; the end of it.
+    std::function<void(const std::string& obstacle)> gave_up;
+    // What stands in the way, whenever that changes. Optional.
+    std::function<void(const std::string& obstacle)> waiting;
+  };
+  // Calls back on the loop, never from within. Destroying it drops it. `deadline`: TimePoint::max() is never.
+  static std::unique_ptr<Dialling> Start(boost::asio::io_context& loop, rendezvous::Resolver& resolver,
+                                         const std::string& address, const rendezvous::Credentials& credentials,
+                                         TimePoint deadline, Events events);
+  virtual ~Dialling() = default;
+  // The channel was of no use: tries again after a pause that grows each time. May call `gave_up` from within.
+  virtual void Again(const std::string& obstacle) = 0;
+};
+
+}  // namespace muster::rsh

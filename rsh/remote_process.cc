@@ -1,0 +1,306 @@
+#include "rsh/remote_process.h"
+
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/post.hpp>
+#include <cerrno>
+#include <csignal>
+#include <deque>
+#include <optional>
+
+#include "base/descriptors.h"
+#include "base/text.h"
+#include "launcher/worker_group.h"
+
+namespace muster::rsh {
+
+namespace asio = boost::asio;
+using boost::system::error_code;
+using Pipe = asio::posix::stream_descriptor;
+
+namespace {
+
+// One stream of the command. `ours` does not block; `theirs` does, as programs expect.
+struct Ends {
+  Descriptor ours;
+  Descriptor theirs;
+};
+
+StatusOr<Ends> MakePipe(bool for_input) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return ErrnoStatus(errno, "cannot make a pipe for a command");
+  fcntl(ends[0], F_SETPIPE_SZ, kPipeBytes);  // the default serves too
+  Ends made{Descriptor(ends[for_input ? 1 : 0]), Descriptor(ends[for_input ? 0 : 1])};
+  fcntl(made.ours.get(), F_SETFL, O_NONBLOCK);
+  return made;
+}
+
+}  // namespace
+
+class RemoteProcess::Impl : public std::enable_shared_from_this<Impl> {
+ public:
+  Impl(asio::io_context& loop, launcher::Reaper& reaper, launcher::Console& console, RemoteProcessEvents events)
+      : loop_(loop),
+        reaper_(reaper),
+        console_(console),
+        events_(std::move(events)),
+        in_(loop),
+        out_{Pipe(loop)},
+        err_{Pipe(loop)} {}
+
+  StatusOr<int64_t> Start(const std::string& command, std::vector<std::string> environment);
+  void Continue();
+  void Input(Bytes bytes);
+  void EndInput();
+  void Signal(int signal) {
+    if (group_) group_->Signal(signal);
+  }
+  void Stop(int signal, Duration grace) {
+    if (group_) group_->Stop(signal, grace);
+  }
+  void Detach();
+  void Close();
+
+ private:
+  struct Stream {
+    Pipe pipe;
+    bool waiting = false;        // for something to read
+    bool ready = false;          // there is something
+    std::optional<size_t> left;  // once the command has ended: of what it had written
+  };
+
+  void Watch(Stream& stream);
+  void Read();
+  bool ReadOne(Stream& stream);
+  bool Drained() const { return !out_.pipe.is_open() && !err_.pipe.is_open(); }
+  void Write();
+  void WatchInput();
+  void CloseInput();
+  void Ended(const launcher::ExitRecord& record);
+  void SayEnded();
+  void Gone();
+
+  asio::io_context& loop_;
+  launcher::Reaper& reaper_;
+  launcher::Console& console_;
+  RemoteProcessEvents events_;
+  std::unique_ptr<launcher::WorkerGroup> group_;
+  Pipe in_;
+  Stream out_;
+  Stream err_;
+  bool room_ = true;  // the caller takes output
+  bool err_first_ = false;
+  std::deque<grpc::Slice> input_;
+  size_t first_written_ = 0;  // of input_.front()
+  bool input_ended_ = false;
+  bool input_waiting_ = false;
+  std::optional<launcher::ExitRecord> record_;
+  bool said_ended_ = false;
+};
+
+StatusOr<int64_t> RemoteProcess::Impl::Start(const std::string& command, std::vector<std::string> environment) {
+  MUSTER_ASSIGN_OR_RETURN(Ends in, MakePipe(true));
+  MUSTER_ASSIGN_OR_RETURN(Ends out, MakePipe(false));
+  MUSTER_ASSIGN_OR_RETURN(Ends err, MakePipe(false));
+  launcher::WorkerGroupEvents events;
+  events.worker_exited = [this](const launcher::ExitRecord& record) { Ended(record); };
+  events.all_gone = [this] { Gone(); };
+  group_ = std::make_unique<launcher::WorkerGroup>(loop_, reaper_, console_, std::move(events));
+  launcher::WorkerSpec spec;
+  spec.argv = {"/bin/sh", "-c", command};
+  spec.environment = std::move(environment);
+  spec.in = in.theirs.get();
+  spec.out = out.theirs.get();
+  spec.err = err.theirs.get();
+  MUSTER_RETURN_IF_ERROR(group_->Start({spec}));
+  in_.assign(in.ours.Release());
+  out_.pipe.assign(out.ours.Release());
+  err_.pipe.assign(err.ours.Release());
+  Watch(out_);
+  Watch(err_);
+  return group_->pids().front();
+}
+
+void RemoteProcess::Impl::Watch(Stream& stream) {
+  if (stream.waiting || stream.ready || !stream.pipe.is_open()) return;
+  stream.waiting = true;
+  stream.pipe.async_wait(Pipe::wait_read, [weak = weak_from_this(), &stream](error_code error) {
+    auto self = weak.lock();
+    if (!self || error) return;
+    stream.waiting = false;
+    stream.ready = true;
+    self->Read();
+  });
+}
+
+void RemoteProcess::Impl::Continue() {
+  room_ = true;
+  Read();
+}
+
+// One chunk of either stream, in turns.
+void RemoteProcess::Impl::Read() {
+  for (int turn = 0; turn < 2 && room_; ++turn) {
+    err_first_ = !err_first_;
+    Stream& stream = err_first_ ? out_ : err_;
+    while (stream.ready && room_ && !ReadOne(stream)) {
+    }
+  }
+  Watch(out_);
+  Watch(err_);
+  if (record_ && Drained()) SayEnded();
+}
+
+// True: done with this stream for now.
+bool RemoteProcess::Impl::ReadOne(Stream& stream) {
+  const size_t most = std::min(kChunk, stream.left.value_or(kChunk));
+  if (most == 0) {
+    stream.pipe.close();
+    stream.ready = false;
+    return true;
+  }
+  grpc::Slice buffer(most);
+  ssize_t got = read(stream.pipe.native_handle(), const_cast<uint8_t*>(buffer.begin()), most);
+  if (got < 0 && errno == EINTR) return false;
+  if (got < 0 && errno == EAGAIN && !stream.left) {
+    stream.ready = false;
+    return true;
+  }
+  if (got <= 0) {
+    stream.pipe.close();
+    stream.ready = false;
+    return true;
+  }
+  if (stream.left) *stream.left -= static_cast<size_t>(got);
+  room_ = false;
+  const auto length = static_cast<size_t>(got);
+  if (events_.output) events_.output(&stream == &err_, length == most ? std::move(buffer) : buffer.sub(0, length));
+  return true;
+}
+
+void RemoteProcess::Impl::Input(Bytes bytes) {
+  size_t dropped = 0;
+  for (grpc::Slice& slice : bytes) {
+    if (!in_.is_open()) {
+      dropped += slice.size();
+    } else if (slice.size() > 0) {
+      input_.push_back(std::move(slice));
+    }
+  }
+  if (dropped > 0 && events_.taken) events_.taken(dropped);
+  Write();
+}
+
+void RemoteProcess::Impl::EndInput() {
+  input_ended_ = true;
+  Write();
+}
+
+void RemoteProcess::Impl::Write() {
+  size_t taken = 0;
+  while (!input_.empty() && in_.is_open() && !input_waiting_) {
+    const grpc::Slice& first = input_.front();
+    ssize_t put = write(in_.native_handle(), first.begin() + first_written_, first.size() - first_written_);
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0 && errno == EAGAIN) {
+      WatchInput();
+      break;
+    }
+    if (put < 0) {  // the command has closed its stdin: nobody will read the rest
+      for (const grpc::Slice& slice : input_) taken += slice.size();
+      taken -= first_written_;
+      CloseInput();
+      break;
+    }
+    taken += static_cast<size_t>(put);
+    first_written_ += static_cast<size_t>(put);
+    if (first_written_ == first.size()) {
+      input_.pop_front();
+      first_written_ = 0;
+    }
+  }
+  if (input_ended_ && input_.empty()) CloseInput();
+  if (taken > 0 && events_.taken) events_.taken(taken);
+}
+
+void RemoteProcess::Impl::WatchInput() {
+  input_waiting_ = true;
+  in_.async_wait(Pipe::wait_write, [weak = weak_from_this()](error_code error) {
+    auto self = weak.lock();
+    if (!self || error) return;
+    self->input_waiting_ = false;
+    self->Write();
+  });
+}
+
+void RemoteProcess::Impl::CloseInput() {
+  input_.clear();
+  first_written_ = 0;
+  error_code ignored;
+  in_.close(ignored);
+}
+
+void RemoteProcess::Impl::Ended(const launcher::ExitRecord& record) {
+  record_ = record;
+  CloseInput();
+  for (Stream* stream : {&out_, &err_}) {
+    int there = 0;
+    if (stream->pipe.is_open()) ioctl(stream->pipe.native_handle(), FIONREAD, &there);
+    stream->left = static_cast<size_t>(there);
+    stream->ready = stream->pipe.is_open();
+  }
+  Read();
+}
+
+void RemoteProcess::Impl::SayEnded() {
+  if (std::exchange(said_ended_, true)) return;
+  if (events_.ended) events_.ended(*record_);
+}
+
+void RemoteProcess::Impl::Detach() {
+  events_.output = nullptr;
+  events_.taken = nullptr;
+  events_.ended = nullptr;
+  CloseInput();
+  error_code ignored;
+  out_.pipe.close(ignored);
+  err_.pipe.close(ignored);
+}
+
+void RemoteProcess::Impl::Gone() {
+  if (!record_) {  // it ended after Stop; or not even by SIGKILL
+    const auto& records = group_->records();
+    Ended(records.empty() ? launcher::ExitRecord{.exit_code = 128 + SIGKILL, .signal = SIGKILL} : records.front());
+  }
+  // Never before the end has been told; and the callback may destroy this.
+  asio::post(loop_, [self = shared_from_this()] {
+    if (self->events_.gone) self->events_.gone();
+  });
+}
+
+void RemoteProcess::Impl::Close() {
+  events_ = {};
+  error_code ignored;
+  for (Pipe* pipe : {&in_, &out_.pipe, &err_.pipe}) pipe->close(ignored);
+  group_.reset();
+}
+
+RemoteProcess::RemoteProcess(asio::io_context& loop, launcher::Reaper& reaper, launcher::Console& console,
+                             RemoteProcessEvents events)
+    : impl_(std::make_shared<Impl>(loop, reaper, console, std::move(events))) {}
+RemoteProcess::~RemoteProcess() { impl_->Close(); }
+StatusOr<int64_t> RemoteProcess::Start(const std::string& command, std::vector<std::string> environment) {
+  return impl_->Start(command, std::move(environment));
+}
+void RemoteProcess::Continue() { impl_->Continue(); }
+void RemoteProcess::Input(Bytes bytes) { impl_->Input(std::move(bytes)); }
+void RemoteProcess::EndInput() { impl_->EndInput(); }
+void RemoteProcess::Signal(int signal) { impl_->Signal(signal); }
+void RemoteProcess::Stop(int signal, Duration grace) { impl_->Stop(signal, grace); }
+void RemoteProcess::Detach() { impl_->Detach(); }
+
+}  // namespace muster::rsh
