@@ -207,6 +207,9 @@ void NodeAgent::Impl::Join(RendezvousPlace place) {
   events.stop = [this](rendezvous::RoundId round, const std::string& reason) { StopRound(round, reason); };
   events.end = [this](const Verdict& verdict) { End(verdict); };
   events.say = [](const std::string& text) { log::Info(text); };
+  if (place_.endpoint_taken) {
+    events.host_endpoint = [this] { return TakeEndpoint(loop_, options_, credentials_, &place_); };
+  }
   attendant_ =
       std::make_unique<rendezvous::Attendant>(loop_, std::move(attendant), place_.conductor.get(), std::move(events));
   attendant_->Begin();

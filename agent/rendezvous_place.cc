@@ -53,6 +53,25 @@ std::string JoinHostPort(const std::string& host, int port) {
   return host.find(':') == std::string::npos ? fmt::format("{}:{}", host, port) : fmt::format("[{}]:{}", host, port);
 }
 
+rendezvous::Coordinator::Options Serving(const RunOptions& options, const rendezvous::Credentials& credentials,
+                                         const std::string& address) {
+  rendezvous::Coordinator::Options serving;
+  serving.credentials = credentials;
+  serving.heartbeat_timeout = options.job.heartbeat_timeout;
+  // What starting, logging and watching the workers takes, and their connections to the store.
+  serving.keep_descriptors = kOwnDescriptors + kDescriptorsPerWorker * options.nproc;
+  serving.host = IsLoopbackText(address) ? "127.0.0.1" : "";
+  return serving;
+}
+
+void SayIfOpen(const RunOptions& options, const rendezvous::Credentials& credentials, const std::string& address) {
+  if (!credentials.token.empty() || credentials.tls() || IsLoopbackText(address)) return;
+  log::Info(
+      fmt::format("serving the rendezvous on port {} of every address, without token or TLS, as torchrun does; "
+                  "--rdzv-conf token_file=,tls_cert=,tls_key=,tls_ca= protect it",
+                  options.endpoint_port));
+}
+
 struct Search : std::enable_shared_from_this<Search> {
   boost::asio::io_context& loop;
   const RunOptions& options;
@@ -85,13 +104,7 @@ struct Search : std::enable_shared_from_this<Search> {
     conducting.self_node = node_name;
     conducting.only_run_id = options.run_id;
     place.conductor = std::make_unique<rendezvous::Conductor>(loop, conducting);
-    rendezvous::Coordinator::Options serving;
-    serving.credentials = credentials;
-    serving.heartbeat_timeout = options.job.heartbeat_timeout;
-    // What starting, logging and watching the workers takes, and their connections to the store.
-    serving.keep_descriptors = kOwnDescriptors + kDescriptorsPerWorker * options.nproc;
-    bool loopback = IsLoopbackText(place.address);
-    serving.host = loopback ? "127.0.0.1" : "";
+    rendezvous::Coordinator::Options serving = Serving(options, credentials, place.address);
     place.behind_store = host && options.backend == Backend::kStatic;
     if (place.behind_store) serving.host = "127.0.0.1";
     if (host) {
@@ -99,15 +112,12 @@ struct Search : std::enable_shared_from_this<Search> {
       auto coordinator = rendezvous::Coordinator::Serve(loop, *place.conductor, serving);
       if (coordinator.ok()) {
         place.coordinator = *std::move(coordinator);
-        if (credentials.token.empty() && !credentials.tls() && !loopback) {
-          log::Info(
-              fmt::format("serving the rendezvous on port {} of every address, without token or TLS, as torchrun "
-                          "does; --rdzv-conf token_file=,tls_cert=,tls_key=,tls_ca= protect it",
-                          options.endpoint_port));
-        }
+        SayIfOpen(options, credentials, place.address);
       } else if (!guessed || !absl::IsAlreadyExists(coordinator.status())) {
         return Annotate(coordinator.status(),
                         fmt::format("cannot serve the endpoint {}:{}", options.endpoint_host, options.endpoint_port));
+      } else {
+        place.endpoint_taken = true;
       }
     }
     if (!place.coordinator) {
@@ -125,6 +135,18 @@ struct Search : std::enable_shared_from_this<Search> {
 };
 
 }  // namespace
+
+bool TakeEndpoint(boost::asio::io_context& loop, const RunOptions& options, const rendezvous::Credentials& credentials,
+                  RendezvousPlace* place) {
+  rendezvous::Coordinator::Options serving = Serving(options, credentials, place->address);
+  serving.port = options.endpoint_port;
+  auto coordinator = rendezvous::Coordinator::Serve(loop, *place->conductor, serving);
+  if (!coordinator.ok()) return false;  // another agent of this machine was faster
+  place->endpoint_coordinator = *std::move(coordinator);
+  place->conductor->SetPlace(place->control_address, false);
+  SayIfOpen(options, credentials, place->address);
+  return true;
+}
 
 void FindRendezvousPlace(boost::asio::io_context& loop, const RunOptions& options,
                          const rendezvous::Credentials& credentials, const std::string& node_name,

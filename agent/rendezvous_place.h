@@ -28,6 +28,8 @@ struct RendezvousPlace {
   bool behind_store = false;    // the coordinator listens on loopback only, behind the store's port
   std::unique_ptr<rendezvous::Conductor> conductor;
   std::unique_ptr<rendezvous::Coordinator> coordinator;
+  bool endpoint_taken = false;  // the endpoint names this machine, but somebody else had its port
+  std::unique_ptr<rendezvous::Coordinator> endpoint_coordinator;  // after TakeEndpoint, beside `coordinator`
 };
 
 // Decides and binds. An error: the endpoint must be served here (static rank 0, is_host=1) and cannot be, or
@@ -35,5 +37,9 @@ struct RendezvousPlace {
 void FindRendezvousPlace(boost::asio::io_context& loop, const RunOptions& options,
                          const rendezvous::Credentials& credentials, const std::string& node_name,
                          std::function<void(StatusOr<RendezvousPlace>)> done);
+
+// Serves the endpoint by place->conductor, where its port has become free (endpoint_taken). False: it has not.
+bool TakeEndpoint(boost::asio::io_context& loop, const RunOptions& options, const rendezvous::Credentials& credentials,
+                  RendezvousPlace* place);
 
 }  // namespace muster::agent

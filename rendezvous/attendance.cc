@@ -74,6 +74,14 @@ class Machine {
     }
   }
 
+  void On(const Hosting&) {
+    if (s_.stage != Stage::kDialling || s_.round) return;
+    s_.may_host = false;
+    s_.endpoint.clear();
+    SayOnce("nobody serves the endpoint any more: this node does");
+    DialTo(s_.endpoint);
+  }
+
   void On(const Going& event) {
     if (s_.stage == Stage::kEnded) return;
     s_.left = true;
@@ -271,7 +279,9 @@ class Machine {
         return;
       }
     }
+    const bool endpoint_refused = loss == Loss::kRefused && s_.target == s_.endpoint;
     DialLater(Elsewhere());
+    if (s_.may_host && !s_.round && endpoint_refused) out_.actions.push_back(HostEndpoint{});
   }
 
   // Whom to try when there is nobody left to try at once: the endpoint, where a new coordinator appears.

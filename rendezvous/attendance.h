@@ -22,6 +22,8 @@
 //  - That a process is dead proves that it is in no newer round only while the coordinator cannot have given us up:
 //    less than the heartbeat limit after its last word. Later only a living majority may go on.
 //  - Redirect: follow it if its term is higher than the known one.
+//  - The endpoint names this machine but its port was taken (by a predecessor that was just dying, say): when it
+//    refuses, and no round has begun, this agent serves it.
 //  - The walk has not asked the nodes behind this one. A stand-in with proof probes them: who refuses is gone as well.
 //  - An acting stand-in keeps dialling the endpoint and tells whoever appears there (Supersede).
 #pragma once
@@ -51,6 +53,7 @@ struct State {
   Node self;             // store_port changes with every round
   JobOptions options;
   bool may_stand_in = true;  // false where there is no control port
+  bool may_host = false;     // the endpoint is on this machine, and was somebody else's at the start
   uint64_t seed = 1;         // for jitter
 
   Stage stage = Stage::kDialling;
@@ -109,12 +112,13 @@ struct Probed {  // the answer to Probe: it refused, or it let us in and closed 
   std::string name;
   Loss loss = Loss::kUnreachable;
 };
-struct Going {  // SIGTERM here
+struct Hosting {};  // the answer to HostEndpoint: it is served in this process now
+struct Going {      // SIGTERM here
   std::string reason;
 };
 struct Tick {};
 using Event = std::variant<Begin, Connected, Disconnected, Heard, WorkersStarted, WorkersEnded, NoWorkerLeft, Probed,
-                           Going, Tick>;
+                           Hosting, Going, Tick>;
 
 // --- actions ---
 struct Dial {  // drop what there is, connect to this address ("host:port"; "" = local link)
@@ -143,14 +147,16 @@ struct CoordinateHere {  // start coordinating in this process (conductor: Stand
   std::vector<std::string> dead;  // as in membership.h's StandIn
   uint64_t known_term = 0;
 };
-struct Probe {  // connect there beside everything else, stay until it closes, then Probed
+struct HostEndpoint {};  // try to serve the endpoint; Hosting, if that succeeds
+struct Probe {           // connect there beside everything else, stay until it closes, then Probed
   std::string name;
   std::string address;
 };
 struct TellDead {  // to the coordinator in this process: that node is gone
   std::string name;
 };
-using Action = std::variant<Dial, Tell, HangUp, StartRound, StopRound, End, Say, CoordinateHere, Probe, TellDead>;
+using Action =
+    std::variant<Dial, Tell, HangUp, StartRound, StopRound, End, Say, CoordinateHere, HostEndpoint, Probe, TellDead>;
 
 struct Effects {
   std::vector<Action> actions;

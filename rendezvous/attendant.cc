@@ -47,6 +47,7 @@ class Attendant::Impl : public std::enable_shared_from_this<Impl> {
     state_.self = options_.self;
     state_.options = options_.options;
     state_.may_stand_in = conductor != nullptr && !options_.self.control_address.empty();
+    state_.may_host = events_.host_endpoint != nullptr;
     state_.seed = std::hash<std::string>{}(options_.self.incarnation + options_.self.name) | 1;
     connect_limit_ =
         std::min(kConnectLimit, std::max<Duration>(options_.options.heartbeat_timeout, std::chrono::seconds(1)));
@@ -160,6 +161,9 @@ class Attendant::Impl : public std::enable_shared_from_this<Impl> {
     if (options_.endpoint.empty() || options_.endpoint == options_.self.control_address) return;
     knock_pause_ = kFirstKnock;
     Knock();
+  }
+  void Do(attendance::HostEndpoint&) {
+    if (events_.host_endpoint && Copy(events_.host_endpoint)()) Apply(attendance::Hosting{});
   }
 
   void Do(attendance::Probe& probe) {

@@ -30,6 +30,9 @@ struct AttendantEvents {
   std::function<void(RoundId, const std::string& reason)> stop;  // stop them, then call NoWorkerLeft
   std::function<void(const Verdict&)> end;                       // the job is decided; last call
   std::function<void(const std::string&)> say;                   // one sentence for the user
+  // The endpoint is on this machine, was taken at the start, and refuses now: tries to serve it by `conductor`. True:
+  // done. Empty: never.
+  std::function<bool()> host_endpoint = nullptr;
 };
 
 class Attendant {

@@ -4,7 +4,7 @@ import signal
 import socket
 import subprocess
 
-from muster_case import MUSTER, MusterCase, alive, main, wait_gone
+from muster_case import DEADLINE, MUSTER, MusterCase, alive, main, wait_gone
 
 
 class Nodes(MusterCase):
@@ -127,6 +127,23 @@ class Faults(Nodes):
         self.assertEqual(agent.wait(), 200)
         self.assertIn(endpoint, agent.output())
         self.assertIn("refused", agent.output())
+
+    def test_an_endpoint_that_its_owner_gives_up_is_served_by_the_job(self):
+        # A predecessor that is just dying: it still has the port when the agents come.
+        with socket.create_server(("127.0.0.1", 0)) as predecessor:
+            endpoint = f"127.0.0.1:{predecessor.getsockname()[1]}"
+            agents = [self.node(endpoint, "2"), self.node(endpoint, "2")]
+            knocked = set()
+            predecessor.settimeout(DEADLINE)
+            while len(knocked) < 2:
+                caller, _ = predecessor.accept()
+                caller.recv(1)
+                caller.close()
+                knocked = {agent for agent in agents if "no coordinator yet" in agent.output()}
+        for worker in self.workers(2):
+            worker.tell("exit 0")
+        self.assertEqual([agent.wait() for agent in agents], [0, 0])
+        self.assertIn("nobody serves the endpoint any more", "".join(agent.output() for agent in agents))
 
     def test_garbage_on_the_endpoint_harms_nobody(self):
         endpoint = self.endpoint()

@@ -124,6 +124,41 @@ TEST_F(Attendance, RetriesWithGrowingDelaysAndSaysEachReasonOnce) {
   EXPECT_THAT(said[1], HasSubstr("no such name"));
 }
 
+TEST_F(Attendance, ServesAnEndpointOfThisMachineOnceNobodyElseDoes) {
+  struct Row {
+    bool may_host;
+    Loss loss;
+    bool asked;
+  };
+  for (const Row& row : {Row{true, Loss::kRefused, true}, Row{false, Loss::kRefused, false},
+                         Row{true, Loss::kClosed, false}, Row{true, Loss::kUnreachable, false}}) {
+    state = State{.run_id = "job", .endpoint = "a:1", .may_host = row.may_host};
+    Do(Begin{});
+    Do(Disconnected{row.loss, "gone"});
+    EXPECT_EQ(All<HostEndpoint>().size(), row.asked ? 1u : 0u) << static_cast<int>(row.loss);
+  }
+  state = State{.run_id = "job", .endpoint = "a:1", .may_host = true};
+  Do(Begin{});
+  Do(Disconnected{Loss::kRefused, "gone"});
+  Do(Hosting{});
+  EXPECT_EQ(Dialled(), "");
+  Do(Connected{});
+  EXPECT_EQ(Told<Hello>().size(), 1u);
+}
+
+TEST_F(Attendance, InARoundTheRosterDecidesWhoFollowsNotTheEndpoint) {
+  state.may_host = true;
+  Do(Begin{});
+  Do(Connected{});
+  Hear(Welcome{1, seconds(5), "test"});
+  Assignment round;
+  round.id = {1, 1};
+  Hear(Start{round});
+  Do(Disconnected{Loss::kClosed, "gone"});
+  Do(Disconnected{Loss::kRefused, "a:1: Connection refused"});
+  EXPECT_TRUE(All<HostEndpoint>().empty());
+}
+
 TEST_F(Attendance, GivesUpWith200AfterTheJoinTimeout) {
   Do(Begin{});
   Do(Disconnected{Loss::kRefused, "Connection refused"});
