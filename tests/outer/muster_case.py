@@ -15,6 +15,7 @@ import tempfile
 import threading
 import time
 import unittest
+import unittest.mock
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 MUSTER = os.environ.get("MUSTER_BINARY", os.path.join(HERE, "..", "..", "build", "bin", "muster"))
@@ -98,6 +99,9 @@ class MusterCase(unittest.TestCase):
     def setUp(self):
         self.dir = tempfile.mkdtemp(prefix="muster-test-")
         self.addCleanup(shutil.rmtree, self.dir, ignore_errors=True)  # after every other cleanup: a mount may be in it
+        scratch = unittest.mock.patch.dict(os.environ, TMPDIR=self.dir)  # logs of runs that fail stay there
+        scratch.start()
+        self.addCleanup(scratch.stop)
         self.agents = []
         self._listener = socket.socket(socket.AF_UNIX)
         self._listener.bind(os.path.join(self.dir, "socket"))
