@@ -202,6 +202,10 @@ std::optional<int> Attempt::OwnExitCode() const {
   return ended.front().exit_code;
 }
 bool Attempt::running() const { return impl_->group().running(); }
+int Attempt::workers_running() const {
+  const launcher::WorkerGroup& group = impl_->group();
+  return static_cast<int>(group.pids().size() - group.records().size());
+}
 const rendezvous::Assignment& Attempt::assignment() const { return impl_->record().assignment; }
 Duration Attempt::lived() const { return impl_->lived(); }
 std::optional<int64_t> Attempt::Progress() const { return impl_->Progress(); }

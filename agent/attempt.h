@@ -49,6 +49,7 @@ class Attempt {
   // Passes a signal on, no more.
   void Signal(int signal);
   bool running() const;
+  int workers_running() const;
   // Of the first worker that has ended, unless our SIGKILL was its end.
   std::optional<int> OwnExitCode() const;
   const rendezvous::Assignment& assignment() const;

@@ -68,9 +68,24 @@ Status FlagReader::ReadCommon(RunOptions* options) const {
       options->warnings.push_back(fmt::format("LOGLEVEL={} has no effect: {}", *text, Message(parsed.status())));
     }
   }
+  MUSTER_RETURN_IF_ERROR(ReadHttpPort(&options->http));
   options->preempt_file = Get("preempt-file").text;
   options->termination_log = Get("termination-log").text;
   return ReadRestartRules(&options->job);
+}
+
+Status FlagReader::ReadHttpPort(HttpListen* http) const {
+  FlagValue port = Get("http-port");
+  if (!port.given()) {
+    bool in_cluster = !getenv_("KUBERNETES_SERVICE_HOST").value_or("").empty();
+    if (in_cluster) *http = {.on = true, .required = false, .host = "", .port = kHttpPortUnderKubernetes};
+    return absl::OkStatus();
+  }
+  if (port.text.empty() || port.text == "off") return absl::OkStatus();
+  auto parsed = ParseHttpListen(port.text);
+  if (!parsed.ok()) return Bad(port, parsed.status());
+  *http = *std::move(parsed);
+  return absl::OkStatus();
 }
 
 Status FlagReader::ReadRestartRules(rendezvous::JobOptions* job) const {

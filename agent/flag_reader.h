@@ -49,10 +49,11 @@ class FlagReader {
     return ReadNumber(Get(name), lowest, highest);
   }
 
-  // Node name, log, termination log, restart rules.
+  // Node name, log, termination log, HTTP port, restart rules.
   Status ReadCommon(RunOptions* options) const;
 
  private:
+  Status ReadHttpPort(HttpListen* http) const;
   Status ReadRestartRules(rendezvous::JobOptions* job) const;
 
   const Getenv& getenv_;

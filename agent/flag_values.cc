@@ -167,6 +167,17 @@ StatusOr<Endpoint> ParseEndpoint(std::string_view text, int default_port) {
   return endpoint;
 }
 
+StatusOr<HttpListen> ParseHttpListen(std::string_view text) {
+  HttpListen listen{.on = true, .required = true};
+  text = Strip(text);
+  bool only_port = text.find(':') == std::string_view::npos;
+  auto endpoint = ParseEndpoint(only_port ? fmt::format("localhost:{}", text) : std::string(text), -1);
+  if (!endpoint.ok() || endpoint->port < 0) return Bad("want PORT, HOST:PORT or off, with a port from 0 to 65535");
+  if (!only_port) listen.host = endpoint->host;
+  listen.port = endpoint->port;
+  return listen;
+}
+
 StatusOr<std::map<std::string, std::string>> ParseRdzvConf(std::string_view text) {
   std::map<std::string, std::string> conf;
   text = Strip(text);

@@ -41,6 +41,9 @@ struct Endpoint {
 };
 StatusOr<Endpoint> ParseEndpoint(std::string_view text, int default_port);
 
+// "PORT", "HOST:PORT" or "[V6]:PORT" of --http-port, `required`. Whether the host is numeric is said when it is bound.
+StatusOr<HttpListen> ParseHttpListen(std::string_view text);
+
 // "k=v,k=v" of --rdzv-conf; a key given twice keeps the last value.
 StatusOr<std::map<std::string, std::string>> ParseRdzvConf(std::string_view text);
 

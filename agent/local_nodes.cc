@@ -52,6 +52,8 @@ std::vector<std::string> LocalNodeArguments(const RunOptions& options, const std
   add("--rdzv-conf", options.rdzv_conf.empty() ? "is_host=0" : options.rdzv_conf + ",is_host=0");
   add("--local-addr", "127.0.0.1");
   add("--node-name", fmt::format("node-{}", index));
+  // One port has room for one of them; 0 is a port each.
+  if (options.http.on && options.http.required && options.http.port != 0 && index > 0) add("--http-port", "off");
   if (options.log_dir && *options.log_dir != "/dev/null") {
     add("--log-dir", fmt::format("{}/node-{}", *options.log_dir, index));
   }

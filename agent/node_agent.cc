@@ -14,6 +14,7 @@
 #include "agent/relay.h"
 #include "agent/rendezvous_place.h"
 #include "agent/torch_env.h"
+#include "agent/watch.h"
 #include "agent/wiring.h"
 #include "base/exit_codes.h"
 #include "base/host_fs.h"
@@ -52,7 +53,8 @@ class NodeAgent::Impl {
         reaper_(loop_),
         console_(loop_),
         signals_(loop_),
-        forwarded_(loop_) {}
+        forwarded_(loop_),
+        watch_(loop_, options_, Sources()) {}
 
   int Run();
   // For the termination message, once Run() has given `exit_code`.
@@ -60,6 +62,7 @@ class NodeAgent::Impl {
   const RunOptions& options() const { return options_; }
 
  private:
+  WatchSources Sources();
   // --- start ---
   Status Prepare();
   void Join(RendezvousPlace place);
@@ -109,7 +112,20 @@ class NodeAgent::Impl {
   bool finishing_ = false;
   int exit_code_ = 0;
   std::string reason_;  // why it ends, where no verdict says so
+  Watch watch_;         // looks at all of the above
 };
+
+WatchSources NodeAgent::Impl::Sources() {
+  WatchSources sources;
+  sources.workers_running = [this] { return attempt_ ? attempt_->workers_running() : 0; };
+  sources.store = [this] { return store_.get(); };
+  sources.coordinator = [this] {
+    std::optional<std::string> attended = attendant_ ? attendant_->attended() : std::nullopt;
+    return WatchSources::Coordinator{attended.has_value(), attended.value_or(""), place_.conductor.get(),
+                                     &credentials_};
+  };
+  return sources;
+}
 
 int NodeAgent::Impl::Run() {
   signal(SIGPIPE, SIG_IGN);
@@ -117,6 +133,7 @@ int NodeAgent::Impl::Run() {
   for (const std::string& warning : options_.warnings) log::Warning(warning);
   if (auto warning = OmpWarning(WholeProcessEnvironment(), options_.nproc)) fmt::print(stderr, "{}", *warning);
   if (Status status = Prepare(); !status.ok()) return BadConfiguration(status);
+  if (Status status = watch_.Open(); !status.ok()) return BadConfiguration(status);
   for (int signal : options_.signals_to_handle) {
     boost::system::error_code error;
     signals_.add(signal, error);
@@ -195,6 +212,7 @@ void NodeAgent::Impl::Join(RendezvousPlace place) {
   auto port = FreshStore();
   if (!port.ok()) return FinishWith(BadConfiguration(port.status()));
   self_.store_port = *port;
+  watch_.ledger().NodeIs(self_);
 
   rendezvous::AttendantOptions attendant;
   attendant.run_id = options_.run_id;
@@ -224,6 +242,7 @@ StatusOr<int> NodeAgent::Impl::FreshStore() {
     store_->NewKeySpace();
     return store_->port();
   }
+  if (store_) watch_.StoreGoes(*store_);
   store_.reset();
   store::StoreOptions serving;
   if (place_.behind_store) {
@@ -244,6 +263,7 @@ StatusOr<int> NodeAgent::Impl::FreshStore() {
 
 void NodeAgent::Impl::StartRound(const Assignment& assignment) {
   if (going_signal_ != 0 || verdict_) return;
+  watch_.ledger().RoundArrived(assignment, MonotonicClock::now());
   if (options_.max_nodes > 1 || assignment.id.number > 0) {
     log::Info(fmt::format("round {}: this is node {} of {}, {} workers of {}; {}", assignment.id.number,
                           assignment.node_rank, assignment.node_count, assignment.seat.node.slots,
@@ -262,11 +282,13 @@ void NodeAgent::Impl::StartRound(const Assignment& assignment) {
     WorkersFailed({attempt_->StartFailure(status)});
     return;
   }
+  watch_.ledger().WorkersRun(MonotonicClock::now());
   attendant_->WorkersStarted();
 }
 
 void NodeAgent::Impl::StopRound(rendezvous::RoundId round, const std::string& reason) {
   if (!attempt_ || attempt_->assignment().id != round) return;
+  watch_.ledger().StopCame(reason, MonotonicClock::now());
   if (stop_reason_.empty()) stop_reason_ = reason;
   if (attempt_gone_) return ReadyAgain();  // its workers had succeeded; the round goes again
   attempt_->Stop(SIGTERM, kRestartGrace, stop_reason_);
@@ -278,6 +300,7 @@ void NodeAgent::Impl::WorkersFailed(std::vector<WorkerFailure> failures) {
     failure.node = self_.name;
     failure.host = self_.host;
   }
+  watch_.ledger().WorkersFailed(failures, MonotonicClock::now());
   const WorkerFailure& first = failures.front();
   stop_reason_ =
       fmt::format("rank {} (local rank {}): {}", first.rank, first.local_rank, DescribeExit(first.exit_code));
@@ -297,6 +320,7 @@ void NodeAgent::Impl::RoundFailed(int exit_code, const std::string& reason) {
 
 void NodeAgent::Impl::WorkersSucceeded() {
   if (!attempt_) return;
+  watch_.ledger().WorkersSucceeded();
   rendezvous::Report report;
   report.round = attempt_->assignment().id;
   report.lived = attempt_->lived();
@@ -327,6 +351,7 @@ void NodeAgent::Impl::End(const Verdict& verdict) {
   // A node that goes by itself ends with its signal, whatever becomes of the job.
   if (verdict_ || going_signal_ != 0) return;
   verdict_ = verdict;
+  watch_.ledger().Decided(verdict, MonotonicClock::now());
   if (verdict.exit_code != 0) {
     console_.Write(launcher::Console::Stream::kErr, wiring_.summary(verdict));
     log::Error(fmt::format("{} (exit code {})", verdict.reason, verdict.exit_code));
@@ -380,6 +405,7 @@ void NodeAgent::Impl::Go(int signal, const std::string& reason) {
   if (finishing_) return;
   going_signal_ = signal;
   reason_ = reason;
+  watch_.ledger().Leaves(reason);
   log::Info(fmt::format("{}: leaving, workers get {} and up to {} s", reason, SignalName(signal),
                         std::chrono::duration_cast<std::chrono::seconds>(options_.shutdown_timeout).count()));
   if (attendant_) attendant_->Leave(reason);

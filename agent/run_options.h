@@ -25,6 +25,16 @@ struct StdStreams {
   }
 };
 
+// Where /healthz, /readyz, /status and /metrics are served.
+struct HttpListen {
+  bool on = false;
+  bool required = false;  // asked for by name: that it cannot be opened is an error
+  std::string host;       // numeric or "localhost"; empty: every address
+  int port = 0;           // 0: the kernel chooses
+};
+// Under Kubernetes, where nothing else is said. Below the ports that the kernel hands out.
+inline constexpr int kHttpPortUnderKubernetes = 29480;
+
 enum class Backend { kStatic, kC10d };
 enum class Wire { kTorch, kPlain, kJax, kMpi, kXgboost };
 
@@ -73,6 +83,7 @@ struct RunOptions {
   std::vector<int> signals_to_forward;  // passed on to the workers, no more
   std::string termination_log;          // empty: none
   std::string preempt_file;             // empty: none
+  HttpListen http;
   bool serve_rsh = false;               // no command: the remote shell is served
   std::string rsh_listen;               // "host:port"; empty: every address, rsh_place.h's port
   int nodes_on_this_machine = 0;        // 0: off

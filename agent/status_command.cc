@@ -2,10 +2,10 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 
 #include "agent/command_line.h"
 #include "agent/commands.h"
+#include "agent/status_text.h"
 #include "base/exit_codes.h"
 #include "base/text.h"
 #include "rendezvous/credentials.h"
@@ -13,52 +13,8 @@
 #include "rendezvous/grpc_link.h"
 
 namespace muster::agent {
-namespace {
 
 using rendezvous::StatusReport;
-
-std::string AsJson(const StatusReport& report) {
-  nlohmann::ordered_json json;
-  json["run_id"] = report.run_id;
-  json["phase"] = report.phase;
-  json["term"] = report.round.term;
-  json["round"] = report.round.number;
-  json["restart_count"] = report.restart_count;
-  json["max_restarts"] = report.max_restarts;
-  json["min_nodes"] = report.min_nodes;
-  json["max_nodes"] = report.max_nodes;
-  json["reason"] = report.reason;
-  json["nodes"] = nlohmann::ordered_json::array();
-  for (const rendezvous::StatusLine& line : report.nodes) {
-    nlohmann::ordered_json node;
-    node["node"] = line.node;
-    node["host"] = line.host;
-    node["state"] = line.state;
-    node["rank"] = line.rank ? nlohmann::ordered_json(*line.rank) : nlohmann::ordered_json(nullptr);
-    node["slots"] = line.slots;
-    node["pid"] = line.pid;
-    node["last_heard_seconds"] = std::chrono::duration<double>(line.last_heard).count();
-    json["nodes"].push_back(std::move(node));
-  }
-  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
-
-std::string AsTable(const StatusReport& report) {
-  std::string text = fmt::format("run {}: {}, round {} (term {}), restarts {} of {}, nodes {} to {}\n", report.run_id,
-                                 report.phase, report.round.number, report.round.term, report.restart_count,
-                                 report.max_restarts, report.min_nodes, report.max_nodes);
-  if (!report.reason.empty()) text += fmt::format("  {}\n", report.reason);
-  text += fmt::format("  {:>4}  {:<24} {:<20} {:<10} {:>5} {:>8}  {}\n", "rank", "node", "host", "state", "slots",
-                      "pid", "heard");
-  for (const rendezvous::StatusLine& line : report.nodes) {
-    text += fmt::format("  {:>4}  {:<24} {:<20} {:<10} {:>5} {:>8}  {:.1f} s ago\n",
-                        line.rank ? std::to_string(*line.rank) : "-", line.node, line.host, line.state, line.slots,
-                        line.pid, std::chrono::duration<double>(line.last_heard).count());
-  }
-  return text;
-}
-
-}  // namespace
 
 int StatusCommand(const std::vector<std::string>& arguments) {
   CLI::App app{"Show roster, round, restarts and the reason of the last change", "muster status"};
@@ -112,7 +68,7 @@ int StatusCommand(const std::vector<std::string>& arguments) {
     }
     auto* report = std::get_if<StatusReport>(&message);
     if (report == nullptr) return;
-    fmt::print("{}", json ? AsJson(*report) + "\n" : AsTable(*report));
+    fmt::print("{}", json ? StatusJson(*report) + "\n" : StatusTable(*report));
     std::fflush(stdout);
     if (!follow || report->phase == "finished") loop.stop();
   };

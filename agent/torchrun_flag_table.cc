@@ -77,6 +77,8 @@ constexpr Flag kTable[] = {
      "only restarts of the last 30m, 12h ... count against --max-restarts"},
     {"no-progress-limit", 0, kV, kM, "MUSTER_NO_PROGRESS_LIMIT", "0", "K", "",
      "end with 93 after K restarts in a row without progress; 0: off"},
+    {"http-port", 0, kV, kM, "MUSTER_HTTP_PORT", "", "[HOST:]PORT|off", "",
+     "serve /healthz, /readyz, /status and /metrics here; 0: by the kernel. Under Kubernetes 29480 unless said"},
     {"preempt-file", 0, kV, kM, "MUSTER_PREEMPT_FILE", "", "FILE", "",
      "when this file appears the node leaves as at a SIGTERM: checkpoint, 143"},
     {"termination-log", 0, kV, kM, "MUSTER_TERMINATION_LOG", "/dev/termination-log", "FILE", "",

@@ -54,6 +54,7 @@ std::vector<std::string> PlainEnvironment(const RunOptions& options, const Varia
     std::string path = FindVariable(environment, "PATH").value_or("/usr/local/bin:/usr/bin:/bin");
     Put("PATH", fmt::format("{}:{}", folder, path), &environment);
   }
+  if (options.http.on) Put("MUSTER_HTTP_PORT", "off", &environment);  // the port is ours, not a torchrun's inside
   if (lacks("MUSTER_RESTART_POLICY")) environment.push_back("MUSTER_RESTART_POLICY=exit-code");
   if (lacks("TORCH_ELASTIC_SHUTDOWN_TIMEOUT") && options.shutdown_timeout > 2 * kInnerMargin) {
     auto inner = std::chrono::duration_cast<std::chrono::seconds>(options.shutdown_timeout - kInnerMargin);

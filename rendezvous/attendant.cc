@@ -74,6 +74,11 @@ class Attendant::Impl : public std::enable_shared_from_this<Impl> {
     busy_ = false;
   }
 
+  std::optional<std::string> attended() const {
+    if (dropped_ || state_.stage != attendance::Stage::kAttending) return std::nullopt;
+    return state_.target;
+  }
+
   void Close(Duration limit, std::function<void()> done) {
     closed_ = std::move(done);
     events_ = {};
@@ -323,6 +328,7 @@ Attendant::Attendant(asio::io_context& loop, AttendantOptions options, Conductor
     : impl_(std::make_shared<Impl>(loop, std::move(options), conductor, std::move(events))) {}
 Attendant::~Attendant() { impl_->Drop(); }
 
+std::optional<std::string> Attendant::attended() const { return impl_->attended(); }
 void Attendant::Begin() { impl_->Apply(attendance::Begin{}); }
 void Attendant::WorkersStarted() { impl_->Apply(attendance::WorkersStarted{}); }
 void Attendant::WorkersEnded(Report report) { impl_->Apply(attendance::WorkersEnded{std::move(report)}); }

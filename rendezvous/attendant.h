@@ -8,6 +8,7 @@
 #include <boost/asio/io_context.hpp>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/status.h"
@@ -42,6 +43,9 @@ class Attendant {
   ~Attendant();
   Attendant(const Attendant&) = delete;
   Attendant& operator=(const Attendant&) = delete;
+
+  // Where the coordinator is that this node attends now; "": in this process; nullopt: nowhere, it is being looked for.
+  std::optional<std::string> attended() const;
 
   void Begin();
   void WorkersStarted();

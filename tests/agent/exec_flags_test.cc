@@ -64,6 +64,21 @@ TEST(ExecFlags, TorchrunsVariablesAreForATorchrunInside) {
   EXPECT_TRUE(plain.job.overrides.retry.contains(3));
 }
 
+TEST(ExecFlags, TheHttpPortIsOffUnlessGivenOrUnderKubernetes) {
+  EXPECT_FALSE(Good({"--", "true"}).http.on);
+  HttpListen in_cluster = Good({"--", "true"}, {{"KUBERNETES_SERVICE_HOST", "10.0.0.1"}}).http;
+  EXPECT_TRUE(in_cluster.on);
+  EXPECT_FALSE(in_cluster.required);
+  EXPECT_EQ(in_cluster.port, kHttpPortUnderKubernetes);
+  for (const char* off : {"off", ""}) {
+    EXPECT_FALSE(Good({"--", "true"}, {{"KUBERNETES_SERVICE_HOST", "10.0.0.1"}, {"MUSTER_HTTP_PORT", off}}).http.on);
+  }
+  HttpListen given = Good({"--http-port", "0", "--", "true"}, {{"MUSTER_HTTP_PORT", "off"}}).http;
+  EXPECT_TRUE(given.on && given.required);
+  EXPECT_EQ(given.host, "");
+  EXPECT_EQ(given.port, 0);
+}
+
 TEST(ExecFlags, WiredAsTorch) {
   const Environment environment = {{"MUSTER_WIRE", "torch"}, {"PET_NPROC_PER_NODE", "3"}, {"PET_MAX_RESTARTS", "9"}};
   RunOptions torch = Good({"--", "python", "t.py"}, environment);

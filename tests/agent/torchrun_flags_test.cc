@@ -97,6 +97,8 @@ const std::vector<Row>& Rows() {
       {"shutdown-timeout", "PET_SHUTDOWN_TIMEOUT", "5",
        [](auto& o) { return fmt::format("{}", o.shutdown_timeout / seconds(1)); }, "5", "-2"},
       {"node-name", "MUSTER_NODE", "n1", text(&RunOptions::node_name), "n1", ""},
+      {"http-port", "MUSTER_HTTP_PORT", "[::1]:80",
+       [](auto& o) { return fmt::format("{} {} {}", o.http.required, o.http.host, o.http.port); }, "true ::1 80", "x"},
       {"preempt-file", "MUSTER_PREEMPT_FILE", "/x", text(&RunOptions::preempt_file), "/x", ""},
       {"termination-log", "MUSTER_TERMINATION_LOG", "/x", text(&RunOptions::termination_log), "/x", ""},
       {"nodes-on-this-machine", "", "3", text(&RunOptions::nodes_on_this_machine), "3", "many"},

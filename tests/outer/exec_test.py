@@ -49,7 +49,7 @@ sys.stdin.readline()
 
 
 def clean(**more):
-    drop = ("PET_", "MUSTER_", "TORCHELASTIC", "TORCH_ELASTIC")
+    drop = ("PET_", "MUSTER_", "TORCHELASTIC", "TORCH_ELASTIC", "KUBERNETES_")
     return {**{k: v for k, v in os.environ.items() if not k.startswith(drop)}, **more}
 
 

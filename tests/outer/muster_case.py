@@ -132,7 +132,7 @@ class MusterCase(unittest.TestCase):
         command = [*prefix, MUSTER, "run", *arguments]
         if worker:
             command += [WORKER, *script_args]
-        environment = {k: v for k, v in os.environ.items() if not k.startswith(("PET_", "MUSTER_", "TORCHELASTIC"))}
+        environment = {k: v for k, v in os.environ.items() if not k.startswith(("PET_", "MUSTER_", "TORCHELASTIC", "KUBERNETES_"))}
         environment.update(MUSTER_TEST_SOCKET=os.path.join(self.dir, "socket"), PYTHON_EXEC=PYTHON, **(env or {}))
         path = os.path.join(self.dir, f"agent-{len(self.agents)}.txt")
         with open(path, "w") as output:

@@ -1,0 +1,72 @@
+// What one agent counts, and its text for Prometheus: exposition format 0.0.4
+// (prometheus.io/docs/instrumenting/exposition_formats). docs/watching.md says what each name means.
+//
+// Passive data and a pure function. Names follow Prometheus' conventions: base units (_seconds, _bytes), _total for
+// counters. Nothing here is per worker or per peer: the number of series does not grow with the job.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace muster::agent {
+
+// Upper bounds of the buckets of restart times, in seconds.
+inline constexpr std::array kRestartBounds = {0.05, 0.1,  0.25, 0.5,   1.0,   2.5,  5.0,
+                                              10.0, 30.0, 60.0, 120.0, 300.0, 600.0};
+
+struct RestartHistogram {
+  std::array<uint64_t, kRestartBounds.size() + 1> counts{};  // each bucket alone; the last one: above all bounds
+  double sum = 0;                                            // seconds
+  void Add(double seconds);
+};
+
+struct StoreMetrics {
+  uint64_t operations = 0;
+  uint64_t connections = 0;  // open now
+  uint64_t accepted = 0;
+  uint64_t violations = 0;
+};
+
+struct ProcessMetrics {
+  double start_time_seconds = 0;  // Unix time
+  double cpu_seconds = 0;
+  int64_t resident_bytes = 0;
+};
+
+struct Metrics {
+  std::string version;
+  std::string commit;
+  std::string run_id;
+  std::string node;
+  bool in_round = false;                     // workers of a round run here
+  int64_t round = -1;                        // number of the last round; -1: none yet
+  uint64_t rounds = 0;                       // started on this node
+  std::map<std::string, uint64_t> restarts;  // by cause; every cause there is, zero too
+  std::map<std::string, uint64_t> failures;  // workers of this node that failed by themselves, by class
+  int restarts_charged = 0;                  // against the budget, of the whole job
+  int restarts_allowed = 0;
+  RestartHistogram time_to_restart;
+  double time_lost_seconds = 0;
+  int workers = 0;          // of this node in a round
+  int workers_running = 0;  // now
+  int world_size = 0;
+  int nodes = 0;
+  std::optional<StoreMetrics> store;  // where this node has served one
+  ProcessMetrics process;
+};
+
+// The value of a label, with backslash, quote and line feed escaped; bytes that are no UTF-8 are replaced.
+std::string EscapeLabel(std::string_view value);
+
+std::string ToExposition(const Metrics& metrics);
+
+// The content type of that text.
+inline constexpr std::string_view kExpositionType = "text/plain; version=0.0.4; charset=utf-8";
+
+}  // namespace muster::agent

@@ -1,0 +1,142 @@
+#include "agent/watch.h"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <fstream>
+
+#include "agent/http_port.h"
+#include "agent/status_inquiry.h"
+#include "agent/status_text.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "base/version.h"
+
+namespace muster::agent {
+namespace {
+
+// Less than the 10 s that a scraper waits by default, HttpPort's limit too.
+constexpr auto kInquiryLimit = std::chrono::seconds(3);
+
+HttpResponse Plain(int status, std::string text) {
+  return {status, "text/plain; charset=utf-8", std::move(text) + "\n"};
+}
+
+ProcessMetrics LookAtProcess() {
+  ProcessMetrics process;
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  auto seconds = [](const timeval& time) { return static_cast<double>(time.tv_sec) + 1e-6 * time.tv_usec; };
+  process.cpu_seconds = seconds(usage.ru_utime) + seconds(usage.ru_stime);
+  std::ifstream statm("/proc/self/statm");
+  int64_t pages = 0, resident = 0;
+  if (statm >> pages >> resident) process.resident_bytes = resident * sysconf(_SC_PAGESIZE);
+  return process;
+}
+
+}  // namespace
+
+class Watch::Impl {
+ public:
+  Impl(boost::asio::io_context& loop, const RunOptions& options, WatchSources sources)
+      : loop_(loop),
+        options_(options),
+        sources_(std::move(sources)),
+        ledger_({options.run_id, options.job}),
+        inquiry_(loop, options.run_id) {
+    started_unix_ms_ = UnixMillis();
+  }
+
+  Status Open() {
+    const HttpListen& wanted = options_.http;
+    if (!wanted.on) return absl::OkStatus();
+    std::map<std::string, HttpHandler> handlers;
+    handlers["/healthz"] = [](const HttpRequest&, const HttpAnswer& answer) { answer(Plain(200, "ok")); };
+    handlers["/readyz"] = [this](const HttpRequest&, const HttpAnswer& answer) {
+      std::string why_not = ledger_.NotReady();
+      answer(why_not.empty() ? Plain(200, "ok") : Plain(503, OneLine(why_not)));
+    };
+    handlers["/metrics"] = [this](const HttpRequest&, const HttpAnswer& answer) {
+      answer({200, std::string(kExpositionType), ToExposition(Look())});
+    };
+    handlers["/status"] = [this](const HttpRequest&, const HttpAnswer& answer) { TellStatus(answer); };
+    auto port = HttpPort::Listen(loop_, wanted.host, static_cast<uint16_t>(wanted.port), std::move(handlers));
+    if (!port.ok()) {
+      if (wanted.required) return Annotate(port.status(), "--http-port");
+      log::Warning(fmt::format("no /healthz, /readyz, /status and /metrics here: {} (--http-port=off says nothing)",
+                               Message(port.status())));
+      return absl::OkStatus();
+    }
+    port_ = *std::move(port);
+    log::Info(fmt::format("/healthz, /readyz, /status and /metrics on {}port {}",
+                          wanted.host.empty() ? "" : wanted.host + " ", port_->port()));
+    return absl::OkStatus();
+  }
+
+  void StoreGoes(const store::StoreServer& store) {
+    store::StoreCounters counters = store.counters();
+    past_.operations += counters.operations;
+    past_.accepted += counters.accepted;
+    past_.violations += counters.violations;
+    had_store_ = true;
+  }
+
+  RoundLedger& ledger() { return ledger_; }
+
+ private:
+  static std::string OneLine(std::string text) {
+    for (char& c : text) {
+      if (static_cast<unsigned char>(c) < ' ') c = ' ';
+    }
+    return text;
+  }
+
+  Metrics Look() const {
+    Metrics metrics = ledger_.MetricsAt(MonotonicClock::now());
+    metrics.version = Version();
+    metrics.commit = Commit();
+    metrics.workers_running = sources_.workers_running();
+    metrics.process = LookAtProcess();
+    metrics.process.start_time_seconds = static_cast<double>(started_unix_ms_) / 1000;
+    const store::StoreServer* store = sources_.store();
+    if (store != nullptr || had_store_) metrics.store = past_;
+    if (store != nullptr) {
+      store::StoreCounters now = store->counters();
+      metrics.store->operations += now.operations;
+      metrics.store->accepted += now.accepted;
+      metrics.store->violations += now.violations;
+      metrics.store->connections = now.open;
+    }
+    return metrics;
+  }
+
+  void TellStatus(const HttpAnswer& answer) {
+    auto tell = [this, answer](const StatusOr<rendezvous::StatusReport>& report) {
+      std::string json = report.ok() ? StatusJson(*report, "coordinator")
+                                     : StatusJson(ledger_.OwnView(), "node", Message(report.status()));
+      answer({200, "application/json", json + "\n"});
+    };
+    WatchSources::Coordinator coordinator = sources_.coordinator();
+    if (!coordinator.known) return tell(absl::UnavailableError("no coordinator is attended now"));
+    inquiry_.Ask(coordinator.address, coordinator.conductor, *coordinator.credentials, kInquiryLimit, tell);
+  }
+
+  boost::asio::io_context& loop_;
+  const RunOptions& options_;
+  const WatchSources sources_;
+  RoundLedger ledger_;
+  StatusInquiry inquiry_;
+  int64_t started_unix_ms_ = 0;
+  bool had_store_ = false;
+  StoreMetrics past_;
+  std::unique_ptr<HttpPort> port_;
+};
+
+Watch::Watch(boost::asio::io_context& loop, const RunOptions& options, WatchSources sources)
+    : impl_(std::make_unique<Impl>(loop, options, std::move(sources))) {}
+Watch::~Watch() = default;
+Status Watch::Open() { return impl_->Open(); }
+RoundLedger& Watch::ledger() { return impl_->ledger(); }
+void Watch::StoreGoes(const store::StoreServer& store) { impl_->StoreGoes(store); }
+
+}  // namespace muster::agent

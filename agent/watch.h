@@ -1,0 +1,54 @@
+// The HTTP port of an agent: /healthz, /readyz, /status, /metrics (docs/watching.md).
+//
+// Loop thread only. It only looks: nothing that is asked here changes what the agent does, and no request waits for
+// anything but the coordinator's answer, with a deadline.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "agent/round_ledger.h"
+#include "agent/run_options.h"
+#include "base/status.h"
+#include "rendezvous/conductor.h"
+#include "rendezvous/credentials.h"
+#include "rendezvous/store/server.h"
+
+namespace muster::agent {
+
+// What is looked at when somebody asks.
+struct WatchSources {
+  std::function<int()> workers_running;
+  std::function<const store::StoreServer*()> store;  // nullptr: none now
+  struct Coordinator {
+    bool known = false;   // one is attended now
+    std::string address;  // "" with `known`: `conductor`
+    rendezvous::Conductor* conductor = nullptr;
+    const rendezvous::Credentials* credentials = nullptr;
+  };
+  std::function<Coordinator()> coordinator;
+};
+
+class Watch {
+ public:
+  Watch(boost::asio::io_context& loop, const RunOptions& options, WatchSources sources);
+  ~Watch();
+
+  // Opens the port, where one is wanted, and says which. A port that nobody asked for by name and that cannot be
+  // opened is a warning.
+  Status Open();
+
+  // What happens goes in here, port or not.
+  RoundLedger& ledger();
+  // Before a store goes: its counts are kept.
+  void StoreGoes(const store::StoreServer& store);
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace muster::agent

@@ -1,0 +1,355 @@
+"""The HTTP port of an agent, seen by a kubelet, a scraper and by clients that mean no good."""
+import http.client
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+
+from prometheus_client.parser import text_string_to_metric_families
+
+from muster_case import DEADLINE, MUSTER, MusterCase, main
+
+SAID = r"/metrics on (?:127\.0\.0\.1 )?port (\d+)"
+
+
+class WatchCase(MusterCase):
+    def port_of(self, agent):
+        """The port that the agent says it has."""
+        return int(re.search(SAID, self.wait_for_output(agent, SAID)).group(1))
+
+    def ask(self, port, path, method="GET"):
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=DEADLINE)
+        try:
+            connection.request(method, path)
+            answer = connection.getresponse()
+            return answer.status, answer.read().decode()
+        finally:
+            connection.close()
+
+    def scrape(self, port):
+        """All samples: name or (name, label value) -> number. Read by Prometheus' own parser."""
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=DEADLINE)
+        connection.request("GET", "/metrics")
+        answer = connection.getresponse()
+        self.assertEqual((answer.status, answer.headers["Content-Type"]), (200, "text/plain; version=0.0.4; charset=utf-8"))
+        text = answer.read().decode()
+        connection.close()
+        samples = {}
+        for family in text_string_to_metric_families(text):
+            self.assertNotEqual(family.type, "unknown", family.name)
+            self.assertTrue(family.documentation.endswith("."), family.name)
+            for sample in family.samples:
+                key = (sample.name, *sample.labels.values()) if sample.labels else sample.name
+                self.assertNotIn(key, samples)
+                samples[key] = sample.value
+        return samples
+
+    def status(self, port):
+        code, body = self.ask(port, "/status")
+        self.assertEqual(code, 200)
+        return json.loads(body)
+
+    def wait_until_ready(self, port):
+        while self.ask(port, "/readyz")[0] != 200:
+            pass
+
+
+class Watching(WatchCase):
+    def test_rounds_and_restarts(self):
+        agent = self.start("--standalone", "--nproc-per-node", "2", "--max-restarts", "3", "--http-port", "127.0.0.1:0")
+        port = self.port_of(agent)
+        workers = self.workers(2)
+        with socket.create_connection((workers[0].env["MASTER_ADDR"], int(workers[0].env["MASTER_PORT"])), DEADLINE) as store:
+            store.sendall(b"\0" + (0x3C85F7CE).to_bytes(4, "little"))  # VALIDATE
+            store.sendall(b"\x0d" + (7).to_bytes(4, "little"))  # PING
+            store.recv(4, socket.MSG_WAITALL)
+            first = self.scrape(port)
+            self.assertEqual(first["muster_store_connections"], 1)
+        self.assertEqual(self.ask(port, "/healthz"), (200, "ok\n"))
+        self.assertEqual(self.ask(port, "/readyz"), (200, "ok\n"))
+        self.assertEqual([first[name] for name in ("muster_in_round", "muster_round", "muster_rounds_total", "muster_workers",
+                                                   "muster_workers_running", "muster_world_size", "muster_nodes",
+                                                   "muster_restarts_allowed", "muster_time_lost_seconds_total")],
+                         [1, 0, 1, 2, 2, 2, 1, 3, 0])
+        self.assertGreaterEqual(first["muster_store_operations_total"], 2)
+        self.assertGreater(first["process_resident_memory_bytes"], 1e6)
+
+        workers[1].tell("exit 3")
+        workers = self.workers(2)
+        workers[0].tell("signal 9")
+        workers = self.workers(2)
+        second = self.scrape(port)
+        self.assertEqual([second[("muster_restarts_total", cause)] for cause in ("fatal", "retryable", "membership", "peer")],
+                         [1, 1, 0, 0])
+        self.assertEqual([second[("muster_worker_failures_total", c)] for c in ("fatal", "retryable")], [1, 1])
+        self.assertEqual([second[name] for name in ("muster_rounds_total", "muster_round", "muster_restarts_charged",
+                                                    "muster_time_to_restart_seconds_count", "muster_store_connections")],
+                         [3, 2, 2, 2, 0])
+        self.assertEqual(second[("muster_time_to_restart_seconds_bucket", "+Inf")], 2)
+        self.assertGreater(second["muster_time_lost_seconds_total"], 0)
+        self.assertAlmostEqual(second["muster_time_lost_seconds_total"], second["muster_time_to_restart_seconds_sum"])
+        self.assertGreaterEqual(second["muster_store_operations_total"], first["muster_store_operations_total"])
+        for name, value in first.items():
+            if "_total" in str(name) or "_bucket" in str(name) or "_count" in str(name):
+                self.assertGreaterEqual(second[name], value, name)
+
+        status = self.status(port)
+        self.assertEqual([status[key] for key in ("phase", "round", "restart_count", "max_restarts", "source")],
+                         ["running", 2, 2, 3, "coordinator"])
+        for worker in workers:
+            worker.tell("exit 0")
+        self.assertEqual(agent.wait(), 0)
+
+    def test_not_ready_while_workers_stop(self):
+        agent = self.start("--standalone", "--nproc-per-node", "2", "--max-restarts", "1", "--http-port", "127.0.0.1:0")
+        port = self.port_of(agent)
+        dying, staying = self.workers(2)
+        staying.ask("ignore SIGTERM")
+        dying.tell("exit 3")
+        staying.ask("asked SIGTERM")
+        code, body = self.ask(port, "/readyz")
+        self.assertEqual(code, 503)
+        self.assertEqual(body, "round 0 is over: worker rank 0: exit code 3\n")
+        self.assertEqual(self.scrape(port)["muster_workers_running"], 1)
+        staying.tell("exit 0")
+        for worker in self.workers(2):
+            self.assertEqual(self.ask(port, "/readyz")[0], 200)
+            worker.tell("exit 0")
+        self.assertEqual(agent.wait(), 0)
+
+    def test_not_ready_before_the_first_round(self):
+        agent = self.start("--nnodes", "2", "--rdzv-backend", "c10d", "--rdzv-endpoint", f"127.0.0.1:{self.free_port()}",
+                           "--http-port", "127.0.0.1:0")
+        port = self.port_of(agent)
+        self.assertEqual(self.ask(port, "/healthz"), (200, "ok\n"))
+        self.assertEqual(self.ask(port, "/readyz"), (503, "waiting for the first round\n"))
+        samples = self.scrape(port)
+        self.assertEqual((samples["muster_in_round"], samples["muster_round"]), (0, -1))
+        self.assertEqual(self.status(port)["phase"], "gathering")
+        agent.send(signal.SIGTERM)
+        self.assertEqual(agent.wait(), 143)
+
+    def test_every_node_shows_the_whole_job(self):
+        endpoint = f"127.0.0.1:{self.free_port()}"
+        agents = [self.start("--nnodes", "2", "--rdzv-backend", "c10d", "--rdzv-endpoint", endpoint, "--rdzv-id", "job",
+                             "--node-name", f"n{i}", "--http-port", "127.0.0.1:0", "--max-restarts", "1",
+                             "--rdzv-conf", f"is_host={1 - i}")
+                  for i in range(2)]
+        ports = [self.port_of(agent) for agent in agents]
+        workers = self.workers(2)
+        for port in ports:
+            self.wait_until_ready(port)
+        asked = subprocess.run([MUSTER, "status", endpoint, "--json"], capture_output=True, text=True, timeout=DEADLINE)
+        wanted = self.without_time(json.loads(asked.stdout))
+        for port in ports:
+            told = self.status(port)
+            self.assertEqual(told.pop("source"), "coordinator")
+            self.assertEqual(self.without_time(told), wanted)
+
+        by_node = {worker.node: worker for worker in workers}
+        by_node["n0"].tell("exit 3")
+        workers = self.workers(2)
+        for port in ports:
+            self.wait_until_ready(port)
+        restarts = [{cause: self.scrape(port)[("muster_restarts_total", cause)] for cause in ("fatal", "peer")} for port in ports]
+        self.assertEqual(restarts, [{"fatal": 1, "peer": 0}, {"fatal": 0, "peer": 1}])
+
+        agents[0].send(signal.SIGSTOP)  # the coordinator's host says nothing more
+        told = self.status(ports[1])
+        self.assertEqual((told["source"], told["phase"], told["round"], [node["node"] for node in told["nodes"]]),
+                         ("node", "running", 1, ["n1"]))
+        self.assertRegex(told["source_reason"], "did not answer within 3 s")
+        agents[0].send(signal.SIGCONT)
+        for worker in workers:
+            worker.tell("exit 0")
+        self.assertEqual([agent.wait() for agent in agents], [0, 0])
+
+    @staticmethod
+    def without_time(status):
+        for node in status["nodes"]:
+            node.pop("last_heard_seconds")
+        return status
+
+    def test_a_preempted_peer(self):
+        endpoint = f"127.0.0.1:{self.free_port()}"
+        agents = [self.start("--nnodes", "1:2", "--rdzv-backend", "c10d", "--rdzv-endpoint", endpoint, "--node-name", f"n{i}",
+                             "--http-port", "127.0.0.1:0", "--rdzv-conf", f"is_host={1 - i},last_call_timeout=90")
+                  for i in range(2)]
+        port = self.port_of(agents[0])
+        self.workers(2)
+        agents[1].send(signal.SIGTERM)
+        self.assertEqual(agents[1].wait(), 143)
+        (worker,) = self.round_of(1, 1)
+        samples = self.scrape(port)
+        self.assertEqual([samples[("muster_restarts_total", cause)] for cause in ("preemption", "membership", "peer")], [1, 0, 0])
+        worker.tell("exit 0")
+        self.assertEqual(agents[0].wait(), 0)
+
+    def test_simulated_nodes(self):
+        agent = self.start("--nodes-on-this-machine", "2", "--http-port", "127.0.0.1:0")
+        workers = self.workers(2)
+        output = self.wait_for_output(agent, f"(?s){SAID}.*{SAID}")
+        for port in re.findall(SAID, output):
+            self.assertEqual(self.status(int(port))["max_nodes"], 2)
+        for worker in workers:
+            worker.tell("exit 0")
+        self.assertEqual(agent.wait(), 0)
+
+        agent = self.start("--nodes-on-this-machine", "2", "--http-port", f"127.0.0.1:{self.free_port()}")
+        for worker in self.workers(2):
+            worker.tell("exit 0")
+        self.assertEqual(agent.wait(), 0)
+        self.assertEqual(len(re.findall(SAID, agent.output())), 1)
+
+
+class Settings(WatchCase):
+    def exec(self, *arguments, command=("true",), **environment):
+        clean = {k: v for k, v in os.environ.items() if not k.startswith(("PET_", "MUSTER_", "KUBERNETES_"))}
+        return subprocess.run([MUSTER, "exec", *arguments, "--", *command], env={**clean, **environment}, text=True,
+                              stdin=subprocess.DEVNULL, capture_output=True, timeout=DEADLINE)
+
+    def test_off_unless_given(self):
+        self.assertEqual(self.exec().stderr, "")
+        for off in ("off", ""):
+            done = self.exec(MUSTER_HTTP_PORT=off, KUBERNETES_SERVICE_HOST="10.0.0.1")
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+        done = self.exec("--http-port=off", MUSTER_HTTP_PORT="0")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    def test_a_port_that_is_taken(self):
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            port = taken.getsockname()[1]
+            done = self.exec("--http-port", f"127.0.0.1:{port}")
+            self.assertEqual(done.returncode, 78)
+            self.assertRegex(done.stderr, rf"--http-port: 127.0.0.1 port {port} is taken; choose another one, or 0")
+
+    def test_under_kubernetes_the_default_port_is_a_favour(self):
+        """The first one gets it (or somebody else on this machine has it), the second one goes on without."""
+        inner = [MUSTER, "exec", "--", "sh", "-c", "exit 7"]
+        done = self.exec(command=["env", "-u", "MUSTER_HTTP_PORT", *inner], KUBERNETES_SERVICE_HOST="10.0.0.1")
+        self.assertEqual(done.returncode, 7)
+        self.assertRegex(done.stderr, "W muster no /healthz, .*: port 29480 is taken")
+        # A muster inside does not try: the port is the outer one's.
+        done = self.exec("--http-port=127.0.0.1:0", command=["sh", "-c", "echo $MUSTER_HTTP_PORT"])
+        self.assertEqual((done.returncode, done.stdout), (0, "off\n"))
+
+    def test_wrong_values(self):
+        for value, wanted in (("http", "want PORT"), ("70000", "want PORT"), ("-1", "want PORT"), (":80", "want PORT")):
+            done = self.exec(f"--http-port={value}")
+            self.assertEqual(done.returncode, 64, value)
+            self.assertIn(f"--http-port={value}: {wanted}", done.stderr)
+        done = self.exec("--http-port=example.org:80")
+        self.assertEqual(done.returncode, 78)
+        self.assertIn("\"example.org\" is no numeric address", done.stderr)
+
+
+class Clients(WatchCase):
+    """What a client may do wrong."""
+
+    def setUp(self):
+        super().setUp()
+        self.agent = self.start("--standalone", "--http-port", "127.0.0.1:0", "--max-restarts", "1")
+        self.port = self.port_of(self.agent)
+        (self.worker,) = self.workers(1)
+
+    def connect(self):
+        link = socket.create_connection(("127.0.0.1", self.port), DEADLINE)
+        self.addCleanup(link.close)
+        return link
+
+    def say(self, text):
+        """Sends, reads until the other side closes."""
+        with socket.create_connection(("127.0.0.1", self.port), DEADLINE) as link:
+            link.sendall(text)
+            link.shutdown(socket.SHUT_WR)  # half-open: it still wants its answer
+            answer = b""
+            while part := link.recv(65536):
+                answer += part
+            return answer
+
+    def alive(self):
+        self.assertEqual(self.ask(self.port, "/healthz"), (200, "ok\n"))
+
+    def test_methods_and_paths(self):
+        self.assertEqual(self.ask(self.port, "/healthz", "HEAD"), (200, ""))
+        self.assertEqual(self.ask(self.port, "/healthz?verbose=1"), (200, "ok\n"))
+        code, body = self.ask(self.port, "/nothing")
+        self.assertEqual((code, body.splitlines()[1:]), (404, ["/healthz", "/metrics", "/readyz", "/status"]))
+        for method in ("POST", "PUT", "DELETE", "OPTIONS", "TRACE", "BREW"):
+            code = self.ask(self.port, "/metrics", method)[0]
+            self.assertIn(code, (405, 400) if method == "BREW" else (405,))
+        head = self.say(b"HEAD /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
+        self.assertRegex(head, rb"(?s)^HTTP/1.1 200 OK\r\n.*Content-Length: [1-9]\d+\r\n.*\r\n\r\n$")
+
+    def test_keep_alive_and_pipelining(self):
+        one = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
+        self.assertEqual(self.say(one * 100).count(b"HTTP/1.1 200 OK"), 100)
+        self.assertEqual(self.say(b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n" + one).count(b"200 OK"), 1)
+        self.assertEqual(self.say(b"GET /healthz HTTP/1.0\r\n\r\n" + one).count(b"200 OK"), 1)
+        self.assertEqual(self.say(b"GET /x HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello" + one).count(b"HTTP/1.1 200"), 1)
+        # The slow one: a status between two fast ones stays in its place.
+        many = self.say(one + b"GET /status HTTP/1.1\r\nHost: x\r\n\r\n" + b"GET /nothing HTTP/1.1\r\nHost: x\r\n\r\n")
+        self.assertRegex(many, rb"(?s)^HTTP/1.1 200 .*ok\n.*HTTP/1.1 200 .*\"run_id\".*HTTP/1.1 404 ")
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=DEADLINE)
+        for _ in range(50):
+            connection.request("GET", "/metrics")
+            self.assertEqual(connection.getresponse().read()[:6], b"# HELP")
+        connection.close()
+
+    def test_a_byte_at_a_time(self):
+        link = self.connect()
+        link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for byte in b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n":
+            link.sendall(bytes([byte]))
+        self.assertRegex(link.makefile("rb").read(), rb"(?s)^HTTP/1.1 200 OK.*ok\n$")
+
+    def test_bad_requests(self):
+        for text, code in ((b"\0\1\2\3\r\n\r\n", 400), (b"\x16\x03\x01\x02\0\1\0\1\xfc\x03\x03" * 20, 400),
+                           (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 400), (b"GET / HTTP/9.9\r\n\r\n", 400),
+                           (b"GET /healthz HTTP/1.1\r\nHost x\r\n\r\n", 400),
+                           (b"GET /healthz HTTP/1.1\r\nContent-Length: -1\r\n\r\n", 400),
+                           (b"GET /healthz HTTP/1.1\r\nContent-Length: 99999999\r\n\r\n", 413),
+                           (b"GET /healthz HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", 400),
+                           (b"GET /" + b"a" * 100000 + b" HTTP/1.1\r\n\r\n", 431),
+                           (b"GET / HTTP/1.1\r\n" + b"X: " + b"y" * 100000 + b"\r\n\r\n", 431)):
+            self.assertRegex(self.say(text), b"^HTTP/1.1 %d " % code, text[:60])
+        self.assertEqual(self.say(b"GET /healthz HT"), b"")
+        self.alive()
+
+    def test_those_that_never_finish_keep_nobody_out(self):
+        links = [self.connect() for _ in range(200)]
+        for i, link in enumerate(links):
+            try:
+                link.sendall((b"", b"GET /metrics HTTP/1.1\r\n", b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")[i % 3])
+            except OSError:
+                pass  # replaced already
+        self.alive()
+        self.worker.tell("exit 1")  # and a restart is none of their business
+        (worker,) = self.workers(1)
+        self.assertEqual(self.scrape(self.port)["muster_rounds_total"], 2)
+        worker.tell("exit 0")
+        self.assertEqual(self.agent.wait(), 0)
+
+    def test_those_that_do_not_read(self):
+        request = b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"
+        links = []
+        for _ in range(8):
+            link = self.connect()
+            link.setblocking(False)
+            try:
+                while link.send(request * 1000):
+                    pass
+            except (BlockingIOError, ConnectionError):
+                links.append(link)
+        self.alive()
+        self.worker.tell("exit 1")
+        (worker,) = self.workers(1)
+        self.assertLess(self.scrape(self.port)["process_resident_memory_bytes"], 64e6)
+        worker.tell("exit 0")
+        self.assertEqual(self.agent.wait(), 0)
+
+
+if __name__ == "__main__":
+    main()
