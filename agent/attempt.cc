@@ -40,6 +40,7 @@ class Attempt::Impl : public std::enable_shared_from_this<Impl> {
   Status Start();
   void Stop(int signal, Duration grace, const std::string& reason);
   void Close(const std::string& reason);
+  void JobEnded(int exit_code, const std::string& reason);
   std::optional<int64_t> Progress() const;
 
   launcher::WorkerGroup& group() { return group_; }
@@ -169,6 +170,11 @@ void Attempt::Impl::Close(const std::string& reason) {
   Write();
 }
 
+void Attempt::Impl::JobEnded(int exit_code, const std::string& reason) {
+  record_.job = JobResult{exit_code, Classify(exit_code, options_.job.overrides), reason};
+  Write();
+}
+
 void Attempt::Impl::Write() {
   if (record_path_.empty()) return;
   record_.exits = group_.records();
@@ -195,6 +201,7 @@ Attempt::~Attempt() = default;
 Status Attempt::Start() { return impl_->Start(); }
 void Attempt::Stop(int signal, Duration grace, const std::string& reason) { impl_->Stop(signal, grace, reason); }
 void Attempt::Close(const std::string& reason) { impl_->Close(reason); }
+void Attempt::JobEnded(int exit_code, const std::string& reason) { impl_->JobEnded(exit_code, reason); }
 void Attempt::Signal(int signal) { impl_->group().Signal(signal); }
 std::optional<int> Attempt::OwnExitCode() const {
   const std::vector<launcher::ExitRecord>& ended = impl_->group().records();

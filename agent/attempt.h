@@ -46,6 +46,9 @@ class Attempt {
   // Sets the reason this attempt ended with and writes the record for the last time.
   void Close(const std::string& reason);
 
+  // Puts the job's end into the record, after Close().
+  void JobEnded(int exit_code, const std::string& reason);
+
   // Passes a signal on, no more.
   void Signal(int signal);
   bool running() const;

@@ -108,6 +108,22 @@ int SignalNumber(std::string_view name) {
   return signal.ok() ? *signal : 0;
 }
 
+StatusOr<JobResult> ReadJob(const json& object) {
+  if (!object.is_object()) return absl::InvalidArgumentError("\"job\" is no object");
+  Fields fields(object, "job: ");
+  JobResult job;
+  job.exit_code = static_cast<int>(fields.Number("exit_code", 0, 255, true).value_or(0));
+  job.reason = fields.Text("reason");
+  std::string name = fields.Text("class", true);
+  MUSTER_RETURN_IF_ERROR(fields.status());
+  for (ExitClass one : {ExitClass::kSuccess, ExitClass::kFatal, ExitClass::kRetryable}) {
+    if (name != ExitClassName(one)) continue;
+    job.exit_class = one;
+    return job;
+  }
+  return absl::InvalidArgumentError("job: \"class\" is none of success, fatal, retryable");
+}
+
 Status ReadWorker(const json& object, int local_rank, AttemptRecord& record) {
   std::string where = fmt::format("worker {}: ", local_rank);
   if (!object.is_object()) return absl::InvalidArgumentError(where + "it is no object");
@@ -315,6 +331,9 @@ StatusOr<AttemptRecord> ParseAttemptRecord(std::string_view text) {
   record.stopping_unix_ms = fields.Moment("stopping_unix_ms");
   record.ended_unix_ms = fields.Moment("ended_unix_ms");
   MUSTER_RETURN_IF_ERROR(fields.status());
+  if (const json* job = fields.Find("job", false)) {
+    MUSTER_ASSIGN_OR_RETURN(record.job, ReadJob(*job));
+  }
   const json* workers = fields.Find("workers", false);
   if (workers != nullptr && !workers->is_array()) return absl::InvalidArgumentError("\"workers\" is no list");
   if (workers != nullptr && workers->size() > kMostWorkersOfANode) {

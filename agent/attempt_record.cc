@@ -67,6 +67,12 @@ std::string ToJson(const AttemptRecord& record) {
   json["stopping_unix_ms"] = OrNull(record.stopping_unix_ms);
   json["ended_unix_ms"] = OrNull(record.ended_unix_ms);
   json["reason"] = record.end_reason.empty() ? Json(nullptr) : Json(record.end_reason);
+  json["job"] = nullptr;
+  if (record.job) {
+    json["job"] = {{"exit_code", record.job->exit_code},
+                   {"class", std::string(ExitClassName(record.job->exit_class))},
+                   {"reason", record.job->reason}};
+  }
   json["workers"] = Json::array();
   for (int rank = 0; rank < assignment.seat.node.slots; ++rank) json["workers"].push_back(WorkerJson(record, rank));
   return json.dump(2, ' ', false, Json::error_handler_t::replace);

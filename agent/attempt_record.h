@@ -1,19 +1,28 @@
 // attempt.json: who ran in one attempt, when, and why it ended. One file per attempt and node, beside its logs.
 //
-// Written at the start, when the workers run, and at the end, each time whole (temporary name, then rename): a reader
-// and a killed agent never leave a half file. `muster report`, the demo and people read it; docs/attempt-json.md has
-// the fields.
+// Written at the start, when the workers run, at the end, and when the job is decided, each time whole (temporary name,
+// then rename): a reader and a killed agent never leave a half file. `muster report`, the demo and people read it;
+// docs/attempt-json.md has the fields.
 #pragma once
 
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "base/exit_codes.h"
 #include "base/status.h"
 #include "launcher/exit_record.h"
 #include "rendezvous/round.h"
 
 namespace muster::agent {
+
+// How the whole job ended, as this node heard it while this was its last attempt.
+struct JobResult {
+  int exit_code = 0;
+  ExitClass exit_class = ExitClass::kSuccess;  // by the job's own --retry-codes and --fatal-codes
+  std::string reason;                          // one sentence
+  bool operator==(const JobResult&) const = default;
+};
 
 struct AttemptRecord {
   std::string run_id;
@@ -28,6 +37,7 @@ struct AttemptRecord {
   std::string end_reason;                   // empty while it runs
   std::vector<int64_t> pids;                // by local rank
   std::vector<launcher::ExitRecord> exits;
+  std::optional<JobResult> job;  // nullopt: not decided, or this node was gone before
 };
 
 // JSON text, one object, indented by two.

@@ -439,6 +439,11 @@ void NodeAgent::Impl::FinishWith(int code) {
   if (finishing_) return;
   finishing_ = true;
   exit_code_ = code;
+  if (attempt_ && verdict_) {
+    attempt_->JobEnded(verdict_->exit_code, verdict_->reason);
+  } else if (attempt_ && options_.max_nodes == 1) {  // told to go: where it is alone that is the job's end
+    attempt_->JobEnded(code, reason_);
+  }
   if (code == 0 && !temporary_log_dir_.empty()) {
     std::error_code ignored;
     std::filesystem::remove_all(temporary_log_dir_, ignored);

@@ -20,9 +20,9 @@ constexpr size_t kLongestReason = 600;
 const rendezvous::Node& NodeOf(const FailedWorker& failed) { return failed.file->record.assignment.seat.node; }
 
 // CSS class of an exit code; nullopt: not recorded.
-std::string_view CodeClass(std::optional<int> code) {
-  if (!code) return "open";
-  switch (Classify(*code)) {
+std::string_view CodeClass(std::optional<ExitClass> exit_class) {
+  if (!exit_class) return "open";
+  switch (*exit_class) {
     case ExitClass::kSuccess:
       return "ok";
     case ExitClass::kFatal:
@@ -130,9 +130,9 @@ std::string Causes(const RunSummary& run) {
 }
 
 std::string Head(const RunSummary& run, size_t index) {
-  std::string css(CodeClass(run.exit_code));
+  std::string css(CodeClass(run.exit_class));
   std::string badge = run.exit_code ? fmt::format("exit code {}", *run.exit_code) : "no exit code";
-  if (run.exit_code && *run.exit_code != 0) badge += fmt::format(", {}", ExitClassName(Classify(*run.exit_code)));
+  if (run.exit_class && *run.exit_code != 0) badge += fmt::format(", {}", ExitClassName(*run.exit_class));
   std::string html = fmt::format("<section class=\"run {}\" id=\"run-{}\">\n", css, index);
   html += fmt::format("<p class=\"kicker\">Run <code>{}</code></p>\n", EscapeHtml(run.run_id));
   html += fmt::format("<h1>{} <span class=\"badge c-{}\">{}</span></h1>\n", EscapeHtml(Headline(run)), css, badge);

@@ -150,6 +150,20 @@ std::optional<int> ExitCode(const AttemptSummary& last) {
   return std::nullopt;
 }
 
+// What the coordinator decided, where a node of the last attempt has heard it. A node that gave the rendezvous up by
+// itself (200, 201) speaks for the job only where no other one does.
+const JobResult* Recorded(const AttemptSummary& last) {
+  const JobResult* found = nullptr;
+  for (const AttemptFile* file : last.nodes) {
+    const std::optional<JobResult>& job = file->record.job;
+    if (!job) continue;
+    bool gave_up = job->exit_code == kExitRendezvousTimeout || job->exit_code == kExitCoordinatorLost;
+    if (!gave_up) return &*job;
+    if (found == nullptr) found = &*job;
+  }
+  return found;
+}
+
 // A failure's time runs until a later attempt has all its workers; attempts whose workers never ran are part of it.
 void CountLostTime(RunSummary& run) {
   AttemptSummary* failed = nullptr;
@@ -181,8 +195,15 @@ RunSummary SummarizeRun(std::vector<AttemptSummary> attempts) {
   run.version = record.version;
   run.max_restarts = record.assignment.max_restarts;
   run.end_recorded = last.not_ended == 0;
-  run.exit_code = ExitCode(last);
-  run.reason = last.end_reason;
+  if (const JobResult* job = Recorded(last)) {
+    run.exit_code = job->exit_code;
+    run.exit_class = job->exit_class;
+    run.reason = job->reason;
+  } else {
+    run.exit_code = ExitCode(last);
+    if (run.exit_code) run.exit_class = Classify(*run.exit_code);
+    run.reason = last.end_reason;
+  }
   return run;
 }
 
@@ -307,7 +328,7 @@ std::string ToJson(const std::vector<RunSummary>& runs, const std::vector<Histor
     one["restarts"] = run.restarts;
     one["max_restarts"] = run.max_restarts;
     one["exit_code"] = OrNull(run.exit_code);
-    one["class"] = run.exit_code ? Json(std::string(ExitClassName(Classify(*run.exit_code)))) : Json(nullptr);
+    one["class"] = run.exit_class ? Json(std::string(ExitClassName(*run.exit_class))) : Json(nullptr);
     one["reason"] = run.reason.empty() ? Json(nullptr) : Json(run.reason);
     one["attempts"] = Json::array();
     for (const AttemptSummary& attempt : run.attempts) one["attempts"].push_back(AttemptJson(attempt));

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "agent/attempt_history.h"
+#include "base/exit_codes.h"
 
 namespace muster::agent {
 
@@ -60,9 +61,11 @@ struct RunSummary {
   int64_t started = 0;
   int64_t ended = 0;
   int64_t lost = 0;
-  bool end_recorded = false;     // every node of the last attempt says how it ended
-  std::optional<int> exit_code;  // the code it must have ended with; nullopt where the records do not tell
-  std::string reason;            // the last attempt's
+  bool end_recorded = false;  // every node of the last attempt says how it ended
+  // As the last attempt's records tell it; older ones do not, then what must follow from how its workers ended.
+  std::optional<int> exit_code;  // nullopt where the records do not tell
+  std::optional<ExitClass> exit_class;
+  std::string reason;  // the job's, else the last attempt's
 };
 
 // The newest run first.

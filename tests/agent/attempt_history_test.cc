@@ -121,6 +121,11 @@ TEST(ParseAttemptRecord, SaysWhatIsWrong) {
        "\"stderr_tail\" holds more than texts"},
       {R"({"run_id": "j", "node": "a", "round": 0, "started_unix_ms": 1, "workers": [{"exit_code": 1, "lived_seconds": 1e99}]})",
        "\"lived_seconds\" is out of range"},
+      {R"({"run_id": "j", "node": "a", "round": 0, "started_unix_ms": 1, "job": 3})", "\"job\" is no object"},
+      {R"({"run_id": "j", "node": "a", "round": 0, "started_unix_ms": 1, "job": {"class": "fatal"}})",
+       "job: \"exit_code\" is missing"},
+      {R"({"run_id": "j", "node": "a", "round": 0, "started_unix_ms": 1, "job": {"exit_code": 3, "class": "bad"}})",
+       "job: \"class\" is none of"},
   };
   for (const Case& c : cases) {
     auto parsed = ParseAttemptRecord(c.text);
@@ -257,6 +262,28 @@ TEST(Summarize, FailureEndsTheRunWithItsCode) {
   std::vector<RunSummary> runs = Summarize(files);
   EXPECT_EQ(runs.at(0).exit_code, 3);
   EXPECT_EQ(runs.at(0).attempts[0].end, WorkerEnd::kFatal);
+}
+
+TEST(Summarize, WhatTheRecordsSayOfTheJobCounts) {
+  std::vector<AttemptFile> files = OneRestart();
+  files.resize(2);
+  files[1].record.job = JobResult{93, ExitClass::kRetryable, "no progress over 3 restarts in a row"};
+  RunSummary run = Summarize(files).at(0);
+  EXPECT_EQ(run.exit_code, 93);
+  EXPECT_EQ(run.exit_class, ExitClass::kRetryable);  // as --retry-codes had it
+  EXPECT_EQ(run.reason, "no progress over 3 restarts in a row");
+  EXPECT_THAT(ToJson({run}, {}), HasSubstr("\"class\": \"retryable\",\n      \"reason\": \"no progress"));
+  files[0].record.job = JobResult{201, ExitClass::kRetryable, "no coordinator"};  // it only gave up
+  EXPECT_EQ(Summarize(files).at(0).exit_code, 93);
+  files[1].record.job.reset();
+  EXPECT_EQ(Summarize(files).at(0).exit_code, 201);
+  files[0].record.job.reset();  // records of older agents
+  EXPECT_EQ(Summarize(files).at(0).exit_code, 137);
+  EXPECT_EQ(Summarize(files).at(0).exit_class, ExitClass::kRetryable);
+
+  files = OneRestart();  // a node that was gone after the first attempt knows nothing of the end
+  files[0].record.job = JobResult{201, ExitClass::kRetryable, "no coordinator"};
+  EXPECT_EQ(Summarize(files).at(0).exit_code, 0);
 }
 
 TEST(Summarize, AWorkerThatLostAPeerIsNotTheCause) {

@@ -7,6 +7,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "agent/attempt_history.h"
+
 namespace muster::agent {
 namespace {
 
@@ -53,6 +55,15 @@ TEST(AttemptRecord, EndOfAWorker) {
   EXPECT_EQ(json["workers"][1]["oom_killed"], true);
   EXPECT_EQ(json["workers"][1]["stderr_tail"][1], "quote \" and \n newline");
   EXPECT_FALSE(json["workers"][0].contains("exit_code"));
+}
+
+TEST(AttemptRecord, TheJobsEndIsReadBack) {
+  AttemptRecord record = TwoWorkers();
+  EXPECT_TRUE(nlohmann::json::parse(ToJson(record))["job"].is_null());
+  EXPECT_EQ(ParseAttemptRecord(ToJson(record))->job, std::nullopt);
+  record.job = JobResult{3, ExitClass::kRetryable, "node \"a\": worker rank 0 ended with exit code 3"};
+  EXPECT_EQ(nlohmann::json::parse(ToJson(record))["job"]["class"], "retryable");
+  EXPECT_EQ(ParseAttemptRecord(ToJson(record))->job, record.job);
 }
 
 TEST(AttemptRecord, IsReplacedAsAWhole) {

@@ -165,6 +165,16 @@ class Transparent(ExecCase):
         (record,) = self.attempts(logs).values()
         self.assertEqual(record["workers"][0]["exit_code"], 4)
         self.assertEqual(record["workers"][0]["stderr_tail"], ["err"])
+        self.assertEqual((record["job"]["exit_code"], record["job"]["class"]), (4, "fatal"))
+
+    def test_the_record_of_a_preemption(self):
+        logs = os.path.join(self.dir, "logs")
+        process = self.begin("--log-dir", logs, "--", "sh", "-c", "echo ready; exec sleep 1000")
+        process.stdout.readline()
+        process.terminate()
+        self.assertEqual(self.code(process), 143)
+        (record,) = self.attempts(logs).values()
+        self.assertEqual(record["job"], {"exit_code": 143, "class": "retryable", "reason": "preempted: SIGTERM"})
 
 
 class Signals(ExecCase):

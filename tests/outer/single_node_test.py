@@ -169,6 +169,10 @@ class Restarts(MusterCase):
         for record in attempts.values():
             self.assertEqual([w["exit_code"] for w in record["workers"]][1], 9)
             self.assertIsNotNone(record["ended_unix_ms"])
+        jobs = [record["job"] for _, record in sorted(attempts.items())]
+        self.assertEqual(jobs[:2], [None, None])
+        self.assertEqual((jobs[2]["exit_code"], jobs[2]["class"]), (9, "fatal"))
+        self.assertIn("all 2 restarts are used up", jobs[2]["reason"])
 
     def test_success_after_a_restart(self):
         agent = self.start("--standalone", "--max-restarts", "1")
