@@ -3,7 +3,10 @@
 
 #include "agent/command_line.h"
 #include "agent/commands.h"
+#include "agent/flag_values.h"
+#include "agent/watch.h"
 #include "base/exit_codes.h"
+#include "base/host_fs.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "rendezvous/conductor.h"
@@ -18,12 +21,16 @@ int CoordinatorCommand(const std::vector<std::string>& arguments) {
   std::string listen = ":29400";
   rendezvous::CredentialFiles files;
   std::string format = "text";
+  std::string http_text;
   app.add_option("--listen", listen, "HOST:PORT; an empty host is every address, port 0 lets the kernel choose")
       ->capture_default_str();
   app.add_option("--token-file", files.token, "file with the bearer token")->envname("MUSTER_TOKEN_FILE");
   app.add_option("--tls-cert", files.tls_cert, "PEM certificate")->envname("MUSTER_TLS_CERT");
   app.add_option("--tls-key", files.tls_key, "PEM key")->envname("MUSTER_TLS_KEY");
   app.add_option("--tls-ca", files.tls_ca, "PEM of the authority both sides trust")->envname("MUSTER_TLS_CA");
+  CLI::Option* http_option =
+      app.add_option("--http-port", http_text, "[HOST:]PORT of /healthz, /readyz, /status and /metrics, or off")
+          ->envname("MUSTER_HTTP_PORT");
   app.add_option("--log-format", format, "text or json");
   if (auto end = ParseCommandLine(app, arguments)) return *end;
 
@@ -36,6 +43,12 @@ int CoordinatorCommand(const std::vector<std::string>& arguments) {
   auto address = rendezvous::ParseHostPort(listen.starts_with(':') ? "[::]" + listen : listen, 0);
   if (!address.ok()) {
     log::Error(fmt::format("--listen '{}': {}", listen, Message(address.status())));
+    return kExitUsage;
+  }
+  bool in_cluster = !ProcessEnvironment("KUBERNETES_SERVICE_HOST").value_or("").empty();
+  auto http = ChooseHttpListen(http_option->count() > 0 ? std::optional(http_text) : std::nullopt, in_cluster);
+  if (!http.ok()) {
+    log::Error(fmt::format("--http-port '{}': {}", http_text, Message(http.status())));
     return kExitUsage;
   }
   auto credentials = rendezvous::ReadCredentials(files);
@@ -56,6 +69,11 @@ int CoordinatorCommand(const std::vector<std::string>& arguments) {
   auto coordinator = rendezvous::Coordinator::Serve(loop, conductor, options);
   if (!coordinator.ok()) {
     log::Error(fmt::format("cannot listen on {}: {}", listen, Message(coordinator.status())));
+    return kExitBadConfiguration;
+  }
+  auto watched = WatchCoordinator(loop, *http, conductor);
+  if (!watched.ok()) {
+    log::Error(Message(watched.status()));
     return kExitBadConfiguration;
   }
   return ServeUntilSignal(loop, address->host, (*coordinator)->port());

@@ -70,21 +70,21 @@ Status FlagReader::ReadCommon(RunOptions* options) const {
   }
   MUSTER_RETURN_IF_ERROR(ReadHttpPort(&options->http));
   options->preempt_file = Get("preempt-file").text;
+  FlagValue interval = Get("preempt-interval");
+  auto pause = ParseDuration(interval.text);
+  if (!pause.ok()) return Bad(interval, pause.status());
+  if (*pause < std::chrono::milliseconds(10)) return Bad(interval, "want at least 10ms");
+  options->preempt_interval = *pause;
   options->termination_log = Get("termination-log").text;
   return ReadRestartRules(&options->job);
 }
 
 Status FlagReader::ReadHttpPort(HttpListen* http) const {
   FlagValue port = Get("http-port");
-  if (!port.given()) {
-    bool in_cluster = !getenv_("KUBERNETES_SERVICE_HOST").value_or("").empty();
-    if (in_cluster) *http = {.on = true, .required = false, .host = "", .port = kHttpPortUnderKubernetes};
-    return absl::OkStatus();
-  }
-  if (port.text.empty() || port.text == "off") return absl::OkStatus();
-  auto parsed = ParseHttpListen(port.text);
-  if (!parsed.ok()) return Bad(port, parsed.status());
-  *http = *std::move(parsed);
+  bool in_cluster = !getenv_("KUBERNETES_SERVICE_HOST").value_or("").empty();
+  auto chosen = ChooseHttpListen(port.given() ? std::optional(port.text) : std::nullopt, in_cluster);
+  if (!chosen.ok()) return Bad(port, chosen.status());
+  *http = *std::move(chosen);
   return absl::OkStatus();
 }
 

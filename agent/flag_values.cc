@@ -178,6 +178,13 @@ StatusOr<HttpListen> ParseHttpListen(std::string_view text) {
   return listen;
 }
 
+StatusOr<HttpListen> ChooseHttpListen(const std::optional<std::string>& given, bool in_cluster) {
+  if (given) return given->empty() || *given == "off" ? HttpListen() : ParseHttpListen(*given);
+  HttpListen listen;
+  if (in_cluster) listen = {.on = true, .required = false, .host = "", .port = kHttpPortUnderKubernetes};
+  return listen;
+}
+
 StatusOr<std::map<std::string, std::string>> ParseRdzvConf(std::string_view text) {
   std::map<std::string, std::string> conf;
   text = Strip(text);

@@ -43,6 +43,8 @@ StatusOr<Endpoint> ParseEndpoint(std::string_view text, int default_port);
 
 // "PORT", "HOST:PORT" or "[V6]:PORT" of --http-port, `required`. Whether the host is numeric is said when it is bound.
 StatusOr<HttpListen> ParseHttpListen(std::string_view text);
+// What `given`, or nothing, means: off where it is "off", empty, or not given outside of Kubernetes.
+StatusOr<HttpListen> ChooseHttpListen(const std::optional<std::string>& given, bool in_cluster);
 
 // "k=v,k=v" of --rdzv-conf; a key given twice keeps the last value.
 StatusOr<std::map<std::string, std::string>> ParseRdzvConf(std::string_view text);

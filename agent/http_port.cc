@@ -120,6 +120,10 @@ class HttpPort::Impl::Session : public std::enable_shared_from_this<Session> {
   }
 
   void Parse() {
+    if (!parser_->got_some()) {  // RFC 9112, 2.2: an empty line before a request is passed over
+      pending_.erase(0, std::min(pending_.find_first_not_of("\r\n"), pending_.size()));
+      if (pending_.empty()) return Read();
+    }
     error_code error;
     size_t used = parser_->put(asio::buffer(pending_), error);
     pending_.erase(0, used);

@@ -53,6 +53,18 @@ void AppendHistogram(Page& page, const RestartHistogram& histogram) {
   page.Sample(below, "", "_count");
 }
 
+void AppendBuild(Page& page, std::string_view version, std::string_view commit) {
+  page.Begin("muster_build_info", "gauge", "Version of this agent; always 1.");
+  page.Sample(1, fmt::format("{},{}", Label("version", version), Label("commit", commit)));
+}
+
+void AppendProcess(Page& page, const ProcessMetrics& process) {
+  page.One("process_start_time_seconds", "gauge", "Start of the agent in seconds since the Unix epoch.",
+           static_cast<double>(process.started_unix_ms) / 1000);
+  page.One("process_cpu_seconds_total", "counter", "User and system time of the agent itself.", process.cpu_seconds);
+  page.One("process_resident_memory_bytes", "gauge", "Resident memory of the agent itself.", process.resident_bytes);
+}
+
 }  // namespace
 
 void RestartHistogram::Add(double seconds) {
@@ -81,8 +93,7 @@ std::string EscapeLabel(std::string_view value) {
 
 std::string ToExposition(const Metrics& m) {
   Page page;
-  page.Begin("muster_build_info", "gauge", "Version of this agent; always 1.");
-  page.Sample(1, fmt::format("{},{}", Label("version", m.version), Label("commit", m.commit)));
+  AppendBuild(page, m.version, m.commit);
   page.Begin("muster_node_info", "gauge", "The run and this node's name in it; always 1.");
   page.Sample(1, fmt::format("{},{}", Label("run_id", m.run_id), Label("node", m.node)));
   page.One("muster_in_round", "gauge", "1 while this node has a round with running workers, as /readyz says.",
@@ -113,10 +124,14 @@ std::string ToExposition(const Metrics& m) {
              m.store->accepted);
     page.One("muster_store_violations_total", "counter", "Connections closed for what they sent.", m.store->violations);
   }
-  page.One("process_start_time_seconds", "gauge", "Start of the agent in seconds since the Unix epoch.",
-           m.process.start_time_seconds);
-  page.One("process_cpu_seconds_total", "counter", "User and system time of the agent itself.", m.process.cpu_seconds);
-  page.One("process_resident_memory_bytes", "gauge", "Resident memory of the agent itself.", m.process.resident_bytes);
+  AppendProcess(page, m.process);
+  return page.Take();
+}
+
+std::string ToExposition(std::string_view version, std::string_view commit, const ProcessMetrics& process) {
+  Page page;
+  AppendBuild(page, version, commit);
+  AppendProcess(page, process);
   return page.Take();
 }
 

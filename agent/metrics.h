@@ -34,7 +34,7 @@ struct StoreMetrics {
 };
 
 struct ProcessMetrics {
-  double start_time_seconds = 0;  // Unix time
+  int64_t started_unix_ms = 0;
   double cpu_seconds = 0;
   int64_t resident_bytes = 0;
 };
@@ -65,6 +65,8 @@ struct Metrics {
 std::string EscapeLabel(std::string_view value);
 
 std::string ToExposition(const Metrics& metrics);
+// Of a process without rounds of its own: who it is, and what it uses.
+std::string ToExposition(std::string_view version, std::string_view commit, const ProcessMetrics& process);
 
 // The content type of that text.
 inline constexpr std::string_view kExpositionType = "text/plain; version=0.0.4; charset=utf-8";

@@ -81,7 +81,7 @@ class NodeAgent::Impl {
   void AwaitSignal();
   void AwaitForwarded();
   void OnSignal(int signal);
-  void OnNotice();
+  void OnNotice(const std::string& what);
   void Go(int signal, const std::string& reason);
   int GoneCode() const;
   int BadConfiguration(const Status& status);
@@ -146,7 +146,8 @@ int NodeAgent::Impl::Run() {
   }
   AwaitForwarded();
   if (!options_.preempt_file.empty()) {
-    auto notice = PreemptNotice::Await(loop_, options_.preempt_file, [this] { OnNotice(); });
+    auto notice = PreemptNotice::Await(loop_, options_.preempt_file, options_.preempt_interval,
+                                       [this](const std::string& what) { OnNotice(what); });
     if (!notice.ok()) return BadConfiguration(notice.status());
     notice_ = *std::move(notice);
   }
@@ -394,10 +395,10 @@ void NodeAgent::Impl::OnSignal(int signal) {
   Go(signal, signal == SIGTERM ? "preempted: SIGTERM" : fmt::format("stopped by {}", SignalName(signal)));
 }
 
-void NodeAgent::Impl::OnNotice() {
+void NodeAgent::Impl::OnNotice(const std::string& what) {
   if (going_signal_ != 0) return;
   noticed_ = true;
-  Go(SIGTERM, fmt::format("preempted: {} appeared", options_.preempt_file));
+  Go(SIGTERM, "preempted: " + what);
 }
 
 // This node leaves: the others hear of it first, the workers get `signal`.

@@ -4,17 +4,20 @@
 #include <unistd.h>
 
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/post.hpp>
 #include <cerrno>
 #include <utility>
 
+#include "agent/preempt_url.h"
 #include "base/text.h"
 
 namespace muster::agent {
+namespace {
 
-class PreemptNotice::Impl : public std::enable_shared_from_this<Impl> {
+class Watching : public std::enable_shared_from_this<Watching> {
  public:
-  Impl(boost::asio::io_context& loop, std::string path, std::function<void()> noticed)
+  Watching(boost::asio::io_context& loop, std::string path, PreemptNotice::Noticed noticed)
       : events_(loop), path_(std::move(path)), noticed_(std::move(noticed)) {}
 
   Status Start() {
@@ -48,7 +51,7 @@ class PreemptNotice::Impl : public std::enable_shared_from_this<Impl> {
     if (!noticed_) return;
     if (access(path_.c_str(), F_OK) == 0) {
       auto noticed = std::exchange(noticed_, nullptr);
-      return noticed();
+      return noticed(path_ + " appeared");
     }
     events_.async_wait(boost::asio::posix::descriptor_base::wait_read,
                        [self = shared_from_this()](boost::system::error_code error) {
@@ -62,17 +65,26 @@ class PreemptNotice::Impl : public std::enable_shared_from_this<Impl> {
 
   boost::asio::posix::stream_descriptor events_;
   const std::string path_;
-  std::function<void()> noticed_;
+  PreemptNotice::Noticed noticed_;
 };
 
-StatusOr<std::unique_ptr<PreemptNotice>> PreemptNotice::Await(boost::asio::io_context& loop, const std::string& path,
-                                                              std::function<void()> noticed) {
-  auto impl = std::make_shared<Impl>(loop, path, std::move(noticed));
-  MUSTER_RETURN_IF_ERROR(impl->Start());
-  return std::unique_ptr<PreemptNotice>(new PreemptNotice(std::move(impl)));
-}
+class FileNotice final : public PreemptNotice {
+ public:
+  explicit FileNotice(std::shared_ptr<Watching> watching) : watching_(std::move(watching)) {}
+  ~FileNotice() override { watching_->Close(); }
 
-PreemptNotice::PreemptNotice(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
-PreemptNotice::~PreemptNotice() { impl_->Close(); }
+ private:
+  std::shared_ptr<Watching> watching_;
+};
+
+}  // namespace
+
+StatusOr<std::unique_ptr<PreemptNotice>> PreemptNotice::Await(boost::asio::io_context& loop, const std::string& path,
+                                                              Duration interval, Noticed noticed) {
+  if (path.find("://") != std::string::npos) return AwaitUrl(loop, path, interval, std::move(noticed));
+  auto watching = std::make_shared<Watching>(loop, path, std::move(noticed));
+  MUSTER_RETURN_IF_ERROR(watching->Start());
+  return std::unique_ptr<PreemptNotice>(new FileNotice(std::move(watching)));
+}
 
 }  // namespace muster::agent

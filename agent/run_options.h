@@ -82,7 +82,8 @@ struct RunOptions {
   Wire wire = Wire::kTorch;
   std::vector<int> signals_to_forward;  // passed on to the workers, no more
   std::string termination_log;          // empty: none
-  std::string preempt_file;             // empty: none
+  std::string preempt_file;             // or a URL; empty: none
+  Duration preempt_interval = std::chrono::seconds(5);
   HttpListen http;
   bool serve_rsh = false;               // no command: the remote shell is served
   std::string rsh_listen;               // "host:port"; empty: every address, rsh_place.h's port

@@ -70,10 +70,12 @@ Status Worker::Begin() {
   }
   AwaitSignal();
   if (!options_.preempt_file.empty()) {
-    MUSTER_ASSIGN_OR_RETURN(notice_, PreemptNotice::Await(loop_, options_.preempt_file, [this] {
-                              noticed_ = true;
-                              End(kExitStopped, SIGTERM, fmt::format("preempted: {} appeared", options_.preempt_file));
-                            }));
+    auto noticed = [this](const std::string& what) {
+      noticed_ = true;
+      End(kExitStopped, SIGTERM, "preempted: " + what);
+    };
+    MUSTER_ASSIGN_OR_RETURN(notice_,
+                            PreemptNotice::Await(loop_, options_.preempt_file, options_.preempt_interval, noticed));
   }
   MUSTER_ASSIGN_OR_RETURN(rsh::Server::Options serving, Listening());
   rsh::Server::Events events;

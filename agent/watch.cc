@@ -5,7 +5,6 @@
 
 #include <fstream>
 
-#include "agent/http_port.h"
 #include "agent/status_inquiry.h"
 #include "agent/status_text.h"
 #include "base/log.h"
@@ -22,8 +21,8 @@ HttpResponse Plain(int status, std::string text) {
   return {status, "text/plain; charset=utf-8", std::move(text) + "\n"};
 }
 
-ProcessMetrics LookAtProcess() {
-  ProcessMetrics process;
+// `process`: what is known of it since its start.
+ProcessMetrics LookAtProcess(ProcessMetrics process) {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   auto seconds = [](const timeval& time) { return static_cast<double>(time.tv_sec) + 1e-6 * time.tv_usec; };
@@ -32,6 +31,34 @@ ProcessMetrics LookAtProcess() {
   int64_t pages = 0, resident = 0;
   if (statm >> pages >> resident) process.resident_bytes = resident * sysconf(_SC_PAGESIZE);
   return process;
+}
+
+HttpHandler Always(std::string text) {
+  return [text = std::move(text)](const HttpRequest&, const HttpAnswer& answer) { answer(Plain(200, text)); };
+}
+
+// nullptr: none is wanted, or it is not there and nobody asked for it by name.
+StatusOr<std::unique_ptr<HttpPort>> OpenPort(boost::asio::io_context& loop, const HttpListen& wanted,
+                                             std::map<std::string, HttpHandler> handlers) {
+  if (!wanted.on) return nullptr;
+  auto port = HttpPort::Listen(loop, wanted.host, static_cast<uint16_t>(wanted.port), std::move(handlers));
+  if (!port.ok()) {
+    if (wanted.required) return Annotate(port.status(), "--http-port");
+    log::Warning(fmt::format("no /healthz, /readyz, /status and /metrics here: {} (--http-port=off says nothing)",
+                             Message(port.status())));
+    return nullptr;
+  }
+  log::Info(fmt::format("/healthz, /readyz, /status and /metrics on {}port {}",
+                        wanted.host.empty() ? "" : wanted.host + " ", (*port)->port()));
+  return port;
+}
+
+// "X" of "a=b&run_id=X".
+std::string RunIdOf(std::string_view query) {
+  for (std::string_view part : Split(query, '&')) {
+    if (part.starts_with("run_id=")) return std::string(part.substr(part.find('=') + 1));
+  }
+  return "";
 }
 
 }  // namespace
@@ -44,14 +71,12 @@ class Watch::Impl {
         sources_(std::move(sources)),
         ledger_({options.run_id, options.job}),
         inquiry_(loop, options.run_id) {
-    started_unix_ms_ = UnixMillis();
+    process_.started_unix_ms = UnixMillis();
   }
 
   Status Open() {
-    const HttpListen& wanted = options_.http;
-    if (!wanted.on) return absl::OkStatus();
     std::map<std::string, HttpHandler> handlers;
-    handlers["/healthz"] = [](const HttpRequest&, const HttpAnswer& answer) { answer(Plain(200, "ok")); };
+    handlers["/healthz"] = Always("ok");
     handlers["/readyz"] = [this](const HttpRequest&, const HttpAnswer& answer) {
       std::string why_not = ledger_.NotReady();
       answer(why_not.empty() ? Plain(200, "ok") : Plain(503, OneLine(why_not)));
@@ -60,16 +85,7 @@ class Watch::Impl {
       answer({200, std::string(kExpositionType), ToExposition(Look())});
     };
     handlers["/status"] = [this](const HttpRequest&, const HttpAnswer& answer) { TellStatus(answer); };
-    auto port = HttpPort::Listen(loop_, wanted.host, static_cast<uint16_t>(wanted.port), std::move(handlers));
-    if (!port.ok()) {
-      if (wanted.required) return Annotate(port.status(), "--http-port");
-      log::Warning(fmt::format("no /healthz, /readyz, /status and /metrics here: {} (--http-port=off says nothing)",
-                               Message(port.status())));
-      return absl::OkStatus();
-    }
-    port_ = *std::move(port);
-    log::Info(fmt::format("/healthz, /readyz, /status and /metrics on {}port {}",
-                          wanted.host.empty() ? "" : wanted.host + " ", port_->port()));
+    MUSTER_ASSIGN_OR_RETURN(port_, OpenPort(loop_, options_.http, std::move(handlers)));
     return absl::OkStatus();
   }
 
@@ -96,8 +112,7 @@ class Watch::Impl {
     metrics.version = Version();
     metrics.commit = Commit();
     metrics.workers_running = sources_.workers_running();
-    metrics.process = LookAtProcess();
-    metrics.process.start_time_seconds = static_cast<double>(started_unix_ms_) / 1000;
+    metrics.process = LookAtProcess(process_);
     const store::StoreServer* store = sources_.store();
     if (store != nullptr || had_store_) metrics.store = past_;
     if (store != nullptr) {
@@ -126,7 +141,7 @@ class Watch::Impl {
   const WatchSources sources_;
   RoundLedger ledger_;
   StatusInquiry inquiry_;
-  int64_t started_unix_ms_ = 0;
+  ProcessMetrics process_;
   bool had_store_ = false;
   StoreMetrics past_;
   std::unique_ptr<HttpPort> port_;
@@ -138,5 +153,25 @@ Watch::~Watch() = default;
 Status Watch::Open() { return impl_->Open(); }
 RoundLedger& Watch::ledger() { return impl_->ledger(); }
 void Watch::StoreGoes(const store::StoreServer& store) { impl_->StoreGoes(store); }
+
+StatusOr<std::unique_ptr<HttpPort>> WatchCoordinator(boost::asio::io_context& loop, const HttpListen& wanted,
+                                                     rendezvous::Conductor& conductor) {
+  std::map<std::string, HttpHandler> handlers;
+  handlers["/healthz"] = handlers["/readyz"] = Always("ok");
+  ProcessMetrics process;
+  process.started_unix_ms = UnixMillis();
+  handlers["/metrics"] = [process](const HttpRequest&, const HttpAnswer& answer) {
+    answer({200, std::string(kExpositionType), ToExposition(Version(), Commit(), LookAtProcess(process))});
+  };
+  handlers["/status"] = [&loop, &conductor](const HttpRequest& request, const HttpAnswer& answer) {
+    auto inquiry = std::make_shared<StatusInquiry>(loop, RunIdOf(request.query));
+    inquiry->Ask("", &conductor, {}, kInquiryLimit,
+                 [inquiry, answer](const StatusOr<rendezvous::StatusReport>& report) {
+                   if (!report.ok()) return answer(Plain(404, std::string(Message(report.status()))));
+                   answer({200, "application/json", StatusJson(*report, "coordinator") + "\n"});
+                 });
+  };
+  return OpenPort(loop, wanted, std::move(handlers));
+}
 
 }  // namespace muster::agent

@@ -1,4 +1,4 @@
-// The HTTP port of an agent: /healthz, /readyz, /status, /metrics (docs/watching.md).
+// The HTTP port of an agent, and of a coordinator alone: /healthz, /readyz, /status, /metrics (docs/watching.md).
 //
 // Loop thread only. It only looks: nothing that is asked here changes what the agent does, and no request waits for
 // anything but the coordinator's answer, with a deadline.
@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 
+#include "agent/http_port.h"
 #include "agent/round_ledger.h"
 #include "agent/run_options.h"
 #include "base/status.h"
@@ -50,5 +51,10 @@ class Watch {
   class Impl;
   std::unique_ptr<Impl> impl_;
 };
+
+// The same for `muster coordinator`, which is ready as soon as it listens; nullptr: none is wanted. `/status?run_id=X`
+// chooses the run where there are several. `conductor` must outlive it.
+StatusOr<std::unique_ptr<HttpPort>> WatchCoordinator(boost::asio::io_context& loop, const HttpListen& wanted,
+                                                     rendezvous::Conductor& conductor);
 
 }  // namespace muster::agent

@@ -100,6 +100,8 @@ const std::vector<Row>& Rows() {
       {"http-port", "MUSTER_HTTP_PORT", "[::1]:80",
        [](auto& o) { return fmt::format("{} {} {}", o.http.required, o.http.host, o.http.port); }, "true ::1 80", "x"},
       {"preempt-file", "MUSTER_PREEMPT_FILE", "/x", text(&RunOptions::preempt_file), "/x", ""},
+      {"preempt-interval", "MUSTER_PREEMPT_INTERVAL", "1m",
+       [](auto& o) { return fmt::format("{}", o.preempt_interval / seconds(1)); }, "60", "0"},
       {"termination-log", "MUSTER_TERMINATION_LOG", "/x", text(&RunOptions::termination_log), "/x", ""},
       {"nodes-on-this-machine", "", "3", text(&RunOptions::nodes_on_this_machine), "3", "many"},
       {"log-format", "MUSTER_LOG_FORMAT", "json",

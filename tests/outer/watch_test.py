@@ -9,7 +9,7 @@ import subprocess
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from muster_case import DEADLINE, MUSTER, MusterCase, main
+from muster_case import DEADLINE, MUSTER, Agent, MusterCase, main
 
 SAID = r"/metrics on (?:127\.0\.0\.1 )?port (\d+)"
 
@@ -204,6 +204,42 @@ class Watching(WatchCase):
         self.assertEqual(len(re.findall(SAID, agent.output())), 1)
 
 
+class Coordinators(WatchCase):
+    def test_a_coordinator_alone(self):
+        output = os.path.join(self.dir, "coordinator.txt")
+        with open(output, "w") as file:
+            process = subprocess.Popen([MUSTER, "coordinator", "--listen", "127.0.0.1:0", "--http-port", "127.0.0.1:0"],
+                                       stdout=subprocess.PIPE, stderr=file, text=True)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        endpoint = process.stdout.readline().split()[-1]
+        port = self.port_of(Agent(process, output))
+        self.assertEqual(self.ask(port, "/readyz"), (200, "ok\n"))
+        self.assertEqual(self.ask(port, "/status")[0], 404)
+        runs = ("a", "b")
+        agents = []
+        for run in runs:
+            agents.append(self.start("--nnodes", "1:2", "--rdzv-backend", "c10d", "--rdzv-endpoint", endpoint, "--rdzv-id", run,
+                                     "--rdzv-conf", "is_host=0,last_call_timeout=0"))
+        workers = self.workers(2)
+        code, body = self.ask(port, "/status")
+        self.assertEqual(code, 404)
+        self.assertIn("2 runs are coordinated here; name one of: a, b", body)
+        for run in runs:
+            code, body = self.ask(port, f"/status?run_id={run}")
+            self.assertEqual((code, json.loads(body)["run_id"]), (200, run))
+        self.assertEqual(self.scrape(port)[("muster_build_info", *self.version())], 1)
+        for worker in workers:
+            worker.tell("exit 0")
+        self.assertEqual([agent.wait() for agent in agents], [0, 0])
+
+    @staticmethod
+    def version():
+        told = json.loads(subprocess.run([MUSTER, "version", "--json"], capture_output=True, text=True).stdout)
+        return told["version"], told["commit"]
+
+
 class Settings(WatchCase):
     def exec(self, *arguments, command=("true",), **environment):
         clean = {k: v for k, v in os.environ.items() if not k.startswith(("PET_", "MUSTER_", "KUBERNETES_"))}
@@ -289,6 +325,7 @@ class Clients(WatchCase):
         self.assertEqual(self.say(b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n" + one).count(b"200 OK"), 1)
         self.assertEqual(self.say(b"GET /healthz HTTP/1.0\r\n\r\n" + one).count(b"200 OK"), 1)
         self.assertEqual(self.say(b"GET /x HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello" + one).count(b"HTTP/1.1 200"), 1)
+        self.assertEqual(self.say(b"\r\n" + one + b"\r\n\r\n" + one).count(b"HTTP/1.1 200"), 2)  # RFC 9112, 2.2
         # The slow one: a status between two fast ones stays in its place.
         many = self.say(one + b"GET /status HTTP/1.1\r\nHost: x\r\n\r\n" + b"GET /nothing HTTP/1.1\r\nHost: x\r\n\r\n")
         self.assertRegex(many, rb"(?s)^HTTP/1.1 200 .*ok\n.*HTTP/1.1 200 .*\"run_id\".*HTTP/1.1 404 ")
