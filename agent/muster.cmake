@@ -1,5 +1,5 @@
 # The `muster` binary: fully static, so that it runs in any image. The rooms are joined here and nowhere else.
-muster_room(muster_agent
+muster_room(muster_agent COLD
   SOURCES attempt.cc command_line.cc coordinator_command.cc http_fetch.cc http_port.cc install_command.cc installation.cc last_words.cc
           local_nodes.cc mpi_host_files.cc mpi_launcher.cc node_agent.cc preempt_notice.cc preempt_url.cc relay.cc rendezvous_place.cc
           report_command.cc rsh_command.cc run_command.cc serve_rsh.cc status_command.cc status_inquiry.cc store_command.cc version_command.cc wait_command.cc wait_targets.cc watch.cc wire_plain.cc wire_torch.cc

@@ -37,12 +37,17 @@ elseif(MUSTER_SANITIZE STREQUAL "thread")
   add_link_options(-fsanitize=thread)
 endif()
 
-# A room: a static library seen from the source root ("base/log.h").
+# A room: a static library seen from the source root ("base/log.h"). COLD: nothing in it runs often, so that small code
+# is better than fast code; the static binary is copied into every pod.
 function(muster_room name)
-  cmake_parse_arguments(ROOM "" "" "SOURCES;LINK;PRECOMPILE" ${ARGN})
+  cmake_parse_arguments(ROOM "COLD" "" "SOURCES;LINK;PRECOMPILE" ${ARGN})
   add_library(${name} STATIC ${ROOM_SOURCES})
   target_include_directories(${name} PUBLIC ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR})
   target_link_libraries(${name} PUBLIC ${ROOM_LINK})
+  if(ROOM_COLD)
+    # GCC 12 takes some optional values for uninitialized at -Os.
+    target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-Os> $<$<CONFIG:Release>:-Wno-maybe-uninitialized>)
+  endif()
   if(ROOM_PRECOMPILE)
     target_precompile_headers(${name} PRIVATE ${ROOM_PRECOMPILE})
   endif()
