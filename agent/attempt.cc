@@ -7,6 +7,7 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <set>
 
 #include "agent/failure_summary.h"
 #include "agent/log_layout.h"
@@ -39,9 +40,14 @@ class Attempt::Impl : public std::enable_shared_from_this<Impl> {
 
   Status Start();
   void Stop(int signal, Duration grace, const std::string& reason);
+  void Hold(const std::string& reason);
   void Close(const std::string& reason);
   void JobEnded(int exit_code, const std::string& reason);
   std::optional<int64_t> Progress() const;
+  std::vector<EvidenceTarget> EvidenceTargets() const;
+  WorkerFailure HangFailure(int local_rank, const std::string& evidence);
+  bool Ended(int local_rank) const;
+  const AttemptPaths& paths() const { return paths_; }
 
   launcher::WorkerGroup& group() { return group_; }
   const AttemptRecord& record() const { return record_; }
@@ -67,6 +73,8 @@ class Attempt::Impl : public std::enable_shared_from_this<Impl> {
   bool reported_ = false;  // failed or succeeded was said
   bool stopping_ = false;
   bool gone_ = false;
+  std::set<int> ended_on_hold_;                           // local ranks
+  std::vector<std::optional<FlightRecorder>> recorders_;  // by local rank
   int ended_well_ = 0;
   TimePoint started_at_{};
   launcher::WorkerGroup group_;  // last: its callbacks use everything above
@@ -91,6 +99,9 @@ Status Attempt::Impl::MakeFolder() {
     std::string folder = fmt::format("{}/{}", paths_.folder, local_rank);
     if (mkdir(folder.c_str(), 0777) != 0) return ErrnoStatus(errno, fmt::format("cannot make {}", folder));
   }
+  if (options_.hang.on() && options_.wire == Wire::kTorch) {
+    paths_.flight_recorder = MakeFlightRecorderFolder(paths_.folder);
+  }
   record_path_ = paths_.folder + "/attempt.json";
   return absl::OkStatus();
 }
@@ -100,6 +111,7 @@ Status Attempt::Impl::Start() {
   Write();
   MUSTER_ASSIGN_OR_RETURN(std::vector<launcher::WorkerSpec> specs, wiring_.workers(record_.assignment, paths_));
   MUSTER_RETURN_IF_ERROR(group_.Start(specs));
+  for (const launcher::WorkerSpec& spec : specs) recorders_.push_back(FlightRecorderOf(spec.environment));
   record_.pids = group_.pids();
   record_.workers_started_unix_ms = UnixMillis();
   Write();
@@ -107,6 +119,7 @@ Status Attempt::Impl::Start() {
 }
 
 void Attempt::Impl::OnExit(const launcher::ExitRecord& exit) {
+  if (stopping_) ended_on_hold_.insert(exit.local_rank);
   if (stopping_ || reported_) return;
   if (exit.exit_code == 0) {
     if (++ended_well_ < options_.nproc || !failures_.empty()) return;
@@ -144,12 +157,15 @@ WorkerFailure Attempt::Impl::ToFailure(const launcher::ExitRecord& exit) const {
   return failure;
 }
 
+void Attempt::Impl::Hold(const std::string& reason) {
+  if (stopping_) return;
+  stopping_ = true;
+  record_.stopping_unix_ms = UnixMillis();
+  record_.end_reason = reason;
+}
+
 void Attempt::Impl::Stop(int signal, Duration grace, const std::string& reason) {
-  if (!stopping_) {
-    stopping_ = true;
-    record_.stopping_unix_ms = UnixMillis();
-    record_.end_reason = reason;
-  }
+  Hold(reason);
   if (group_.running()) {
     group_.Stop(signal, grace);
   } else {
@@ -178,6 +194,7 @@ void Attempt::Impl::JobEnded(int exit_code, const std::string& reason) {
 void Attempt::Impl::Write() {
   if (record_path_.empty()) return;
   record_.exits = group_.records();
+  for (launcher::ExitRecord& exit : record_.exits) exit.after_stop |= ended_on_hold_.contains(exit.local_rank);
   if (Status status = WriteAttemptRecord(record_, record_path_); !status.ok()) log::Warning(Message(status));
 }
 
@@ -191,6 +208,35 @@ std::optional<int64_t> Attempt::Impl::Progress() const {
   return highest;
 }
 
+bool Attempt::Impl::Ended(int local_rank) const {
+  const auto& ended = group_.records();
+  return std::any_of(ended.begin(), ended.end(), [&](const auto& exit) { return exit.local_rank == local_rank; });
+}
+
+std::vector<EvidenceTarget> Attempt::Impl::EvidenceTargets() const {
+  std::vector<EvidenceTarget> targets;
+  for (size_t rank = 0; !paths_.folder.empty() && rank < record_.pids.size(); ++rank) {
+    int local_rank = static_cast<int>(rank);
+    if (Ended(local_rank)) continue;
+    targets.push_back({local_rank, static_cast<pid_t>(record_.pids[rank]), paths_.WorkerFolder(local_rank),
+                       rank < recorders_.size() ? recorders_[rank] : std::nullopt});
+  }
+  return targets;
+}
+
+WorkerFailure Attempt::Impl::HangFailure(int local_rank, const std::string& evidence) {
+  WorkerFailure failure;
+  failure.rank = record_.assignment.seat.first_rank + local_rank;
+  failure.local_rank = local_rank;
+  failure.pid = static_cast<size_t>(local_rank) < record_.pids.size() ? record_.pids[local_rank] : 0;
+  failure.exit_code = kExitHang;
+  failure.message = evidence;
+  if (!paths_.folder.empty()) failure.message += fmt::format("; stacks are in {}", paths_.folder);
+  failure.unix_millis = UnixMillis();
+  record_.hangs.push_back({local_rank, evidence});
+  return failure;
+}
+
 Attempt::Attempt(boost::asio::io_context& loop, launcher::Reaper& reaper, launcher::Console& console,
                  const RunOptions& options, const Wiring& wiring, rendezvous::Assignment assignment,
                  const std::string& log_root, AttemptEvents events)
@@ -200,8 +246,16 @@ Attempt::~Attempt() = default;
 
 Status Attempt::Start() { return impl_->Start(); }
 void Attempt::Stop(int signal, Duration grace, const std::string& reason) { impl_->Stop(signal, grace, reason); }
+void Attempt::Hold(const std::string& reason) { impl_->Hold(reason); }
 void Attempt::Close(const std::string& reason) { impl_->Close(reason); }
 void Attempt::JobEnded(int exit_code, const std::string& reason) { impl_->JobEnded(exit_code, reason); }
+const AttemptPaths& Attempt::paths() const { return impl_->paths(); }
+bool Attempt::Ended(int local_rank) const { return impl_->Ended(local_rank); }
+std::optional<TimePoint> Attempt::LastOutput() const { return impl_->group().LastOutput(); }
+std::vector<EvidenceTarget> Attempt::EvidenceTargets() const { return impl_->EvidenceTargets(); }
+WorkerFailure Attempt::HangFailure(int local_rank, const std::string& evidence) {
+  return impl_->HangFailure(local_rank, evidence);
+}
 void Attempt::Signal(int signal) { impl_->group().Signal(signal); }
 std::optional<int> Attempt::OwnExitCode() const {
   const std::vector<launcher::ExitRecord>& ended = impl_->group().records();

@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "agent/attempt_record.h"
+#include "agent/hang_evidence.h"
+#include "agent/log_layout.h"
 #include "agent/run_options.h"
 #include "agent/wiring.h"
 #include "base/status.h"
@@ -49,6 +51,9 @@ class Attempt {
   // Puts the job's end into the record, after Close().
   void JobEnded(int exit_code, const std::string& reason);
 
+  // The workers are about to be stopped: an end of one is no failure any more.
+  void Hold(const std::string& reason);
+
   // Passes a signal on, no more.
   void Signal(int signal);
   bool running() const;
@@ -59,6 +64,13 @@ class Attempt {
   Duration lived() const;
   // Highest step number the workers wrote into their heartbeat files.
   std::optional<int64_t> Progress() const;
+  // What hang_guard.h looks at. Targets: the workers that live.
+  const AttemptPaths& paths() const;
+  bool Ended(int local_rank) const;
+  std::optional<TimePoint> LastOutput() const;
+  std::vector<EvidenceTarget> EvidenceTargets() const;
+  // The failure of a worker that hangs, with code 203; the record keeps why, in the order of the calls.
+  WorkerFailure HangFailure(int local_rank, const std::string& evidence);
   // A failure that says why Start() failed: exit code 127, 126 or 1.
   WorkerFailure StartFailure(const Status& error) const;
   // A failure of the first worker here that it does not tell itself.

@@ -147,6 +147,17 @@ Status ReadWorker(const json& object, int local_rank, AttemptRecord& record) {
   exit.error_file = fields.Text("error_file");
   exit.error_message = fields.Text("error_message");
   exit.stderr_tail = fields.Lines("stderr_tail");
+  // It was stopped because it hung: that is what it failed by, not our signal.
+  if (std::string hang = fields.Text("hang"); !hang.empty()) {
+    exit.exit_code = kExitHang;
+    exit.signal = 0;
+    exit.after_stop = false;
+    exit.error_message = hang;
+    auto place = fields.Number("hang_place", 0, kMostOfAnything).value_or(0);
+    auto behind =
+        std::find_if(record.hangs.begin(), record.hangs.end(), [&](auto& other) { return other.place > place; });
+    record.hangs.insert(behind, {local_rank, std::move(hang), place});
+  }
   record.exits.push_back(std::move(exit));
   return fields.status();
 }

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -24,6 +25,10 @@ Json WorkerJson(const AttemptRecord& record, int local_rank) {
   worker["local_rank"] = local_rank;
   worker["rank"] = record.assignment.seat.first_rank + local_rank;
   worker["pid"] = static_cast<size_t>(local_rank) < record.pids.size() ? Json(record.pids[local_rank]) : Json(nullptr);
+  if (size_t place = record.HangPlace(local_rank); place < record.hangs.size()) {
+    worker["hang"] = record.hangs[place].why;
+    worker["hang_place"] = place;
+  }
   for (const launcher::ExitRecord& exit : record.exits) {
     if (exit.local_rank != local_rank) continue;
     worker["exit_code"] = exit.exit_code;
@@ -43,6 +48,12 @@ Json WorkerJson(const AttemptRecord& record, int local_rank) {
 }
 
 }  // namespace
+
+size_t AttemptRecord::HangPlace(int local_rank) const {
+  auto found =
+      std::find_if(hangs.begin(), hangs.end(), [&](const Hang& hang) { return hang.local_rank == local_rank; });
+  return static_cast<size_t>(found - hangs.begin());
+}
 
 std::string ToJson(const AttemptRecord& record) {
   const rendezvous::Assignment& assignment = record.assignment;

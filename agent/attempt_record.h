@@ -38,6 +38,15 @@ struct AttemptRecord {
   std::vector<int64_t> pids;                // by local rank
   std::vector<launcher::ExitRecord> exits;
   std::optional<JobResult> job;  // nullopt: not decided, or this node was gone before
+  struct Hang {
+    int local_rank = 0;
+    std::string why;    // it was taken for hanging, before it was stopped
+    int64_t place = 0;  // in the whole list, where it was read from a file that may lack others
+  };
+  std::vector<Hang> hangs;  // the likeliest cause first
+
+  // Place of a worker in `hangs`; their number where it is not there.
+  size_t HangPlace(int local_rank) const;
 };
 
 // JSON text, one object, indented by two.

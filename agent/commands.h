@@ -14,6 +14,7 @@ int ReportCommand(const std::vector<std::string>& arguments);       // report_co
 int RshCommand(const std::vector<std::string>& arguments);          // rsh_command.cc
 int StatusCommand(const std::vector<std::string>& arguments);       // status_command.cc
 int StoreCommand(const std::vector<std::string>& arguments);        // store_command.cc
+int StacksCommand(const std::vector<std::string>& arguments);       // stacks_command.cc
 int InstallCommand(const std::vector<std::string>& arguments);      // install_command.cc
 int WaitCommand(const std::vector<std::string>& arguments);         // wait_command.cc
 int VersionCommand(const std::vector<std::string>& arguments);      // version_command.cc

@@ -76,6 +76,7 @@ Status FlagReader::ReadCommon(RunOptions* options) const {
   if (*pause < std::chrono::milliseconds(10)) return Bad(interval, "want at least 10ms");
   options->preempt_interval = *pause;
   options->termination_log = Get("termination-log").text;
+  MUSTER_RETURN_IF_ERROR(ReadHangRules(options));
   return ReadRestartRules(&options->job);
 }
 
@@ -85,6 +86,33 @@ Status FlagReader::ReadHttpPort(HttpListen* http) const {
   auto chosen = ChooseHttpListen(port.given() ? std::optional(port.text) : std::nullopt, in_cluster);
   if (!chosen.ok()) return Bad(port, chosen.status());
   *http = *std::move(chosen);
+  return absl::OkStatus();
+}
+
+Status FlagReader::ReadHangRules(RunOptions* options) const {
+  // Of an agent around a torchrun the variables are meant for that one, which knows the ranks: two must not judge.
+  auto heard = [&](std::string_view name) {
+    return options->wire == Wire::kPlain && !line_.values.contains(name) ? FlagValue{} : Get(name);
+  };
+  struct {
+    std::string_view name;
+    std::optional<Duration>& into;
+  } const limits[] = {{"hang-timeout", options->hang.step_timeout}, {"hang-log-timeout", options->hang.log_timeout}};
+  for (const auto& limit : limits) {
+    FlagValue value = heard(limit.name);
+    if (value.text.empty()) continue;
+    auto duration = ParseDuration(value.text);
+    if (!duration.ok()) return Bad(value, duration.status());
+    if (*duration > Duration::zero()) limit.into = *duration;
+  }
+  if (FlagValue signal = heard("hang-signal"); !signal.text.empty()) {
+    auto number = ParseSignal(signal.text);
+    if (!number.ok()) return Bad(signal, number.status());
+    options->hang.signal = *number;
+  }
+  if (options->hang.step_timeout && options->log_dir == "/dev/null") {
+    options->warnings.push_back("--hang-timeout sees nothing with --log-dir /dev/null: heartbeat files are kept there");
+  }
   return absl::OkStatus();
 }
 

@@ -55,6 +55,7 @@ class FlagReader {
  private:
   Status ReadHttpPort(HttpListen* http) const;
   Status ReadRestartRules(rendezvous::JobOptions* job) const;
+  Status ReadHangRules(RunOptions* options) const;
 
   const Getenv& getenv_;
   CommandLine line_;

@@ -73,6 +73,7 @@ launcher::OutputSpec WorkerOutput(const RunOptions& options, const rendezvous::A
   // A program that draws on the terminal gets the terminal itself; everything else may go through a pipe.
   bool bare = output.err.console && output.err.file.empty() && output.err.prefix.empty();
   output.err.keep_tail = !(bare && stderr_is_terminal);
+  output.out.observed = output.err.observed = options.hang.log_timeout.has_value();
   return output;
 }
 

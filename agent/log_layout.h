@@ -10,7 +10,7 @@
 //   not in the rank filter  nothing on the console; files are written as before
 //   --log-dir /dev/null     no files: a redirected stream stays on the console
 // Beyond torchrun: the last lines of stderr are kept for the failure summary, unless stderr goes straight to a
-// terminal.
+// terminal. With --hang-log-timeout everything goes through pipes, so that silence can be seen.
 #pragma once
 
 #include <string>
@@ -22,7 +22,8 @@
 namespace muster::agent {
 
 struct AttemptPaths {
-  std::string folder;  // "<log-dir>/<run id>/attempt_N"; empty: no files
+  std::string folder;           // "<log-dir>/<run id>/attempt_N"; empty: no files
+  std::string flight_recorder;  // PyTorch's dumps (flight_recorder.h); empty: none are asked for
 
   // Each is empty when `folder` is.
   std::string WorkerFolder(int local_rank) const;

@@ -26,6 +26,7 @@ constexpr Subcommand kSubcommands[] = {
     {"coordinator", CoordinatorCommand, "serve the rendezvous alone, for any number of runs"},
     {"status", StatusCommand, "show roster, round and restarts of a run"},
     {"report", ReportCommand, "make one page of what became of a run, from its logs"},
+    {"stacks", StacksCommand, "print what processes are doing, thread by thread"},
     {"store", StoreCommand, "serve a c10d TCPStore alone"},
     {"install", InstallCommand, "copy this binary and its links into a folder, for other images"},
     {"wait", WaitCommand, "wait until names resolve, ports are open or a coordinator answers"},

@@ -9,6 +9,7 @@
 #include <random>
 
 #include "agent/attempt.h"
+#include "agent/hang_guard.h"
 #include "agent/last_words.h"
 #include "agent/preempt_notice.h"
 #include "agent/relay.h"
@@ -54,6 +55,8 @@ class NodeAgent::Impl {
         console_(loop_),
         signals_(loop_),
         forwarded_(loop_),
+        guard_(loop_, reaper_, options_,
+               [this](std::vector<WorkerFailure> hangs) { WorkersFailed(std::move(hangs)); }),
         watch_(loop_, options_, Sources()) {}
 
   int Run();
@@ -69,13 +72,14 @@ class NodeAgent::Impl {
   StatusOr<int> FreshStore();
   // --- what the rendezvous says ---
   void StartRound(const Assignment& assignment);
-  void StopRound(rendezvous::RoundId round, const std::string& reason);
+  void StopRound(rendezvous::RoundId round, const std::string& reason, bool keep_evidence);
   void End(const Verdict& verdict);
   // --- what the workers do ---
   void WorkersFailed(std::vector<WorkerFailure> failures);
   void RoundFailed(int exit_code, const std::string& reason);
   void WorkersSucceeded();
   void WorkersGone();
+  void StopWorkers(bool keep_evidence);
   void ReadyAgain();
   // --- signals and the end ---
   void AwaitSignal();
@@ -103,6 +107,7 @@ class NodeAgent::Impl {
   std::string log_root_;           // "<log-dir>/<run id>"; empty: no folders
   std::string temporary_log_dir_;  // made because no --log-dir was given; removed after success
   std::unique_ptr<Attempt> attempt_;
+  HangGuard guard_;            // of `attempt_`
   bool attempt_gone_ = false;  // no process of `attempt_` is left
   std::string stop_reason_;    // of the attempt being stopped
   std::optional<Verdict> verdict_;
@@ -223,7 +228,9 @@ void NodeAgent::Impl::Join(RendezvousPlace place) {
   attendant.credentials = credentials_;
   rendezvous::AttendantEvents events;
   events.start = [this](const Assignment& assignment) { StartRound(assignment); };
-  events.stop = [this](rendezvous::RoundId round, const std::string& reason) { StopRound(round, reason); };
+  events.stop = [this](rendezvous::RoundId round, const std::string& reason, bool keep_evidence) {
+    StopRound(round, reason, keep_evidence);
+  };
   events.end = [this](const Verdict& verdict) { End(verdict); };
   events.say = [](const std::string& text) { log::Info(text); };
   if (place_.endpoint_taken) {
@@ -274,6 +281,7 @@ void NodeAgent::Impl::StartRound(const Assignment& assignment) {
   events.failed = [this](std::vector<WorkerFailure> failures) { WorkersFailed(std::move(failures)); };
   events.succeeded = [this] { WorkersSucceeded(); };
   events.gone = [this] { WorkersGone(); };
+  guard_.End();
   attempt_ =
       std::make_unique<Attempt>(loop_, reaper_, console_, options_, wiring_, assignment, log_root_, std::move(events));
   stop_reason_.clear();
@@ -285,14 +293,23 @@ void NodeAgent::Impl::StartRound(const Assignment& assignment) {
   }
   watch_.ledger().WorkersRun(MonotonicClock::now());
   attendant_->WorkersStarted();
+  guard_.Begin(*attempt_);
 }
 
-void NodeAgent::Impl::StopRound(rendezvous::RoundId round, const std::string& reason) {
+void NodeAgent::Impl::StopRound(rendezvous::RoundId round, const std::string& reason, bool keep_evidence) {
   if (!attempt_ || attempt_->assignment().id != round) return;
   watch_.ledger().StopCame(reason, MonotonicClock::now());
   if (stop_reason_.empty()) stop_reason_ = reason;
   if (attempt_gone_) return ReadyAgain();  // its workers had succeeded; the round goes again
-  attempt_->Stop(SIGTERM, kRestartGrace, stop_reason_);
+  StopWorkers(keep_evidence);
+}
+
+void NodeAgent::Impl::StopWorkers(bool keep_evidence) {
+  if (guard_.gathering()) return;  // they are stopped after it
+  guard_.End();
+  if (!keep_evidence || !attempt_->running()) return attempt_->Stop(SIGTERM, kRestartGrace, stop_reason_);
+  attempt_->Hold(stop_reason_);
+  guard_.Gather(*attempt_, [this] { attempt_->Stop(SIGTERM, kRestartGrace, stop_reason_); });
 }
 
 void NodeAgent::Impl::WorkersFailed(std::vector<WorkerFailure> failures) {
@@ -303,15 +320,17 @@ void NodeAgent::Impl::WorkersFailed(std::vector<WorkerFailure> failures) {
   }
   watch_.ledger().WorkersFailed(failures, MonotonicClock::now());
   const WorkerFailure& first = failures.front();
+  const bool hang = first.exit_code == kExitHang && first.signal == 0;
   stop_reason_ =
       fmt::format("rank {} (local rank {}): {}", first.rank, first.local_rank, DescribeExit(first.exit_code));
+  if (hang && !first.message.empty()) stop_reason_ += fmt::format(": {}", first.message);
   rendezvous::Report report;
   report.round = attempt_->assignment().id;
   report.failures = std::move(failures);
   report.lived = attempt_->lived();
   report.progress = attempt_->Progress();
   if (going_signal_ == 0) attendant_->WorkersEnded(std::move(report));
-  attempt_->Stop(SIGTERM, kRestartGrace, stop_reason_);
+  StopWorkers(hang && going_signal_ == 0);
 }
 
 void NodeAgent::Impl::RoundFailed(int exit_code, const std::string& reason) {
@@ -326,6 +345,7 @@ void NodeAgent::Impl::WorkersSucceeded() {
   report.round = attempt_->assignment().id;
   report.lived = attempt_->lived();
   report.progress = attempt_->Progress();
+  guard_.End();
   // What the workers left behind in their groups (daemons, data loaders) ends with them.
   attempt_->Stop(SIGTERM, kRestartGrace, "all workers succeeded");
   if (going_signal_ == 0) attendant_->WorkersEnded(std::move(report));
@@ -333,6 +353,7 @@ void NodeAgent::Impl::WorkersSucceeded() {
 
 void NodeAgent::Impl::WorkersGone() {
   attempt_gone_ = true;
+  guard_.End();
   attempt_->Close(stop_reason_.empty() ? "all workers succeeded" : stop_reason_);
   if (going_signal_ != 0) return FinishWith(GoneCode());
   if (verdict_) return FinishWith(verdict_->exit_code);
@@ -359,6 +380,8 @@ void NodeAgent::Impl::End(const Verdict& verdict) {
   }
   if (attempt_ && attempt_->running()) {
     if (stop_reason_.empty()) stop_reason_ = verdict.reason;
+    if (guard_.gathering()) return;  // they are stopped after it
+    guard_.End();
     attempt_->Stop(SIGTERM, options_.shutdown_timeout, stop_reason_);
     return;
   }
@@ -405,6 +428,7 @@ void NodeAgent::Impl::OnNotice(const std::string& what) {
 void NodeAgent::Impl::Go(int signal, const std::string& reason) {
   if (finishing_) return;
   going_signal_ = signal;
+  guard_.End();
   reason_ = reason;
   watch_.ledger().Leaves(reason);
   log::Info(fmt::format("{}: leaving, workers get {} and up to {} s", reason, SignalName(signal),

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "agent/hang_rule.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "rendezvous/credentials.h"
@@ -84,6 +85,7 @@ struct RunOptions {
   std::string termination_log;          // empty: none
   std::string preempt_file;             // or a URL; empty: none
   Duration preempt_interval = std::chrono::seconds(5);
+  HangOptions hang;                     // off unless asked for
   HttpListen http;
   bool serve_rsh = false;               // no command: the remote shell is served
   std::string rsh_listen;               // "host:port"; empty: every address, rsh_place.h's port

@@ -46,8 +46,12 @@ std::vector<Files> GroupByRound(const Files& files) {
 
 // The worker's end, or the next best moment its record has.
 int64_t FailedAt(const FailedWorker& failed) {
+  const AttemptRecord& record = failed.file->record;
+  // A hang is found before the worker is stopped.
+  const bool hung = record.HangPlace(failed.exit->local_rank) < record.hangs.size();
+  if (hung && record.stopping_unix_ms) return *record.stopping_unix_ms;
   if (failed.exit->ended_unix_millis > 0) return failed.exit->ended_unix_millis;
-  return failed.file->record.stopping_unix_ms.value_or(failed.file->record.ended_unix_ms.value_or(0));
+  return record.stopping_unix_ms.value_or(record.ended_unix_ms.value_or(0));
 }
 
 // `node_lost`: some node's record has no end, so that workers may have lost their peers on it.
@@ -64,7 +68,10 @@ std::vector<FailedWorker> Failures(const Files& nodes, bool node_lost) {
   }
   for (FailedWorker& failed : failures) failed.consequence &= one_by_itself;
   std::stable_sort(failures.begin(), failures.end(), [](const FailedWorker& a, const FailedWorker& b) {
-    return std::pair(a.consequence, FailedAt(a)) < std::pair(b.consequence, FailedAt(b));
+    auto key = [](const FailedWorker& f) {
+      return std::tuple(f.consequence, FailedAt(f), f.file->record.HangPlace(f.exit->local_rank));
+    };
+    return key(a) < key(b);
   });
   return failures;
 }
@@ -307,8 +314,9 @@ std::string_view WorkerEndName(WorkerEnd end) {
 }
 
 std::string DescribeWorkerExit(const launcher::ExitRecord& exit) {
-  std::string text = exit.signal != 0 ? fmt::format("killed by {}", SignalName(exit.signal))
-                                      : fmt::format("exit code {}", exit.exit_code);
+  std::string text = exit.signal != 0              ? fmt::format("killed by {}", SignalName(exit.signal))
+                     : exit.exit_code == kExitHang ? DescribeExit(kExitHang)
+                                                   : fmt::format("exit code {}", exit.exit_code);
   if (exit.oom_killed) text += " (out of memory)";
   if (exit.core_dumped) text += ", core dumped";
   return text;

@@ -3,6 +3,7 @@
 #include <map>
 #include <set>
 
+#include "agent/flight_recorder.h"
 #include "base/text.h"
 
 namespace muster::agent {
@@ -68,6 +69,9 @@ StatusOr<std::vector<std::string>> WorkerEnvironment(const std::vector<std::stri
   if (SetsOmp(agent_environment, seat.node.slots)) own.emplace("OMP_NUM_THREADS", "1");
   if (options.virtual_local_rank) {
     MUSTER_ASSIGN_OR_RETURN(own["CUDA_VISIBLE_DEVICES"], VirtualDevice(agent_environment, local_rank));
+  }
+  for (const auto& [name, value] : FlightRecorderVariables(agent_environment, paths.flight_recorder)) {
+    own.emplace(name, value);
   }
   std::string heartbeat = paths.HeartbeatFile(local_rank);
   if (!heartbeat.empty()) own["MUSTER_HEARTBEAT_FILE"] = heartbeat;

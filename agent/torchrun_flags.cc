@@ -426,12 +426,13 @@ Status Reader::ReadPlain() {
     MUSTER_RETURN_IF_ERROR(XgboostVariables(getenv_, options_.nproc - 1, options_.nproc).status());
   }
   MUSTER_RETURN_IF_ERROR(ReadLogs());
-  bool files = options_.redirects.all != 0 || options_.tee.all != 0;
-  if (!options_.log_dir && !files) options_.log_dir = "/dev/null";
   MUSTER_RETURN_IF_ERROR(ReadSignals());
   options_.signals_to_handle = {SIGTERM, SIGINT};
   options_.signals_to_forward = ForwardedSignals();
-  return flags_.ReadCommon(&options_);
+  MUSTER_RETURN_IF_ERROR(flags_.ReadCommon(&options_));
+  bool files = options_.redirects.all != 0 || options_.tee.all != 0 || options_.hang.on();
+  if (!options_.log_dir && !files) options_.log_dir = "/dev/null";
+  return absl::OkStatus();
 }
 
 StatusOr<ParsedRun> Reader::Run() {

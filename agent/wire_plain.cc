@@ -99,6 +99,9 @@ Wiring PlainWiring(const RunOptions& options) {
         MUSTER_ASSIGN_OR_RETURN(told, FrameworkVariables(options, local_rank));
       }
       spec.environment = PlainEnvironment(options, told);
+      if (std::string beats = paths.HeartbeatFile(local_rank); options.hang.step_timeout && !beats.empty()) {
+        Put("MUSTER_HEARTBEAT_FILE", beats, &spec.environment);
+      }
       spec.output = WorkerOutput(options, assignment, local_rank, paths, untouched);
       spec.own_session = !terminal;
       spec.foreground = foreground && options.nproc == 1;

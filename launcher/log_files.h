@@ -25,10 +25,11 @@ struct StreamSpec {
   std::vector<std::string> filters;  // lines holding any of these are copied to filter_file too
   std::string filter_file;           // shared by the node's workers, appended to
   bool keep_tail = false;            // keep the last 20 lines for the exit record
+  bool observed = false;             // through a pipe in any case, so that the moment of its last byte is known
   // A line ends at \n or, for progress bars, at \r; one longer than 64 KiB is passed on in pieces.
   // file empty, console, no prefix, no tail, no filters: the worker inherits the agent's descriptor; neither file nor
-  // console: /dev/null; file only and no tail: the worker writes to the file itself. Everything else goes through a
-  // pipe.
+  // console: /dev/null; file only and no tail: the worker writes to the file itself. Everything else, and everything
+  // observed, goes through a pipe.
 };
 struct OutputSpec {
   StreamSpec out;

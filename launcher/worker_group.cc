@@ -141,6 +141,11 @@ class WorkerGroup::Impl : public std::enable_shared_from_this<Impl> {
     for (const Worker& worker : workers_) pids.push_back(worker.pid);
     return pids;
   }
+  std::optional<TimePoint> LastOutput() const {
+    std::optional<TimePoint> last;
+    for (const Worker& worker : workers_) last = std::max(last, worker.output->LastByte());
+    return last;
+  }
 
  private:
   enum class Phase { kRunning, kStopping, kKilled, kGone };
@@ -355,5 +360,6 @@ void WorkerGroup::Signal(int signal) { impl_->Signal(signal); }
 bool WorkerGroup::running() const { return impl_->running(); }
 const std::vector<ExitRecord>& WorkerGroup::records() const { return impl_->records(); }
 std::vector<int64_t> WorkerGroup::pids() const { return impl_->pids(); }
+std::optional<TimePoint> WorkerGroup::LastOutput() const { return impl_->LastOutput(); }
 
 }  // namespace muster::launcher

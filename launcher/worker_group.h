@@ -70,6 +70,8 @@ class WorkerGroup {
   bool running() const;                            // a process of a group is left
   const std::vector<ExitRecord>& records() const;  // of the workers that have ended, in order of ending
   std::vector<int64_t> pids() const;               // of the workers started, by position in `specs`
+  // When any worker's last byte of output came, of what goes through a pipe (StreamSpec::observed).
+  std::optional<TimePoint> LastOutput() const;
 
  private:
   class Impl;

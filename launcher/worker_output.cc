@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <cerrno>
 #include <deque>
@@ -34,7 +35,7 @@ class WorkerOutput::Stream : public std::enable_shared_from_this<Stream> {
   }
 
   Status Open(SharedFiles& shared) {
-    const bool by_line = !spec_.filters.empty() || spec_.keep_tail;
+    const bool by_line = !spec_.filters.empty() || spec_.keep_tail || spec_.observed;
     if (spec_.file.empty() && !by_line) {
       if (spec_.console && spec_.prefix.empty()) return absl::OkStatus();  // inherited
       if (!spec_.console) return OpenNull();
@@ -81,6 +82,7 @@ class WorkerOutput::Stream : public std::enable_shared_from_this<Stream> {
   }
 
   std::vector<std::string> Tail() const { return {tail_.begin(), tail_.end()}; }
+  std::optional<TimePoint> last_byte() const { return last_byte_; }
 
  private:
   Status OpenNull() {
@@ -149,6 +151,7 @@ class WorkerOutput::Stream : public std::enable_shared_from_this<Stream> {
       got = read(pipe_.native_handle(), buffer, sizeof buffer);
     } while (got == -1 && errno == EINTR);
     if (got > 0) {
+      last_byte_ = MonotonicClock::now();
       Take(std::string_view(buffer, got));
     } else if (got == 0 || errno != EAGAIN) {
       EndLine();
@@ -234,6 +237,7 @@ class WorkerOutput::Stream : public std::enable_shared_from_this<Stream> {
   asio::posix::stream_descriptor pipe_;
   std::shared_ptr<LogFile> file_;
   std::shared_ptr<LogFile> filtered_;
+  std::optional<TimePoint> last_byte_;
   int for_worker_ = -1;
   bool owned_ = false;
   std::string partial_;      // the line that has not ended
@@ -274,5 +278,7 @@ void WorkerOutput::Finish() {
 }
 
 std::vector<std::string> WorkerOutput::StderrTail() const { return err_->Tail(); }
+
+std::optional<TimePoint> WorkerOutput::LastByte() const { return std::max(out_->last_byte(), err_->last_byte()); }
 
 }  // namespace muster::launcher

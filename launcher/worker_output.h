@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/status.h"
 #include "launcher/log_files.h"
 
@@ -37,6 +38,8 @@ class WorkerOutput {
 
   // The last lines of stderr, where kept.
   std::vector<std::string> StderrTail() const;
+  // When the last byte was read, of what goes through a pipe.
+  std::optional<TimePoint> LastByte() const;
 
  private:
   class Stream;

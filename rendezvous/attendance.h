@@ -134,6 +134,7 @@ struct StartRound {  // to the agent: start these workers
 struct StopRound {  // to the agent: stop the workers of this round, then NoWorkerLeft
   RoundId round;
   std::string reason;
+  bool keep_evidence = false;  // as in messages.h
 };
 struct End {  // to the agent: stop what runs, then end with this
   Verdict verdict;

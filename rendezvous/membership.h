@@ -86,6 +86,7 @@ struct State {
   std::optional<TimePoint> reform_until;
   std::string stop_reason;              // why the current round is being stopped
   bool stop_charged = false;            // stopping because of a failure (uses the budget), not of membership
+  bool keep_evidence = false;           // stopping because of a hang: every node notes what its workers are doing first
   std::vector<WorkerFailure> failures;  // heard in the current round, in order of hearing
   std::optional<Verdict> verdict;
   std::string reason;  // the last decision's sentence

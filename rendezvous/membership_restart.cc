@@ -9,10 +9,16 @@ namespace {
 
 constexpr size_t kMaxFailuresKept = 256;  // one bad node of thousands is enough to know
 constexpr size_t kSmallJob = 64;          // up to so many nodes the verdict tells everything
+constexpr size_t kMaxEvidence = 512;      // bytes of it in a sentence
+
+// An agent reports a hang by this code (a worker may end with it too) and says in the message what it has seen.
+bool IsHang(const WorkerFailure& failure) { return failure.exit_code == kExitHang && failure.signal == 0; }
 
 std::string DescribeFailure(const WorkerFailure& failure) {
   std::string how;
-  if (failure.signal != 0) {
+  if (IsHang(failure) && !failure.message.empty()) {
+    how = fmt::format("hangs: {}", failure.message.substr(0, std::min(failure.message.find('\n'), kMaxEvidence)));
+  } else if (failure.signal != 0) {
     how = fmt::format("was killed by {}{}", SignalName(failure.signal), failure.oom_killed ? " (out of memory)" : "");
   } else {
     std::string code = DescribeExit(failure.exit_code);
@@ -57,6 +63,7 @@ void Machine::BeginStopping(const std::string& reason, bool charged, const std::
   s_.phase = Phase::kStopping;
   s_.stop_reason = reason;
   s_.stop_charged = charged;
+  s_.keep_evidence = charged && std::any_of(s_.failures.begin(), s_.failures.end(), IsHang);
   s_.stopping_since = now_;
   Because(reason);
   std::vector<std::string> gone;
@@ -65,7 +72,7 @@ void Machine::BeginStopping(const std::string& reason, bool charged, const std::
     if (member.peer == 0) {
       gone.push_back(name);
     } else if (name != except && !member.leaving && !member.ready) {
-      Tell(member.peer, Stop{s_.round.id, reason});
+      Tell(member.peer, Stop{s_.round.id, reason, s_.keep_evidence});
     }
   }
   for (const std::string& name : gone) Forget(name);

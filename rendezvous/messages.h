@@ -89,6 +89,7 @@ struct Start {
 struct Stop {
   RoundId round;
   std::string reason;
+  bool keep_evidence = false;  // the job hangs: note what the workers are doing before they are stopped
   bool operator==(const Stop&) const = default;
 };
 struct Finish {

@@ -250,7 +250,7 @@ class Reader {
       case v1::FromCoordinator::kStart:
         return Start{Get(from.start().assignment())};
       case v1::FromCoordinator::kStop:
-        return Stop{Get(from.stop().round()), Printable(from.stop().reason(), kMaxText)};
+        return Stop{Get(from.stop().round()), Printable(from.stop().reason(), kMaxText), from.stop().keep_evidence()};
       case v1::FromCoordinator::kFinish:
         return Finish{Term(from.finish().term()), Get(from.finish().verdict())};
       case v1::FromCoordinator::kRefuse:

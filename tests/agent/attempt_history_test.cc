@@ -88,6 +88,26 @@ TEST(ParseAttemptRecord, GivesBackWhatWasWritten) {
   EXPECT_EQ(parsed->assignment.master_port, 4003);
 }
 
+TEST(ParseAttemptRecord, AWorkerThatWasStoppedForAHangFailedByIt) {
+  AttemptRecord record = Record("a", 1, 3, 1000);
+  End(record, 2000, 143, true);
+  record.hangs = {{1, "no step reported for 300 s (last step 120)"}, {0, "no step reported for 299 s (last step 121)"}};
+  auto parsed = ParseAttemptRecord(ToJson(record));
+  ASSERT_TRUE(parsed.ok()) << parsed.status();
+  EXPECT_EQ(parsed->exits[1].exit_code, 203);
+  EXPECT_FALSE(parsed->exits[1].after_stop);
+  EXPECT_EQ(parsed->exits[1].error_message, record.hangs[0].why);
+  ASSERT_EQ(parsed->hangs.size(), 2u);
+  EXPECT_EQ(parsed->hangs[0].local_rank, 1);
+  EXPECT_EQ(DescribeWorkerExit(parsed->exits[1]), "hang (exit code 203)");
+  std::vector<AttemptFile> files = {{"n1/attempt_3", *parsed}};
+  std::vector<RunSummary> runs = Summarize(files);
+  EXPECT_EQ(runs.at(0).exit_code, 203);
+  ASSERT_NE(runs[0].attempts.at(0).RootCause(), nullptr);
+  EXPECT_EQ(runs[0].attempts[0].RootCause()->rank(), 3);
+  EXPECT_EQ(runs[0].attempts[0].end, WorkerEnd::kRetryable);
+}
+
 TEST(ParseAttemptRecord, ARunningAttemptHasNoEnd) {
   auto parsed = ParseAttemptRecord(ToJson(Record("a", 0, 0, 1000)));
   ASSERT_TRUE(parsed.ok());

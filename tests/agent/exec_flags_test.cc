@@ -167,6 +167,38 @@ TEST(ExecFlags, WhatIsWrongIsNamed) {
   }
 }
 
+TEST(ExecFlags, HangsAreLookedForWhenAskedFor) {
+  auto off = Parse({"--", "true"});
+  ASSERT_TRUE(off.ok());
+  EXPECT_FALSE(off->options.hang.on());
+  EXPECT_EQ(off->options.log_dir, "/dev/null");
+  auto on = Parse({"--hang-timeout=5m", "--hang-log-timeout", "1h", "--hang-signal", "USR1", "--", "true"});
+  ASSERT_TRUE(on.ok()) << on.status();
+  EXPECT_EQ(on->options.hang.step_timeout, std::chrono::minutes(5));
+  EXPECT_EQ(on->options.hang.log_timeout, std::chrono::hours(1));
+  EXPECT_EQ(on->options.hang.signal, SIGUSR1);
+  EXPECT_EQ(on->options.log_dir, std::nullopt) << "evidence and heartbeats need a folder";
+  auto zero = Parse({"--hang-timeout=0", "--", "true"});
+  ASSERT_TRUE(zero.ok());
+  EXPECT_FALSE(zero->options.hang.on());
+}
+
+TEST(ExecFlags, VariablesAboutHangsAreForATorchrunInsideAPlainCommand) {
+  const Environment environment = {{"MUSTER_HANG_TIMEOUT", "30"}, {"MUSTER_HANG_SIGNAL", "nonsense"}};
+  auto plain = Parse({"--", "torchrun", "train.py"}, environment);
+  ASSERT_TRUE(plain.ok()) << plain.status();
+  EXPECT_FALSE(plain->options.hang.on());
+  auto torch = Parse({"--wire=torch", "--", "train.py"}, environment);
+  ASSERT_FALSE(torch.ok());
+  EXPECT_THAT(std::string(torch.status().message()), HasSubstr("MUSTER_HANG_SIGNAL=nonsense"));
+  auto nowhere = Parse({"--hang-timeout=3", "--log-dir=/dev/null", "--", "true"});
+  ASSERT_TRUE(nowhere.ok());
+  EXPECT_THAT(nowhere->options.warnings, testing::Contains(HasSubstr("--hang-timeout sees nothing")));
+  auto wrong = Parse({"--hang-timeout=soon", "--", "true"});
+  ASSERT_FALSE(wrong.ok());
+  EXPECT_THAT(std::string(wrong.status().message()), HasSubstr("--hang-timeout=soon"));
+}
+
 TEST(ExecFlags, HelpNamesItsOwnDefaults) {
   auto run = Parse({"--help"});
   ASSERT_TRUE(run.ok());

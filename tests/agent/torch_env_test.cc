@@ -43,6 +43,16 @@ RunOptions Options() {
   return options;
 }
 
+TEST(WorkerEnvironment, FlightRecorderWhereItsFolderIs) {
+  AttemptPaths paths{"/logs/a", "/logs/a/flight_recorder"};
+  auto environment = WorkerEnvironment({"TORCH_FR_BUFFER_SIZE=5"}, Options(), Second(), 0, paths);
+  ASSERT_TRUE(environment.ok());
+  EXPECT_EQ(FindVariable(*environment, "TORCH_NCCL_DEBUG_INFO_PIPE_FILE"), "/logs/a/flight_recorder/");
+  EXPECT_EQ(FindVariable(*environment, "TORCH_FR_DUMP_TEMP_FILE"), "/logs/a/flight_recorder/nccl_trace_rank_");
+  EXPECT_EQ(FindVariable(*environment, "TORCH_FR_BUFFER_SIZE"), "5");
+  EXPECT_EQ(FindVariable(*environment, "TORCH_NCCL_TRACE_BUFFER_SIZE"), std::nullopt);
+}
+
 TEST(WorkerEnvironment, IsExactlyThis) {
   auto environment =
       WorkerEnvironment({"HOME=/root", "RANK=77", "PATH=/bin", "HOME=/twice"}, Options(), Second(), 2, {"/logs/a"});

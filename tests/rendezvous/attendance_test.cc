@@ -208,6 +208,7 @@ TEST_F(Attendance, ARoundFromStartToEnd) {
   EXPECT_EQ(state.doing, NodeState::kSucceeded);
   Hear(Stop{{1, 0}, "why"});
   EXPECT_EQ(All<StopRound>().size(), 1u);
+  EXPECT_FALSE(All<StopRound>().at(0).keep_evidence);
   Hear(Stop{{1, 0}, "why"});
   EXPECT_EQ(All<StopRound>().size(), 0u) << "once is enough";
   Do(NoWorkerLeft{77});
@@ -217,6 +218,13 @@ TEST_F(Attendance, ARoundFromStartToEnd) {
   Hear(Finish{1, {3, "over", {}, {}}});
   ASSERT_EQ(ends.size(), 1u);
   EXPECT_EQ(ends[0].exit_code, 3);
+}
+
+TEST_F(Attendance, AStopPassesOnThatEvidenceIsWanted) {
+  Run();
+  Hear(Stop{{1, 0}, "why", true});
+  ASSERT_EQ(All<StopRound>().size(), 1u);
+  EXPECT_TRUE(All<StopRound>().at(0).keep_evidence);
 }
 
 TEST_F(Attendance, OldMessagesAreDropped) {

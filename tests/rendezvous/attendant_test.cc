@@ -88,7 +88,7 @@ class AttendantTest : public ControlFixture {
       ++agent.rounds;
       agent.attendant->WorkersStarted();
     };
-    events.stop = [&agent](RoundId, const std::string&) {
+    events.stop = [&agent](RoundId, const std::string&, bool) {
       agent.round.reset();
       ++agent.stops;
       agent.attendant->NoWorkerLeft(4002);

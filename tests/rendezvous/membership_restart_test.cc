@@ -257,6 +257,52 @@ TEST(Stopping, AReconnectedNodeIsToldAgain) {
   EXPECT_TRUE(s.Started("b", 1));
 }
 
+// Whether the other node is told to keep evidence, for each way a round is stopped.
+TEST(Hang, OnlyAHangMakesEveryNodeKeepEvidence) {
+  struct Row {
+    const char* name;
+    int code;
+    bool consequence;
+    bool keeps;
+  };
+  for (const Row& row : {Row{"a hang", kExitHang, false, true}, Row{"a signal", 137, false, false},
+                         Row{"an exit code", 3, false, false}, Row{"a lost peer", 1, true, false}}) {
+    Stage s(Job(2, 2, 3));
+    s.Join("a");
+    s.Join("b");
+    s.Fails("b", row.code, row.consequence);
+    ASSERT_EQ(s.Told<Stop>("a").size(), 1u) << row.name;
+    EXPECT_EQ(s.Told<Stop>("a").at(0).keep_evidence, row.keeps) << row.name;
+    Assignment seat = s.Seat("a");
+    s.Return("a", NodeState::kRunning, seat);
+    ASSERT_FALSE(s.Told<Stop>("a").empty()) << row.name;
+    EXPECT_EQ(s.Told<Stop>("a").back().keep_evidence, row.keeps) << row.name << ", after its connection broke";
+  }
+  Stage s(Job(1, 2, 3));
+  s.Join("a");
+  s.Join("b");
+  s.Closes("b");
+  EXPECT_FALSE(s.Told<Stop>("a").at(0).keep_evidence) << "a lost node is no hang";
+}
+
+TEST(Hang, IsToldInTheAgentsWordsAndRestarts) {
+  Stage s(Job(2, 2, 1));
+  s.Join("a");
+  s.Join("b");
+  WorkerFailure failure = Failure(kExitHang, 3);
+  failure.node = "b";
+  failure.message = "no step reported for 300 s (last step 120); stacks are in /logs/x/attempt_0\nmore";
+  s.Says("b", Report{s.state.round.id, {failure}, seconds(400), 120});
+  s.Ready("a");
+  s.Ready("b");
+  ASSERT_TRUE(s.Started("a", 1));
+  EXPECT_EQ(s.Seat("a").reason,
+            "node b: worker rank 3 hangs: no step reported for 300 s (last step 120); stacks are in /logs/x/attempt_0; "
+            "restart 1 of 1");
+  s.Fails("a", 137);
+  EXPECT_FALSE(s.Told<Stop>("b").back().keep_evidence) << "the next round begins anew";
+}
+
 TEST(Report, LostWithItsStreamComesWithTheNextHello) {
   Stage s(Job(2, 2, 0));
   s.Join("a");

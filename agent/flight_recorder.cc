@@ -1,0 +1,80 @@
+#include "agent/flight_recorder.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "agent/torch_env.h"
+#include "base/descriptors.h"
+#include "base/text.h"
+
+namespace muster::agent {
+namespace {
+
+constexpr std::string_view kPipe = "TORCH_NCCL_DEBUG_INFO_PIPE_FILE";
+constexpr std::string_view kDumpNames[] = {"TORCH_FR_DUMP_TEMP_FILE", "TORCH_NCCL_DEBUG_INFO_TEMP_FILE"};
+constexpr std::string_view kEntries = "2000";  // PyTorch's own suggestion
+
+}  // namespace
+
+std::vector<std::pair<std::string, std::string>> FlightRecorderVariables(
+    const std::vector<std::string>& agent_environment, const std::string& folder) {
+  std::vector<std::pair<std::string, std::string>> variables;
+  if (folder.empty()) return variables;
+  const struct {
+    std::vector<std::string_view> names;
+    std::string value;
+  } settings[] = {{{kPipe}, folder + "/"},
+                  {{kDumpNames[0], kDumpNames[1]}, folder + "/nccl_trace_rank_"},
+                  {{"TORCH_FR_BUFFER_SIZE", "TORCH_NCCL_TRACE_BUFFER_SIZE"}, std::string(kEntries)},
+                  {{"TORCH_FR_DUMP_ON_TIMEOUT", "TORCH_NCCL_DUMP_ON_TIMEOUT"}, "1"}};
+  for (const auto& setting : settings) {
+    bool set = std::any_of(setting.names.begin(), setting.names.end(),
+                           [&](std::string_view name) { return FindVariable(agent_environment, name).has_value(); });
+    if (set) continue;
+    for (std::string_view name : setting.names) variables.emplace_back(name, setting.value);
+  }
+  return variables;
+}
+
+std::string MakeFlightRecorderFolder(const std::string& attempt_folder) {
+  if (attempt_folder.empty()) return "";
+  std::string folder = attempt_folder + "/flight_recorder";
+  if (mkdir(folder.c_str(), 0777) != 0 && errno != EEXIST) return "";
+  std::string probe = folder + "/probe.pipe";
+  if (mkfifo(probe.c_str(), 0600) != 0) {
+    rmdir(folder.c_str());
+    return "";
+  }
+  unlink(probe.c_str());
+  return folder;
+}
+
+std::optional<FlightRecorder> FlightRecorderOf(const std::vector<std::string>& environment) {
+  auto prefix = FindVariable(environment, kPipe);
+  auto rank = FindVariable(environment, "RANK");
+  if (!prefix || prefix->empty() || !rank) return std::nullopt;
+  FlightRecorder recorder;
+  recorder.pipe = fmt::format("{}{}.pipe", *prefix, *rank);
+  for (std::string_view name : kDumpNames) {
+    auto dump = FindVariable(environment, name);
+    if (dump && !dump->empty() && recorder.dump.empty()) recorder.dump = *dump + *rank;
+  }
+  return recorder;
+}
+
+Status AskForDump(const std::string& pipe) {
+  Descriptor fd(open(pipe.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
+  if (!fd.ok()) return ErrnoStatus(errno, pipe);  // ENXIO: nobody reads
+  struct stat facts {};
+  if (fstat(fd.get(), &facts) != 0 || !S_ISFIFO(facts.st_mode)) {
+    return absl::InvalidArgumentError(fmt::format("{}: is no pipe", pipe));
+  }
+  if (write(fd.get(), "1\n", 2) != 2) return ErrnoStatus(errno, pipe);
+  return absl::OkStatus();
+}
+
+}  // namespace muster::agent

@@ -1,0 +1,159 @@
+#include "agent/hang_guard.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include "agent/hang_evidence.h"
+#include "agent/hang_rule.h"
+#include "base/descriptors.h"
+#include "base/host_fs.h"
+#include "base/log.h"
+#include "base/text.h"
+
+namespace muster::agent {
+namespace {
+
+// The number a heartbeat file begins with, as "120\n" or "120 0.5\n".
+std::optional<int64_t> StepIn(const std::string& path) {
+  Descriptor file(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
+  char text[64];
+  ssize_t length = file.ok() ? read(file.get(), text, sizeof text) : -1;
+  if (length <= 0) return std::nullopt;
+  std::string_view number = Strip(std::string_view(text, static_cast<size_t>(length)));
+  return ParseInt(number.substr(0, number.find_first_of(" \t\r\n")));
+}
+
+void LookAt(const std::string& path, RankSeen& rank, TimePoint now) {
+  struct stat found {};
+  if (path.empty() || stat(path.c_str(), &found) != 0 || !S_ISREG(found.st_mode)) return;
+  FileStamp stamp{found.st_mtim.tv_sec * 1'000'000'000 + found.st_mtim.tv_nsec, found.st_size, found.st_ino};
+  if (rank.stamp == stamp) return;
+  NoteBeat(rank, stamp, StepIn(path), now);
+}
+
+}  // namespace
+
+class HangGuard::Impl : public std::enable_shared_from_this<Impl> {
+ public:
+  Impl(boost::asio::io_context& loop, launcher::Reaper& reaper, const RunOptions& options,
+       std::function<void(std::vector<WorkerFailure>)> hangs)
+      : loop_(loop), reaper_(reaper), options_(options), hangs_(std::move(hangs)), timer_(loop) {}
+
+  void Begin(Attempt& attempt) {
+    End();
+    if (!options_.hang.on()) return;
+    attempt_ = &attempt;
+    facts_ = {};
+    facts_.started = MonotonicClock::now();
+    for (int local_rank = 0; local_rank < options_.nproc; ++local_rank) {
+      facts_.ranks.emplace_back().local_rank = local_rank;
+    }
+    Look();
+  }
+
+  void End() {
+    ++generation_;
+    attempt_ = nullptr;
+    evidence_.reset();
+    gathering_ = false;
+    timer_.cancel();
+  }
+
+  void Gather(Attempt& attempt, std::function<void()> done) {
+    End();
+    gathering_ = true;
+    folder_ = attempt.paths().folder;
+    auto finished = [this, generation = generation_, done = std::move(done)] {
+      if (generation != generation_) return;
+      gathering_ = false;
+      done();
+    };
+    std::vector<EvidenceTarget> targets = attempt.EvidenceTargets();
+    if (targets.empty()) {
+      boost::asio::post(loop_, [self = shared_from_this(), finished] { finished(); });
+      return;
+    }
+    log::Info(fmt::format("a hang: what {} workers are doing is kept in {}", targets.size(), folder_));
+    EvidenceOptions how;
+    how.signal = options_.hang.signal;
+    how.environment = WholeProcessEnvironment();
+    evidence_ = std::make_unique<HangEvidence>(loop_, reaper_, std::move(targets), std::move(how),
+                                               [this, finished](const EvidenceCount& count) {
+                                                 Say(count);
+                                                 finished();
+                                               });
+  }
+
+  bool gathering() const { return gathering_; }
+
+ private:
+  void Look() {
+    TimePoint now = MonotonicClock::now();
+    for (RankSeen& rank : facts_.ranks) {
+      rank.ended = attempt_->Ended(rank.local_rank);
+      if (options_.hang.step_timeout && !rank.ended)
+        LookAt(attempt_->paths().HeartbeatFile(rank.local_rank), rank, now);
+    }
+    if (options_.hang.log_timeout) facts_.output = attempt_->LastOutput();
+    if (!told_ && NeverBeat(options_.hang, facts_, now)) {
+      told_ = true;
+      log::Warning(
+          "--hang-timeout: no worker has written to its MUSTER_HEARTBEAT_FILE yet; a hang can be seen only after a "
+          "worker's first beat");
+    }
+    HangJudgement judgement = Judge(options_.hang, facts_, now);
+    if (!judgement.hangs.empty()) return Tell(judgement.hangs);
+    if (!judgement.look_again) return;
+    timer_.expires_at(*judgement.look_again);
+    timer_.async_wait([weak = weak_from_this(), generation = generation_](boost::system::error_code error) {
+      auto self = weak.lock();
+      if (self && !error && generation == self->generation_) self->Look();
+    });
+  }
+
+  void Tell(const std::vector<Hang>& hangs) {
+    std::vector<WorkerFailure> failures;
+    for (const Hang& hang : hangs) failures.push_back(attempt_->HangFailure(hang.local_rank, hang.evidence));
+    boost::asio::post(loop_, [weak = weak_from_this(), generation = generation_, failures] {
+      auto self = weak.lock();
+      if (self && generation == self->generation_) self->hangs_(failures);
+    });
+  }
+
+  void Say(const EvidenceCount& count) {
+    std::string text = fmt::format("evidence of the hang in {}: threads of {} workers", folder_, count.stacks);
+    if (count.python > 0) text += fmt::format(", Python stacks of {} processes", count.python);
+    if (count.dumps > 0) text += fmt::format(", {} dumps of the flight recorder", count.dumps);
+    if (count.dumps_missing > 0) text += fmt::format(", {} dumps did not come", count.dumps_missing);
+    log::Info(text);
+  }
+
+  boost::asio::io_context& loop_;
+  launcher::Reaper& reaper_;
+  const RunOptions& options_;
+  const std::function<void(std::vector<WorkerFailure>)> hangs_;
+  boost::asio::steady_timer timer_;
+  Attempt* attempt_ = nullptr;
+  HangFacts facts_;
+  bool told_ = false;        // that nobody beats
+  uint64_t generation_ = 0;  // grows when what is under way does not count any more
+  bool gathering_ = false;
+  std::string folder_;
+  std::unique_ptr<HangEvidence> evidence_;
+};
+
+HangGuard::HangGuard(boost::asio::io_context& loop, launcher::Reaper& reaper, const RunOptions& options,
+                     std::function<void(std::vector<WorkerFailure>)> hangs)
+    : impl_(std::make_shared<Impl>(loop, reaper, options, std::move(hangs))) {}
+HangGuard::~HangGuard() { impl_->End(); }
+
+void HangGuard::Begin(Attempt& attempt) { impl_->Begin(attempt); }
+void HangGuard::End() { impl_->End(); }
+void HangGuard::Gather(Attempt& attempt, std::function<void()> done) { impl_->Gather(attempt, std::move(done)); }
+bool HangGuard::gathering() const { return impl_->gathering(); }
+
+}  // namespace muster::agent

@@ -1,0 +1,36 @@
+// `muster stacks PID...`: what the processes of these trees are doing, thread by thread, from /proc.
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "agent/command_line.h"
+#include "agent/commands.h"
+#include "agent/process_stacks.h"
+#include "base/text.h"
+
+namespace muster::agent {
+namespace {
+
+// At once and unbuffered: whoever reads a process that is stuck may never come back.
+void WriteOut(std::string_view text) {
+  while (!text.empty()) {
+    ssize_t n = write(STDOUT_FILENO, text.data(), text.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return;
+    text.remove_prefix(static_cast<size_t>(n));
+  }
+}
+
+}  // namespace
+
+int StacksCommand(const std::vector<std::string>& arguments) {
+  CLI::App app{"Print what processes and their descendants are doing: state, kernel stack and system call of each thread",
+               "muster stacks"};
+  std::vector<pid_t> pids;
+  app.add_option("PID", pids, "processes to start from")->required()->check(CLI::PositiveNumber);
+  if (auto end = ParseCommandLine(app, arguments)) return *end;
+  for (pid_t pid : pids) DescribeTree(HostFs(), pid, {}, WriteOut);
+  return 0;
+}
+
+}  // namespace muster::agent

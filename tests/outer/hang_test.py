@@ -1,0 +1,204 @@
+"""Hangs, outside in: found by heartbeats or by silence, evidence kept on every node, 203, and another try."""
+import glob
+import os
+import signal
+import subprocess
+
+from muster_case import DEADLINE, MUSTER, MusterCase, main, wait_gone
+
+# Beats twice, then waits for ever in a function with a name; faulthandler is there for --hang-signal.
+BEATS_THEN_WAITS = """
+import faulthandler, os, signal, sys
+faulthandler.register(signal.SIGUSR1, all_threads=True)
+first_life = os.environ["TORCHELASTIC_RESTART_COUNT"] == "0"
+with open(os.environ["MUSTER_HEARTBEAT_FILE"], "w") as file: file.write("120\\n")
+def stuck_in_a_collective():
+    while True: signal.pause()
+if first_life or "always" in sys.argv: stuck_in_a_collective()
+"""
+BEATS_THEN_STOPS = """
+import os, signal
+with open(os.environ["MUSTER_HEARTBEAT_FILE"], "w") as file: file.write("7\\n")
+os.kill(os.getpid(), signal.SIGSTOP)
+"""
+# As PyTorch's NCCL backend: makes the pipe, waits for a byte, dumps.
+FLIGHT_RECORDER = """
+import os, select
+rank = os.environ["RANK"]
+pipe = os.environ["TORCH_NCCL_DEBUG_INFO_PIPE_FILE"] + rank + ".pipe"
+assert int(os.environ["TORCH_FR_BUFFER_SIZE"]) > 0 and os.environ["TORCH_FR_DUMP_ON_TIMEOUT"] == "1"
+os.mkfifo(pipe, 0o666)
+reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+with open(os.environ["MUSTER_HEARTBEAT_FILE"], "w") as file: file.write("1\\n")
+select.select([reader], [], [])
+assert os.read(reader, 128)
+with open(os.environ["TORCH_FR_DUMP_TEMP_FILE"] + rank, "wb") as file: file.write(b"the last collectives")
+while True: select.select([], [], [])
+"""
+
+
+class HangCase(MusterCase):
+    def run_script(self, text, *arguments, script_args=(), **more):
+        path = os.path.join(self.dir, f"train-{len(self.agents)}.py")
+        with open(path, "w") as file:
+            file.write(text)
+        logs = os.path.join(self.dir, "logs")
+        return self.start("--log-dir", logs, *arguments, path, *script_args, worker=False, **more), logs
+
+    def one(self, pattern):
+        found = glob.glob(pattern, recursive=True)
+        self.assertEqual(len(found), 1, f"{pattern}: {found}")
+        with open(found[0], errors="replace") as file:
+            return file.read()
+
+
+class Heartbeats(HangCase):
+    def test_a_worker_that_beats_and_then_waits(self):
+        agent, logs = self.run_script(BEATS_THEN_WAITS, "--standalone", "--hang-timeout", "300ms", "--hang-signal", "USR1",
+                                      "--tee", "3", script_args=["always"])
+        self.assertEqual(agent.wait(), 203)
+        said = agent.output()
+        self.assertRegex(said, r"worker rank 0 hangs: no step reported for [\d.]+ s \(last step 120\); stacks are in /")
+        self.assertRegex(said, r"exitcode  : 203 \(pid: \d+\)")
+        self.assertIn("stuck_in_a_collective", said, "faulthandler's words")
+        kept = self.one(f"{logs}/**/hang.txt")
+        self.assertRegex(kept, r"process \d+ \(python3[^)]*\): S \(sleeping\)")
+        self.assertRegex(kept, r"thread \d+ \(python3[^)]*\): S \(sleeping\), wchan \w+, syscall \d+")
+        self.assertIn("SIGUSR1 was sent", kept)
+        (attempt,) = self.attempts(logs).values()
+        self.assertIn("no step reported for", attempt["reason"])
+        (worker,) = attempt["workers"]
+        self.assertRegex(worker["hang"], r"^no step reported for [\d.]+ s \(last step 120\)$")
+        self.assertTrue(worker["after_stop"])
+
+    def test_a_worker_that_stops_itself(self):
+        agent, logs = self.run_script(BEATS_THEN_STOPS, "--standalone", "--hang-timeout", "300ms")
+        self.assertEqual(agent.wait(), 203)
+        self.assertIn("(last step 7)", agent.output())
+        self.assertIn("T (stopped by a signal)", self.one(f"{logs}/**/hang.txt"))
+
+    def test_a_restart_after_it_succeeds(self):
+        agent, logs = self.run_script(BEATS_THEN_WAITS, "--standalone", "--hang-timeout", "300ms", "--max-restarts", "1")
+        self.assertEqual(agent.wait(), 0)
+        first, second = (attempt for _, attempt in sorted(self.attempts(logs).items()))
+        self.assertIn("hang", first["workers"][0])
+        self.assertIn("hangs: no step reported", second["start_reason"])
+        self.assertNotIn("hang", second["workers"][0])
+
+    def test_one_that_never_beats_is_left_alone(self):
+        agent = self.start("--standalone", "--hang-timeout", "100ms")
+        (worker,) = self.workers(1)
+        self.wait_for_output(agent, "no worker has written to its MUSTER_HEARTBEAT_FILE yet")
+        worker.ask("print still here")
+        worker.tell("exit 0")
+        self.assertEqual(agent.wait(), 0)
+        self.assertEqual(agent.output().count("MUSTER_HEARTBEAT_FILE"), 1)
+
+    def test_one_of_two_workers_is_named(self):
+        agent = self.start("--standalone", "--nproc-per-node", "2", "--hang-timeout", "400ms", "--log-dir", os.path.join(self.dir, "logs"))
+        first, second = self.workers(2)
+        first.tell("exit 0")
+        wait_gone(first.pid)
+        second.ask("file $MUSTER_HEARTBEAT_FILE 41")
+        self.assertEqual(agent.wait(), 203)
+        self.assertIn("worker rank 1 hangs: no step reported", agent.output())
+        self.assertEqual(len(glob.glob(f"{self.dir}/logs/**/hang.txt", recursive=True)), 1, "of the one that lived")
+
+    def test_sigterm_while_evidence_is_gathered_ends_at_once(self):
+        spy = os.path.join(self.dir, "bin", "py-spy")
+        os.mkdir(os.path.dirname(spy))
+        os.mkfifo(os.path.join(self.dir, "asked"))
+        with open(spy, "w") as file:
+            file.write(f"#!/bin/sh\necho asked > {self.dir}/asked\nexec cat {self.dir}/asked\n")
+        os.chmod(spy, 0o755)
+        agent, _ = self.run_script(BEATS_THEN_WAITS, "--standalone", "--hang-timeout", "300ms", script_args=["always"],
+                                   env={"PATH": f"{os.path.dirname(spy)}:{os.environ['PATH']}"})
+        with open(os.path.join(self.dir, "asked")) as asked:
+            self.assertEqual(asked.readline(), "asked\n")
+            agent.send(signal.SIGTERM)
+            self.assertEqual(agent.wait(), 143)
+
+
+class Recorder(HangCase):
+    def test_the_flight_recorder_is_dumped_beside_the_logs(self):
+        agent, logs = self.run_script(FLIGHT_RECORDER, "--standalone", "--nproc-per-node", "2", "--hang-timeout", "300ms")
+        self.assertEqual(agent.wait(), 203)
+        for rank in (0, 1):
+            self.assertEqual(self.one(f"{logs}/**/flight_recorder/nccl_trace_rank_{rank}"), "the last collectives")
+        self.assertIn("2 dumps of the flight recorder", agent.output())
+
+    def test_without_hang_detection_nothing_of_it_is_set(self):
+        agent = self.start("--standalone")
+        (worker,) = self.workers(1)
+        self.assertEqual([name for name in worker.env if name.startswith(("TORCH_FR_", "TORCH_NCCL_DEBUG"))], [])
+        worker.tell("exit 0")
+        self.assertEqual(agent.wait(), 0)
+
+
+class Silence(HangCase):
+    def test_nothing_is_written_any_more(self):
+        agent = self.start("--standalone", "--nproc-per-node", "2", "--hang-log-timeout", "400ms")
+        self.workers(2)
+        self.assertEqual(agent.wait(), 203)
+        self.assertRegex(agent.output(), r"hangs: no output from any worker of this node for [\d.]+ s")
+
+    def test_files_are_still_written(self):
+        logs = os.path.join(self.dir, "logs")
+        agent = self.start("--standalone", "--hang-log-timeout", "1h", "--redirects", "3", "--log-dir", logs)
+        (worker,) = self.workers(1)
+        worker.ask("print a line")
+        worker.ask("error another")
+        worker.tell("exit 0")
+        self.assertEqual(agent.wait(), 0)
+        self.assertEqual(self.one(f"{logs}/**/stdout.log"), "a line\n")
+        self.assertEqual(self.one(f"{logs}/**/stderr.log"), "another\n")
+        self.assertEqual(agent.output(), "")
+
+    def test_a_plain_command(self):
+        done = self.execute("--hang-log-timeout", "300ms", "--", "sh", "-c", "echo begun; exec sleep 1000")
+        self.assertEqual(done.returncode, 203, done.stderr)
+        self.assertEqual(done.stdout, "begun\n")
+        self.assertIn("no output from any worker", done.stderr)
+
+    def test_of_a_plain_command_the_variables_are_for_a_torchrun_inside(self):
+        done = self.execute("--", "sh", "-c", "echo $MUSTER_HANG_LOG_TIMEOUT", MUSTER_HANG_LOG_TIMEOUT="1ns")
+        self.assertEqual((done.returncode, done.stdout), (0, "1ns\n"), done.stderr)
+
+    def execute(self, *arguments, **more):
+        env = {k: v for k, v in os.environ.items() if not k.startswith(("PET_", "MUSTER_", "TORCH"))}
+        return subprocess.run([MUSTER, "exec", *arguments], capture_output=True, text=True, timeout=DEADLINE,
+                              stdin=subprocess.DEVNULL, env={**env, "TMPDIR": self.dir, **more})
+
+
+class Nodes(HangCase):
+    def test_one_of_two_nodes_hangs_and_both_leave_evidence(self):
+        port = self.free_port()
+        logs = [os.path.join(self.dir, f"logs-{node}") for node in range(2)]
+        agents = [self.start("--nnodes", "2", "--rdzv-backend", "c10d", "--rdzv-endpoint", f"127.0.0.1:{port}", "--rdzv-id", "job",
+                             "--node-name", f"n{node}", "--hang-timeout", "700ms", "--log-dir", logs[node])
+                  for node in range(2)]
+        workers = self.workers(2)
+        hanging = next(worker for worker in workers if worker.node == "n1")
+        hanging.ask("file $MUSTER_HEARTBEAT_FILE 9")
+        for agent in agents:
+            self.assertEqual(agent.wait(), 203)
+            self.assertRegex(agent.output(), rf"node n1 .*worker rank {hanging.rank} hangs: no step reported for [\d.]+ s \(last step 9\)")
+        for folder in logs:
+            self.assertIn("thread ", self.one(f"{folder}/**/hang.txt"))
+
+
+class Stacks(MusterCase):
+    def test_any_process_by_hand(self):
+        agent = self.start("--standalone")
+        (worker,) = self.workers(1)
+        done = subprocess.run([MUSTER, "stacks", str(agent.pid)], capture_output=True, text=True, timeout=90)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(f"process {agent.pid} (muster)", done.stdout)
+        self.assertIn(f"process {worker.pid} (", done.stdout, "its descendants too")
+        self.assertEqual(subprocess.run([MUSTER, "stacks", "x"], capture_output=True, timeout=DEADLINE).returncode, 64)
+        worker.tell("exit 0")
+        agent.wait()
+
+
+if __name__ == "__main__":
+    main()
