@@ -25,7 +25,8 @@ namespace muster::agent {
 std::vector<std::pair<std::string, std::string>> FlightRecorderVariables(
     const std::vector<std::string>& agent_environment, const std::string& folder);
 
-// The folder for the dumps of an attempt, made; empty where FIFOs cannot be made in it (PyTorch would abort the worker).
+// The folder for the dumps of an attempt, made; empty where FIFOs cannot be made in it (PyTorch would abort the
+// worker).
 std::string MakeFlightRecorderFolder(const std::string& attempt_folder);
 
 // Of the worker with this environment; nullopt: it makes no pipe.

@@ -39,9 +39,8 @@ void LookAt(const std::string& path, RankSeen& rank, TimePoint now) {
 
 class HangGuard::Impl : public std::enable_shared_from_this<Impl> {
  public:
-  Impl(boost::asio::io_context& loop, launcher::Reaper& reaper, const RunOptions& options,
-       std::function<void(std::vector<WorkerFailure>)> hangs)
-      : loop_(loop), reaper_(reaper), options_(options), hangs_(std::move(hangs)), timer_(loop) {}
+  Impl(boost::asio::io_context& loop, launcher::Reaper& reaper, const RunOptions& options, HangEvents events)
+      : loop_(loop), reaper_(reaper), options_(options), events_(std::move(events)), timer_(loop) {}
 
   void Begin(Attempt& attempt) {
     End();
@@ -49,10 +48,19 @@ class HangGuard::Impl : public std::enable_shared_from_this<Impl> {
     attempt_ = &attempt;
     facts_ = {};
     facts_.started = MonotonicClock::now();
+    facts_.others_silent = attempt.assignment().node_count == 1;
+    silent_ = false;
     for (int local_rank = 0; local_rank < options_.nproc; ++local_rank) {
       facts_.ranks.emplace_back().local_rank = local_rank;
     }
     Look();
+  }
+
+  void AllSilent() {
+    if (attempt_ == nullptr) return;
+    facts_.others_silent = true;
+    Look();
+    facts_.others_silent = false;  // until it is said again
   }
 
   void End() {
@@ -107,6 +115,12 @@ class HangGuard::Impl : public std::enable_shared_from_this<Impl> {
     }
     HangJudgement judgement = Judge(options_.hang, facts_, now);
     if (!judgement.hangs.empty()) return Tell(judgement.hangs);
+    if (judgement.silent != silent_) {
+      silent_ = judgement.silent;
+      log::Debug(silent_ ? "no worker of this node has written anything for its limit"
+                         : "workers of this node write again");
+      Post([silent = silent_](const HangEvents& events) { events.silent(silent); });
+    }
     if (!judgement.look_again) return;
     timer_.expires_at(*judgement.look_again);
     timer_.async_wait([weak = weak_from_this(), generation = generation_](boost::system::error_code error) {
@@ -118,9 +132,13 @@ class HangGuard::Impl : public std::enable_shared_from_this<Impl> {
   void Tell(const std::vector<Hang>& hangs) {
     std::vector<WorkerFailure> failures;
     for (const Hang& hang : hangs) failures.push_back(attempt_->HangFailure(hang.local_rank, hang.evidence));
-    boost::asio::post(loop_, [weak = weak_from_this(), generation = generation_, failures] {
+    Post([failures](const HangEvents& events) { events.hangs(failures); });
+  }
+
+  void Post(std::function<void(const HangEvents&)> tell) {
+    boost::asio::post(loop_, [weak = weak_from_this(), generation = generation_, tell = std::move(tell)] {
       auto self = weak.lock();
-      if (self && generation == self->generation_) self->hangs_(failures);
+      if (self && generation == self->generation_) tell(self->events_);
     });
   }
 
@@ -135,11 +153,12 @@ class HangGuard::Impl : public std::enable_shared_from_this<Impl> {
   boost::asio::io_context& loop_;
   launcher::Reaper& reaper_;
   const RunOptions& options_;
-  const std::function<void(std::vector<WorkerFailure>)> hangs_;
+  const HangEvents events_;
   boost::asio::steady_timer timer_;
   Attempt* attempt_ = nullptr;
   HangFacts facts_;
   bool told_ = false;        // that nobody beats
+  bool silent_ = false;      // as told last
   uint64_t generation_ = 0;  // grows when what is under way does not count any more
   bool gathering_ = false;
   std::string folder_;
@@ -147,11 +166,12 @@ class HangGuard::Impl : public std::enable_shared_from_this<Impl> {
 };
 
 HangGuard::HangGuard(boost::asio::io_context& loop, launcher::Reaper& reaper, const RunOptions& options,
-                     std::function<void(std::vector<WorkerFailure>)> hangs)
-    : impl_(std::make_shared<Impl>(loop, reaper, options, std::move(hangs))) {}
+                     HangEvents events)
+    : impl_(std::make_shared<Impl>(loop, reaper, options, std::move(events))) {}
 HangGuard::~HangGuard() { impl_->End(); }
 
 void HangGuard::Begin(Attempt& attempt) { impl_->Begin(attempt); }
+void HangGuard::AllSilent() { impl_->AllSilent(); }
 void HangGuard::End() { impl_->End(); }
 void HangGuard::Gather(Attempt& attempt, std::function<void()> done) { impl_->Gather(attempt, std::move(done)); }
 bool HangGuard::gathering() const { return impl_->gathering(); }

@@ -19,17 +19,25 @@
 
 namespace muster::agent {
 
+// All on the loop, never from inside a call.
+struct HangEvents {
+  // The failures of the workers that hang, the likeliest cause first; once for each Begin.
+  std::function<void(std::vector<WorkerFailure>)> hangs;
+  // This node's workers have written nothing for the limit, or write again. For the coordinator.
+  std::function<void(bool)> silent;
+};
+
 class HangGuard {
  public:
-  // `hangs` gets the failures of the workers that hang, the likeliest cause first; once for each Begin, on the loop.
-  HangGuard(boost::asio::io_context& loop, launcher::Reaper& reaper, const RunOptions& options,
-            std::function<void(std::vector<WorkerFailure>)> hangs);
+  HangGuard(boost::asio::io_context& loop, launcher::Reaper& reaper, const RunOptions& options, HangEvents events);
   ~HangGuard();
   HangGuard(const HangGuard&) = delete;
   HangGuard& operator=(const HangGuard&) = delete;
 
   // The workers of `attempt` run. It must live until End or the next Begin.
   void Begin(Attempt& attempt);
+  // No node's workers write anything any more.
+  void AllSilent();
   // Looks no more, and gives up what is being gathered: its `done` is not called.
   void End();
 

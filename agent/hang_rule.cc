@@ -72,13 +72,15 @@ HangJudgement Judge(const HangOptions& options, HangFacts& facts, TimePoint now)
   if (options.log_timeout) {
     TimePoint last = std::min(std::max(facts.output.value_or(facts.started), facts.started), now);
     TimePoint due = last + *options.log_timeout;
-    if (due <= now && judgement.hangs.empty()) {
+    judgement.silent = due <= now;
+    if (judgement.silent && facts.others_silent && judgement.hangs.empty()) {
       for (const RankSeen& rank : facts.ranks) {
         if (rank.ended) continue;
         judgement.hangs.push_back(
-            {rank.local_rank, fmt::format("no output from any worker of this node for {}", Seconds(now - last))});
+            {rank.local_rank, fmt::format("no output from any worker of the job for {}", Seconds(now - last))});
       }
     }
+    if (judgement.silent) due = now + *options.log_timeout / kLooksPerLimit;  // whether they write again
     judgement.look_again = Earlier(judgement.look_again, due);
   }
   if (!judgement.hangs.empty()) judgement.look_again.reset();

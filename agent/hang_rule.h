@@ -3,7 +3,9 @@
 // Two kinds of evidence, each with a limit of its own, both off unless asked for:
 //   steps   a rank's heartbeat file does not change. Counts for a rank from its first beat on: a script that never
 //           beats is never taken for a hang.
-//   output  no rank of the node writes a byte. Counts from the start of the attempt, for all ranks together.
+//   output  no rank of the job writes a byte. Counts from the start of the attempt, for all ranks together: one node
+//   may
+//           be silent by design (only rank 0 prints), so the coordinator is told, and knows when all nodes are.
 //
 // Only the moments at which this process noticed something count, by the monotonic clock: a jump of the wall clock, or
 // a file server with another clock, changes nothing. A heartbeat file is looked at eight times per limit, so a hang is
@@ -49,6 +51,7 @@ struct HangFacts {
   TimePoint started{};
   std::vector<RankSeen> ranks;
   std::optional<TimePoint> output;    // the last byte any of them wrote
+  bool others_silent = false;         // every other node of the round is silent too, or there is none
   std::optional<TimePoint> expected;  // when the next look was to be; kept by Judge
 };
 
@@ -61,6 +64,7 @@ struct Hang {
 };
 struct HangJudgement {
   std::vector<Hang> hangs;              // the likeliest cause first; empty: none
+  bool silent = false;                  // this node's workers have written nothing for the limit
   std::optional<TimePoint> look_again;  // nullopt: a hang was found, or there is nothing to look at
 };
 // Changes nothing in `facts` but `expected`, and the moments that a time without us has put off.

@@ -56,7 +56,8 @@ class NodeAgent::Impl {
         signals_(loop_),
         forwarded_(loop_),
         guard_(loop_, reaper_, options_,
-               [this](std::vector<WorkerFailure> hangs) { WorkersFailed(std::move(hangs)); }),
+               {.hangs = [this](std::vector<WorkerFailure> hangs) { WorkersFailed(std::move(hangs)); },
+                .silent = [this](bool silent) { attendant_->WorkersSilent(silent); }}),
         watch_(loop_, options_, Sources()) {}
 
   int Run();
@@ -236,6 +237,7 @@ void NodeAgent::Impl::Join(RendezvousPlace place) {
   if (place_.endpoint_taken) {
     events.host_endpoint = [this] { return TakeEndpoint(loop_, options_, credentials_, &place_); };
   }
+  events.all_silent = [this] { guard_.AllSilent(); };
   attendant_ =
       std::make_unique<rendezvous::Attendant>(loop_, std::move(attendant), place_.conductor.get(), std::move(events));
   attendant_->Begin();

@@ -85,12 +85,12 @@ struct RunOptions {
   std::string termination_log;          // empty: none
   std::string preempt_file;             // or a URL; empty: none
   Duration preempt_interval = std::chrono::seconds(5);
-  HangOptions hang;                     // off unless asked for
+  HangOptions hang;  // off unless asked for
   HttpListen http;
-  bool serve_rsh = false;               // no command: the remote shell is served
-  std::string rsh_listen;               // "host:port"; empty: every address, rsh_place.h's port
-  int nodes_on_this_machine = 0;        // 0: off
-  std::string node_name;                // MUSTER_NODE; empty: chosen by the agent
+  bool serve_rsh = false;         // no command: the remote shell is served
+  std::string rsh_listen;         // "host:port"; empty: every address, rsh_place.h's port
+  int nodes_on_this_machine = 0;  // 0: off
+  std::string node_name;          // MUSTER_NODE; empty: chosen by the agent
   log::Options log;
 
   std::string script;  // the positional "training_script"

@@ -80,7 +80,7 @@ constexpr Flag kTable[] = {
     {"hang-timeout", 0, kV, kM, "MUSTER_HANG_TIMEOUT", "", "DURATION", "",
      "a worker whose MUSTER_HEARTBEAT_FILE does not change for so long hangs: 203; 0: off"},
     {"hang-log-timeout", 0, kV, kM, "MUSTER_HANG_LOG_TIMEOUT", "", "DURATION", "",
-     "workers of a node that all write nothing for so long hang: 203; 0: off"},
+     "a job whose workers all write nothing for so long hangs: 203; 0: off"},
     {"hang-signal", 0, kV, kM, "MUSTER_HANG_SIGNAL", "", "NAME", "",
      "sent to workers that hang, before they are stopped: USR1 for faulthandler.register"},
     {"http-port", 0, kV, kM, "MUSTER_HTTP_PORT", "", "[HOST:]PORT|off", "",

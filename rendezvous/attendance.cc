@@ -65,6 +65,12 @@ class Machine {
     if (Talking()) Tell(Ready{s_.round->id, event.store_port});
   }
 
+  void On(const Silence& event) {
+    if (s_.silent == event.silent || s_.doing != NodeState::kRunning) return;
+    s_.silent = event.silent;
+    if (s_.stage == Stage::kAttending) SayBeat();
+  }
+
   void On(const Probed& event) {
     if (!s_.standing_in || !s_.round || !Fresh()) return;
     if (event.loss == Loss::kRefused) {
@@ -167,7 +173,11 @@ class Machine {
 
   void BeatWhenDue() {
     if (!s_.beat_at || now_ < *s_.beat_at) return;
-    Tell(Beat{s_.round ? s_.round->id : RoundId{}});
+    SayBeat();
+  }
+
+  void SayBeat() {
+    Tell(Beat{s_.round ? s_.round->id : RoundId{}, s_.silent});
     s_.beat_at = now_ + Interval();
   }
 
@@ -356,10 +366,13 @@ class Machine {
     if (welcome.beat_interval > Duration{}) s_.beat_interval = welcome.beat_interval;
     s_.beat_at = now_ + Interval();
     if (!s_.target.empty()) s_.standing_in = false;
-    if (s_.round) Tell(Beat{s_.round->id});  // who stands in counts on those that answer
+    if (s_.round) Tell(Beat{s_.round->id, s_.silent});  // who stands in counts on those that answer
   }
 
-  void Hear(const Beat&) {}
+  void Hear(const Beat& beat) {
+    if (!beat.silent || !s_.silent || !s_.round || beat.round != s_.round->id) return;
+    if (s_.doing == NodeState::kRunning) out_.actions.push_back(AllSilent{});
+  }
 
   void Hear(const Notice& notice) {
     if (notice.text == s_.last_notice) return;
@@ -379,6 +392,7 @@ class Machine {
     HearOf(start.assignment.id.term);
     s_.outdated = false;
     s_.doing = NodeState::kRunning;
+    s_.silent = false;
     s_.report.reset();
     s_.last_notice.clear();
     out_.reason = start.assignment.reason;

@@ -81,6 +81,7 @@ struct State {
   bool was_welcomed = false;            // by any coordinator, ever
   std::string coordinator;              // address of the last one that welcomed us
   std::set<std::string> dead;           // nodes whose address refused since the coordinator was lost
+  bool silent = false;                  // this node's workers write nothing (Silence)
   int probes = 0;                       // since this node stands in
   std::optional<TimePoint> dial_until;  // when a dial without an answer counts as failed
   TimePoint coordinator_heard{};        // when the lost coordinator was heard last
@@ -108,6 +109,9 @@ struct WorkersEnded {      // by themselves (success or failure)
 struct NoWorkerLeft {  // after Stop or a failure: all are gone, store is ready
   int store_port = 0;
 };
+struct Silence {  // the round's workers here write nothing any more, or something again
+  bool silent = false;
+};
 struct Probed {  // the answer to Probe: it refused, or it let us in and closed later, or neither
   std::string name;
   Loss loss = Loss::kUnreachable;
@@ -117,8 +121,8 @@ struct Going {      // SIGTERM here
   std::string reason;
 };
 struct Tick {};
-using Event = std::variant<Begin, Connected, Disconnected, Heard, WorkersStarted, WorkersEnded, NoWorkerLeft, Probed,
-                           Hosting, Going, Tick>;
+using Event = std::variant<Begin, Connected, Disconnected, Heard, WorkersStarted, WorkersEnded, NoWorkerLeft, Silence,
+                           Probed, Hosting, Going, Tick>;
 
 // --- actions ---
 struct Dial {  // drop what there is, connect to this address ("host:port"; "" = local link)
@@ -136,7 +140,8 @@ struct StopRound {  // to the agent: stop the workers of this round, then NoWork
   std::string reason;
   bool keep_evidence = false;  // as in messages.h
 };
-struct End {  // to the agent: stop what runs, then end with this
+struct AllSilent {};  // to the agent: no worker of the round writes anything, on no node
+struct End {          // to the agent: stop what runs, then end with this
   Verdict verdict;
 };
 struct Say {  // to the user, once per distinct text
@@ -156,8 +161,8 @@ struct Probe {           // connect there beside everything else, stay until it 
 struct TellDead {  // to the coordinator in this process: that node is gone
   std::string name;
 };
-using Action =
-    std::variant<Dial, Tell, HangUp, StartRound, StopRound, End, Say, CoordinateHere, HostEndpoint, Probe, TellDead>;
+using Action = std::variant<Dial, Tell, HangUp, StartRound, StopRound, AllSilent, End, Say, CoordinateHere,
+                            HostEndpoint, Probe, TellDead>;
 
 struct Effects {
   std::vector<Action> actions;

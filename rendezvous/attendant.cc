@@ -152,6 +152,9 @@ class Attendant::Impl : public std::enable_shared_from_this<Impl> {
   void Do(attendance::StopRound& stop) {
     if (events_.stop) Copy(events_.stop)(stop.round, stop.reason, stop.keep_evidence);
   }
+  void Do(attendance::AllSilent&) {
+    if (events_.all_silent) Copy(events_.all_silent)();
+  }
   void Do(attendance::End& end) {
     StopKnocking();
     if (events_.end) Copy(events_.end)(end.verdict);
@@ -331,6 +334,7 @@ Attendant::~Attendant() { impl_->Drop(); }
 std::optional<std::string> Attendant::attended() const { return impl_->attended(); }
 void Attendant::Begin() { impl_->Apply(attendance::Begin{}); }
 void Attendant::WorkersStarted() { impl_->Apply(attendance::WorkersStarted{}); }
+void Attendant::WorkersSilent(bool silent) { impl_->Apply(attendance::Silence{silent}); }
 void Attendant::WorkersEnded(Report report) { impl_->Apply(attendance::WorkersEnded{std::move(report)}); }
 void Attendant::NoWorkerLeft(int store_port) { impl_->Apply(attendance::NoWorkerLeft{store_port}); }
 void Attendant::Leave(const std::string& reason) { impl_->Apply(attendance::Going{reason}); }

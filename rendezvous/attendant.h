@@ -32,6 +32,7 @@ struct AttendantEvents {
   std::function<void(RoundId, const std::string& reason, bool keep_evidence)> stop;
   std::function<void(const Verdict&)> end;      // the job is decided; last call
   std::function<void(const std::string&)> say;  // one sentence for the user
+  std::function<void()> all_silent;             // no worker of the round writes anything, on no node
   // The endpoint is on this machine, was taken at the start, and refuses now: tries to serve it by `conductor`. True:
   // done. Empty: never.
   std::function<bool()> host_endpoint = nullptr;
@@ -50,6 +51,9 @@ class Attendant {
 
   void Begin();
   void WorkersStarted();
+  // They have written nothing for the limit of silence, or write again. Where that holds for every node of the round,
+  // events.all_silent follows.
+  void WorkersSilent(bool silent);
   void WorkersEnded(Report report);
   void NoWorkerLeft(int store_port);
   void Leave(const std::string& reason);

@@ -44,6 +44,13 @@ void Machine::Count(State& state, const Member& member, int sign) {
   if (living && member.in_round) counts.seated_living += sign;
   if (living && member.in_round && !member.ready) counts.seated_busy += sign;
   if (member.in_round && member.state == NodeState::kSucceeded) counts.succeeded += sign;
+  if (member.in_round && member.state == NodeState::kRunning && member.silent) counts.silent += sign;
+}
+
+// Every node of the round that still runs says so: the silence of one may be its way, that of all is a hang.
+bool Machine::AllSilent() const {
+  return s_.phase == Phase::kRunning &&
+         s_.counts.silent + s_.counts.succeeded == static_cast<int>(s_.round.seats.size());
 }
 
 Member* Machine::Of(PeerId peer) {
@@ -85,7 +92,12 @@ void Machine::Said(PeerId peer, const NodeMessage& message) {
   RefuseContender(*member);
   if (const auto* beat = std::get_if<Beat>(&message)) {
     member->knows = std::max(member->knows, beat->round);
-    Tell(peer, Beat{});
+    bool silent = beat->silent && beat->round == s_.round.id;
+    if (silent != member->silent) {
+      Change change(s_, *member);
+      member->silent = silent;
+    }
+    Tell(peer, silent && AllSilent() ? Beat{s_.round.id, true} : Beat{});
   } else if (const auto* ready = std::get_if<Ready>(&message)) {
     HearReady(*member, *ready);
   } else if (const auto* report = std::get_if<Report>(&message)) {

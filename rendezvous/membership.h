@@ -59,6 +59,7 @@ struct Member {
   std::optional<Report> report;      // for the current round
   int rank = -1;                     // node rank in `State::round`; -1: not in it
   RoundId runs;                      // the round its workers belong to (or belonged to, once ready)
+  bool silent = false;               // its workers in the round write nothing
   RoundId knows;                     // the newest round it is known to have heard of
   std::optional<TimePoint> lost_at;  // stream closed while reforming: it may come back until the heartbeat limit
   // A second Hello with this name while the holder's fate is open: it replaces the holder if that one turns out to be
@@ -97,6 +98,7 @@ struct State {
     int seated_living = 0;  // connected, in the round
     int seated_busy = 0;    // connected, in the round, not ready: the next round waits for them
     int succeeded = 0;      // in the round and done with 0, connected or not
+    int silent = 0;         // in the round, running, and its workers write nothing
     int living = 0;         // connected
     int leaving = 0;        // connected, said Leave
   };

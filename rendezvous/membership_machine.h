@@ -53,6 +53,7 @@ class Machine {
   void NewcomerReady(Member& member);
 
   // membership.cc: what they say, who is lost
+  bool AllSilent() const;
   static bool StillEarly(Hello& hello, const NodeMessage& message);
   void HearReady(Member& member, const Ready& ready);
   void HearReport(Member& member, const Report& report);

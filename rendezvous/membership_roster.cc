@@ -287,6 +287,7 @@ void Machine::StartRound(const std::string& reason) {
     member.in_round = false;
     member.rank = -1;
     member.report.reset();
+    member.silent = false;
     if (member.ready) member.state = NodeState::kIdle;
   }
   for (size_t rank = 0; rank < places.size(); ++rank) {

@@ -42,7 +42,11 @@ struct Hello {
   bool operator==(const Hello&) const = default;
 };
 struct Beat {
-  RoundId round;  // from a node: the last one it knows; a Start may be lost on the way. From the coordinator: none
+  // From a node: the last one it knows; a Start may be lost on the way. From the coordinator: none, unless silent.
+  RoundId round;
+  // From a node: its workers in that round have written nothing for its limit. From the coordinator: nobody's have, on
+  // no node of that round.
+  bool silent = false;
   bool operator==(const Beat&) const = default;
 };
 // No worker of this node is left; it can start the next round, with this store.

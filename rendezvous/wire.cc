@@ -171,13 +171,15 @@ void Put(const StatusReport& from, v1::StatusReport* to) {
   }
 }
 
+void Put(const Beat& from, v1::Beat* to) {
+  if (from.round != RoundId{}) Put(from.round, to->mutable_round());
+  if (from.silent) to->set_silent(true);
+}
+
 struct NodeWriter {
   v1::FromNode& to;
   void operator()(const Hello& from) { Put(from, to.mutable_hello()); }
-  void operator()(const Beat& from) {
-    v1::Beat* beat = to.mutable_beat();
-    if (from.round != RoundId{}) Put(from.round, beat->mutable_round());
-  }
+  void operator()(const Beat& from) { Put(from, to.mutable_beat()); }
   void operator()(const Ready& from) {
     Put(from.round, to.mutable_ready()->mutable_round());
     to.mutable_ready()->set_store_port(from.store_port);
@@ -203,7 +205,7 @@ struct CoordinatorWriter {
     to.mutable_welcome()->set_beat_interval_ms(Millis(from.beat_interval));
     to.mutable_welcome()->set_coordinator(Printable(from.coordinator, kMaxName));
   }
-  void operator()(const Beat&) { to.mutable_beat(); }
+  void operator()(const Beat& from) { Put(from, to.mutable_beat()); }
   void operator()(const Start& from) { Put(from.assignment, to.mutable_start()->mutable_assignment()); }
   void operator()(const Stop& from) {
     Put(from.round, to.mutable_stop()->mutable_round());

@@ -214,12 +214,19 @@ class Reader {
     return report;
   }
 
+  Beat Get(const v1::Beat& from) {
+    Beat beat;
+    if (from.has_round()) beat.round = Get(from.round());
+    beat.silent = from.silent();
+    return beat;
+  }
+
   NodeMessage Get(const v1::FromNode& from) {
     switch (from.message_case()) {
       case v1::FromNode::kHello:
         return Get(from.hello());
       case v1::FromNode::kBeat:
-        return from.beat().has_round() ? Beat{Get(from.beat().round())} : Beat{};
+        return Get(from.beat());
       case v1::FromNode::kReady:
         return Ready{Get(from.ready().round()), Port("store port", from.ready().store_port())};
       case v1::FromNode::kReport:
@@ -246,7 +253,7 @@ class Reader {
         return Welcome{Term(from.welcome().term()), Time("beat interval", from.welcome().beat_interval_ms()),
                        Printable(from.welcome().coordinator(), kMaxName)};
       case v1::FromCoordinator::kBeat:
-        return Beat{};
+        return Get(from.beat());
       case v1::FromCoordinator::kStart:
         return Start{Get(from.start().assignment())};
       case v1::FromCoordinator::kStop:

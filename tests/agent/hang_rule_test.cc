@@ -43,6 +43,7 @@ TEST_P(Rule, Judges) {
   options.log_timeout = row.log;
   HangFacts facts;
   facts.started = At(0);
+  facts.others_silent = true;
   if (row.output) facts.output = At(*row.output);
   for (const Rank& rank : row.ranks) {
     RankSeen seen;
@@ -137,7 +138,7 @@ INSTANTIATE_TEST_SUITE_P(
             kNone,
             60,
             {0, 1},
-            "no output from any worker of this node for 60 s",
+            "no output from any worker of the job for 60 s",
             kNone},
         Row{"Not_silent_yet", kOff, seconds(60), {{}}, kNone, 59, {}, "", 1},
         Row{"Any_rank_s_byte_counts", kOff, seconds(60), {{}, {}}, 50, 60, {}, "", 50},
@@ -148,7 +149,7 @@ INSTANTIATE_TEST_SUITE_P(
             50,
             110,
             {0, 2},
-            "no output from any worker of this node for 60 s",
+            "no output from any worker of the job for 60 s",
             kNone},
         // both
         Row{"The_earlier_look", seconds(80), seconds(60), {{5, 1}}, 55, 56, {}, "", 10},
@@ -163,6 +164,27 @@ INSTANTIATE_TEST_SUITE_P(
             "no step reported for 60 s (last step 4)",
             kNone}),
     [](const auto& row) { return std::string(row.param.name); });
+
+// The silence of one node may be its way: only the coordinator knows whether the others are silent too.
+TEST(Silence, OfOneNodeIsToldAndWithdrawn) {
+  HangOptions options;
+  options.log_timeout = seconds(80);
+  HangFacts facts;
+  facts.started = At(0);
+  facts.ranks = {{0}, {1}};
+  EXPECT_FALSE(Judge(options, facts, At(79)).silent);
+  HangJudgement told = Judge(options, facts, At(80));
+  EXPECT_TRUE(told.silent);
+  EXPECT_THAT(told.hangs, IsEmpty());
+  EXPECT_EQ(told.look_again, At(90));
+  facts.output = At(85);
+  HangJudgement again = Judge(options, facts, At(90));
+  EXPECT_FALSE(again.silent);
+  EXPECT_EQ(again.look_again, At(165));
+  facts.others_silent = true;
+  EXPECT_THAT(Judge(options, facts, At(100)).hangs, IsEmpty()) << "this one is not";
+  EXPECT_EQ(Judge(options, facts, At(165)).hangs.size(), 2u);
+}
 
 TEST(Beats, OnlyAChangeIsOneAndItsMomentIsOurs) {
   RankSeen rank;

@@ -40,6 +40,22 @@ TEST_F(OutputTest, NeitherFileNorConsoleIsNull) {
   EXPECT_EQ(Err(), "/dev/null\n");
 }
 
+TEST_F(OutputTest, ObservedStreamsGoThroughPipesAndTellTheLastByte) {
+  MakeFifo("go");
+  WorkerSpec spec = Shell(fmt::format("stat -Lc %F /proc/$$/fd/1 >&2; read x < {}; echo late", Path("go")));
+  spec.output.out.observed = spec.output.err.observed = true;
+  ASSERT_TRUE(Start({spec}).ok());
+  EXPECT_EQ(group_->LastOutput(), std::nullopt);
+  ASSERT_TRUE(UntilFile(Path("err.0")));
+  EXPECT_EQ(Err(), "fifo\n");
+  auto first = group_->LastOutput();
+  ASSERT_TRUE(first);
+  std::ofstream(Path("go")) << "now\n";
+  ASSERT_TRUE(UntilGone());
+  EXPECT_EQ(Out(), "late\n");
+  EXPECT_GT(group_->LastOutput(), first);
+}
+
 TEST_F(OutputTest, TheLastWordsAreKept) {
   WorkerSpec spec = Shell("echo first; printf 'last words'; kill -KILL $$");
   spec.output.out = {.file = Path("log"), .console = true, .prefix = "> "};

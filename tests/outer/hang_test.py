@@ -140,7 +140,7 @@ class Silence(HangCase):
         agent = self.start("--standalone", "--nproc-per-node", "2", "--hang-log-timeout", "400ms")
         self.workers(2)
         self.assertEqual(agent.wait(), 203)
-        self.assertRegex(agent.output(), r"hangs: no output from any worker of this node for [\d.]+ s")
+        self.assertRegex(agent.output(), r"hangs: no output from any worker of the job for [\d.]+ s")
 
     def test_files_are_still_written(self):
         logs = os.path.join(self.dir, "logs")
@@ -171,20 +171,44 @@ class Silence(HangCase):
 
 
 class Nodes(HangCase):
-    def test_one_of_two_nodes_hangs_and_both_leave_evidence(self):
+    def two(self, *arguments, limits=("0", "0")):
         port = self.free_port()
-        logs = [os.path.join(self.dir, f"logs-{node}") for node in range(2)]
-        agents = [self.start("--nnodes", "2", "--rdzv-backend", "c10d", "--rdzv-endpoint", f"127.0.0.1:{port}", "--rdzv-id", "job",
-                             "--node-name", f"n{node}", "--hang-timeout", "700ms", "--log-dir", logs[node])
-                  for node in range(2)]
+        return [self.start("--nnodes", "2", "--rdzv-backend", "c10d", "--rdzv-endpoint", f"127.0.0.1:{port}", "--rdzv-id", "job",
+                           "--node-name", f"n{node}", "--log-dir", os.path.join(self.dir, f"logs-{node}"),
+                           "--hang-log-timeout", limits[node], *arguments)
+                for node in range(2)]
+
+    def test_the_silence_of_one_node_is_no_hang(self):
+        agents = self.two("--log-level", "debug", limits=("1h", "100ms"))
+        workers = self.workers(2)
+        self.wait_for_output(agents[1], "no worker of this node has written anything for its limit")
+        for worker in workers:
+            worker.ask("print a line")
+        self.wait_for_output(agents[1], "workers of this node write again")
+        for worker in workers:
+            worker.tell("exit 0")
+        for agent in agents:
+            self.assertEqual(agent.wait(), 0)
+
+    def test_the_silence_of_all_nodes_is_one(self):
+        agents = self.two("--rdzv-conf", "heartbeat_timeout=2", limits=("300ms", "300ms"))
+        self.workers(2)
+        for agent in agents:
+            self.assertEqual(agent.wait(), 203)
+            self.assertIn("no output from any worker of the job for", agent.output())
+        for node in range(2):
+            self.one(f"{self.dir}/logs-{node}/**/hang.txt")
+
+    def test_one_of_two_nodes_hangs_and_both_leave_evidence(self):
+        agents = self.two("--hang-timeout", "700ms")
         workers = self.workers(2)
         hanging = next(worker for worker in workers if worker.node == "n1")
         hanging.ask("file $MUSTER_HEARTBEAT_FILE 9")
         for agent in agents:
             self.assertEqual(agent.wait(), 203)
             self.assertRegex(agent.output(), rf"node n1 .*worker rank {hanging.rank} hangs: no step reported for [\d.]+ s \(last step 9\)")
-        for folder in logs:
-            self.assertIn("thread ", self.one(f"{folder}/**/hang.txt"))
+        for node in range(2):
+            self.assertIn("thread ", self.one(f"{self.dir}/logs-{node}/**/hang.txt"))
 
 
 class Stacks(MusterCase):

@@ -220,6 +220,31 @@ TEST_F(Attendance, ARoundFromStartToEnd) {
   EXPECT_EQ(ends[0].exit_code, 3);
 }
 
+TEST_F(Attendance, SilenceIsToldAtOnceAndWithEveryBeat) {
+  Run();
+  Do(Silence{true});
+  EXPECT_EQ(Told<Beat>().at(0), (Beat{{1, 0}, true}));
+  Do(Silence{true});
+  EXPECT_TRUE(Told<Beat>().empty()) << "once is enough";
+  Hear(Beat{});
+  EXPECT_TRUE(All<AllSilent>().empty());
+  Hear(Beat{{1, 7}, true});
+  EXPECT_TRUE(All<AllSilent>().empty()) << "another round";
+  Hear(Beat{{1, 0}, true});
+  EXPECT_EQ(All<AllSilent>().size(), 1u);
+  Do(Silence{false});
+  EXPECT_EQ(Told<Beat>().at(0), (Beat{{1, 0}, false}));
+  Hear(Beat{{1, 0}, true});
+  EXPECT_TRUE(All<AllSilent>().empty()) << "it writes again";
+  Do(Silence{true});
+  Hear(Stop{{1, 0}, "why"});
+  Hear(Beat{{1, 0}, true});
+  EXPECT_TRUE(All<AllSilent>().empty()) << "it is being stopped";
+  Do(NoWorkerLeft{77});
+  Hear(Start{Round(1)});
+  EXPECT_FALSE(state.silent);
+}
+
 TEST_F(Attendance, AStopPassesOnThatEvidenceIsWanted) {
   Run();
   Hear(Stop{{1, 0}, "why", true});

@@ -285,6 +285,35 @@ TEST(Hang, OnlyAHangMakesEveryNodeKeepEvidence) {
   EXPECT_FALSE(s.Told<Stop>("a").at(0).keep_evidence) << "a lost node is no hang";
 }
 
+// The answer to a beat says whether all nodes of the round are silent, for each way some are.
+TEST(Silence, OfAllNodesIsToldToThoseThatAskAndOfSomeIsNot) {
+  Stage s(Job(3, 3, 3));
+  for (const char* name : {"a", "b", "c"}) s.Join(name);
+  RoundId round = s.state.round.id;
+  auto answer = [&](const std::string& name, bool silent, RoundId of) {
+    s.Says(name, Beat{of, silent});
+    std::vector<Beat> told = s.Told<Beat>(name);
+    return told.empty() ? Beat{} : told.back();
+  };
+  EXPECT_EQ(answer("a", true, round), Beat{});
+  EXPECT_EQ(answer("b", true, round), Beat{});
+  EXPECT_EQ(answer("c", false, round), Beat{}) << "c prints for all";
+  EXPECT_EQ(answer("c", true, round), (Beat{round, true}));
+  EXPECT_EQ(answer("a", true, round), (Beat{round, true}));
+  EXPECT_EQ(answer("b", false, round), Beat{}) << "it prints again";
+  EXPECT_EQ(answer("a", true, round), Beat{});
+  s.Succeeds("b");
+  EXPECT_EQ(answer("a", true, round), (Beat{round, true})) << "one that has succeeded says nothing any more";
+  EXPECT_EQ(answer("a", true, RoundId{1, 9}), Beat{}) << "another round's silence";
+  EXPECT_EQ(answer("a", true, round), (Beat{round, true}));
+  s.Fails("c", 137);
+  EXPECT_EQ(answer("a", true, round), Beat{}) << "it is being stopped";
+  for (const char* name : {"a", "b", "c"}) s.Ready(name);
+  ASSERT_TRUE(s.Started("a", 1));
+  round = s.state.round.id;
+  EXPECT_EQ(answer("a", true, round), Beat{}) << "the others' silence was of the round before";
+}
+
 TEST(Hang, IsToldInTheAgentsWordsAndRestarts) {
   Stage s(Job(2, 2, 1));
   s.Join("a");

@@ -89,9 +89,10 @@ Hello SomeHello() {
 }
 
 TEST(Wire, EveryNodeMessageComesBackAsItWas) {
-  for (const NodeMessage& message : std::vector<NodeMessage>{
-           SomeHello(), Beat{}, Beat{{1, 2}}, Ready{{1, 2}, 4000}, SomeReport(), Report{{0, -1}, {}, {}, {}},
-           Leave{"preempted"}, Doubt{}, Inspect{"job-7", true}, Inspect{}, Supersede{"job-7", 4, "10.0.0.2:29400"}}) {
+  for (const NodeMessage& message :
+       std::vector<NodeMessage>{SomeHello(), Beat{}, Beat{{1, 2}}, Beat{{1, 2}, true}, Ready{{1, 2}, 4000},
+                                SomeReport(), Report{{0, -1}, {}, {}, {}}, Leave{"preempted"}, Doubt{},
+                                Inspect{"job-7", true}, Inspect{}, Supersede{"job-7", 4, "10.0.0.2:29400"}}) {
     StatusOr<NodeMessage> again = wire::DecodeFromNode(wire::Encode(message));
     ASSERT_TRUE(again.ok()) << again.status();
     EXPECT_EQ(*again, message) << message.index();
@@ -104,9 +105,9 @@ TEST(Wire, EveryCoordinatorMessageComesBackAsItWas) {
   status.nodes.push_back({"worker-1", "pod-1", "spare", std::nullopt, 8, 18, milliseconds(0)});
   Verdict verdict{137, "the budget is gone", SomeFailure(), {SomeFailure()}};
   for (const CoordinatorMessage& message : std::vector<CoordinatorMessage>{
-           Welcome{3, milliseconds(5000), "0.1.0"}, Beat{}, Start{SomeAssignment()}, Stop{{3, 17}, "a worker failed"},
-           Stop{{3, 17}, "a hang", true}, Finish{3, verdict}, Finish{1, {}}, Refuse{78, "no"},
-           Redirect{4, "10.0.0.2:29400"}, Notice{"waiting"}, status}) {
+           Welcome{3, milliseconds(5000), "0.1.0"}, Beat{}, Beat{{3, 17}, true}, Start{SomeAssignment()},
+           Stop{{3, 17}, "a worker failed"}, Stop{{3, 17}, "a hang", true}, Finish{3, verdict}, Finish{1, {}},
+           Refuse{78, "no"}, Redirect{4, "10.0.0.2:29400"}, Notice{"waiting"}, status}) {
     StatusOr<CoordinatorMessage> again = wire::DecodeFromCoordinator(wire::Encode(message));
     ASSERT_TRUE(again.ok()) << again.status();
     EXPECT_EQ(*again, message) << message.index();

@@ -7,6 +7,7 @@ The launcher is judged by the curve: train.py's losses depend on neither the num
 run is held against one process without any launcher. Ends with 77 (ctest: skipped) and the reason when that torch is missing.
 """
 import atexit
+import glob
 import json
 import os
 import signal
@@ -124,6 +125,27 @@ class RunPath(TorchCase):
         self.assertEqual(ended.returncode, 1, ended.stdout)
         self.assertRegex(ended.stdout, r"error_file: *\S+error\.json")
         self.assertRegex(ended.stdout, r"traceback *: [^\n]*(\n.*)*ValueError: no such data")
+
+
+class Hangs(TorchCase):
+    def test_a_collective_that_one_rank_leaves_out(self):
+        ended = subprocess.run([MUSTER, "run", "--standalone", "--nproc-per-node", "2", "--hang-timeout", "3s",
+                                "--hang-signal", "USR1", "--max-restarts", "1", "--redirects", "3", "--log-dir", self.folder,
+                                os.path.join(HERE, "hanging.py")],
+                               env={**os.environ, "PYTHON_EXEC": PYTHON}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                               text=True, timeout=DEADLINE)
+        self.assertEqual(ended.returncode, 0, ended.stdout)
+
+        def read(pattern):
+            (path,) = glob.glob(f"{self.folder}/*/attempt_0/{pattern}")
+            with open(path) as file:
+                return file.read()
+        first = json.loads(read("attempt.json"))
+        self.assertRegex(first["reason"], r"no step reported for \d.* \(last step 3\)")
+        self.assertIn("reduce_gradients", read("0/stderr.log"))
+        self.assertIn("leave_out_the_collective", read("1/stderr.log"))
+        for rank in (0, 1):
+            self.assertIn("thread ", read(f"{rank}/hang.txt"))
 
 
 class Curve(TorchCase):
