@@ -71,7 +71,7 @@ int CoordinatorCommand(const std::vector<std::string>& arguments) {
     log::Error(fmt::format("cannot listen on {}: {}", listen, Message(coordinator.status())));
     return kExitBadConfiguration;
   }
-  auto watched = WatchCoordinator(loop, *http, conductor);
+  auto watched = WatchServer(loop, *http, &conductor);
   if (!watched.ok()) {
     log::Error(Message(watched.status()));
     return kExitBadConfiguration;

@@ -8,6 +8,7 @@
 #include "agent/mpi_host_files.h"
 #include "agent/preempt_notice.h"
 #include "agent/rsh_place.h"
+#include "agent/watch.h"
 #include "base/exit_codes.h"
 #include "base/host_fs.h"
 #include "base/host_names.h"
@@ -43,6 +44,7 @@ class Worker {
   boost::asio::signal_set signals_{loop_};
   std::unique_ptr<rsh::Server> server_;
   std::unique_ptr<PreemptNotice> notice_;
+  std::unique_ptr<HttpPort> http_;
   bool ending_ = false;
   bool noticed_ = false;  // by the preemption notice: the signal itself is still to come
   int code_ = 0;
@@ -86,6 +88,7 @@ Status Worker::Begin() {
   const std::string host = serving.host.empty() ? "every address" : serving.host;
   MUSTER_ASSIGN_OR_RETURN(server_, rsh::Server::Serve(loop_, reaper_, console_, std::move(serving), std::move(events)));
   log::Info(fmt::format("serving the remote shell on {}, port {}", host, server_->port()));
+  MUSTER_ASSIGN_OR_RETURN(http_, WatchServer(loop_, options_.http, nullptr));
   return absl::OkStatus();
 }
 

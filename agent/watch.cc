@@ -41,15 +41,15 @@ HttpHandler Always(std::string text) {
 StatusOr<std::unique_ptr<HttpPort>> OpenPort(boost::asio::io_context& loop, const HttpListen& wanted,
                                              std::map<std::string, HttpHandler> handlers) {
   if (!wanted.on) return nullptr;
+  std::string paths;
+  for (const auto& [path, handler] : handlers) paths += (paths.empty() ? "" : ", ") + path;
   auto port = HttpPort::Listen(loop, wanted.host, static_cast<uint16_t>(wanted.port), std::move(handlers));
   if (!port.ok()) {
     if (wanted.required) return Annotate(port.status(), "--http-port");
-    log::Warning(fmt::format("no /healthz, /readyz, /status and /metrics here: {} (--http-port=off says nothing)",
-                             Message(port.status())));
+    log::Warning(fmt::format("no {} here: {} (--http-port=off says nothing)", paths, Message(port.status())));
     return nullptr;
   }
-  log::Info(fmt::format("/healthz, /readyz, /status and /metrics on {}port {}",
-                        wanted.host.empty() ? "" : wanted.host + " ", (*port)->port()));
+  log::Info(fmt::format("{} on {}port {}", paths, wanted.host.empty() ? "" : wanted.host + " ", (*port)->port()));
   return port;
 }
 
@@ -154,8 +154,8 @@ Status Watch::Open() { return impl_->Open(); }
 RoundLedger& Watch::ledger() { return impl_->ledger(); }
 void Watch::StoreGoes(const store::StoreServer& store) { impl_->StoreGoes(store); }
 
-StatusOr<std::unique_ptr<HttpPort>> WatchCoordinator(boost::asio::io_context& loop, const HttpListen& wanted,
-                                                     rendezvous::Conductor& conductor) {
+StatusOr<std::unique_ptr<HttpPort>> WatchServer(boost::asio::io_context& loop, const HttpListen& wanted,
+                                                rendezvous::Conductor* conductor) {
   std::map<std::string, HttpHandler> handlers;
   handlers["/healthz"] = handlers["/readyz"] = Always("ok");
   ProcessMetrics process;
@@ -163,13 +163,13 @@ StatusOr<std::unique_ptr<HttpPort>> WatchCoordinator(boost::asio::io_context& lo
   handlers["/metrics"] = [process](const HttpRequest&, const HttpAnswer& answer) {
     answer({200, std::string(kExpositionType), ToExposition(Version(), Commit(), LookAtProcess(process))});
   };
-  handlers["/status"] = [&loop, &conductor](const HttpRequest& request, const HttpAnswer& answer) {
+  if (conductor == nullptr) return OpenPort(loop, wanted, std::move(handlers));
+  handlers["/status"] = [&loop, conductor](const HttpRequest& request, const HttpAnswer& answer) {
     auto inquiry = std::make_shared<StatusInquiry>(loop, RunIdOf(request.query));
-    inquiry->Ask("", &conductor, {}, kInquiryLimit,
-                 [inquiry, answer](const StatusOr<rendezvous::StatusReport>& report) {
-                   if (!report.ok()) return answer(Plain(404, std::string(Message(report.status()))));
-                   answer({200, "application/json", StatusJson(*report, "coordinator") + "\n"});
-                 });
+    inquiry->Ask("", conductor, {}, kInquiryLimit, [inquiry, answer](const StatusOr<rendezvous::StatusReport>& report) {
+      if (!report.ok()) return answer(Plain(404, std::string(Message(report.status()))));
+      answer({200, "application/json", StatusJson(*report, "coordinator") + "\n"});
+    });
   };
   return OpenPort(loop, wanted, std::move(handlers));
 }

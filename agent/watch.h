@@ -1,4 +1,4 @@
-// The HTTP port of an agent, and of a coordinator alone: /healthz, /readyz, /status, /metrics (docs/watching.md).
+// The HTTP port of an agent, and of the processes beside it: /healthz, /readyz, /status, /metrics (docs/watching.md).
 //
 // Loop thread only. It only looks: nothing that is asked here changes what the agent does, and no request waits for
 // anything but the coordinator's answer, with a deadline.
@@ -52,9 +52,10 @@ class Watch {
   std::unique_ptr<Impl> impl_;
 };
 
-// The same for `muster coordinator`, which is ready as soon as it listens; nullptr: none is wanted. `/status?run_id=X`
-// chooses the run where there are several. `conductor` must outlive it.
-StatusOr<std::unique_ptr<HttpPort>> WatchCoordinator(boost::asio::io_context& loop, const HttpListen& wanted,
-                                                     rendezvous::Conductor& conductor);
+// The same for a process without rounds, which is ready as soon as it listens; nullptr: none is wanted. `muster
+// coordinator` has /status, `/status?run_id=X` where there are several runs; `muster exec --serve-rsh` has no conductor
+// and no /status. `conductor` must outlive it.
+StatusOr<std::unique_ptr<HttpPort>> WatchServer(boost::asio::io_context& loop, const HttpListen& wanted,
+                                                rendezvous::Conductor* conductor);
 
 }  // namespace muster::agent

@@ -11,7 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from muster_case import DEADLINE, MUSTER, Agent, MusterCase, main
 
-SAID = r"/metrics on (?:127\.0\.0\.1 )?port (\d+)"
+SAID = r"/healthz, /metrics, .* on (?:127\.0\.0\.1 )?port (\d+)"
 
 
 class WatchCase(MusterCase):
@@ -233,6 +233,19 @@ class Coordinators(WatchCase):
         for worker in workers:
             worker.tell("exit 0")
         self.assertEqual([agent.wait() for agent in agents], [0, 0])
+
+    def test_a_worker_pod_of_mpi(self):
+        output = os.path.join(self.dir, "worker.txt")
+        with open(output, "w") as file:
+            process = subprocess.Popen([MUSTER, "exec", "--serve-rsh", "--rsh-listen", "127.0.0.1:0", "--http-port",
+                                        "127.0.0.1:0"], stdin=subprocess.DEVNULL, stdout=file, stderr=file, text=True)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        port = self.port_of(Agent(process, output))
+        self.assertEqual([self.ask(port, path)[0] for path in ("/healthz", "/readyz", "/metrics", "/status")],
+                         [200, 200, 200, 404])
+        process.terminate()
+        self.assertEqual(process.wait(DEADLINE), 143)
 
     @staticmethod
     def version():
