@@ -1,5 +1,6 @@
 // `muster rsh HOST COMMAND`: ssh's place in an MPI job. The command runs in the pod of that name, whose agent serves
 // `muster exec --serve-rsh`; its streams, signals and exit code are ours.
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <boost/asio/io_context.hpp>
@@ -40,6 +41,13 @@ constexpr std::string_view kHelp =
     "the connection was lost.\n";
 constexpr std::chrono::milliseconds kNeverDrop = std::chrono::hours(24 * 365);
 
+// One of our standard streams, or /dev/null where it was closed when we were started: gRPC opens a descriptor before
+// main, which then has its number. What came through exec has no close-on-exec flag.
+int Standard(int fd) {
+  int flags = fcntl(fd, F_GETFD);
+  return flags != -1 && (flags & FD_CLOEXEC) == 0 ? fd : open("/dev/null", O_RDWR | O_CLOEXEC);
+}
+
 void Say(const std::string& text) { fmt::print(stderr, "muster rsh: {}\n", text); }
 
 // Carries stdin, stdout, stderr and signals until the command has ended.
@@ -61,7 +69,9 @@ class Terminal {
   rendezvous::Resolver resolver_{loop_};
   std::unique_ptr<rendezvous::GrpcQueue> queue_ = rendezvous::MakeCallQueue(loop_);
   // Room is an empty queue: what the reader does not take stays with the command.
-  Console console_{loop_, {.queue_bytes = 2, .stall_limit = kNeverDrop}};
+  Console console_{
+      loop_,
+      {.out = Standard(STDOUT_FILENO), .err = Standard(STDERR_FILENO), .queue_bytes = 2, .stall_limit = kNeverDrop}};
   boost::asio::signal_set signals_{loop_, SIGHUP, SIGINT, SIGQUIT};
   const bool no_stdin_;
   rsh::Session::Options session_options_;
@@ -99,7 +109,7 @@ void Terminal::Started() {
   events.room = [this] { return session_->InputRoom(); };
   events.bytes = [this](grpc::Slice bytes) { session_->Write(std::move(bytes)); };
   events.ended = [this] { session_->EndInput(); };
-  input_ = std::make_unique<rsh::InputPump>(loop_, STDIN_FILENO, std::move(events));
+  input_ = std::make_unique<rsh::InputPump>(loop_, Standard(STDIN_FILENO), std::move(events));
 }
 
 void Terminal::Output(bool err, const rsh::Bytes& bytes) {

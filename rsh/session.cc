@@ -56,6 +56,7 @@ class Session::Impl : public std::enable_shared_from_this<Impl> {
   bool overdue_ = false;
   std::optional<Ended> ended_;
   std::string garbage_;
+  std::string obstacle_;  // why it was not started so far, once it was reached
 };
 
 // The stream. The queue owns it until gRPC has given every operation back; it may outlive the session.
@@ -163,11 +164,17 @@ void Session::Impl::Over(const grpc::Status& status) {
                        status.error_code() == grpc::StatusCode::UNIMPLEMENTED;
   if (refused) return End({kExitBadConfiguration, detail});
   if (overdue_) {
-    return End({kExitRendezvousTimeout,
-                fmt::format("{} was reached, but it did not start the command within {:.6g} s", options_.address,
-                            std::chrono::duration<double>(options_.timeout).count())});
+    return End(
+        {kExitRendezvousTimeout, fmt::format("{} was reached, but it did not start the command within {:.6g} s{}{}",
+                                             options_.address, std::chrono::duration<double>(options_.timeout).count(),
+                                             obstacle_.empty() ? "" : ": ", obstacle_)});
   }
   if (started_) return End({kExitPeerFailed, fmt::format("the connection was lost: {}", detail)});
+  // Where only one side uses TLS, or does not trust the other, gRPC tells no more than that the socket was closed.
+  if (status.error_code() == grpc::StatusCode::UNAVAILABLE && detail.find("reset") == std::string::npos) {
+    detail += " before it said anything (do both sides use TLS, with certificates they trust, or neither?)";
+  }
+  obstacle_ = detail;
   // It may be ending, or not serve yet; it has not started the command, as far as we know.
   dialling_->Again(fmt::format("{}: {}", options_.address, detail));
 }

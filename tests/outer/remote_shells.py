@@ -1,0 +1,60 @@
+"""Worker pods of the remote shell and their callers, for tests: both are the real binary."""
+import os
+import subprocess
+
+from muster_case import DEADLINE, MUSTER, Agent, MusterCase
+
+
+def clean(**more):
+    drop = ("PET_", "MUSTER_", "TORCHELASTIC", "OMPI_", "PRTE_", "HYDRA_", "I_MPI_", "PMIX_", "TRAINER_")
+    return {**{k: v for k, v in os.environ.items() if not k.startswith(drop)}, **more}
+
+
+class RshCase(MusterCase):
+    def spawn(self, arguments, env=None, prefix=(), **popen):
+        """Starts the binary with its output in a file of the test's folder; killed at the end of the test."""
+        path = os.path.join(self.dir, f"agent-{len(self.agents)}.txt")
+        popen.setdefault("stdin", subprocess.DEVNULL)
+        with open(path, "w") as output:
+            process = subprocess.Popen([*prefix, MUSTER, *arguments], env=clean(**(env or {})), stdout=output,
+                                       stderr=subprocess.STDOUT, cwd=self.dir, **popen)
+        agent = Agent(process, path)
+        self.agents.append(agent)
+        return agent
+
+    def pod(self, *flags, host="127.0.0.1", port=0, env=None, prefix=()):
+        """A worker pod, once it serves; `port` and `host` say where."""
+        pod = self.spawn(["exec", "--serve-rsh", "--rsh-listen", f"{host}:{port}", *flags], env=env, prefix=prefix)
+        said = self.wait_for_output(pod, r"serving the remote shell on .*, port \d+")
+        pod.host = host
+        pod.port = int(said.split("serving the remote shell on ")[1].split(", port ")[1].split()[0].rstrip('",}'))
+        return pod
+
+    @staticmethod
+    def call(pod, *command, flags=()):
+        """The command line that runs `command` in the pod."""
+        return [MUSTER, "rsh", "-p", str(pod.port), *flags, pod.host, *command]
+
+    def rsh(self, pod, *command, flags=(), env=None, **more):
+        """Runs it to its end; bytes."""
+        if "input" not in more:
+            more.setdefault("stdin", subprocess.DEVNULL)
+        return subprocess.run(self.call(pod, *command, flags=flags), capture_output=True, env=clean(**(env or {})),
+                              timeout=DEADLINE, **more)
+
+    def begin(self, pod, *command, flags=(), env=None, **more):
+        """Starts it with pipes; killed at the end of the test."""
+        process = subprocess.Popen(self.call(pod, *command, flags=flags), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, env=clean(**(env or {})), **more)
+
+        def end():
+            process.kill()
+            process.wait()
+            for stream in (process.stdin, process.stdout, process.stderr):
+                stream.close()
+        self.addCleanup(end)
+        return process
+
+    def code(self, process):
+        code = process.wait(DEADLINE)
+        return code if code >= 0 else 128 - code
