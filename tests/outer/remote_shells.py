@@ -11,12 +11,12 @@ def clean(**more):
 
 
 class RshCase(MusterCase):
-    def spawn(self, arguments, env=None, prefix=(), **popen):
+    def spawn(self, arguments, env=None, prefix=(), binary=MUSTER, **popen):
         """Starts the binary with its output in a file of the test's folder; killed at the end of the test."""
         path = os.path.join(self.dir, f"agent-{len(self.agents)}.txt")
         popen.setdefault("stdin", subprocess.DEVNULL)
         with open(path, "w") as output:
-            process = subprocess.Popen([*prefix, MUSTER, *arguments], env=clean(**(env or {})), stdout=output,
+            process = subprocess.Popen([*prefix, binary, *arguments], env=clean(**(env or {})), stdout=output,
                                        stderr=subprocess.STDOUT, cwd=self.dir, **popen)
         agent = Agent(process, path)
         self.agents.append(agent)

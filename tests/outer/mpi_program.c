@@ -1,0 +1,47 @@
+/* What the MPI tests run: a ring and a sum over all ranks, then what the arguments say.
+ *   (nothing)         ends
+ *   exit RANK CODE    that rank ends with the code
+ *   abort RANK CODE   that rank says MPI_Abort with the code
+ *   signal RANK NUM   that rank kills itself
+ *   once FILE CODE    as abort 1 CODE where FILE is not there yet; it is made
+ *   hang              every rank says its process id and waits
+ */
+#include <fcntl.h>
+#include <mpi.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+int main(int argc, char **argv) {
+  int rank, size, sum = 0, token = 0;
+  char host[256] = "";
+  const char *mode = argc > 1 ? argv[1] : "";
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  gethostname(host, sizeof host - 1);
+  MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  if (rank > 0) MPI_Recv(&token, 1, MPI_INT, rank - 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  token += 1;
+  MPI_Send(&token, 1, MPI_INT, (rank + 1) % size, 0, MPI_COMM_WORLD);
+  if (rank == 0) {
+    MPI_Recv(&token, 1, MPI_INT, size - 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    printf("ring %d\n", token);
+  }
+  printf("rank %d of %d on %s sum %d\n", rank, size, host, sum);
+  fflush(stdout);
+  if (strcmp(mode, "exit") == 0 && rank == atoi(argv[2])) exit(atoi(argv[3]));
+  if (strcmp(mode, "abort") == 0 && rank == atoi(argv[2])) MPI_Abort(MPI_COMM_WORLD, atoi(argv[3]));
+  if (strcmp(mode, "signal") == 0 && rank == atoi(argv[2])) kill(getpid(), atoi(argv[3]));
+  if (strcmp(mode, "once") == 0 && rank == 1 && open(argv[2], O_CREAT | O_EXCL | O_WRONLY, 0600) >= 0) MPI_Abort(MPI_COMM_WORLD, atoi(argv[3]));
+  if (strcmp(mode, "hang") == 0) {
+    printf("pid %d\n", getpid());
+    fflush(stdout);
+    for (;;) pause();
+  }
+  if (argc > 3 && strcmp(mode, "once") != 0) sleep(1000); /* until the runtime ends it */
+  MPI_Finalize();
+  return 0;
+}
