@@ -161,6 +161,7 @@ void Session::Impl::Over(const grpc::Status& status) {
   if (detail.empty()) detail = "it ended the session without a word";
   const bool refused = !garbage_.empty() || status.error_code() == grpc::StatusCode::UNAUTHENTICATED ||
                        status.error_code() == grpc::StatusCode::INVALID_ARGUMENT ||
+                       status.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED ||
                        status.error_code() == grpc::StatusCode::UNIMPLEMENTED;
   if (refused) return End({kExitBadConfiguration, detail});
   if (overdue_) {

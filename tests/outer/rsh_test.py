@@ -273,7 +273,7 @@ class Ends(RshCase):
     def test_signals_reach_the_group(self):
         pod = self.pod()
         for name in ("TERM", "INT", "HUP", "USR1", "USR2", "QUIT"):
-            caller = self.begin(pod, f"trap 'echo got; exit 9' {name}; echo ready; while :; do sleep 1000 & wait $!; done")
+            caller = self.begin(pod, f"trap 'echo got; exit 9' {name}; sleep 1000 & echo ready; wait")
             self.assertEqual(caller.stdout.readline(), b"ready\n")
             caller.send_signal(signal.Signals["SIG" + name])
             self.assertEqual((caller.stdout.readline(), self.code(caller)), (b"got\n", 9), name)
@@ -314,7 +314,7 @@ class Ends(RshCase):
 
     def test_the_pod_is_told_to_go(self):
         pod = self.pod()
-        caller = self.begin(pod, "trap 'echo got; exit 9' TERM; echo ready; while :; do sleep 1000 & wait $!; done")
+        caller = self.begin(pod, "trap 'echo got; exit 9' TERM; sleep 1000 & echo ready; wait")
         self.assertEqual(caller.stdout.readline(), b"ready\n")
         pod.send(signal.SIGTERM)
         self.assertEqual((caller.stdout.readline(), self.code(caller)), (b"got\n", 9))
