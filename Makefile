@@ -37,6 +37,7 @@ asan tsan: data
 # On an idle machine, as root: about an hour. Each line also runs by itself.
 bench: data build
 	@tests/bench/bench
+	@tests/bench/rsh_bench.py
 	@build/bin/rendezvous_load --nodes 1000
 	@build/bin/rendezvous_load --nodes 10000
 	@nice -n -20 tests/bench/store_bench.py build/bin --rounds 3
