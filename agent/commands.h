@@ -9,6 +9,7 @@ namespace muster::agent {
 int ExecCommand(const std::vector<std::string>& arguments);         // run_command.cc
 int RunCommand(const std::vector<std::string>& arguments);          // run_command.cc
 int LaunchCommand(const std::vector<std::string>& arguments);       // run_command.cc
+int CheckCommand(const std::vector<std::string>& arguments);        // check_command.cc
 int CoordinatorCommand(const std::vector<std::string>& arguments);  // coordinator_command.cc
 int ReportCommand(const std::vector<std::string>& arguments);       // report_command.cc
 int RshCommand(const std::vector<std::string>& arguments);          // rsh_command.cc

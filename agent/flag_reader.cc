@@ -69,6 +69,12 @@ Status FlagReader::ReadCommon(RunOptions* options) const {
     }
   }
   MUSTER_RETURN_IF_ERROR(ReadHttpPort(&options->http));
+  options->node_check = std::string(Strip(Get("node-check").text));
+  FlagValue limit = Get("node-check-timeout");
+  auto parsed_limit = ParseDuration(limit.text);
+  if (!parsed_limit.ok()) return Bad(limit, parsed_limit.status());
+  if (*parsed_limit <= Duration::zero()) return Bad(limit, "want more than 0");
+  options->node_check_timeout = *parsed_limit;
   options->preempt_file = Get("preempt-file").text;
   FlagValue interval = Get("preempt-interval");
   auto pause = ParseDuration(interval.text);

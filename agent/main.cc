@@ -23,6 +23,7 @@ constexpr Subcommand kSubcommands[] = {
     {"exec", ExecCommand, "run a command as the main process of a container: signals, zombies, exit codes, reasons"},
     {"run", RunCommand, "run a script on one or several nodes; takes torchrun's flags"},
     {"launch", LaunchCommand, "the same with torch.distributed.launch's --local-rank argument"},
+    {"check", CheckCommand, "measure this machine: memory, loopback, disk, the way to peers"},
     {"coordinator", CoordinatorCommand, "serve the rendezvous alone, for any number of runs"},
     {"status", StatusCommand, "show roster, round and restarts of a run"},
     {"report", ReportCommand, "make one page of what became of a run, from its logs"},

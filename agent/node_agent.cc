@@ -1,25 +1,24 @@
 #include "agent/node_agent.h"
 
-#include <unistd.h>
-
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <csignal>
 #include <filesystem>
-#include <random>
 
 #include "agent/attempt.h"
 #include "agent/hang_guard.h"
 #include "agent/last_words.h"
+#include "agent/log_place.h"
+#include "agent/node_check.h"
 #include "agent/preempt_notice.h"
 #include "agent/relay.h"
 #include "agent/rendezvous_place.h"
+#include "agent/this_node.h"
 #include "agent/torch_env.h"
 #include "agent/watch.h"
 #include "agent/wiring.h"
 #include "base/exit_codes.h"
 #include "base/host_fs.h"
-#include "base/host_names.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "launcher/reaper.h"
@@ -39,11 +38,6 @@ constexpr auto kRestartGrace = std::chrono::seconds(30);
 // That the store's connections leave for the agent's own files while a round runs.
 constexpr int kFilesOfARound = 16;
 
-std::string RandomToken() {
-  std::random_device random;
-  return fmt::format("{:08x}{:08x}", random(), random());
-}
-
 }  // namespace
 
 class NodeAgent::Impl {
@@ -53,6 +47,7 @@ class NodeAgent::Impl {
         wiring_(options_.wire == Wire::kTorch ? TorchWiring(options_) : PlainWiring(options_)),
         reaper_(loop_),
         console_(loop_),
+        check_({loop_, reaper_, console_, options_}, [this](const std::string& reason) { Unhealthy(reason); }),
         signals_(loop_),
         forwarded_(loop_),
         guard_(loop_, reaper_, options_,
@@ -68,7 +63,7 @@ class NodeAgent::Impl {
  private:
   WatchSources Sources();
   // --- start ---
-  Status Prepare();
+  void FindPlace();
   void Join(RendezvousPlace place);
   StatusOr<int> FreshStore();
   // --- what the rendezvous says ---
@@ -82,12 +77,14 @@ class NodeAgent::Impl {
   void WorkersGone();
   void StopWorkers(bool keep_evidence);
   void ReadyAgain();
+  void Ready();
   // --- signals and the end ---
   void AwaitSignal();
   void AwaitForwarded();
   void OnSignal(int signal);
   void OnNotice(const std::string& what);
   void Go(int signal, const std::string& reason);
+  void Unhealthy(const std::string& reason);
   int GoneCode() const;
   int BadConfiguration(const Status& status);
   void FinishWith(int code);
@@ -98,6 +95,7 @@ class NodeAgent::Impl {
   Wiring wiring_;
   launcher::Reaper reaper_;
   launcher::Console console_;
+  NodeCheck check_;
   boost::asio::signal_set signals_;    // this node goes
   boost::asio::signal_set forwarded_;  // for the workers only
   rendezvous::Credentials credentials_;
@@ -105,16 +103,16 @@ class NodeAgent::Impl {
   std::unique_ptr<rendezvous::Attendant> attendant_;
   std::unique_ptr<store::StoreServer> store_;
   rendezvous::Node self_;
-  std::string log_root_;           // "<log-dir>/<run id>"; empty: no folders
-  std::string temporary_log_dir_;  // made because no --log-dir was given; removed after success
+  LogPlace logs_;
   std::unique_ptr<Attempt> attempt_;
   HangGuard guard_;            // of `attempt_`
   bool attempt_gone_ = false;  // no process of `attempt_` is left
   std::string stop_reason_;    // of the attempt being stopped
   std::optional<Verdict> verdict_;
   std::unique_ptr<PreemptNotice> notice_;
-  int going_signal_ = 0;  // asked to go by this signal
-  bool noticed_ = false;  // by the preemption notice: the signal itself is still to come
+  int going_signal_ = 0;    // asked to go by this signal
+  bool unhealthy_ = false;  // goes because its check failed
+  bool noticed_ = false;    // by the preemption notice: the signal itself is still to come
   bool finishing_ = false;
   int exit_code_ = 0;
   std::string reason_;  // why it ends, where no verdict says so
@@ -138,7 +136,10 @@ int NodeAgent::Impl::Run() {
   signal(SIGXFSZ, SIG_IGN);  // a full file is an error of the write
   for (const std::string& warning : options_.warnings) log::Warning(warning);
   if (auto warning = OmpWarning(WholeProcessEnvironment(), options_.nproc)) fmt::print(stderr, "{}", *warning);
-  if (Status status = Prepare(); !status.ok()) return BadConfiguration(status);
+  self_ = ThisNode(options_);
+  auto logs = FindLogPlace(options_);
+  if (!logs.ok()) return BadConfiguration(logs.status());
+  logs_ = *std::move(logs);
   if (Status status = watch_.Open(); !status.ok()) return BadConfiguration(status);
   for (int signal : options_.signals_to_handle) {
     boost::system::error_code error;
@@ -160,60 +161,24 @@ int NodeAgent::Impl::Run() {
   auto credentials = rendezvous::ReadCredentials(options_.credentials);
   if (!credentials.ok()) return BadConfiguration(credentials.status());
   credentials_ = *std::move(credentials);
-  if (wiring_.begin) wiring_.begin(loop_, [this](int code, const std::string& reason) { RoundFailed(code, reason); });
-  FindRendezvousPlace(loop_, options_, credentials_, self_.name, [&](StatusOr<RendezvousPlace> place) {
-    if (!place.ok()) return FinishWith(BadConfiguration(place.status()));
-    Join(*std::move(place));
-  });
+  check_.Run([this] { FindPlace(); });
   loop_.run();
   console_.Drain(kFarewell);
   return exit_code_;
 }
 
-Status NodeAgent::Impl::Prepare() {
-  self_.host = HostName();
-  self_.pid = getpid();
-  self_.incarnation = RandomToken();
-  self_.slots = options_.nproc;
-  self_.role = options_.role;
-  if (options_.job.indexed) self_.index = options_.node_rank;
-  if (!options_.node_name.empty()) {
-    self_.name = options_.node_name;
-  } else if (options_.job.indexed) {
-    self_.name = fmt::format("node-{}", options_.node_rank);
-  } else {
-    self_.name = fmt::format("{}_{}", self_.host, self_.pid);
-  }
-  if (options_.log_dir == "/dev/null") return absl::OkStatus();
-  std::error_code error;
-  std::string log_dir;
-  if (options_.log_dir) {
-    log_dir = *options_.log_dir;
-    std::filesystem::create_directories(log_dir, error);
-    if (error || !std::filesystem::is_directory(log_dir, error)) {
-      return absl::InvalidArgumentError(
-          fmt::format("--log-dir {}: not a directory that can be made ({})", log_dir, error.message()));
-    }
-  } else {
-    std::string pattern = (std::filesystem::temp_directory_path(error) / "muster_XXXXXX").string();
-    if (mkdtemp(pattern.data()) == nullptr) {  // a read-only image with nowhere to write still trains
-      log::Warning(fmt::format("{}; no files of this run are kept, name a folder with --log-dir",
-                               Message(ErrnoStatus(errno, fmt::format("cannot make {}", pattern)))));
-      return absl::OkStatus();
-    }
-    log_dir = temporary_log_dir_ = pattern;
-  }
-  std::string run_folder = options_.run_id;
-  for (char& c : run_folder) {
-    if (c == '/') c = '_';
-  }
-  log_root_ = std::filesystem::absolute(log_dir, error) / run_folder;
-  return absl::OkStatus();
+void NodeAgent::Impl::FindPlace() {
+  if (wiring_.begin) wiring_.begin(loop_, [this](int code, const std::string& reason) { RoundFailed(code, reason); });
+  FindRendezvousPlace(loop_, options_, credentials_, self_.name, [this](StatusOr<RendezvousPlace> place) {
+    if (!place.ok()) return FinishWith(BadConfiguration(place.status()));
+    Join(*std::move(place));
+  });
 }
 
 void NodeAgent::Impl::Join(RendezvousPlace place) {
   place_ = std::move(place);
   self_.control_address = place_.control_address;
+  self_.measured = check_.measured();
   bool fixed = options_.backend == Backend::kStatic && !options_.standalone;
   self_.store_host = fixed && options_.node_rank == 0 ? options_.endpoint_host : place_.address;
   auto port = FreshStore();
@@ -285,9 +250,10 @@ void NodeAgent::Impl::StartRound(const Assignment& assignment) {
   events.gone = [this] { WorkersGone(); };
   guard_.End();
   attempt_ =
-      std::make_unique<Attempt>(loop_, reaper_, console_, options_, wiring_, assignment, log_root_, std::move(events));
+      std::make_unique<Attempt>(loop_, reaper_, console_, options_, wiring_, assignment, logs_.root, std::move(events));
   stop_reason_.clear();
   attempt_gone_ = false;
+  check_.RoundBegins();
   if (Status status = attempt_->Start(); !status.ok()) {
     log::Error(Message(status));
     WorkersFailed({attempt_->StartFailure(status)});
@@ -316,6 +282,7 @@ void NodeAgent::Impl::StopWorkers(bool keep_evidence) {
 
 void NodeAgent::Impl::WorkersFailed(std::vector<WorkerFailure> failures) {
   if (!attempt_) return;
+  check_.WorkersFailed(failures);
   for (WorkerFailure& failure : failures) {
     failure.node = self_.name;
     failure.host = self_.host;
@@ -363,6 +330,10 @@ void NodeAgent::Impl::WorkersGone() {
 }
 
 void NodeAgent::Impl::ReadyAgain() {
+  check_.BeforeReady([this] { Ready(); });
+}
+
+void NodeAgent::Impl::Ready() {
   auto port = FreshStore();
   if (!port.ok()) {
     log::Error(Message(port.status()));
@@ -373,7 +344,7 @@ void NodeAgent::Impl::ReadyAgain() {
 
 void NodeAgent::Impl::End(const Verdict& verdict) {
   // A node that goes by itself ends with its signal, whatever becomes of the job.
-  if (verdict_ || going_signal_ != 0) return;
+  if (verdict_ || going_signal_ != 0 || unhealthy_) return;
   verdict_ = verdict;
   watch_.ledger().Decided(verdict, MonotonicClock::now());
   if (verdict.exit_code != 0) {
@@ -441,7 +412,18 @@ void NodeAgent::Impl::Go(int signal, const std::string& reason) {
     attempt_->Stop(signal, options_.shutdown_timeout, reason);
     return;
   }
+  if (check_.Stop(signal, options_.shutdown_timeout, [=, this] { FinishWith(128 + signal); })) return;
   FinishWith(128 + signal);
+}
+
+void NodeAgent::Impl::Unhealthy(const std::string& reason) {
+  if (finishing_) return;
+  unhealthy_ = true;
+  reason_ = reason;
+  watch_.ledger().Leaves(reason);
+  log::Error(fmt::format("{} (exit code {})", reason, kExitNodeUnhealthy));
+  if (attendant_) attendant_->Leave(reason, true);
+  FinishWith(kExitNodeUnhealthy);
 }
 
 int NodeAgent::Impl::BadConfiguration(const Status& status) {
@@ -471,9 +453,9 @@ void NodeAgent::Impl::FinishWith(int code) {
   } else if (attempt_ && options_.max_nodes == 1) {  // told to go: where it is alone that is the job's end
     attempt_->JobEnded(code, reason_);
   }
-  if (code == 0 && !temporary_log_dir_.empty()) {
+  if (code == 0 && !logs_.temporary.empty()) {
     std::error_code ignored;
-    std::filesystem::remove_all(temporary_log_dir_, ignored);
+    std::filesystem::remove_all(logs_.temporary, ignored);
   }
   if (wiring_.end && verdict_) {
     wiring_.end(verdict_->exit_code, verdict_->reason, [this] { TakeLeave(); });

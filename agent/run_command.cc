@@ -10,6 +10,7 @@
 #include "agent/last_words.h"
 #include "agent/local_nodes.h"
 #include "agent/node_agent.h"
+#include "agent/node_check.h"
 #include "agent/serve_rsh.h"
 #include "agent/torchrun_flags.h"
 #include "base/exit_codes.h"
@@ -73,7 +74,14 @@ int Run(const std::vector<std::string>& arguments, CalledAs called_as, std::stri
   }
   RunOptions& options = parsed->options;
   log::Configure(options.log);
-  if (options.serve_rsh) return ServeRsh(options);
+  if (options.serve_rsh) {
+    std::string reason;
+    if (int code = RunNodeCheck(options, &reason); code != 0) {
+      log::Error(reason);
+      return Refuse(code, absl::UnavailableError(reason), options);
+    }
+    return ServeRsh(options);
+  }
   auto workers = ResolveNproc(options.nproc_per_node, ReadHostFacts());
   if (!workers.ok()) {
     log::Error(Message(workers.status()));

@@ -83,7 +83,9 @@ struct RunOptions {
   Wire wire = Wire::kTorch;
   std::vector<int> signals_to_forward;  // passed on to the workers, no more
   std::string termination_log;          // empty: none
-  std::string preempt_file;             // or a URL; empty: none
+  std::string node_check;               // empty: none; node_check.h
+  Duration node_check_timeout = std::chrono::seconds(60);
+  std::string preempt_file;  // or a URL; empty: none
   Duration preempt_interval = std::chrono::seconds(5);
   HangOptions hang;  // off unless asked for
   HttpListen http;

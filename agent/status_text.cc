@@ -28,6 +28,7 @@ std::string StatusJson(const rendezvous::StatusReport& report, std::string_view 
     node["slots"] = line.slots;
     node["pid"] = line.pid;
     node["last_heard_seconds"] = std::chrono::duration<double>(line.last_heard).count();
+    if (!line.remark.empty()) node["remark"] = line.remark;
     json["nodes"].push_back(std::move(node));
   }
   if (!source.empty()) json["source"] = source;
@@ -43,9 +44,10 @@ std::string StatusTable(const rendezvous::StatusReport& report) {
   text += fmt::format("  {:>4}  {:<24} {:<20} {:<10} {:>5} {:>8}  {}\n", "rank", "node", "host", "state", "slots",
                       "pid", "heard");
   for (const rendezvous::StatusLine& line : report.nodes) {
-    text += fmt::format("  {:>4}  {:<24} {:<20} {:<10} {:>5} {:>8}  {:.1f} s ago\n",
+    text += fmt::format("  {:>4}  {:<24} {:<20} {:<10} {:>5} {:>8}  {:.1f} s ago{}{}\n",
                         line.rank ? std::to_string(*line.rank) : "-", line.node, line.host, line.state, line.slots,
-                        line.pid, std::chrono::duration<double>(line.last_heard).count());
+                        line.pid, std::chrono::duration<double>(line.last_heard).count(),
+                        line.remark.empty() ? "" : "; ", line.remark);
   }
   return text;
 }

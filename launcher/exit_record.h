@@ -23,9 +23,10 @@ struct ExitRecord {
   Duration cpu_time{};  // user + system, with its waited-for children
   Duration lived{};
   int64_t ended_unix_millis = 0;
-  std::string error_file;       // path, when the file exists
-  std::string error_message;    // its message, "" where there is none
-  std::string error_callstack;  // its traceback
+  std::string error_file;                // path, when the file exists
+  std::string error_message;             // its message, "" where there is none
+  std::string error_callstack;           // its traceback
+  std::vector<std::string> stdout_tail;  // as stderr_tail
   std::vector<std::string>
       stderr_tail;  // last lines of stderr, at most 20, each cut at 2 KiB; empty where not captured
 };

@@ -213,6 +213,7 @@ class WorkerGroup::Impl : public std::enable_shared_from_this<Impl> {
     record.cpu_time = ToDuration(reaped.usage.ru_utime) + ToDuration(reaped.usage.ru_stime);
     record.lived = MonotonicClock::now() - worker.started;
     record.ended_unix_millis = UnixMillis();
+    record.stdout_tail = worker.output->StdoutTail();
     record.stderr_tail = worker.output->StderrTail();
     if (worker.error_file.empty()) return record;
     if (auto text = ReadErrorFile(worker.error_file); text && !text->empty()) {

@@ -277,6 +277,7 @@ void WorkerOutput::Finish() {
   err_->Finish();
 }
 
+std::vector<std::string> WorkerOutput::StdoutTail() const { return out_->Tail(); }
 std::vector<std::string> WorkerOutput::StderrTail() const { return err_->Tail(); }
 
 std::optional<TimePoint> WorkerOutput::LastByte() const { return std::max(out_->last_byte(), err_->last_byte()); }

@@ -36,7 +36,8 @@ class WorkerOutput {
   // No process of the worker's is left: reads what is there and closes all.
   void Finish();
 
-  // The last lines of stderr, where kept.
+  // The last lines, where kept.
+  std::vector<std::string> StdoutTail() const;
   std::vector<std::string> StderrTail() const;
   // When the last byte was read, of what goes through a pipe.
   std::optional<TimePoint> LastByte() const;

@@ -117,8 +117,9 @@ struct Probed {  // the answer to Probe: it refused, or it let us in and closed 
   Loss loss = Loss::kUnreachable;
 };
 struct Hosting {};  // the answer to HostEndpoint: it is served in this process now
-struct Going {      // SIGTERM here
+struct Going {      // SIGTERM here, or a node check that failed
   std::string reason;
+  bool unhealthy = false;
 };
 struct Tick {};
 using Event = std::variant<Begin, Connected, Disconnected, Heard, WorkersStarted, WorkersEnded, NoWorkerLeft, Silence,

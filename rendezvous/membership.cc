@@ -155,6 +155,8 @@ void Machine::HearLeave(Member& member, const Leave& leave) {
   if (member.in_round && member.state != NodeState::kSucceeded && s_.loss.empty()) s_.loss = why;
   if (s_.phase == Phase::kRunning && member.in_round && member.state != NodeState::kSucceeded) {
     BeginStopping(why, false, member.node.name);
+  } else if (s_.phase == Phase::kStopping && leave.unhealthy) {
+    Excuse(member.node.name, why);
   } else if (s_.phase == Phase::kGathering) {
     Because(why);
   }

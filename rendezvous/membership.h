@@ -117,8 +117,9 @@ struct State {
   std::optional<bool> cut_off;           // whether they are a majority; empty: to be counted again
   RoundId last_id;                       // the round before `round`, and its nodes
   std::set<std::string> last_names;
-  std::string loss;        // why the first seat of the current round was lost
-  bool abandoned = false;  // a node said Leave, ever
+  std::map<std::string, std::string> slow;  // nodes of the current round that are, and in what: outliers.h
+  std::string loss;                         // why the first seat of the current round was lost
+  bool abandoned = false;                   // a node said Leave, ever
   std::optional<TimePoint> stopping_since;
   std::optional<TimePoint> expected;            // the last look_again: a later Tick means this process was frozen
   std::optional<TimePoint> grace_until;         // after a freeze: what lies in the sockets is read first

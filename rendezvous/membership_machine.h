@@ -67,6 +67,7 @@ class Machine {
   void ConcludeFailure();
   void RoundSucceeded();
   bool NoProgress();
+  void Excuse(const std::string& node, const std::string& why);
   int BudgetUsed() const;
   void Restart(const std::string& why);
   void FinishWith(int exit_code, std::string reason, bool with_failures);

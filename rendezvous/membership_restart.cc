@@ -78,6 +78,18 @@ void Machine::BeginStopping(const std::string& reason, bool charged, const std::
   for (const std::string& name : gone) Forget(name);
 }
 
+// The round ended by a node that turned out to be unhealthy and goes: that is a change of membership, no failure of the
+// job's, unless another node failed by itself as well.
+void Machine::Excuse(const std::string& node, const std::string& why) {
+  if (!s_.stop_charged || s_.failures.empty()) return;
+  std::erase_if(s_.failures, [&](const auto& failure) { return failure.node == node; });
+  if (!std::all_of(s_.failures.begin(), s_.failures.end(), [](const auto& f) { return f.consequence; })) return;
+  s_.failures.clear();
+  s_.stop_charged = false;
+  s_.stop_reason = why;
+  Because(why);
+}
+
 void Machine::Conclude() {
   if (!s_.stop_charged) {
     BeginGathering(s_.stop_reason);

@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "rendezvous/membership_machine.h"
+#include "rendezvous/outliers.h"
 
 namespace muster::rendezvous {
 namespace {
@@ -252,12 +253,16 @@ std::vector<Member*> Machine::Place(std::vector<Member*> chosen) {
 
 void Machine::StartRound(const std::string& reason) {
   std::vector<Member*> places = Place(Choose());
+  std::vector<const Node*> nodes;
+  nodes.reserve(places.size());
+  for (const Member* member : places) nodes.push_back(&member->node);
+  s_.slow = FindOutliers(nodes);
   Round round;
   round.id = {std::max(s_.term, s_.round.id.term), s_.round.id.number + 1};
   round.restart_count = s_.restart_count;
   round.max_restarts = options().max_restarts;
   round.coordinator_node = s_.self_node;
-  round.reason = reason;
+  round.reason = s_.slow.empty() ? reason : fmt::format("{}; {}", reason, DescribeOutliers(s_.slow));
   round.seats.reserve(places.size());
   std::map<std::string, int> roles;
   for (const Member* member : places) {
@@ -307,7 +312,7 @@ void Machine::StartRound(const std::string& reason) {
     Tell(member.peer, Notice{fmt::format("round {} has all its {}; {} waits as a spare", s_.round.id.number,
                                          Plural(s_.round.seats.size(), "node"), NodeName(member.node))});
   }
-  Because(reason);
+  Because(s_.round.reason);
 }
 
 void Machine::ScheduleLook() {

@@ -76,6 +76,9 @@ StatusReport Describe(const State& state, TimePoint now) {
     line.slots = member.node.slots;
     line.pid = member.node.pid;
     line.last_heard = std::max(Duration{}, now - member.last_heard);
+    if (auto slow = state.slow.find(name); slow != state.slow.end() && member.in_round) {
+      line.remark = fmt::format("slow: {}", slow->second);
+    }
     report.nodes.push_back(std::move(line));
   }
   std::stable_sort(report.nodes.begin(), report.nodes.end(), [](const StatusLine& a, const StatusLine& b) {

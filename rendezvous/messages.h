@@ -56,7 +56,8 @@ struct Ready {
   bool operator==(const Ready&) const = default;
 };
 struct Leave {
-  std::string reason;  // "preempted", "stopped by SIGINT"
+  std::string reason;      // "preempted", "stopped by SIGINT"
+  bool unhealthy = false;  // its node check failed: what its workers died of in this round was this node's fault
   bool operator==(const Leave&) const = default;
 };
 // This node has not heard the coordinator for the heartbeat limit and looks for another: it lives, whatever becomes of
@@ -123,6 +124,7 @@ struct StatusLine {
   int slots = 0;
   int64_t pid = 0;
   Duration last_heard{};
+  std::string remark;  // "slow: memory 3.1 GB/s, the others 12.4 GB/s"; usually empty
   bool operator==(const StatusLine&) const = default;
 };
 struct StatusReport {

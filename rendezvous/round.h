@@ -7,6 +7,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,6 +24,9 @@ struct RoundId {
   auto operator<=>(const RoundId&) const = default;
 };
 
+inline constexpr size_t kMaxMeasured = 16;      // figures of one node
+inline constexpr size_t kMaxMeasuredName = 64;  // bytes
+
 // One agent, as it introduces itself. `name` outlives a restart of the agent, `incarnation` does not.
 struct Node {
   std::string name;
@@ -32,9 +36,10 @@ struct Node {
   std::string role = "default";
   std::string host;  // host name, for people
   int64_t pid = 0;
-  std::string control_address;  // "ip:port" of this agent's own gRPC port; empty: it serves none
-  std::string store_host;       // what MASTER_ADDR will be when this node gets node rank 0
-  int store_port = 0;           // of the store this node holds ready for its next round
+  std::string control_address;             // "ip:port" of this agent's own gRPC port; empty: it serves none
+  std::string store_host;                  // what MASTER_ADDR will be when this node gets node rank 0
+  int store_port = 0;                      // of the store this node holds ready for its next round
+  std::map<std::string, double> measured;  // by its node check, at most kMaxMeasured figures: outliers.h
   bool operator==(const Node&) const = default;
 };
 

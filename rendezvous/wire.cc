@@ -50,6 +50,11 @@ void Put(const Node& from, v1::Node* to) {
   to->set_control_address(Name(from.control_address));
   to->set_store_host(Name(from.store_host));
   to->set_store_port(from.store_port);
+  for (const auto& [name, value] : from.measured) {
+    v1::Measure* added = to->add_measured();
+    added->set_name(Name(name));
+    added->set_value(value);
+  }
 }
 
 void Put(const Assignment& from, v1::Assignment* to) {
@@ -168,6 +173,7 @@ void Put(const StatusReport& from, v1::StatusReport* to) {
     added->set_slots(line.slots);
     added->set_pid(line.pid);
     added->set_last_heard_ms(Millis(line.last_heard));
+    added->set_remark(Text(line.remark));
   }
 }
 
@@ -185,7 +191,10 @@ struct NodeWriter {
     to.mutable_ready()->set_store_port(from.store_port);
   }
   void operator()(const Report& from) { Put(from, to.mutable_report()); }
-  void operator()(const Leave& from) { to.mutable_leave()->set_reason(Text(from.reason)); }
+  void operator()(const Leave& from) {
+    to.mutable_leave()->set_reason(Text(from.reason));
+    to.mutable_leave()->set_unhealthy(from.unhealthy);
+  }
   void operator()(const Doubt&) { to.mutable_doubt(); }
   void operator()(const Inspect& from) {
     to.mutable_inspect()->set_run_id(Name(from.run_id));

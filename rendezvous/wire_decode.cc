@@ -2,6 +2,7 @@
 #include "rendezvous/wire.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <utility>
 
@@ -59,6 +60,13 @@ class Reader {
     node.control_address = Identifier("control address", from.control_address());
     node.store_host = Identifier("store host", from.store_host());
     node.store_port = Port("store port", from.store_port());
+    if (static_cast<size_t>(from.measured_size()) > kMaxMeasured) Wrong("too many measured figures");
+    for (const v1::Measure& measure : from.measured()) {
+      if (!status_.ok()) break;
+      if (measure.name().size() > kMaxMeasuredName) Wrong("a measured figure's name is too long");
+      if (!std::isfinite(measure.value()) || measure.value() < 0) Wrong("a measured figure is no number >= 0");
+      node.measured.emplace(Identifier("measured figure", measure.name()), measure.value());
+    }
     return node;
   }
 
@@ -210,6 +218,7 @@ class Reader {
       added.slots = Count("slots", line.slots());
       added.pid = Number("pid", line.pid(), int64_t{0}, std::numeric_limits<int64_t>::max());
       added.last_heard = Time("last heard", line.last_heard_ms());
+      added.remark = Printable(line.remark(), kMaxText);
     }
     return report;
   }
@@ -232,7 +241,7 @@ class Reader {
       case v1::FromNode::kReport:
         return Get(from.report());
       case v1::FromNode::kLeave:
-        return Leave{Printable(from.leave().reason(), kMaxText)};
+        return Leave{Printable(from.leave().reason(), kMaxText), from.leave().unhealthy()};
       case v1::FromNode::kDoubt:
         return Doubt{};
       case v1::FromNode::kInspect:

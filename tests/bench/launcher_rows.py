@@ -10,6 +10,7 @@ from launchers import Scene, cpu_seconds, free_port, wake_ups
 HERE = os.path.dirname(os.path.abspath(__file__))
 IDLE_SECONDS = 5
 MANY = 128
+SPARE_SECONDS = 3
 
 
 def now():
@@ -114,6 +115,20 @@ def node_replaced(launcher, probe):
         return milliseconds(last(scene.workers(2, since=began)) - began)
 
 
+def spare_steps_in(launcher, probe):
+    """Two run, the third waits; no worker does any work, so what is measured is the launcher."""
+    with Scene(launcher, probe) as scene:
+        agents = [scene.node("2:2", 1) for _ in range(2)]
+        scene.workers(2)
+        scene.node("2:2", 1)
+        given_up = now() + SPARE_SECONDS  # the peer does not say when it has come to wait
+        while "waits as a spare" not in scene.said() and now() < given_up:
+            time.sleep(0.01)
+        began = now()
+        agents[1].kill()
+        return milliseconds(last(scene.workers(2, since=began)) - began)
+
+
 def static_restart(launcher, probe):
     with Scene(launcher, probe) as scene:
         for rank in range(2):
@@ -197,6 +212,8 @@ ROWS = [
      agent_killed_coordinator, 1),
     ("joins", "3rd node joins a running 2:3 -> workers of the new round", "<= 200 ms", third_node_joins, 1),
     ("replaced", "lost node replaced, fixed 2: new agent started -> all workers", "<= 300 ms", node_replaced, 1),
+    ("spare", "agent SIGKILLed (2:2) while a third node waits -> workers of the new round, the spare's among them", "<= 200 ms",
+     spare_steps_in, 1),
     ("static", "static rendezvous, worker of node 1 killed -> new attempt on both nodes", "<= 50 ms", static_restart, 1),
     ("many", f"{MANY} agents x 1: worker killed -> all new workers; idle cost of all", "<= 500 ms, < 0.5 %", many_agents, 0),
     ("idle", "idle agent with 8 workers", "< 0.1 %, 0 wake-ups beyond the heartbeat", idle_agent, 1),

@@ -354,6 +354,46 @@ TEST(Leaving, WhenAllLeaveItEndsWith143) {
   EXPECT_EQ(s.state.verdict->exit_code, 143);
 }
 
+TEST(Leaving, OfAnUnhealthyNodeExcusesItsFailure) {
+  struct Row {
+    const char* name;
+    bool unhealthy;
+    int own_failure_of_c;  // 0: only a consequence
+    int restarts;          // charged
+  };
+  const Row rows[] = {
+      {"unhealthy", true, 0, 0}, {"unhealthy, and c failed too", true, 3, 1}, {"preempted", false, 0, 1}};
+  for (const Row& row : rows) {
+    Stage s(Job(2, 3, 1));
+    for (const char* name : {"a", "b", "c", "spare"}) s.Join(name);
+    s.Fails("b", 139);
+    s.Fails("c", row.own_failure_of_c == 0 ? 1 : row.own_failure_of_c, row.own_failure_of_c == 0);
+    s.Ready("a");
+    s.Ready("c");
+    EXPECT_EQ(s.state.phase, Phase::kStopping) << "b's check runs";
+    s.Says("b", Leave{"node check failed", row.unhealthy});
+    s.Closes("b");
+    EXPECT_EQ(s.Roster(), "a spare c") << row.name;
+    EXPECT_EQ(s.Seat("a").restart_count, row.restarts) << row.name;
+    if (row.restarts == 0) {
+      EXPECT_EQ(s.Seat("a").reason, "node b (host host-b) is leaving (node check failed)");
+    }
+  }
+}
+
+TEST(Leaving, OfAnUnhealthyNodeEndsNoJobThatMayGoOn) {
+  JobOptions options = Job(1, 2);
+  options.policy = RestartPolicy::kExitCode;
+  Stage s(options);
+  s.Join("a");
+  s.Join("b");
+  s.Fails("b", 3);  // fatal, and no restart is allowed
+  s.Ready("a");
+  s.Says("b", Leave{"node check failed", true});
+  s.Closes("b");
+  EXPECT_EQ(s.Roster(), "a");
+}
+
 // --- late nodes ---
 
 TEST(LateNode, ScalesUpWhereThereIsRoom) {

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
+
+#include "base/text.h"
 #include "base/version.h"
 #include "rendezvous/rendezvous.pb.h"
 
@@ -24,6 +27,7 @@ Node SomeNode() {
   node.control_address = "10.0.0.2:29400";
   node.store_host = "10.0.0.2";
   node.store_port = 41234;
+  node.measured = {{"memory", 12.5}, {"round trip", 0.25}};
   return node;
 }
 
@@ -91,8 +95,8 @@ Hello SomeHello() {
 TEST(Wire, EveryNodeMessageComesBackAsItWas) {
   for (const NodeMessage& message :
        std::vector<NodeMessage>{SomeHello(), Beat{}, Beat{{1, 2}}, Beat{{1, 2}, true}, Ready{{1, 2}, 4000},
-                                SomeReport(), Report{{0, -1}, {}, {}, {}}, Leave{"preempted"}, Doubt{},
-                                Inspect{"job-7", true}, Inspect{}, Supersede{"job-7", 4, "10.0.0.2:29400"}}) {
+                                SomeReport(), Report{{0, -1}, {}, {}, {}}, Leave{"preempted"}, Leave{"unfit", true},
+                                Doubt{}, Inspect{"job-7", true}, Inspect{}, Supersede{"job-7", 4, "10.0.0.2:29400"}}) {
     StatusOr<NodeMessage> again = wire::DecodeFromNode(wire::Encode(message));
     ASSERT_TRUE(again.ok()) << again.status();
     EXPECT_EQ(*again, message) << message.index();
@@ -166,6 +170,17 @@ TEST(Wire, AWrongFieldIsNamed) {
       {"node index", [](v1::Hello& hello) { hello.mutable_node()->set_index(-2); }},
       {"pid", [](v1::Hello& hello) { hello.mutable_node()->set_pid(-5); }},
       {"store port", [](v1::Hello& hello) { hello.mutable_node()->set_store_port(65536); }},
+      {"no number",
+       [](v1::Hello& hello) {
+         hello.mutable_node()->add_measured()->set_value(std::numeric_limits<double>::quiet_NaN());
+       }},
+      {"no number", [](v1::Hello& hello) { hello.mutable_node()->add_measured()->set_value(-1); }},
+      {"measured", [](v1::Hello& hello) { hello.mutable_node()->add_measured()->set_name(std::string(65, 'x')); }},
+      {"measured", [](v1::Hello& hello) { hello.mutable_node()->add_measured()->set_name("\xff"); }},
+      {"too many measured",
+       [](v1::Hello& hello) {
+         for (int i = 0; i < 17; ++i) hello.mutable_node()->add_measured()->set_name(fmt::format("{}", i));
+       }},
       {"node state", [](v1::Hello& hello) { hello.set_state(4); }},
       {"node state", [](v1::Hello& hello) { hello.set_state(-1); }},
       {"min nodes", [](v1::Hello& hello) { hello.mutable_options()->set_min_nodes(0); }},

@@ -1,0 +1,271 @@
+"""The node check: `--node-check` before a node joins and after two failures of its own in a row, and `muster check`."""
+import json
+import os
+import re
+import signal
+import subprocess
+import unittest
+
+import containers
+from exec_test import ExecCase, clean
+from muster_case import DEADLINE, MUSTER, MusterCase, main, wait_gone
+from several_nodes_test import Nodes
+
+
+def measuring(**figures):
+    """A check that tells these figures, as `muster check --json` does."""
+    return f"echo '{json.dumps({'measured': figures})}'"
+
+
+class Joining(Nodes):
+    def test_a_node_that_fails_it_never_joins(self):
+        endpoint = self.endpoint()
+        flags = ("--rdzv-conf", "last_call_timeout=1")
+        log = os.path.join(self.dir, "termination-log")
+        open(log, "w").close()
+        good = [self.node(endpoint, "2:3", *flags, "--node-check", "echo all is well") for _ in range(2)]
+        bad = self.node(endpoint, "2:3", *flags, "--node-check", "echo looking; echo no GPU answers >&2; exit 3",
+                        "--termination-log", log)
+        self.assertEqual(bad.wait(), 204)
+        self.assertIn("node check failed: `echo looking; echo no GPU answers >&2; exit 3` ended with 3: no GPU answers",
+                      bad.output())
+        self.assertIn("[node check] looking", bad.output())
+        with open(log) as file:
+            message = json.load(file)
+        self.assertEqual((message["exit_code"], message["class"]), (204, "retryable"))
+        self.assertIn("no GPU answers", message["reason"])
+        workers = self.workers(2)
+        self.assertEqual([w.world_size for w in workers], [2, 2])
+        for worker in workers:
+            worker.tell("exit 0")
+        self.assertEqual([agent.wait() for agent in good], [0, 0])
+        for agent in good:
+            self.assertRegex(agent.output(), r"\[node check\] all is well(.|\n)*node check passed after")
+
+    def test_it_comes_from_the_environment_and_sees_its_node(self):
+        agent = self.start("--standalone", env={"MUSTER_NODE_CHECK": "test $MUSTER_NODE = n7", "MUSTER_NODE": "n7"})
+        self.workers(1)[0].tell("exit 0")
+        self.assertEqual(agent.wait(), 0)
+
+    def test_slow_nodes_are_named_to_all_and_nobody_is_left_out(self):
+        endpoint = self.endpoint()
+        agents = [self.node(endpoint, "3", "--node-name", f"n{i}", "--node-check",
+                            measuring(memory=12.5 if i != 1 else 3.125, other=i)) for i in range(3)]
+        workers = self.workers(3)
+        slow = "node n1 is slow: memory 3.1 GB/s, the others 12.5 GB/s"
+        for agent in agents:
+            self.wait_for_output(agent, slow)
+        status = json.loads(subprocess.run([MUSTER, "status", endpoint, "--json"], capture_output=True, text=True,
+                                           timeout=DEADLINE, check=True).stdout)
+        self.assertIn(slow, status["reason"])
+        self.assertEqual({n["node"]: n.get("remark") for n in status["nodes"]},
+                         {"n0": None, "n1": "slow: memory 3.1 GB/s, the others 12.5 GB/s", "n2": None})
+        for worker in workers:
+            worker.tell("exit 0")
+        self.assertEqual([agent.wait() for agent in agents], [0, 0, 0])
+
+
+class Endings(ExecCase):
+    def checked(self, check, *flags, command=("true",), **more):
+        return self.run_exec("--node-check", check, *flags, "--", *command, **more)
+
+    def test_exec(self):
+        for check, code, said in (
+                ("true", 0, "node check passed"),
+                ("exit 7", 204, "node check failed: `exit 7` ended with 7"),
+                ("echo why; exit 7", 204, "ended with 7: why"),
+                ("kill -SEGV $$", 204, "was killed by SIGSEGV"),
+                ("no-such-tool --deep", 204, "ended with 127: "),
+        ):
+            with self.subTest(check):
+                done = self.checked(check, command=("echo", "ran"))
+                self.assertEqual((done.returncode, "ran\n" in done.stdout), (code, code == 0), done.stderr)
+                self.assertIn(said, done.stderr)
+
+    def test_wrong_settings(self):
+        for flags in (("--node-check-timeout", "soon"), ("--node-check-timeout", "0")):
+            self.assertEqual(self.checked("true", *flags).returncode, 64)
+        self.assertEqual(self.checked("").returncode, 0)
+
+    def test_timeout_ends_all_of_it(self):
+        pids = os.path.join(self.dir, "pids")
+        check = f"sleep 1000 & echo $! $$ > {pids}; wait"
+        done = self.checked(check, "--node-check-timeout", "500ms")
+        self.assertEqual(done.returncode, 204)
+        self.assertIn("did not end within 0.5 s", done.stderr)
+        with open(pids) as file:
+            for pid in file.read().split():
+                self.assertTrue(wait_gone(int(pid)))
+
+    def test_what_it_leaves_running_ends_with_it(self):
+        pid = os.path.join(self.dir, "pid")
+        self.assertEqual(self.checked(f"sleep 1000 & echo $! > {pid}").returncode, 0)
+        with open(pid) as file:
+            self.assertTrue(wait_gone(int(file.read())))
+
+    def test_stdin_is_the_commands(self):
+        done = self.run_exec("--node-check", "cat", "--", "cat", stdin=None, input="for the command\n")
+        self.assertEqual((done.returncode, done.stdout), (0, "for the command\n"))
+
+    def test_a_signal_ends_check_and_agent(self):
+        for number in (signal.SIGTERM, signal.SIGINT):
+            pid = os.path.join(self.dir, f"pid-{number}")
+            os.mkfifo(pid)
+            agent = self.begin("--shutdown-timeout", "1", "--node-check", f"trap 'echo asked >&2; exit 0' TERM INT; echo $$ > {pid}; sleep 1000 & wait",
+                               "--", "true")
+            with open(pid) as file:
+                check = int(file.read())
+            agent.send_signal(number)
+            self.assertEqual(agent.wait(DEADLINE), 128 + number)
+            self.assertIn("[node check] asked", agent.stderr.read())
+            self.assertTrue(wait_gone(check))
+
+    def test_a_second_signal_kills(self):
+        pid = os.path.join(self.dir, "pid")
+        os.mkfifo(pid)
+        agent = self.begin("--node-check", f"trap 'echo asked >&2' TERM; echo $$ > {pid}; while :; do sleep 1000; done",
+                           "--", "true")
+        with open(pid) as file:
+            check = int(file.read())
+        agent.send_signal(signal.SIGTERM)
+        self.assertIn("leaving", agent.stderr.readline() + agent.stderr.readline())
+        agent.send_signal(signal.SIGTERM)
+        self.assertEqual(agent.wait(DEADLINE), 143)
+        self.assertTrue(wait_gone(check))
+
+
+class Again(Nodes):
+    """After two failures of its own in a row a node is checked before it goes on."""
+
+    def setUp(self):
+        super().setUp()
+        self.runs = os.path.join(self.dir, "runs")  # one line for each run of a check
+        self.broken = os.path.join(self.dir, "broken")
+
+    def check(self, name):
+        return ("--node-name", name, "--node-check", f"echo {name} >> {self.runs}; test ! -e {self.broken}-{name}")
+
+    def checks(self):
+        with open(self.runs) as file:
+            return file.read().split()
+
+    def fails(self, workers, node):
+        next(w for w in workers if w.node == node).tell("exit 1")
+
+    def test_a_healthy_node_goes_on_and_consequences_do_not_count(self):
+        endpoint = self.endpoint()
+        agents = [self.node(endpoint, "2", "--max-restarts", "4", *self.check(name)) for name in ("a", "b")]
+        for _ in range(2):
+            workers = self.workers(2)
+            self.assertEqual(sorted(self.checks()), ["a", "b"])
+            self.fails(workers, "b")
+        workers = self.workers(2)
+        self.assertEqual(sorted(self.checks()), ["a", "b", "b"])
+        self.assertEqual({w.restarts for w in workers}, {2})
+        # A round in which b did not fail ends its row.
+        for failing in ("b", "a"):
+            self.fails(workers, failing)
+            workers = self.workers(2)
+        for worker in workers:
+            worker.tell("exit 0")
+        self.assertEqual([agent.wait() for agent in agents], [0, 0])
+        self.assertEqual(sorted(self.checks()), ["a", "b", "b"])
+
+    def test_an_unhealthy_node_gives_its_place_to_the_spare(self):
+        endpoint = self.endpoint()
+        one = ("--max-restarts", "1")
+        first = self.node(endpoint, "2", *one, *self.check("a"))
+        self.wait_for_output(first, "waiting for 1 more node")
+        bad = self.node(endpoint, "2", *one, *self.check("b"))
+        workers = self.workers(2)
+        spare = self.node(endpoint, "2", *one, *self.check("c"))
+        self.wait_for_output(spare, "waits as a spare")
+        self.fails(workers, "b")
+        workers = self.workers(2)
+        self.assertEqual({w.restarts for w in workers}, {1}, "the budget is used up")
+        open(f"{self.broken}-b", "w").close()
+        self.fails(workers, "b")
+        self.assertEqual(bad.wait(), 204)
+        self.assertRegex(bad.output(), "node check failed: `.*` ended with 1")
+        workers = self.workers(2)
+        self.assertEqual({w.node for w in workers}, {"a", "c"})
+        self.assertEqual({w.restarts for w in workers}, {1}, "not charged")
+        for worker in workers:
+            worker.tell("exit 0")
+        self.assertEqual([first.wait(), spare.wait()], [0, 0])
+        self.assertRegex(first.output(), r"node b \(host .*\) is leaving \(node check failed")
+
+    def test_alone(self):
+        agent = self.start("--standalone", "--max-restarts", "5", *self.check("a"))
+        self.workers(1)[0].tell("exit 1")
+        worker = self.workers(1)[0]
+        open(f"{self.broken}-a", "w").close()
+        worker.tell("exit 1")
+        self.assertEqual(agent.wait(), 204)
+        self.assertEqual(self.checks(), ["a", "a"])
+
+
+class Machine(MusterCase):
+    def check(self, *flags, **more):
+        return subprocess.run([MUSTER, "check", *flags], capture_output=True, text=True, timeout=DEADLINE, env=clean(), **more)
+
+    def test_figures(self):
+        done = self.check("--json", "--disk", self.dir)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        (line,) = done.stdout.splitlines()
+        told = json.loads(line)
+        for name in ("memory", "loopback", "loopback round trip"):
+            self.assertGreater(told["measured"][name], 0)
+        disk = next(part for part in told["parts"] if part["name"] == "disk")
+        self.assertEqual(disk["where"], self.dir)
+        self.assertTrue("value" in disk or disk["why"])
+        self.assertEqual(os.listdir(self.dir), ["socket"], "nothing is left")
+        table = self.check().stdout
+        self.assertRegex(table, r"memory +[\d.]+ GB/s\nloopback +[\d.]+ GB/s\nloopback round trip +[\d.]+ ms\n")
+
+    def test_bounds(self):
+        done = self.check("--min-memory", "1e6", "--min-loopback", "1e-9")
+        self.assertEqual(done.returncode, 204)
+        self.assertRegex(done.stderr, r"^muster check: memory is [\d.]+ GB/s, at least 1000000 GB/s is asked for \(--min-memory\)\n$")
+        for flags in (("--min-memory", "fast"), ("--min-disk", "-1"), ("--peers", "nowhere"), ("--what",)):
+            self.assertEqual(self.check(*flags).returncode, 64, flags)
+
+    def test_what_cannot_be_measured_says_why_and_does_not_fail(self):
+        done = self.check("--disk", "/no/such/folder", "--min-disk", "1", "--peers", "127.0.0.1:1,no-such-host.invalid:1",
+                          "--max-round-trip", "0.001")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stdout, r"disk in /no/such/folder +-  No such file or directory\n"
+                                      r"round trip to 127.0.0.1:1 +-  it is this machine\n"
+                                      r"round trip to no-such-host.invalid:1 +-  \S")
+
+    def test_builtin(self):
+        for check, code in (("builtin", 0), ("builtin --min-memory 1e6", 204)):
+            agent = self.start("--standalone", "--node-check", check, "--log-dir", self.dir)
+            if code == 0:
+                self.workers(1)[0].tell("exit 0")
+            self.assertEqual(agent.wait(), code)
+        self.assertRegex(self.agents[0].output(), r"node check passed after .* s: .*memory [\d.]+ GB/s")
+        self.assertRegex(agent.output(), r"node check failed: `builtin --min-memory 1e6` ended with 204: "
+                                         r"muster check: memory is .* at least 1000000 GB/s")
+
+
+class InContainers(MusterCase):
+    def setUp(self):
+        super().setUp()
+        if reason := containers.why_not():
+            raise unittest.SkipTest(reason)
+
+    def test_from_scratch(self):
+        """No shell, little memory: the builtin, and words between blanks."""
+        for check, code, said in (("builtin", 0, "memory [0-9.]+ GB/s"),
+                                  ("/muster check --min-memory 1e6", 204, "at least 1000000 GB/s")):
+            box = containers.Container(self.dir, "scratch",
+                                       ["/muster", "exec", "--node-check", check, "--", "/muster", "version"])
+            self.addCleanup(box.remove)
+            done = box.run()
+            self.assertEqual(done.returncode, code, done.stderr)
+            self.assertRegex(done.stderr, said)
+
+
+if __name__ == "__main__":
+    main()
