@@ -24,8 +24,9 @@ void WriteOut(std::string_view text) {
 }  // namespace
 
 int StacksCommand(const std::vector<std::string>& arguments) {
-  CLI::App app{"Print what processes and their descendants are doing: state, kernel stack and system call of each thread",
-               "muster stacks"};
+  CLI::App app{
+      "Print what processes and their descendants are doing: state, kernel stack and system call of each thread",
+      "muster stacks"};
   std::vector<pid_t> pids;
   app.add_option("PID", pids, "processes to start from")->required()->check(CLI::PositiveNumber);
   if (auto end = ParseCommandLine(app, arguments)) return *end;

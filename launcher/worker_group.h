@@ -28,7 +28,7 @@ struct WorkerSpec {
   std::string working_directory;         // empty: the agent's
   bool own_session = true;               // as in process.h
   bool foreground = false;
-  OutputSpec output;       // log_files.h: files, console, prefix, filters
+  OutputSpec output;  // log_files.h: files, console, prefix, filters
   // The caller's descriptors in place of all that; borrowed until Start has returned. -1: not given.
   int in = -1;
   int out = -1;

@@ -1,5 +1,6 @@
 #include "rsh/server.h"
 
+#include <algorithm>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <csignal>
@@ -26,6 +27,7 @@ namespace {
 constexpr size_t kWritesAhead = 2;    // one on its way, one ready
 constexpr int kKeptDescriptors = 64;  // for the pipes of commands
 
+constexpr Duration kFarewell = std::chrono::seconds(2);
 constexpr char kStopping[] = "the pod is being stopped";
 
 grpc::Status Refusal(const Status& status) {
@@ -47,7 +49,8 @@ class Server::Impl : public std::enable_shared_from_this<Impl> {
         console_(console),
         options_(std::move(options)),
         events_(std::move(events)),
-        mark_(fmt::format("{:08x}", std::random_device()())) {}
+        mark_(fmt::format("{:08x}", std::random_device()())),
+        farewell_(loop) {}
 
   Status Serve();
   int port() const { return port_->port(); }
@@ -67,6 +70,7 @@ class Server::Impl : public std::enable_shared_from_this<Impl> {
   StatusOr<std::pair<int64_t, int64_t>> Start(Call* call, const Open& open);
   Command* Find(int64_t number);
   void Forget(int64_t number);  // once nobody listens and no process is left
+  void FinishIfStopped();
 
   asio::io_context& loop_;
   launcher::Reaper& reaper_;
@@ -78,6 +82,7 @@ class Server::Impl : public std::enable_shared_from_this<Impl> {
   int64_t last_number_ = 0;
   bool stopping_ = false;
   std::function<void()> stopped_;
+  asio::steady_timer farewell_;
   std::unique_ptr<GrpcPort> port_;
 };
 
@@ -297,7 +302,22 @@ void Server::Impl::Forget(int64_t number) {
     if (!self) return;
     Command* command = self->Find(number);
     if (command != nullptr && command->gone && command->call == nullptr) self->commands_.erase(number);
-    if (self->commands_.empty() && self->stopped_) std::exchange(self->stopped_, nullptr)();
+    if (self->stopped_) self->FinishIfStopped();
+  });
+}
+
+// A caller that does not read what its command has written is waited for a little, not for ever.
+void Server::Impl::FinishIfStopped() {
+  const bool all_gone = std::all_of(commands_.begin(), commands_.end(), [](auto& entry) { return entry.second.gone; });
+  if (!all_gone) return;
+  if (commands_.empty()) {
+    farewell_.cancel();
+    return std::exchange(stopped_, nullptr)();
+  }
+  farewell_.expires_after(kFarewell);
+  farewell_.async_wait([weak = weak_from_this()](boost::system::error_code error) {
+    auto self = weak.lock();
+    if (self && !error && self->stopped_) std::exchange(self->stopped_, nullptr)();
   });
 }
 
@@ -309,6 +329,7 @@ void Server::Impl::Stop(int signal, Duration grace, std::function<void()> done) 
 
 void Server::Impl::Close() {
   events_ = {};
+  farewell_.cancel();
   port_.reset();
   commands_.clear();
 }

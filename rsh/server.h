@@ -47,8 +47,8 @@ class Server {
   int port() const;
   int sessions() const;  // with a process left
   // No new session. Every command gets `signal`, and KILL after `grace`; `done` is called once none is left, never from
-  // within this call. Callers hear how theirs ended. Calling it again with a shorter grace shortens it; the first
-  // `done` stays.
+  // within this call. Callers hear how theirs ended; who does not read it within two seconds is left behind. Calling it
+  // again with a shorter grace shortens it; the first `done` stays.
   void Stop(int signal, Duration grace, std::function<void()> done);
 
  private:

@@ -99,6 +99,7 @@ class MusterCase(unittest.TestCase):
     def setUp(self):
         self.dir = tempfile.mkdtemp(prefix="muster-test-")
         self.addCleanup(shutil.rmtree, self.dir, ignore_errors=True)  # after every other cleanup: a mount may be in it
+        self.addCleanup(self.kill_leftovers)  # as late as can be
         scratch = unittest.mock.patch.dict(os.environ, TMPDIR=self.dir)  # logs of runs that fail stay there
         scratch.start()
         self.addCleanup(scratch.stop)
@@ -124,6 +125,19 @@ class MusterCase(unittest.TestCase):
         if failed or os.environ.get("MUSTER_TEST_SHOW"):
             for agent in self.agents:
                 print(f"--- {agent.output_path}\n{agent.output()}")
+
+    def kill_leftovers(self):
+        """What outlived its killed agent: known by the folder in its environment."""
+        mark = f"TMPDIR={self.dir}".encode()
+        for entry in os.listdir("/proc"):
+            if not entry.isdigit():
+                continue
+            try:
+                with open(f"/proc/{entry}/environ", "rb") as environment:
+                    if mark in environment.read().split(b"\0"):
+                        os.kill(int(entry), signal.SIGKILL)
+            except OSError:
+                pass  # gone, or not ours
 
     def start(self, *arguments, worker=True, env=None, script_args=(), stdin=subprocess.DEVNULL, prefix=(), **popen):
         """Starts `muster run arguments`, by default with the obedient worker as its script.

@@ -197,6 +197,17 @@ TEST_F(SessionTest, AServerThatStops) {
   EXPECT_EQ(done, 1);
 }
 
+TEST_F(SessionTest, AServerThatStopsDoesNotWaitForWhoDoesNotRead) {
+  auto server = Serve();
+  Talk& stuck = Call(server->port(), "echo ready; exec head -c 100000000 /dev/zero");
+  stuck.take = false;
+  ASSERT_TRUE(Until([&] { return stuck.started; }));
+  int done = 0;
+  server->Stop(SIGTERM, seconds(60), [&] { ++done; });
+  EXPECT_TRUE(Until([&] { return done == 1; }));
+  EXPECT_FALSE(stuck.ended);
+}
+
 TEST_F(SessionTest, AServerWithoutSessionsStopsAtOnce) {
   auto server = Serve();
   int done = 0;
