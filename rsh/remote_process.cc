@@ -89,6 +89,7 @@ class RemoteProcess::Impl : public std::enable_shared_from_this<Impl> {
   launcher::Console& console_;
   RemoteProcessEvents events_;
   std::unique_ptr<launcher::WorkerGroup> group_;
+  std::shared_ptr<void> sweeps_;
   Pipe in_;
   Stream out_;
   Stream err_;
@@ -117,6 +118,10 @@ StatusOr<int64_t> RemoteProcess::Impl::Start(const std::string& command, std::ve
   spec.out = out.theirs.get();
   spec.err = err.theirs.get();
   MUSTER_RETURN_IF_ERROR(group_->Start({spec}));
+  // After Stop the group tells only when all of it is gone; the caller waits for the command alone.
+  sweeps_ = reaper_.AfterSweep([this] {
+    if (!record_ && !group_->records().empty()) Ended(group_->records().front());
+  });
   in_.assign(in.ours.Release());
   out_.pipe.assign(out.ours.Release());
   err_.pipe.assign(err.ours.Release());
@@ -245,6 +250,7 @@ void RemoteProcess::Impl::CloseInput() {
 }
 
 void RemoteProcess::Impl::Ended(const launcher::ExitRecord& record) {
+  if (record_) return;
   record_ = record;
   CloseInput();
   for (Stream* stream : {&out_, &err_}) {
@@ -286,6 +292,7 @@ void RemoteProcess::Impl::Close() {
   events_ = {};
   error_code ignored;
   for (Pipe* pipe : {&in_, &out_.pipe, &err_.pipe}) pipe->close(ignored);
+  sweeps_.reset();
   group_.reset();
 }
 

@@ -82,6 +82,8 @@ class Server::Impl : public std::enable_shared_from_this<Impl> {
   int64_t last_number_ = 0;
   bool stopping_ = false;
   std::function<void()> stopped_;
+  int sessions_ = 0;      // streams of callers; each hears how its command ended before its stream is over
+  bool parting_ = false;  // farewell_ runs
   asio::steady_timer farewell_;
   std::unique_ptr<GrpcPort> port_;
 };
@@ -139,6 +141,7 @@ class Server::Impl::Call final : public GrpcServerCall {
     if (auto* open = std::get_if<Open>(&message)) {
       if (opened_) return absl::InvalidArgumentError("a session is opened once");
       opened_ = true;
+      ++owner_.sessions_;
       return Begin(*open);
     }
     if (!opened_) return absl::InvalidArgumentError("a session begins with a command");
@@ -215,6 +218,10 @@ class Server::Impl::Call final : public GrpcServerCall {
 
   void Over() override {
     Leave();
+    if (opened_ && method() == kSessionMethod) {
+      --owner_.sessions_;
+      owner_.Forget(0);  // who stops may be waiting for it
+    }
     if (verdict_) {
       asio::post(owner_.loop_, [weak = owner_.weak_from_this(), verdict = *verdict_] {
         auto owner = weak.lock();
@@ -310,10 +317,11 @@ void Server::Impl::Forget(int64_t number) {
 void Server::Impl::FinishIfStopped() {
   const bool all_gone = std::all_of(commands_.begin(), commands_.end(), [](auto& entry) { return entry.second.gone; });
   if (!all_gone) return;
-  if (commands_.empty()) {
+  if (commands_.empty() && sessions_ == 0) {
     farewell_.cancel();
     return std::exchange(stopped_, nullptr)();
   }
+  if (std::exchange(parting_, true)) return;
   farewell_.expires_after(kFarewell);
   farewell_.async_wait([weak = weak_from_this()](boost::system::error_code error) {
     auto self = weak.lock();
