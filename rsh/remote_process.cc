@@ -94,7 +94,7 @@ class RemoteProcess::Impl : public std::enable_shared_from_this<Impl> {
   Stream out_;
   Stream err_;
   bool room_ = true;  // the caller takes output
-  bool err_first_ = false;
+  bool err_next_ = false;
   std::deque<grpc::Slice> input_;
   size_t first_written_ = 0;  // of input_.front()
   bool input_ended_ = false;
@@ -137,7 +137,7 @@ void RemoteProcess::Impl::Watch(Stream& stream) {
     auto self = weak.lock();
     if (!self || error) return;
     stream.waiting = false;
-    stream.ready = true;
+    self->out_.ready = self->err_.ready = true;  // what was written first must not wait for its own wake-up
     self->Read();
   });
 }
@@ -150,9 +150,9 @@ void RemoteProcess::Impl::Continue() {
 // One chunk of either stream, in turns.
 void RemoteProcess::Impl::Read() {
   for (int turn = 0; turn < 2 && room_; ++turn) {
-    err_first_ = !err_first_;
-    Stream& stream = err_first_ ? out_ : err_;
-    while (stream.ready && room_ && !ReadOne(stream)) {
+    err_next_ = !err_next_;
+    Stream& stream = err_next_ ? err_ : out_;
+    while (stream.ready && stream.pipe.is_open() && room_ && !ReadOne(stream)) {
     }
   }
   Watch(out_);
