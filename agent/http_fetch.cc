@@ -8,6 +8,7 @@
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/string_body.hpp>
 
+#include "base/host_names.h"
 #include "base/text.h"
 #include "rendezvous/connect.h"
 
@@ -22,14 +23,9 @@ using boost::system::error_code;
 constexpr uint32_t kHeaderLimit = 16 << 10;
 constexpr uint64_t kBodyLimit = 64 << 10;
 
-std::string HostPortText(const FetchRequest& request) {
-  bool v6 = request.host.find(':') != std::string::npos;
-  return fmt::format(fmt::runtime(v6 ? "[{}]:{}" : "{}:{}"), request.host, request.port);
-}
-
 std::string RequestText(const FetchRequest& request) {
   std::string text = fmt::format("{} {} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n", request.method, request.target,
-                                 HostPortText(request));
+                                 JoinHostPort(request.host, request.port));
   for (const auto& [name, value] : request.headers) text += fmt::format("{}: {}\r\n", name, value);
   if (request.method != "GET") text += "Content-Length: 0\r\n";
   return text + "\r\n";
@@ -40,7 +36,7 @@ std::string RequestText(const FetchRequest& request) {
 class HttpFetch::Impl : public std::enable_shared_from_this<Impl> {
  public:
   Impl(asio::io_context& loop, const FetchRequest& request, Done done)
-      : where_(HostPortText(request)),
+      : where_(JoinHostPort(request.host, request.port)),
         request_(RequestText(request)),
         done_(std::move(done)),
         socket_(loop),

@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "base/descriptors.h"
+#include "base/host_fs.h"
 #include "base/text.h"
 
 namespace muster::agent {
@@ -322,5 +323,21 @@ class Installer {
 }  // namespace
 
 StatusOr<Installation> InstallInto(const std::string& folder, bool force) { return Installer(folder, force).Run(); }
+
+std::string OwnPath() {
+  char self[4096];
+  ssize_t length = readlink("/proc/self/exe", self, sizeof self);
+  const bool whole = length > 0 && static_cast<size_t>(length) < sizeof self;
+  return whole ? std::string(self, static_cast<size_t>(length)) : "";
+}
+
+std::string InstalledLink(std::string_view name) {
+  HostFs fs;
+  std::string path = OwnPath();
+  if (path.empty()) return "";
+  std::string link = fmt::format("{}/{}", path.substr(0, path.rfind('/')), name);
+  auto identity = fs.Identity(link);
+  return identity && identity == fs.Identity(path) ? link : "";
+}
 
 }  // namespace muster::agent

@@ -13,6 +13,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/status.h"
@@ -29,5 +30,10 @@ struct Installation {
 // mounted noexec, is full; a name in it is a folder, or a link's name is a file of somebody else. `force` replaces the
 // last.
 StatusOr<Installation> InstallInto(const std::string& folder, bool force);
+
+// Where this binary lies, by /proc; empty where that is not mounted.
+std::string OwnPath();
+// The path of a link by that name beside this binary that leads to it; empty: there is none.
+std::string InstalledLink(std::string_view name);
 
 }  // namespace muster::agent

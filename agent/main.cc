@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "agent/commands.h"
+#include "agent/installation.h"
 #include "base/exit_codes.h"
 #include "base/text.h"
 
@@ -52,11 +53,8 @@ int RunExternal(const std::string& name, const std::vector<std::string>& argumen
     std::vector<char*> forwarded = {program.data()};
     for (size_t i = 0; i < arguments.size(); ++i) forwarded.push_back(argv[i + 2]);
     forwarded.push_back(nullptr);
-    char self[4096];
-    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
-    if (length > 0) {
-      std::string folder(self, static_cast<size_t>(length));
-      execv((folder.substr(0, folder.rfind('/') + 1) + program).c_str(), forwarded.data());
+    if (std::string self = OwnPath(); !self.empty()) {
+      execv((self.substr(0, self.rfind('/') + 1) + program).c_str(), forwarded.data());
     }
     execvp(program.c_str(), forwarded.data());
   }

@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "agent/installation.h"
 #include "base/descriptors.h"
 #include "base/host_fs.h"
 #include "base/text.h"
@@ -26,13 +27,6 @@ constexpr std::string_view kNames[] = {kOpenMpiName, kHydraName, kRshName, kRepo
 constexpr std::string_view kRemedy =
     "set MUSTER_MPI_HOSTS to the hosts (HOST slots=N, with commas between), to the path of a host file, or to none "
     "where the command names its hosts itself";
-
-std::string OwnPath() {
-  char self[4096];
-  ssize_t length = readlink("/proc/self/exe", self, sizeof self);
-  return length <= 0 || static_cast<size_t>(length) == sizeof self ? ""
-                                                                   : std::string(self, static_cast<size_t>(length));
-}
 
 StatusOr<std::string> ReadWhole(const std::string& path) {
   Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
@@ -61,7 +55,7 @@ Status WriteWhole(const std::string& path, std::string_view text) {
 
 MpiPlace PlaceWithoutFiles() {
   MpiPlace place;
-  place.rsh = InstalledRsh();
+  place.rsh = InstalledLink(kRshName);
   place.interface = MpiInterface();
   place.root = geteuid() == 0;
   return place;
@@ -92,15 +86,6 @@ StatusOr<std::vector<MpiHost>> ReadHosts(const Getenv& getenv, int default_slots
 }
 
 }  // namespace
-
-std::string InstalledRsh() {
-  HostFs fs;
-  std::string path = OwnPath();
-  if (path.empty()) return "";
-  std::string link = fmt::format("{}/{}", path.substr(0, path.rfind('/')), kRshName);
-  auto identity = fs.Identity(link);
-  return identity && identity == fs.Identity(path) ? link : "";
-}
 
 std::string MpiInterface() {
   std::string name;
@@ -167,7 +152,7 @@ StatusOr<MpiHostFiles> MpiHostFiles::Make(const Getenv& getenv, const std::strin
 std::string MpiHostFiles::reports() const { return fmt::format("{}/{}", folder_, kReportsName); }
 
 Status MpiHostFiles::Lay() {
-  if (InstalledRsh().empty()) {
+  if (InstalledLink(kRshName).empty()) {
     place_.rsh = fmt::format("{}/{}", folder_, kRshName);
     if (symlink(OwnPath().c_str(), place_.rsh.c_str()) != 0) return ErrnoStatus(errno, place_.rsh);
   }

@@ -47,9 +47,6 @@ class MpiHostFiles {
 // A worker pod's place: no host files.
 MpiPlace MpiWorkerPlace();
 
-// The folder of this binary and the link `muster-rsh` in it that leads to it; empty: there is none.
-std::string InstalledRsh();
-
 // The first interface that is up, is no loopback and has an IPv4 address, which is all Hydra knows; empty: none.
 std::string MpiInterface();
 

@@ -131,7 +131,7 @@ Status MpiLauncher::Impl::Attend(const Getenv& getenv) {
   const MachineNames machine = ThisMachine();
   std::vector<std::string> addresses;
   for (const MpiHost& host : files_->hosts()) {
-    if (!MeansThisMachine(host.name, machine)) addresses.push_back(RshAddress(host.name, place.port));
+    if (!MeansThisMachine(host.name, machine)) addresses.push_back(JoinHostPort(host.name, place.port));
   }
   if (addresses == addresses_ && workers_ != nullptr) return absl::OkStatus();
   rsh::Workers::Options options;

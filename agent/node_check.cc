@@ -13,6 +13,7 @@
 
 #include "agent/check_report.h"
 #include "base/exit_codes.h"
+#include "base/host_names.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "launcher/worker_group.h"
@@ -144,11 +145,8 @@ class NodeCheck::Impl {
   Status Start() {
     launcher::WorkerSpec spec;
     bool alone = options_.standalone || options_.max_nodes == 1 || options_.endpoint_host.empty();
-    std::string host = options_.endpoint_host.find(':') == std::string::npos
-                           ? options_.endpoint_host
-                           : fmt::format("[{}]", options_.endpoint_host);
     std::vector<std::string> peers;
-    if (!alone) peers.push_back(fmt::format("{}:{}", host, options_.endpoint_port));
+    if (!alone) peers.push_back(JoinHostPort(options_.endpoint_host, options_.endpoint_port));
     bool folder = options_.log_dir && *options_.log_dir != "/dev/null";
     spec.argv = NodeCheckCommand(options_.node_check, peers, folder ? *options_.log_dir : "");
     if (spec.argv.empty()) return absl::InvalidArgumentError("it is empty");

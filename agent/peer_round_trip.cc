@@ -21,8 +21,7 @@ class Peer {
  public:
   Peer(asio::io_context& loop, const rendezvous::HostPort& peer) : peer_(peer), resolver_(loop), socket_(loop) {
     figure_.name = "round trip";
-    figure_.where =
-        fmt::format(fmt::runtime(peer.host.find(':') == std::string::npos ? "{}:{}" : "[{}]:{}"), peer.host, peer.port);
+    figure_.where = JoinHostPort(peer.host, peer.port);
     figure_.why = "no answer in time";
   }
 

@@ -49,10 +49,6 @@ std::string OwnAddress(boost::asio::io_context& loop, const RunOptions& options,
   return addresses.empty() ? "127.0.0.1" : addresses.front();
 }
 
-std::string JoinHostPort(const std::string& host, int port) {
-  return host.find(':') == std::string::npos ? fmt::format("{}:{}", host, port) : fmt::format("[{}]:{}", host, port);
-}
-
 rendezvous::Coordinator::Options Serving(const RunOptions& options, const rendezvous::Credentials& credentials,
                                          const std::string& address) {
   rendezvous::Coordinator::Options serving;

@@ -176,7 +176,7 @@ int RshCommand(const std::vector<std::string>& arguments) {
   auto credentials = rendezvous::ReadCredentials(place->credentials);
   if (!credentials.ok()) return Refuse(kExitBadConfiguration, credentials.status());
   rsh::Session::Options options;
-  options.address = RshAddress(command->host, command->port.value_or(place->port));
+  options.address = JoinHostPort(command->host, command->port.value_or(place->port));
   options.credentials = *std::move(credentials);
   options.timeout = command->timeout.value_or(place->timeout);
   options.command = std::move(command->command);

@@ -27,9 +27,4 @@ StatusOr<RshPlace> ReadRshPlace(const Getenv& getenv) {
   return place;
 }
 
-std::string RshAddress(const std::string& host, int port) {
-  const bool v6 = host.find(':') != std::string::npos;
-  return fmt::format("{}{}{}:{}", v6 ? "[" : "", host, v6 ? "]" : "", port);
-}
-
 }  // namespace muster::agent

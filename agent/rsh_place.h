@@ -21,7 +21,4 @@ struct RshPlace {
 // InvalidArgument names the variable.
 StatusOr<RshPlace> ReadRshPlace(const Getenv& getenv);
 
-// "host:port", an IPv6 address in brackets.
-std::string RshAddress(const std::string& host, int port);
-
 }  // namespace muster::agent

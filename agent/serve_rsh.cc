@@ -100,6 +100,8 @@ StatusOr<rsh::Server::Options> Worker::Listening() {
   serving.grace = options_.shutdown_timeout;
   MUSTER_ASSIGN_OR_RETURN(Variables told, MpiVariables(ProcessEnvironment, MpiWorkerPlace()));
   serving.environment = WholeProcessEnvironment();
+  // The job's hosts are the launcher's business: a `muster exec` among the commands would take itself for the launcher.
+  std::erase_if(serving.environment, [](const std::string& set) { return set.starts_with("MUSTER_MPI_HOSTS="); });
   for (const auto& [name, value] : told) serving.environment.push_back(fmt::format("{}={}", name, value));
   const bool open = serving.credentials.token.empty() && !serving.credentials.tls();
   if (!options_.rsh_listen.empty()) {

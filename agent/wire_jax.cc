@@ -1,5 +1,6 @@
 // JAX: one process per node, found through the first one.
 #include "agent/pod_facts.h"
+#include "base/host_names.h"
 #include "base/text.h"
 
 namespace muster::agent {
@@ -26,8 +27,7 @@ StatusOr<Variables> JaxVariables(const Getenv& getenv) {
           *processes));
     }
     MUSTER_ASSIGN_OR_RETURN(auto port, FirstNumberOf(getenv, "PET_MASTER_PORT", 1, 65535));
-    const bool v6 = address->text.find(':') != std::string::npos;
-    address->text = fmt::format("{}{}{}:{}", v6 ? "[" : "", address->text, v6 ? "]" : "", port.value_or(kTrainerPort));
+    address->text = JoinHostPort(address->text, port.value_or(kTrainerPort));
   }
   return Variables{{"JAX_COORDINATOR_ADDRESS", address->text},
                    {"JAX_NUM_PROCESSES", std::to_string(*processes)},

@@ -2,6 +2,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "agent/installation.h"
 #include "agent/mpi_launcher.h"
 #include "agent/pod_facts.h"
 #include "agent/torch_env.h"
@@ -18,18 +19,6 @@ bool SameFile(int one, int other) {
   struct stat a {
   }, b{};
   return fstat(one, &a) == 0 && fstat(other, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
-}
-
-// The folder of this binary, where a torchrun beside it is a link to it; empty: there is none.
-std::string TorchrunFolder() {
-  HostFs fs;
-  char self[4096];
-  ssize_t length = readlink("/proc/self/exe", self, sizeof self);
-  if (length <= 0 || static_cast<size_t>(length) == sizeof self) return "";
-  std::string path(self, static_cast<size_t>(length));
-  std::string folder = path.substr(0, path.rfind('/'));
-  auto link = fs.Identity(folder + "/torchrun");
-  return link && link == fs.Identity(path) ? folder : "";
 }
 
 StatusOr<Variables> FrameworkVariables(const RunOptions& options, int local_rank) {
@@ -50,7 +39,8 @@ std::vector<std::string> PlainEnvironment(const RunOptions& options, const Varia
   std::vector<std::string> environment = WholeProcessEnvironment();
   for (const auto& [name, value] : variables) Put(name, value, &environment);
   auto lacks = [&](std::string_view name) { return !FindVariable(environment, name); };
-  if (std::string folder = TorchrunFolder(); !folder.empty()) {
+  if (std::string torchrun = InstalledLink("torchrun"); !torchrun.empty()) {
+    std::string folder = torchrun.substr(0, torchrun.rfind('/'));
     std::string path = FindVariable(environment, "PATH").value_or("/usr/local/bin:/usr/bin:/bin");
     Put("PATH", fmt::format("{}:{}", folder, path), &environment);
   }

@@ -120,4 +120,9 @@ bool MeansThisMachine(std::string_view host, const MachineNames& machine, const 
   return own(wanted) || std::any_of(resolved.begin(), resolved.end(), own);
 }
 
+std::string JoinHostPort(std::string_view host, int port) {
+  return host.find(':') == std::string_view::npos ? fmt::format("{}:{}", host, port)
+                                                  : fmt::format("[{}]:{}", host, port);
+}
+
 }  // namespace muster

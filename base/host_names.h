@@ -34,4 +34,7 @@ MachineNames ThisMachine();
 bool MeansThisMachine(std::string_view host, const MachineNames& machine,
                       const std::vector<std::string>& resolved = {});
 
+// "host:port", an IPv6 address in brackets.
+std::string JoinHostPort(std::string_view host, int port);
+
 }  // namespace muster

@@ -61,24 +61,18 @@ class Coordinator::Impl::Stream final : public Conductor::Peer, public GrpcServe
 
   // Conductor::Peer
   void Send(const CoordinatorMessage& message) override {
-    if (finishing() || closing_ || port().closing()) return;
+    if (!speaking()) return;
     const grpc::ByteBuffer& bytes = owner_.Encoded(message);
-    size_t length = bytes.Length();
     // A single message may be larger than the bound (the status of many nodes).
-    if (!outbound_.empty() && (outbound_.size() >= kMaxQueuedMessages || outbound_bytes_ + length > kMaxQueuedBytes)) {
+    if (unsent() >= kMaxQueuedMessages || (unsent() > 0 && unsent_bytes() + bytes.Length() > kMaxQueuedBytes)) {
       log::Warning("a node does not read what the coordinator tells it: its stream is closed", {{"peer", peer()}});
-      closing_ = true;
+      FinishWhenSent();
       Cancel();  // the read ends, and with it the peer
       return;
     }
-    outbound_.push_back(bytes);
-    outbound_bytes_ += length;
-    WriteNext();
+    GrpcServerCall::Send(bytes);
   }
-  void Close() override {
-    closing_ = true;
-    if (!writing() && outbound_.empty()) End(grpc::Status::OK);
-  }
+  void Close() override { FinishWhenSent(); }
 
   void SaidNothing() { End(grpc::Status(grpc::StatusCode::DEADLINE_EXCEEDED, "no message within 10 s")); }
 
@@ -115,25 +109,6 @@ class Coordinator::Impl::Stream final : public Conductor::Peer, public GrpcServe
     if (!finishing()) StartRead();
   }
 
-  void WriteNext() {
-    if (!writing() && !outbound_.empty() && !finishing()) StartWrite(outbound_.front());
-  }
-
-  void Written(bool ok) override {
-    outbound_bytes_ -= outbound_.front().Length();
-    outbound_.pop_front();
-    if (!ok) {
-      outbound_.clear();  // the read ends too, and says so
-      outbound_bytes_ = 0;
-      return;
-    }
-    if (!outbound_.empty()) {
-      WriteNext();
-    } else if (closing_) {
-      End(grpc::Status::OK);
-    }
-  }
-
   void Over() override { Leave(); }
 
   void End(const grpc::Status& status) {
@@ -155,10 +130,7 @@ class Coordinator::Impl::Stream final : public Conductor::Peer, public GrpcServe
 
   Impl& owner_;
   std::unique_ptr<StatusOr<NodeMessage>> heard_;
-  std::list<grpc::ByteBuffer> outbound_;  // the first one is being written while writing()
-  size_t outbound_bytes_ = 0;
   std::optional<PeerId> peer_;
-  bool closing_ = false;  // after what is queued
 };
 
 Status Coordinator::Impl::Serve() {

@@ -66,6 +66,12 @@ std::shared_ptr<grpc::Channel> MakeChannel(const Connecting::Connected& connecte
                                    grpc::SslCredentials(tls), arguments);
 }
 
+std::string_view SilentCloseHint(const grpc::Status& status) {
+  const bool reset = status.error_message().find("reset") != std::string::npos;  // by a process that died meanwhile
+  if (reset || status.error_code() != grpc::StatusCode::UNAVAILABLE) return "";
+  return " before it said anything (do both sides use TLS, with certificates they trust, or neither?)";
+}
+
 GrpcClientCall::GrpcClientCall(GrpcQueue& queue, std::shared_ptr<grpc::Channel> channel, const std::string& method,
                                const std::string& token)
     : queue_(queue), channel_(std::move(channel)) {
@@ -87,6 +93,7 @@ void GrpcClientCall::StartEnded(bool ok) {
   started_ = true;
   StartRead();
   Started();
+  WriteNext();
 }
 
 void GrpcClientCall::StartRead() {
@@ -99,15 +106,25 @@ void GrpcClientCall::ReadEnded(bool ok) {
   Read();
 }
 
-void GrpcClientCall::StartWrite(const grpc::ByteBuffer& bytes) {
+void GrpcClientCall::Send(grpc::ByteBuffer bytes) {
+  if (ended_) return;
+  outbound_.push_back(std::move(bytes));
+  WriteNext();
+}
+
+void GrpcClientCall::WriteNext() {
+  if (!started_ || writing_ || ended_ || outbound_.empty()) return;
   writing_ = true;
   ++under_way_;
-  stream_->Write(bytes, &write_tag_);
+  stream_->Write(outbound_.front(), &write_tag_);
 }
 
 void GrpcClientCall::WriteEnded(bool ok) {
   writing_ = false;
-  Written(ok);
+  outbound_.pop_front();
+  if (!ok) outbound_.clear();  // the read ends too
+  WriteNext();
+  Written();
 }
 
 void GrpcClientCall::Finish() {

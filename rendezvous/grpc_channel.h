@@ -12,8 +12,10 @@
 #include <grpcpp/support/status.h>
 
 #include <boost/asio/io_context.hpp>
+#include <list>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "rendezvous/connect.h"
 #include "rendezvous/credentials.h"
@@ -37,6 +39,10 @@ struct ChannelOptions {
 std::shared_ptr<grpc::Channel> MakeChannel(const Connecting::Connected& connected, const std::string& named,
                                            const Credentials& credentials, const ChannelOptions& options);
 
+// What to add to the message of a stream that was closed before its peer had said anything: where only one side uses
+// TLS, or does not trust the other, gRPC tells no more than that the socket was closed. May be empty.
+std::string_view SilentCloseHint(const grpc::Status& status);
+
 // One stream of messages both ways. Owned by the queue, which destroys it once gRPC has given every operation back. The
 // hooks run on the loop, but for Arrived; they must not destroy the queue.
 class GrpcClientCall : public GrpcQueue::Call {
@@ -48,19 +54,20 @@ class GrpcClientCall : public GrpcQueue::Call {
   void Cancel() override { context_.TryCancel(); }
 
  protected:
-  virtual void Started() = 0;                         // the stream is there
+  virtual void Started() {}                           // the stream is there
   virtual void Arrived(const grpc::ByteBuffer&) {}    // on the queue's thread, before Read()
   virtual void Read() = 0;                            // incoming() holds a message
-  virtual void Written(bool ok) = 0;                  // the last Write has been taken
+  virtual void Written() {}                           // unsent() has become less
   virtual void Over(const grpc::Status& status) = 0;  // the last hook
 
   const grpc::ByteBuffer& incoming() const { return incoming_; }
   bool started() const { return started_; }
-  bool ended() const { return ended_; }  // nothing can be written any more
-  bool writing() const { return writing_; }
+  bool ended() const { return ended_; }               // nothing can be said any more
+  size_t unsent() const { return outbound_.size(); }  // messages queued or being written
 
-  void StartRead();                                // one at a time
-  void StartWrite(const grpc::ByteBuffer& bytes);  // one at a time
+  void StartRead();  // one at a time
+  // Queued until the stream is there and what was said before has been written; dropped where it has ended.
+  void Send(grpc::ByteBuffer bytes);
 
  private:
   template <void (GrpcClientCall::*Handle)(bool)>
@@ -84,12 +91,14 @@ class GrpcClientCall : public GrpcQueue::Call {
   void WriteEnded(bool ok);
   void FinishEnded(bool ok);
   void Finish();
+  void WriteNext();
 
   GrpcQueue& queue_;
   std::shared_ptr<grpc::Channel> channel_;
   grpc::ClientContext context_;
   std::unique_ptr<grpc::GenericClientAsyncReaderWriter> stream_;
   grpc::ByteBuffer incoming_;
+  std::list<grpc::ByteBuffer> outbound_;  // the first one is being written while writing_
   grpc::Status status_;
   int under_way_ = 0;
   bool started_ = false;

@@ -1,6 +1,5 @@
 #include "rendezvous/grpc_link.h"
 
-#include <list>
 #include <utility>
 
 #include "base/text.h"
@@ -30,9 +29,7 @@ class Talk final : public GrpcClientCall {
   std::shared_ptr<Talk*> handle() const { return handle_; }
 
   void Send(const NodeMessage& message) {
-    if (!started() || ended() || outbound_.size() >= kMaxQueuedMessages) return;
-    outbound_.push_back(ToBuffer(wire::Encode(message)));
-    WriteNext();
+    if (started() && unsent() < kMaxQueuedMessages) GrpcClientCall::Send(ToBuffer(wire::Encode(message)));
   }
   void Flush(std::function<void()> done) {
     flushed_ = std::move(done);
@@ -72,17 +69,9 @@ class Talk final : public GrpcClientCall {
     function(std::forward<Arguments>(arguments)...);
   }
 
-  void WriteNext() {
-    if (!writing() && !outbound_.empty() && !ended()) StartWrite(outbound_.front());
-  }
-  void Written(bool ok) override {
-    outbound_.pop_front();
-    if (!ok) outbound_.clear();  // the read ends too
-    WriteNext();
-    FlushedIfSo();
-  }
+  void Written() override { FlushedIfSo(); }
   void FlushedIfSo() {
-    if (flushed_ && ((outbound_.empty() && !writing()) || ended())) Callback(std::exchange(flushed_, nullptr));
+    if (flushed_ && (unsent() == 0 || ended())) Callback(std::exchange(flushed_, nullptr));
   }
 
   void Over(const grpc::Status& status) override {
@@ -90,18 +79,13 @@ class Talk final : public GrpcClientCall {
     std::string detail = status.ok() ? "the coordinator ended the conversation" : status.error_message();
     if (!garbage_.empty()) detail = garbage_;
     if (status.error_code() == grpc::StatusCode::UNAUTHENTICATED) loss = Loss::kUnauthenticated;
-    // Where only one side uses TLS, or does not trust the other, gRPC tells no more than that the socket was closed.
-    bool reset = detail.find("reset") != std::string::npos;  // by a process that died meanwhile
-    if (!spoken_to_ && !reset && status.error_code() == grpc::StatusCode::UNAVAILABLE) {
-      detail += " before it said anything (do both sides use TLS, with certificates they trust, or neither?)";
-    }
+    if (!spoken_to_) detail += SilentCloseHint(status);
     if (flushed_) Callback(std::exchange(flushed_, nullptr));
     if (events_.closed) Callback(events_.closed, loss, detail);
   }
 
   Link::Events events_;
   std::unique_ptr<StatusOr<CoordinatorMessage>> heard_;
-  std::list<grpc::ByteBuffer> outbound_;
   std::function<void()> flushed_;
   std::string garbage_;
   const std::shared_ptr<Talk*> handle_ = std::make_shared<Talk*>(this);

@@ -308,15 +308,41 @@ void GrpcServerCall::StartRead() {
   stream_.Read(&incoming_, &read_tag_);
 }
 
-void GrpcServerCall::StartWrite(const grpc::ByteBuffer& bytes) {
+bool GrpcServerCall::speaking() const { return !finishing_ && !closing_ && !port_.closing(); }
+
+void GrpcServerCall::Send(const grpc::ByteBuffer& bytes) {
+  if (!speaking()) return;
+  outbound_.push_back(bytes);
+  outbound_bytes_ += bytes.Length();
+  WriteNext();
+}
+
+void GrpcServerCall::FinishWhenSent() {
+  closing_ = true;
+  WriteNext();
+}
+
+void GrpcServerCall::WriteNext() {
+  if (writing_ || finishing_ || port_.closing()) return;
+  if (outbound_.empty()) {
+    if (closing_) Finish(grpc::Status::OK);
+    return;
+  }
   writing_ = true;
   ++under_way_;
-  stream_.Write(bytes, &write_tag_);
+  stream_.Write(outbound_.front(), &write_tag_);
 }
 
 void GrpcServerCall::WriteEnded(bool ok) {
   writing_ = false;
-  Written(ok);
+  outbound_bytes_ -= outbound_.front().Length();
+  outbound_.pop_front();
+  if (!ok) {
+    outbound_.clear();  // the read ends too, and says so
+    outbound_bytes_ = 0;
+  }
+  WriteNext();
+  Written();
 }
 
 void GrpcServerCall::Finish(const grpc::Status& status) {

@@ -10,6 +10,7 @@
 
 #include <boost/asio/io_context.hpp>
 #include <functional>
+#include <list>
 #include <memory>
 #include <string>
 
@@ -69,19 +70,21 @@ class GrpcServerCall : public GrpcQueue::Call {
   virtual void Called() = 0;                        // it is there, and its token is right
   virtual void Arrived(const grpc::ByteBuffer&) {}  // on the queue's thread, before Read(true)
   virtual void Read(bool ok) = 0;                   // `ok`: incoming() holds a message; else there is no more
-  virtual void Written(bool ok) = 0;                // the last Write has been taken
+  virtual void Written() {}                         // unsent() has become less
   virtual void Over() {}                            // the last hook; also where it never became a call
 
   std::string method() const { return context_.method(); }
   std::string peer() const { return context_.peer(); }
   const grpc::ByteBuffer& incoming() const { return incoming_; }
   bool finishing() const { return finishing_; }
-  bool writing() const { return writing_; }
-  GrpcPort& port() { return port_; }
+  bool speaking() const;                              // Send is not too late
+  size_t unsent() const { return outbound_.size(); }  // messages queued or being written
+  size_t unsent_bytes() const { return outbound_bytes_; }
 
-  void StartRead();                                // one at a time
-  void StartWrite(const grpc::ByteBuffer& bytes);  // one at a time
-  void Finish(const grpc::Status& status);         // nothing is started after it; any number of times
+  void StartRead();                          // one at a time
+  void Send(const grpc::ByteBuffer& bytes);  // queued; dropped where !speaking()
+  void FinishWhenSent();                     // with OK, after what is queued; nothing more can be sent
+  void Finish(const grpc::Status& status);   // now; nothing is started after it; any number of times
 
  private:
   template <void (GrpcServerCall::*Handle)(bool)>
@@ -104,6 +107,7 @@ class GrpcServerCall : public GrpcQueue::Call {
   void ReadEnded(bool ok) { Read(ok); }
   void WriteEnded(bool ok);
   void FinishEnded(bool) {}
+  void WriteNext();
   bool Authorized();
 
   GrpcPort& port_;
@@ -112,7 +116,10 @@ class GrpcServerCall : public GrpcQueue::Call {
   grpc::ByteBuffer incoming_;
   int under_way_ = 0;
   bool called_ = false;
+  std::list<grpc::ByteBuffer> outbound_;  // the first one is being written while writing_
+  size_t outbound_bytes_ = 0;
   bool writing_ = false;
+  bool closing_ = false;    // after what is queued
   bool finishing_ = false;  // Finish was started: the end
   PlainTag<&GrpcServerCall::CallEnded> call_tag_{*this};
   ReadTag read_tag_{*this};

@@ -83,6 +83,18 @@ class Dial final : public Dialling {
 
 }  // namespace
 
+bool IsRefusal(const grpc::Status& status) {
+  switch (status.error_code()) {
+    case grpc::StatusCode::UNAUTHENTICATED:
+    case grpc::StatusCode::INVALID_ARGUMENT:
+    case grpc::StatusCode::RESOURCE_EXHAUSTED:
+    case grpc::StatusCode::UNIMPLEMENTED:
+      return true;
+    default:
+      return false;
+  }
+}
+
 std::unique_ptr<Dialling> Dialling::Start(asio::io_context& loop, rendezvous::Resolver& resolver,
                                           const std::string& address, const rendezvous::Credentials& credentials,
                                           TimePoint deadline, Events events) {

@@ -1,6 +1,8 @@
 // A channel to "host:port", tried again until there is one: pods start in any order. Loop thread only.
 #pragma once
 
+#include <grpcpp/support/status.h>
+
 #include <boost/asio/io_context.hpp>
 #include <functional>
 #include <memory>
@@ -15,6 +17,9 @@ class Channel;
 }
 
 namespace muster::rsh {
+
+// How a stream ended says that the next one would end so too: token, TLS, version, or a message beyond the limit.
+bool IsRefusal(const grpc::Status& status);
 
 class Dialling {
  public:

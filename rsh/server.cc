@@ -4,7 +4,6 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <csignal>
-#include <deque>
 #include <map>
 #include <optional>
 #include <random>
@@ -106,8 +105,7 @@ class Server::Impl::Call final : public GrpcServerCall {
   void EndSession(int exit_code, const std::string& reason) {
     Detach();
     Send(Encode(FromPod(rsh::Ended{exit_code, reason})));
-    closing_ = true;
-    WriteNext();
+    FinishWhenSent();
   }
 
  private:
@@ -187,32 +185,14 @@ class Server::Impl::Call final : public GrpcServerCall {
     if (!opened_) return absl::InvalidArgumentError("a launcher says hello first");
     verdict_ = std::get<Verdict>(message);
     Send(Encode(FromWorker(Heard())));
-    closing_ = true;
+    FinishWhenSent();
     return absl::OkStatus();
   }
 
-  void Send(grpc::ByteBuffer bytes) {
-    if (finishing() || closing_ || port().closing()) return;
-    outbound_.push_back(std::move(bytes));
-    WriteNext();
-  }
-
-  void WriteNext() {
-    if (writing() || finishing()) return;
-    if (!outbound_.empty()) return StartWrite(outbound_.front());
-    if (!closing_) return;
-    Finish(grpc::Status::OK);
-  }
-
-  void Written(bool ok) override {
-    outbound_.pop_front();
-    if (!ok) outbound_.clear();  // the read ends too
-    WriteNext();
-    Continue();
-  }
+  void Written() override { Continue(); }
 
   void Continue() {
-    if (outbound_.size() >= kWritesAhead) return;
+    if (unsent() >= kWritesAhead) return;
     if (Command* command = owner_.Find(number_)) command->process->Continue();
   }
 
@@ -253,14 +233,12 @@ class Server::Impl::Call final : public GrpcServerCall {
   Impl& owner_;
   asio::steady_timer greeting_;
   const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
-  std::deque<grpc::ByteBuffer> outbound_;  // the first one is being written while writing()
-  int64_t number_ = 0;                     // of the command; 0: none
-  size_t input_ahead_ = 0;                 // bytes that the caller has sent and has not been told of as taken
-  size_t taken_ = 0;                       // of them, those that are
+  int64_t number_ = 0;      // of the command; 0: none
+  size_t input_ahead_ = 0;  // bytes that the caller has sent and has not been told of as taken
+  size_t taken_ = 0;        // of them, those that are
   std::string launcher_;
   std::optional<Verdict> verdict_;
   bool opened_ = false;
-  bool closing_ = false;  // after what is queued
 };
 
 Status Server::Impl::Serve() {

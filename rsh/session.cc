@@ -3,7 +3,6 @@
 #include <grpcpp/channel.h>
 
 #include <boost/asio/steady_timer.hpp>
-#include <deque>
 #include <utility>
 
 #include "base/exit_codes.h"
@@ -66,32 +65,18 @@ class Session::Impl::Call final : public rendezvous::GrpcClientCall {
        std::weak_ptr<Impl> owner)
       : GrpcClientCall(queue, std::move(channel), kSessionMethod, token), owner_(std::move(owner)) {}
 
-  void Send(grpc::ByteBuffer bytes) {
-    if (ended()) return;
-    outbound_.push_back(std::move(bytes));
-    WriteNext();
-  }
+  using GrpcClientCall::Send;
   using GrpcClientCall::StartRead;
 
  private:
-  void Started() override { WriteNext(); }
   void Read() override {
     if (auto owner = owner_.lock()) owner->Hear(DecodeFromPod(incoming()));
-  }
-  void WriteNext() {
-    if (started() && !writing() && !outbound_.empty() && !ended()) StartWrite(outbound_.front());
-  }
-  void Written(bool ok) override {
-    outbound_.pop_front();
-    if (!ok) outbound_.clear();
-    WriteNext();
   }
   void Over(const grpc::Status& status) override {
     if (auto owner = owner_.lock()) owner->Over(status);
   }
 
   const std::weak_ptr<Impl> owner_;
-  std::deque<grpc::ByteBuffer> outbound_;
 };
 
 void Session::Impl::Dial() {
@@ -159,11 +144,7 @@ void Session::Impl::Over(const grpc::Status& status) {
   if (ended_) return End(*ended_);
   std::string detail = garbage_.empty() ? status.error_message() : garbage_;
   if (detail.empty()) detail = "it ended the session without a word";
-  const bool refused = !garbage_.empty() || status.error_code() == grpc::StatusCode::UNAUTHENTICATED ||
-                       status.error_code() == grpc::StatusCode::INVALID_ARGUMENT ||
-                       status.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED ||
-                       status.error_code() == grpc::StatusCode::UNIMPLEMENTED;
-  if (refused) return End({kExitBadConfiguration, detail});
+  if (!garbage_.empty() || IsRefusal(status)) return End({kExitBadConfiguration, detail});
   if (overdue_) {
     return End(
         {kExitRendezvousTimeout, fmt::format("{} was reached, but it did not start the command within {:.6g} s{}{}",
@@ -171,10 +152,7 @@ void Session::Impl::Over(const grpc::Status& status) {
                                              obstacle_.empty() ? "" : ": ", obstacle_)});
   }
   if (started_) return End({kExitPeerFailed, fmt::format("the connection was lost: {}", detail)});
-  // Where only one side uses TLS, or does not trust the other, gRPC tells no more than that the socket was closed.
-  if (status.error_code() == grpc::StatusCode::UNAVAILABLE && detail.find("reset") == std::string::npos) {
-    detail += " before it said anything (do both sides use TLS, with certificates they trust, or neither?)";
-  }
+  detail += rendezvous::SilentCloseHint(status);
   obstacle_ = detail;
   // It may be ending, or not serve yet; it has not started the command, as far as we know.
   dialling_->Again(fmt::format("{}: {}", options_.address, detail));

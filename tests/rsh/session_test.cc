@@ -233,19 +233,14 @@ class Stranger final : public rendezvous::GrpcClientCall {
   };
   Stranger(rendezvous::GrpcQueue& queue, std::shared_ptr<grpc::Channel> channel, const std::string& method,
            Heard& heard)
-      : GrpcClientCall(queue, std::move(channel), method, ""), heard_(heard) {}
+      : GrpcClientCall(queue, std::move(channel), method, ""), heard_(heard) {
+    for (const grpc::ByteBuffer& message : heard.to_say) Send(message);
+  }
 
  private:
-  void Started() override { Next(); }
   void Read() override { StartRead(); }
-  void Written(bool) override { Next(); }
   void Over(const grpc::Status& status) override { heard_.status = status; }
-  void Next() {
-    if (ended() || said_ == heard_.to_say.size()) return;
-    StartWrite(heard_.to_say[said_++]);
-  }
   Heard& heard_;
-  size_t said_ = 0;
 };
 
 class StrangerTest : public SessionTest {
