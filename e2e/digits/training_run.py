@@ -114,13 +114,7 @@ class TrainingRun:
 
     def start_node(self, name, *, host):
         """host: it serves the rendezvous endpoint (torchrun finds that by the host's name; on one machine it is said)."""
-        command = [
-            MUSTER, "run", "--nnodes", self._nnodes, "--nproc-per-node", str(self._nproc),
-            "--rdzv-backend", "c10d", "--rdzv-endpoint", f"127.0.0.1:{self._port}", "--rdzv-id", RUN_ID,
-            "--rdzv-conf", f"is_host={int(host)}", "--log-dir", f"{self.folder}/logs/{name}", "--tee", "3", *self._run_options,
-            *self._command]
-        environment = {key: value for key, value in os.environ.items() if not key.startswith(("PET_", "MUSTER_", "TORCHELASTIC"))}
-        environment.update(PYTHON_EXEC=self.python, MUSTER_NODE=name, OMP_NUM_THREADS="1", **self._environment)
+        command, environment = self._agent(name, host)
         self._starts += 1
         output = f"{self.folder}/{name}.{self._starts}.txt"
         with open(output, "w") as file:
@@ -130,6 +124,19 @@ class TrainingRun:
         self.nodes[name] = node
         self._selector.register(node.pidfd, selectors.EVENT_READ, node)
         return node
+
+    def _agent(self, name, host):
+        """(command, environment) of a node's agent; a subclass may start it in another way."""
+        command = [
+            MUSTER, "run", "--nnodes", self._nnodes, "--nproc-per-node", str(self._nproc),
+            "--rdzv-backend", "c10d", "--rdzv-endpoint", f"127.0.0.1:{self._port}", "--rdzv-id", RUN_ID,
+            "--rdzv-conf", f"is_host={int(host)}", "--log-dir", f"{self.folder}/logs/{name}", "--tee", "3", *self._run_options,
+            *self._command]
+        return command, self._clean_environment(MUSTER_NODE=name)
+
+    def _clean_environment(self, **more):
+        environment = {key: value for key, value in os.environ.items() if not key.startswith(("PET_", "MUSTER_", "TORCHELASTIC"))}
+        return {**environment, "PYTHON_EXEC": self.python, "OMP_NUM_THREADS": "1", **self._environment, **more}
 
     def next_event(self, deadline):
         """The training's next event, or {"event": "node_ended", "node", "code"}. deadline: time.monotonic() seconds."""
@@ -165,19 +172,19 @@ class TrainingRun:
     def kill_node(self, name, deadline):
         """SIGKILL to the agent. Its workers must not outlive it; gives the time (Unix ms)."""
         node = self.nodes[name]
-        newest = max((r for r in self.attempts() if r["node"] == name), key=_age)
+        workers = [worker for record in self.attempts(name)[-1:] for worker in record["workers"]]
         node.killed = True
         now = unix_ms()
         node.process.kill()
-        for worker in newest["workers"]:
+        for worker in workers:
             if not wait_gone(worker["pid"], max(0.0, deadline - time.monotonic())):
                 raise Broken(f"worker {worker['pid']} outlived its killed node {name}")
         return now
 
-    def attempts(self):
-        """attempt.json of all nodes and attempts, oldest first."""
+    def attempts(self, name="*"):
+        """attempt.json of all attempts of a node, or of all nodes; oldest first."""
         records = []
-        for path in glob.glob(f"{self.folder}/logs/*/{RUN_ID}/attempt_*/attempt.json"):
+        for path in glob.glob(f"{self.folder}/logs/{name}/{RUN_ID}/attempt_*/attempt.json"):
             with open(path) as file:
                 records.append(json.load(file))
         return sorted(records, key=lambda record: (_age(record), record["node_rank"]))

@@ -24,7 +24,7 @@ sys.path.insert(0, os.path.join(ROOT, "tests", "outer"))
 os.environ.setdefault("MUSTER_BINARY", os.path.join(ROOT, "build", "bin", "muster"))
 
 import networks  # noqa: E402
-from mpi_test import ENTER, PROGRAM  # noqa: E402
+from mpi_test import PROGRAM  # noqa: E402
 from muster_case import MUSTER  # noqa: E402
 from remote_shells import clean  # noqa: E402
 
@@ -126,14 +126,10 @@ class Bench:
         program = os.path.join(self.folder, "program")
         subprocess.run(["mpicc.openmpi", "-O1", "-o", program, PROGRAM], check=True)
         subprocess.run([MUSTER, "install", self.folder], check=True, capture_output=True)
-        etc = os.path.join(self.folder, "etc")
-        subprocess.run(["cp", "-a", "/etc", etc], check=True)
-        with open(os.path.join(etc, "hosts"), "w") as hosts:
-            hosts.write("127.0.0.1 localhost\n")
-            hosts.writelines(f"10.77.0.{pod + 1} pod-{pod}\n" for pod in range(HOSTS + 1))
+        etc = networks.lay_etc(self.folder)
         network = networks.Network(HOSTS + 1)
         try:
-            inside = [[*network.enter(pod), *ENTER, f"pod-{pod}", etc] for pod in range(HOSTS + 1)]
+            inside = [network.enter_pod(pod, etc) for pod in range(HOSTS + 1)]
             ssh = None
             for pod in range(1, HOSTS + 1):
                 self.start([*inside[pod], os.path.join(self.folder, "muster"), "exec", "--serve-rsh", "--rsh-listen", ":29522"],

@@ -1,15 +1,20 @@
-"""The agent in real containers: from scratch (the static binary alone) and Debian's, not root, on a read-only root."""
+"""The agent in real containers: from scratch (the static binary alone), Debian's, an old glibc's and musl's; not root, on a
+read-only root."""
+import glob
 import json
 import os
+import shutil
 import subprocess
 import unittest
 
 import containers
 from containers import Container, bind
-from muster_case import DEADLINE, MusterCase, main
+from muster_case import DEADLINE, HERE, MusterCase, main
+
+SOURCE = os.path.dirname(os.path.dirname(HERE))
 
 
-class Containers(MusterCase):
+class ContainerCase(MusterCase):
     @classmethod
     def setUpClass(cls):
         if reason := containers.why_not():
@@ -44,6 +49,18 @@ class Containers(MusterCase):
         with open(self.log) as file:
             return json.load(file)
 
+    def installed(self):
+        """A volume filled by an init container that has the binary and nothing else."""
+        shared = os.path.join(self.dir, "volume")
+        os.mkdir(shared)
+        os.chmod(shared, 0o777)
+        done = self.box("scratch", "/muster", "install", "/volume/bin",
+                        mounts=[bind(shared, "/volume", writable=True)]).run()
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return bind(shared, "/muster")
+
+
+class Containers(ContainerCase):
     def test_from_scratch(self):
         done = self.box("scratch", "/muster", "exec", "--", "/muster", "version").run()
         self.assertEqual((done.returncode, done.stderr), (0, ""))
@@ -70,16 +87,6 @@ class Containers(MusterCase):
             self.assertEqual(self.left()["exit_code"], code)
             self.assertFalse(self.left().get("cause", {}).get("oom_killed", False))
 
-    def installed(self):
-        """A volume filled by an init container that has the binary and nothing else."""
-        shared = os.path.join(self.dir, "volume")
-        os.mkdir(shared)
-        os.chmod(shared, 0o777)
-        done = self.box("scratch", "/muster", "install", "/volume/bin",
-                        mounts=[bind(shared, "/volume", writable=True)]).run()
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return bind(shared, "/muster")
-
     def test_a_torchrun_inside_an_unchanged_image(self):
         volume = self.installed()
         script = "torchrun --nproc-per-node 2 --no-python sh -c 'echo $RANK; test $RANK = 0 || exit 5; sleep 1000'"
@@ -102,6 +109,80 @@ class Containers(MusterCase):
         self.assertEqual((done.returncode, done.stdout), (137, "here\n"), done.stderr)
         self.assertTrue(self.left()["cause"]["oom_killed"])
         self.assertIn("out of memory", self.left()["reason"])
+
+
+class Foreign:
+    """What every image with a libc of its own must do. The agent never asks that libc: name services are modules of it."""
+
+    def image(self):
+        """A root with /etc to be laid, in a folder of the test."""
+        root = os.path.join(self.dir, "image")
+        os.makedirs(os.path.join(root, "etc"))
+        return root
+
+    def setUp(self):
+        super().setUp()
+        self.root = self.image()
+        for name, text in (("passwd", "trainer:x:1000:1000::/home/trainer:/bin/sh\n"), ("resolv.conf", "nameserver 127.0.0.1\n"),
+                           ("hosts", "127.0.0.1 localhost\n127.0.0.1 pod-0.job.default.svc pod-0\n"),
+                           ("nsswitch.conf", "passwd: compat files\nhosts: files mdns4_minimal dns\n")):
+            with open(os.path.join(self.root, "etc", name), "w") as file:
+                file.write(text)
+
+    def run_in_it(self, *arguments):
+        return self.box(self.root, *arguments, mounts=[self.installed()]).run()
+
+    def test_codes_pass(self):
+        done = self.run_in_it("/muster/bin/muster", "exec", "--", *self.program, *self.ending(7))
+        self.assertEqual(done.returncode, 7, done.stderr)
+        self.assertEqual(self.left()["exit_code"], 7)
+
+    def test_nodes_that_meet_by_name(self):
+        done = self.run_in_it("/muster/bin/muster", "exec", "--", "torchrun", "--nodes-on-this-machine", "2", "--nnodes", "2",
+                              "--rdzv-backend", "c10d", "--rdzv-endpoint", "pod-0.job.default.svc:29400", "--no-python",
+                              *self.program, *self.ending(0))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(sorted(line.split("rank ")[1] for line in done.stdout.splitlines() if "rank " in line),
+                         ["0, home /home/trainer", "1, home /home/trainer"], done.stdout + done.stderr)
+
+
+class OldGlibc(Foreign, ContainerCase):
+    """glibc 2.31, with its own name service modules where a static glibc would look for them."""
+    program = ["/bin/sh", "-c"]
+
+    @staticmethod
+    def ending(code):
+        return [f"echo rank ${{RANK-none}}, home ~trainer; exit {code}"]
+
+    def image(self):
+        setup = os.path.join(SOURCE, "build-support", "setup-old-root")
+        fetched = subprocess.run([setup], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        if fetched.returncode:
+            self.skipTest(f"SKIPPED: {fetched.stderr.strip()}")
+        root = super().image()
+        subprocess.run(["cp", "-a", f"{fetched.stdout.strip()}/.", root], check=True)
+        return root
+
+
+class Musl(Foreign, ContainerCase):
+    """No glibc at all, as in Alpine's images."""
+    program = ["/bin/program"]
+
+    @staticmethod
+    def ending(code):
+        return [str(code)]
+
+    def image(self):
+        if shutil.which("musl-gcc") is None:
+            self.skipTest("SKIPPED: musl-gcc is not installed")
+        root = super().image()
+        for folder in ("bin", "lib"):
+            os.mkdir(os.path.join(root, folder))
+        program = os.path.join(HERE, "musl_program.c")
+        subprocess.run(["musl-gcc", "-O1", "-o", os.path.join(root, "bin", "program"), program], check=True)
+        (loader,) = glob.glob("/lib/ld-musl-*.so.1")
+        shutil.copy(loader, os.path.join(root, "lib"))
+        return root
 
 
 if __name__ == "__main__":

@@ -27,7 +27,8 @@ def bind(source, target, writable=False):
 
 
 class Container:
-    """`tmp`: /tmp can be written. `image`: scratch (nothing but /muster) or debian (this machine's /usr, read-only). The root is read-only."""
+    """`tmp`: /tmp can be written. `image`: scratch (nothing but /muster), debian (this machine's /usr, read-only), or a folder
+    whose copy is the root. The root is read-only."""
     count = 0
 
     def __init__(self, folder, image, command, user=1000, env=(), mounts=(), memory=MEMORY, tmp=True):
@@ -37,8 +38,12 @@ class Container:
         self.state = os.path.join(folder, "runc")
         root = os.path.join(self.bundle, "rootfs")
         os.mkdir(root)
-        mounts = [*mounts, bind(MUSTER, "/muster")] if image == "scratch" else [*mounts, bind("/usr", "/usr"), bind("/etc", "/etc")]
-        if image == "debian":
+        if image == "scratch":
+            mounts = [*mounts, bind(MUSTER, "/muster")]
+        elif image != "debian":
+            subprocess.run(["cp", "-a", f"{image}/.", root], check=True)
+        else:
+            mounts = [*mounts, bind("/usr", "/usr"), bind("/etc", "/etc")]
             for name in ("bin", "lib", "lib64", "sbin"):
                 os.symlink(f"usr/{name}", os.path.join(root, name))
         for mount in mounts:  # a read-only root needs its mount points

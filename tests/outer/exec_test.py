@@ -63,26 +63,13 @@ class ExecCase(MusterCase):
     def begin(self, *arguments, prefix=(), **more):
         """Starts it with pipes; killed at the end of the test."""
         more.setdefault("env", clean())
-        process = subprocess.Popen([*prefix, MUSTER, "exec", *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                   stderr=subprocess.PIPE, text=True, bufsize=1, **more)
-
-        def end():
-            process.kill()
-            process.wait()
-            for stream in (process.stdin, process.stdout, process.stderr):
-                stream.close()
-        self.addCleanup(end)
-        return process
+        return self.with_pipes([*prefix, MUSTER, "exec", *arguments], text=True, bufsize=1, **more)
 
     def script(self, text):
         path = os.path.join(self.dir, f"script-{len(os.listdir(self.dir))}.py")
         with open(path, "w") as file:
             file.write(text)
         return [PYTHON, path]
-
-    def code(self, process):
-        code = process.wait(DEADLINE)
-        return code if code >= 0 else 128 - code
 
 
 class Transparent(ExecCase):

@@ -211,8 +211,12 @@ class KilledWorkers(Staged):
 
     def test_all_at_once_are_one_failure(self):
         _, host, guest, hosts, guests = self.running()
+        for agent in (host, guest):  # neither must hear of one death before the other
+            agent.send(signal.SIGSTOP)
         for worker in (hosts, guests):
             os.kill(worker.pid, signal.SIGKILL)
+        for agent in (host, guest):
+            agent.send(signal.SIGCONT)
         again = self.round_of(2, at_least=1)
         self.assertEqual({worker.restarts for worker in again}, {1})
         self.all_succeed(again, [host, guest])

@@ -13,7 +13,7 @@ import struct
 import subprocess
 import tempfile
 
-from muster_case import DEADLINE, MUSTER, MusterCase, main
+from muster_case import DEADLINE, MUSTER, MusterCase, main, sanitized
 
 BAD_CONFIGURATION = 78
 USAGE = 64
@@ -275,7 +275,8 @@ class InstallFaults(InstallCase):
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
             resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
 
-        for limit in (0, 1, 1 << 20, size // 2, size - 1):
+        # At 0 a sanitizer's own memory, which is a file, ends it before it has begun.
+        for limit in (*([] if sanitized() else [0]), 1, 1 << 20, size // 2, size - 1):
             done = self.install(preexec_fn=lambda: limited(limit))
             self.assertEqual(done.returncode, -signal.SIGXFSZ)
             self.assertEqual(len(self.leftovers()), 1, limit)

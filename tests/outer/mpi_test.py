@@ -18,10 +18,6 @@ PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "mpi_program.
 PEER_LOST = 202
 NOT_REACHED = 200
 
-# Inside a pod's network: the rest of what is its own.
-ENTER = ["unshare", "--uts", "--mount", "sh", "-ec",
-         'hostname "$1"; mount --bind "$2" /etc; mount -t tmpfs tmpfs /dev/shm; shift 2; exec "$@"', "sh"]
-
 
 class Runtime:
     """The tests of every runtime."""
@@ -41,12 +37,7 @@ class Runtime:
         bin_folder = os.path.join(cls.folder, "bin")
         subprocess.run([MUSTER, "install", bin_folder], check=True, capture_output=True)
         cls.muster = os.path.join(bin_folder, "muster")
-        cls.etc = os.path.join(cls.folder, "etc")
-        subprocess.run(["cp", "-a", "/etc", cls.etc], check=True)
-        with open(os.path.join(cls.etc, "hosts"), "w") as hosts:
-            hosts.write("127.0.0.1 localhost\n")
-            hosts.writelines(f"10.77.0.{pod + 1} pod-{pod} pod-{pod}.job.default.svc\n" for pod in range(8))
-        shutil.rmtree(os.path.join(cls.etc, "mpi"), ignore_errors=True)
+        cls.etc = networks.lay_etc(cls.folder)
 
     def setUp(self):
         super().setUp()
@@ -57,7 +48,7 @@ class Runtime:
             file.write("s3cret")
 
     def inside(self, pod, arguments, env=None, etc=None):
-        prefix = [*self.network.enter(pod), *ENTER, f"pod-{pod}", etc or self.etc]
+        prefix = self.network.enter_pod(pod, etc or self.etc)
         return self.spawn(arguments, binary=self.muster, prefix=prefix,
                           env={"MUSTER_TOKEN_FILE": self.token, "TMPDIR": self.dir, **(env or {})})
 

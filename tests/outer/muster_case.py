@@ -3,6 +3,7 @@
 Everything waits for events (a worker's hello, a process's end) with one generous deadline; nothing sleeps.
 """
 import json
+import mmap
 import os
 import random
 import re
@@ -43,6 +44,12 @@ def wait_gone(pid, deadline=DEADLINE):
         return bool(select.select([fd], [], [], deadline)[0])
     finally:
         os.close(fd)
+
+
+def sanitized():
+    """"address" or "thread" where that sanitizer is in the build: it keeps what was freed, its memory says nothing; None else."""
+    with open(MUSTER, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as binary:
+        return "address" if binary.find(b"__asan_init") >= 0 else "thread" if binary.find(b"__tsan_init") >= 0 else None
 
 
 class Worker:
@@ -125,6 +132,23 @@ class MusterCase(unittest.TestCase):
         if failed or os.environ.get("MUSTER_TEST_SHOW"):
             for agent in self.agents:
                 print(f"--- {agent.output_path}\n{agent.output()}")
+
+    def with_pipes(self, command, **popen):
+        """Starts it with pipes as its streams; killed at the end of the test."""
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **popen)
+
+        def end():
+            process.kill()
+            process.wait()
+            for stream in (process.stdin, process.stdout, process.stderr):
+                stream.close()
+        self.addCleanup(end)
+        return process
+
+    def code(self, process):
+        """Its exit code as a shell shows it."""
+        code = process.wait(DEADLINE)
+        return code if code >= 0 else 128 - code
 
     def kill_leftovers(self):
         """What outlived its killed agent: known by the folder in its environment."""

@@ -10,6 +10,10 @@ import sys
 
 ENTER = ("--user", "--net", "--preserve-credentials")
 
+# Inside a node's network: what else is a pod's own.
+POD = ("unshare", "--uts", "--mount", "sh", "-ec",
+       'hostname "$1"; mount --bind "$2" /etc; mount -t tmpfs tmpfs /dev/shm; shift 2; exec "$@"', "sh")
+
 # Runs inside a node: says "ready", then ends once the interface has sent so many packets.
 COUNT_PACKETS = """
 import socket, sys
@@ -49,6 +53,10 @@ class Network:
     def enter(self, node):
         """What to put before a command, to run it as `node`. The process keeps its id."""
         return ["nsenter", "--target", str(self._nodes[node].pid), *ENTER]
+
+    def enter_pod(self, node, etc):
+        """As enter(), with a host name (`pod-0` ...), a /dev/shm and the folder `etc` as /etc."""
+        return [*self.enter(node), *POD, f"pod-{node}", etc]
 
     def cut(self, node):
         """Drops everything from and to `node`, silently: its interface stays up, neighbours stay known."""
@@ -109,6 +117,17 @@ class Network:
     @staticmethod
     def _mac(node):
         return f"02:00:00:00:77:{node + 1:02x}"
+
+
+def lay_etc(folder):
+    """A copy of this machine's /etc in which the pods have names; gives its path."""
+    etc = os.path.join(folder, "etc")
+    subprocess.run(["cp", "-a", "/etc", etc], check=True)
+    with open(os.path.join(etc, "hosts"), "w") as hosts:
+        hosts.write("127.0.0.1 localhost\n")
+        hosts.writelines(f"10.77.0.{pod + 1} pod-{pod} pod-{pod}.job.default.svc\n" for pod in range(8))
+    shutil.rmtree(os.path.join(etc, "mpi"), ignore_errors=True)
+    return etc
 
 
 def permitted():

@@ -44,17 +44,4 @@ class RshCase(MusterCase):
 
     def begin(self, pod, *command, flags=(), env=None, **more):
         """Starts it with pipes; killed at the end of the test."""
-        process = subprocess.Popen(self.call(pod, *command, flags=flags), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                   stderr=subprocess.PIPE, env=clean(**(env or {})), **more)
-
-        def end():
-            process.kill()
-            process.wait()
-            for stream in (process.stdin, process.stdout, process.stderr):
-                stream.close()
-        self.addCleanup(end)
-        return process
-
-    def code(self, process):
-        code = process.wait(DEADLINE)
-        return code if code >= 0 else 128 - code
+        return self.with_pipes(self.call(pod, *command, flags=flags), env=clean(**(env or {})), **more)

@@ -1,6 +1,5 @@
 """Bytes that nobody of the job sent, on both ports of a running job: slow, half, huge and wrong ones; and many of them."""
 import json
-import mmap
 import resource
 import select
 import socket
@@ -8,7 +7,7 @@ import struct
 import subprocess
 import time
 
-from muster_case import DEADLINE, MUSTER, main
+from muster_case import DEADLINE, MUSTER, main, sanitized
 from several_nodes_test import Nodes
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
@@ -79,12 +78,6 @@ def memory(pid, what):
     """VmRSS (now) or VmHWM (peak) of a process, in bytes."""
     with open(f"/proc/{pid}/status") as file:
         return next(int(line.split()[1]) for line in file if line.startswith(what + ":")) * 1024
-
-
-def sanitized():
-    """A build for AddressSanitizer or ThreadSanitizer keeps what was freed: its memory says nothing."""
-    with open(MUSTER, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as binary:
-        return binary.find(b"__asan_init") >= 0 or binary.find(b"__tsan_init") >= 0
 
 
 class Visited(Nodes):

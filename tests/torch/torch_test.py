@@ -20,12 +20,14 @@ import unittest
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
-sys.path.insert(0, os.path.join(ROOT, "e2e", "digits"))
+sys.path[:0] = [os.path.join(ROOT, "e2e", "digits"), os.path.join(ROOT, "tests", "outer")]
 
+import networks  # noqa: E402
+import pods  # noqa: E402
 from training_run import MUSTER, TRAIN, TrainingRun, digits_file, epochs_done, free_port  # noqa: E402
 
 SKIPPED = 77
-DEADLINE = 400.0
+DEADLINE = float(os.environ.get("MUSTER_TEST_DEADLINE", 400))
 EPOCHS = 8
 PYTHON = "/usr/bin/python3"  # set by main()
 
@@ -63,9 +65,9 @@ class TorchCase(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = folder.name
 
-    def training(self, nnodes, **options):
+    def training(self, nnodes, kind=TrainingRun, **options):
         options.setdefault("train_options", ["--data", digits_file(), "--epochs", str(EPOCHS), "--min-accuracy", "0"])
-        run = TrainingRun(self.folder + "/run", python=PYTHON, nnodes=nnodes, **options)
+        run = kind(self.folder + "/run", python=PYTHON, nnodes=nnodes, **options)
         self.addCleanup(run.close)
         atexit.register(end_nodes, run)  # an interrupted unittest runs no cleanup
         self.events = []
@@ -250,6 +252,126 @@ class Resume(Curve):
         self.finish(run, ["node-0", "node-2"])
         self.assertEqual(self.worlds(), [2, 2])
         self.check_curve()
+
+
+class Pods(Curve):
+    """A pod is killed at each stage of its life; the kubelet's part is a new pod of the same name and address."""
+    NAMES = ["pod-0", "pod-1"]
+    PACE = ["--epoch-seconds", "0.3"]
+
+    @classmethod
+    def setUpClass(cls):
+        if reason := networks.permitted():
+            raise unittest.SkipTest(f"SKIPPED: no network namespaces: {reason}")
+        super().setUpClass()
+        folder = tempfile.TemporaryDirectory(prefix="muster-torch-")
+        cls.addClassCleanup(folder.cleanup)
+        cls.machine = pods.pods_folder(folder.name)
+
+    def pods(self, *train_options, names=NAMES, **options):
+        train = ["--data", digits_file(), "--epochs", str(EPOCHS), "--min-accuracy", "0", *self.PACE, *train_options]
+        options.setdefault("train_options", train)
+        run = self.training("2", kind=pods.PodRun, machine=self.machine, **options)
+        self.start(run, names)
+        return run
+
+    def kill(self, run, name):
+        run.kill_node(name, self.deadline)
+        self.until(run, lambda event: event["event"] == "node_ended" and event["node"] == name)
+
+    def replace(self, run, name):
+        """Kills the pod; its replacement comes."""
+        self.kill(run, name)
+        run.start_node(name)
+
+    def check_finish(self, run, worlds):
+        self.finish(run, self.NAMES)
+        self.assertEqual(self.worlds(), worlds)
+        self.check_curve()
+        for name in self.NAMES:
+            self.assertEqual(run.left(name)["class"], "success")
+
+    def test_undisturbed(self):
+        self.check_finish(self.pods(nproc=2), [4])
+
+    def test_torchrun_in_a_shell(self):
+        run = self.pods(started=pods.through_a_shell, nproc=2)
+        self.until_epoch(run, 3)
+        run.kill_worker(3, signal.SIGKILL)
+        self.check_finish(run, [4, 4])
+
+    def test_killed_while_it_waits_for_the_first(self):
+        run = self.pods(names=["pod-1"], nproc=1)
+        run.said("pod-1", "no coordinator yet", self.deadline)
+        self.kill(run, "pod-1")
+        self.start(run, self.NAMES)
+        self.check_finish(run, [2])
+
+    def test_the_first_is_killed_while_it_waits(self):
+        run = self.pods(names=["pod-0"], nproc=1)
+        run.said("pod-0", "have 1 of 2", self.deadline)
+        self.kill(run, "pod-0")
+        self.start(run, self.NAMES)
+        self.check_finish(run, [2])
+
+    def test_killed_as_the_workers_start(self):
+        run = self.pods(nproc=1)
+        self.until_start(run, 2)
+        self.replace(run, "pod-1")
+        self.check_finish(run, [2, 2])
+
+    def test_killed_in_training(self):
+        run = self.pods(nproc=1)
+        self.until_epoch(run, 3)
+        self.replace(run, "pod-1")
+        self.check_finish(run, [2, 2])
+
+    def test_the_first_is_killed_in_training(self):
+        run = self.pods(nproc=1)
+        self.until_epoch(run, 3)
+        self.replace(run, "pod-0")
+        self.check_finish(run, [2, 2])
+
+    def test_preempted_then_killed(self):
+        run = self.pods(nproc=1)
+        self.until_epoch(run, 3)
+        run.nodes["pod-1"].process.terminate()
+        self.replace(run, "pod-1")
+        self.check_finish(run, [2, 2])
+
+    def test_preempted(self):
+        run = self.pods(nproc=1)
+        self.until_epoch(run, 3)
+        run.nodes["pod-1"].killed = True  # its end is expected
+        run.nodes["pod-1"].process.terminate()
+        ended = self.until(run, lambda event: event["event"] == "node_ended")
+        self.assertEqual((ended["node"], ended["code"]), ("pod-1", 143))
+        left = run.left("pod-1")
+        self.assertEqual((left["class"], left["reason"]), ("retryable", "preempted: SIGTERM"))
+        run.start_node("pod-1")
+        self.check_finish(run, [2, 2])
+
+    def test_killed_when_its_workers_are_done(self):
+        gate = f"{self.folder}/gate"
+        os.mkfifo(gate)
+        run = self.pods(script=os.path.join(HERE, "gated.py"), train_options=[gate], nproc=1)
+        run.said("pod-0", "waiting for the gate", self.deadline)
+        self.replace(run, "pod-1")
+        run.said("pod-0", "waiting for the gate", self.deadline, times=2)
+        with open(gate, "w"):
+            pass
+        self.finish(run, self.NAMES)
+
+    def test_a_fatal_code_ends_all_pods_at_once(self):
+        run = self.pods("--fault", "exit:rank=3,epoch=3", nproc=2)
+        for node in run.nodes.values():
+            node.killed = True  # both end with a failure, as they should
+        ended = [self.until(run, lambda event: event["event"] == "node_ended") for _ in self.NAMES]
+        self.assertEqual(sorted((event["node"], event["code"]) for event in ended), [("pod-0", 3), ("pod-1", 3)])
+        for name in self.NAMES:
+            left = run.left(name)
+            self.assertEqual((left["class"], left["cause"]["rank"], left["cause"]["host"]), ("fatal", 3, "pod-1"))
+        self.assertEqual(self.worlds(), [4])
 
 
 def main():

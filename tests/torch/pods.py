@@ -1,0 +1,82 @@
+"""Training as a TrainJob's pods do it: `muster exec` as the main process, with a network, a host name and an /etc of its own.
+
+The pods' environment is what Kubeflow's controller gives: PET_* in its static form, pod-0 named as the master.
+"""
+import json
+import os
+import shlex
+import subprocess
+import sys
+import threading
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+sys.path[:0] = [os.path.join(ROOT, "e2e", "digits"), os.path.join(ROOT, "tests", "outer")]
+
+import networks  # noqa: E402
+from training_run import MUSTER, RUN_ID, Broken, TrainingRun  # noqa: E402
+
+
+def pods_folder(folder):
+    """The part of the machine that the pods have of their own; made once for several runs."""
+    with open(f"{folder}/token", "w") as file:
+        file.write("s3cret")
+    networks.lay_etc(folder)
+    subprocess.run([MUSTER, "install", f"{folder}/bin"], check=True, stdout=subprocess.DEVNULL)
+    return folder
+
+
+def direct(python, script):
+    """The arguments of `muster exec` for a training script."""
+    return ["--wire=torch", "--", python, *script]
+
+
+def through_a_shell(_, script):
+    """As an image made for torchrun starts it."""
+    return ["--", "sh", "-c", f"echo installing; torchrun {shlex.join(script)}"]
+
+
+class PodRun(TrainingRun):
+    """Nodes are called pod-0, pod-1 ...; whichever comes again under its name is the pod that took the lost one's place."""
+
+    def __init__(self, folder, *, machine, pods=2, started=direct, **options):
+        """machine: from pods_folder(). started: `direct` or `through_a_shell`."""
+        super().__init__(folder, **options)
+        self._machine = machine
+        self._started = started
+        self._network = networks.Network(pods)
+
+    def _agent(self, name, host):
+        pod = int(name.rpartition("-")[2])
+        command = [*self._network.enter_pod(pod, f"{self._machine}/etc"), f"{self._machine}/bin/muster", "exec",
+                   *self._started(self.python, self._command)]
+        return command, self._clean_environment(
+            PET_NNODES=self._nnodes, PET_NPROC_PER_NODE=str(self._nproc), PET_NODE_RANK=str(pod), PET_MASTER_ADDR="pod-0",
+            PET_MASTER_PORT="29500", PET_RDZV_ID=RUN_ID, PET_LOG_DIR=f"{self.folder}/logs/{name}", PET_TEE="3",
+            PET_MAX_RESTARTS="3", MUSTER_TERMINATION_LOG=self._log(name),
+            MUSTER_TOKEN_FILE=f"{self._machine}/token")
+
+    def start_node(self, name, *, host=False):
+        open(self._log(name), "w").close()
+        return super().start_node(name, host=host)
+
+    def left(self, name):
+        """The pod's termination message."""
+        with open(self._log(name)) as file:
+            return json.load(file)
+
+    def said(self, name, text, deadline, times=1):
+        """Waits until the pod has printed it so often, into a growing file."""
+        ticker = threading.Event()
+        while self.nodes[name].tail(10**6).count(text) < times:
+            if time.monotonic() > deadline:
+                raise Broken(f"{name} did not say {text!r}\n{self.tails()}")
+            ticker.wait(0.01)
+
+    def close(self):
+        super().close()
+        self._network.close()
+
+    def _log(self, name):
+        return f"{self.folder}/{name}.termination-log"
