@@ -11,6 +11,8 @@ deps:
 # The digits of scikit-learn and the newest PyTorch, in the user's cache directory. Without the newest its tests skip, loudly.
 data: deps
 	@build-support/setup-torch-data
+	@build-support/setup-s3-server >/dev/null || echo "an S3 server could not be set up: its tests will be skipped" >&2
+	@build-support/setup-old-root || echo "a root of Debian 11 could not be set up: its tests will be skipped" >&2
 	@build-support/setup-newest-torch || echo "newest PyTorch could not be set up: its tests will be skipped" >&2
 
 build: deps
@@ -55,7 +57,7 @@ fuzz: deps
 lint: build
 	@build-support/install-deps debian-packages-lint.txt
 	@git ls-files '*.h' '*.cc' | xargs clang-format-16 --dry-run -Werror
-	@run-clang-tidy-16 -quiet -p build -j $(JOBS) $(or $(FILES),'/(base|rendezvous|launcher|rsh|agent)/.*\.cc$$')
+	@run-clang-tidy-16 -quiet -p build -j $(JOBS) $(or $(FILES),'/(base|rendezvous|launcher|rsh|agent|initializers)/.*\.cc$$')
 
 clean:
 	rm -rf build

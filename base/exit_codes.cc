@@ -50,6 +50,8 @@ std::string DescribeExit(int code) {
       return "hang (exit code 203)";
     case kExitNodeUnhealthy:
       return "node unhealthy (exit code 204)";
+    case kExitSourceUnreachable:
+      return "source unreachable (exit code 205)";
     default:
       break;
   }

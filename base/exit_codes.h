@@ -25,6 +25,7 @@ inline constexpr int kExitCoordinatorLost = 201;    // no coordinator could be r
 inline constexpr int kExitPeerFailed = 202;         // a peer failed and its code is not known; own workers were healthy
 inline constexpr int kExitHang = 203;               // no progress was seen for the hang timeout
 inline constexpr int kExitNodeUnhealthy = 204;      // the node check failed
+inline constexpr int kExitSourceUnreachable = 205;  // a data set's or a model's source failed until patience was over
 
 // Single codes moved to the other class by --retry-codes and --fatal-codes. A code in both is refused by the parser.
 struct ExitCodeOverrides {

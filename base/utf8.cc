@@ -20,4 +20,13 @@ Utf8Character FirstCharacter(std::string_view text) {
   return {code, size, true};
 }
 
+bool IsUtf8(std::string_view text) {
+  while (!text.empty()) {
+    const Utf8Character character = FirstCharacter(text);
+    if (!character.valid) return false;
+    text.remove_prefix(character.size);
+  }
+  return true;
+}
+
 }  // namespace muster

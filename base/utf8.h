@@ -19,4 +19,6 @@ struct Utf8Character {
 // By Unicode's table 3-7: no overlong forms, no surrogates, nothing above U+10FFFF. `text` is not empty.
 Utf8Character FirstCharacter(std::string_view text);
 
+bool IsUtf8(std::string_view text);  // all of it
+
 }  // namespace muster

@@ -46,7 +46,8 @@ TEST(ExitCodes, TheDocumentSaysTheSame) {
   auto rows = DocumentedCodes();
   for (int code :
        {0, kExitUsage, kExitBadConfiguration, kExitNoProgress, kExitNotExecutable, kExitNotFound, kExitStopped,
-        kExitRendezvousTimeout, kExitCoordinatorLost, kExitPeerFailed, kExitHang, kExitNodeUnhealthy}) {
+        kExitRendezvousTimeout, kExitCoordinatorLost, kExitPeerFailed, kExitHang, kExitNodeUnhealthy,
+        kExitSourceUnreachable}) {
     ASSERT_TRUE(rows.contains(code)) << code << " is missing in docs/exit-codes.md";
   }
   for (const auto& [code, row] : rows) {

@@ -1,0 +1,323 @@
+#include "initializers/aws_credentials.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <nlohmann/json.hpp>
+
+#include "base/descriptors.h"
+#include "base/text.h"
+#include "initializers/cloud_clock.h"
+#include "initializers/iso_time.h"
+#include "initializers/percent.h"
+#include "initializers/s3_answers.h"
+
+namespace muster::initializers {
+namespace {
+
+namespace asio = boost::asio;
+using Json = nlohmann::json;
+
+constexpr size_t kLongestAnswer = 256 << 10;
+constexpr int64_t kRenewBefore = 600;  // seconds before they expire
+constexpr int64_t kTooLate = 60;       // fewer seconds left: not used any more
+
+struct Temporary {
+  AwsKeys keys;
+  int64_t expires_unix = 0;  // 0: never
+};
+using Fetched = StatusOr<Temporary>;
+using FetchKeys = std::function<asio::awaitable<Fetched>()>;
+
+StatusOr<std::string> FieldOf(const Json& json, const char* name) {
+  auto found = json.is_object() ? json.find(name) : json.end();
+  if (found == json.end() || !found->is_string()) {
+    return absl::InvalidArgumentError(fmt::format("the answer has no {}", name));
+  }
+  return found->get<std::string>();
+}
+
+// {AccessKeyId, SecretAccessKey, Token, Expiration}, as containers' endpoints and IMDS give; or {Code, Message}.
+Fetched KeysOfJson(std::string_view text) {
+  const Json json = Json::parse(text, nullptr, false);
+  if (json.is_discarded()) return absl::InvalidArgumentError("the answer is no JSON");
+  auto code = FieldOf(json, "Code");
+  if (code.ok() && *code != "Success") {
+    return absl::PermissionDeniedError(fmt::format("{}: {}", *code, FieldOf(json, "Message").value_or("")));
+  }
+  Temporary temporary;
+  MUSTER_ASSIGN_OR_RETURN(temporary.keys.access_key, FieldOf(json, "AccessKeyId"));
+  MUSTER_ASSIGN_OR_RETURN(temporary.keys.secret_key, FieldOf(json, "SecretAccessKey"));
+  temporary.keys.session_token = FieldOf(json, "Token").value_or("");
+  if (auto expires = FieldOf(json, "Expiration"); expires.ok()) {
+    MUSTER_ASSIGN_OR_RETURN(temporary.expires_unix, ParseIsoTime(*expires));
+  }
+  return temporary;
+}
+
+std::optional<Refusal> JudgePlainly(const HttpAnswer& answer) {
+  const int status = answer.head.status;
+  if (status == 200) return std::nullopt;
+  const S3Error error = ParseS3Error(answer.body);  // STS's are such
+  const std::string what =
+      error.code.empty() ? std::to_string(status) : fmt::format("{} {}: {}", status, error.code, error.message);
+  const bool again = status == 429 || status >= 500 || error.code == "IDPCommunicationError";
+  return Refusal{again ? Refusal::Kind::kTransient : Refusal::Kind::kFatal,
+                 again ? absl::UnavailableError(what) : absl::PermissionDeniedError(what),
+                 {}};
+}
+
+class KeptKeys final : public AwsKeySource {
+ public:
+  explicit KeptKeys(std::optional<AwsKeys> keys) : keys_(std::move(keys)) {}
+  asio::awaitable<StatusOr<std::optional<AwsKeys>>> Get() override { co_return keys_; }
+  void Expired() override {}
+  std::optional<std::optional<AwsKeys>> AtHand() override { return keys_; }
+
+ private:
+  const std::optional<AwsKeys> keys_;
+};
+
+// Renewed in good time; one renewal at a time, whoever asks meanwhile waits for it.
+class RenewedKeys final : public AwsKeySource {
+ public:
+  RenewedKeys(std::string origin, FetchKeys fetch) : origin_(std::move(origin)), fetch_(std::move(fetch)) {}
+
+  asio::awaitable<StatusOr<std::optional<AwsKeys>>> Get() override {
+    while (renewing_) {
+      co_await renewing_->async_wait(asio::as_tuple(asio::use_awaitable));
+    }
+    if (Left() > kRenewBefore) co_return keys_.keys;
+    renewing_ =
+        std::make_shared<asio::steady_timer>(co_await asio::this_coro::executor, asio::steady_timer::time_point::max());
+    Fetched fetched = co_await fetch_();
+    std::exchange(renewing_, nullptr)->cancel();
+    if (fetched.ok()) {
+      keys_ = *std::move(fetched);
+      have_ = true;
+    } else if (Left() <= kTooLate) {
+      co_return Annotate(fetched.status(), origin_);
+    }
+    co_return keys_.keys;
+  }
+  void Expired() override { have_ = false; }
+  std::optional<std::optional<AwsKeys>> AtHand() override {
+    if (Left() <= kRenewBefore) return std::nullopt;
+    return keys_.keys;
+  }
+
+ private:
+  int64_t Left() const {
+    if (!have_) return 0;
+    return keys_.expires_unix == 0 ? INT64_MAX : keys_.expires_unix - UnixSeconds();
+  }
+
+  const std::string origin_;
+  const FetchKeys fetch_;
+  Temporary keys_;
+  bool have_ = false;
+  std::shared_ptr<asio::steady_timer> renewing_;
+};
+
+// What every fetch needs; copied into its coroutine.
+class Fetcher {
+ public:
+  Fetcher(Persistence persistence, StsPlace sts) : persistence_(std::move(persistence)), sts_(std::move(sts)) {}
+
+  asio::awaitable<Fetched> Fetch(WebIdentity identity) const;
+  asio::awaitable<Fetched> Fetch(ContainerEndpoint identity) const;
+  asio::awaitable<Fetched> Fetch(InstanceMetadata identity) const;
+  asio::awaitable<Fetched> Fetch(SsoCache identity) const;
+  asio::awaitable<Fetched> FetchRole(AssumeRole identity, std::shared_ptr<AwsKeySource> source) const;
+
+ private:
+  asio::awaitable<StatusOr<std::string>> Say(HttpRequest request, Persistence how) const;
+
+  Persistence persistence_;
+  StsPlace sts_;
+};
+
+asio::awaitable<StatusOr<std::string>> Fetcher::Say(HttpRequest request, Persistence how) const {
+  auto prepare = [&request]() -> asio::awaitable<StatusOr<HttpRequest>> { co_return request; };
+  auto answer = co_await AskedUntilAnswered(how, kLongestAnswer, prepare, JudgePlainly);
+  if (!answer.ok()) co_return answer.status();
+  co_return std::move(answer->body);
+}
+
+Fetched KeysOfSts(const StatusOr<std::string>& answer) {
+  if (!answer.ok()) return answer.status();
+  MUSTER_ASSIGN_OR_RETURN(StsCredentials said, ParseStsAnswer(*answer));
+  return Temporary{{said.access_key, said.secret_key, said.session_token}, said.expires_unix};
+}
+
+asio::awaitable<Fetched> Fetcher::Fetch(WebIdentity identity) const {
+  auto token = ReadSettingsFile(identity.token_file);  // anew each time: it is renewed in place
+  if (!token.ok()) co_return token.status();
+  HttpRequest request;
+  request.method = "POST";
+  request.url = sts_.endpoint.ends_with('/') ? sts_.endpoint : sts_.endpoint + "/";
+  request.headers = {{"Content-Type", "application/x-www-form-urlencoded"}};
+  request.body = CanonicalQuery({{"Action", "AssumeRoleWithWebIdentity"},
+                                 {"Version", "2011-06-15"},
+                                 {"RoleArn", identity.role_arn},
+                                 {"RoleSessionName", identity.session_name},
+                                 {"WebIdentityToken", std::string(Strip(*token))}});
+  auto answer = co_await Say(std::move(request), persistence_);
+  co_return KeysOfSts(answer);
+}
+
+asio::awaitable<Fetched> Fetcher::FetchRole(AssumeRole identity, std::shared_ptr<AwsKeySource> source) const {
+  auto keys = co_await source->Get();
+  if (!keys.ok()) co_return keys.status();
+  if (!*keys) co_return absl::InvalidArgumentError("a role cannot be assumed by nobody");
+  HttpRequest request;
+  const std::string& endpoint = sts_.endpoint;
+  QueryParameters query = {{"Action", "AssumeRole"},
+                           {"Version", "2011-06-15"},
+                           {"RoleArn", identity.role_arn},
+                           {"RoleSessionName", identity.session_name},
+                           {"DurationSeconds", std::to_string(identity.duration_seconds)}};
+  if (!identity.external_id.empty()) query.emplace_back("ExternalId", identity.external_id);
+  SigningRequest signing;
+  signing.host = endpoint.substr(endpoint.find("://") + 3);
+  signing.query = query;
+  request.url = fmt::format("{}/?{}", endpoint, CanonicalQuery(query));
+  request.headers = Sign(signing, {sts_.region, "sts"}, **keys, UnixSeconds());
+  auto answer = co_await Say(std::move(request), persistence_);
+  co_return KeysOfSts(answer);
+}
+
+asio::awaitable<Fetched> Fetcher::Fetch(ContainerEndpoint identity) const {
+  HttpRequest request;
+  request.url = identity.url;
+  std::string token = identity.token;
+  if (!identity.token_file.empty()) {
+    auto read = ReadSettingsFile(identity.token_file);  // anew each time
+    if (!read.ok()) co_return read.status();
+    token = Strip(*read);
+  }
+  if (token.find_first_of("\r\n") != std::string::npos) {
+    co_return absl::InvalidArgumentError("the authorization token has a line break");
+  }
+  if (!token.empty()) request.headers.emplace_back("Authorization", token);
+  Persistence how = persistence_;
+  how.limits.connect = how.limits.silence = std::chrono::seconds(2);
+  how.retry.patience = std::chrono::seconds(20);
+  auto answer = co_await Say(std::move(request), how);
+  if (!answer.ok()) co_return answer.status();
+  co_return KeysOfJson(*answer);
+}
+
+asio::awaitable<Fetched> Fetcher::Fetch(InstanceMetadata identity) const {
+  Persistence how = persistence_;
+  how.limits.connect = how.limits.silence = std::chrono::seconds(identity.timeout_seconds);
+  how.limits.total = std::chrono::seconds(identity.timeout_seconds + 1);  // a hop limit of 1 shows as silence in a pod
+  how.retry.patience = std::chrono::seconds(identity.timeout_seconds * identity.attempts);
+  HttpRequest request;
+  request.method = "PUT";
+  request.url = identity.endpoint + "/latest/api/token";
+  request.headers = {{"X-aws-ec2-metadata-token-ttl-seconds", "21600"}};
+  auto token = co_await Say(request, how);
+  if (!token.ok()) {
+    co_return absl::FailedPreconditionError(fmt::format(
+        "no credentials were found: none in the environment or in shared files, and the instance's metadata "
+        "service does not answer ({}); set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, give the pod a role, "
+        "or use --anonymous",
+        Message(token.status())));
+  }
+  const std::string roles = identity.endpoint + "/latest/meta-data/iam/security-credentials/";
+  request.method = "GET";
+  request.headers = {{"X-aws-ec2-metadata-token", std::string(Strip(*token))}};
+  request.url = roles;
+  auto role = co_await Say(request, how);
+  if (!role.ok()) co_return Annotate(role.status(), "the instance has no role");
+  request.url = roles + PercentEncode(Strip(std::string_view(*role).substr(0, role->find('\n'))));
+  auto answer = co_await Say(request, how);
+  if (!answer.ok()) co_return answer.status();
+  co_return KeysOfJson(*answer);
+}
+
+asio::awaitable<Fetched> Fetcher::Fetch(SsoCache identity) const {
+  auto text = ReadSettingsFile(identity.token_file);
+  if (!text.ok()) co_return Annotate(text.status(), "run `aws sso login`");
+  const Json cached = Json::parse(*text, nullptr, false);
+  auto token = FieldOf(cached, "accessToken");
+  if (!token.ok()) co_return Annotate(token.status(), identity.token_file);
+  HttpRequest request;
+  request.url =
+      fmt::format("https://portal.sso.{}.{}/federation/credentials?{}", identity.region, AwsDomain(identity.region),
+                  CanonicalQuery({{"role_name", identity.role_name}, {"account_id", identity.account_id}}));
+  request.headers = {{"x-amz-sso_bearer_token", *token}};
+  auto answer = co_await Say(std::move(request), persistence_);
+  if (!answer.ok()) co_return Annotate(answer.status(), "run `aws sso login` again");
+  const Json json = Json::parse(*answer, nullptr, false);
+  const Json& role = json.is_object() && json.contains("roleCredentials") ? json["roleCredentials"] : json;
+  auto access = FieldOf(role, "accessKeyId");
+  auto secret = FieldOf(role, "secretAccessKey");
+  if (!access.ok()) co_return access.status();
+  if (!secret.ok()) co_return secret.status();
+  const auto expires = role.find("expiration");
+  const int64_t milliseconds = expires != role.end() && expires->is_number_integer() ? expires->get<int64_t>() : 0;
+  co_return Temporary{{*access, *secret, FieldOf(role, "sessionToken").value_or("")}, milliseconds / 1000};
+}
+
+using Made = StatusOr<std::unique_ptr<AwsKeySource>>;
+
+struct Maker {
+  const Persistence& persistence;
+  const StsPlace& sts;
+  std::shared_ptr<Fetcher> fetcher;
+
+  Made operator()(const Anonymous&) const { return std::make_unique<KeptKeys>(std::nullopt); }
+  Made operator()(const StaticKeys& known) const { return std::make_unique<KeptKeys>(known.keys); }
+  Made operator()(const CredentialProcess& process) const {
+    return absl::UnimplementedError(
+        fmt::format("{}: credential_process is not run here; put its keys into the environment (AWS_ACCESS_KEY_ID, "
+                    "AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN)",
+                    process.origin));
+  }
+  Made operator()(const AssumeRole& role) const {
+    MUSTER_ASSIGN_OR_RETURN(std::shared_ptr<AwsKeySource> source, MakeAwsKeySource(persistence, *role.source, sts));
+    return std::make_unique<RenewedKeys>(
+        role.origin, [fetcher = fetcher, role, source] { return fetcher->FetchRole(role, source); });
+  }
+  template <typename Identity>
+  Made Renewed(const std::string& origin, const Identity& identity) const {
+    return std::make_unique<RenewedKeys>(origin, [fetcher = fetcher, identity] { return fetcher->Fetch(identity); });
+  }
+  Made operator()(const WebIdentity& identity) const { return Renewed(identity.origin, identity); }
+  Made operator()(const ContainerEndpoint& identity) const { return Renewed(identity.origin, identity); }
+  Made operator()(const SsoCache& identity) const { return Renewed(identity.origin, identity); }
+  Made operator()(const InstanceMetadata& identity) const { return Renewed("instance metadata", identity); }
+};
+
+}  // namespace
+
+StatusOr<std::unique_ptr<AwsKeySource>> MakeAwsKeySource(const Persistence& persistence, const AwsIdentity& identity,
+                                                         const StsPlace& sts) {
+  return std::visit(Maker{persistence, sts, std::make_shared<Fetcher>(persistence, sts)}, identity.who);
+}
+
+StatusOr<std::string> ReadSettingsFile(const std::string& path) {
+  constexpr size_t kLongest = 1 << 20;
+  Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file.ok()) return ErrnoStatus(errno, path);
+  std::string text(kLongest + 1, '\0');
+  size_t have = 0;
+  while (have < text.size()) {
+    ssize_t got = read(file.get(), text.data() + have, text.size() - have);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return ErrnoStatus(errno, path);
+    if (got == 0) break;
+    have += static_cast<size_t>(got);
+  }
+  if (have > kLongest) return absl::InvalidArgumentError(fmt::format("{} is longer than {} bytes", path, kLongest));
+  text.resize(have);
+  return text;
+}
+
+}  // namespace muster::initializers

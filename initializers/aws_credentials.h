@@ -1,0 +1,25 @@
+// Keys for S3 requests from the identity that was found (aws_identity.h): kept, and renewed before they expire.
+//
+// Sources: initializers.md 2.3; AWS SDKs reference (container and IMDSv2 providers, AssumeRoleWithWebIdentity, SSO
+// portal). An identity that fails is an error that names it: never a fall-through to another.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/status.h"
+#include "initializers/aws_identity.h"
+#include "initializers/aws_settings.h"
+#include "initializers/conversation.h"
+#include "initializers/s3.h"
+
+namespace muster::initializers {
+
+// InvalidArgument or Unimplemented: that identity cannot be used, and why.
+StatusOr<std::unique_ptr<AwsKeySource>> MakeAwsKeySource(const Persistence& persistence, const AwsIdentity& identity,
+                                                         const StsPlace& sts);
+
+// A settings or token file, at most 1 MiB. NotFound: there is none.
+StatusOr<std::string> ReadSettingsFile(const std::string& path);
+
+}  // namespace muster::initializers

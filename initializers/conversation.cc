@@ -1,0 +1,85 @@
+#include "initializers/conversation.h"
+
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include "base/text.h"
+
+namespace muster::initializers {
+
+namespace asio = boost::asio;
+
+namespace {
+
+struct Running {
+  asio::cancellation_signal signal;
+  bool over = false;
+};
+
+}  // namespace
+
+std::shared_ptr<void> Converse(asio::io_context& loop, asio::awaitable<void> conversation) {
+  auto running = std::make_shared<Running>();
+  asio::co_spawn(
+      loop, std::move(conversation),
+      asio::bind_cancellation_slot(running->signal.slot(), [running](std::exception_ptr) { running->over = true; }));
+  return std::shared_ptr<void>(running.get(), [running](void*) {
+    if (!running->over) running->signal.emit(asio::cancellation_type::terminal);
+  });
+}
+
+asio::awaitable<HttpAnswer> Asked(HttpClient& client, HttpRequest request, HttpLimits limits, size_t limit) {
+  auto start = [&](auto handler) {
+    auto shared = std::make_shared<decltype(handler)>(std::move(handler));
+    auto asking = std::make_shared<std::shared_ptr<void>>();
+    auto slot = asio::get_associated_cancellation_slot(*shared);
+    if (slot.is_connected()) {
+      slot.assign([shared, asking](asio::cancellation_type) {
+        if (!*asking) return;
+        asking->reset();
+        auto executor = asio::get_associated_executor(*shared);
+        asio::post(executor, [shared] { std::move (*shared)(HttpAnswer{}); });
+      });
+    }
+    *asking = Ask(client, request, limits, limit, [shared, asking](HttpAnswer answer) {
+      auto keep = std::move(*asking);  // it holds this function
+      auto slot = asio::get_associated_cancellation_slot(*shared);
+      if (slot.is_connected()) slot.clear();
+      std::move (*shared)(std::move(answer));
+    });
+  };
+  co_return co_await asio::async_initiate<const asio::use_awaitable_t<>, void(HttpAnswer)>(start, asio::use_awaitable);
+}
+
+asio::awaitable<StatusOr<HttpAnswer>> AskedUntilAnswered(const Persistence& persistence, size_t limit,
+                                                         PrepareRequest prepare, JudgeAnswer judge) {
+  RetryState state;
+  asio::steady_timer pause(co_await asio::this_coro::executor);
+  while (true) {
+    StatusOr<HttpRequest> request = co_await prepare();
+    if (!request.ok()) co_return request.status();
+    HttpAnswer answer = co_await Asked(persistence.http, *request, persistence.limits, limit);
+    Refusal refusal;
+    if (answer.end.kind == HttpEnd::Kind::kWhole) {
+      std::optional<Refusal> judged = judge(answer);
+      if (!judged) co_return std::move(answer);
+      refusal = std::move(*judged);
+    } else {
+      refusal = RefusalOf(answer.end, std::string_view(request->url).substr(0, request->url.find('?')));
+    }
+    if (refusal.kind == Refusal::Kind::kFatal || refusal.kind == Refusal::Kind::kChanged) co_return refusal.status;
+    RetryDecision decision =
+        Decide(persistence.retry, &state, {true, refusal.asked, std::string(Message(refusal.status))},
+               MonotonicClock::now(), persistence.jitter());
+    if (!decision.pause) co_return absl::UnavailableError(decision.reason);
+    persistence.say(decision.reason);
+    pause.expires_after(*decision.pause);
+    co_await pause.async_wait(asio::use_awaitable);
+  }
+}
+
+}  // namespace muster::initializers

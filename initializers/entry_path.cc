@@ -1,0 +1,182 @@
+#include "initializers/entry_path.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "base/utf8.h"
+#include "initializers/quoted.h"
+
+namespace muster::initializers {
+namespace {
+
+// What is wrong with a name between two slashes; nullptr: nothing.
+const char* Fault(std::string_view element) {
+  if (element.empty()) return "has an empty element (a '/' at its start, or two in a row)";
+  if (element == "." || element == "..") return "has an element '.' or '..'";
+  if (element.size() > kLongestPathElement) return "has an element beyond 255 bytes, more than file systems take";
+  return nullptr;
+}
+
+const char* FaultOfPath(std::string_view path) {
+  if (path.empty()) return "is empty";
+  if (path.size() > kLongestPath) return "is longer than 3072 bytes";
+  if (path.find('\0') != std::string_view::npos) return "contains a NUL";
+  if (!IsUtf8(path)) return "is no UTF-8";
+  if (path.ends_with('/')) path.remove_suffix(1);
+  if (path.substr(0, path.find('/')) == kOwnFolder) return "is in .muster, which is Muster's own";
+  for (size_t start = 0; start <= path.size();) {
+    const size_t end = std::min(path.find('/', start), path.size());
+    if (const char* fault = Fault(path.substr(start, end - start))) return fault;
+    start = end + 1;
+  }
+  return nullptr;
+}
+
+// A character and its length. Bytes that are no UTF-8 are characters of their own, as Python's surrogateescape has it.
+struct Step {
+  uint32_t code;
+  size_t size;
+};
+Step Next(std::string_view text) {
+  const Utf8Character character = FirstCharacter(text);
+  if (character.valid) return {character.code, character.size};
+  return {0xDC00u + static_cast<unsigned char>(text[0]), 1};
+}
+
+// Where the set that opens at the start of `pattern` closes; npos: it does not, and the bracket stands for itself.
+size_t SetEnd(std::string_view pattern) {
+  size_t at = 1;
+  if (pattern.substr(at).starts_with('!')) ++at;
+  if (pattern.substr(at).starts_with(']')) ++at;  // a member
+  return pattern.find(']', at);
+}
+
+// Whether `code` is in the set "[...]", or of "[!...]" is not.
+bool InSet(std::string_view set, uint32_t code) {
+  set = set.substr(1, set.size() - 2);
+  const bool inverted = set.starts_with('!');
+  if (inverted) set.remove_prefix(1);
+  while (!set.empty()) {
+    const Step low = Next(set);
+    set.remove_prefix(low.size);
+    uint32_t high = low.code;
+    if (set.size() > 1 && set[0] == '-') {
+      const Step end = Next(set.substr(1));
+      high = end.code;
+      set.remove_prefix(1 + end.size);
+    }
+    if (low.code <= code && code <= high) return !inverted;
+  }
+  return inverted;
+}
+
+// Whether the pattern's first element, which is no star, matches `path`'s first character; the lengths of both.
+struct Match {
+  bool matches;
+  size_t pattern, path;
+};
+Match MatchOne(std::string_view pattern, std::string_view path) {
+  const Step character = Next(path);
+  if (pattern[0] == '?') return {true, 1, character.size};
+  if (pattern[0] == '[') {
+    if (const size_t end = SetEnd(pattern); end != std::string_view::npos) {
+      return {InSet(pattern.substr(0, end + 1), character.code), end + 1, character.size};
+    }
+  }
+  const Step literal = Next(pattern);
+  return {literal.code == character.code, literal.size, character.size};
+}
+
+bool MatchesWhole(std::string_view pattern, std::string_view path) {
+  // Where to go on when something after the last star did not match: the star takes one character more.
+  std::string_view after_star, path_at_star;
+  bool star = false;
+  while (!path.empty()) {
+    if (pattern.starts_with('*')) {
+      pattern.remove_prefix(1);
+      star = true;
+      after_star = pattern;
+      path_at_star = path;
+      continue;
+    }
+    if (!pattern.empty()) {
+      const Match match = MatchOne(pattern, path);
+      if (match.matches) {
+        pattern.remove_prefix(match.pattern);
+        path.remove_prefix(match.path);
+        continue;
+      }
+    }
+    if (!star) return false;
+    path_at_star.remove_prefix(Next(path_at_star).size);
+    pattern = after_star;
+    path = path_at_star;
+  }
+  return pattern.find_first_not_of('*') == std::string_view::npos;
+}
+
+bool MatchesAny(const std::vector<std::string>& patterns, std::string_view path) {
+  return std::any_of(patterns.begin(), patterns.end(),
+                     [&](const std::string& pattern) { return MatchesPattern(pattern, path); });
+}
+
+}  // namespace
+
+Status CheckEntryPath(std::string_view path) {
+  const char* fault = FaultOfPath(path);
+  if (fault == nullptr) return absl::OkStatus();
+  return absl::InvalidArgumentError(fmt::format(
+      "the object {} cannot be a file below the target: its name {}; rename it, or leave it out with --ignore",
+      Quoted(path), fault));
+}
+
+Status EntryPaths::Add(std::string_view path) {
+  const bool ends_as_folder = path.ends_with('/');
+  const std::string_view whole = ends_as_folder ? path.substr(0, path.size() - 1) : path;
+  Id folder = 0;  // the target itself
+  for (size_t start = 0; start <= whole.size();) {
+    const size_t end = std::min(whole.find('/', start), whole.size());
+    std::string key(reinterpret_cast<const char*>(&folder), sizeof(folder));
+    key += whole.substr(start, end - start);
+    const bool is_folder = end < whole.size() || ends_as_folder;
+    const auto [entry, fresh] = entries_.try_emplace(std::move(key), Entry{});
+    if (fresh) {
+      entry->second = {static_cast<Id>(entries_.size()), is_folder};
+    } else if (!is_folder || !entry->second.folder) {
+      std::string other(whole.substr(0, end));
+      if (entry->second.folder) other = PathBelow(entry->second.id, std::move(other));
+      const bool same = other == path;
+      return absl::AlreadyExistsError(fmt::format(
+          "the objects {} and {} cannot both be below the target: {}; leave one out with --ignore", Quoted(other),
+          Quoted(path), same ? "they have the same name" : "one is a file where the other needs a folder"));
+    }
+    folder = entry->second.id;
+    start = end + 1;
+  }
+  return absl::OkStatus();
+}
+
+// Some file in a folder, or an empty folder in it: for messages, so all entries may be looked through.
+std::string EntryPaths::PathBelow(Id folder, std::string path) const {
+  for (;;) {
+    path += '/';
+    const std::string_view id(reinterpret_cast<const char*>(&folder), sizeof(folder));
+    const auto child =
+        std::find_if(entries_.begin(), entries_.end(), [&](const auto& entry) { return entry.first.starts_with(id); });
+    if (child == entries_.end()) return path;
+    path += child->first.substr(id.size());
+    if (!child->second.folder) return path;
+    folder = child->second.id;
+  }
+}
+
+bool MatchesPattern(std::string_view pattern, std::string_view path) {
+  if (pattern.ends_with('/')) return MatchesWhole(std::string(pattern) + '*', path);
+  return MatchesWhole(pattern, path);
+}
+
+bool IsWanted(std::string_view path, const std::vector<std::string>& include, const std::vector<std::string>& ignore) {
+  return (include.empty() || MatchesAny(include, path)) && !MatchesAny(ignore, path);
+}
+
+}  // namespace muster::initializers

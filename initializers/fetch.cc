@@ -1,0 +1,123 @@
+#include "initializers/fetch.h"
+
+#include <utility>
+
+#include "base/text.h"
+
+namespace muster::initializers {
+namespace {
+
+constexpr size_t kLongestRefusal = 64 << 10;  // bytes of an error's body that are kept
+constexpr int kMostRedirects = 5;
+
+Refusal Transient(std::string text) { return {Refusal::Kind::kTransient, absl::UnavailableError(std::move(text)), {}}; }
+Refusal Fatal(std::string text) { return {Refusal::Kind::kFatal, absl::FailedPreconditionError(std::move(text)), {}}; }
+
+}  // namespace
+
+Fetch::Fetch(Context& context, const Entry& entry, ByteRange range, Taker taker)
+    : context_(context), entry_(entry), range_(range), taker_(std::move(taker)), pause_(context.loop) {}
+
+Fetch::~Fetch() {
+  if (transfer_ != 0) context_.http.Cancel(transfer_);
+}
+
+void Fetch::Begin() { Ask(); }
+
+void Fetch::Resume() {
+  if (transfer_ != 0) context_.http.Resume(transfer_);
+}
+
+void Fetch::Ask() {
+  redirects_ = 0;
+  asked_from_ = taken_;
+  const ByteRange left{range_.offset + taken_, range_.length - taken_};
+  preparing_ = context_.provider.Prepare(entry_, left, [this](StatusOr<HttpRequest> request) {
+    if (!request.ok()) return Failed({Refusal::Kind::kFatal, request.status(), {}});
+    Send(*request);
+  });
+}
+
+void Fetch::Send(const HttpRequest& request) {
+  heard_ = too_long_ = false;
+  reception_ = {};
+  refusal_body_.clear();
+  context_.requested();
+  transfer_ = context_.http.Start(request, context_.limits, *this);
+}
+
+bool Fetch::Head(const HttpHead& head) {
+  heard_ = true;
+  head_ = head;
+  const ByteRange left{range_.offset + taken_, range_.length - taken_};
+  reception_ = context_.provider.Receive(entry_, left, head);
+  if (reception_.expected) taker_.expect(*reception_.expected);
+  return reception_.kind != Reception::Kind::kElsewhere;
+}
+
+bool Fetch::Body(std::string_view bytes) {
+  if (reception_.kind == Reception::Kind::kFailed) {
+    refusal_body_ += bytes.substr(0, kLongestRefusal - refusal_body_.size());
+    return true;
+  }
+  if (bytes.size() > range_.length - taken_) {
+    too_long_ = true;
+    bytes = bytes.substr(0, range_.length - taken_);
+  }
+  if (bytes.empty()) return true;  // what is too much is not kept, the end says so
+  if (!taker_.take(bytes)) return false;
+  taken_ += bytes.size();
+  Progress(&retry_);
+  return true;
+}
+
+void Fetch::End(const HttpEnd& end) {
+  transfer_ = 0;
+  if (reception_.kind == Reception::Kind::kElsewhere && end.kind == HttpEnd::Kind::kRefused) {
+    if (++redirects_ > kMostRedirects) {
+      return Failed(Fatal(fmt::format("{}: redirected {} times, last to {}", entry_.key, kMostRedirects,
+                                      reception_.url.substr(0, reception_.url.find('?')))));
+    }
+    HttpRequest elsewhere;
+    elsewhere.url = reception_.url;
+    elsewhere.headers = {{"Range", fmt::format("bytes={}-{}", range_.offset + taken_, range_.end() - 1)},
+                         {"Accept-Encoding", "identity"}};
+    return Send(elsewhere);
+  }
+  if (end.kind == HttpEnd::Kind::kWhole && heard_ && reception_.kind == Reception::Kind::kFailed) {
+    return Failed(context_.provider.Explain(entry_, head_, refusal_body_));
+  }
+  if (taken_ == range_.length && !too_long_) return taker_.done();
+  Failed(Unhappy(end));
+}
+
+Refusal Fetch::Unhappy(const HttpEnd& end) const {
+  const bool final = end.kind == HttpEnd::Kind::kUntrusted || end.kind == HttpEnd::Kind::kInvalid;
+  if (too_long_ && !final) return Transient(fmt::format("{}: more bytes came than were asked for", entry_.key));
+  if (end.kind != HttpEnd::Kind::kWhole) return RefusalOf(end, entry_.key);
+  return Transient(fmt::format("{}: the answer ended after {} of {} bytes", entry_.key, taken_ - asked_from_,
+                               range_.length - asked_from_));
+}
+
+void Fetch::Failed(Refusal refusal) {
+  const bool again = refusal.kind == Refusal::Kind::kTransient || refusal.kind == Refusal::Kind::kThrottled;
+  if (!again) return taker_.failed(std::move(refusal));
+  if (refusal.kind == Refusal::Kind::kThrottled) context_.throttled();
+  RetryDecision decision = Decide(context_.retry, &retry_, {true, refusal.asked, std::string(Message(refusal.status))},
+                                  MonotonicClock::now(), context_.jitter());
+  if (!decision.pause) {
+    refusal.status = absl::UnavailableError(decision.reason);
+    return taker_.failed(std::move(refusal));
+  }
+  context_.say(decision.reason);
+  if (too_long_ || ((entry_.version.empty() || !entry_.ranges) && taken_ > 0)) {
+    taken_ = 0;
+    taker_.restart();
+  }
+  pause_.expires_after(*decision.pause);
+  pause_.async_wait([this, alive = std::weak_ptr<bool>(alive_)](boost::system::error_code error) {
+    if (!error && !alive.expired()) Ask();
+  });
+}
+
+}  // namespace muster::initializers

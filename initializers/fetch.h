@@ -1,0 +1,78 @@
+// One run of bytes of an entry, asked for until it is there: request, redirect, retry from the byte where it ended.
+//
+// What becomes of the bytes is its taker's business. Loop thread only; destroying it ends it without a word.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "initializers/http.h"
+#include "initializers/provider.h"
+#include "initializers/retry.h"
+
+namespace muster::initializers {
+
+class Fetch final : private HttpSink {
+ public:
+  struct Context {
+    boost::asio::io_context& loop;
+    HttpClient& http;
+    Provider& provider;
+    const HttpLimits& limits;
+    const RetryRules& retry;
+    std::function<double()> jitter;  // [0, 1)
+    std::function<void(const std::string&)> say;
+    std::function<void()> throttled;  // a server said that we are too fast
+    std::function<void()> requested;  // one more request
+  };
+  struct Taker {
+    // The next bytes, in order. False: not now, the same bytes come again after Resume().
+    std::function<bool(std::string_view bytes)> take;
+    // What was taken counts no more, all of it comes again: nothing pins an entry without a version.
+    std::function<void()> restart;
+    std::function<void(const Expectation&)> expect;  // the answer's head told the whole entry's hash
+    std::function<void()> done;                      // all of them were taken
+    std::function<void(Refusal)> failed;             // for good
+  };
+
+  Fetch(Context& context, const Entry& entry, ByteRange range, Taker taker);
+  ~Fetch() override;
+  Fetch(const Fetch&) = delete;
+  Fetch& operator=(const Fetch&) = delete;
+
+  void Begin();
+  void Resume();
+
+ private:
+  void Ask();
+  void Send(const HttpRequest& request);
+  bool Head(const HttpHead& head) override;
+  bool Body(std::string_view bytes) override;
+  void End(const HttpEnd& end) override;
+  void Failed(Refusal refusal);
+  Refusal Unhappy(const HttpEnd& end) const;
+
+  Context& context_;
+  const Entry& entry_;
+  const ByteRange range_;
+  const Taker taker_;
+  boost::asio::steady_timer pause_;
+  RetryState retry_;
+  Provider::Handle preparing_;
+  HttpClient::Id transfer_ = 0;
+  uint64_t taken_ = 0;       // bytes of the range
+  uint64_t asked_from_ = 0;  // of them, before this request
+  HttpHead head_;
+  Reception reception_;
+  std::string refusal_body_;
+  int redirects_ = 0;
+  bool heard_ = false;  // this request's head has come
+  bool too_long_ = false;
+  const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace muster::initializers

@@ -1,0 +1,63 @@
+#include "initializers/file_hash.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "base/text.h"
+#include "initializers/disk_pool.h"
+
+namespace muster::initializers {
+
+void PieceHash::Update(std::string_view bytes) {
+  while (!bytes.empty()) {
+    if (!hasher_) hasher_ = Hasher::Make(kind_, piece_);
+    const uint64_t room = piece_ - (offset_ + length_) % piece_;
+    const std::string_view now = bytes.substr(0, std::min<uint64_t>(room, bytes.size()));
+    hasher_->Update(now);
+    length_ += now.size();
+    bytes.remove_prefix(now.size());
+    if (now.size() == room) EndPiece();
+  }
+}
+
+void PieceHash::EndPiece() {
+  values_.push_back({offset_, length_, hasher_->Finish()});
+  hasher_.reset();
+  offset_ += length_;
+  length_ = 0;
+}
+
+std::vector<PieceHash::Value> PieceHash::Finish() {
+  if (hasher_) EndPiece();
+  return std::move(values_);
+}
+
+OrderedHash::OrderedHash(HashKind kind, uint64_t size, Read read)
+    : read_(std::move(read)), hasher_(Hasher::Make(kind, size)), buffer_(nullptr, &std::free) {}
+
+Status OrderedHash::Add(uint64_t offset, std::string_view bytes) {
+  if (offset != hashed_) {
+    auto [at, inserted] = written_.emplace(offset, offset + bytes.size());
+    if (!inserted) at->second = std::max(at->second, offset + bytes.size());
+    return absl::OkStatus();
+  }
+  hasher_->Update(bytes);
+  hashed_ += bytes.size();
+  while (!written_.empty() && written_.begin()->first == hashed_) {
+    const uint64_t end = written_.begin()->second;
+    written_.erase(written_.begin());
+    if (!buffer_) buffer_.reset(static_cast<char*>(std::aligned_alloc(kBlockAlignment, kBlockBytes)));
+    while (hashed_ < end) {
+      const size_t wanted = std::min<uint64_t>(kBlockBytes, end - hashed_);
+      MUSTER_ASSIGN_OR_RETURN(size_t got, read_(hashed_, buffer_.get(), wanted));
+      if (got == 0) return absl::DataLossError(fmt::format("the file ends at {} while it is written", hashed_));
+      hasher_->Update({buffer_.get(), got});
+      hashed_ += got;
+    }
+  }
+  return absl::OkStatus();
+}
+
+std::string OrderedHash::Finish() { return hasher_->Finish(); }
+
+}  // namespace muster::initializers

@@ -1,0 +1,65 @@
+// The hash of one file while its bytes are written, range by range, from several threads.
+//
+// Kinds that can be hashed in pieces (verifier.h) are hashed range by range; the ranges of a file whose hash can only
+// be taken in order share one place in it: bytes that are next are hashed as they pass, others are read back from the
+// file once what lies before them is there.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "initializers/verifier.h"
+
+namespace muster::initializers {
+
+// Of a range of pieces, fed in order by one thread at a time; its values go to a Verifier afterwards.
+class PieceHash {
+ public:
+  // `piece`: Verifier::PieceSize(); `offset`: where the range begins: a piece's beginning, unless Verifier::AnyRange().
+  PieceHash(HashKind kind, uint64_t piece, uint64_t offset) : kind_(kind), piece_(piece), offset_(offset) {}
+
+  void Update(std::string_view bytes);
+  struct Value {
+    uint64_t offset, length;
+    std::string value;
+  };
+  std::vector<Value> Finish();  // once
+
+ private:
+  void EndPiece();
+
+  const HashKind kind_;
+  const uint64_t piece_;
+  uint64_t offset_;
+  uint64_t length_ = 0;
+  std::unique_ptr<Hasher> hasher_;
+  std::vector<Value> values_;
+};
+
+// Of a whole file, in order. One thread at a time.
+class OrderedHash {
+ public:
+  using Read = std::function<StatusOr<size_t>(uint64_t offset, char* bytes, size_t length)>;
+  OrderedHash(HashKind kind, uint64_t size, Read read);
+
+  // Bytes that are written at `offset`; reads back what they have made whole.
+  Status Add(uint64_t offset, std::string_view bytes);
+  uint64_t hashed() const { return hashed_; }
+  std::string Finish();  // all of it was added; once
+
+ private:
+  const Read read_;
+  std::unique_ptr<Hasher> hasher_;
+  uint64_t hashed_ = 0;
+  std::map<uint64_t, uint64_t> written_;  // ranges behind `hashed_`: offset -> end
+  std::unique_ptr<char, void (*)(void*)> buffer_;
+};
+
+}  // namespace muster::initializers

@@ -1,0 +1,425 @@
+#include "initializers/http.h"
+
+#include <curl/curl.h>
+
+#include <algorithm>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <unordered_map>
+
+#include "base/text.h"
+
+namespace muster::initializers {
+namespace {
+
+namespace asio = boost::asio;
+using boost::system::error_code;
+
+constexpr size_t kMostHeaders = 256;
+constexpr size_t kLongestHeader = 16 << 10;  // bytes; names and values of one answer: kMostHeaders of them at most
+
+long Milliseconds(Duration duration) {
+  return static_cast<long>(std::chrono::ceil<std::chrono::milliseconds>(duration).count());
+}
+long Seconds(Duration duration) {
+  return std::max(1L, static_cast<long>(std::chrono::ceil<std::chrono::seconds>(duration).count()));
+}
+
+struct GlobalCurl {
+  GlobalCurl() { curl_global_init(CURL_GLOBAL_DEFAULT); }
+  ~GlobalCurl() { curl_global_cleanup(); }
+};
+
+HttpEnd::Kind KindOf(CURLcode code) {
+  switch (code) {
+    case CURLE_OK:
+      return HttpEnd::Kind::kWhole;
+    case CURLE_COULDNT_RESOLVE_HOST:
+    case CURLE_COULDNT_RESOLVE_PROXY:
+    case CURLE_COULDNT_CONNECT:
+    case CURLE_PROXY:
+      return HttpEnd::Kind::kUnreachable;
+    case CURLE_OPERATION_TIMEDOUT:
+      return HttpEnd::Kind::kStalled;
+    case CURLE_PEER_FAILED_VERIFICATION:
+    case CURLE_SSL_CACERT_BADFILE:
+    case CURLE_SSL_CERTPROBLEM:
+    case CURLE_SSL_CIPHER:
+    case CURLE_SSL_ISSUER_ERROR:
+    case CURLE_SSL_CRL_BADFILE:
+      return HttpEnd::Kind::kUntrusted;
+    case CURLE_URL_MALFORMAT:
+    case CURLE_UNSUPPORTED_PROTOCOL:
+    case CURLE_WEIRD_SERVER_REPLY:
+      return HttpEnd::Kind::kInvalid;
+    default:  // a connection that was cut shows in many ways: partial file, receive and send errors, TLS, HTTP/2
+      return HttpEnd::Kind::kCut;
+  }
+}
+
+}  // namespace
+
+std::optional<std::string_view> HttpHead::Find(std::string_view name) const {
+  for (const auto& [key, value] : headers) {
+    if (key == name) return value;
+  }
+  return std::nullopt;
+}
+
+std::optional<uint64_t> HttpHead::ContentLength() const {
+  auto text = Find("content-length");
+  auto length = text ? ParseInt(*text) : std::nullopt;
+  if (!length || *length < 0) return std::nullopt;
+  return static_cast<uint64_t>(*length);
+}
+
+class HttpClient::Impl {
+ public:
+  Impl(asio::io_context& loop, HttpOptions options);
+  ~Impl();
+
+  Id Start(const HttpRequest& request, const HttpLimits& limits, HttpSink& sink);
+  void Resume(Id id);
+  void Cancel(Id id);
+
+ private:
+  struct Transfer {
+    Impl* owner = nullptr;
+    Id id = 0;
+    HttpSink* sink = nullptr;
+    CURL* easy = nullptr;
+    curl_slist* headers = nullptr;
+    HttpHead head;
+    size_t header_bytes = 0;
+    char error[CURL_ERROR_SIZE] = {};
+    bool told_head = false;
+    bool refused = false;
+    bool invalid = false;
+  };
+  // A socket of libcurl's, watched for what libcurl wants. Owned by the map; handlers find it by its number.
+  struct Socket {
+    Socket(asio::io_context& loop, curl_socket_t socket) : descriptor(loop, socket) {}
+    asio::posix::stream_descriptor descriptor;
+    uint64_t number = 0;
+    int wanted = 0;
+    bool reading = false;
+    bool writing = false;
+  };
+
+  static int OnSocket(CURL*, curl_socket_t socket, int what, void* self, void*);
+  static int OnTimer(CURLM*, long milliseconds, void* self);
+  static size_t OnHeader(char* bytes, size_t, size_t length, void* transfer);
+  static size_t OnBody(char* bytes, size_t, size_t length, void* transfer);
+
+  void Watch(curl_socket_t socket, int wanted);
+  void Wait(curl_socket_t socket, Socket& watched, asio::posix::stream_descriptor::wait_type type);
+  void Act(curl_socket_t socket, int events);
+  void Collect();
+  void CollectSoon();
+  void Remove(Transfer& transfer);
+  bool TellHead(Transfer& transfer);
+  void SetUp(CURL* easy, const HttpRequest& request, const HttpLimits& limits, Transfer& transfer);
+  HttpEnd EndOf(const Transfer& transfer, CURLcode code) const;
+
+  asio::io_context& loop_;
+  const HttpOptions options_;
+  CURLM* multi_;
+  asio::steady_timer timer_;
+  std::unordered_map<curl_socket_t, std::unique_ptr<Socket>> sockets_;
+  std::unordered_map<Id, std::unique_ptr<Transfer>> transfers_;
+  std::vector<CURL*> idle_;  // easy handles that can be used again
+  uint64_t last_ = 0;
+  bool collecting_ = false;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+HttpClient::Impl::Impl(asio::io_context& loop, HttpOptions options)
+    : loop_(loop), options_(std::move(options)), timer_(loop) {
+  static GlobalCurl global;  // before the first thread: libcurl's own demand
+  multi_ = curl_multi_init();
+  curl_multi_setopt(multi_, CURLMOPT_SOCKETFUNCTION, &Impl::OnSocket);
+  curl_multi_setopt(multi_, CURLMOPT_SOCKETDATA, this);
+  curl_multi_setopt(multi_, CURLMOPT_TIMERFUNCTION, &Impl::OnTimer);
+  curl_multi_setopt(multi_, CURLMOPT_TIMERDATA, this);
+  curl_multi_setopt(multi_, CURLMOPT_MAXCONNECTS, static_cast<long>(options_.connections));
+  curl_multi_setopt(multi_, CURLMOPT_MAX_TOTAL_CONNECTIONS, static_cast<long>(options_.connections));
+}
+
+HttpClient::Impl::~Impl() {
+  while (!transfers_.empty()) Cancel(transfers_.begin()->first);
+  for (CURL* easy : idle_) curl_easy_cleanup(easy);
+  curl_multi_cleanup(multi_);  // closes the sockets, after telling of each
+  for (auto& [fd, socket] : sockets_) socket->descriptor.release();
+}
+
+HttpClient::Id HttpClient::Impl::Start(const HttpRequest& request, const HttpLimits& limits, HttpSink& sink) {
+  auto transfer = std::make_unique<Transfer>();
+  transfer->owner = this;
+  transfer->id = ++last_;
+  transfer->sink = &sink;
+  if (idle_.empty()) {
+    transfer->easy = curl_easy_init();
+  } else {
+    transfer->easy = idle_.back();
+    idle_.pop_back();
+  }
+  SetUp(transfer->easy, request, limits, *transfer);
+  Id id = transfer->id;
+  CURL* easy = transfer->easy;
+  transfers_.emplace(id, std::move(transfer));
+  curl_multi_add_handle(multi_, easy);  // sets the timer to now: nothing happens before the loop's next turn
+  return id;
+}
+
+void HttpClient::Impl::SetUp(CURL* easy, const HttpRequest& request, const HttpLimits& limits, Transfer& transfer) {
+  auto set = [easy](auto option, auto value) { curl_easy_setopt(easy, option, value); };
+  set(CURLOPT_PRIVATE, &transfer);
+  set(CURLOPT_URL, request.url.c_str());
+  set(CURLOPT_PATH_AS_IS, 1L);  // keys with "..", "//" are signed as they stand
+  set(CURLOPT_PROTOCOLS_STR, "http,https");
+  set(CURLOPT_NOSIGNAL, 1L);
+  set(CURLOPT_HEADERFUNCTION, &Impl::OnHeader);
+  set(CURLOPT_HEADERDATA, &transfer);
+  set(CURLOPT_WRITEFUNCTION, &Impl::OnBody);
+  set(CURLOPT_WRITEDATA, &transfer);
+  set(CURLOPT_ERRORBUFFER, transfer.error);
+  set(CURLOPT_USERAGENT, options_.user_agent.c_str());
+  set(CURLOPT_BUFFERSIZE, static_cast<long>(options_.buffer));
+  set(CURLOPT_CONNECTTIMEOUT_MS, Milliseconds(limits.connect));
+  set(CURLOPT_LOW_SPEED_LIMIT, static_cast<long>(limits.slowest));
+  set(CURLOPT_LOW_SPEED_TIME, Seconds(limits.silence));
+  if (limits.total) set(CURLOPT_TIMEOUT_MS, Milliseconds(*limits.total));
+  set(CURLOPT_HTTP_VERSION, long{CURL_HTTP_VERSION_1_1});  // one stream a connection: ranges side by side on several
+  set(CURLOPT_TCP_KEEPALIVE, 1L);
+  if (!options_.ca_bundle.empty()) set(CURLOPT_CAINFO, options_.ca_bundle.c_str());
+  if (!options_.verify_tls) {
+    set(CURLOPT_SSL_VERIFYPEER, 0L);
+    set(CURLOPT_SSL_VERIFYHOST, 0L);
+  }
+  if (request.method == "HEAD") {
+    set(CURLOPT_NOBODY, 1L);
+  } else if (request.method != "GET") {
+    set(CURLOPT_POST, 1L);
+    set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(request.body.size()));
+    set(CURLOPT_COPYPOSTFIELDS, request.body.data());
+    if (request.method != "POST") set(CURLOPT_CUSTOMREQUEST, request.method.c_str());
+  }
+  for (const auto& [name, value] : request.headers) {
+    // "Name;" is libcurl's way to send a header without a value.
+    transfer.headers = curl_slist_append(
+        transfer.headers, (value.empty() ? fmt::format("{};", name) : fmt::format("{}: {}", name, value)).c_str());
+  }
+  transfer.headers = curl_slist_append(transfer.headers, "Expect:");
+  set(CURLOPT_HTTPHEADER, transfer.headers);
+}
+
+size_t HttpClient::Impl::OnHeader(char* bytes, size_t, size_t length, void* data) {
+  auto& transfer = *static_cast<Transfer*>(data);
+  std::string_view line(bytes, length);
+  line = Strip(line);
+  if (line.starts_with("HTTP/")) {  // also after a 100 Continue, a proxy's CONNECT, or in front of trailers
+    transfer.head = {};
+    transfer.header_bytes = 0;
+    return length;
+  }
+  transfer.header_bytes += line.size();
+  if (line.size() > kLongestHeader || transfer.head.headers.size() >= kMostHeaders) {
+    transfer.invalid = true;
+    return 0;
+  }
+  size_t colon = line.find(':');
+  if (colon == std::string_view::npos) return length;  // the empty line at the end
+  if (!transfer.told_head) {
+    transfer.head.headers.emplace_back(Lower(line.substr(0, colon)), Strip(line.substr(colon + 1)));
+  }
+  return length;
+}
+
+bool HttpClient::Impl::TellHead(Transfer& transfer) {
+  if (transfer.told_head) return true;
+  transfer.told_head = true;
+  long status = 0;
+  curl_easy_getinfo(transfer.easy, CURLINFO_RESPONSE_CODE, &status);
+  transfer.head.status = static_cast<int>(status);
+  if (transfer.sink->Head(transfer.head)) return true;
+  transfer.refused = true;
+  return false;
+}
+
+size_t HttpClient::Impl::OnBody(char* bytes, size_t, size_t length, void* data) {
+  auto& transfer = *static_cast<Transfer*>(data);
+  if (!transfer.owner->TellHead(transfer)) return 0;
+  return transfer.sink->Body({bytes, length}) ? length : size_t{CURL_WRITEFUNC_PAUSE};
+}
+
+void HttpClient::Impl::Resume(Id id) {
+  auto found = transfers_.find(id);
+  if (found == transfers_.end()) return;
+  curl_easy_pause(found->second->easy, CURLPAUSE_CONT);  // may deliver, and so end, at once
+  CollectSoon();
+}
+
+void HttpClient::Impl::Cancel(Id id) {
+  auto found = transfers_.find(id);
+  if (found != transfers_.end()) Remove(*found->second);
+}
+
+void HttpClient::Impl::Remove(Transfer& transfer) {
+  curl_multi_remove_handle(multi_, transfer.easy);
+  curl_easy_reset(transfer.easy);
+  idle_.push_back(transfer.easy);
+  curl_slist_free_all(transfer.headers);
+  transfers_.erase(transfer.id);
+}
+
+int HttpClient::Impl::OnSocket(CURL*, curl_socket_t socket, int what, void* self, void*) {
+  static_cast<Impl*>(self)->Watch(socket, what);
+  return 0;
+}
+
+void HttpClient::Impl::Watch(curl_socket_t socket, int wanted) {
+  if (wanted == CURL_POLL_REMOVE) {
+    auto found = sockets_.find(socket);
+    if (found == sockets_.end()) return;
+    found->second->descriptor.release();  // libcurl closes it
+    sockets_.erase(found);
+    return;
+  }
+  auto& watched = sockets_[socket];
+  if (!watched) {
+    watched = std::make_unique<Socket>(loop_, socket);
+    watched->number = ++last_;
+  }
+  watched->wanted = wanted;
+  if ((wanted & CURL_POLL_IN) && !watched->reading) {
+    Wait(socket, *watched, asio::posix::stream_descriptor::wait_read);
+  }
+  if ((wanted & CURL_POLL_OUT) && !watched->writing) {
+    Wait(socket, *watched, asio::posix::stream_descriptor::wait_write);
+  }
+}
+
+void HttpClient::Impl::Wait(curl_socket_t socket, Socket& watched, asio::posix::stream_descriptor::wait_type type) {
+  const bool read = type == asio::posix::stream_descriptor::wait_read;
+  (read ? watched.reading : watched.writing) = true;
+  watched.descriptor.async_wait(
+      type, [this, socket, read, number = watched.number, alive = std::weak_ptr<bool>(alive_)](error_code error) {
+        if (alive.expired()) return;
+        auto found = sockets_.find(socket);
+        if (found == sockets_.end() || found->second->number != number) return;  // another socket with that descriptor
+        (read ? found->second->reading : found->second->writing) = false;
+        const int event = read ? CURL_CSELECT_IN : CURL_CSELECT_OUT;
+        if (found->second->wanted & event) Act(socket, error ? event | CURL_CSELECT_ERR : event);
+        found = sockets_.find(socket);
+        if (found != sockets_.end() && found->second->number == number) Watch(socket, found->second->wanted);
+      });
+}
+
+int HttpClient::Impl::OnTimer(CURLM*, long milliseconds, void* data) {
+  auto* self = static_cast<Impl*>(data);
+  self->timer_.cancel();
+  if (milliseconds < 0) return 0;
+  self->timer_.expires_after(std::chrono::milliseconds(milliseconds));
+  self->timer_.async_wait([self, alive = std::weak_ptr<bool>(self->alive_)](error_code error) {
+    if (!error && !alive.expired()) self->Act(CURL_SOCKET_TIMEOUT, 0);
+  });
+  return 0;
+}
+
+void HttpClient::Impl::Act(curl_socket_t socket, int events) {
+  int running = 0;
+  curl_multi_socket_action(multi_, socket, events, &running);
+  Collect();
+}
+
+void HttpClient::Impl::CollectSoon() {
+  if (std::exchange(collecting_, true)) return;
+  asio::post(loop_, [this, alive = std::weak_ptr<bool>(alive_)] {
+    if (alive.expired()) return;
+    collecting_ = false;
+    Collect();
+  });
+}
+
+void HttpClient::Impl::Collect() {
+  std::weak_ptr<bool> alive = alive_;
+  int left = 0;
+  while (CURLMsg* message = curl_multi_info_read(multi_, &left)) {
+    if (message->msg != CURLMSG_DONE) continue;
+    Transfer* transfer = nullptr;
+    curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &transfer);
+    const CURLcode code = message->data.result;
+    if (code == CURLE_OK) TellHead(*transfer);  // an answer without a body
+    HttpEnd end = EndOf(*transfer, code);
+    HttpSink* sink = transfer->sink;
+    Remove(*transfer);
+    sink->End(end);
+    if (alive.expired()) return;  // the sink destroyed us
+  }
+}
+
+HttpEnd HttpClient::Impl::EndOf(const Transfer& transfer, CURLcode code) const {
+  if (transfer.refused) return {HttpEnd::Kind::kRefused, "not wanted"};
+  if (transfer.invalid) return {HttpEnd::Kind::kInvalid, "headers beyond all measure"};
+  if (code == CURLE_OK) return {};
+  return {KindOf(code), transfer.error[0] ? transfer.error : curl_easy_strerror(code)};
+}
+
+HttpClient::HttpClient(asio::io_context& loop, HttpOptions options)
+    : impl_(std::make_unique<Impl>(loop, std::move(options))) {}
+HttpClient::~HttpClient() = default;
+HttpClient::Id HttpClient::Start(const HttpRequest& request, const HttpLimits& limits, HttpSink& sink) {
+  return impl_->Start(request, limits, sink);
+}
+void HttpClient::Resume(Id id) { impl_->Resume(id); }
+void HttpClient::Cancel(Id id) { impl_->Cancel(id); }
+
+namespace {
+
+class Asking final : public HttpSink {
+ public:
+  Asking(HttpClient& client, size_t limit, HttpAnswered answered)
+      : client_(client), limit_(limit), answered_(std::move(answered)) {}
+  ~Asking() override {
+    if (id_ != 0) client_.Cancel(id_);
+  }
+  void Begin(const HttpRequest& request, const HttpLimits& limits) { id_ = client_.Start(request, limits, *this); }
+
+ private:
+  bool Head(const HttpHead& head) override {
+    answer_.head = head;
+    return true;
+  }
+  bool Body(std::string_view bytes) override {
+    too_long_ = too_long_ || answer_.body.size() + bytes.size() > limit_;
+    if (!too_long_) answer_.body += bytes;  // the rest is read and dropped, so that the connection can be kept
+    return true;
+  }
+  void End(const HttpEnd& end) override {
+    id_ = 0;
+    answer_.end = end;
+    if (too_long_ && end.kind == HttpEnd::Kind::kWhole) {
+      answer_.end = {HttpEnd::Kind::kInvalid, fmt::format("the answer is longer than {} bytes", limit_)};
+    }
+    answered_(std::move(answer_));
+  }
+
+  HttpClient& client_;
+  const size_t limit_;
+  HttpAnswered answered_;
+  HttpClient::Id id_ = 0;
+  HttpAnswer answer_;
+  bool too_long_ = false;
+};
+
+}  // namespace
+
+std::shared_ptr<void> Ask(HttpClient& client, const HttpRequest& request, const HttpLimits& limits, size_t limit,
+                          HttpAnswered answered) {
+  auto asking = std::make_shared<Asking>(client, limit, std::move(answered));
+  asking->Begin(request, limits);
+  return asking;
+}
+
+}  // namespace muster::initializers

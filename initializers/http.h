@@ -1,0 +1,111 @@
+// HTTP requests by libcurl on the loop: many at a time over kept connections, each with its limits, none blocking.
+//
+// What libcurl does here: HTTP/1.1, TLS, proxies (HTTPS_PROXY, HTTP_PROXY, ALL_PROXY, NO_PROXY), IPv6, connection
+// reuse. What it does not: redirects (a signed or bearer request must not follow to another host by itself: who asks
+// decides), retries, decompression (hashes are of the stored bytes).
+//
+// Loop thread only. A sink outlives its transfer, or cancels it; it is not called after End or Cancel. Destroying the
+// client ends every transfer without a word.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/status.h"
+
+namespace muster::initializers {
+
+struct HttpRequest {
+  std::string method = "GET";  // GET, HEAD, POST, PUT
+  std::string url;
+  std::vector<std::pair<std::string, std::string>> headers;
+  std::string body;  // of POST and PUT
+};
+
+struct HttpLimits {
+  Duration connect = std::chrono::seconds(10);  // name, TCP and TLS
+  Duration silence =
+      std::chrono::seconds(20);   // slower than `slowest` for so long: kStalled; the first byte counts too
+  uint64_t slowest = 32 << 10;    // bytes/s
+  std::optional<Duration> total;  // from start to end; for small answers
+};
+
+struct HttpHead {
+  int status = 0;
+  std::vector<std::pair<std::string, std::string>> headers;  // names in lower case, in the order they came
+
+  std::optional<std::string_view> Find(std::string_view name) const;  // the first by that name
+  std::optional<uint64_t> ContentLength() const;                      // bytes; nothing: it is not said, or no number
+};
+
+struct HttpEnd {
+  enum class Kind {
+    kWhole,        // the answer came as its server framed it
+    kCut,          // it ended before that, also by a reset
+    kUnreachable,  // no name, no route, refused, no proxy
+    kStalled,      // silent, or slower than the limit
+    kUntrusted,    // TLS: the certificate, or no common protocol
+    kRefused,      // the sink did not want it
+    kInvalid,      // no HTTP, headers beyond the limit, a URL that is none
+  };
+  Kind kind = Kind::kWhole;
+  std::string what;  // for people: what happened, with the host; empty for kWhole
+};
+
+class HttpSink {
+ public:
+  virtual ~HttpSink() = default;
+  // Status and headers are there (the final ones, not 1xx). False: the body is not wanted, the transfer ends kRefused.
+  virtual bool Head(const HttpHead& head) = 0;
+  // Bytes of the body. False: not now; the same bytes come again after Resume.
+  virtual bool Body(std::string_view bytes) = 0;
+  virtual void End(const HttpEnd& end) = 0;  // the last call
+};
+
+struct HttpOptions {
+  std::string ca_bundle;  // path; empty: the system's
+  bool verify_tls = true;
+  std::string user_agent = "muster";
+  int connections = 64;    // kept open at most, busy or not
+  int buffer = 256 << 10;  // bytes read from a socket at a time, for each busy connection
+};
+
+class HttpClient {
+ public:
+  using Id = uint64_t;
+
+  HttpClient(boost::asio::io_context& loop, HttpOptions options);
+  ~HttpClient();
+  HttpClient(const HttpClient&) = delete;
+  HttpClient& operator=(const HttpClient&) = delete;
+
+  // Never calls the sink before it returns.
+  Id Start(const HttpRequest& request, const HttpLimits& limits, HttpSink& sink);
+  void Resume(Id id);  // after Body said "not now"
+  void Cancel(Id id);  // its sink hears nothing more; ids of transfers that have ended are fine
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+// A small answer as a whole: status, headers, and a body of at most `limit` bytes (a longer one is kInvalid).
+struct HttpAnswer {
+  HttpHead head;
+  std::string body;
+  HttpEnd end;
+};
+using HttpAnswered = std::function<void(HttpAnswer)>;
+// Cancelled when the last copy of the handle goes.
+std::shared_ptr<void> Ask(HttpClient& client, const HttpRequest& request, const HttpLimits& limits, size_t limit,
+                          HttpAnswered answered);
+
+}  // namespace muster::initializers

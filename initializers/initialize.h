@@ -1,0 +1,73 @@
+// One run: a source into a target folder. Lists, compares with what is there, moves what is missing, publishes, and
+// says how it went.
+//
+//   manifest says complete and nothing can have changed -> done, nothing was asked
+//   list -> keep what the manifest has in this very version, transfer the rest -> publish -> manifest
+//
+// Publishing is a rename for each file between two states of .muster: "next.json" names what is to be there; it becomes
+// "manifest.json" when all of it is. A start that finds next.json finishes that first.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "initializers/aws_config.h"
+#include "initializers/manifest.h"
+#include "initializers/source.h"
+#include "initializers/transfer.h"
+
+namespace muster::initializers {
+
+struct InitializeOptions {
+  Role role = Role::kDataset;
+  std::string uri;
+  std::string target;
+  std::vector<std::string> include, ignore;  // patterns on the path below the source (entry_path.h)
+  bool dry_run = false;
+  bool anonymous = false;
+  std::string version_id;
+  int threads = 2;
+  size_t blocks = 64;  // of kBlockBytes: the memory of a run
+  HttpOptions http;
+  TransferOptions transfer;
+};
+
+struct InitializeResult {
+  bool unchanged = false;  // nothing was moved: all of it was there
+  std::string source;
+  std::string target;
+  TransferCounts counts;
+  uint64_t files = 0, bytes = 0;  // of the whole source
+  uint64_t kept_files = 0;        // that were there, in this version
+  uint64_t unverified_files = 0;  // that the store publishes no hash of
+  double seconds = 0;
+};
+
+class Initialize {
+ public:
+  struct Events {
+    std::function<void(const std::string&)> say;  // a sentence
+    std::function<void(StatusOr<InitializeResult>)> end;
+  };
+  Initialize(boost::asio::io_context& loop, InitializeOptions options, Getenv getenv, Events events);
+  ~Initialize();
+  Initialize(const Initialize&) = delete;
+  Initialize& operator=(const Initialize&) = delete;
+
+  void Begin();
+  // Where it is, for a progress bar: zeros before the transfer.
+  TransferCounts counts() const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+// 0 for OK; 1 or 78 where trying again gives the same; kExitSourceUnreachable where it may help.
+int ExitCodeOf(const Status& status);
+
+}  // namespace muster::initializers

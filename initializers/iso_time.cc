@@ -1,0 +1,92 @@
+#include "initializers/iso_time.h"
+
+#include <chrono>
+#include <optional>
+
+#include "base/text.h"
+
+namespace muster::initializers {
+namespace {
+
+bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+
+// Takes fixed fields off the front of a text; after the first that does not fit, none does.
+class Fields {
+ public:
+  explicit Fields(std::string_view text) : rest_(text) {}
+
+  int Number(size_t digits) {
+    int number = 0;
+    for (size_t i = 0; i < digits; ++i) {
+      if (i >= rest_.size() || !IsDigit(rest_[i])) {
+        good_ = false;
+        return 0;
+      }
+      number = number * 10 + (rest_[i] - '0');
+    }
+    rest_.remove_prefix(digits);
+    return number;
+  }
+  bool Skip(std::string_view one_of) {
+    if (rest_.empty() || one_of.find(rest_[0]) == std::string_view::npos) return false;
+    rest_.remove_prefix(1);
+    return true;
+  }
+  void Need(std::string_view one_of) { good_ = Skip(one_of) && good_; }
+  void SkipDigits() {
+    Number(1);
+    while (!rest_.empty() && IsDigit(rest_[0])) rest_.remove_prefix(1);
+  }
+
+  std::string_view rest() const { return rest_; }
+  bool good() const { return good_; }
+
+ private:
+  std::string_view rest_;
+  bool good_ = true;
+};
+
+std::optional<int64_t> Read(std::string_view text) {
+  using namespace std::chrono;
+  Fields fields(text);
+  const int years = fields.Number(4);
+  fields.Need("-");
+  const int months = fields.Number(2);
+  fields.Need("-");
+  const int days_of_month = fields.Number(2);
+  fields.Need("Tt ");
+  const int hour = fields.Number(2);
+  fields.Need(":");
+  const int minute = fields.Number(2);
+  fields.Need(":");
+  const int second = fields.Number(2);
+  if (fields.Skip(".,")) fields.SkipDigits();
+
+  int offset = 0;  // minutes east of Greenwich
+  if (fields.rest() != "Z" && fields.rest() != "z" && fields.rest() != "UTC") {
+    const bool west = fields.rest().starts_with('-');
+    fields.Need("+-");
+    const int hours_off = fields.Number(2);
+    fields.Skip(":");
+    const int minutes_off = fields.Number(2);
+    if (!fields.rest().empty() || hours_off > 23 || minutes_off > 59) return std::nullopt;
+    offset = (west ? -1 : 1) * (60 * hours_off + minutes_off);
+  }
+  const year_month_day date{year{years}, month{static_cast<unsigned>(months)},
+                            day{static_cast<unsigned>(days_of_month)}};
+  if (!fields.good() || !date.ok() || hour > 23 || minute > 59 || second > 60) return std::nullopt;
+  const auto time = sys_days{date} + hours{hour} + minutes{minute - offset} + seconds{second};
+  return time.time_since_epoch().count();
+}
+
+}  // namespace
+
+StatusOr<int64_t> ParseIsoTime(std::string_view text) {
+  auto time = Read(Strip(text));
+  if (time) return *time;
+  constexpr size_t kShown = 40;
+  return absl::InvalidArgumentError(
+      fmt::format("'{}' is no time; it looks like 2026-11-22T01:02:03Z", text.substr(0, kShown)));
+}
+
+}  // namespace muster::initializers

@@ -1,0 +1,51 @@
+// The completion manifest, TARGET/.muster/manifest.json: written last, so that its presence says that everything named
+// in it is there. What `verify` and the next start read. docs/initializers.md has its layout.
+//
+// Pure: text <-> struct; files are staging.h's. The file is outside bytes when read: it is bounded
+// (kLongestManifest) and any field may be wrong.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+
+namespace muster::initializers {
+
+inline constexpr char kManifestName[] = "manifest.json";     // in kOwnFolder
+inline constexpr size_t kLongestManifest = size_t{1} << 30;  // bytes; about four million files
+
+struct ManifestFile {
+  std::string path;  // relative; "dir/" with a slash at its end is an empty folder
+  uint64_t size = 0;
+  std::string hash;         // "sha256:...": computed while it was written (digest.h, Describe); empty for a folder
+  bool verified = false;    // the store published that hash; else it is ours alone
+  std::string version;      // what pinned it in the store: ETag, generation, git id
+  int64_t modified_ns = 0;  // of the file on disk: a later change is seen without reading it
+  bool operator==(const ManifestFile&) const = default;
+};
+
+struct Manifest {
+  int schema = 1;         // a new key does not change it, a new meaning of an old key does
+  std::string source;     // the URI as given
+  std::string version;    // of the whole source where it has one: the commit; else empty
+  std::string endpoint;   // which server
+  std::string selection;  // what of it was wanted: includes and ignores, in one canonical text
+  std::string tool;       // "muster 0.1.0 (commit)"
+  int64_t completed_unix_ms = 0;
+  std::vector<ManifestFile> files;  // by path
+  bool operator==(const Manifest&) const = default;
+};
+
+// JSON in UTF-8, each file on a line of its own, sorted by the bytes of its path: it can be searched and compared by
+// line. Paths are UTF-8 (CheckEntryPath); in other texts what is none becomes U+FFFD.
+std::string WriteManifest(const Manifest& manifest);
+
+// InvalidArgument, with the place: no JSON, a schema we do not know, a field that is missing, twice there or of another
+// kind, a path that CheckEntryPath refuses, a hash that ParseExpectation refuses, files that are not sorted or twice
+// there. Fields that we do not know are left out.
+StatusOr<Manifest> ReadManifest(std::string_view text);
+
+}  // namespace muster::initializers

@@ -1,0 +1,46 @@
+// How many requests at a time: climbs while more of them bring more, goes back when a server says that it is too much.
+// Pure; one instance for a whole run. Nothing here measures or waits.
+#pragma once
+
+#include <cstdint>
+
+#include "base/clock.h"
+
+namespace muster::initializers {
+
+struct PaceLimits {
+  int least = 1;
+  int first = 8;
+  int most = 32;
+  Duration window = std::chrono::milliseconds(400);  // of one measurement
+};
+
+class Pace {
+ public:
+  explicit Pace(PaceLimits limits) : limits_(limits), target_(limits.first) {}
+
+  int target() const { return target_; }
+
+  // `done`: requests ended well since the last call, `bytes` with them; `busy`: all that were allowed were under way,
+  // so that more of them might have brought more. A small request counts as kWorth bytes: its cost is its latency.
+  void Progressed(uint64_t bytes, int done, bool busy, TimePoint now);
+  // 429, 503: half as many, once in a window.
+  void Throttled(TimePoint now);
+
+ private:
+  static constexpr uint64_t kWorth = 64 << 10;
+
+  void Judge(double rate);
+
+  const PaceLimits limits_;
+  int target_;
+  double best_ = 0;  // rate of the best window so far at best_target_
+  int best_target_ = 0;
+  int quiet_ = 0;  // windows left before trying more again
+  uint64_t worth_ = 0;
+  bool idle_ = false;  // in this window not all were under way
+  TimePoint began_{};
+  TimePoint throttled_{};
+};
+
+}  // namespace muster::initializers

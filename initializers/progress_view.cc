@@ -1,0 +1,125 @@
+#include "initializers/progress_view.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "base/log.h"
+#include "base/text.h"
+
+namespace muster::initializers {
+namespace {
+
+constexpr int kBarWidth = 30;
+
+nlohmann::ordered_json ToJson(const TransferCounts& counts) {
+  return {{"files", counts.files},           {"files_done", counts.files_done},   {"bytes", counts.bytes},
+          {"bytes_done", counts.bytes_done}, {"received", counts.bytes_received}, {"kept", counts.bytes_kept},
+          {"requests", counts.requests},     {"retries", counts.retries}};
+}
+
+void Print(const nlohmann::ordered_json& event) {
+  const std::string line = event.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  std::fwrite(line.data(), 1, line.size(), stdout);
+  std::fflush(stdout);
+}
+
+}  // namespace
+
+std::string BytesText(uint64_t bytes) {
+  constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+  auto value = static_cast<double>(bytes);
+  size_t unit = 0;
+  while (value >= 1024 && unit + 1 < std::size(kUnits)) {
+    value /= 1024;
+    ++unit;
+  }
+  return unit == 0 ? fmt::format("{} B", bytes) : fmt::format("{:.1f} {}", value, kUnits[unit]);
+}
+
+ProgressView::ProgressView(bool json) : json_(json), terminal_(!json && isatty(STDERR_FILENO)) {}
+
+Duration ProgressView::interval() const {
+  return terminal_ ? Duration(std::chrono::milliseconds(200)) : Duration(std::chrono::seconds(5));
+}
+
+void ProgressView::Show(const TransferCounts& counts, TimePoint now) {
+  if (last_ != TimePoint{} && now > last_) {
+    const double rate =
+        static_cast<double>(counts.bytes_received - last_bytes_) / std::chrono::duration<double>(now - last_).count();
+    rate_ = rate_ == 0 ? rate : 0.7 * rate_ + 0.3 * rate;
+  }
+  last_ = now;
+  last_bytes_ = counts.bytes_received;
+  if (counts.files == 0) return;
+  const uint64_t left = counts.bytes - std::min(counts.bytes, counts.bytes_done);
+  const std::string eta = rate_ > 0 ? fmt::format("{:.0f} s left", static_cast<double>(left) / rate_) : "";
+  if (json_) {
+    nlohmann::ordered_json event = ToJson(counts);
+    event["event"] = "progress";
+    event["bytes_per_second"] = rate_;
+    return Print(event);
+  }
+  const std::string text = fmt::format("{} of {}, {} of {} files, {}/s{}{}", BytesText(counts.bytes_done),
+                                       BytesText(counts.bytes), counts.files_done, counts.files,
+                                       BytesText(static_cast<uint64_t>(rate_)), eta.empty() ? "" : ", ", eta);
+  if (!terminal_) return log::Info(text);
+  const int filled = counts.bytes == 0 ? 0 : static_cast<int>(kBarWidth * counts.bytes_done / counts.bytes);
+  fmt::print(stderr, "\r\033[K[{}{}] {}", std::string(static_cast<size_t>(filled), '#'),
+             std::string(static_cast<size_t>(kBarWidth - filled), '.'), text);
+  bar_ = true;
+}
+
+void ProgressView::ClearBar() {
+  if (std::exchange(bar_, false)) fmt::print(stderr, "\r\033[K");
+}
+
+void ProgressView::Say(const std::string& text) {
+  if (json_) return Print({{"event", "note"}, {"text", text}});
+  ClearBar();
+  log::Info(text);
+}
+
+void ProgressView::Done(const InitializeResult& result, bool dry_run) {
+  if (json_) {
+    nlohmann::ordered_json event = ToJson(result.counts);
+    event["event"] = dry_run ? "plan" : "done";
+    event["source"] = result.source;
+    event["target"] = result.target;
+    event["files"] = result.files;
+    event["bytes"] = result.bytes;
+    event["kept_files"] = result.kept_files;
+    event["unverified_files"] = result.unverified_files;
+    event["unchanged"] = result.unchanged;
+    event["seconds"] = result.seconds;
+    return Print(event);
+  }
+  ClearBar();
+  if (dry_run) {
+    return log::Info(fmt::format("{}: {} files, {}; {} of them are there already; nothing was moved", result.source,
+                                 result.files, BytesText(result.bytes), result.kept_files));
+  }
+  if (result.unchanged) {
+    return log::Info(fmt::format("{} is complete in {}: {} files, {}; no byte was moved", result.source, result.target,
+                                 result.files, BytesText(result.bytes)));
+  }
+  const double rate = result.seconds > 0 ? static_cast<double>(result.counts.bytes_received) / result.seconds : 0;
+  log::Info(fmt::format("{} is complete in {}: {} files, {}; {} received in {:.2f} s, {}/s, {} retries", result.source,
+                        result.target, result.files, BytesText(result.bytes), BytesText(result.counts.bytes_received),
+                        result.seconds, BytesText(static_cast<uint64_t>(rate)), result.counts.retries));
+  if (result.unverified_files > 0) {
+    log::Info(fmt::format("of {} files the source publishes no hash: only size and version were checked",
+                          result.unverified_files));
+  }
+}
+
+void ProgressView::Failed(const Status& status, int exit_code) {
+  if (json_) {
+    return Print({{"event", "failed"}, {"exit_code", exit_code}, {"reason", std::string(Message(status))}});
+  }
+  ClearBar();
+  log::Error(Message(status));
+}
+
+}  // namespace muster::initializers

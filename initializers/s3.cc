@@ -1,0 +1,387 @@
+#include "initializers/s3.h"
+
+#include <algorithm>
+#include <span>
+
+#include "base/text.h"
+#include "initializers/cloud_clock.h"
+#include "initializers/percent.h"
+#include "initializers/s3_answers.h"
+#include "initializers/s3_checksums.h"
+#include "initializers/web_file.h"
+
+namespace muster::initializers {
+namespace {
+
+namespace asio = boost::asio;
+
+constexpr size_t kLongestPage = 4 << 20;  // bytes of a page of 1,000 keys of 1,024 bytes, encoded
+constexpr char kFallbackRegion[] = "us-east-1";
+
+// Statuses that are answers, to a HEAD of an object that must be there, that may not, and of its first part.
+constexpr int kThere[] = {200};
+constexpr int kThereOrNot[] = {200, 404, 403};
+constexpr int kPartOrNot[] = {200, 206, 400, 404, 412, 501};
+
+// "Sun, 22 Nov 2026 01:02:03 GMT" -> seconds; by the same rule as Retry-After's dates.
+std::optional<int64_t> DateOf(const HttpHead& head) {
+  auto date = head.Find("date");
+  if (!date) return std::nullopt;
+  auto from_epoch = ParseRetryAfter(*date, 0);
+  if (!from_epoch) return std::nullopt;
+  return std::chrono::duration_cast<std::chrono::seconds>(*from_epoch).count();
+}
+
+HeaderReader ReaderOf(const HttpHead& head) {
+  return [&head](std::string_view name) -> std::optional<std::string> {
+    auto value = head.Find(name);
+    return value ? std::optional<std::string>(*value) : std::nullopt;
+  };
+}
+
+class S3 final : public Provider {
+ public:
+  S3(asio::io_context& loop, Persistence persistence, const Source& source, S3Settings settings,
+     std::unique_ptr<AwsKeySource> keys)
+      : loop_(loop),
+        persistence_(std::move(persistence)),
+        source_(source),
+        settings_(std::move(settings)),
+        keys_(std::move(keys)) {}
+
+  Handle List(Listing listing) override { return Converse(loop_, ListAll(std::move(listing))); }
+  Handle Look(const Entry& entry, std::function<void(StatusOr<Entry>)> looked) override {
+    return Converse(loop_, LookAt(entry, std::move(looked)));
+  }
+  Handle Prepare(const Entry& entry, ByteRange range, std::function<void(StatusOr<HttpRequest>)> ready) override;
+  Reception Receive(const Entry& entry, ByteRange range, const HttpHead& head) override;
+  Refusal Explain(const Entry& entry, const HttpHead& head, std::string_view body) override;
+
+  std::string endpoint() const override { return AddressOf(settings_.place, source_.container, "").origin; }
+  std::string version() const override { return ""; }
+
+ private:
+  struct Wanted {
+    std::string method = "GET";
+    std::string key;
+    QueryParameters query;
+    HeaderList headers;
+  };
+  asio::awaitable<void> ListAll(Listing listing);
+  asio::awaitable<StatusOr<std::optional<Entry>>> FindExact();
+  asio::awaitable<Status> ListPrefix(std::string prefix, Listing& listing, bool* found);
+  asio::awaitable<void> LookAt(Entry entry, std::function<void(StatusOr<Entry>)> looked);
+  asio::awaitable<void> PrepareSlowly(Wanted wanted, std::function<void(StatusOr<HttpRequest>)> ready);
+  asio::awaitable<StatusOr<HttpAnswer>> Request(Wanted wanted, std::span<const int> content);
+
+  asio::awaitable<StatusOr<HttpRequest>> SignedInTime(
+      const Wanted& wanted);  // once there are keys; `wanted` outlives it
+  HttpRequest Signed(const Wanted& wanted, const std::optional<AwsKeys>& keys) const;
+  Wanted BytesOf(const Entry& entry, ByteRange range) const;
+  Wanted PageOf(const std::string& prefix, const std::optional<std::string>& next) const;
+  // nullopt: nothing is wrong. May learn region, endpoint and clock, which makes the failure worth another try.
+  Refusal Judge(const HttpHead& head, std::string_view body, const std::string& key);
+  bool Learn(const HttpHead& head, const S3Error& error);
+  Entry EntryOf(const HttpHead& head, std::string key, std::string path, uint64_t part_size) const;
+  std::string Where(const std::string& key) const { return fmt::format("s3://{}/{}", source_.container, key); }
+
+  asio::io_context& loop_;
+  const Persistence persistence_;
+  const Source source_;
+  S3Settings settings_;
+  const std::unique_ptr<AwsKeySource> keys_;
+  int64_t clock_offset_ = 0;  // seconds to add to ours
+  int learnt_ = 0;            // times that the region was another
+  int expired_ = 0;
+};
+
+HttpRequest S3::Signed(const Wanted& wanted, const std::optional<AwsKeys>& keys) const {
+  const S3Address address = AddressOf(settings_.place, source_.container, wanted.key);
+  HttpRequest request;
+  request.method = wanted.method;
+  request.url = address.origin + address.path;
+  if (!wanted.query.empty()) request.url += fmt::format("?{}", CanonicalQuery(wanted.query));
+  request.headers = wanted.headers;
+  if (settings_.place.requester_pays) request.headers.emplace_back("x-amz-request-payer", "requester");
+  if (keys) {
+    SigningRequest signing;
+    signing.method = wanted.method;
+    signing.host = address.host;
+    signing.path = address.path;
+    signing.query = wanted.query;
+    for (const auto& header : request.headers) {
+      if (header.first.starts_with("x-amz-")) signing.headers.push_back(header);
+    }
+    const std::string region = settings_.place.region.empty() ? kFallbackRegion : settings_.place.region;
+    for (auto& header : Sign(signing, {region, "s3"}, *keys, UnixSeconds() + clock_offset_)) {
+      request.headers.push_back(std::move(header));
+    }
+  }
+  request.headers.emplace_back("Accept-Encoding", "identity");
+  return request;
+}
+
+S3::Wanted S3::BytesOf(const Entry& entry, ByteRange range) const {
+  Wanted wanted;
+  wanted.key = entry.key;
+  if (!settings_.version_id.empty()) wanted.query.emplace_back("versionId", settings_.version_id);
+  if (range.offset == 0 && range.length == entry.size) {
+    wanted.headers.emplace_back("x-amz-checksum-mode", "ENABLED");  // the whole object: its hash comes along
+  } else {
+    wanted.headers.emplace_back("Range", fmt::format("bytes={}-{}", range.offset, range.end() - 1));
+  }
+  if (!entry.version.empty()) wanted.headers.emplace_back("If-Match", entry.version);
+  return wanted;
+}
+
+S3::Wanted S3::PageOf(const std::string& prefix, const std::optional<std::string>& next) const {
+  Wanted wanted;
+  wanted.query = {{"list-type", "2"}, {"prefix", prefix}, {"max-keys", "1000"}, {"encoding-type", "url"}};
+  if (next) wanted.query.emplace_back("continuation-token", *next);
+  return wanted;
+}
+
+Provider::Handle S3::Prepare(const Entry& entry, ByteRange range, std::function<void(StatusOr<HttpRequest>)> ready) {
+  Wanted wanted = BytesOf(entry, range);
+  if (auto keys = keys_->AtHand()) {
+    ready(Signed(wanted, *keys));
+    return nullptr;
+  }
+  return Converse(loop_, PrepareSlowly(std::move(wanted), std::move(ready)));
+}
+
+asio::awaitable<void> S3::PrepareSlowly(Wanted wanted, std::function<void(StatusOr<HttpRequest>)> ready) {
+  ready(co_await SignedInTime(wanted));
+}
+
+asio::awaitable<StatusOr<HttpRequest>> S3::SignedInTime(const Wanted& wanted) {
+  auto keys = co_await keys_->Get();
+  if (!keys.ok()) co_return keys.status();
+  co_return Signed(wanted, *keys);
+}
+
+Reception S3::Receive(const Entry& entry, ByteRange range, const HttpHead& head) {
+  if (RangeProblem(head, range, entry.size)) return {};
+  Reception reception{Reception::Kind::kBytes, "", {}};
+  if (head.status == 200) reception.expected = ExpectationOf(ReaderOf(head), entry.version, entry.size, 0);
+  return reception;
+}
+
+Refusal S3::Explain(const Entry& entry, const HttpHead& head, std::string_view body) {
+  if (head.status / 100 == 2) {  // not the bytes that were asked for
+    return {Refusal::Kind::kTransient,
+            absl::UnavailableError(
+                fmt::format("{}: the answer ({}) is not the part that was asked for", Where(entry.key), head.status)),
+            {}};
+  }
+  if (head.status == 412 || (head.status == 404 && settings_.version_id.empty())) {
+    // A deleted object is told by the look.
+    return {Refusal::Kind::kChanged, absl::AbortedError(fmt::format("{} has changed", Where(entry.key))), {}};
+  }
+  return Judge(head, body, entry.key);
+}
+
+// Region and host of the bucket, or the time there: what the next request has to be signed with.
+bool S3::Learn(const HttpHead& head, const S3Error& error) {
+  if (error.code == "RequestTimeTooSkewed") {
+    auto date = DateOf(head);
+    const int64_t offset = date ? *date - UnixSeconds() : clock_offset_;
+    if (offset == clock_offset_) return false;
+    persistence_.say(fmt::format("the clock here is {} s {} that of {}; requests are signed by the server's",
+                                 offset < 0 ? -offset : offset, offset < 0 ? "ahead of" : "behind", endpoint()));
+    clock_offset_ = offset;
+    return true;
+  }
+  const bool wrong_region = head.status == 301 || head.status == 307 || error.code == "AuthorizationHeaderMalformed" ||
+                            error.code == "IllegalLocationConstraintException" || error.code == "PermanentRedirect";
+  std::string region(head.Find("x-amz-bucket-region").value_or(error.region));
+  if (!(wrong_region || (head.status == 400 && !region.empty())) || region.empty()) return false;
+  if (region == settings_.place.region || ++learnt_ > 3) return false;
+  settings_.place.region = region;
+  return true;
+}
+
+Refusal S3::Judge(const HttpHead& head, std::string_view body, const std::string& key) {
+  const S3Error error = ParseS3Error(body);
+  const std::string what = fmt::format("{}: {}{}{}{}{}", Where(key), head.status, error.code.empty() ? "" : " ",
+                                       error.code, error.message.empty() ? "" : ": ", error.message);
+  if (Learn(head, error)) return {Refusal::Kind::kTransient, absl::UnavailableError(what), Duration::zero()};
+  auto asked = head.Find("retry-after");
+  std::optional<Duration> pause = asked ? ParseRetryAfter(*asked, UnixSeconds()) : std::nullopt;
+  const auto& code = error.code;
+  if (code == "ExpiredToken" || code == "ExpiredTokenException" || code == "TokenRefreshRequired") {
+    keys_->Expired();
+    if (++expired_ <= 3) return {Refusal::Kind::kTransient, absl::UnavailableError(what), Duration::zero()};
+    return {Refusal::Kind::kFatal, absl::PermissionDeniedError(what + "; renew the credentials"), {}};
+  }
+  if (head.status == 429 || head.status == 503 || code == "SlowDown" || code.starts_with("Throttl")) {
+    return {Refusal::Kind::kThrottled, absl::UnavailableError(what), pause};
+  }
+  if (head.status >= 500 || head.status == 408 || code == "RequestTimeout" || code == "InternalError") {
+    return {Refusal::Kind::kTransient, absl::UnavailableError(what), pause};
+  }
+  if (code == "InvalidObjectState") {
+    return {Refusal::Kind::kFatal,
+            absl::FailedPreconditionError(what + "; it is archived: restore it first, or leave it out with --ignore"),
+            {}};
+  }
+  if (head.status == 401 || head.status == 403) {
+    return {Refusal::Kind::kFatal,
+            absl::PermissionDeniedError(fmt::format(
+                "{}; check the credentials, and that they may list and read it (AWS_ACCESS_KEY_ID, a role, or "
+                "--anonymous for a public bucket)",
+                what)),
+            {}};
+  }
+  if (head.status == 404) {
+    const bool bucket = code == "NoSuchBucket";
+    return {Refusal::Kind::kFatal,
+            absl::NotFoundError(
+                fmt::format("{}; {}", what, bucket ? "check the bucket's name and the endpoint" : "check the key")),
+            {}};
+  }
+  if (head.status / 100 == 3) {
+    return {Refusal::Kind::kFatal,
+            absl::FailedPreconditionError(fmt::format(
+                "{}: the bucket is elsewhere{}{}; name its region (AWS_REGION) or endpoint (AWS_ENDPOINT_URL)", what,
+                error.endpoint.empty() ? "" : ": ", error.endpoint)),
+            {}};
+  }
+  return {Refusal::Kind::kFatal, absl::FailedPreconditionError(what), {}};
+}
+
+// `content`: statuses that are answers.
+asio::awaitable<StatusOr<HttpAnswer>> S3::Request(Wanted wanted, std::span<const int> content) {
+  auto prepare = [this, &wanted] { return SignedInTime(wanted); };
+  auto judge = [this, &wanted, &content](const HttpAnswer& answer) -> std::optional<Refusal> {
+    if (std::count(content.begin(), content.end(), answer.head.status) > 0) return std::nullopt;
+    return Judge(answer.head, answer.body, wanted.key);
+  };
+  co_return co_await AskedUntilAnswered(persistence_, kLongestPage, prepare, judge);
+}
+
+Entry S3::EntryOf(const HttpHead& head, std::string key, std::string path, uint64_t part_size) const {
+  Entry entry;
+  entry.key = std::move(key);
+  entry.path = std::move(path);
+  entry.size = head.ContentLength().value_or(0);
+  entry.version = head.Find("etag").value_or("");
+  entry.expected = ExpectationOf(ReaderOf(head), entry.version, entry.size, part_size);
+  return entry;
+}
+
+asio::awaitable<StatusOr<std::optional<Entry>>> S3::FindExact() {
+  Wanted wanted;
+  wanted.method = "HEAD";
+  wanted.key = source_.path;
+  wanted.headers.emplace_back("x-amz-checksum-mode", "ENABLED");
+  if (!settings_.version_id.empty()) wanted.query.emplace_back("versionId", settings_.version_id);
+  // Whoever may not list gets 403 for what is not there: the list will tell.
+  auto answer = co_await Request(std::move(wanted), kThereOrNot);
+  if (!answer.ok()) co_return answer.status();
+  if (answer->head.status != 200) co_return std::nullopt;
+  Entry entry = EntryOf(answer->head, source_.path, source_.path.substr(source_.path.rfind('/') + 1), 0);
+  entry.known = !NeedsPartSize(ReaderOf(answer->head), entry.version);
+  co_return entry;
+}
+
+asio::awaitable<Status> S3::ListPrefix(std::string prefix, Listing& listing, bool* found) {
+  std::optional<std::string> next;
+  do {
+    const Wanted wanted = PageOf(prefix, next);
+    // An answer that is no list, a login page say, is asked for again like any other failure.
+    StatusOr<S3Page> page = S3Page();
+    auto prepare = [this, &wanted] { return SignedInTime(wanted); };
+    auto judge = [this, &page](const HttpAnswer& answer) -> std::optional<Refusal> {
+      if (answer.head.status != 200) return Judge(answer.head, answer.body, "");
+      page = ParseS3Page(answer.body);
+      if (page.ok()) return std::nullopt;
+      return Refusal{Refusal::Kind::kTransient,
+                     absl::UnavailableError(fmt::format("listing {}: {}", Where(""), Message(page.status()))),
+                     {}};
+    };
+    auto answer = co_await AskedUntilAnswered(persistence_, kLongestPage, prepare, judge);
+    if (!answer.ok()) co_return answer.status();
+    std::vector<Entry> entries;
+    for (S3Object& object : page->objects) {
+      if (!object.key.starts_with(prefix)) {
+        co_return absl::DataLossError(
+            fmt::format("listing {}: the server gave '{}', which was not asked for", Where(prefix), object.key));
+      }
+      Entry entry;
+      entry.path = object.key.substr(prefix.size());
+      if (entry.path.empty() && object.size == 0) continue;  // the folder's own marker
+      entry.key = std::move(object.key);
+      entry.size = object.size;
+      entry.version = std::move(object.etag);
+      entry.known = false;
+      entries.push_back(std::move(entry));
+    }
+    *found = *found || !entries.empty();
+    if (!entries.empty()) listing.page(std::move(entries));
+    if (page->next && page->next == next) {
+      co_return absl::DataLossError(fmt::format("listing {}: the server gives the same page again", Where(prefix)));
+    }
+    next = std::move(page->next);
+  } while (next);
+  co_return absl::OkStatus();
+}
+
+asio::awaitable<void> S3::ListAll(Listing listing) {
+  if (!source_.folder) {
+    auto exact = co_await FindExact();
+    if (!exact.ok()) {
+      listing.end(exact.status());
+      co_return;
+    }
+    if (*exact) {
+      std::vector<Entry> entries;
+      entries.push_back(std::move(**exact));
+      listing.page(std::move(entries));
+      listing.end(absl::OkStatus());
+      co_return;
+    }
+  }
+  const std::string prefix = source_.folder ? source_.path : source_.path + "/";
+  bool found = false;
+  Status status = co_await ListPrefix(prefix, listing, &found);
+  if (status.ok() && !found) {
+    status = absl::NotFoundError(
+        source_.folder ? fmt::format("{}: there is nothing below it", source_.uri)
+                       : fmt::format("{}: there is no such object, and nothing below {}", source_.uri, Where(prefix)));
+  }
+  listing.end(status);
+}
+
+asio::awaitable<void> S3::LookAt(Entry entry, std::function<void(StatusOr<Entry>)> looked) {
+  Wanted wanted;
+  wanted.method = "HEAD";
+  wanted.key = entry.key;
+  wanted.headers.emplace_back("x-amz-checksum-mode", "ENABLED");
+  if (!settings_.version_id.empty()) wanted.query.emplace_back("versionId", settings_.version_id);
+  auto answer = co_await Request(wanted, kThere);
+  if (!answer.ok()) {
+    looked(answer.status());
+    co_return;
+  }
+  uint64_t part_size = 0;
+  Entry now = EntryOf(answer->head, entry.key, entry.path, 0);
+  if (NeedsPartSize(ReaderOf(answer->head), now.version)) {
+    wanted.query.emplace_back("partNumber", "1");
+    auto part = co_await Request(wanted, kPartOrNot);
+    if (part.ok() && part->head.status / 100 == 2 && part->head.Find("x-amz-mp-parts-count")) {
+      part_size = part->head.ContentLength().value_or(0);
+    }
+    now = EntryOf(answer->head, entry.key, entry.path, part_size);
+  }
+  looked(std::move(now));
+}
+
+}  // namespace
+
+std::unique_ptr<Provider> MakeS3(asio::io_context& loop, Persistence persistence, const Source& source,
+                                 S3Settings settings, std::unique_ptr<AwsKeySource> keys) {
+  return std::make_unique<S3>(loop, std::move(persistence), source, std::move(settings), std::move(keys));
+}
+
+}  // namespace muster::initializers

@@ -1,0 +1,40 @@
+// Amazon S3 and what speaks its language: ListObjectsV2, HEAD, ranged GET, each signed, pinned by ETag.
+//
+// An s3:// URI with a '/' at its end, or no key, is a prefix. Else the exact key is looked for first, and "key/" as a
+// prefix only where there is none: never the bare string as a prefix, which would pull a/bc for a/b.
+// The region is learnt from the first answer that tells it; a clock that is off, from the server's Date.
+// Reference: initializers.md 2.1, 2.2.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "initializers/aws_settings.h"
+#include "initializers/conversation.h"
+#include "initializers/provider.h"
+#include "initializers/sigv4.h"
+#include "initializers/source.h"
+
+namespace muster::initializers {
+
+// Keys for the next request: none for anonymous. Asked for each request; refreshes what is about to expire.
+class AwsKeySource {
+ public:
+  virtual ~AwsKeySource() = default;
+  virtual boost::asio::awaitable<StatusOr<std::optional<AwsKeys>>> Get() = 0;
+  // The server says that the last keys have expired.
+  virtual void Expired() = 0;
+  // Get() would answer at once with these.
+  virtual std::optional<std::optional<AwsKeys>> AtHand() = 0;
+};
+
+struct S3Settings {
+  S3Place place;
+  std::string version_id;  // of a single object; empty: the newest
+};
+
+std::unique_ptr<Provider> MakeS3(boost::asio::io_context& loop, Persistence persistence, const Source& source,
+                                 S3Settings settings, std::unique_ptr<AwsKeySource> keys);
+
+}  // namespace muster::initializers

@@ -1,0 +1,207 @@
+#include "initializers/s3_answers.h"
+
+#include <algorithm>
+#include <cctype>
+
+#include "base/text.h"
+#include "initializers/iso_time.h"
+#include "initializers/percent.h"
+#include "initializers/quoted.h"
+#include "initializers/xml_elements.h"
+
+namespace muster::initializers {
+namespace {
+
+constexpr std::string_view kContents = "ListBucketResult/Contents";
+constexpr size_t kLongestCode = 128;
+constexpr size_t kLongestMessage = 1024;
+constexpr size_t kLongestHost = 253;
+
+Status BadPage(std::string_view what) { return absl::InvalidArgumentError(std::string(what)); }
+
+// "a/b/c" below "a/b": "c".
+std::optional<std::string_view> Below(std::string_view path, std::string_view parent) {
+  if (path.size() <= parent.size() || !path.starts_with(parent) || path[parent.size()] != '/') return std::nullopt;
+  return path.substr(parent.size() + 1);
+}
+
+std::string WithQuotes(std::string_view etag) {
+  etag = Strip(etag);
+  if (etag.empty() || etag.starts_with('"') || etag.starts_with("W/")) return std::string(etag);
+  return '"' + std::string(etag) + '"';
+}
+
+// Puts a page together from the elements that end; what it does not know it leaves.
+class PageReader {
+ public:
+  Status Ended(std::string_view path, std::string_view text) {
+    if (auto name = Below(path, kContents)) return InObject(*name, text);
+    if (path == kContents) return EndObject();
+    if (path == "ListBucketResult/NextContinuationToken") {
+      page_.next = text;
+    } else if (path == "ListBucketResult/IsTruncated") {
+      const std::string truncated = Lower(Strip(text));
+      if (truncated != "true" && truncated != "false") {
+        return BadPage(fmt::format("IsTruncated is {}, neither true nor false", Quoted(text)));
+      }
+      truncated_ = truncated == "true";
+    } else if (path == "ListBucketResult/EncodingType") {
+      encoded_ = Lower(Strip(text)) == "url";
+    } else if (path.find('/') == std::string_view::npos) {
+      root_ = path;
+    }
+    return absl::OkStatus();
+  }
+
+  const std::string& root() const { return root_; }
+
+  StatusOr<S3Page> Finish() && {
+    if (root_ != "ListBucketResult") {
+      return BadPage(fmt::format("it is a {}, not a ListBucketResult; check the endpoint", root_));
+    }
+    if (!truncated_) page_.next.reset();
+    if (truncated_ && page_.next.value_or("").empty()) {
+      return BadPage("it says that there is more (IsTruncated) without saying where (NextContinuationToken)");
+    }
+    if (encoded_) {  // which may be said after the keys
+      for (S3Object& object : page_.objects) object.key = PercentDecode(object.key, true);
+    }
+    return std::move(page_);
+  }
+
+ private:
+  Status InObject(std::string_view name, std::string_view text) {
+    if (name == "Key") {
+      object_.key = text;
+    } else if (name == "Size") {
+      auto size = ParseInt(Strip(text));
+      if (!size || *size < 0) {
+        return BadPage(fmt::format("the size of {} is {}", Quoted(object_.key), Quoted(text)));
+      }
+      object_.size = static_cast<uint64_t>(*size);
+      sized_ = true;
+    } else if (name == "ETag") {
+      object_.etag = WithQuotes(text);
+    } else if (name == "StorageClass") {
+      object_.storage_class = Strip(text);
+    }
+    return absl::OkStatus();
+  }
+
+  Status EndObject() {
+    if (object_.key.empty()) return BadPage("an object has no Key");
+    if (!sized_) return BadPage(fmt::format("{} has no Size", Quoted(object_.key)));
+    page_.objects.push_back(std::move(object_));
+    object_ = {};
+    sized_ = false;
+    return absl::OkStatus();
+  }
+
+  S3Page page_;
+  S3Object object_;
+  bool sized_ = false;
+  bool truncated_ = false;
+  bool encoded_ = false;
+  std::string root_;
+};
+
+// Text of an XML document, which is UTF-8, for people: bounded, without control characters.
+std::string OneLine(std::string_view text, size_t most) {
+  std::string line(Strip(text).substr(0, most));
+  if (line.size() == most) {  // drop what is left of a character that was cut
+    while (!line.empty() && (static_cast<unsigned char>(line.back()) & 0xc0) == 0x80) line.pop_back();
+    if (!line.empty() && static_cast<unsigned char>(line.back()) >= 0xc0) line.pop_back();
+  }
+  for (char& c : line) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
+  }
+  return line;
+}
+
+// It goes into a host name or a signature: letters, digits and what stands between them.
+std::string HostLike(std::string_view text, std::string_view also) {
+  text = Strip(text);
+  auto plain = [also](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '-' || also.find(static_cast<char>(c)) != std::string_view::npos;
+  };
+  const bool good = text.size() <= kLongestHost && std::all_of(text.begin(), text.end(), plain);
+  return good ? std::string(text) : std::string();
+}
+
+// It goes into a header.
+bool IsToken(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c < 0x7f; });
+}
+
+}  // namespace
+
+StatusOr<S3Page> ParseS3Page(std::string_view xml) {
+  PageReader reader;
+  Status read =
+      ReadXml(xml, [&reader](std::string_view path, std::string_view text) { return reader.Ended(path, text); });
+  if (!read.ok()) return Annotate(read, "the list of objects cannot be read");
+  if (reader.root() == "Error") {
+    const S3Error error = ParseS3Error(xml);
+    return BadPage(fmt::format("instead of a list of objects came the error {}: {}", error.code, error.message));
+  }
+  StatusOr<S3Page> page = std::move(reader).Finish();
+  if (!page.ok()) return Annotate(page.status(), "the list of objects cannot be read");
+  return page;
+}
+
+S3Error ParseS3Error(std::string_view xml) {
+  S3Error error;
+  auto ended = [&error](std::string_view path, std::string_view text) {
+    auto name = Below(path, "Error");
+    if (!name) name = Below(path, "ErrorResponse/Error");
+    if (!name) return absl::OkStatus();
+    if (*name == "Code") {
+      error.code = OneLine(text, kLongestCode);
+    } else if (*name == "Message") {
+      error.message = OneLine(text, kLongestMessage);
+    } else if (*name == "Region") {
+      error.region = HostLike(text, "");
+    } else if (*name == "Endpoint") {
+      error.endpoint = HostLike(text, ".:");
+    }
+    return absl::OkStatus();
+  };
+  // What came before a fault is still worth knowing.
+  (void)ReadXml(xml, ended);
+  return error;
+}
+
+StatusOr<StsCredentials> ParseStsAnswer(std::string_view xml) {
+  StsCredentials credentials;
+  std::string expires;
+  auto ended = [&](std::string_view path, std::string_view text) {
+    constexpr std::string_view kParent = "Credentials/";
+    const size_t at = path.rfind('/');
+    if (at == std::string_view::npos || !path.substr(0, at + 1).ends_with(kParent)) return absl::OkStatus();
+    const std::string_view name = path.substr(at + 1);
+    if (name == "AccessKeyId") credentials.access_key = Strip(text);
+    if (name == "SecretAccessKey") credentials.secret_key = Strip(text);
+    if (name == "SessionToken") credentials.session_token = Strip(text);
+    if (name == "Expiration") expires = Strip(text);
+    return absl::OkStatus();
+  };
+  if (Status read = ReadXml(xml, ended); !read.ok()) return Annotate(read, "the answer of STS cannot be read");
+  if (S3Error error = ParseS3Error(xml); !error.code.empty()) {
+    return absl::InvalidArgumentError(fmt::format("STS answers {}: {}", error.code, error.message));
+  }
+  const std::pair<std::string_view, std::string_view> parts[] = {{"AccessKeyId", credentials.access_key},
+                                                                 {"SecretAccessKey", credentials.secret_key},
+                                                                 {"SessionToken", credentials.session_token}};
+  for (const auto& [name, value] : parts) {
+    if (value.empty()) return absl::InvalidArgumentError(fmt::format("the answer of STS has no {}", name));
+    if (!IsToken(value)) {
+      return absl::InvalidArgumentError(fmt::format("the {} that STS gave has characters that none can have", name));
+    }
+  }
+  auto time = ParseIsoTime(expires);
+  if (!time.ok()) return Annotate(time.status(), "the Expiration that STS gave");
+  credentials.expires_unix = *time;
+  return credentials;
+}
+
+}  // namespace muster::initializers

@@ -1,0 +1,316 @@
+#include "initializers/source.h"
+
+#include <algorithm>
+#include <cctype>
+#include <optional>
+#include <utility>
+
+#include "base/text.h"
+#include "base/utf8.h"
+#include "initializers/percent.h"
+#include "initializers/quoted.h"
+
+namespace muster::initializers {
+namespace {
+
+constexpr size_t kLongestBucket = 255;
+constexpr size_t kLongestClaim = 253;
+constexpr size_t kLongestName = 96;  // of a namespace or a repository
+constexpr size_t kLongestRevision = 255;
+constexpr size_t kLongestHost = 253;
+
+constexpr std::string_view kKnown =
+    "s3://BUCKET/KEY, gs://BUCKET/OBJECT, hf://NAMESPACE/NAME, pvc://CLAIM/PATH, file:///PATH, https://HOST/PATH";
+
+struct SchemeName {
+  std::string_view name;
+  Scheme scheme;
+};
+constexpr SchemeName kSchemes[] = {{"s3", Scheme::kS3},     {"gs", Scheme::kGcs},    {"hf", Scheme::kHuggingFace},
+                                   {"pvc", Scheme::kPvc},   {"file", Scheme::kFile}, {"http", Scheme::kHttp},
+                                   {"https", Scheme::kHttp}};
+// What people and other tools write for them.
+constexpr std::pair<std::string_view, std::string_view> kOtherNames[] = {
+    {"s3a", "s3"}, {"s3n", "s3"}, {"gcs", "gs"}, {"huggingface", "hf"}};
+
+const SchemeName* FindScheme(std::string_view name) {
+  const auto* found = std::find_if(std::begin(kSchemes), std::end(kSchemes),
+                                   [&](const SchemeName& scheme) { return scheme.name == name; });
+  return found == std::end(kSchemes) ? nullptr : found;
+}
+
+bool IsWord(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; }
+
+// Letters, digits and some of `others`; no dot or dash first, which would make another thing of a host name or a path.
+bool IsNameOf(std::string_view text, std::string_view others, size_t longest) {
+  return !text.empty() && text.size() <= longest && text[0] != '.' && text[0] != '-' &&
+         text.find("..") == std::string_view::npos && std::all_of(text.begin(), text.end(), [&](char c) {
+           return IsWord(c) || others.find(c) != std::string_view::npos;
+         });
+}
+
+// Before the first of `ends`, and the rest with it.
+std::pair<std::string_view, std::string_view> Cut(std::string_view text, std::string_view ends) {
+  const size_t at = std::min(text.find_first_of(ends), text.size());
+  return {text.substr(0, at), text.substr(at)};
+}
+
+bool IsSecret(std::string_view parameter) {
+  const std::string name = Lower(parameter);
+  for (std::string_view word : {"signature", "token", "credential", "secret", "password"}) {
+    if (name.find(word) != std::string::npos) return true;
+  }
+  return name == "sig" || name == "key" || name == "apikey" || name == "api_key";
+}
+
+// A URI as it may be shown: no user and password, no secrets in its query.
+std::string Showable(std::string_view uri) {
+  std::string shown;
+  const size_t slashes = uri.find("://");
+  if (slashes == std::string_view::npos) return std::string(uri);
+  const std::string scheme = Lower(uri.substr(0, slashes));
+  shown += uri.substr(0, slashes + 3);
+  uri.remove_prefix(slashes + 3);
+  if (scheme == "hf") return shown + std::string(uri);  // an '@' is a revision's
+  auto [authority, rest] = Cut(uri, "/?#");
+  if (const size_t at = authority.rfind('@'); at != std::string_view::npos) authority.remove_prefix(at + 1);
+  shown += authority;
+  if (!scheme.starts_with("http")) return shown + std::string(rest);
+  auto [path, query] = Cut(rest, "?");
+  shown += path;
+  for (char before = '?'; !query.empty(); before = '&') {
+    query.remove_prefix(1);
+    const auto [parameter, others] = Cut(query, "&");
+    const auto [name, value] = Cut(parameter, "=");
+    shown += before;
+    shown += value.size() <= 1 || !IsSecret(name) ? std::string(parameter) : std::string(name) + "=...";
+    query = others;
+  }
+  return shown;
+}
+
+Status Bad(std::string_view uri, std::string_view what) {
+  return absl::InvalidArgumentError(fmt::format("the source {}: {}", Quoted(Showable(uri)), what));
+}
+
+Status CheckText(std::string_view uri) {
+  if (uri.empty()) return absl::InvalidArgumentError(fmt::format("there is no source URI; give one of {}", kKnown));
+  if (uri.size() > kLongestUri) {
+    return Bad(uri, fmt::format("it has {} bytes, and a URI has at most {}", uri.size(), kLongestUri));
+  }
+  const bool control = std::any_of(uri.begin(), uri.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; });
+  if (control)
+    return Bad(uri,
+               "it contains a line end or another control character; is there one at the end of a Secret's value?");
+  if (!IsUtf8(uri)) return Bad(uri, "it is no UTF-8");
+  return absl::OkStatus();
+}
+
+Status NoScheme(std::string_view uri) {
+  if (uri.starts_with('/')) return Bad(uri, fmt::format("for a path of this machine write file://{}", uri));
+  const auto [word, rest] = Cut(uri, ":");
+  if (const SchemeName* scheme = FindScheme(Lower(word)); scheme != nullptr && !rest.empty()) {
+    return Bad(uri, fmt::format("after {}: come two slashes; known are {}", scheme->name, kKnown));
+  }
+  return Bad(uri, fmt::format("it has no scheme; known are {}", kKnown));
+}
+
+Status UnknownScheme(std::string_view uri, std::string_view name) {
+  for (const auto& [other, ours] : kOtherNames) {
+    if (other == name) return Bad(uri, fmt::format("write {}:// for {}://", ours, name));
+  }
+  return Bad(uri, fmt::format("the scheme {} is not known; known are {}", Quoted(name), kKnown));
+}
+
+// "", "." and ".." between slashes; a '/' at the end is none.
+bool HasOddElements(std::string_view path) {
+  if (path.starts_with('/')) return true;
+  if (path.ends_with('/')) path.remove_suffix(1);
+  const std::vector<std::string_view> elements = Split(path, '/');
+  return std::any_of(elements.begin(), elements.end(),
+                     [](std::string_view element) { return element.empty() || element == "." || element == ".."; });
+}
+
+Status ReadBucket(std::string_view rest, Source* source) {
+  const auto [bucket, key] = Cut(rest, "/");
+  if (!IsNameOf(bucket, "-._", kLongestBucket)) {
+    return bucket.empty() ? Bad(source->uri, "it names no bucket: after the two slashes comes BUCKET[/KEY]")
+                          : Bad(source->uri,
+                                fmt::format("{} is no bucket's name (letters, digits, '-', '.', '_')", Quoted(bucket)));
+  }
+  source->container = bucket;
+  source->path = key.substr(std::min<size_t>(key.size(), 1));
+  return absl::OkStatus();
+}
+
+Status ReadClaim(std::string_view rest, Source* source) {
+  const auto [claim, path] = Cut(rest, "/");
+  const bool lower = std::none_of(claim.begin(), claim.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
+  if (!lower || !IsNameOf(claim, "-.", kLongestClaim) || !IsWord(claim.back())) {
+    return claim.empty() ? Bad(source->uri, "it names no claim: after the two slashes comes CLAIM[/PATH]")
+                         : Bad(source->uri, fmt::format("{} is no claim's name (lower-case letters, digits, '-', '.')",
+                                                        Quoted(claim)));
+  }
+  source->container = claim;
+  source->path = path.substr(std::min<size_t>(path.size(), 1));
+  if (HasOddElements(source->path)) return Bad(source->uri, "write the path in the claim without '.', '..' and '//'");
+  return absl::OkStatus();
+}
+
+Status ReadFile(std::string_view rest, Source* source) {
+  const auto [host, path] = Cut(rest, "/");
+  if (!host.empty() && host != "localhost") {
+    return Bad(source->uri, fmt::format("a path of this machine has three slashes before it; write file:///{}", rest));
+  }
+  if (path.empty()) return Bad(source->uri, "it names no path; write file:///PATH");
+  source->path = path;
+  return absl::OkStatus();
+}
+
+bool IsHost(std::string_view host) {
+  if (!host.starts_with('[')) return IsNameOf(host, "-._", kLongestHost);
+  return host.size() > 4 && host.ends_with(']') &&
+         host.find_first_not_of("0123456789abcdefABCDEF:.", 1) == host.size() - 1;
+}
+
+Status ReadHttp(std::string_view rest, Source* source) {
+  const auto [authority, target] = Cut(rest.substr(0, rest.find('#')), "/?");
+  const size_t colon = authority.ends_with(']') ? std::string_view::npos : authority.rfind(':');
+  bool good = IsHost(authority.substr(0, colon));
+  if (colon != std::string_view::npos) {
+    const auto port = ParseInt(authority.substr(colon + 1));
+    good = good && port && *port >= 1 && *port <= 65535;
+  }
+  if (!good) {
+    // A password with a '/' in it ends up here: show nothing that could be one.
+    return absl::InvalidArgumentError(fmt::format("the source '{}://...': after the two slashes comes HOST[:PORT]/PATH",
+                                                  source->tls ? "https" : "http"));
+  }
+  source->container = Lower(authority);
+  const auto [path, query] = Cut(target, "?");
+  if (path.empty() || path.ends_with('/')) {
+    return Bad(source->uri, "it names no file, and folders cannot be listed over http; write https://HOST/PATH/FILE");
+  }
+  if (target.find(' ') != std::string_view::npos) return Bad(source->uri, "a space in it is written %20");
+  const bool hub = source->container == "huggingface.co" || source->container == "hf.co";
+  if (hub && path.find("/resolve/") == std::string_view::npos) {
+    return Bad(source->uri, "this is a web page of the hub; write hf://NAMESPACE/NAME for a repository");
+  }
+  source->path = target;
+  return absl::OkStatus();
+}
+
+constexpr std::string_view kHubForm = "hf://[models/|datasets/|spaces/]NAMESPACE/NAME[@REVISION][/PATH]";
+
+// Takes "models/" and the like off.
+Status ReadRepoType(Role role, std::string_view* rest, Source* source) {
+  source->repo_type = role == Role::kDataset ? RepoType::kDataset : RepoType::kModel;
+  constexpr struct {
+    std::string_view name;
+    RepoType type;
+  } kTypes[] = {{"models", RepoType::kModel}, {"datasets", RepoType::kDataset}, {"spaces", RepoType::kSpace}};
+  const auto [first, others] = Cut(*rest, "/");
+  for (const auto& type : kTypes) {
+    if (first == type.name) {
+      source->repo_type = type.type;
+      rest->remove_prefix(std::min(first.size() + 1, rest->size()));
+      return absl::OkStatus();
+    }
+    if (first == type.name.substr(0, type.name.size() - 1)) {
+      return Bad(source->uri, fmt::format("write {}/ for {}/", type.name, first));
+    }
+  }
+  if (first == "kernels" || first == "buckets" || first == "collections") {
+    return Bad(source->uri, fmt::format("{} of the hub are not supported; expected is {}", first, kHubForm));
+  }
+  return absl::OkStatus();
+}
+
+// "refs/pr/3/PATH": how much of it is the revision.
+size_t RevisionSize(std::string_view text) {
+  for (std::string_view prefix : {"refs/pr/", "refs/convert/"}) {
+    if (text.starts_with(prefix)) return std::min(text.find('/', prefix.size()), text.size());
+  }
+  return std::min(text.find('/'), text.size());
+}
+
+Status ReadRevision(std::string_view written, Source* source) {
+  std::string revision = PercentDecode(written);
+  // git check-ref-format's rules, of which the hub's own are a part.
+  const bool odd = revision.empty() || revision.size() > kLongestRevision || revision.starts_with('/') ||
+                   revision.ends_with('/') || revision.ends_with('.') || revision.find("..") != std::string::npos ||
+                   revision.find("//") != std::string::npos || !IsUtf8(revision) ||
+                   std::any_of(revision.begin(), revision.end(), [](unsigned char c) {
+                     return c <= 0x20 || c == 0x7f ||
+                            std::string_view("~^:?*[\\").find(static_cast<char>(c)) != std::string_view::npos;
+                   });
+  if (odd) return Bad(source->uri, fmt::format("{} is no revision (a branch, a tag, a commit)", Quoted(revision)));
+  if (revision == "refs" || revision == "refs/pr" || revision == "refs/convert") {
+    return Bad(source->uri,
+               fmt::format("{} is no revision; write refs/pr/N, refs/convert/NAME, or a branch with %2F for '/'",
+                           Quoted(revision)));
+  }
+  source->revision = std::move(revision);
+  return absl::OkStatus();
+}
+
+Status ReadRepository(std::string_view rest, Role role, Source* source) {
+  MUSTER_RETURN_IF_ERROR(ReadRepoType(role, &rest, source));
+  const auto [space, after_space] = Cut(rest, "/@:");
+  const auto [name, after_name] = Cut(after_space.substr(std::min<size_t>(after_space.size(), 1)), "/@:");
+  if (space.empty() || name.empty() || !after_space.starts_with('/')) {
+    return Bad(source->uri,
+               fmt::format("a repository has a namespace, as in openai-community/gpt2; expected is {}", kHubForm));
+  }
+  for (std::string_view part : {space, name}) {
+    if (!IsNameOf(part, "-._", kLongestName)) {
+      return Bad(source->uri, fmt::format("{} is no name on the hub; expected is {}", Quoted(part), kHubForm));
+    }
+  }
+  source->container = fmt::format("{}/{}", space, name);
+  std::string_view path = after_name;
+  if (!path.empty() && path[0] != '/') {
+    path.remove_prefix(1);
+    const size_t size = RevisionSize(path);
+    MUSTER_RETURN_IF_ERROR(ReadRevision(path.substr(0, size), source));
+    path.remove_prefix(size);
+  }
+  source->path = path.substr(std::min<size_t>(path.size(), 1));
+  if (HasOddElements(source->path))
+    return Bad(source->uri, "write the path in the repository without '.', '..' and '//'");
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+StatusOr<Source> ParseSource(std::string_view uri, Role role) {
+  MUSTER_RETURN_IF_ERROR(CheckText(uri));
+  const size_t slashes = uri.find("://");
+  if (slashes == std::string_view::npos) return NoScheme(uri);
+  const std::string name = Lower(uri.substr(0, slashes));
+  const SchemeName* scheme = FindScheme(name);
+  if (scheme == nullptr) return UnknownScheme(uri, name);
+
+  Source source;
+  source.scheme = scheme->scheme;
+  source.uri = Showable(uri);
+  source.tls = name != "http";
+  const std::string_view rest = uri.substr(slashes + 3);
+  if (source.scheme == Scheme::kHuggingFace) {
+    MUSTER_RETURN_IF_ERROR(ReadRepository(rest, role, &source));
+  } else {
+    if (Cut(rest, "/?#").first.find('@') != std::string_view::npos) {
+      return Bad(
+          uri,
+          "a user and password have no place in a URI: pod specs and logs show it; give them as variables of a Secret");
+    }
+    MUSTER_RETURN_IF_ERROR(source.scheme == Scheme::kPvc    ? ReadClaim(rest, &source)
+                           : source.scheme == Scheme::kFile ? ReadFile(rest, &source)
+                           : source.scheme == Scheme::kHttp ? ReadHttp(rest, &source)
+                                                            : ReadBucket(rest, &source));
+  }
+  source.folder = source.path.empty() || (source.path.ends_with('/') && source.scheme != Scheme::kHttp);
+  return source;
+}
+
+}  // namespace muster::initializers

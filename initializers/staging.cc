@@ -1,0 +1,302 @@
+#include "initializers/staging.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+
+#include "base/text.h"
+#include "initializers/crc.h"
+#include "initializers/disk_pool.h"
+#include "initializers/entry_path.h"
+
+namespace muster::initializers {
+namespace {
+
+constexpr size_t kLongestRanges = size_t{16} << 20;  // bytes of one NAME.ranges that are read
+constexpr std::string_view kPart = ".part";
+constexpr std::string_view kRanges = ".ranges";
+
+Status WriteAll(int file, const char* bytes, size_t length, uint64_t offset) {
+  while (length > 0) {
+    ssize_t written = pwrite(file, bytes, length, static_cast<off_t>(offset));
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return ErrnoStatus(errno, "writing");
+    bytes += written;
+    offset += static_cast<size_t>(written);
+    length -= static_cast<size_t>(written);
+  }
+  return absl::OkStatus();
+}
+
+Status MakeFolder(int at, const std::string& name, const std::string& shown) {
+  if (mkdirat(at, name.c_str(), 0755) == 0 || errno == EEXIST) return absl::OkStatus();
+  return ErrnoStatus(errno, shown);
+}
+
+// A folder that is no link.
+StatusOr<Descriptor> OpenFolder(int at, const std::string& name, const std::string& shown) {
+  Descriptor folder(openat(at, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (folder.ok()) return folder;
+  if (errno == ELOOP || errno == ENOTDIR) {
+    return absl::FailedPreconditionError(
+        fmt::format("{} is a link or a file, where a folder has to be: remove it, or name another target", shown));
+  }
+  return ErrnoStatus(errno, shown);
+}
+
+}  // namespace
+
+std::string WriteRangeLine(const StagedRange& staged) {
+  std::string line = fmt::format("{} {} {:08x}", staged.range.offset, staged.range.length, staged.crc32c);
+  return fmt::format("{} {:08x}\n", line, Crc32c(0, line));
+}
+
+std::vector<StagedRange> ReadRangeLines(std::string_view text, uint64_t size) {
+  std::vector<StagedRange> ranges;
+  while (true) {
+    size_t end = text.find('\n');
+    if (end == std::string_view::npos) break;
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(end + 1);
+    uint64_t numbers[2] = {};
+    uint32_t hashes[2] = {};
+    const char* at = line.data();
+    const char* const stop = line.data() + line.size();
+    auto number = [&](auto& value, int base) {
+      auto [next, error] = std::from_chars(at, stop, value, base);
+      const bool good = error == std::errc() && (next == stop || *next == ' ');
+      at = next == stop ? next : next + 1;
+      return good;
+    };
+    if (!number(numbers[0], 10) || !number(numbers[1], 10) || !number(hashes[0], 16)) break;
+    const size_t said = line.size() < 9 ? 0 : line.size() - 9;
+    if (!number(hashes[1], 16) || at != stop || Crc32c(0, line.substr(0, said)) != hashes[1]) break;
+    const ByteRange range{numbers[0], numbers[1]};
+    if (range.length == 0 || range.offset > size || range.length > size - range.offset) break;
+    ranges.push_back({range, hashes[0]});
+  }
+  std::sort(ranges.begin(), ranges.end(),
+            [](const StagedRange& a, const StagedRange& b) { return a.range.offset < b.range.offset; });
+  uint64_t end = 0;
+  std::erase_if(ranges, [&end](const StagedRange& staged) {
+    if (staged.range.offset < end) return true;
+    end = staged.range.end();
+    return false;
+  });
+  return ranges;
+}
+
+StagedFile::~StagedFile() = default;
+
+Status StagedFile::Write(uint64_t offset, char* bytes, size_t length) {
+  size_t written = length;
+  if (direct_ && written % kBlockAlignment != 0) {  // only at the file's end, which Finish cuts
+    written += kBlockAlignment - written % kBlockAlignment;
+    std::memset(bytes + length, 0, written - length);
+  }
+  return Annotate(WriteAll(file_.get(), bytes, written, offset), name_);
+}
+
+StatusOr<size_t> StagedFile::Read(uint64_t offset, char* bytes, size_t length) {
+  size_t wanted = direct_ ? (length + kBlockAlignment - 1) / kBlockAlignment * kBlockAlignment : length;
+  size_t have = 0;
+  while (have < length) {
+    ssize_t got = pread(file_.get(), bytes + have, wanted - have, static_cast<off_t>(offset + have));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return ErrnoStatus(errno, fmt::format("reading {}", name_));
+    if (got == 0) break;
+    have += static_cast<size_t>(got);
+  }
+  return std::min(have, length);
+}
+
+Status StagedFile::Note(const StagedRange& staged) {
+  const std::string line = WriteRangeLine(staged);
+  // Appended in one call: a line is there whole, or cut at the end of the file.
+  ssize_t written = write(ranges_.get(), line.data(), line.size());
+  if (written == static_cast<ssize_t>(line.size())) return absl::OkStatus();
+  return ErrnoStatus(written < 0 ? errno : ENOSPC, fmt::format("writing {}{}", name_, kRanges));
+}
+
+Status StagedFile::Forget() {
+  noted_.clear();
+  if (ftruncate(ranges_.get(), 0) != 0) return ErrnoStatus(errno, name_);
+  return absl::OkStatus();
+}
+
+Status StagedFile::Finish(bool sync) {
+  if (ftruncate(file_.get(), static_cast<off_t>(size_)) != 0) return ErrnoStatus(errno, name_);
+  if (sync && fdatasync(file_.get()) != 0) return ErrnoStatus(errno, fmt::format("syncing {}", name_));
+  const std::string part = fmt::format("{}{}", name_, kPart);
+  if (renameat(folder_, part.c_str(), folder_, name_.c_str()) != 0) return ErrnoStatus(errno, part);
+  if (ranges_.ok()) unlinkat(folder_, fmt::format("{}{}", name_, kRanges).c_str(), 0);
+  if (file_.Close() != 0) return ErrnoStatus(errno, name_);
+  return absl::OkStatus();
+}
+
+std::string Staging::NameOf(std::string_view source, const Entry& entry) {
+  auto hasher = Hasher::Make(HashKind::kSha256, 0);
+  for (std::string_view part : {source, std::string_view(entry.path), std::string_view(entry.version)}) {
+    hasher->Update(fmt::format("{}:", part.size()));
+    hasher->Update(part);
+  }
+  hasher->Update(std::to_string(entry.size));
+  return ToHex(hasher->Finish().substr(0, 16));
+}
+
+StatusOr<std::unique_ptr<Staging>> Staging::Open(const std::string& target) {
+  for (size_t slash = target.find('/', 1); slash != std::string::npos; slash = target.find('/', slash + 1)) {
+    if (mkdir(target.substr(0, slash).c_str(), 0755) != 0 && errno != EEXIST) {
+      return ErrnoStatus(errno, target.substr(0, slash));
+    }
+  }
+  if (mkdir(target.c_str(), 0755) != 0 && errno != EEXIST) return ErrnoStatus(errno, target);
+  std::unique_ptr<Staging> staging(new Staging(target));
+  staging->root_ = Descriptor(open(target.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));  // itself may be a link
+  if (!staging->root_.ok() && errno == ENOTDIR) {
+    return absl::FailedPreconditionError(
+        fmt::format("{} is a file, where a folder has to be: remove it, or name another target", target));
+  }
+  if (!staging->root_.ok()) return ErrnoStatus(errno, target);
+  const std::string own = fmt::format("{}/{}", target, kOwnFolder);
+  MUSTER_RETURN_IF_ERROR(MakeFolder(staging->root_.get(), std::string(kOwnFolder), own));
+  MUSTER_ASSIGN_OR_RETURN(staging->own_, OpenFolder(staging->root_.get(), std::string(kOwnFolder), own));
+  MUSTER_RETURN_IF_ERROR(MakeFolder(staging->own_.get(), "staging", own + "/staging"));
+  MUSTER_ASSIGN_OR_RETURN(staging->folder_, OpenFolder(staging->own_.get(), "staging", own + "/staging"));
+  DIR* entries = fdopendir(dup(staging->folder_.get()));
+  if (entries == nullptr) return ErrnoStatus(errno, own + "/staging");
+  while (const dirent* entry = readdir(entries)) {
+    std::string_view name = entry->d_name;
+    if (name.find('.') == std::string_view::npos) staging->whole_.emplace(name);
+  }
+  closedir(entries);
+  return staging;
+}
+
+StatusOr<std::unique_ptr<StagedFile>> Staging::OpenFile(const std::string& name, uint64_t size, bool direct) {
+  std::unique_ptr<StagedFile> staged(new StagedFile(folder_.get(), name, size));
+  const std::string part = fmt::format("{}{}", name, kPart);
+  const int flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW;
+  if (direct) {
+    staged->file_ = Descriptor(openat(folder_.get(), part.c_str(), flags | O_DIRECT, 0644));
+    staged->direct_ = staged->file_.ok();  // EINVAL: tmpfs, for one, has no such thing
+  }
+  if (!staged->file_.ok()) staged->file_ = Descriptor(openat(folder_.get(), part.c_str(), flags, 0644));
+  if (!staged->file_.ok()) return ErrnoStatus(errno, part);
+  struct stat before {};
+  if (fstat(staged->file_.get(), &before) != 0) return ErrnoStatus(errno, part);
+  if (size > 0 && fallocate(staged->file_.get(), 0, 0, static_cast<off_t>(size)) != 0) {
+    if (errno != EOPNOTSUPP && errno != ENOSYS) {
+      return ErrnoStatus(errno, fmt::format("reserving {} bytes below {}", size, target_));
+    }
+    if (static_cast<uint64_t>(before.st_size) < size && ftruncate(staged->file_.get(), static_cast<off_t>(size)) != 0) {
+      return ErrnoStatus(errno, part);
+    }
+  }
+  const std::string ranges = fmt::format("{}{}", name, kRanges);
+  staged->ranges_ = Descriptor(openat(folder_.get(), ranges.c_str(), flags | O_APPEND, 0644));
+  if (!staged->ranges_.ok()) return ErrnoStatus(errno, ranges);
+  std::string text;
+  char buffer[1 << 14];
+  ssize_t got = 0;
+  while (text.size() < kLongestRanges && (got = read(staged->ranges_.get(), buffer, sizeof buffer)) > 0) {
+    text.append(buffer, static_cast<size_t>(got));
+  }
+  staged->noted_ = ReadRangeLines(text, size);
+  // A cut line must not swallow the next one.
+  std::string good;
+  for (const StagedRange& range : staged->noted_) good += WriteRangeLine(range);
+  if (good != text) {
+    if (ftruncate(staged->ranges_.get(), 0) != 0) return ErrnoStatus(errno, ranges);
+    MUSTER_RETURN_IF_ERROR(WriteAll(staged->ranges_.get(), good.data(), good.size(), 0));
+  }
+  return staged;
+}
+
+Status Staging::WriteWhole(const std::string& name, std::string_view bytes, bool sync) {
+  const std::string part = fmt::format("{}{}", name, kPart);
+  Descriptor file(openat(folder_.get(), part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644));
+  if (!file.ok()) return ErrnoStatus(errno, part);
+  MUSTER_RETURN_IF_ERROR(Annotate(WriteAll(file.get(), bytes.data(), bytes.size(), 0), target_));
+  if (sync && fdatasync(file.get()) != 0) return ErrnoStatus(errno, part);
+  if (file.Close() != 0) return ErrnoStatus(errno, part);
+  if (renameat(folder_.get(), part.c_str(), folder_.get(), name.c_str()) != 0) return ErrnoStatus(errno, part);
+  return absl::OkStatus();
+}
+
+StatusOr<Descriptor> Staging::OpenWhole(const std::string& name) const {
+  Descriptor file(openat(folder_.get(), name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  if (!file.ok()) return ErrnoStatus(errno, name);
+  return file;
+}
+
+StatusOr<int> Staging::FolderOf(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return root_.get();
+  const std::string folder = path.substr(0, slash);
+  if (last_folder_.ok() && folder == last_folder_path_) return last_folder_.get();
+  Descriptor at(dup(root_.get()));
+  for (size_t begin = 0; begin <= folder.size();) {
+    const size_t end = std::min(folder.find('/', begin), folder.size());
+    const std::string name = folder.substr(begin, end - begin);
+    const std::string shown = fmt::format("{}/{}", target_, folder.substr(0, end));
+    MUSTER_RETURN_IF_ERROR(MakeFolder(at.get(), name, shown));
+    MUSTER_ASSIGN_OR_RETURN(at, OpenFolder(at.get(), name, shown));
+    begin = end + 1;
+  }
+  last_folder_ = std::move(at);
+  last_folder_path_ = folder;
+  return last_folder_.get();
+}
+
+Status Staging::Publish(const std::vector<Place>& places, bool sync) {
+  if (sync && syncfs(folder_.get()) != 0) return ErrnoStatus(errno, fmt::format("syncing {}", target_));
+  for (const Place& place : places) {
+    MUSTER_ASSIGN_OR_RETURN(int folder, FolderOf(place.path));
+    if (place.name.empty()) continue;  // FolderOf made it
+    const std::string last = place.path.substr(place.path.rfind('/') + 1);
+    if (renameat(folder_.get(), place.name.c_str(), folder, last.c_str()) == 0) continue;
+    if (errno == EISDIR) {
+      return absl::FailedPreconditionError(fmt::format(
+          "{}/{} is a folder, where a file has to be: remove it, or name another target", target_, place.path));
+    }
+    return ErrnoStatus(errno, fmt::format("{}/{}", target_, place.path));
+  }
+  return absl::OkStatus();
+}
+
+Status Staging::WriteOwn(const std::string& name, std::string_view text) {
+  const std::string part = fmt::format("{}{}", name, kPart);
+  Descriptor file(openat(own_.get(), part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644));
+  if (!file.ok()) return ErrnoStatus(errno, part);
+  MUSTER_RETURN_IF_ERROR(Annotate(WriteAll(file.get(), text.data(), text.size(), 0), part));
+  if (fdatasync(file.get()) != 0 || file.Close() != 0) return ErrnoStatus(errno, part);
+  if (renameat(own_.get(), part.c_str(), own_.get(), name.c_str()) != 0) return ErrnoStatus(errno, name);
+  if (fsync(own_.get()) != 0) return ErrnoStatus(errno, fmt::format("syncing {}", target_));
+  return absl::OkStatus();
+}
+
+void Staging::RemoveOwn(const std::string& name) { unlinkat(own_.get(), name.c_str(), 0); }
+
+void Staging::Clear() {
+  DIR* entries = fdopendir(dup(folder_.get()));
+  if (entries == nullptr) return;
+  rewinddir(entries);
+  while (const dirent* entry = readdir(entries)) unlinkat(folder_.get(), entry->d_name, 0);
+  closedir(entries);
+  unlinkat(own_.get(), "staging", AT_REMOVEDIR);
+}
+
+StatusOr<Staging::Room> Staging::room() const {
+  struct statvfs facts {};
+  if (fstatvfs(root_.get(), &facts) != 0) return ErrnoStatus(errno, target_);
+  return Room{uint64_t{facts.f_bavail} * facts.f_frsize, facts.f_files == 0 ? 0 : uint64_t{facts.f_favail}};
+}
+
+}  // namespace muster::initializers

@@ -1,0 +1,114 @@
+// Files on their way: below TARGET/.muster/staging until all are whole and verified, then renamed to where they belong.
+//
+// The folder is the journal; a kill at any byte leaves it such that the next start understands it:
+//   NAME           whole and verified
+//   NAME.part      being written, of its full length from the beginning
+//   NAME.ranges    what of NAME.part is there: a line for each range, with the hash of its bytes and of the line itself
+// NAME comes from the source, the path, the size and the version, so that a file of another version is never gone on
+// with. A range counts after its bytes have been read back and hashed: a machine that lost power may have kept the line
+// and not the bytes.
+//
+// No step follows a symbolic link below the target, whoever laid it. Staging is not thread-safe; a StagedFile's Write
+// and Read may be called from any thread at once, for different ranges.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <vector>
+
+#include "base/descriptors.h"
+#include "base/status.h"
+#include "initializers/provider.h"
+
+namespace muster::initializers {
+
+struct StagedRange {
+  ByteRange range;
+  uint32_t crc32c = 0;  // of its bytes
+  bool operator==(const StagedRange&) const = default;
+};
+
+// Lines of NAME.ranges. Reading stops at the first one that is not whole; overlapping ranges are dropped. Pure.
+std::string WriteRangeLine(const StagedRange& staged);
+std::vector<StagedRange> ReadRangeLines(std::string_view text, uint64_t size);
+
+class StagedFile {
+ public:
+  ~StagedFile();
+  StagedFile(const StagedFile&) = delete;
+  StagedFile& operator=(const StagedFile&) = delete;
+
+  // `bytes` has room for, and is written up to, the next multiple of 4096 where writes go past the page cache.
+  Status Write(uint64_t offset, char* bytes, size_t length);
+  StatusOr<size_t> Read(uint64_t offset, char* bytes, size_t length);
+  Status Note(const StagedRange& staged);                    // its bytes are written
+  std::vector<StagedRange> noted() const { return noted_; }  // by an earlier start; to be read back
+  // Whole and verified: takes its name in the staging folder. `sync`: its bytes are on the disk when this returns.
+  Status Finish(bool sync);
+  // Nothing of what is there counts any more.
+  Status Forget();
+
+ private:
+  friend class Staging;
+  StagedFile(int folder, std::string name, uint64_t size) : folder_(folder), name_(std::move(name)), size_(size) {}
+
+  const int folder_;  // Staging's
+  const std::string name_;
+  const uint64_t size_;
+  Descriptor file_;
+  Descriptor ranges_;
+  bool direct_ = false;
+  std::vector<StagedRange> noted_;
+};
+
+class Staging {
+ public:
+  // Opens or makes TARGET and the folder in it. FailedPrecondition: the target is a file, a link stands in the way, the
+  // file system is read-only or full; says which and what to do.
+  static StatusOr<std::unique_ptr<Staging>> Open(const std::string& target);
+
+  // NAME of an entry.
+  static std::string NameOf(std::string_view source, const Entry& entry);
+
+  bool IsWhole(const std::string& name) const { return whole_.contains(name); }
+  // `direct`: past the page cache, where the file system takes it. Room for all of it is reserved at once.
+  StatusOr<std::unique_ptr<StagedFile>> OpenFile(const std::string& name, uint64_t size, bool direct);
+  // A small file at once, whole. Any thread.
+  Status WriteWhole(const std::string& name, std::string_view bytes, bool sync);
+  // For reading what is whole.
+  StatusOr<Descriptor> OpenWhole(const std::string& name) const;
+
+  struct Place {
+    std::string name;  // in the staging folder; empty: a folder to be made
+    std::string path;  // below the target
+  };
+  // Renames all into place, after one sync of all of it when `sync`. Stops at the first that cannot be.
+  Status Publish(const std::vector<Place>& places, bool sync);
+  // A file of ours below .muster: written beside, synced, renamed.
+  Status WriteOwn(const std::string& name, std::string_view text);
+  void RemoveOwn(const std::string& name);
+  // What was staged and is not wanted any more.
+  void Clear();
+
+  // Bytes and files that still fit; what an unprivileged user may take.
+  struct Room {
+    uint64_t bytes = 0;
+    uint64_t files = 0;  // 0: the file system does not count them
+  };
+  StatusOr<Room> room() const;
+
+ private:
+  explicit Staging(std::string target) : target_(std::move(target)) {}
+  StatusOr<int> FolderOf(const std::string& path);  // opens or makes the folder that `path` lies in; kept open
+
+  const std::string target_;
+  Descriptor root_, own_, folder_;
+  std::unordered_set<std::string> whole_;
+  std::string last_folder_path_;
+  Descriptor last_folder_;
+};
+
+}  // namespace muster::initializers

@@ -1,0 +1,304 @@
+#include "initializers/transfer.h"
+
+#include <algorithm>
+#include <boost/asio/post.hpp>
+#include <cstring>
+
+#include "base/text.h"
+#include "initializers/transfer_impl.h"
+
+namespace muster::initializers {
+namespace {
+
+namespace asio = boost::asio;
+
+constexpr size_t kMostOpen = 8;  // large files at once: each has descriptors, and a place in the page cache
+
+}  // namespace
+
+Transfer::Impl::Impl(asio::io_context& loop, HttpClient& http, Provider& provider, Staging& staging, DiskPool& pool,
+                     TransferOptions options, Events events)
+    : loop_(loop),
+      http_(http),
+      provider_(provider),
+      staging_(staging),
+      pool_(pool),
+      options_(std::move(options)),
+      events_(std::move(events)),
+      pace_(options_.pace),
+      context_{loop_,
+               http_,
+               provider_,
+               options_.limits,
+               options_.retry,
+               [this] { return std::uniform_real_distribution<double>(0, 1)(random_); },
+               [this](const std::string& text) {
+                 ++counts_.retries;
+                 events_.say(text);
+               },
+               [this] { pace_.Throttled(MonotonicClock::now()); },
+               [this] { ++counts_.requests; }} {}
+
+void Transfer::Impl::Add(std::vector<Entry> entries) {
+  for (Entry& entry : entries) {
+    ++counts_.files;
+    counts_.bytes += entry.size;
+    queue_.push_back(std::make_shared<File>(std::move(entry), pool_.NewStrand()));
+  }
+  Dispatch();
+}
+
+void Transfer::Impl::EndOfList() {
+  listed_ = true;
+  asio::post(loop_, [weak = weak_from_this()] {
+    if (auto self = weak.lock()) self->EndIfDone();
+  });
+}
+
+// What is under way ends without a word; work in the pool keeps what it needs.
+void Transfer::Impl::Stop() {
+  ended_ = true;
+  queue_.clear();
+  for (const auto& file : busy_) Release(file);
+  busy_.clear();
+  open_.clear();
+}
+
+void Transfer::Impl::Release(const std::shared_ptr<File>& file) {
+  ++file->life;
+  file->looking.reset();
+  file->small.reset();
+  if (file->block != nullptr) pool_.Give(std::exchange(file->block, nullptr));
+  for (const auto& range : file->ranges) {
+    range->fetch.reset();
+    if (range->block != nullptr) pool_.Give(std::exchange(range->block, nullptr));
+  }
+  active_ -= static_cast<int>(file->ranges.size());
+  file->ranges.clear();
+}
+
+void Transfer::Impl::Dispatch() {
+  if (ended_ || std::exchange(dispatching_, true)) return;
+  while (active_ < pace_.target() && StartNext()) {
+  }
+  dispatching_ = false;
+}
+
+bool Transfer::Impl::StartNext() {
+  // The open file with the fewest ranges under way; a new one where all have as many as there are files.
+  std::shared_ptr<File> chosen;
+  for (const auto& file : open_) {
+    if (!file->staged || file->next >= file->entry.size) continue;
+    if (!chosen || file->ranges.size() < chosen->ranges.size()) chosen = file;
+  }
+  const bool room = !queue_.empty() && (queue_.front()->entry.size <= kBlockBytes || open_.size() < kMostOpen);
+  if (room && (!chosen || !chosen->ranges.empty())) {
+    auto file = queue_.front();
+    queue_.pop_front();
+    busy_.insert(file);
+    file->name = Staging::NameOf(options_.source, file->entry);
+    file->large = file->entry.size > kBlockBytes;
+    file->large ? StartLarge(file) : StartSmall(file);
+    return true;
+  }
+  return chosen && StartRange(chosen);
+}
+
+Fetch::Taker Transfer::Impl::TakerFor(const std::shared_ptr<File>& file) {
+  Fetch::Taker taker;
+  taker.expect = [weak = std::weak_ptr<File>(file)](const Expectation& expected) {
+    auto file = weak.lock();
+    // A large file's hash is known before its ranges are cut, or not at all.
+    if (file && !file->large && !file->entry.expected) file->entry.expected = expected;
+  };
+  taker.failed = [this, weak = std::weak_ptr<File>(file)](Refusal refusal) {
+    if (auto file = weak.lock()) Refused(file, std::move(refusal));
+  };
+  return taker;
+}
+
+// --- small files: one block, one write
+
+void Transfer::Impl::StartSmall(const std::shared_ptr<File>& file) {
+  if (staging_.IsWhole(file->name)) return Open(file);
+  ++active_;
+  Block* const block = pool_.Take();
+  file->block = block;
+  if (block == nullptr) {
+    pool_.WhenFree([weak = weak_from_this(), file, life = file->life] {
+      auto self = weak.lock();
+      if (!self || self->ended_ || file->life != life) return;
+      --self->active_;
+      self->StartSmall(file);
+    });
+    return;
+  }
+  if (file->entry.size == 0) {
+    asio::post(loop_, [weak = weak_from_this(), file, life = file->life] {
+      auto self = weak.lock();
+      if (self && file->life == life) self->SmallDone(file, std::exchange(file->block, nullptr));
+    });
+    return;
+  }
+  Fetch::Taker taker = TakerFor(file);
+  taker.take = [block](std::string_view bytes) {
+    std::memcpy(block->data + block->used, bytes.data(), bytes.size());
+    block->used += bytes.size();
+    return true;
+  };
+  taker.restart = [block] { block->used = 0; };
+  taker.done = [this, weak = std::weak_ptr<File>(file)] {
+    if (auto file = weak.lock()) SmallDone(file, std::exchange(file->block, nullptr));
+  };
+  file->small = std::make_unique<Fetch>(context_, file->entry, ByteRange{0, file->entry.size}, std::move(taker));
+  file->small->Begin();
+}
+
+void Transfer::Impl::SmallDone(const std::shared_ptr<File>& file, Block* block) {
+  --active_;
+  counts_.bytes_received += block->used;
+  struct Outcome {
+    Status status;
+    std::optional<std::string> mismatch;
+    std::string hash;
+  };
+  auto outcome = std::make_shared<Outcome>();
+  auto work = [&staging = staging_, block, outcome, name = file->name, expected = file->entry.expected,
+               size = file->entry.size, verify = options_.verify, sync = options_.sync_each] {
+    const std::string_view bytes(block->data, block->used);
+    if (verify) {
+      Verifier verifier(size, expected);
+      PieceHash hash(verifier.kind(), verifier.PieceSize(), 0);
+      hash.Update(bytes);
+      for (auto& value : hash.Finish()) verifier.Add(value.offset, value.length, std::move(value.value));
+      outcome->mismatch = verifier.Mismatch();
+      outcome->hash = Describe({verifier.kind(), verifier.Value(), expected ? expected->part_size : 0});
+    }
+    if (!outcome->mismatch) outcome->status = staging.WriteWhole(name, bytes, sync);
+  };
+  pool_.Run(file->strand, std::move(work),
+            [weak = weak_from_this(), &pool = pool_, file, block, outcome, life = file->life] {
+              pool.Give(block);
+              auto self = weak.lock();
+              if (!self || self->ended_ || file->life != life) return;
+              if (!outcome->status.ok()) return self->Fail(outcome->status);
+              self->Verified(file, outcome->mismatch, std::move(outcome->hash));
+            });
+  Dispatch();
+}
+
+// --- ends of a file
+
+void Transfer::Impl::Verified(const std::shared_ptr<File>& file, const std::optional<std::string>& mismatch,
+                              std::string hash) {
+  if (mismatch) {
+    if (std::exchange(file->refetched, true)) {
+      return Fail(absl::DataLossError(fmt::format(
+          "{}: {}, also after it was fetched again; nothing was published{}", file->entry.key, *mismatch,
+          file->entry.expected->part_size == 0
+              ? ""
+              : " (if it was uploaded in parts of unequal lengths, its hash cannot be checked: --verify=size)")));
+    }
+    events_.say(fmt::format("{}: {}; fetching it again", file->entry.key, *mismatch));
+    ++counts_.refetched;
+    return Anew(file, false);
+  }
+  if (!file->large) {
+    counts_.bytes_done += file->entry.size;
+    const bool busy = active_ >= pace_.target() - 1;
+    pace_.Progressed(file->entry.size, 1, busy, MonotonicClock::now());
+    return FileDone(file, std::move(hash));
+  }
+  auto status = std::make_shared<Status>();
+  pool_.Run(
+      file->strand, [status, staged = file->staged, sync = options_.sync_each] { *status = staged->Finish(sync); },
+      [weak = weak_from_this(), file, status, hash = std::move(hash), life = file->life] {
+        auto self = weak.lock();
+        if (!self || self->ended_ || file->life != life) return;
+        if (!status->ok()) return self->Fail(*status);
+        self->FileDone(file, hash);
+      });
+}
+
+void Transfer::Impl::FileDone(const std::shared_ptr<File>& file, std::string hash) {
+  ++counts_.files_done;
+  file->staged.reset();
+  open_.remove(file);
+  busy_.erase(file);
+  events_.file({file->entry, file->name, std::move(hash), options_.verify && file->entry.expected.has_value()});
+  Dispatch();
+  EndIfDone();
+}
+
+void Transfer::Impl::Refused(const std::shared_ptr<File>& file, Refusal refusal) {
+  if (refusal.kind != Refusal::Kind::kChanged) return Fail(refusal.status);
+  if (++file->changes > kMostChanges) {
+    return Fail(absl::UnavailableError(
+        fmt::format("{}: it was overwritten {} times while it was read", file->entry.key, file->changes)));
+  }
+  ++counts_.changed;
+  events_.say(fmt::format("{}: another version is there now; beginning it anew", file->entry.key));
+  // Not now: the fetch that told it is still on the stack.
+  asio::post(loop_, [weak = weak_from_this(), file, life = file->life] {
+    auto self = weak.lock();
+    if (self && !self->ended_ && file->life == life) self->Anew(file, true);
+  });
+}
+
+// Nothing of it counts any more. Begins once what is still being written is written.
+void Transfer::Impl::Anew(const std::shared_ptr<File>& file, bool look) {
+  if (file->block != nullptr) --active_;
+  Release(file);
+  counts_.bytes_done -= std::exchange(file->counted, 0);
+  file->anew = look;
+  BeginAnew(file);
+}
+
+void Transfer::Impl::BeginAnew(const std::shared_ptr<File>& file) {
+  if (file->writing > 0) return;
+  const bool look = *std::exchange(file->anew, std::nullopt);
+  file->next = 0;
+  file->noted.clear();
+  file->ordered.reset();
+  file->verifier.reset();
+  auto staged = std::exchange(file->staged, nullptr);
+  auto forget = [staged] {
+    if (staged) (void)staged->Forget();  // what it cannot forget is read back, and found to be wrong
+  };
+  pool_.Run(file->strand, forget, [weak = weak_from_this(), file, look, life = file->life] {
+    auto self = weak.lock();
+    if (!self || self->ended_ || file->life != life) return;
+    if (look) {
+      if (!file->large) self->open_.push_back(file);
+      file->large = true;
+      return self->LookAt(file);
+    }
+    file->large ? self->Open(file) : self->StartSmall(file);
+  });
+}
+
+void Transfer::Impl::EndIfDone() {
+  if (ended_ || !listed_ || !queue_.empty() || !busy_.empty()) return;
+  ended_ = true;
+  asio::post(loop_, [end = std::move(events_.end)] { end(absl::OkStatus()); });
+}
+
+void Transfer::Impl::Fail(Status status) {
+  if (ended_) return;
+  ended_ = true;
+  // Not at once: a fetch may be on the stack.
+  asio::post(loop_, [self = shared_from_this(), status = std::move(status)] {
+    self->Stop();
+    self->events_.end(status);
+  });
+}
+
+Transfer::Transfer(asio::io_context& loop, HttpClient& http, Provider& provider, Staging& staging, DiskPool& pool,
+                   TransferOptions options, Events events)
+    : impl_(std::make_shared<Impl>(loop, http, provider, staging, pool, std::move(options), std::move(events))) {}
+Transfer::~Transfer() { impl_->Stop(); }
+void Transfer::Add(std::vector<Entry> entries) { impl_->Add(std::move(entries)); }
+void Transfer::EndOfList() { impl_->EndOfList(); }
+const TransferCounts& Transfer::counts() const { return impl_->counts(); }
+
+}  // namespace muster::initializers

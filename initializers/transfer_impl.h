@@ -1,0 +1,124 @@
+// Inside transfer.h: the scheduler, and what it knows of each file and range. transfer.cc has scheduling, small files
+// and the ends of files, transfer_ranges.cc the ranges of large ones.
+#pragma once
+
+#include <deque>
+#include <list>
+#include <memory>
+#include <optional>
+#include <random>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "initializers/fetch.h"
+#include "initializers/file_hash.h"
+#include "initializers/transfer.h"
+
+namespace muster::initializers {
+
+inline constexpr int kMostChanges = 5;  // times that one file is begun anew, but for a wrong hash
+
+class Transfer::Impl : public std::enable_shared_from_this<Impl> {
+ public:
+  Impl(boost::asio::io_context& loop, HttpClient& http, Provider& provider, Staging& staging, DiskPool& pool,
+       TransferOptions options, Events events);
+
+  void Add(std::vector<Entry> entries);
+  void EndOfList();
+  void Stop();
+  const TransferCounts& counts() const { return counts_; }
+
+ private:
+  struct File;
+  struct Range;
+
+  void Dispatch();
+  bool StartNext();
+  void StartSmall(const std::shared_ptr<File>& file);
+  void StartLarge(const std::shared_ptr<File>& file);
+  void LookAt(const std::shared_ptr<File>& file);
+  void Open(const std::shared_ptr<File>& file);
+  void Opened(const std::shared_ptr<File>& file);
+  bool StartRange(const std::shared_ptr<File>& file);
+  void ReadBack(const std::shared_ptr<Range>& range);
+  void FetchRest(const std::shared_ptr<Range>& range);
+  bool Take(const std::shared_ptr<Range>& range, std::string_view bytes);
+  void Submit(const std::shared_ptr<Range>& range);
+  void RangeDone(const std::shared_ptr<Range>& range);
+  void SmallDone(const std::shared_ptr<File>& file, Block* block);
+  void Whole(const std::shared_ptr<File>& file);
+  void Verified(const std::shared_ptr<File>& file, const std::optional<std::string>& mismatch, std::string hash);
+  void Refused(const std::shared_ptr<File>& file, Refusal refusal);
+  void Anew(const std::shared_ptr<File>& file, bool look);
+  void BeginAnew(const std::shared_ptr<File>& file);
+  void FileDone(const std::shared_ptr<File>& file, std::string hash);
+  void Release(const std::shared_ptr<File>& file);
+  void EndIfDone();
+  void Fail(Status status);
+  Fetch::Taker TakerFor(const std::shared_ptr<File>& file);
+
+  boost::asio::io_context& loop_;
+  HttpClient& http_;
+  Provider& provider_;
+  Staging& staging_;
+  DiskPool& pool_;
+  const TransferOptions options_;
+  Events events_;
+  Pace pace_;
+  std::mt19937_64 random_{std::random_device{}()};
+  Fetch::Context context_;
+  TransferCounts counts_;
+  std::deque<std::shared_ptr<File>> queue_;         // not begun
+  std::list<std::shared_ptr<File>> open_;           // large ones
+  std::unordered_set<std::shared_ptr<File>> busy_;  // begun and not done
+  int active_ = 0;                                  // requests under way, and what stands for one
+  bool listed_ = false;
+  bool ended_ = false;
+  bool dispatching_ = false;
+};
+
+// A file on its way. Everything on the loop but what work on its strands is given.
+struct Transfer::Impl::File {
+  File(Entry what, DiskPool::Strand in) : entry(std::move(what)), strand(std::move(in)) {}
+
+  Entry entry;
+  std::string name;
+  DiskPool::Strand strand;  // opening, hashing in order, finishing
+  std::shared_ptr<StagedFile> staged;
+  std::unique_ptr<Verifier> verifier;
+  std::shared_ptr<OrderedHash> ordered;  // on the strand only; none: ranges are hashed apart
+  std::vector<StagedRange> noted;        // by an earlier start, by offset
+  std::unique_ptr<Fetch> small;
+  Block* block = nullptr;
+  std::list<std::shared_ptr<Range>> ranges;  // under way
+  Provider::Handle looking;
+  uint64_t step = 0;         // bytes of a range
+  uint64_t next = 0;         // offset of the next range
+  uint64_t life = 0;         // grows when it is begun anew: what comes from before counts no more
+  uint64_t counted = 0;      // of counts_.bytes_done
+  int changes = 0;           // times that it was begun anew, but for a wrong hash
+  int writing = 0;           // blocks in the pool, of any life
+  std::optional<bool> anew;  // to be begun anew once they are written; true: after a look
+  bool refetched = false;
+  bool large = false;
+};
+
+struct Transfer::Impl::Range {
+  Range(std::shared_ptr<File> of, ByteRange what, DiskPool::Strand in)
+      : file(std::move(of)), range(what), strand(std::move(in)), life(file->life) {}
+
+  const std::shared_ptr<File> file;
+  const ByteRange range;
+  DiskPool::Strand strand;  // the file's own where bytes are hashed in order
+  const uint64_t life;
+  std::shared_ptr<PieceHash> hash;
+  std::unique_ptr<Fetch> fetch;
+  Block* block = nullptr;  // being filled
+  uint64_t filled_to = 0;  // of the range: where the block begins
+  int writing = 0;
+  bool fetched = false;
+  bool waiting = false;  // for a block
+};
+
+}  // namespace muster::initializers

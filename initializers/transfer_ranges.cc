@@ -1,0 +1,282 @@
+// The ranges of large files: opened, read back, fetched, written, hashed.
+#include <algorithm>
+#include <boost/asio/post.hpp>
+#include <cstdlib>
+#include <cstring>
+
+#include "base/text.h"
+#include "initializers/crc.h"
+#include "initializers/transfer_impl.h"
+
+namespace muster::initializers {
+namespace {
+
+namespace asio = boost::asio;
+
+}  // namespace
+
+void Transfer::Impl::StartLarge(const std::shared_ptr<File>& file) {
+  open_.push_back(file);
+  file->entry.known || !options_.verify ? Open(file) : LookAt(file);
+}
+
+void Transfer::Impl::LookAt(const std::shared_ptr<File>& file) {
+  ++active_;
+  ++counts_.requests;
+  file->looking = provider_.Look(file->entry, [this, weak = std::weak_ptr<File>(file)](StatusOr<Entry> entry) {
+    auto file = weak.lock();
+    if (!file || ended_) return;
+    --active_;
+    if (!entry.ok()) return Fail(entry.status());
+    counts_.bytes += entry->size - file->entry.size;
+    file->entry = *std::move(entry);
+    file->entry.known = true;
+    file->name = Staging::NameOf(options_.source, file->entry);
+    file->large = true;  // however small it is now: it has been opened as one
+    Open(file);
+  });
+}
+
+void Transfer::Impl::Open(const std::shared_ptr<File>& file) {
+  ++active_;
+  const bool whole = staging_.IsWhole(file->name);
+  file->verifier = std::make_unique<Verifier>(file->entry.size, file->entry.expected);
+  const uint64_t piece = std::max<uint64_t>(1, file->verifier->PieceSize());
+  const bool one = piece == file->entry.size;
+  const bool ordered = one && !file->verifier->AnyRange();
+  file->step = one ? options_.range : piece * std::max<uint64_t>(1, options_.range / piece);
+  if (!file->entry.ranges) file->step = file->entry.size;
+  const bool direct =
+      options_.direct && !ordered && file->step % kBlockAlignment == 0 && file->entry.size >= kDirectFrom;
+  struct Outcome {
+    Status status;
+    std::shared_ptr<StagedFile> staged;
+    std::string hash;
+  };
+  auto outcome = std::make_shared<Outcome>();
+  auto work = [&staging = staging_, outcome, whole, name = file->name, entry = file->entry, direct,
+               verify = options_.verify] {
+    if (!whole) {
+      auto opened = staging.OpenFile(name, entry.size, direct);
+      if (opened.ok()) outcome->staged = *std::move(opened);
+      outcome->status = opened.status();
+      return;
+    }
+    // Whole since an earlier start, and verified then; without the store's hash ours is taken down again.
+    if (entry.expected || !verify) {
+      if (entry.expected) outcome->hash = Describe(*entry.expected);
+      return;
+    }
+    auto opened = staging.OpenWhole(name);
+    outcome->status = opened.status();
+    if (!opened.ok()) return;
+    auto hasher = Hasher::Make(HashKind::kCrc32c, entry.size);
+    std::string buffer(kBlockBytes, '\0');
+    uint64_t at = 0;
+    while (at < entry.size) {
+      ssize_t got = pread(opened->get(), buffer.data(), buffer.size(), static_cast<off_t>(at));
+      if (got <= 0) {
+        outcome->status = ErrnoStatus(got < 0 ? errno : EIO, name);
+        return;
+      }
+      hasher->Update({buffer.data(), static_cast<size_t>(got)});
+      at += static_cast<uint64_t>(got);
+    }
+    outcome->hash = Describe({HashKind::kCrc32c, hasher->Finish(), 0});
+  };
+  pool_.Run(file->strand, std::move(work), [weak = weak_from_this(), file, outcome, whole, ordered, life = file->life] {
+    auto self = weak.lock();
+    if (!self || self->ended_ || file->life != life) return;
+    --self->active_;
+    if (!outcome->status.ok()) return self->Fail(outcome->status);
+    if (whole) {
+      self->counts_.bytes_kept += file->entry.size;
+      self->counts_.bytes_done += file->entry.size;
+      return self->FileDone(file, std::move(outcome->hash));
+    }
+    file->staged = std::move(outcome->staged);
+    file->noted = file->entry.version.empty() ? std::vector<StagedRange>() : file->staged->noted();
+    if (ordered && self->options_.verify) {
+      file->ordered =
+          std::make_shared<OrderedHash>(file->verifier->kind(), file->entry.size,
+                                        [staged = file->staged](uint64_t offset, char* bytes, size_t length) {
+                                          return staged->Read(offset, bytes, length);
+                                        });
+    }
+    if (file->entry.size == 0) return self->Whole(file);
+    self->Dispatch();
+  });
+}
+
+bool Transfer::Impl::StartRange(const std::shared_ptr<File>& file) {
+  const ByteRange what{file->next, std::min(file->step, file->entry.size - file->next)};
+  file->next += what.length;
+  auto range = std::make_shared<Range>(file, what, file->ordered ? file->strand : pool_.NewStrand());
+  if (!file->ordered && options_.verify) {
+    range->hash = std::make_shared<PieceHash>(file->verifier->kind(), file->verifier->PieceSize(), what.offset);
+  }
+  file->ranges.push_back(range);
+  ++active_;
+  const bool noted = std::any_of(file->noted.begin(), file->noted.end(),
+                                 [&](const StagedRange& staged) { return staged.range.offset == what.offset; });
+  noted ? ReadBack(range) : FetchRest(range);
+  return true;
+}
+
+// What an earlier start has noted at the range's beginning is read, and counts if it still is what it was.
+void Transfer::Impl::ReadBack(const std::shared_ptr<Range>& range) {
+  const auto& file = range->file;
+  struct Outcome {
+    Status status;
+    uint64_t have = 0;
+  };
+  auto outcome = std::make_shared<Outcome>();
+  auto work = [outcome, noted = file->noted, what = range->range, hash = range->hash, ordered = file->ordered,
+               staged = file->staged] {
+    std::unique_ptr<char, void (*)(void*)> buffer(static_cast<char*>(std::aligned_alloc(kBlockAlignment, kBlockBytes)),
+                                                  &std::free);
+    for (const StagedRange& note : noted) {
+      if (note.range.offset != what.offset + outcome->have) continue;
+      if (note.range.length > kBlockBytes || note.range.end() > what.end()) break;
+      auto got = staged->Read(note.range.offset, buffer.get(), note.range.length);
+      if (!got.ok() || *got != note.range.length) break;
+      const std::string_view bytes(buffer.get(), *got);
+      if (Crc32c(0, bytes) != note.crc32c) break;
+      if (hash) hash->Update(bytes);
+      if (ordered) outcome->status = ordered->Add(note.range.offset, bytes);
+      if (!outcome->status.ok()) return;
+      outcome->have += note.range.length;
+    }
+  };
+  pool_.Run(range->strand, std::move(work), [weak = weak_from_this(), range, outcome] {
+    auto self = weak.lock();
+    if (!self || self->ended_ || range->file->life != range->life) return;
+    if (!outcome->status.ok()) return self->Fail(outcome->status);
+    range->filled_to = outcome->have;
+    self->counts_.bytes_kept += outcome->have;
+    self->counts_.bytes_done += outcome->have;
+    range->file->counted += outcome->have;
+    self->FetchRest(range);
+  });
+}
+
+void Transfer::Impl::FetchRest(const std::shared_ptr<Range>& range) {
+  const ByteRange rest{range->range.offset + range->filled_to, range->range.length - range->filled_to};
+  if (rest.length == 0) {
+    range->fetched = true;
+    return RangeDone(range);
+  }
+  Fetch::Taker taker = TakerFor(range->file);
+  std::weak_ptr<Range> weak = range;
+  taker.take = [this, weak](std::string_view bytes) {
+    auto range = weak.lock();
+    return range && Take(range, bytes);
+  };
+  taker.restart = [this, weak] {
+    // Nothing pins it: what is there may be of another version.
+    if (auto range = weak.lock()) {
+      asio::post(loop_, [this, self = shared_from_this(), file = range->file, life = range->life] {
+        if (ended_ || file->life != life) return;
+        if (++file->changes > kMostChanges) {
+          return Fail(absl::UnavailableError(
+              fmt::format("{}: its server cut it {} times, and nothing it says allows to go on with a part of it",
+                          file->entry.key, file->changes)));
+        }
+        Anew(file, false);
+      });
+    }
+  };
+  taker.done = [this, weak] {
+    auto range = weak.lock();
+    if (!range) return;
+    range->fetched = true;
+    if (range->block != nullptr) Submit(range);
+    RangeDone(range);
+  };
+  range->fetch = std::make_unique<Fetch>(context_, range->file->entry, rest, std::move(taker));
+  range->fetch->Begin();
+}
+
+bool Transfer::Impl::Take(const std::shared_ptr<Range>& range, std::string_view bytes) {
+  const size_t room = range->block != nullptr ? kBlockBytes - range->block->used : 0;
+  Block* more = nullptr;
+  if (bytes.size() > room && (more = pool_.Take()) == nullptr) {
+    if (!std::exchange(range->waiting, true)) {
+      pool_.WhenFree([weak = std::weak_ptr<Range>(range)] {
+        auto range = weak.lock();
+        if (!range) return;
+        range->waiting = false;
+        if (range->fetch) range->fetch->Resume();
+      });
+    }
+    return false;
+  }
+  counts_.bytes_received += bytes.size();
+  while (!bytes.empty()) {
+    if (range->block == nullptr) range->block = std::exchange(more, nullptr);
+    const size_t now = std::min(bytes.size(), kBlockBytes - range->block->used);
+    std::memcpy(range->block->data + range->block->used, bytes.data(), now);
+    range->block->used += now;
+    bytes.remove_prefix(now);
+    if (range->block->used == kBlockBytes) Submit(range);
+  }
+  if (more != nullptr) pool_.Give(more);
+  return true;
+}
+
+void Transfer::Impl::Submit(const std::shared_ptr<Range>& range) {
+  Block* block = std::exchange(range->block, nullptr);
+  const uint64_t offset = range->range.offset + range->filled_to;
+  range->filled_to += block->used;
+  ++range->writing;
+  ++range->file->writing;
+  auto status = std::make_shared<Status>();
+  auto work = [block, offset, status, staged = range->file->staged, hash = range->hash,
+               ordered = range->file->ordered] {
+    const std::string_view bytes(block->data, block->used);
+    if (hash) hash->Update(bytes);
+    *status = staged->Write(offset, block->data, block->used);
+    if (status->ok() && ordered) *status = ordered->Add(offset, bytes);
+    if (status->ok()) *status = staged->Note({{offset, bytes.size()}, Crc32c(0, bytes)});
+  };
+  const uint64_t bytes = block->used;
+  pool_.Run(range->strand, std::move(work), [weak = weak_from_this(), &pool = pool_, range, block, status, bytes] {
+    pool.Give(block);
+    auto self = weak.lock();
+    if (!self || self->ended_) return;
+    --range->file->writing;
+    if (range->file->anew) return self->BeginAnew(range->file);
+    if (range->file->life != range->life) return;
+    --range->writing;
+    if (!status->ok()) return self->Fail(*status);
+    self->counts_.bytes_done += bytes;
+    range->file->counted += bytes;
+    self->RangeDone(range);
+  });
+}
+
+void Transfer::Impl::RangeDone(const std::shared_ptr<Range>& range) {
+  if (!range->fetched || range->writing > 0) return;
+  const auto& file = range->file;
+  if (range->hash) {
+    for (auto& value : range->hash->Finish()) file->verifier->Add(value.offset, value.length, std::move(value.value));
+  }
+  const bool busy = active_ >= pace_.target();
+  --active_;
+  file->ranges.remove(range);
+  pace_.Progressed(range->range.length, 1, busy, MonotonicClock::now());
+  if (file->next >= file->entry.size && file->ranges.empty()) Whole(file);
+  Dispatch();
+}
+
+void Transfer::Impl::Whole(const std::shared_ptr<File>& file) {
+  if (!options_.verify) return Verified(file, std::nullopt, "");
+  if (file->ordered) {
+    file->verifier->Add(0, file->entry.size, file->ordered->Finish());  // the strand has nothing more to do
+  }
+  const auto& expected = file->entry.expected;
+  Verified(file, file->verifier->Mismatch(),
+           Describe({file->verifier->kind(), file->verifier->Value(), expected ? expected->part_size : 0}));
+}
+
+}  // namespace muster::initializers

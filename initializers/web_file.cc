@@ -1,0 +1,232 @@
+#include "initializers/web_file.h"
+
+#include <boost/asio/io_context.hpp>
+
+#include "base/text.h"
+#include "initializers/cloud_clock.h"
+#include "initializers/percent.h"
+
+namespace muster::initializers {
+namespace {
+
+namespace asio = boost::asio;
+
+constexpr int kMostRedirects = 5;
+
+std::string WithoutQuery(const std::string& url) { return url.substr(0, url.find('?')); }
+
+// RFC 3986 5.2 in so far as servers need it: absolute, or a path on the same host.
+std::string Resolve(const std::string& base, std::string_view location) {
+  if (location.find("://") != std::string_view::npos) return std::string(location);
+  const size_t host = base.find("://") + 3;
+  if (location.starts_with("//")) return fmt::format("{}{}", base.substr(0, host - 2), location);
+  const std::string origin = base.substr(0, base.find('/', host));
+  if (location.starts_with('/')) return fmt::format("{}{}", origin, location);
+  const std::string path = WithoutQuery(base);
+  return fmt::format("{}{}", path.substr(0, path.rfind('/') + 1), location);
+}
+
+class WebFile final : public Provider {
+ public:
+  WebFile(asio::io_context& loop, Persistence persistence, const Source& source)
+      : loop_(loop),
+        persistence_(std::move(persistence)),
+        uri_(source.uri),
+        url_(fmt::format("{}://{}{}", source.tls ? "https" : "http", source.container, source.path)) {}
+
+  Handle List(Listing listing) override { return Converse(loop_, Find(std::move(listing))); }
+
+  Handle Look(const Entry&, std::function<void(StatusOr<Entry>)> looked) override {
+    Listing listing;
+    auto found = std::make_shared<StatusOr<Entry>>(absl::NotFoundError(uri_));
+    listing.page = [found](std::vector<Entry> entries) { *found = std::move(entries.front()); };
+    listing.end = [found, looked = std::move(looked)](Status status) {
+      looked(status.ok() ? std::move(*found) : StatusOr<Entry>(status));
+    };
+    return List(std::move(listing));
+  }
+
+  Handle Prepare(const Entry& entry, ByteRange range, std::function<void(StatusOr<HttpRequest>)> ready) override {
+    HttpRequest request;
+    request.url = url_;
+    request.headers = {{"Accept-Encoding", "identity"}};
+    if (entry.ranges) {
+      request.headers.emplace_back("Range", fmt::format("bytes={}-{}", range.offset, range.end() - 1));
+    }
+    if (entry.version.starts_with('"')) {
+      request.headers.emplace_back("If-Match", entry.version);
+    } else if (!entry.version.empty()) {
+      request.headers.emplace_back("If-Unmodified-Since", entry.version);
+    }
+    ready(std::move(request));
+    return nullptr;
+  }
+
+  Reception Receive(const Entry& entry, ByteRange range, const HttpHead& head) override {
+    if (RangeProblem(head, range, entry.size)) return {};
+    return {Reception::Kind::kBytes, "", {}};
+  }
+
+  Refusal Explain(const Entry& entry, const HttpHead& head, std::string_view) override {
+    if (head.status == 412)
+      return {Refusal::Kind::kChanged, absl::AbortedError(fmt::format("{} has changed", uri_)), {}};
+    return Judge(head, entry.size);
+  }
+
+  std::string endpoint() const override { return url_.substr(0, url_.find('/', url_.find("://") + 3)); }
+  std::string version() const override { return ""; }
+
+ private:
+  asio::awaitable<void> Find(Listing listing);
+  StatusOr<Entry> EntryOf(const HttpHead& head) const;
+  Refusal Judge(const HttpHead& head, uint64_t size) const;
+
+  asio::io_context& loop_;
+  const Persistence persistence_;
+  const std::string uri_;  // to be shown: a signature in its query is not in it
+  std::string url_;        // what is asked: with the whole query, and once it was found, where
+};
+
+asio::awaitable<void> WebFile::Find(Listing listing) {
+  std::string url = url_;
+  for (int redirects = 0; redirects <= kMostRedirects; ++redirects) {
+    auto prepare = [&url]() -> asio::awaitable<StatusOr<HttpRequest>> {
+      HttpRequest request;
+      request.method = "HEAD";
+      request.url = url;
+      request.headers = {{"Accept-Encoding", "identity"}, {"Want-Repr-Digest", "sha-256=1"}};
+      co_return request;
+    };
+    auto judge = [this](const HttpAnswer& answer) -> std::optional<Refusal> {
+      if (answer.head.status == 200 || answer.head.status / 100 == 3) return std::nullopt;
+      return Judge(answer.head, 0);
+    };
+    StatusOr<HttpAnswer> answer = co_await AskedUntilAnswered(persistence_, 1 << 16, prepare, judge);
+    if (!answer.ok()) {
+      listing.end(answer.status());
+      co_return;
+    }
+    if (answer->head.status == 200) {
+      url_ = url;
+      StatusOr<Entry> entry = EntryOf(answer->head);
+      if (entry.ok()) listing.page({*entry});
+      listing.end(entry.status());
+      co_return;
+    }
+    auto location = answer->head.Find("location");
+    if (!location) {
+      listing.end(absl::FailedPreconditionError(
+          fmt::format("{}: {} without saying where to", WithoutQuery(url), answer->head.status)));
+      co_return;
+    }
+    url = Resolve(url, *location);
+  }
+  listing.end(absl::FailedPreconditionError(
+      fmt::format("{}: redirected more than {} times, last to {}", uri_, kMostRedirects, WithoutQuery(url))));
+}
+
+StatusOr<Entry> WebFile::EntryOf(const HttpHead& head) const {
+  Entry entry;
+  const std::string path = WithoutQuery(uri_);
+  entry.path = PercentDecode(path.substr(path.rfind('/') + 1));
+  entry.key = uri_;
+  if (entry.path.empty() || entry.path.find('/') != std::string::npos) {
+    return absl::InvalidArgumentError(
+        fmt::format("{} names no file: a folder of a web server cannot be listed; name a file in it", uri_));
+  }
+  auto size = head.ContentLength();
+  if (!size) {
+    return absl::FailedPreconditionError(fmt::format(
+        "{}: the server does not say how long it is, so that a cut answer could not be told from a whole one; "
+        "bring it to a server that says so (Content-Length)",
+        uri_));
+  }
+  entry.size = *size;
+  auto etag = head.Find("etag");
+  auto modified = head.Find("last-modified");
+  if (etag && etag->starts_with('"')) {
+    entry.version = *etag;
+  } else if (modified) {
+    entry.version = *modified;
+  }
+  auto accepts = head.Find("accept-ranges");
+  entry.ranges = accepts && *accepts == "bytes";
+  for (std::string_view name : {"repr-digest", "content-digest"}) {
+    auto digest = head.Find(name);
+    if (digest && !entry.expected) entry.expected = ParseDigestHeader(*digest);
+  }
+  return entry;
+}
+
+Refusal WebFile::Judge(const HttpHead& head, uint64_t size) const {
+  const std::string where = WithoutQuery(url_);
+  auto asked = head.Find("retry-after");
+  std::optional<Duration> pause = asked ? ParseRetryAfter(*asked, UnixSeconds()) : std::nullopt;
+  const int status = head.status;
+  if (status == 429 || status == 503) {
+    return {Refusal::Kind::kThrottled, absl::UnavailableError(fmt::format("{}: {}", where, status)), pause};
+  }
+  if (status == 408 || status >= 500) {
+    return {Refusal::Kind::kTransient, absl::UnavailableError(fmt::format("{}: {}", where, status)), pause};
+  }
+  if (status == 401 || status == 403) {
+    return {Refusal::Kind::kFatal,
+            absl::PermissionDeniedError(fmt::format("{}: {}: access is denied; is it public?", where, status)),
+            {}};
+  }
+  if (status == 404 || status == 410) {
+    return {
+        Refusal::Kind::kFatal, absl::NotFoundError(fmt::format("{}: {}: there is no such file", where, status)), {}};
+  }
+  if (status / 100 == 2) {  // not the bytes that were asked for
+    return {Refusal::Kind::kTransient,
+            absl::UnavailableError(fmt::format("{}: {} answers the request for a part of {} bytes with something else",
+                                               where, status, size)),
+            {}};
+  }
+  return {Refusal::Kind::kFatal, absl::FailedPreconditionError(fmt::format("{}: {}", where, status)), {}};
+}
+
+}  // namespace
+
+std::optional<Expectation> ParseDigestHeader(std::string_view value) {
+  for (const auto& [name, kind] : {std::pair("sha-256", HashKind::kSha256), std::pair("crc32c", HashKind::kCrc32c),
+                                   std::pair("sha", HashKind::kSha1), std::pair("md5", HashKind::kMd5)}) {
+    const std::string start = fmt::format("{}=:", name);
+    for (size_t at = value.find(start); at != std::string_view::npos; at = value.find(start, at + 1)) {
+      if (at > 0 && value[at - 1] != ',' && value[at - 1] != ' ') continue;
+      const size_t begin = at + start.size();
+      const size_t end = value.find(':', begin);
+      if (end == std::string_view::npos) break;
+      auto raw = FromBase64(value.substr(begin, end - begin));
+      if (raw.ok() && raw->size() == HashBytes(kind)) return Expectation{kind, *raw, 0};
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> RangeProblem(const HttpHead& head, ByteRange range, uint64_t size) {
+  const bool whole = range.offset == 0 && range.length == size;
+  auto encoding = head.Find("content-encoding");
+  if (head.status == 200 && whole) {
+    auto length = head.Find("content-length");
+    if (length && head.ContentLength() != size) return fmt::format("{} bytes in place of {}", *length, size);
+    if (encoding && *encoding != "identity" && !length) return fmt::format("content encoding {}", *encoding);
+    return std::nullopt;
+  }
+  if (head.status != 206) return fmt::format("status {}", head.status);
+  auto said = head.Find("content-range");
+  const std::string expected = fmt::format("bytes {}-{}/", range.offset, range.end() - 1);
+  if (!said || !said->starts_with(expected)) {
+    return fmt::format("range '{}' in place of '{}{}'", said.value_or(""), expected, size);
+  }
+  const std::string_view total = said->substr(expected.size());
+  if (total != "*" && total != std::to_string(size)) return fmt::format("a size of {} in place of {}", total, size);
+  return std::nullopt;
+}
+
+std::unique_ptr<Provider> MakeWebFile(asio::io_context& loop, Persistence persistence, const Source& source) {
+  return std::make_unique<WebFile>(loop, std::move(persistence), source);
+}
+
+}  // namespace muster::initializers

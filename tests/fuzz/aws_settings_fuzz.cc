@@ -1,0 +1,59 @@
+// libFuzzer: the shared files of AWS SDKs, and what follows from them. A config file, NUL, a credentials file, NUL,
+// then NAME=VALUE of the environment with NULs between.
+#include <cstdlib>
+#include <map>
+
+#include "base/text.h"
+#include "initializers/aws_identity.h"
+#include "initializers/aws_settings.h"
+#include "initializers/endpoint_url.h"
+
+namespace muster::initializers {
+namespace {
+
+void Must(bool holds) {
+  if (!holds) abort();
+}
+
+void Fuzz(std::string_view text) {
+  const auto parts = Split(text, '\0');
+  std::map<std::string, std::string, std::less<>> variables;
+  for (size_t i = 2; i < parts.size(); ++i) {
+    const size_t equals = parts[i].find('=');
+    if (equals != std::string_view::npos) variables.emplace(parts[i].substr(0, equals), parts[i].substr(equals + 1));
+  }
+  auto getenv = [&variables](std::string_view name) -> std::optional<std::string> {
+    auto found = variables.find(name);
+    return found == variables.end() ? std::nullopt : std::optional<std::string>(found->second);
+  };
+  auto read = [&parts](const std::string& path) -> StatusOr<std::string> {
+    const size_t part = path.ends_with("config") ? 0 : 1;
+    if (part >= parts.size()) return absl::NotFoundError(path);
+    return std::string(parts[part]);
+  };
+  auto config = AwsConfig::Read(getenv, read, "/home/u");
+  if (!config.ok()) return;
+  auto identity = FindAwsIdentity(*config);
+  if (identity.ok()) {
+    if (const auto* keys = std::get_if<StaticKeys>(&identity->who)) {
+      const std::string all = keys->keys.access_key + keys->keys.secret_key + keys->keys.session_token;
+      Must(!keys->keys.access_key.empty() && all.find_first_of("\r\n ") == std::string::npos);
+    }
+  }
+  auto place = FindS3Place(*config, "bucket");
+  if (place.ok()) {
+    const S3Address address = AddressOf(*place, "bucket", "a b");
+    Must(ParseEndpointUrl(address.origin).ok() && address.path.starts_with('/'));
+    Must(address.path.find(' ') == std::string::npos);
+  }
+  auto sts = FindStsPlace(*config);
+  if (sts.ok()) Must(ParseEndpointUrl(sts->endpoint).ok() && !sts->region.empty());
+}
+
+}  // namespace
+}  // namespace muster::initializers
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  muster::initializers::Fuzz({reinterpret_cast<const char*>(data), size});
+  return 0;
+}

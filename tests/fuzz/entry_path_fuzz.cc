@@ -1,0 +1,44 @@
+// libFuzzer: object names, and patterns on them; a line is a name, the first is the pattern.
+#include <cstdlib>
+#include <filesystem>
+
+#include "base/text.h"
+#include "initializers/entry_path.h"
+
+namespace {
+
+void Must(bool holds) {
+  if (!holds) abort();
+}
+
+// The pattern that only this name matches.
+std::string Literal(std::string_view name) {
+  std::string pattern;
+  for (char c : name) {
+    const bool special = c == '*' || c == '?' || c == '[';
+    pattern += special ? std::string("[") + c + "]" : std::string(1, c);
+  }
+  return pattern;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace muster::initializers;
+  const auto lines = muster::Split({reinterpret_cast<const char*>(data), size}, '\n');
+  if (lines.size() < 2 || lines.size() > 100 || lines[0].size() > 100) return 0;
+  EntryPaths paths;
+  for (std::string_view name : lines) {
+    const std::string pattern(lines[0]);
+    Must(IsWanted(name, {pattern}, {}) == MatchesPattern(pattern, name));
+    Must(IsWanted(name, {}, {pattern}) != MatchesPattern(pattern, name));
+    Must(MatchesPattern(Literal(name), name));
+    Must(MatchesPattern("*", name));
+    if (!CheckEntryPath(name).ok()) continue;
+    const std::filesystem::path path{std::string(name)};
+    Must(path.is_relative() && path.lexically_normal() == path && *path.begin() != "..");
+    if (paths.Add(name).ok() && !name.ends_with('/'))
+      Must(!paths.Add(name).ok() && !paths.Add(std::string(name) + "/x").ok());
+  }
+  return 0;
+}

@@ -1,0 +1,32 @@
+// libFuzzer: source URIs; the first byte is the role.
+#include <cstdlib>
+
+#include "initializers/source.h"
+
+namespace {
+
+void Must(bool holds) {
+  if (!holds) abort();
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  if (size == 0) return 0;
+  using namespace muster::initializers;
+  const Role role = data[0] % 2 == 0 ? Role::kDataset : Role::kModel;
+  auto source = ParseSource({reinterpret_cast<const char*>(data + 1), size - 1}, role);
+  if (!source.ok()) {
+    Must(source.status().message().size() < 4096);
+    return 0;
+  }
+  // What is shown of a URI means the same, but for secrets in a query.
+  auto again = ParseSource(source->uri, role);
+  Must(again.ok() && again->uri == source->uri && again->container == source->container);
+  if (source->scheme != Scheme::kHttp) Must(*again == *source);
+  if (source->scheme == Scheme::kPvc || source->scheme == Scheme::kHuggingFace) {
+    Must(("/" + source->path + "/").find("/../") == std::string::npos && !source->path.starts_with('/'));
+  }
+  Must(source->revision.find("..") == std::string::npos);
+  return 0;
+}

@@ -1,0 +1,83 @@
+#include "initializers/file_hash.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+
+#include "initializers/disk_pool.h"
+
+namespace muster::initializers {
+namespace {
+
+std::string HashOf(HashKind kind, std::string_view bytes) {
+  auto hasher = Hasher::Make(kind, bytes.size());
+  hasher->Update(bytes);
+  return hasher->Finish();
+}
+
+std::string SomeBytes(size_t count) {
+  std::mt19937 random(5);
+  std::string bytes(count, '\0');
+  for (char& c : bytes) c = static_cast<char>(random());
+  return bytes;
+}
+
+TEST(PieceHash, CutsAtPieces) {
+  const std::string bytes = SomeBytes(250);
+  PieceHash hash(HashKind::kMd5, 100, 100);
+  for (size_t at = 0; at < bytes.size(); at += 33) hash.Update(std::string_view(bytes).substr(at, 33));
+  const auto values = hash.Finish();
+  ASSERT_EQ(values.size(), 3u);
+  const uint64_t lengths[] = {100, 100, 50};
+  for (size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(values[i].offset, 100 + 100 * i);
+    EXPECT_EQ(values[i].length, lengths[i]);
+    EXPECT_EQ(values[i].value, HashOf(HashKind::kMd5, bytes.substr(100 * i, 100)));
+  }
+}
+
+TEST(PieceHash, BeginsWithinAPieceOfACrc) {
+  const std::string bytes = SomeBytes(80);
+  PieceHash hash(HashKind::kCrc32c, 100, 50);
+  hash.Update(bytes);
+  const auto values = hash.Finish();
+  ASSERT_EQ(values.size(), 2u);
+  EXPECT_EQ(values[0].length, 50u);
+  EXPECT_EQ(values[1].offset, 100u);
+  EXPECT_EQ(values[1].value, HashOf(HashKind::kCrc32c, bytes.substr(50)));
+}
+
+TEST(PieceHash, OfNothing) { EXPECT_TRUE(PieceHash(HashKind::kMd5, 100, 0).Finish().empty()); }
+
+TEST(OrderedHash, TakesRangesInAnyOrder) {
+  const std::string bytes = SomeBytes(5 * kBlockBytes + 17);
+  std::mt19937 random(7);
+  for (int round = 0; round < 20; ++round) {
+    std::string disk(bytes.size(), '\0');
+    OrderedHash hash(HashKind::kGitBlob, bytes.size(), [&disk](uint64_t offset, char* into, size_t length) {
+      const size_t now = std::min<size_t>(length, disk.size() - offset);
+      std::copy_n(disk.data() + offset, now, into);
+      return StatusOr<size_t>(now);
+    });
+    std::vector<size_t> offsets;
+    for (size_t at = 0; at < bytes.size(); at += 200'000) offsets.push_back(at);
+    std::shuffle(offsets.begin(), offsets.end(), random);
+    for (size_t at : offsets) {
+      const std::string part = bytes.substr(at, 200'000);
+      disk.replace(at, part.size(), part);
+      ASSERT_TRUE(hash.Add(at, part).ok());
+    }
+    EXPECT_EQ(hash.hashed(), bytes.size());
+    EXPECT_EQ(hash.Finish(), HashOf(HashKind::kGitBlob, bytes));
+  }
+}
+
+TEST(OrderedHash, AFileThatGotShorter) {
+  OrderedHash hash(HashKind::kSha256, 20, [](uint64_t, char*, size_t) { return StatusOr<size_t>(0); });
+  ASSERT_TRUE(hash.Add(10, "0123456789").ok());
+  EXPECT_EQ(hash.Add(0, "0123456789").code(), absl::StatusCode::kDataLoss);
+}
+
+}  // namespace
+}  // namespace muster::initializers

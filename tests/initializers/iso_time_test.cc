@@ -1,0 +1,70 @@
+#include "initializers/iso_time.h"
+
+#include <gmock/gmock.h>
+
+namespace muster::initializers {
+namespace {
+
+TEST(IsoTime, IsRead) {
+  const struct {
+    std::string_view text;
+    int64_t seconds;
+  } rows[] = {
+      {"1970-01-01T00:00:00Z", 0},
+      {"2026-11-22T01:02:03Z", 1795309323},
+      {" 2026-11-22T01:02:03Z\n", 1795309323},
+      {"2026-11-22T01:02:03.363437Z", 1795309323},
+      {"2026-11-22t01:02:03,9z", 1795309323},
+      {"2026-11-22 01:02:03UTC", 1795309323},
+      {"2026-11-22T01:02:03UTC", 1795309323},
+      {"2026-11-22T02:32:03+01:30", 1795309323},
+      {"2026-11-21T20:02:03.5-0500", 1795309323},
+      {"2026-11-22T01:02:03+00:00", 1795309323},
+      {"2028-02-29T23:59:59Z", 1835481599},
+      {"2016-12-31T23:59:60Z", 1483228800},  // a leap second is the next second
+      {"1969-12-31T23:59:59Z", -1},
+      {"0001-01-01T00:00:00Z", -62135596800},  // Go's zero
+      {"9999-12-31T23:59:59Z", 253402300799},
+  };
+  for (const auto& row : rows) {
+    auto time = ParseIsoTime(row.text);
+    ASSERT_TRUE(time.ok()) << row.text << ": " << time.status();
+    EXPECT_EQ(*time, row.seconds) << row.text;
+  }
+}
+
+TEST(IsoTime, ThatIsNoneIsNamed) {
+  const std::string_view texts[] = {
+      "",
+      "tomorrow",
+      "1795309323",
+      "2026-11-22",
+      "2026-11-22T01:02:03",  // of which zone?
+      "2026-11-22T01:02Z",
+      "2026-11-22T01:02:03.Z",
+      "2026-11-22T01:02:03ZZ",
+      "2026-11-22T01:02:03+1",
+      "2026-11-22T01:02:03+01:30x",
+      "2026-11-22T01:02:03+24:00",
+      "2026-11-22T01:02:03+00:60",
+      "2026-13-01T00:00:00Z",
+      "2026-00-01T00:00:00Z",
+      "2026-02-29T00:00:00Z",
+      "2026-11-22T24:00:00Z",
+      "2026-11-22T23:60:00Z",
+      "2026-11-22T23:59:61Z",
+      "26-11-22T01:02:03Z",
+      "+026-11-22T01:02:03Z",
+      "2026-11-22T-1:02:03Z",
+      "2026/11/22T01:02:03Z",
+  };
+  for (std::string_view text : texts) {
+    auto time = ParseIsoTime(text);
+    ASSERT_FALSE(time.ok()) << text;
+    EXPECT_EQ(time.status().message(), "'" + std::string(text) + "' is no time; it looks like 2026-11-22T01:02:03Z");
+  }
+  EXPECT_LT(ParseIsoTime(std::string(5000, '1')).status().message().size(), 300U);
+}
+
+}  // namespace
+}  // namespace muster::initializers

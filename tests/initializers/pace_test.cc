@@ -1,0 +1,60 @@
+#include "initializers/pace.h"
+
+#include <gtest/gtest.h>
+
+namespace muster::initializers {
+namespace {
+
+using std::chrono::milliseconds;
+
+// Windows in which `rate(target)` bytes/s came with that many requests at a time.
+template <typename Rate>
+void Pass(Pace& pace, int windows, TimePoint* now, Rate rate, bool busy = true) {
+  for (int i = 0; i < windows; ++i) {
+    *now += milliseconds(400);
+    pace.Progressed(static_cast<uint64_t>(rate(pace.target()) * 0.4), 0, busy, *now);
+  }
+}
+
+class PaceTest : public testing::Test {
+ protected:
+  PaceTest() { pace_.Progressed(0, 0, true, now_); }
+  Pace pace_{PaceLimits{}};
+  TimePoint now_{std::chrono::hours(1)};
+};
+
+TEST_F(PaceTest, ClimbsWhileMoreBringMore) {
+  EXPECT_EQ(pace_.target(), 8);
+  Pass(pace_, 10, &now_, [](int target) { return 50e6 * target; });
+  EXPECT_EQ(pace_.target(), 32);
+}
+
+TEST_F(PaceTest, GoesBackWhereMoreBringNothing) {
+  int most = 0;
+  int at_eight = 0;
+  for (int i = 0; i < 40; ++i) {
+    Pass(pace_, 1, &now_, [](int) { return 1e9; });
+    most = std::max(most, pace_.target());
+    at_eight += pace_.target() == 8;
+  }
+  EXPECT_EQ(most, 12);      // it tries
+  EXPECT_GT(at_eight, 30);  // and seldom
+}
+
+TEST_F(PaceTest, DoesNotJudgeWhatWasNotAskedFor) {
+  Pass(
+      pace_, 10, &now_, [](int target) { return 50e6 * target; }, false);
+  EXPECT_EQ(pace_.target(), 8);
+}
+
+TEST_F(PaceTest, HalvesOnceInAWindow) {
+  for (int i = 0; i < 10; ++i) pace_.Throttled(now_);
+  EXPECT_EQ(pace_.target(), 4);
+  for (int i = 0; i < 10; ++i) pace_.Throttled(now_ += milliseconds(500));
+  EXPECT_EQ(pace_.target(), 1);
+  Pass(pace_, 30, &now_, [](int target) { return 50e6 * target; });
+  EXPECT_GT(pace_.target(), 8);
+}
+
+}  // namespace
+}  // namespace muster::initializers

@@ -1,0 +1,218 @@
+"""muster-initializer against a real S3 server (moto), filled by AWS's own client, both from a venv that
+build-support/setup-s3-server makes. Ends with 77 (ctest: skipped) and the reason where it is missing."""
+import io
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.dont_write_bytecode = True
+HERE = os.path.dirname(os.path.abspath(__file__))
+BINARY = os.environ.get("MUSTER_INITIALIZER", os.path.join(HERE, "..", "..", "build", "bin", "muster-initializer"))
+DEADLINE = float(os.environ.get("MUSTER_TEST_DEADLINE", 90))
+SKIPPED = 77
+MIB = 1 << 20
+
+try:
+    import boto3
+    from boto3.s3.transfer import TransferConfig
+    from moto.server import ThreadedMotoServer
+except ImportError as missing:
+    venv = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "muster", "s3-server")
+    if os.path.exists(f"{venv}/muster-ready") and not sys.prefix.startswith(venv):
+        os.execv(f"{venv}/bin/python", [f"{venv}/bin/python", *sys.argv])
+    print(f"SKIPPED: {missing}: run build-support/setup-s3-server", file=sys.stderr)
+    sys.exit(SKIPPED)
+
+
+def some_bytes(count):
+    return os.urandom(count)
+
+
+class S3Case(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+        cls.server.start()
+        cls.addClassCleanup(cls.server.stop)
+        host, port = cls.server.get_host_and_port()
+        cls.url = f"http://{host}:{port}"
+        cls.client = boto3.client("s3", endpoint_url=cls.url, aws_access_key_id="K", aws_secret_access_key="S",
+                                  region_name="us-east-1")
+
+    def setUp(self):
+        self.dir = tempfile.mkdtemp(prefix="muster-test-")
+        self.addCleanup(shutil.rmtree, self.dir, ignore_errors=True)
+        self.target = os.path.join(self.dir, "target")
+        self.bucket = "b" + os.path.basename(self.dir).lower().replace("_", "x").removeprefix("muster-test-")
+        self.client.create_bucket(Bucket=self.bucket)
+
+    def put(self, objects):
+        for key, data in objects.items():
+            self.client.put_object(Bucket=self.bucket, Key=key, Body=data)
+
+    def bring(self, uri, *flags, env=None):
+        """(exit code, the last event)"""
+        drop = ("AWS_", "S3_", "STORAGE_", "HF_")
+        environment = {k: v for k, v in os.environ.items() if not k.upper().startswith(drop) and not k.lower().endswith("_proxy")}
+        environment.update(env if env is not None else {
+            "AWS_ENDPOINT_URL": self.url, "AWS_ACCESS_KEY_ID": "K", "AWS_SECRET_ACCESS_KEY": "S", "AWS_REGION": "us-east-1"})
+        done = subprocess.run([BINARY, "dataset", *([uri] if uri else []), "--to", self.target, "--json", "--patience", "5", *flags],
+                              env=environment, capture_output=True, text=True, timeout=DEADLINE)
+        self.said = done.stdout + done.stderr
+        events = [json.loads(line) for line in done.stdout.splitlines()]
+        return done.returncode, events[-1] if events else {}
+
+    def succeeds(self, uri, expected, *flags, env=None):
+        """`expected`: path below the target -> content; and nothing else is there."""
+        code, end = self.bring(uri, *flags, env=env)
+        self.assertEqual((code, end.get("event")), (0, "done"), self.said)
+        there = {}
+        for folder, _, names in os.walk(self.target):
+            for name in names:
+                path = os.path.relpath(os.path.join(folder, name), self.target)
+                with open(os.path.join(folder, name), "rb") as file:
+                    there[path] = file.read()
+        self.assertEqual(there.pop(".muster/manifest.json", None) is not None, True)
+        self.assertEqual(sorted(there), sorted(expected))
+        for path, data in expected.items():
+            self.assertTrue(there[path] == data, f"{path} differs")
+        return end
+
+
+class Prefixes(S3Case):
+    def test_siblings_stay_where_they_are(self):
+        self.put({"a/b/1": b"one", "a/b/c/2": b"two", "a/bc/3": b"no", "a/b.txt": b"no"})
+        for uri in (f"s3://{self.bucket}/a/b", f"s3://{self.bucket}/a/b/"):
+            shutil.rmtree(self.target, ignore_errors=True)
+            self.succeeds(uri, {"1": b"one", "c/2": b"two"})
+
+    def test_one_object(self):
+        self.put({"models/weights.bin": b"w" * 1000, "models/weights.bin.old": b"no"})
+        self.succeeds(f"s3://{self.bucket}/models/weights.bin", {"weights.bin": b"w" * 1000})
+
+    def test_a_whole_bucket(self):
+        self.put({"1": b"one", "f/2": b"two"})
+        self.succeeds(f"s3://{self.bucket}", {"1": b"one", "f/2": b"two"})
+
+    def test_empty_objects_and_folder_markers(self):
+        self.put({"d/": b"", "d/empty": b"", "d/sub/": b"", "d/data": b"x"})
+        self.succeeds(f"s3://{self.bucket}/d/", {"empty": b"", "data": b"x"})
+        self.assertTrue(os.path.isdir(os.path.join(self.target, "sub")))
+
+    def test_odd_keys(self):
+        keys = ["with space", "plus+and&amp;", "ünïcode/日本", "per%20cent", "quote'\"", "a=b?c#d", "x" * 255, "~tilde", "a(b)*c!"]
+        self.put({f"odd/{key}": key.encode() for key in keys})
+        self.succeeds(f"s3://{self.bucket}/odd/", {key: key.encode() for key in keys})
+
+    def test_keys_that_leave_the_target(self):
+        for key in ("odd/../../escape", "odd//twice", "odd/./dot"):
+            self.client.put_object(Bucket=self.bucket, Key=key, Body=b"x")
+            code, end = self.bring(f"s3://{self.bucket}/odd/")
+            self.assertNotEqual(code, 0, self.said)
+            self.assertEqual(os.listdir(self.dir), ["target"])
+            self.client.delete_object(Bucket=self.bucket, Key=key)
+
+    def test_names_that_collide(self):
+        self.put({"c/a": b"file", "c/a/b": b"below it"})
+        code, end = self.bring(f"s3://{self.bucket}/c/")
+        self.assertNotEqual(code, 0)
+        self.assertIn("one is a file where the other needs a folder", end["reason"])
+
+    def test_patterns(self):
+        self.put({"p/a.json": b"{}", "p/a.bin": b"b", "p/sub/c.json": b"{}", "p/sub/skip.json": b"{}"})
+        self.succeeds(f"s3://{self.bucket}/p", {"a.json": b"{}", "sub/c.json": b"{}"}, "--include", "*.json", "--ignore", "*skip*")
+
+    def test_several_pages(self):
+        objects = {f"many/{number:04}": str(number).encode() for number in range(1203)}
+        self.put(objects)
+        end = self.succeeds(f"s3://{self.bucket}/many", {key.removeprefix("many/"): data for key, data in objects.items()})
+        self.assertEqual((end["files"], end["unverified_files"]), (1203, 0))
+        end = self.succeeds(f"s3://{self.bucket}/many", {key.removeprefix("many/"): data for key, data in objects.items()})
+        self.assertTrue(end["unchanged"])
+        self.assertEqual(end["received"], 0)
+
+
+class Content(S3Case):
+    def test_large_with_each_checksum(self):
+        for kind in ("CRC32", "CRC32C", "SHA1", "SHA256", "CRC64NVME"):
+            data = some_bytes(20 * MIB + 7)
+            self.client.put_object(Bucket=self.bucket, Key="large", Body=data, ChecksumAlgorithm=kind)
+            shutil.rmtree(self.target, ignore_errors=True)
+            end = self.succeeds(f"s3://{self.bucket}/large", {"large": data})
+            self.assertEqual(end["unverified_files"], 0)
+
+    def test_of_several_parts(self):
+        data = some_bytes(40 * MIB + 7)
+        parts = TransferConfig(multipart_threshold=5 * MIB, multipart_chunksize=6 * MIB)
+        self.client.upload_fileobj(io.BytesIO(data), self.bucket, "parts", Config=parts)
+        end = self.succeeds(f"s3://{self.bucket}/parts", {"parts": data})
+        self.assertEqual(end["unverified_files"], 0)
+
+    def test_changed_objects_alone_are_fetched_again(self):
+        self.put({"v/same": b"s" * 10000, "v/changed": b"before"})
+        self.succeeds(f"s3://{self.bucket}/v", {"same": b"s" * 10000, "changed": b"before"})
+        self.put({"v/changed": b"after", "v/new": b"new"})
+        end = self.succeeds(f"s3://{self.bucket}/v", {"same": b"s" * 10000, "changed": b"after", "new": b"new"})
+        self.assertEqual((end["kept_files"], end["received"]), (1, 8))
+
+    def test_one_version_of_an_object(self):
+        self.client.put_bucket_versioning(Bucket=self.bucket, VersioningConfiguration={"Status": "Enabled"})
+        first = self.client.put_object(Bucket=self.bucket, Key="k", Body=b"first")["VersionId"]
+        self.put({"k": b"second"})
+        self.succeeds(f"s3://{self.bucket}/k", {"k": b"first"}, "--version-id", first)
+        end = self.succeeds(f"s3://{self.bucket}/k", {"k": b"first"}, "--version-id", first)
+        self.assertTrue(end["unchanged"])
+
+
+class Settings(S3Case):
+    def test_kubeflows_variables(self):
+        self.put({"d/1": b"one", "d/skip.bin": b"no"})
+        self.succeeds(None, {"1": b"one"}, env={
+            "STORAGE_URI": f"s3://{self.bucket}/d", "ENDPOINT": self.url, "ACCESS_KEY_ID": "K", "SECRET_ACCESS_KEY": "S",
+            "REGION": "us-east-1", "IGNORE_PATTERNS": "*.bin, *.pt"})
+
+    def test_a_profile(self):
+        self.put({"d/1": b"one"})
+        for name, text in (("config", f"[profile dev]\nregion = us-east-1\nendpoint_url = {self.url}\n"),
+                           ("credentials", "[dev]\naws_access_key_id = K\naws_secret_access_key = S\n")):
+            with open(os.path.join(self.dir, name), "w") as file:
+                file.write(text)
+        self.succeeds(f"s3://{self.bucket}/d", {"1": b"one"}, env={
+            "AWS_PROFILE": "dev", "AWS_CONFIG_FILE": os.path.join(self.dir, "config"),
+            "AWS_SHARED_CREDENTIALS_FILE": os.path.join(self.dir, "credentials")})
+
+    def test_a_web_identity(self):
+        self.put({"d/1": b"one"})
+        token = os.path.join(self.dir, "token")
+        with open(token, "w") as file:
+            file.write("header.payload.signature")
+        self.succeeds(f"s3://{self.bucket}/d", {"1": b"one"}, env={
+            "AWS_ENDPOINT_URL": self.url, "AWS_REGION": "us-east-1", "AWS_WEB_IDENTITY_TOKEN_FILE": token,
+            "AWS_ROLE_ARN": "arn:aws:iam::123456789012:role/reader"})
+
+    def test_the_machines_role(self):
+        self.put({"d/1": b"one"})
+        self.succeeds(f"s3://{self.bucket}/d", {"1": b"one"}, env={
+            "AWS_ENDPOINT_URL": self.url, "AWS_REGION": "us-east-1", "AWS_EC2_METADATA_SERVICE_ENDPOINT": self.url, "HOME": self.dir})
+
+    def test_a_web_identity_that_fails_is_an_error(self):
+        code, end = self.bring(f"s3://{self.bucket}/d", env={
+            "AWS_ENDPOINT_URL": self.url, "AWS_REGION": "us-east-1", "AWS_WEB_IDENTITY_TOKEN_FILE": "/no/such/token",
+            "AWS_ROLE_ARN": "arn:aws:iam::123456789012:role/reader", "AWS_EC2_METADATA_SERVICE_ENDPOINT": self.url})
+        self.assertNotEqual(code, 0)
+        self.assertIn("/no/such/token", end["reason"])
+
+    def test_nothing_there(self):
+        for uri, words in ((f"s3://{self.bucket}/nothing", "no such object"), ("s3://no-such-bucket-here/x", "NoSuchBucket"),
+                           (f"s3://{self.bucket}/", "nothing below it")):
+            code, end = self.bring(uri)
+            self.assertEqual(code, 1, self.said)
+            self.assertIn(words, end["reason"])
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

@@ -1,0 +1,184 @@
+#include "initializers/staging.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "base/text.h"
+#include "initializers/disk_pool.h"
+
+namespace muster::initializers {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+StagedRange At(uint64_t offset, uint64_t length, uint32_t crc = 7) { return {{offset, length}, crc}; }
+
+std::string Lines(std::initializer_list<StagedRange> ranges) {
+  std::string text;
+  for (const StagedRange& range : ranges) text += WriteRangeLine(range);
+  return text;
+}
+
+bool Same(const std::vector<StagedRange>& got, std::vector<StagedRange> wanted) {
+  return std::equal(got.begin(), got.end(), wanted.begin(), wanted.end(), [](const auto& a, const auto& b) {
+    return a.range.offset == b.range.offset && a.range.length == b.range.length && a.crc32c == b.crc32c;
+  });
+}
+
+TEST(RangeLines, ComeBackInOrder) {
+  EXPECT_TRUE(Same(ReadRangeLines(Lines({At(512, 100, 1), At(0, 512, 0xffffffff)}), 1000),
+                   {At(0, 512, 0xffffffff), At(512, 100, 1)}));
+  EXPECT_THAT(ReadRangeLines("", 1000), IsEmpty());
+}
+
+TEST(RangeLines, EndWhereALineIsNotWhole) {
+  const std::string good = Lines({At(0, 10)});
+  const std::string whole = good + Lines({At(10, 10)});
+  for (size_t cut = good.size(); cut < whole.size(); ++cut) {
+    EXPECT_TRUE(Same(ReadRangeLines(whole.substr(0, cut), 100), {At(0, 10)})) << cut;
+  }
+  std::string flipped = whole;
+  flipped[good.size() + 1] ^= 1;
+  EXPECT_TRUE(Same(ReadRangeLines(flipped, 100), {At(0, 10)}));
+  EXPECT_THAT(ReadRangeLines("nonsense\n" + good, 100), IsEmpty());
+}
+
+TEST(RangeLines, OutsideTheFileOrTwice) {
+  EXPECT_THAT(ReadRangeLines(Lines({At(95, 10)}), 100), IsEmpty());
+  EXPECT_THAT(ReadRangeLines(Lines({At(101, 1)}), 100), IsEmpty());
+  EXPECT_THAT(ReadRangeLines(Lines({At(5, 0)}), 100), IsEmpty());
+  EXPECT_THAT(ReadRangeLines(Lines({At(5, UINT64_MAX)}), 100), IsEmpty());
+  EXPECT_TRUE(Same(ReadRangeLines(Lines({At(0, 10, 1), At(0, 10, 2), At(5, 10, 3), At(10, 1, 4)}), 100),
+                   {At(0, 10, 1), At(10, 1, 4)}));
+}
+
+class StagingTest : public testing::Test {
+ protected:
+  StagingTest() {
+    std::string pattern = testing::TempDir() + "muster-staging-XXXXXX";
+    folder_ = mkdtemp(pattern.data());
+    target_ = folder_ + "/a/target";
+  }
+  ~StagingTest() override { std::filesystem::remove_all(folder_); }
+
+  std::unique_ptr<Staging> Open() {
+    auto staging = Staging::Open(target_);
+    EXPECT_TRUE(staging.ok()) << staging.status();
+    return staging.ok() ? *std::move(staging) : nullptr;
+  }
+  std::string Content(const std::string& path) const {
+    std::ifstream file(target_ + "/" + path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+
+  std::string folder_;
+  std::string target_;
+};
+
+TEST_F(StagingTest, AFileThatIsPublished) {
+  auto staging = Open();
+  ASSERT_TRUE(staging->WriteWhole("one", "hello", true).ok());
+  EXPECT_FALSE(std::filesystem::exists(target_ + "/d/e/hello.txt"));
+  ASSERT_TRUE(staging->Publish({{"one", "d/e/hello.txt"}, {"", "empty/"}}, true).ok());
+  EXPECT_EQ(Content("d/e/hello.txt"), "hello");
+  EXPECT_TRUE(std::filesystem::is_directory(target_ + "/empty"));
+  staging->Clear();
+  EXPECT_FALSE(std::filesystem::exists(target_ + "/.muster/staging"));
+}
+
+TEST_F(StagingTest, WhatAnEarlierStartLeft) {
+  {
+    auto staging = Open();
+    ASSERT_TRUE(staging->WriteWhole("whole", "x", false).ok());
+    auto file = staging->OpenFile("half", 2 * kBlockBytes, false);
+    ASSERT_TRUE(file.ok()) << file.status();
+    std::string bytes(kBlockBytes, 'b');
+    ASSERT_TRUE((*file)->Write(kBlockBytes, bytes.data(), bytes.size()).ok());
+    ASSERT_TRUE((*file)->Note(At(kBlockBytes, kBlockBytes, 5)).ok());
+  }
+  std::ofstream(target_ + "/.muster/staging/half.ranges", std::ios::app) << "123 4";  // killed in the middle of a line
+  auto staging = Open();
+  EXPECT_TRUE(staging->IsWhole("whole"));
+  EXPECT_FALSE(staging->IsWhole("half"));
+  auto file = staging->OpenFile("half", 2 * kBlockBytes, false);
+  ASSERT_TRUE(file.ok());
+  EXPECT_TRUE(Same((*file)->noted(), {At(kBlockBytes, kBlockBytes, 5)}));
+  ASSERT_TRUE((*file)->Note(At(0, kBlockBytes, 6)).ok());  // the cut line has not swallowed it
+  EXPECT_TRUE(Same(ReadRangeLines(Content(".muster/staging/half.ranges"), 2 * kBlockBytes),
+                   {At(0, kBlockBytes, 6), At(kBlockBytes, kBlockBytes, 5)}));
+  std::string read(kBlockBytes, '\0');
+  EXPECT_EQ((*file)->Read(kBlockBytes, read.data(), read.size()).value_or(0), kBlockBytes);
+  EXPECT_EQ(read, std::string(kBlockBytes, 'b'));
+  ASSERT_TRUE((*file)->Finish(true).ok());
+  EXPECT_EQ(std::filesystem::file_size(target_ + "/.muster/staging/half"), 2 * kBlockBytes);
+}
+
+TEST_F(StagingTest, PastThePageCacheAnyLengthWillDo) {
+  auto staging = Open();
+  const uint64_t size = kBlockBytes + 5;
+  auto file = staging->OpenFile("odd", size, true);
+  ASSERT_TRUE(file.ok()) << file.status();
+  std::unique_ptr<char, void (*)(void*)> bytes(static_cast<char*>(std::aligned_alloc(kBlockAlignment, kBlockBytes)),
+                                               &std::free);
+  std::fill(bytes.get(), bytes.get() + kBlockBytes, 'x');
+  ASSERT_TRUE((*file)->Write(kBlockBytes, bytes.get(), 5).ok());
+  std::fill(bytes.get(), bytes.get() + kBlockBytes, 'x');
+  ASSERT_TRUE((*file)->Write(0, bytes.get(), kBlockBytes).ok());
+  ASSERT_TRUE((*file)->Finish(true).ok());
+  EXPECT_EQ(Content(".muster/staging/odd"), std::string(size, 'x'));
+}
+
+TEST_F(StagingTest, LinksAreNotFollowed) {
+  auto staging = Open();
+  ASSERT_TRUE(staging->WriteWhole("one", "x", false).ok());
+  std::filesystem::create_directory(folder_ + "/outside");
+  std::filesystem::create_directory_symlink(folder_ + "/outside", target_ + "/link");
+  Status status = staging->Publish({{"one", "link/file"}}, false);
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("link is a link or a file"));
+  EXPECT_TRUE(std::filesystem::is_empty(folder_ + "/outside"));
+}
+
+TEST_F(StagingTest, AFolderInTheWay) {
+  auto staging = Open();
+  ASSERT_TRUE(staging->WriteWhole("one", "x", false).ok());
+  std::filesystem::create_directories(target_ + "/file/below");
+  Status status = staging->Publish({{"one", "file"}}, false);
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("is a folder, where a file has to be"));
+}
+
+TEST_F(StagingTest, TheTargetIsAFile) {
+  std::ofstream(folder_ + "/a") << "x";
+  EXPECT_FALSE(Staging::Open(folder_ + "/a").ok());
+  EXPECT_FALSE(Staging::Open(folder_ + "/a/b").ok());
+}
+
+TEST(StagedNames, TellVersionsApart) {
+  Entry entry;
+  entry.path = "a";
+  entry.version = "b";
+  const std::string name = Staging::NameOf("s3://x", entry);
+  EXPECT_EQ(name.size(), 32u);
+  Entry other = entry;
+  other.version = "c";
+  EXPECT_NE(Staging::NameOf("s3://x", other), name);
+  other = entry;
+  other.size = 1;
+  EXPECT_NE(Staging::NameOf("s3://x", other), name);
+  other = entry;
+  other.path = "ab";  // the texts in a row are the same
+  other.version = "";
+  EXPECT_NE(Staging::NameOf("s3://x", other), name);
+}
+
+}  // namespace
+}  // namespace muster::initializers

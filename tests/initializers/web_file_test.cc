@@ -1,0 +1,63 @@
+#include "initializers/web_file.h"
+
+#include <gtest/gtest.h>
+
+namespace muster::initializers {
+namespace {
+
+TEST(DigestHeader, TheBestThatIsKnown) {
+  const std::string sha = "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=";
+  const std::string md5 = "1B2M2Y8AsgTpgAmY7PhCfg==";
+  const struct {
+    std::string header;
+    std::string expected;
+  } rows[] = {
+      {"sha-256=:" + sha + ":", "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"},
+      {"md5=:" + md5 + ":, sha-256=:" + sha + ":",
+       "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"},
+      {"md5=:" + md5 + ":", "md5:d41d8cd98f00b204e9800998ecf8427e"},
+      {"sha-512=:abcd:", "none"},
+      {"sha-256=" + sha, "none"},
+      {"sha-256=:" + md5 + ":", "none"},  // not its length
+      {"xsha-256=:" + sha + ":", "none"},
+      {"sha-256=:", "none"},
+      {"", "none"},
+  };
+  for (const auto& row : rows) {
+    auto expected = ParseDigestHeader(row.header);
+    EXPECT_EQ(expected ? Describe(*expected) : "none", row.expected) << row.header;
+  }
+}
+
+TEST(RangeProblem, Rows) {
+  using Headers = std::vector<std::pair<std::string, std::string>>;
+  const struct {
+    int status;
+    Headers headers;
+    ByteRange range;
+    bool good;
+  } rows[] = {
+      {206, {{"content-range", "bytes 10-19/100"}}, {10, 10}, true},
+      {206, {{"content-range", "bytes 10-19/*"}}, {10, 10}, true},
+      {206, {{"content-range", "bytes 0-99/100"}}, {0, 100}, true},
+      {200, {{"content-length", "100"}}, {0, 100}, true},
+      {200, {}, {0, 100}, true},                                       // chunked: the end tells
+      {206, {{"content-range", "bytes 10-18/100"}}, {10, 10}, false},  // less
+      {206, {{"content-range", "bytes 11-20/100"}}, {10, 10}, false},  // another
+      {206, {{"content-range", "bytes 10-19/101"}}, {10, 10}, false},  // of another file
+      {206, {}, {10, 10}, false},
+      {200, {{"content-length", "100"}}, {10, 10}, false},  // all of it
+      {200, {{"content-length", "99"}}, {0, 100}, false},   // a login page, say
+      {200, {{"content-encoding", "gzip"}}, {0, 100}, false},
+      {204, {}, {0, 100}, false},
+      {404, {}, {0, 100}, false},
+  };
+  for (const auto& row : rows) {
+    HttpHead head{row.status, row.headers};
+    EXPECT_EQ(!RangeProblem(head, row.range, 100), row.good)
+        << row.status << " " << (row.headers.empty() ? "" : row.headers[0].second);
+  }
+}
+
+}  // namespace
+}  // namespace muster::initializers

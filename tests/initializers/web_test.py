@@ -1,0 +1,359 @@
+"""muster-initializer against a web server that goes wrong in every way: the bytes are right, or the end is a clear error."""
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.dont_write_bytecode = True
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+
+from web_server import WebServer  # noqa: E402
+
+BINARY = os.environ.get("MUSTER_INITIALIZER", os.path.join(HERE, "..", "..", "build", "bin", "muster-initializer"))
+DEADLINE = float(os.environ.get("MUSTER_TEST_DEADLINE", 90))
+UNREACHABLE = 205
+MIB = 1 << 20
+
+
+def some_bytes(count, seed=1):
+    return random.Random(seed).randbytes(count)
+
+
+class WebCase(unittest.TestCase):
+    def setUp(self):
+        self.dir = tempfile.mkdtemp(prefix="muster-test-")
+        self.addCleanup(shutil.rmtree, self.dir, ignore_errors=True)
+        self.server = WebServer()
+        self.addCleanup(self.server.close)
+        self.target = os.path.join(self.dir, "target")
+
+    def serve(self, data, path="/weights.bin"):
+        self.server.files[path] = data
+        return self.server.url + path
+
+    def command(self, url, *flags):
+        return [BINARY, "model", url, "--to", self.target, "--json", *flags]
+
+    def start(self, url, *flags):
+        process = subprocess.Popen(self.command(url, *flags), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                   env=self.environment())
+
+        def end():
+            process.kill()
+            process.wait()
+            process.stdout.close()
+            process.stderr.close()
+        self.addCleanup(end)
+        return process
+
+    def environment(self):
+        drop = ("AWS_", "S3_", "STORAGE_", "HF_")
+        return {k: v for k, v in os.environ.items() if not k.upper().startswith(drop) and not k.lower().endswith("_proxy")}
+
+    def bring(self, url, *flags):
+        """(exit code, the last event)"""
+        process = self.start(url, *flags)
+        out, err = process.communicate(timeout=DEADLINE)
+        events = [json.loads(line) for line in out.splitlines()]
+        self.said = out + err
+        return process.returncode, events[-1] if events else {}
+
+    def check_right(self, data, name="weights.bin"):
+        with open(os.path.join(self.target, name), "rb") as file:
+            self.assertTrue(file.read() == data, "the bytes differ")
+        self.assertEqual(sorted(os.listdir(os.path.join(self.target, ".muster"))), ["manifest.json"])
+
+    def check_nothing(self, name="weights.bin"):
+        self.assertFalse(os.path.exists(os.path.join(self.target, name)))
+        self.assertFalse(os.path.exists(os.path.join(self.target, ".muster", "manifest.json")))
+
+    def succeeds(self, url, data, *flags):
+        code, end = self.bring(url, *flags)
+        self.assertEqual((code, end.get("event")), (0, "done"), self.said)
+        self.check_right(data)
+        return end
+
+
+class Plain(WebCase):
+    def test_sizes(self):
+        for size in (1, 8 << 10, 512 << 10, (512 << 10) + 1, 20 * MIB + 5):
+            data = some_bytes(size)
+            shutil.rmtree(self.target, ignore_errors=True)
+            end = self.succeeds(self.serve(data), data)
+            self.assertEqual((end["received"], end["unverified_files"], end["retries"]), (size, 0, 0))
+
+    def test_a_signed_url(self):
+        """The query is sent as it is, and shown to nobody."""
+        data = some_bytes(1000)
+        self.succeeds(self.serve(data) + "?X-Amz-Signature=s3cret&token=s3cret", data)
+        self.assertEqual({path for _, path, _ in self.server.requests}, {"/weights.bin?X-Amz-Signature=s3cret&token=s3cret"})
+        with open(os.path.join(self.target, ".muster", "manifest.json")) as file:
+            self.assertNotIn("s3cret", self.said + file.read())
+
+    def test_an_empty_file(self):
+        self.succeeds(self.serve(b""), b"")
+
+    def test_without_a_hash(self):
+        self.server.digests = False
+        data = some_bytes(3 * MIB)
+        end = self.succeeds(self.serve(data), data)
+        self.assertEqual(end["unverified_files"], 1)
+
+    def test_again_moves_no_byte(self):
+        data = some_bytes(3 * MIB)
+        url = self.serve(data)
+        self.succeeds(url, data)
+        gets = self.server.count("GET")
+        end = self.succeeds(url, data)
+        self.assertTrue(end["unchanged"])
+        self.assertEqual(self.server.count("GET"), gets)
+
+    def test_another_version_replaces_it(self):
+        url = self.serve(some_bytes(3 * MIB))
+        self.succeeds(url, some_bytes(3 * MIB))
+        data = some_bytes(2 * MIB, 2)
+        self.serve(data)
+        self.succeeds(url, data)
+
+    def test_what_was_damaged_on_disk_is_fetched_again(self):
+        data = some_bytes(3 * MIB)
+        url = self.serve(data)
+        self.succeeds(url, data)
+        with open(os.path.join(self.target, "weights.bin"), "r+b") as file:
+            file.write(b"damage")
+        self.succeeds(url, data)
+
+    def test_a_dry_run_moves_nothing(self):
+        code, end = self.bring(self.serve(some_bytes(MIB)), "--dry-run")
+        self.assertEqual((code, end["event"], end["files"], end["bytes"]), (0, "plan", 1, MIB), self.said)
+        self.assertFalse(os.path.exists(self.target))
+        self.assertEqual(self.server.count("GET"), 0)
+
+
+class Transient(WebCase):
+    """Each ends in success, with the right bytes."""
+    SIZE = 20 * MIB + 5
+
+    def repaired(self, *faults, flags=(), size=SIZE, faulty=None):
+        data = some_bytes(size)
+        self.server.faults = list(faults)
+        if faulty:
+            self.server.faulty = faulty
+        end = self.succeeds(self.serve(data), data, *flags)
+        self.assertEqual(self.server.faults, [])
+        return end
+
+    @staticmethod
+    def cut(after):
+        def fault(request):
+            request.cut = after
+        return fault
+
+    @staticmethod
+    def answer(status, text=b"", *headers):
+        return lambda request: request.plain(status, text, *headers)
+
+    def test_cut_in_the_body(self):
+        end = self.repaired(*[self.cut(after) for after in (1, 100_000, 700_000, 3 * MIB)])
+        self.assertLess(end["received"], self.SIZE + 8 * MIB)  # it went on from where it was cut
+
+    def test_cut_in_small_files(self):
+        self.repaired(self.cut(0), self.cut(10), self.cut(70_000), size=100_000)
+
+    def test_reset_before_any_byte(self):
+        def reset(request):
+            request.reset()
+            return True
+        self.repaired(reset, reset, reset)
+
+    def test_busy(self):
+        self.repaired(*[self.answer(503, b"", ("Retry-After", "0"))] * 3, self.answer(429), self.answer(500))
+
+    def test_busy_when_it_is_looked_for(self):
+        self.repaired(self.answer(503), self.answer(502), self.answer(429), faulty=lambda request: request.command == "HEAD")
+
+    def test_shorter_than_it_was_listed(self):
+        def shorter(request):
+            request.shorter = 1000
+        self.repaired(shorter, shorter)
+        shutil.rmtree(self.target)
+        self.repaired(shorter, shorter, size=100_000)
+
+    def test_all_in_place_of_a_range(self):
+        def all_of_it(request):
+            del request.headers["Range"]
+        self.repaired(all_of_it, all_of_it)
+
+    def test_another_range(self):
+        def other(request):
+            request.first, request.last = 1, 1000
+        self.repaired(other, other)
+
+    def test_a_login_page(self):
+        page = b"<html><body>Please log in</body></html>"
+        self.repaired(self.answer(200, page, ("Content-Type", "text/html")), self.answer(200, page))
+
+    def test_a_flipped_bit(self):
+        def flip(request):
+            request.flip = 5_000_000
+        end = self.repaired(flip)
+        self.assertEqual(end["unverified_files"], 0)
+
+    def test_a_flipped_bit_in_a_small_file(self):
+        def flip(request):
+            request.flip = 1
+        self.repaired(flip, size=100_000)
+
+    def test_silence(self):
+        def silent(request):
+            request.stall = 1000
+        self.repaired(silent, flags=["--stall-timeout", "1"])
+
+    def test_overwritten_while_it_is_read(self):
+        before, after = some_bytes(self.SIZE), some_bytes(self.SIZE, 2)
+        url = self.serve(before)
+
+        def overwrite(request):
+            self.serve(after)
+        self.server.faults = [lambda request: False, overwrite]
+        self.succeeds(url, after)
+
+    def test_overwritten_between_a_cut_and_its_resume(self):
+        before, after = some_bytes(self.SIZE), some_bytes(self.SIZE - MIB, 2)
+        url = self.serve(before)
+
+        def overwrite(request):
+            request.cut = 3_000_000
+            self.serve(after)
+            request.server.files["/weights.bin"] = before
+            request.server.faults.insert(0, lambda _: self.serve(after) and False)
+        self.server.faults = [overwrite]
+        self.succeeds(url, after)
+
+
+class Permanent(WebCase):
+    """Each ends in a clear error, and nothing is published."""
+
+    def refused(self, url, code, words, *flags):
+        ended, end = self.bring(url, *flags)
+        self.assertEqual((ended, end.get("event")), (code, "failed"), self.said)
+        self.assertRegex(end["reason"], words)
+        self.check_nothing()
+
+    def always(self, fault):
+        class Endless(list):
+            def pop(self, _):
+                return fault
+
+            def __bool__(self):
+                return True
+        self.server.faults = Endless()
+
+    def test_always_a_flipped_bit(self):
+        def flip(request):
+            request.flip = 77
+        self.always(flip)
+        for size in (20 * MIB, 100_000):
+            self.refused(self.serve(some_bytes(size)), 1, "weights.bin: .*expected sha256:.* got sha256:.*nothing was published")
+
+    def test_not_there(self):
+        self.refused(self.server.url + "/nothing", 1, "/nothing: 404: there is no such file")
+
+    def test_denied(self):
+        self.server.faulty = lambda request: True
+        self.always(lambda request: request.plain(403, b""))
+        self.refused(self.serve(b"x"), 1, "403: access is denied")
+
+    def test_nobody_listens(self):
+        self.server.close()
+        self.refused(self.server.url + "/x", UNREACHABLE, "Connection refused|Failed to connect|Couldn't connect", "--patience", "1")
+
+    def test_always_busy(self):
+        self.always(lambda request: request.plain(503, b""))
+        self.refused(self.serve(some_bytes(MIB)), UNREACHABLE, "503", "--patience", "1")
+
+    def test_a_redirect_loop(self):
+        self.server.faulty = lambda request: True
+        self.always(lambda request: request.plain(302, b"", ("Location", "/x")))
+        self.refused(self.serve(b"x"), 1, "redirected more than 5 times")
+
+    def test_no_name(self):
+        self.refused("http://nowhere.invalid/x", UNREACHABLE, "nowhere.invalid", "--patience", "1")
+
+    def test_the_target_is_a_file(self):
+        with open(self.target, "w"):
+            pass
+        ended, end = self.bring(self.serve(b"x"))
+        self.assertEqual(ended, 1, self.said)
+        self.assertIn("is a file, where a folder has to be", end["reason"])
+
+    def test_a_link_in_the_target(self):
+        outside = os.path.join(self.dir, "outside")
+        os.mkdir(outside)
+        os.mkdir(self.target)
+        os.symlink(outside, os.path.join(self.target, ".muster"))
+        ended, end = self.bring(self.serve(b"x"))
+        self.assertEqual(ended, 1, self.said)
+        self.assertIn("is a link or a file", end["reason"])
+        self.assertEqual(os.listdir(outside), [])
+
+    def test_wrong_settings(self):
+        for arguments, code in (([], 64), (["model"], 64), (["model", "nonsense"], 78), (["model", "ftp://x/y"], 78),
+                                (["model", "http://x/y", "--verify", "maybe"], 64)):
+            done = subprocess.run([BINARY, *arguments], capture_output=True, text=True, env=self.environment(), timeout=DEADLINE)
+            self.assertEqual(done.returncode, code, (arguments, done.stderr))
+
+
+class Killed(WebCase):
+    def test_at_any_point(self):
+        """Killed at twenty points, each start goes on; what was there is not fetched again."""
+        size = 40 * MIB
+        data = some_bytes(size)
+        url = self.serve(data)
+        points = sorted(random.Random(3).sample(range(size), 20))
+        received = 0
+        for point in points:
+            process = self.start(url)
+            sent = [0]
+
+            def count(bytes_sent):
+                sent[0] += bytes_sent
+                if sent[0] >= size // 20:
+                    process.kill()
+            self.server.sent = count
+            process.wait(DEADLINE)
+            self.assertIn(process.returncode, (0, -signal.SIGKILL))
+            received += sent[0]
+            if process.returncode == 0:
+                break
+            self.check_nothing()
+        self.server.sent = lambda _: None
+        self.succeeds(url, data)
+
+    def test_half_of_it_is_kept(self):
+        size = 200 * MIB
+        data = some_bytes(size)
+        url = self.serve(data)
+        process = self.start(url)
+        sent = [0]
+
+        def count(bytes_sent):
+            sent[0] += bytes_sent
+            if sent[0] >= size // 2:
+                process.kill()
+        self.server.sent = count
+        self.assertEqual(process.wait(DEADLINE), -signal.SIGKILL)
+        self.server.sent = lambda _: None
+        end = self.succeeds(url, data)
+        self.assertEqual(end["kept"] + end["received"], size)
+        self.assertGreater(end["kept"], size // 4)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
