@@ -12,10 +12,8 @@
 #include "base/exit_codes.h"
 #include "base/text.h"
 #include "base/version.h"
-#include "initializers/aws_credentials.h"
 #include "initializers/entry_path.h"
-#include "initializers/s3.h"
-#include "initializers/web_file.h"
+#include "initializers/open_source.h"
 
 namespace muster::initializers {
 namespace {
@@ -84,8 +82,7 @@ class Initialize::Impl {
   const TimePoint began_ = MonotonicClock::now();
   std::mt19937_64 random_{std::random_device{}()};
   Source source_;
-  std::unique_ptr<HttpClient> http_;
-  std::unique_ptr<Provider> provider_;
+  OpenedSource opened_;
   std::unique_ptr<Staging> staging_;
   std::unique_ptr<DiskPool> pool_;
   std::unique_ptr<Transfer> transfer_;
@@ -106,7 +103,7 @@ void Initialize::Impl::Begin() {
     asio::post(loop_, [this, status] { End(status); });
     return;
   }
-  if (provider_ == nullptr) {  // complete, and nothing can have changed
+  if (opened_.provider == nullptr) {  // complete, and nothing can have changed
     asio::post(loop_, [this] {
       result_.unchanged = true;
       End(absl::OkStatus());
@@ -214,37 +211,14 @@ bool Initialize::Impl::IsComplete() {
 
 Status Initialize::Impl::MakeProvider() {
   auto random = [this] { return std::uniform_real_distribution<double>(0, 1)(random_); };
-  HttpLimits limits = options_.transfer.limits;
-  limits.total = std::chrono::seconds(60);
+  SourceSettings settings;
+  settings.anonymous = options_.anonymous;
+  settings.version_id = options_.version_id;
+  settings.http = options_.http;
+  settings.limits = options_.transfer.limits;
+  settings.retry = options_.transfer.retry;
+  MUSTER_ASSIGN_OR_RETURN(opened_, OpenSource(loop_, source_, std::move(settings), getenv_, random, events_.say));
   options_.transfer.source = source_.uri;
-  switch (source_.scheme) {
-    case Scheme::kHttp: {
-      http_ = std::make_unique<HttpClient>(loop_, options_.http);
-      provider_ = MakeWebFile(loop_, {*http_, limits, options_.transfer.retry, random, events_.say}, source_);
-      break;
-    }
-    case Scheme::kS3: {
-      S3Settings settings;
-      settings.version_id = options_.version_id;
-      MUSTER_ASSIGN_OR_RETURN(AwsConfig config,
-                              AwsConfig::Read(getenv_, ReadSettingsFile, getenv_("HOME").value_or("")));
-      MUSTER_ASSIGN_OR_RETURN(settings.place, FindS3Place(config, source_.container));
-      MUSTER_ASSIGN_OR_RETURN(StsPlace sts, FindStsPlace(config));
-      AwsIdentity identity{Anonymous{}};
-      if (!options_.anonymous) {
-        MUSTER_ASSIGN_OR_RETURN(identity, FindAwsIdentity(config));
-      }
-      if (options_.http.ca_bundle.empty()) options_.http.ca_bundle = settings.place.ca_bundle;
-      options_.http.verify_tls = options_.http.verify_tls && settings.place.verify_tls;
-      http_ = std::make_unique<HttpClient>(loop_, options_.http);
-      Persistence persistence{*http_, limits, options_.transfer.retry, random, events_.say};
-      MUSTER_ASSIGN_OR_RETURN(auto keys, MakeAwsKeySource(persistence, identity, sts));
-      provider_ = MakeS3(loop_, persistence, source_, std::move(settings), std::move(keys));
-      break;
-    }
-    default:
-      return absl::UnimplementedError(fmt::format("{}: this kind of source is not served yet", source_.uri));
-  }
   pool_ = std::make_unique<DiskPool>(loop_, options_.threads, options_.blocks);
   return absl::OkStatus();
 }
@@ -254,14 +228,14 @@ void Initialize::Impl::List() {
     Transfer::Events events;
     events.file = [this](TransferredFile file) {
       places_.push_back({file.name, file.entry.path});
-      result_.unverified_files += !file.verified;
+      result_.unverified_files += !file.verified && !file.entry.content;
       files_.push_back({std::move(file.entry.path), file.entry.size, std::move(file.hash), file.verified,
                         std::move(file.entry.version), 0});
     };
     events.say = events_.say;
     events.end = [this](Status status) { Transferred(std::move(status)); };
-    transfer_ =
-        std::make_unique<Transfer>(loop_, *http_, *provider_, *staging_, *pool_, options_.transfer, std::move(events));
+    transfer_ = std::make_unique<Transfer>(loop_, *opened_.http, *opened_.provider, *staging_, *pool_,
+                                           options_.transfer, std::move(events));
   }
   Provider::Listing listing;
   listing.page = [this](std::vector<Entry> entries) {
@@ -270,7 +244,7 @@ void Initialize::Impl::List() {
     if (!status.ok()) asio::post(loop_, [this, status] { End(status); });
   };
   listing.end = [this](Status status) { Listed(std::move(status)); };
-  listing_ = provider_->List(std::move(listing));
+  listing_ = opened_.provider->List(std::move(listing));
 }
 
 Status Initialize::Impl::Page(std::vector<Entry> entries) {
@@ -348,8 +322,8 @@ Status Initialize::Impl::Publish() {
   }
   Manifest manifest;
   manifest.source = source_.uri;
-  manifest.version = provider_->version();
-  manifest.endpoint = provider_->endpoint();
+  manifest.version = opened_.provider->version();
+  manifest.endpoint = opened_.provider->endpoint();
   manifest.selection = SelectionOf(options_);
   manifest.tool = fmt::format("muster {} ({})", Version(), Commit());
   manifest.completed_unix_ms = UnixMillis();

@@ -1,5 +1,6 @@
-// A place that data comes from, over HTTP: s3, gs, the hub, a web server. It knows what there is, how to ask for it,
-// and what the answers mean; it moves no bytes (transfer.h does) and decides no retry (retry.h does).
+// A place that data comes from. A Catalogue knows what there is; a Provider is one over HTTP (s3, gs, the hub, a web
+// server), which also knows how to ask for it and what the answers mean. It moves no bytes (transfer.h does) and
+// decides no retry (retry.h does).
 //
 // Loop thread only. Every asynchronous call gives a handle: when the last copy goes, the call ends without a word. A
 // provider retries its own lists and looks; a Status it gives is final, its code says of which kind: PermissionDenied,
@@ -30,6 +31,7 @@ struct Entry {
   std::optional<Expectation> expected;
   bool known = true;   // false: Look() has more to say (its hash), which is worth a request for a large file
   bool ranges = true;  // false: its server gives all of it or nothing
+  std::optional<std::string> content;  // `size` bytes, kBlockBytes at most, where the listing has them: not asked for
 };
 
 struct ByteRange {
@@ -66,26 +68,30 @@ struct Refusal {
 // Of a request whose answer did not come whole (never kWhole), at `where`: what the network failed at may work later.
 Refusal RefusalOf(const HttpEnd& end, std::string_view where);
 
-class Provider {
+class Catalogue {
  public:
   struct Listing {
     std::function<void(std::vector<Entry>)> page;  // as they come; paths are checked by who hears it
     std::function<void(Status)> end;               // once, the last
   };
-  virtual ~Provider() = default;
+  virtual ~Catalogue() = default;
   using Handle = std::shared_ptr<void>;
 
   virtual Handle List(Listing listing) = 0;
+
+  // For the manifest.
+  virtual std::string endpoint() const = 0;
+  virtual std::string version() const = 0;  // of the whole source, once listed; empty: it has none
+};
+
+class Provider : public Catalogue {
+ public:
   virtual Handle Look(const Entry& entry, std::function<void(StatusOr<Entry>)> looked) = 0;
   // A request for the range, pinned to the entry's version and signed for now. A range that is the whole entry may be
   // asked for without saying so.
   virtual Handle Prepare(const Entry& entry, ByteRange range, std::function<void(StatusOr<HttpRequest>)> ready) = 0;
   virtual Reception Receive(const Entry& entry, ByteRange range, const HttpHead& head) = 0;
   virtual Refusal Explain(const Entry& entry, const HttpHead& head, std::string_view body) = 0;
-
-  // For the manifest.
-  virtual std::string endpoint() const = 0;
-  virtual std::string version() const = 0;  // of the whole source; empty: it has none
 };
 
 }  // namespace muster::initializers

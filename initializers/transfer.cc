@@ -133,7 +133,11 @@ void Transfer::Impl::StartSmall(const std::shared_ptr<File>& file) {
     });
     return;
   }
-  if (file->entry.size == 0) {
+  if (file->entry.content) {
+    block->used = std::min(file->entry.content->size(), kBlockBytes);
+    std::memcpy(block->data, file->entry.content->data(), block->used);
+  }
+  if (file->entry.size == 0 || file->entry.content) {
     asio::post(loop_, [weak = weak_from_this(), file, life = file->life] {
       auto self = weak.lock();
       if (self && file->life == life) self->SmallDone(file, std::exchange(file->block, nullptr));
@@ -156,7 +160,7 @@ void Transfer::Impl::StartSmall(const std::shared_ptr<File>& file) {
 
 void Transfer::Impl::SmallDone(const std::shared_ptr<File>& file, Block* block) {
   --active_;
-  counts_.bytes_received += block->used;
+  if (!file->entry.content) counts_.bytes_received += block->used;
   struct Outcome {
     Status status;
     std::optional<std::string> mismatch;

@@ -1,0 +1,73 @@
+#include "initializers/open_source.h"
+
+#include "base/text.h"
+#include "initializers/aws_credentials.h"
+#include "initializers/s3.h"
+#include "initializers/web_file.h"
+
+namespace muster::initializers {
+namespace {
+
+namespace asio = boost::asio;
+
+// What every case needs, and how it comes to a client.
+struct Opening {
+  asio::io_context& loop;
+  const Source& source;
+  SourceSettings settings;
+  const Getenv& getenv;
+  std::function<double()> jitter;
+  std::function<void(const std::string&)> say;
+
+  std::string Home() const { return getenv("HOME").value_or(""); }
+  Persistence Connect(OpenedSource* opened) {
+    opened->http = std::make_unique<HttpClient>(loop, settings.http);
+    HttpLimits limits = settings.limits;
+    limits.total = kSmallAnswer;
+    return {*opened->http, limits, settings.retry, jitter, say};
+  }
+};
+
+StatusOr<OpenedSource> OpenWeb(Opening opening) {
+  OpenedSource opened;
+  opened.provider = MakeWebFile(opening.loop, opening.Connect(&opened), opening.source);
+  return opened;
+}
+
+StatusOr<OpenedSource> OpenS3(Opening opening) {
+  S3Settings s3;
+  s3.version_id = opening.settings.version_id;
+  MUSTER_ASSIGN_OR_RETURN(AwsConfig config, AwsConfig::Read(opening.getenv, ReadSettingsFile, opening.Home()));
+  MUSTER_ASSIGN_OR_RETURN(s3.place, FindS3Place(config, opening.source.container));
+  MUSTER_ASSIGN_OR_RETURN(StsPlace sts, FindStsPlace(config));
+  AwsIdentity identity{Anonymous{}};
+  if (!opening.settings.anonymous) {
+    MUSTER_ASSIGN_OR_RETURN(identity, FindAwsIdentity(config));
+  }
+  HttpOptions& http = opening.settings.http;
+  if (http.ca_bundle.empty()) http.ca_bundle = s3.place.ca_bundle;
+  http.verify_tls = http.verify_tls && s3.place.verify_tls;
+  OpenedSource opened;
+  const Persistence persistence = opening.Connect(&opened);
+  MUSTER_ASSIGN_OR_RETURN(auto keys, MakeAwsKeySource(persistence, identity, sts));
+  opened.provider = MakeS3(opening.loop, persistence, opening.source, std::move(s3), std::move(keys));
+  return opened;
+}
+
+}  // namespace
+
+StatusOr<OpenedSource> OpenSource(asio::io_context& loop, const Source& source, SourceSettings settings,
+                                  const Getenv& getenv, std::function<double()> jitter,
+                                  std::function<void(const std::string&)> say) {
+  Opening opening{loop, source, std::move(settings), getenv, std::move(jitter), std::move(say)};
+  switch (source.scheme) {
+    case Scheme::kHttp:
+      return OpenWeb(std::move(opening));
+    case Scheme::kS3:
+      return OpenS3(std::move(opening));
+    default:
+      return absl::UnimplementedError(fmt::format("{}: this kind of source is not served yet", source.uri));
+  }
+}
+
+}  // namespace muster::initializers
