@@ -1,5 +1,7 @@
 #include "initializers/file_hash.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdlib>
 
@@ -32,7 +34,36 @@ std::vector<PieceHash::Value> PieceHash::Finish() {
   return std::move(values_);
 }
 
-OrderedHash::OrderedHash(HashKind kind, uint64_t size, Read read)
+ReadAt ReadAtOf(int file) {
+  return [file](uint64_t offset, char* bytes, size_t length) -> StatusOr<size_t> {
+    while (true) {
+      const ssize_t got = pread(file, bytes, length, static_cast<off_t>(offset));
+      if (got >= 0) return static_cast<size_t>(got);
+      if (errno != EINTR) return ErrnoStatus(errno, "reading");
+    }
+  };
+}
+
+StatusOr<ContentHash> HashContent(const ReadAt& read, uint64_t size, const std::optional<Expectation>& expected,
+                                  std::span<char> buffer, const std::function<bool()>& stop) {
+  Verifier verifier(size, expected);
+  PieceHash hash(verifier.kind(), std::max<uint64_t>(1, verifier.PieceSize()), 0);
+  uint64_t at = 0;
+  while (true) {
+    if (stop()) return absl::CancelledError("stopped");
+    MUSTER_ASSIGN_OR_RETURN(size_t got, read(at, buffer.data(), buffer.size()));
+    if (got == 0) break;
+    if (got > size - at) return absl::DataLossError(fmt::format("it is longer than {} bytes", size));
+    hash.Update({buffer.data(), got});
+    at += got;
+  }
+  if (at != size) return absl::DataLossError(fmt::format("it is {} bytes long in place of {}", at, size));
+  for (auto& value : hash.Finish()) verifier.Add(value.offset, value.length, std::move(value.value));
+  return ContentHash{Describe({verifier.kind(), verifier.Value(), expected ? expected->part_size : 0}),
+                     verifier.Mismatch()};
+}
+
+OrderedHash::OrderedHash(HashKind kind, uint64_t size, ReadAt read)
     : read_(std::move(read)), hasher_(Hasher::Make(kind, size)), buffer_(nullptr, &std::free) {}
 
 Status OrderedHash::Add(uint64_t offset, std::string_view bytes) {

@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -43,11 +44,23 @@ class PieceHash {
   std::vector<Value> values_;
 };
 
+// Reads at most `length` bytes at `offset`; 0: the file ends there.
+using ReadAt = std::function<StatusOr<size_t>(uint64_t offset, char* bytes, size_t length)>;
+ReadAt ReadAtOf(int file);  // an open file that outlives it
+
+struct ContentHash {
+  std::string described;                // Describe()d: of the expectation's kind, else kCrc32c
+  std::optional<std::string> mismatch;  // as Verifier::Mismatch
+};
+// Of what is there already: all of it is read, in order, through `buffer`. DataLoss: it is not `size` bytes long.
+// Cancelled: `stop` said so.
+StatusOr<ContentHash> HashContent(const ReadAt& read, uint64_t size, const std::optional<Expectation>& expected,
+                                  std::span<char> buffer, const std::function<bool()>& stop);
+
 // Of a whole file, in order. One thread at a time.
 class OrderedHash {
  public:
-  using Read = std::function<StatusOr<size_t>(uint64_t offset, char* bytes, size_t length)>;
-  OrderedHash(HashKind kind, uint64_t size, Read read);
+  OrderedHash(HashKind kind, uint64_t size, ReadAt read);
 
   // Bytes that are written at `offset`; reads back what they have made whole.
   Status Add(uint64_t offset, std::string_view bytes);
@@ -55,7 +68,7 @@ class OrderedHash {
   std::string Finish();  // all of it was added; once
 
  private:
-  const Read read_;
+  const ReadAt read_;
   std::unique_ptr<Hasher> hasher_;
   uint64_t hashed_ = 0;
   std::map<uint64_t, uint64_t> written_;  // ranges behind `hashed_`: offset -> end

@@ -1,6 +1,5 @@
 #include "initializers/initialize.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -12,8 +11,13 @@
 #include "base/exit_codes.h"
 #include "base/text.h"
 #include "base/version.h"
+#include "initializers/after_publish.h"
 #include "initializers/entry_path.h"
+#include "initializers/lease.h"
+#include "initializers/local_copy.h"
 #include "initializers/open_source.h"
+#include "initializers/own_files.h"
+#include "initializers/transfer.h"
 
 namespace muster::initializers {
 namespace {
@@ -21,10 +25,6 @@ namespace {
 namespace asio = boost::asio;
 
 constexpr char kNext[] = "next.json";
-
-int64_t ModifiedOf(const struct stat& facts) {
-  return int64_t{facts.st_mtim.tv_sec} * 1'000'000'000 + facts.st_mtim.tv_nsec;
-}
 
 std::string SelectionOf(const InitializeOptions& options) {
   std::string text;
@@ -57,13 +57,16 @@ class Initialize::Impl {
       : loop_(loop), options_(std::move(options)), getenv_(std::move(getenv)), events_(std::move(events)) {}
 
   void Begin();
-  TransferCounts counts() const { return transfer_ ? transfer_->counts() : TransferCounts(); }
+  MoveCounts counts() const { return mover_ ? mover_->counts() : MoveCounts(); }
 
  private:
+  Status FindOut();
+  void Prepare();
   Status SetUp();
-  Status MakeProvider();
+  Status OpenProvider();
   Status FinishPublishing();
   bool IsComplete();
+  bool ThenIsDue() const { return !options_.then.empty() && ReadOwnFile(options_.target, kThenName).ok(); }
   bool IsAsWritten(const ManifestFile& file) const;
   void List();
   Status Page(std::vector<Entry> entries);
@@ -73,7 +76,6 @@ class Initialize::Impl {
   Status Publish();
   Status Settle(const Manifest& manifest);
   void End(Status status);
-  StatusOr<std::string> ReadOwn(const char* name) const;
 
   asio::io_context& loop_;
   InitializeOptions options_;
@@ -83,10 +85,11 @@ class Initialize::Impl {
   std::mt19937_64 random_{std::random_device{}()};
   Source source_;
   OpenedSource opened_;
+  std::unique_ptr<Lease> lease_;
   std::unique_ptr<Staging> staging_;
   std::unique_ptr<DiskPool> pool_;
-  std::unique_ptr<Transfer> transfer_;
-  Provider::Handle listing_;
+  std::unique_ptr<Mover> mover_;
+  Catalogue::Handle listing_;
   EntryPaths paths_;
   std::map<std::string, ManifestFile> before_;  // complete then, by path
   std::vector<ManifestFile> files_;             // of this run
@@ -94,60 +97,55 @@ class Initialize::Impl {
   Staging::Room room_;
   uint64_t needed_bytes_ = 0, needed_files_ = 0;
   InitializeResult result_;
+  bool complete_ = false;  // all of it is there, and nothing can have changed
   bool ended_ = false;
 };
 
 void Initialize::Impl::Begin() {
+  Status status = FindOut();
+  if (!status.ok() || complete_) return asio::post(loop_, [this, status] { End(status); });
+  if (options_.dry_run) return Prepare();
+  auto own = OpenOwnFolder(options_.target);
+  if (!own.ok()) return asio::post(loop_, [this, status = own.status()] { End(status); });
+  Lease::Events events;
+  events.held = [this] { Prepare(); };
+  events.lost = [this](Status status) { End(std::move(status)); };
+  events.say = events_.say;
+  lease_ = std::make_unique<Lease>(loop_, *std::move(own), fmt::format("{}/{}", options_.target, kOwnFolder),
+                                   options_.lease, std::move(events));
+  lease_->Begin();
+}
+
+// Whether all of it is there, without a write: the target may be read-only by now.
+Status Initialize::Impl::FindOut() {
+  MUSTER_ASSIGN_OR_RETURN(source_, ParseSource(options_.uri, options_.role));
+  result_.source = source_.uri;
+  result_.target = options_.target;
+  complete_ = !ReadOwnFile(options_.target, kNext).ok() && !ThenIsDue() && IsComplete();
+  return absl::OkStatus();
+}
+
+// The target is ours; whoever had it before may have done all of it.
+void Initialize::Impl::Prepare() {
   Status status = SetUp();
-  if (!status.ok()) {
-    asio::post(loop_, [this, status] { End(status); });
-    return;
-  }
-  if (opened_.provider == nullptr) {  // complete, and nothing can have changed
-    asio::post(loop_, [this] {
-      result_.unchanged = true;
-      End(absl::OkStatus());
-    });
-    return;
-  }
+  if (!status.ok() || complete_) return asio::post(loop_, [this, status] { End(status); });
   List();
 }
 
 Status Initialize::Impl::SetUp() {
-  MUSTER_ASSIGN_OR_RETURN(source_, ParseSource(options_.uri, options_.role));
-  result_.source = source_.uri;
-  result_.target = options_.target;
-  const bool interrupted = ReadOwn(kNext).ok();
-  if (!interrupted && IsComplete()) return absl::OkStatus();  // without a write: the target may be read-only by now
   if (!options_.dry_run) {
     MUSTER_ASSIGN_OR_RETURN(staging_, Staging::Open(options_.target));
-    if (interrupted) {
-      MUSTER_RETURN_IF_ERROR(FinishPublishing());
-      if (IsComplete()) return absl::OkStatus();
-    }
+    if (ReadOwnFile(options_.target, kNext).ok()) MUSTER_RETURN_IF_ERROR(FinishPublishing());
+    complete_ = IsComplete();
+    if (complete_) return absl::OkStatus();
     MUSTER_ASSIGN_OR_RETURN(room_, staging_->room());
   }
-  return MakeProvider();
-}
-
-StatusOr<std::string> Initialize::Impl::ReadOwn(const char* name) const {
-  const std::string path = fmt::format("{}/{}/{}", options_.target, kOwnFolder, name);
-  Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
-  if (!file.ok()) return ErrnoStatus(errno, path);
-  std::string text;
-  std::string buffer(1 << 16, '\0');
-  ssize_t got = 0;
-  while ((got = read(file.get(), buffer.data(), buffer.size())) > 0) {
-    text.append(buffer, 0, static_cast<size_t>(got));
-    if (text.size() > kLongestManifest) return absl::InvalidArgumentError(fmt::format("{} is too long", path));
-  }
-  if (got < 0) return ErrnoStatus(errno, path);
-  return text;
+  return OpenProvider();
 }
 
 // An earlier start was killed while it renamed: what is still staged goes where it belongs.
 Status Initialize::Impl::FinishPublishing() {
-  auto text = ReadOwn(kNext);
+  auto text = ReadOwnFile(options_.target, kNext);
   if (!text.ok()) return absl::OkStatus();
   auto next = ReadManifest(*text);
   if (!next.ok()) {
@@ -179,7 +177,9 @@ bool Initialize::Impl::IsAsWritten(const ManifestFile& file) const {
 }
 
 bool Initialize::Impl::IsComplete() {
-  auto text = ReadOwn(kManifestName);
+  before_.clear();
+  result_.files = result_.bytes = 0;
+  auto text = ReadOwnFile(options_.target, kManifestName);
   if (!text.ok()) return false;
   auto manifest = ReadManifest(*text);
   if (!manifest.ok()) {
@@ -203,13 +203,14 @@ bool Initialize::Impl::IsComplete() {
       !options_.version_id.empty() || (!manifest->version.empty() && manifest->version == source_.revision);
   if (all && pinned) {
     result_.kept_files = result_.files;
+    result_.unchanged = true;
     return true;
   }
   result_.files = result_.bytes = 0;
   return false;
 }
 
-Status Initialize::Impl::MakeProvider() {
+Status Initialize::Impl::OpenProvider() {
   auto random = [this] { return std::uniform_real_distribution<double>(0, 1)(random_); };
   SourceSettings settings;
   settings.anonymous = options_.anonymous;
@@ -217,16 +218,18 @@ Status Initialize::Impl::MakeProvider() {
   settings.http = options_.http;
   settings.limits = options_.transfer.limits;
   settings.retry = options_.transfer.retry;
-  MUSTER_ASSIGN_OR_RETURN(opened_, OpenSource(loop_, source_, std::move(settings), getenv_, random, events_.say));
-  options_.transfer.source = source_.uri;
+  settings.claims = options_.claims;
   pool_ = std::make_unique<DiskPool>(loop_, options_.threads, options_.blocks);
+  MUSTER_ASSIGN_OR_RETURN(opened_,
+                          OpenSource(loop_, *pool_, source_, std::move(settings), getenv_, random, events_.say));
+  options_.transfer.source = source_.uri;
   return absl::OkStatus();
 }
 
 void Initialize::Impl::List() {
   if (!options_.dry_run) {
-    Transfer::Events events;
-    events.file = [this](TransferredFile file) {
+    MoveEvents events;
+    events.file = [this](MovedFile file) {
       places_.push_back({file.name, file.entry.path});
       result_.unverified_files += !file.verified && !file.entry.content;
       files_.push_back({std::move(file.entry.path), file.entry.size, std::move(file.hash), file.verified,
@@ -234,17 +237,25 @@ void Initialize::Impl::List() {
     };
     events.say = events_.say;
     events.end = [this](Status status) { Transferred(std::move(status)); };
-    transfer_ = std::make_unique<Transfer>(loop_, *opened_.http, *opened_.provider, *staging_, *pool_,
-                                           options_.transfer, std::move(events));
+    if (opened_.provider != nullptr) {
+      mover_ = std::make_unique<Transfer>(loop_, *opened_.http, *opened_.provider, *staging_, *pool_, options_.transfer,
+                                          std::move(events));
+    } else {
+      LocalCopyOptions copy;
+      copy.source = source_.uri;
+      copy.verify = options_.transfer.verify;
+      copy.hard_links = options_.hard_links;
+      mover_ = MakeLocalCopy(loop_, *staging_, *pool_, std::move(copy), std::move(events));
+    }
   }
-  Provider::Listing listing;
+  Catalogue::Listing listing;
   listing.page = [this](std::vector<Entry> entries) {
     if (ended_) return;
     Status status = Page(std::move(entries));
     if (!status.ok()) asio::post(loop_, [this, status] { End(status); });
   };
   listing.end = [this](Status status) { Listed(std::move(status)); };
-  listing_ = opened_.provider->List(std::move(listing));
+  listing_ = opened_.catalogue->List(std::move(listing));
 }
 
 Status Initialize::Impl::Page(std::vector<Entry> entries) {
@@ -276,7 +287,7 @@ Status Initialize::Impl::Page(std::vector<Entry> entries) {
     missing.push_back(std::move(entry));
   }
   MUSTER_RETURN_IF_ERROR(CheckRoom());
-  if (transfer_) transfer_->Add(std::move(missing));
+  if (mover_) mover_->Add(std::move(missing));
   return absl::OkStatus();
 }
 
@@ -305,7 +316,7 @@ void Initialize::Impl::Listed(Status status) {
     asio::post(loop_, [this, status] { End(status); });
     return;
   }
-  transfer_->EndOfList();
+  mover_->EndOfList();
 }
 
 void Initialize::Impl::Transferred(Status status) {
@@ -315,20 +326,25 @@ void Initialize::Impl::Transferred(Status status) {
 }
 
 Status Initialize::Impl::Publish() {
-  result_.counts = transfer_->counts();
+  result_.counts = mover_->counts();
   if (places_.empty() && before_.empty() && result_.kept_files == result_.files) {
     result_.unchanged = true;
     return absl::OkStatus();
   }
   Manifest manifest;
   manifest.source = source_.uri;
-  manifest.version = opened_.provider->version();
-  manifest.endpoint = opened_.provider->endpoint();
+  manifest.version = opened_.catalogue->version();
+  manifest.endpoint = opened_.catalogue->endpoint();
   manifest.selection = SelectionOf(options_);
   manifest.tool = fmt::format("muster {} ({})", Version(), Commit());
   manifest.completed_unix_ms = UnixMillis();
   std::sort(files_.begin(), files_.end(), [](const ManifestFile& a, const ManifestFile& b) { return a.path < b.path; });
   manifest.files = std::move(files_);
+  if (!lease_->StillHeld()) {
+    return absl::UnavailableError(
+        fmt::format("another initializer has taken {} over; nothing was published by this one", options_.target));
+  }
+  if (!options_.then.empty()) MUSTER_RETURN_IF_ERROR(staging_->WriteOwn(kThenName, options_.then));
   MUSTER_RETURN_IF_ERROR(staging_->WriteOwn(kNext, WriteManifest(manifest)));
   staging_->RemoveOwn(kManifestName);  // what it says does not hold while files are replaced
   MUSTER_RETURN_IF_ERROR(staging_->Publish(places_, true));
@@ -356,10 +372,11 @@ Status Initialize::Impl::Settle(const Manifest& manifest) {
 
 void Initialize::Impl::End(Status status) {
   if (std::exchange(ended_, true)) return;
-  if (transfer_) result_.counts = transfer_->counts();
+  if (mover_) result_.counts = mover_->counts();
   listing_.reset();
-  transfer_.reset();
+  mover_.reset();
   if (status.ok() && result_.unchanged && staging_) staging_->Clear();
+  result_.then_due = ThenIsDue();  // and the lease is held until it has run
   result_.seconds = std::chrono::duration<double>(MonotonicClock::now() - began_).count();
   events_.end(status.ok() ? StatusOr<InitializeResult>(result_) : status);
 }
@@ -368,6 +385,6 @@ Initialize::Initialize(asio::io_context& loop, InitializeOptions options, Getenv
     : impl_(std::make_unique<Impl>(loop, std::move(options), std::move(getenv), std::move(events))) {}
 Initialize::~Initialize() = default;
 void Initialize::Begin() { impl_->Begin(); }
-TransferCounts Initialize::counts() const { return impl_->counts(); }
+MoveCounts Initialize::counts() const { return impl_->counts(); }
 
 }  // namespace muster::initializers

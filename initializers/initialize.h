@@ -2,7 +2,8 @@
 // says how it went.
 //
 //   manifest says complete and nothing can have changed -> done, nothing was asked
-//   list -> keep what the manifest has in this very version, transfer the rest -> publish -> manifest
+//   lease (lease.h) -> list -> keep what the manifest has in this very version, transfer the rest -> publish ->
+//   manifest
 //
 // Publishing is a rename for each file between two states of .muster: "next.json" names what is to be there; it becomes
 // "manifest.json" when all of it is. A start that finds next.json finishes that first.
@@ -16,6 +17,7 @@
 
 #include "base/status.h"
 #include "initializers/aws_config.h"
+#include "initializers/lease.h"
 #include "initializers/manifest.h"
 #include "initializers/source.h"
 #include "initializers/transfer.h"
@@ -30,17 +32,22 @@ struct InitializeOptions {
   bool dry_run = false;
   bool anonymous = false;
   std::string version_id;
+  std::vector<std::string> claims;  // "NAME=DIR" (local_folder.h)
+  bool hard_links = false;          // of a folder's files, in place of copies
   int threads = 2;
   size_t blocks = 64;  // of kBlockBytes: the memory of a run
+  LeaseRules lease;
+  std::string then;  // the command that is due after a publication (after_publish.h); empty: none
   HttpOptions http;
   TransferOptions transfer;
 };
 
 struct InitializeResult {
   bool unchanged = false;  // nothing was moved: all of it was there
+  bool then_due = false;   // the command has not yet ended with 0 since the last publication
   std::string source;
   std::string target;
-  TransferCounts counts;
+  MoveCounts counts;
   uint64_t files = 0, bytes = 0;  // of the whole source
   uint64_t kept_files = 0;        // that were there, in this version
   uint64_t unverified_files = 0;  // that the store publishes no hash of
@@ -60,7 +67,7 @@ class Initialize {
 
   void Begin();
   // Where it is, for a progress bar: zeros before the transfer.
-  TransferCounts counts() const;
+  MoveCounts counts() const;
 
  private:
   class Impl;

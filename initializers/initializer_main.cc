@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <atomic>
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <csignal>
@@ -10,8 +11,10 @@
 
 #include "base/exit_codes.h"
 #include "base/log.h"
+#include "base/termination_message.h"
 #include "base/text.h"
 #include "base/version.h"
+#include "initializers/after_publish.h"
 #include "initializers/initialize.h"
 #include "initializers/progress_view.h"
 
@@ -33,30 +36,63 @@ std::vector<std::string> Patterns(const std::string& list) {
   return patterns;
 }
 
+Duration FromSeconds(double seconds) {
+  return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds));
+}
+
+int Threads() { return static_cast<int>(std::max(2L, std::min(8L, sysconf(_SC_NPROCESSORS_ONLN)))); }
+
+struct ProgramOptions {
+  InitializeOptions run;
+  bool json = false;
+  double deadline = 0;  // seconds; 0: none
+  std::string termination_log = kTerminationLog;
+};
+
 class Program {
  public:
-  explicit Program(InitializeOptions options, bool json) : options_(std::move(options)), progress_(json) {}
+  explicit Program(ProgramOptions options) : options_(std::move(options)), progress_(options_.json) {}
 
   int Run() {
-    signals_.async_wait([this](boost::system::error_code error, int signal) {
-      if (error) return;
-      progress_.Say(
-          fmt::format("{}: stopping; what is there is kept, the next start goes on from it", SignalName(signal)));
-      code_ = 128 + signal;
-      loop_.stop();
-    });
+    AwaitSignal();
+    if (options_.deadline > 0) {
+      deadline_.expires_after(FromSeconds(options_.deadline));
+      deadline_.async_wait([this](boost::system::error_code error) {
+        if (error) return;
+        End(absl::DeadlineExceededError(
+            fmt::format("not complete after {} s (--deadline); what is there is kept, the next start goes on from it",
+                        options_.deadline)));
+      });
+    }
     Initialize::Events events;
     events.say = [this](const std::string& text) { progress_.Say(text); };
     events.end = [this](StatusOr<InitializeResult> result) { End(std::move(result)); };
-    Initialize run(loop_, options_, Environment, std::move(events));
-    run_ = &run;
-    run.Begin();
+    run_ = std::make_unique<Initialize>(loop_, options_.run, Environment, std::move(events));
+    run_->Begin();
     Tick();
     loop_.run();
+    run_.reset();
+    Leave();
     return code_;
   }
 
  private:
+  void AwaitSignal() {
+    signals_.async_wait([this](boost::system::error_code error, int signal) {
+      if (error) return;
+      stopped_by_ = signal;
+      if (then_) {
+        then_->Signal(signal);  // its end is ours
+        return AwaitSignal();
+      }
+      const std::string text =
+          fmt::format("{}: stopping; what is there is kept, the next start goes on from it", SignalName(signal));
+      progress_.Say(text);
+      result_ = absl::CancelledError(absl::string_view(text.data(), text.size()));
+      code_ = 128 + signal;
+      loop_.stop();
+    });
+  }
   void Tick() {
     timer_.expires_after(progress_.interval());
     timer_.async_wait([this](boost::system::error_code error) {
@@ -67,81 +103,157 @@ class Program {
   }
   void End(StatusOr<InitializeResult> result) {
     timer_.cancel();
-    signals_.cancel();
-    if (result.ok()) {
-      progress_.Done(*result, options_.dry_run);
+    result_ = std::move(result);
+    if (result_.ok()) {
+      progress_.Done(*result_, options_.run.dry_run);
+      if (result_->then_due) return Then();
     } else {
-      code_ = ExitCodeOf(result.status());
-      progress_.Failed(result.status(), code_);
+      code_ = ExitCodeOf(result_.status());
+      progress_.Failed(result_.status(), code_);
     }
     loop_.stop();
   }
+  void Then() {
+    deadline_.cancel();
+    then_ = std::make_unique<AfterPublish>(loop_, options_.run.target, [this](StatusOr<int> code) {
+      code_ = code.ok() ? *code : kExitNotExecutable;
+      if (code_ != 0) {
+        std::string text = code.ok()
+                               ? fmt::format("--then '{}': {}; the data is in place, the next start runs it again",
+                                             options_.run.then, DescribeExit(*code))
+                               : std::string(Message(code.status()));
+        result_ = absl::FailedPreconditionError(absl::string_view(text.data(), text.size()));
+        progress_.Failed(result_.status(), code_);
+      }
+      if (stopped_by_) code_ = 128 + *stopped_by_;
+      loop_.stop();
+    });
+    then_->Run(options_.run.then);
+  }
+  void Leave() const {
+    Status written = WriteTerminationMessage(options_.termination_log, TerminationLine(result_, code_));
+    if (!written.ok() && !absl::IsNotFound(written)) log::Warning(Message(written));
+  }
 
-  const InitializeOptions options_;
+  const ProgramOptions options_;
   ProgressView progress_;
   asio::io_context loop_{1};
   asio::signal_set signals_{loop_, SIGINT, SIGTERM};
-  asio::steady_timer timer_{loop_};
-  Initialize* run_ = nullptr;
+  asio::steady_timer timer_{loop_}, deadline_{loop_};
+  std::unique_ptr<Initialize> run_;
+  std::unique_ptr<AfterPublish> then_;
+  StatusOr<InitializeResult> result_ = absl::UnknownError("it has not ended");
+  std::optional<int> stopped_by_;
   int code_ = 0;
 };
 
+// Read by threads that block; a second signal ends it at once.
+std::atomic<bool> stop_checking = false;
+
+int Verify(const std::string& folder, bool json) {
+  for (int signal : {SIGINT, SIGTERM}) {
+    struct sigaction action {};
+    action.sa_handler = [](int) { stop_checking = true; };
+    action.sa_flags = SA_RESETHAND;
+    sigaction(signal, &action, nullptr);
+  }
+  auto check = VerifyFolder(folder, Threads(), stop_checking);
+  if (!check.ok()) {
+    log::Error(Message(check.status()));
+    return stop_checking ? kExitStopped : 1;
+  }
+  ShowCheck(*check, folder, json);
+  return check->wrong == 0 ? 0 : 1;
+}
+
+// What is not an option of the engine as it stands.
+struct Words {
+  std::string verify = "full";
+  std::string include, ignore;
+  double patience = 300, stall = 20, lease_silence = 30;  // seconds
+};
+
+void AddFlags(CLI::App* command, ProgramOptions* program, Words* words, std::string_view target) {
+  InitializeOptions& run = program->run;
+  command
+      ->add_option("uri", run.uri, "s3://BUCKET/KEY, gs://, hf://, pvc://CLAIM/PATH, file:///PATH, https://HOST/FILE")
+      ->envname("STORAGE_URI");
+  command->add_option("--to", run.target, fmt::format("the folder it goes to; default {}", target));
+  command->add_option("--include", words->include, "only what matches one of these patterns, with commas between");
+  command->add_option("--ignore", words->ignore, "nothing that matches one of these patterns")
+      ->envname("IGNORE_PATTERNS");
+  command->add_option("--verify", words->verify, "full | size | none: what is checked of every file")
+      ->check(CLI::IsMember({"full", "size", "none"}));
+  command->add_option("--version-id", run.version_id, "of one S3 object");
+  command->add_option("--claim", run.claims, "NAME=DIR: where a pvc:// claim is mounted; default /mnt/pvc/NAME");
+  command->add_flag("--hard-link", run.hard_links, "link the files of a folder in place of copying them");
+  command->add_option("--then", run.then,
+                      "a command for sh, once everything is in place; MUSTER_TARGET names the folder");
+  command->add_option("--ca-bundle", run.http.ca_bundle, "certificates to trust, a file");
+  command->add_option("--deadline", program->deadline, "give up after so many seconds, whatever is going on; 0: never")
+      ->check(CLI::Range(0.0, 1e9));
+  command->add_option("--patience", words->patience, "give up after so many seconds without any progress; default 300")
+      ->check(CLI::Range(0.0, 1e6));
+  command
+      ->add_option("--stall-timeout", words->stall,
+                   "a connection that is slower than 32 KiB/s for so many seconds is given up for another; default 20")
+      ->check(CLI::Range(1.0, 1e6));
+  command
+      ->add_option("--lease-timeout", words->lease_silence,
+                   "take over from another initializer of the same folder that has been silent for so many seconds; "
+                   "default 30")
+      ->check(CLI::Range(10.0, 1e6));
+  command->add_flag("--anonymous", run.anonymous, "send no credentials");
+  command->add_flag("--dry-run", run.dry_run, "say what would be moved, and move nothing");
+  command->add_flag("--json", program->json, "events as JSON lines on stdout");
+  command->add_option("--termination-log", program->termination_log, "where the last word goes, if it is there")
+      ->envname("MUSTER_TERMINATION_LOG");
+}
+
+void Apply(const Words& words, InitializeOptions* run) {
+  run->include = Patterns(words.include);
+  run->ignore = Patterns(words.ignore);
+  run->transfer.verify = words.verify == "full";
+  run->transfer.retry.patience = FromSeconds(words.patience);
+  run->transfer.limits.silence = FromSeconds(words.stall);
+  run->lease.silence = FromSeconds(words.lease_silence);
+  run->http.user_agent = fmt::format("muster-initializer/{}", Version());
+  run->threads = Threads();
+}
+
 int Main(int argc, char** argv) {
   signal(SIGPIPE, SIG_IGN);
-  InitializeOptions options;
-  std::string verify = "full";
-  std::string include;
-  std::string ignore;
-  bool json = false;
-  double patience = 300;  // seconds
-  double stall = 20;      // seconds
+  ProgramOptions program;
+  Words words;
+  std::string folder;
   CLI::App app{"Bring a data set or a model into a folder", "muster-initializer"};
   app.set_version_flag("--version", fmt::format("muster-initializer {} (commit {})", Version(), Commit()));
   app.require_subcommand(1);
   for (auto [role, name, target] : {std::tuple(Role::kDataset, "dataset", "/workspace/dataset"),
                                     std::tuple(Role::kModel, "model", "/workspace/model")}) {
     auto* command = app.add_subcommand(name, fmt::format("bring a {} in", name));
-    command->add_option("uri", options.uri, "s3://BUCKET/KEY, https://HOST/FILE ...")->envname("STORAGE_URI");
-    command->add_option("--to", options.target, fmt::format("the folder it goes to; default {}", target));
-    command->add_option("--include", include, "only what matches one of these patterns, with commas between");
-    command->add_option("--ignore", ignore, "nothing that matches one of these patterns")->envname("IGNORE_PATTERNS");
-    command->add_option("--verify", verify, "full | size | none: what is checked of every file")
-        ->check(CLI::IsMember({"full", "size", "none"}));
-    command->add_option("--version-id", options.version_id, "of one S3 object");
-    command->add_option("--ca-bundle", options.http.ca_bundle, "certificates to trust, a file");
-    command->add_option("--patience", patience, "give up after so many seconds without any progress; default 300")
-        ->check(CLI::Range(0.0, 1e6));
-    command
-        ->add_option("--stall-timeout", stall,
-                     "a connection that is slower than 32 KiB/s for so many seconds is "
-                     "given up for another one; default 20")
-        ->check(CLI::Range(1.0, 1e6));
-    command->add_flag("--anonymous", options.anonymous, "send no credentials");
-    command->add_flag("--dry-run", options.dry_run, "say what would be moved, and move nothing");
-    command->add_flag("--json", json, "events as JSON lines on stdout");
-    command->callback([&options, role = role, target = target] {
-      options.role = role;
-      if (options.target.empty()) options.target = target;
+    AddFlags(command, &program, &words, target);
+    command->callback([&program, role = role, target = target] {
+      program.run.role = role;
+      if (program.run.target.empty()) program.run.target = target;
     });
   }
+  auto* verify = app.add_subcommand("verify", "read a folder and compare it with its manifest");
+  verify->add_option("folder", folder, "what --to named")->required();
+  verify->add_flag("--json", program.json, "the result as a JSON line on stdout");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     const int code = app.exit(error);
     return code == 0 ? 0 : kExitUsage;
   }
-  if (options.uri.empty()) {
+  if (verify->parsed()) return Verify(folder, program.json);
+  if (program.run.uri.empty()) {
     log::Error("what to bring in is not said: give a URI, or set STORAGE_URI");
     return kExitUsage;
   }
-  options.include = Patterns(include);
-  options.ignore = Patterns(ignore);
-  options.transfer.verify = verify == "full";
-  options.transfer.retry.patience = std::chrono::duration_cast<Duration>(std::chrono::duration<double>(patience));
-  options.transfer.limits.silence = std::chrono::duration_cast<Duration>(std::chrono::duration<double>(stall));
-  options.http.user_agent = fmt::format("muster-initializer/{}", Version());
-  options.threads = static_cast<int>(std::max(2L, std::min(8L, sysconf(_SC_NPROCESSORS_ONLN))));
-  return Program(std::move(options), json).Run();
+  Apply(words, &program.run);
+  return Program(std::move(program)).Run();
 }
 
 }  // namespace

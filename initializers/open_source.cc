@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 #include "initializers/aws_credentials.h"
+#include "initializers/local_folder.h"
 #include "initializers/s3.h"
 #include "initializers/web_file.h"
 
@@ -13,6 +14,7 @@ namespace asio = boost::asio;
 // What every case needs, and how it comes to a client.
 struct Opening {
   asio::io_context& loop;
+  DiskPool& pool;
   const Source& source;
   SourceSettings settings;
   const Getenv& getenv;
@@ -28,9 +30,22 @@ struct Opening {
   }
 };
 
+OpenedSource With(OpenedSource opened, std::unique_ptr<Provider> provider) {
+  opened.provider = provider.get();
+  opened.catalogue = std::move(provider);
+  return opened;
+}
+
 StatusOr<OpenedSource> OpenWeb(Opening opening) {
   OpenedSource opened;
-  opened.provider = MakeWebFile(opening.loop, opening.Connect(&opened), opening.source);
+  const Persistence persistence = opening.Connect(&opened);
+  return With(std::move(opened), MakeWebFile(opening.loop, persistence, opening.source));
+}
+
+StatusOr<OpenedSource> OpenFolder(Opening opening) {
+  MUSTER_ASSIGN_OR_RETURN(LocalPlace place, FindLocalPlace(opening.source, opening.settings.claims, opening.getenv));
+  OpenedSource opened;
+  opened.catalogue = MakeLocalFolder(opening.pool, std::move(place), opening.say);
   return opened;
 }
 
@@ -50,21 +65,23 @@ StatusOr<OpenedSource> OpenS3(Opening opening) {
   OpenedSource opened;
   const Persistence persistence = opening.Connect(&opened);
   MUSTER_ASSIGN_OR_RETURN(auto keys, MakeAwsKeySource(persistence, identity, sts));
-  opened.provider = MakeS3(opening.loop, persistence, opening.source, std::move(s3), std::move(keys));
-  return opened;
+  return With(std::move(opened), MakeS3(opening.loop, persistence, opening.source, std::move(s3), std::move(keys)));
 }
 
 }  // namespace
 
-StatusOr<OpenedSource> OpenSource(asio::io_context& loop, const Source& source, SourceSettings settings,
+StatusOr<OpenedSource> OpenSource(asio::io_context& loop, DiskPool& pool, const Source& source, SourceSettings settings,
                                   const Getenv& getenv, std::function<double()> jitter,
                                   std::function<void(const std::string&)> say) {
-  Opening opening{loop, source, std::move(settings), getenv, std::move(jitter), std::move(say)};
+  Opening opening{loop, pool, source, std::move(settings), getenv, std::move(jitter), std::move(say)};
   switch (source.scheme) {
     case Scheme::kHttp:
       return OpenWeb(std::move(opening));
     case Scheme::kS3:
       return OpenS3(std::move(opening));
+    case Scheme::kPvc:
+    case Scheme::kFile:
+      return OpenFolder(std::move(opening));
     default:
       return absl::UnimplementedError(fmt::format("{}: this kind of source is not served yet", source.uri));
   }

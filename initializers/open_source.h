@@ -1,5 +1,5 @@
 // From a source's URI and everything that is configured to what can be listed and asked: which provider, which
-// endpoint, whose credentials.
+// endpoint, whose credentials; or which folder of this machine.
 //
 // The one place that knows every kind of source. Loop thread only; nothing is asked before List().
 #pragma once
@@ -8,18 +8,21 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/status.h"
 #include "initializers/aws_config.h"
 #include "initializers/conversation.h"
+#include "initializers/disk_pool.h"
 #include "initializers/provider.h"
 #include "initializers/source.h"
 
 namespace muster::initializers {
 
 struct SourceSettings {
-  bool anonymous = false;  // send no credentials, whatever is configured
-  std::string version_id;  // of a single S3 object or GCS object (its generation)
+  bool anonymous = false;           // send no credentials, whatever is configured
+  std::string version_id;           // of a single S3 object or GCS object (its generation)
+  std::vector<std::string> claims;  // "NAME=DIR" (local_folder.h)
   HttpOptions http;
   HttpLimits limits;  // of bytes; a small answer has kSmallAnswer as well
   RetryRules retry;
@@ -28,13 +31,14 @@ struct SourceSettings {
 inline constexpr Duration kSmallAnswer = std::chrono::seconds(60);  // a list's page, a look, a token: start to end
 
 struct OpenedSource {
-  std::unique_ptr<HttpClient> http;  // the provider asks through it
-  std::unique_ptr<Provider> provider;
+  std::unique_ptr<HttpClient> http;  // the provider asks through it; null for a folder
+  std::unique_ptr<Catalogue> catalogue;
+  Provider* provider = nullptr;  // the catalogue, where it is one over HTTP
 };
 
 // InvalidArgument, FailedPrecondition: a setting that cannot be used, naming the variable and the remedy.
-StatusOr<OpenedSource> OpenSource(boost::asio::io_context& loop, const Source& source, SourceSettings settings,
-                                  const Getenv& getenv, std::function<double()> jitter,
+StatusOr<OpenedSource> OpenSource(boost::asio::io_context& loop, DiskPool& pool, const Source& source,
+                                  SourceSettings settings, const Getenv& getenv, std::function<double()> jitter,
                                   std::function<void(const std::string&)> say);
 
 }  // namespace muster::initializers

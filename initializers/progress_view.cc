@@ -2,10 +2,13 @@
 
 #include <unistd.h>
 
+#include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "base/exit_codes.h"
 #include "base/log.h"
+#include "base/termination_message.h"
 #include "base/text.h"
 
 namespace muster::initializers {
@@ -13,14 +16,31 @@ namespace {
 
 constexpr int kBarWidth = 30;
 
-nlohmann::ordered_json ToJson(const TransferCounts& counts) {
+nlohmann::ordered_json ToJson(const MoveCounts& counts) {
   return {{"files", counts.files},           {"files_done", counts.files_done},   {"bytes", counts.bytes},
           {"bytes_done", counts.bytes_done}, {"received", counts.bytes_received}, {"kept", counts.bytes_kept},
           {"requests", counts.requests},     {"retries", counts.retries}};
 }
 
+nlohmann::ordered_json ToJson(const InitializeResult& result) {
+  nlohmann::ordered_json json = ToJson(result.counts);
+  json["source"] = result.source;
+  json["target"] = result.target;
+  json["files"] = result.files;
+  json["bytes"] = result.bytes;
+  json["kept_files"] = result.kept_files;
+  json["unverified_files"] = result.unverified_files;
+  json["unchanged"] = result.unchanged;
+  json["seconds"] = result.seconds;
+  return json;
+}
+
+std::string Dump(const nlohmann::ordered_json& json) {
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
 void Print(const nlohmann::ordered_json& event) {
-  const std::string line = event.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  const std::string line = Dump(event) + "\n";
   std::fwrite(line.data(), 1, line.size(), stdout);
   std::fflush(stdout);
 }
@@ -38,13 +58,53 @@ std::string BytesText(uint64_t bytes) {
   return unit == 0 ? fmt::format("{} B", bytes) : fmt::format("{:.1f} {}", value, kUnits[unit]);
 }
 
+std::string TerminationLine(const StatusOr<InitializeResult>& result, int exit_code) {
+  nlohmann::ordered_json json = result.ok() ? ToJson(*result) : nlohmann::ordered_json();
+  json["version"] = 1;
+  json["exit_code"] = exit_code;
+  json["class"] = ExitClassName(Classify(exit_code));
+  json["reason"] = result.ok() ? result->unchanged ? "complete; no byte was moved" : "complete"
+                               : std::string(Message(result.status()).substr(0, kMaxTerminationMessage / 2));
+  if (result.ok() && result->seconds > 0) {
+    json["bytes_per_second"] = std::llround(static_cast<double>(result->counts.bytes_received) / result->seconds);
+  }
+  // A path or a URI of thousands of bytes is the only thing that makes it too long.
+  for (const char* key : {"target", "source", "reason"}) {
+    if (Dump(json).size() >= kMaxTerminationMessage) json.erase(key);
+  }
+  return Dump(json) + "\n";
+}
+
+void ShowCheck(const FolderCheck& check, const std::string& folder, bool json) {
+  if (json) {
+    return Print({{"event", check.wrong == 0 ? "verified" : "wrong"},
+                  {"target", folder},
+                  {"source", check.source},
+                  {"files", check.files},
+                  {"bytes", check.bytes},
+                  {"unhashed_files", check.unhashed},
+                  {"wrong_files", check.wrong},
+                  {"problems", check.problems},
+                  {"seconds", check.seconds}});
+  }
+  for (const std::string& problem : check.problems) log::Error(problem);
+  const std::string what =
+      fmt::format("{}: {} files, {}, as {} had them", folder, check.files, BytesText(check.bytes), check.source);
+  if (check.wrong == 0) {
+    log::Info(fmt::format("{}; read and hashed in {:.2f} s", what, check.seconds));
+  } else {
+    log::Error(fmt::format("{}: {} of them are not; bring them in again", what, check.wrong));
+  }
+  if (check.unhashed > 0) log::Info(fmt::format("of {} files only the size was checked", check.unhashed));
+}
+
 ProgressView::ProgressView(bool json) : json_(json), terminal_(!json && isatty(STDERR_FILENO)) {}
 
 Duration ProgressView::interval() const {
   return terminal_ ? Duration(std::chrono::milliseconds(200)) : Duration(std::chrono::seconds(5));
 }
 
-void ProgressView::Show(const TransferCounts& counts, TimePoint now) {
+void ProgressView::Show(const MoveCounts& counts, TimePoint now) {
   if (last_ != TimePoint{} && now > last_) {
     const double rate =
         static_cast<double>(counts.bytes_received - last_bytes_) / std::chrono::duration<double>(now - last_).count();
@@ -83,16 +143,8 @@ void ProgressView::Say(const std::string& text) {
 
 void ProgressView::Done(const InitializeResult& result, bool dry_run) {
   if (json_) {
-    nlohmann::ordered_json event = ToJson(result.counts);
+    nlohmann::ordered_json event = ToJson(result);
     event["event"] = dry_run ? "plan" : "done";
-    event["source"] = result.source;
-    event["target"] = result.target;
-    event["files"] = result.files;
-    event["bytes"] = result.bytes;
-    event["kept_files"] = result.kept_files;
-    event["unverified_files"] = result.unverified_files;
-    event["unchanged"] = result.unchanged;
-    event["seconds"] = result.seconds;
     return Print(event);
   }
   ClearBar();

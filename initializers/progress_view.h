@@ -6,18 +6,26 @@
 #include "base/clock.h"
 #include "base/status.h"
 #include "initializers/initialize.h"
+#include "initializers/verify_folder.h"
 
 namespace muster::initializers {
 
 // "1.5 GiB"; powers of 1,024.
 std::string BytesText(uint64_t bytes);
 
+// What the container leaves for its controller (base/termination_message.h): a line of JSON of at most 4,096 bytes with
+// version, exit_code, class and reason, and how it went: source, target, files, bytes, received, requests, retries,
+// seconds, bytes_per_second, unverified_files, unchanged. docs/initializers.md has an example.
+std::string TerminationLine(const StatusOr<InitializeResult>& result, int exit_code);
+// What a check of a folder found: the last line, and what is wrong.
+void ShowCheck(const FolderCheck& check, const std::string& folder, bool json);
+
 class ProgressView {
  public:
   explicit ProgressView(bool json);
 
   Duration interval() const;
-  void Show(const TransferCounts& counts, TimePoint now);
+  void Show(const MoveCounts& counts, TimePoint now);
   void Say(const std::string& text);
   void Done(const InitializeResult& result, bool dry_run);
   void Failed(const Status& status, int exit_code);

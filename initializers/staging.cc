@@ -2,6 +2,8 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/fs.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -50,7 +52,30 @@ StatusOr<Descriptor> OpenFolder(int at, const std::string& name, const std::stri
   return ErrnoStatus(errno, shown);
 }
 
+StatusOr<Descriptor> OpenTarget(const std::string& target) {
+  Descriptor root(open(target.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));  // itself may be a link
+  if (root.ok()) return root;
+  if (errno == ENOTDIR) {
+    return absl::FailedPreconditionError(
+        fmt::format("{} is a file, where a folder has to be: remove it, or name another target", target));
+  }
+  return ErrnoStatus(errno, target);
+}
+
 }  // namespace
+
+StatusOr<Descriptor> OpenOwnFolder(const std::string& target) {
+  for (size_t slash = target.find('/', 1); slash != std::string::npos; slash = target.find('/', slash + 1)) {
+    if (mkdir(target.substr(0, slash).c_str(), 0755) != 0 && errno != EEXIST) {
+      return ErrnoStatus(errno, target.substr(0, slash));
+    }
+  }
+  if (mkdir(target.c_str(), 0755) != 0 && errno != EEXIST) return ErrnoStatus(errno, target);
+  MUSTER_ASSIGN_OR_RETURN(Descriptor root, OpenTarget(target));
+  const std::string own = fmt::format("{}/{}", target, kOwnFolder);
+  MUSTER_RETURN_IF_ERROR(MakeFolder(root.get(), std::string(kOwnFolder), own));
+  return OpenFolder(root.get(), std::string(kOwnFolder), own);
+}
 
 std::string WriteRangeLine(const StagedRange& staged) {
   std::string line = fmt::format("{} {} {:08x}", staged.range.offset, staged.range.length, staged.crc32c);
@@ -116,6 +141,19 @@ StatusOr<size_t> StagedFile::Read(uint64_t offset, char* bytes, size_t length) {
   return std::min(have, length);
 }
 
+bool StagedFile::CloneFrom(int source) { return ioctl(file_.get(), FICLONE, source) == 0; }
+
+StatusOr<size_t> StagedFile::CopyFrom(int source, uint64_t offset, size_t length) {
+  auto from = static_cast<off64_t>(offset);
+  off64_t to = from;
+  const ssize_t copied = copy_file_range(source, &from, file_.get(), &to, length, 0);
+  if (copied >= 0) return static_cast<size_t>(copied);
+  if (errno == EXDEV || errno == EINVAL || errno == EOPNOTSUPP || errno == ENOSYS) {
+    return absl::UnimplementedError("copy_file_range");
+  }
+  return ErrnoStatus(errno, fmt::format("copying to {}", name_));
+}
+
 Status StagedFile::Note(const StagedRange& staged) {
   const std::string line = WriteRangeLine(staged);
   // Appended in one call: a line is there whole, or cut at the end of the file.
@@ -151,26 +189,14 @@ std::string Staging::NameOf(std::string_view source, const Entry& entry) {
 }
 
 StatusOr<std::unique_ptr<Staging>> Staging::Open(const std::string& target) {
-  for (size_t slash = target.find('/', 1); slash != std::string::npos; slash = target.find('/', slash + 1)) {
-    if (mkdir(target.substr(0, slash).c_str(), 0755) != 0 && errno != EEXIST) {
-      return ErrnoStatus(errno, target.substr(0, slash));
-    }
-  }
-  if (mkdir(target.c_str(), 0755) != 0 && errno != EEXIST) return ErrnoStatus(errno, target);
   std::unique_ptr<Staging> staging(new Staging(target));
-  staging->root_ = Descriptor(open(target.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));  // itself may be a link
-  if (!staging->root_.ok() && errno == ENOTDIR) {
-    return absl::FailedPreconditionError(
-        fmt::format("{} is a file, where a folder has to be: remove it, or name another target", target));
-  }
-  if (!staging->root_.ok()) return ErrnoStatus(errno, target);
-  const std::string own = fmt::format("{}/{}", target, kOwnFolder);
-  MUSTER_RETURN_IF_ERROR(MakeFolder(staging->root_.get(), std::string(kOwnFolder), own));
-  MUSTER_ASSIGN_OR_RETURN(staging->own_, OpenFolder(staging->root_.get(), std::string(kOwnFolder), own));
-  MUSTER_RETURN_IF_ERROR(MakeFolder(staging->own_.get(), "staging", own + "/staging"));
-  MUSTER_ASSIGN_OR_RETURN(staging->folder_, OpenFolder(staging->own_.get(), "staging", own + "/staging"));
+  MUSTER_ASSIGN_OR_RETURN(staging->own_, OpenOwnFolder(target));
+  MUSTER_ASSIGN_OR_RETURN(staging->root_, OpenTarget(target));
+  const std::string shown = fmt::format("{}/{}/staging", target, kOwnFolder);
+  MUSTER_RETURN_IF_ERROR(MakeFolder(staging->own_.get(), "staging", shown));
+  MUSTER_ASSIGN_OR_RETURN(staging->folder_, OpenFolder(staging->own_.get(), "staging", shown));
   DIR* entries = fdopendir(dup(staging->folder_.get()));
-  if (entries == nullptr) return ErrnoStatus(errno, own + "/staging");
+  if (entries == nullptr) return ErrnoStatus(errno, shown);
   while (const dirent* entry = readdir(entries)) {
     std::string_view name = entry->d_name;
     if (name.find('.') == std::string_view::npos) staging->whole_.emplace(name);
@@ -228,6 +254,16 @@ Status Staging::WriteWhole(const std::string& name, std::string_view bytes, bool
   if (file.Close() != 0) return ErrnoStatus(errno, part);
   if (renameat(folder_.get(), part.c_str(), folder_.get(), name.c_str()) != 0) return ErrnoStatus(errno, part);
   return absl::OkStatus();
+}
+
+Status Staging::LinkWhole(const std::string& name, const std::string& path) {
+  unlinkat(folder_.get(), name.c_str(), 0);
+  if (linkat(AT_FDCWD, path.c_str(), folder_.get(), name.c_str(), 0) == 0) return absl::OkStatus();
+  if (errno == EXDEV) {
+    return absl::FailedPreconditionError(fmt::format(
+        "{} is on another file system than {}: a hard link cannot reach it; leave --hard-link out", path, target_));
+  }
+  return ErrnoStatus(errno, fmt::format("linking {}", path));
 }
 
 StatusOr<Descriptor> Staging::OpenWhole(const std::string& name) const {

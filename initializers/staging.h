@@ -44,6 +44,11 @@ class StagedFile {
   // `bytes` has room for, and is written up to, the next multiple of 4096 where writes go past the page cache.
   Status Write(uint64_t offset, char* bytes, size_t length);
   StatusOr<size_t> Read(uint64_t offset, char* bytes, size_t length);
+  // All of `source` as a reflink; false: the file systems do not share blocks.
+  bool CloneFrom(int source);
+  // Within the kernel, or by the file server itself; may be fewer bytes, 0 at the source's end. Unimplemented: not
+  // between these two.
+  StatusOr<size_t> CopyFrom(int source, uint64_t offset, size_t length);
   Status Note(const StagedRange& staged);                    // its bytes are written
   std::vector<StagedRange> noted() const { return noted_; }  // by an earlier start; to be read back
   // Whole and verified: takes its name in the staging folder. `sync`: its bytes are on the disk when this returns.
@@ -64,10 +69,13 @@ class StagedFile {
   std::vector<StagedRange> noted_;
 };
 
+// Opens or makes TARGET and the folder in it that is ours (kOwnFolder). FailedPrecondition: the target is a file, a
+// link stands in the way, the file system is read-only or full; says which and what to do.
+StatusOr<Descriptor> OpenOwnFolder(const std::string& target);
+
 class Staging {
  public:
-  // Opens or makes TARGET and the folder in it. FailedPrecondition: the target is a file, a link stands in the way, the
-  // file system is read-only or full; says which and what to do.
+  // Errors as OpenOwnFolder's.
   static StatusOr<std::unique_ptr<Staging>> Open(const std::string& target);
 
   // NAME of an entry.
@@ -78,6 +86,8 @@ class Staging {
   StatusOr<std::unique_ptr<StagedFile>> OpenFile(const std::string& name, uint64_t size, bool direct);
   // A small file at once, whole. Any thread.
   Status WriteWhole(const std::string& name, std::string_view bytes, bool sync);
+  // A file of the same file system, whole at once. FailedPrecondition: it is on another one.
+  Status LinkWhole(const std::string& name, const std::string& path);
   // For reading what is whole.
   StatusOr<Descriptor> OpenWhole(const std::string& name) const;
 

@@ -17,7 +17,7 @@ constexpr size_t kMostOpen = 8;  // large files at once: each has descriptors, a
 }  // namespace
 
 Transfer::Impl::Impl(asio::io_context& loop, HttpClient& http, Provider& provider, Staging& staging, DiskPool& pool,
-                     TransferOptions options, Events events)
+                     TransferOptions options, MoveEvents events)
     : loop_(loop),
       http_(http),
       provider_(provider),
@@ -298,11 +298,11 @@ void Transfer::Impl::Fail(Status status) {
 }
 
 Transfer::Transfer(asio::io_context& loop, HttpClient& http, Provider& provider, Staging& staging, DiskPool& pool,
-                   TransferOptions options, Events events)
+                   TransferOptions options, MoveEvents events)
     : impl_(std::make_shared<Impl>(loop, http, provider, staging, pool, std::move(options), std::move(events))) {}
 Transfer::~Transfer() { impl_->Stop(); }
 void Transfer::Add(std::vector<Entry> entries) { impl_->Add(std::move(entries)); }
 void Transfer::EndOfList() { impl_->EndOfList(); }
-const TransferCounts& Transfer::counts() const { return impl_->counts(); }
+const MoveCounts& Transfer::counts() const { return impl_->counts(); }
 
 }  // namespace muster::initializers

@@ -25,6 +25,7 @@
 #include "base/status.h"
 #include "initializers/disk_pool.h"
 #include "initializers/http.h"
+#include "initializers/mover.h"
 #include "initializers/pace.h"
 #include "initializers/provider.h"
 #include "initializers/retry.h"
@@ -45,38 +46,17 @@ struct TransferOptions {
 
 inline constexpr uint64_t kDirectFrom = uint64_t{64} << 20;  // bytes
 
-struct TransferredFile {
-  Entry entry;            // as it is now
-  std::string name;       // in the staging folder
-  std::string hash;       // Describe()d: what was computed; empty with verify off
-  bool verified = false;  // the store published it
-};
-
-struct TransferCounts {
-  uint64_t files = 0, files_done = 0;
-  uint64_t bytes = 0, bytes_done = 0;  // of the files; read back ones are done
-  uint64_t bytes_received = 0;         // over the network, again where it had to be
-  uint64_t bytes_kept = 0;             // left by an earlier start
-  uint64_t requests = 0, retries = 0, changed = 0, refetched = 0;
-};
-
-class Transfer {
+class Transfer final : public Mover {
  public:
-  struct Events {
-    std::function<void(TransferredFile)> file;         // each, as it is whole
-    std::function<void(const std::string& text)> say;  // retries and the like, a sentence
-    std::function<void(Status)> end;                   // once, the last; posted
-  };
-
   Transfer(boost::asio::io_context& loop, HttpClient& http, Provider& provider, Staging& staging, DiskPool& pool,
-           TransferOptions options, Events events);
-  ~Transfer();
+           TransferOptions options, MoveEvents events);
+  ~Transfer() override;
   Transfer(const Transfer&) = delete;
   Transfer& operator=(const Transfer&) = delete;
 
-  void Add(std::vector<Entry> entries);
-  void EndOfList();  // nothing more is added
-  const TransferCounts& counts() const;
+  void Add(std::vector<Entry> entries) override;
+  void EndOfList() override;
+  const MoveCounts& counts() const override;
 
  private:
   class Impl;

@@ -22,12 +22,12 @@ inline constexpr int kMostChanges = 5;  // times that one file is begun anew, bu
 class Transfer::Impl : public std::enable_shared_from_this<Impl> {
  public:
   Impl(boost::asio::io_context& loop, HttpClient& http, Provider& provider, Staging& staging, DiskPool& pool,
-       TransferOptions options, Events events);
+       TransferOptions options, MoveEvents events);
 
   void Add(std::vector<Entry> entries);
   void EndOfList();
   void Stop();
-  const TransferCounts& counts() const { return counts_; }
+  const MoveCounts& counts() const { return counts_; }
 
  private:
   struct File;
@@ -64,11 +64,11 @@ class Transfer::Impl : public std::enable_shared_from_this<Impl> {
   Staging& staging_;
   DiskPool& pool_;
   const TransferOptions options_;
-  Events events_;
+  MoveEvents events_;
   Pace pace_;
   std::mt19937_64 random_{std::random_device{}()};
   Fetch::Context context_;
-  TransferCounts counts_;
+  MoveCounts counts_;
   std::deque<std::shared_ptr<File>> queue_;         // not begun
   std::list<std::shared_ptr<File>> open_;           // large ones
   std::unordered_set<std::shared_ptr<File>> busy_;  // begun and not done

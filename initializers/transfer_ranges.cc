@@ -70,19 +70,10 @@ void Transfer::Impl::Open(const std::shared_ptr<File>& file) {
     auto opened = staging.OpenWhole(name);
     outcome->status = opened.status();
     if (!opened.ok()) return;
-    auto hasher = Hasher::Make(HashKind::kCrc32c, entry.size);
     std::string buffer(kBlockBytes, '\0');
-    uint64_t at = 0;
-    while (at < entry.size) {
-      ssize_t got = pread(opened->get(), buffer.data(), buffer.size(), static_cast<off_t>(at));
-      if (got <= 0) {
-        outcome->status = ErrnoStatus(got < 0 ? errno : EIO, name);
-        return;
-      }
-      hasher->Update({buffer.data(), static_cast<size_t>(got)});
-      at += static_cast<uint64_t>(got);
-    }
-    outcome->hash = Describe({HashKind::kCrc32c, hasher->Finish(), 0});
+    auto hash = HashContent(ReadAtOf(opened->get()), entry.size, {}, buffer, [] { return false; });
+    outcome->status = Annotate(hash.status(), name);
+    if (hash.ok()) outcome->hash = std::move(hash->described);
   };
   pool_.Run(file->strand, std::move(work), [weak = weak_from_this(), file, outcome, whole, ordered, life = file->life] {
     auto self = weak.lock();

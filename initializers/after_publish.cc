@@ -1,0 +1,105 @@
+#include "initializers/after_publish.h"
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/post.hpp>
+#include <csignal>
+#include <cstring>
+
+#include "base/host_fs.h"
+#include "base/text.h"
+#include "initializers/entry_path.h"
+
+namespace muster::initializers {
+
+namespace asio = boost::asio;
+
+class AfterPublish::Impl : public std::enable_shared_from_this<Impl> {
+ public:
+  Impl(asio::io_context& loop, std::string target, std::function<void(StatusOr<int>)> ended)
+      : loop_(loop), target_(std::move(target)), ended_(std::move(ended)), exit_(loop) {}
+
+  void Run(const std::string& command);
+  void Signal(int signal) const {
+    if (child_ > 0) kill(-child_, signal);
+  }
+  void Forget() { ended_ = nullptr; }
+
+ private:
+  Status Start(const std::string& command);
+  void Collect();
+
+  asio::io_context& loop_;
+  const std::string target_;
+  std::function<void(StatusOr<int>)> ended_;
+  asio::posix::stream_descriptor exit_;  // readable once the child has ended
+  pid_t child_ = -1;
+};
+
+void AfterPublish::Impl::Run(const std::string& command) {
+  Status started = Start(command);
+  if (!started.ok()) {
+    return asio::post(loop_, [self = shared_from_this(), started] {
+      if (self->ended_) self->ended_(started);
+    });
+  }
+  exit_.async_wait(asio::posix::stream_descriptor::wait_read,
+                   [self = shared_from_this()](boost::system::error_code error) {
+                     if (!error) self->Collect();
+                   });
+}
+
+// In a process group of its own, so that a signal reaches what the shell has started.
+Status AfterPublish::Impl::Start(const std::string& command) {
+  std::vector<std::string> environment = WholeProcessEnvironment();
+  std::erase_if(environment, [](const std::string& entry) { return entry.starts_with("MUSTER_TARGET="); });
+  environment.push_back(fmt::format("MUSTER_TARGET={}", target_));
+  std::vector<char*> variables;
+  for (std::string& entry : environment) variables.push_back(entry.data());
+  variables.push_back(nullptr);
+  std::string text = command;
+  char shell[] = "sh";
+  char flag[] = "-c";
+  char* const arguments[] = {shell, flag, text.data(), nullptr};
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  sigset_t none, normal;
+  sigemptyset(&none);
+  sigemptyset(&normal);
+  sigaddset(&normal, SIGPIPE);
+  posix_spawnattr_setsigmask(&attributes, &none);
+  posix_spawnattr_setsigdefault(&attributes, &normal);
+  posix_spawnattr_setpgroup(&attributes, 0);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  const int error = posix_spawnp(&child_, shell, nullptr, &attributes, arguments, variables.data());
+  posix_spawnattr_destroy(&attributes);
+  if (error != 0) {
+    return Annotate(ErrnoStatus(error, "sh"), "--then needs a shell, and it cannot be started");
+  }
+  const long descriptor = syscall(SYS_pidfd_open, child_, 0);
+  if (descriptor < 0) return ErrnoStatus(errno, "pidfd_open");
+  exit_.assign(static_cast<int>(descriptor));
+  return absl::OkStatus();
+}
+
+void AfterPublish::Impl::Collect() {
+  int how = 0;
+  waitpid(child_, &how, 0);
+  child_ = -1;
+  const int code = WIFEXITED(how) ? WEXITSTATUS(how) : 128 + WTERMSIG(how);
+  if (code == 0) unlink(fmt::format("{}/{}/{}", target_, kOwnFolder, kThenName).c_str());
+  if (ended_) ended_(code);
+}
+
+AfterPublish::AfterPublish(asio::io_context& loop, std::string target, std::function<void(StatusOr<int>)> ended)
+    : impl_(std::make_shared<Impl>(loop, std::move(target), std::move(ended))) {}
+AfterPublish::~AfterPublish() { impl_->Forget(); }
+void AfterPublish::Run(const std::string& command) { impl_->Run(command); }
+void AfterPublish::Signal(int signal) { impl_->Signal(signal); }
+
+}  // namespace muster::initializers

@@ -1,0 +1,218 @@
+#include "initializers/lease.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <random>
+#include <vector>
+
+#include "base/host_fs.h"
+#include "base/host_names.h"
+#include "base/text.h"
+
+namespace muster::initializers {
+namespace {
+
+namespace asio = boost::asio;
+
+constexpr std::string_view kPrefix = "lease.";
+constexpr size_t kLongestText = 1024;  // bytes of a lease file that are read
+
+// "key=value" among others; empty where it is not.
+std::string_view Field(std::string_view text, std::string_view key) {
+  for (std::string_view part : Split(Strip(text), ' ')) {
+    if (part.starts_with(key) && part.size() > key.size() && part[key.size()] == '=') {
+      return part.substr(key.size() + 1);
+    }
+  }
+  return {};
+}
+
+std::string FileName(uint64_t number) { return fmt::format("{}{}", kPrefix, number); }
+
+std::vector<uint64_t> Numbers(int folder) {
+  std::vector<uint64_t> numbers;
+  // Opened anew each time: a network file system looks at its server then.
+  Descriptor again(openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  DIR* entries = again.ok() ? fdopendir(again.get()) : nullptr;
+  if (entries == nullptr) return numbers;
+  again.Release();
+  while (const dirent* entry = readdir(entries)) {
+    std::string_view name = entry->d_name;
+    if (!name.starts_with(kPrefix)) continue;
+    if (auto number = ParseInt(name.substr(kPrefix.size())); number && *number > 0) {
+      numbers.push_back(static_cast<uint64_t>(*number));
+    }
+  }
+  closedir(entries);
+  return numbers;
+}
+
+std::optional<uint64_t> Highest(int folder) {
+  std::optional<uint64_t> highest;
+  for (uint64_t number : Numbers(folder)) highest = std::max(highest.value_or(0), number);
+  return highest;
+}
+
+}  // namespace
+
+std::string LeaseHolderText(std::string_view text) {
+  const std::string_view host = Field(text, "host");
+  if (host.empty()) return "somebody";
+  return fmt::format("{} (process {})", host, Field(text, "pid"));
+}
+
+LeaseDecision Decide(LeaseWatch* watch, const LeaseSight& sight, const LeaseRules& rules, TimePoint now) {
+  if (!sight.number) return {1, ""};
+  if (watch->number != sight.number || watch->text != sight.text) {
+    *watch = {sight.number, sight.text, now};
+  }
+  if (sight.dead) return {*sight.number + 1, fmt::format("{} has ended without a word", LeaseHolderText(sight.text))};
+  if (now - watch->since >= rules.silence) {
+    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(now - watch->since).count();
+    return {*sight.number + 1, fmt::format("{} has been silent for {} s", LeaseHolderText(sight.text), seconds)};
+  }
+  return {};
+}
+
+class Lease::Impl : public std::enable_shared_from_this<Impl> {
+ public:
+  Impl(asio::io_context& loop, Descriptor folder, std::string shown, LeaseRules rules, Events events)
+      : timer_(loop),
+        loop_(loop),
+        folder_(std::move(folder)),
+        shown_(std::move(shown)),
+        rules_(rules),
+        events_(std::move(events)),
+        boot_(HostFs().ReadLine("/proc/sys/kernel/random/boot_id").value_or("")),
+        who_(fmt::format("host={} pid={} boot={} id={:016x}", ThisMachine().host_name, getpid(), boot_,
+                         std::mt19937_64(std::random_device{}())())) {}
+
+  void Look();
+  void End();
+  bool StillHeld() const { return number_ && Highest(folder_.get()) == number_; }
+
+ private:
+  LeaseSight See() const;
+  Status Take(uint64_t number);
+  Status WriteBeat();
+  void Beat();
+  void Lost(Status status);
+  void After(Duration pause, void (Impl::*what)());
+
+  asio::steady_timer timer_;
+  asio::io_context& loop_;
+  const Descriptor folder_;
+  const std::string shown_;
+  const LeaseRules rules_;
+  const Events events_;
+  const std::string boot_, who_;
+  LeaseWatch watch_;
+  std::string waits_for_;
+  std::optional<uint64_t> number_;  // ours
+  Descriptor file_;
+  bool locked_ = false;
+  uint64_t beats_ = 0;
+  bool ended_ = false;
+};
+
+LeaseSight Lease::Impl::See() const {
+  LeaseSight sight;
+  sight.number = Highest(folder_.get());
+  if (!sight.number) return sight;
+  Descriptor file(openat(folder_.get(), FileName(*sight.number).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  if (!file.ok()) return sight;  // gone meanwhile: the next look will tell
+  char buffer[kLongestText];
+  const ssize_t got = pread(file.get(), buffer, sizeof buffer, 0);
+  if (got > 0) sight.text.assign(buffer, static_cast<size_t>(got));
+  const bool here = !boot_.empty() && Field(sight.text, "boot") == boot_ && Field(sight.text, "locked") == "1";
+  // Closing the file gives the lock back. One that has no name any more was given back, not left.
+  struct stat facts {};
+  sight.dead =
+      here && flock(file.get(), LOCK_SH | LOCK_NB) == 0 && fstat(file.get(), &facts) == 0 && facts.st_nlink > 0;
+  return sight;
+}
+
+void Lease::Impl::Look() {
+  const LeaseSight sight = See();
+  LeaseDecision decision = Decide(&watch_, sight, rules_, MonotonicClock::now());
+  if (decision.take) {
+    Status taken = Take(*decision.take);
+    if (taken.ok()) {
+      if (!decision.reason.empty()) events_.say(fmt::format("{}; taking over", decision.reason));
+      After(rules_.beat, &Impl::Beat);
+      return asio::post(loop_, [self = shared_from_this()] {
+        if (!self->ended_) self->events_.held();
+      });
+    }
+    if (taken.code() != absl::StatusCode::kAlreadyExists) return Lost(std::move(taken));
+  } else if (std::string holder = LeaseHolderText(sight.text); holder != waits_for_) {
+    events_.say(fmt::format("{} is bringing it in; waiting for it", holder));
+    waits_for_ = std::move(holder);
+  }
+  After(rules_.look, &Impl::Look);
+}
+
+Status Lease::Impl::Take(uint64_t number) {
+  const std::string name = FileName(number);
+  file_ = Descriptor(openat(folder_.get(), name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644));
+  if (!file_.ok()) return ErrnoStatus(errno, fmt::format("{}/{}", shown_, name));
+  number_ = number;
+  locked_ = flock(file_.get(), LOCK_EX | LOCK_NB) == 0;
+  Status written = WriteBeat();
+  if (written.ok()) {
+    for (uint64_t old : Numbers(folder_.get())) {
+      if (old < number) unlinkat(folder_.get(), FileName(old).c_str(), 0);
+    }
+  }
+  return written;
+}
+
+Status Lease::Impl::WriteBeat() {
+  const std::string text = fmt::format("{} locked={} beat={}\n", who_, locked_ ? 1 : 0, ++beats_);
+  if (pwrite(file_.get(), text.data(), text.size(), 0) == static_cast<ssize_t>(text.size())) return absl::OkStatus();
+  return ErrnoStatus(errno, fmt::format("writing {}/{}", shown_, FileName(*number_)));
+}
+
+void Lease::Impl::Beat() {
+  if (!StillHeld()) {
+    return Lost(absl::UnavailableError(
+        fmt::format("another initializer has taken {} over: this one was silent for too long", shown_)));
+  }
+  (void)WriteBeat();  // a full disk: the silence is told to others, and they find the disk full as well
+  After(rules_.beat, &Impl::Beat);
+}
+
+void Lease::Impl::Lost(Status status) {
+  asio::post(loop_, [self = shared_from_this(), status = std::move(status)] {
+    if (std::exchange(self->ended_, true)) return;
+    self->events_.lost(status);
+  });
+}
+
+void Lease::Impl::After(Duration pause, void (Impl::*what)()) {
+  timer_.expires_after(pause);
+  timer_.async_wait([weak = weak_from_this(), what](boost::system::error_code error) {
+    auto self = weak.lock();
+    if (!error && self && !self->ended_) ((*self).*what)();
+  });
+}
+
+void Lease::Impl::End() {
+  ended_ = true;
+  timer_.cancel();
+  if (StillHeld()) unlinkat(folder_.get(), FileName(*number_).c_str(), 0);
+}
+
+Lease::Lease(asio::io_context& loop, Descriptor folder, std::string shown, LeaseRules rules, Events events)
+    : impl_(std::make_shared<Impl>(loop, std::move(folder), std::move(shown), rules, std::move(events))) {}
+Lease::~Lease() { impl_->End(); }
+void Lease::Begin() { impl_->Look(); }
+bool Lease::StillHeld() { return impl_->StillHeld(); }
+
+}  // namespace muster::initializers

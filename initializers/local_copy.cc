@@ -1,0 +1,319 @@
+#include "initializers/local_copy.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <atomic>
+#include <boost/asio/post.hpp>
+#include <deque>
+
+#include "base/text.h"
+#include "initializers/crc.h"
+#include "initializers/file_hash.h"
+#include "initializers/local_folder.h"
+
+namespace muster::initializers {
+namespace {
+
+namespace asio = boost::asio;
+
+constexpr int kMostAtOnce = 8;  // files: each has a block of the pool, two descriptors and a thread in turn
+constexpr int kMostTries = 5;   // of a file that changes while it is copied
+constexpr size_t kKernelCopy = size_t{64} << 20;  // bytes asked for at a time
+
+// What the threads and the loop share.
+struct Shared {
+  std::atomic<bool> stop = false;
+  std::atomic<uint64_t> copied = 0, kept = 0;  // bytes
+};
+
+// One file; on a thread of the pool.
+class Copying {
+ public:
+  Copying(Staging& staging, const LocalCopyOptions& options, Entry entry, Block* block, Shared* shared)
+      : staging_(staging),
+        options_(options),
+        shared_(shared),
+        buffer_(block->data, kBlockBytes),
+        moved_{std::move(entry), "", "", false} {}
+
+  // Sentences about what went wrong on the way; the status is final.
+  Status Run(std::vector<std::string>* notes);
+  MovedFile& moved() { return moved_; }
+  int changes() const { return changes_; }
+  int refetched() const { return refetched_; }
+
+ private:
+  Status Once();
+  Status HashWhole(int file);
+  Status Small(int source);
+  Status Large(int source);
+  StatusOr<bool> Clone(int source, StagedFile& staged);
+  StatusOr<bool> InKernel(int source, StagedFile& staged);
+  Status ByHand(int source, StagedFile& staged);
+  bool ReadBack(StagedFile& staged, uint64_t offset, size_t* length);
+  bool Stopped() const { return shared_->stop.load(std::memory_order_relaxed); }
+
+  Staging& staging_;
+  const LocalCopyOptions options_;
+  Shared* const shared_;
+  const std::span<char> buffer_;
+  MovedFile moved_;
+  std::optional<std::string> mismatch_;
+  int changes_ = 0;
+  int refetched_ = 0;
+};
+
+Status Copying::Run(std::vector<std::string>* notes) {
+  while (true) {
+    moved_.name = Staging::NameOf(options_.source, moved_.entry);
+    mismatch_.reset();
+    Status status = Once();
+    if (status.code() == absl::StatusCode::kAborted && ++changes_ < kMostTries) {
+      notes->push_back(fmt::format("{}; copying it anew", Message(status)));
+      continue;
+    }
+    if (!status.ok() || !mismatch_) return status;
+    if (++refetched_ > 1) {
+      return absl::DataLossError(
+          fmt::format("{}: {}, also after it was copied again; nothing was published", moved_.entry.key, *mismatch_));
+    }
+    notes->push_back(fmt::format("{}: {}; copying it again", moved_.entry.key, *mismatch_));
+  }
+}
+
+Status Copying::Once() {
+  Entry& entry = moved_.entry;
+  Descriptor source(open(entry.key.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+  struct stat facts {};
+  if (!source.ok() || fstat(source.get(), &facts) != 0) return ErrnoStatus(errno, entry.key);
+  if (LocalVersion(facts) != entry.version || static_cast<uint64_t>(facts.st_size) != entry.size) {
+    entry.version = LocalVersion(facts);
+    entry.size = static_cast<uint64_t>(facts.st_size);
+    entry.expected.reset();  // that was another content's
+    return absl::AbortedError(fmt::format("{} has changed", entry.key));
+  }
+  if (staging_.IsWhole(moved_.name)) {
+    MUSTER_ASSIGN_OR_RETURN(Descriptor whole, staging_.OpenWhole(moved_.name));
+    MUSTER_RETURN_IF_ERROR(HashWhole(whole.get()));
+    if (!mismatch_) {
+      shared_->kept += entry.size;
+      return absl::OkStatus();
+    }
+    mismatch_.reset();  // the disk has lost it: it is copied as if it were not there
+  }
+  if (options_.hard_links) {
+    MUSTER_RETURN_IF_ERROR(staging_.LinkWhole(moved_.name, entry.key));
+    shared_->copied += entry.size;
+    return HashWhole(source.get());
+  }
+  MUSTER_RETURN_IF_ERROR(entry.size <= kBlockBytes ? Small(source.get()) : Large(source.get()));
+  if (fstat(source.get(), &facts) == 0 && LocalVersion(facts) == entry.version) return absl::OkStatus();
+  return absl::AbortedError(fmt::format("{} has changed while it was copied", entry.key));
+}
+
+Status Copying::HashWhole(int file) {
+  if (!options_.verify) return absl::OkStatus();
+  auto hash =
+      HashContent(ReadAtOf(file), moved_.entry.size, moved_.entry.expected, buffer_, [this] { return Stopped(); });
+  if (!hash.ok()) return Annotate(hash.status(), moved_.entry.key);
+  moved_.hash = std::move(hash->described);
+  moved_.verified = moved_.entry.expected.has_value();
+  mismatch_ = std::move(hash->mismatch);
+  return absl::OkStatus();
+}
+
+Status Copying::Small(int source) {
+  size_t have = 0;
+  const ReadAt read = ReadAtOf(source);
+  while (have < moved_.entry.size) {
+    MUSTER_ASSIGN_OR_RETURN(size_t got, read(have, buffer_.data() + have, moved_.entry.size - have));
+    if (got == 0) return absl::AbortedError(fmt::format("{} has become shorter", moved_.entry.key));
+    have += got;
+  }
+  shared_->copied += have;
+  MUSTER_RETURN_IF_ERROR(staging_.WriteWhole(moved_.name, {buffer_.data(), have}, false));
+  if (!options_.verify) return absl::OkStatus();
+  // Read back from what was written: the bytes that are published are the ones that were hashed.
+  MUSTER_ASSIGN_OR_RETURN(Descriptor whole, staging_.OpenWhole(moved_.name));
+  return HashWhole(whole.get());
+}
+
+Status Copying::Large(int source) {
+  const uint64_t size = moved_.entry.size;
+  MUSTER_ASSIGN_OR_RETURN(auto staged, staging_.OpenFile(moved_.name, size, false));
+  MUSTER_ASSIGN_OR_RETURN(bool done, Clone(source, *staged));
+  if (!done && !options_.verify) {
+    MUSTER_ASSIGN_OR_RETURN(done, InKernel(source, *staged));
+  }
+  if (!done) MUSTER_RETURN_IF_ERROR(ByHand(source, *staged));
+  if (mismatch_) return staged->Forget();
+  return staged->Finish(false);
+}
+
+StatusOr<bool> Copying::Clone(int source, StagedFile& staged) {
+  if (!staged.CloneFrom(source)) return false;
+  MUSTER_RETURN_IF_ERROR(staged.Forget());
+  shared_->copied += moved_.entry.size;
+  MUSTER_RETURN_IF_ERROR(HashWhole(source));
+  return true;
+}
+
+StatusOr<bool> Copying::InKernel(int source, StagedFile& staged) {
+  for (uint64_t at = 0; at < moved_.entry.size;) {
+    if (Stopped()) return absl::CancelledError("stopped");
+    auto copied = staged.CopyFrom(source, at, kKernelCopy);
+    if (copied.status().code() == absl::StatusCode::kUnimplemented && at == 0) return false;
+    MUSTER_RETURN_IF_ERROR(copied.status());
+    if (*copied == 0) return absl::AbortedError(fmt::format("{} has become shorter", moved_.entry.key));
+    at += *copied;
+    shared_->copied += *copied;
+  }
+  return true;
+}
+
+// Reads what an earlier start has noted at `offset`; false: it does not count.
+bool Copying::ReadBack(StagedFile& staged, uint64_t offset, size_t* length) {
+  for (const StagedRange& note : staged.noted()) {
+    if (note.range.offset != offset || note.range.length > buffer_.size()) continue;
+    auto got = staged.Read(offset, buffer_.data(), note.range.length);
+    *length = note.range.length;
+    return got.ok() && *got == *length && Crc32c(0, {buffer_.data(), *length}) == note.crc32c;
+  }
+  return false;
+}
+
+Status Copying::ByHand(int source, StagedFile& staged) {
+  const auto& expected = moved_.entry.expected;
+  Verifier verifier(moved_.entry.size, expected);
+  PieceHash hash(verifier.kind(), verifier.PieceSize(), 0);
+  const ReadAt read = ReadAtOf(source);
+  for (uint64_t at = 0; at < moved_.entry.size;) {
+    if (Stopped()) return absl::CancelledError("stopped");
+    size_t length = 0;
+    if (ReadBack(staged, at, &length)) {
+      shared_->kept += length;
+    } else {
+      MUSTER_ASSIGN_OR_RETURN(length, read(at, buffer_.data(), buffer_.size()));
+      if (length == 0) return absl::AbortedError(fmt::format("{} has become shorter", moved_.entry.key));
+      MUSTER_RETURN_IF_ERROR(staged.Write(at, buffer_.data(), length));
+      MUSTER_RETURN_IF_ERROR(staged.Note({{at, length}, Crc32c(0, {buffer_.data(), length})}));
+      shared_->copied += length;
+    }
+    if (options_.verify) hash.Update({buffer_.data(), length});
+    at += length;
+  }
+  if (!options_.verify) return absl::OkStatus();
+  for (auto& value : hash.Finish()) verifier.Add(value.offset, value.length, std::move(value.value));
+  moved_.hash = Describe({verifier.kind(), verifier.Value(), expected ? expected->part_size : 0});
+  moved_.verified = expected.has_value();
+  mismatch_ = verifier.Mismatch();
+  return absl::OkStatus();
+}
+
+class LocalCopy final : public Mover {
+ public:
+  LocalCopy(asio::io_context& loop, Staging& staging, DiskPool& pool, LocalCopyOptions options, MoveEvents events)
+      : loop_(loop), staging_(staging), pool_(pool), options_(std::move(options)), events_(std::move(events)) {}
+  ~LocalCopy() override { shared_->stop = true; }
+
+  void Add(std::vector<Entry> entries) override {
+    for (Entry& entry : entries) {
+      ++counts_.files;
+      counts_.bytes += entry.size;
+      queue_.push_back(std::move(entry));
+    }
+    Dispatch();
+  }
+  void EndOfList() override {
+    listed_ = true;
+    asio::post(loop_, [this, alive = std::weak_ptr<bool>(alive_)] {
+      if (!alive.expired()) Dispatch();
+    });
+  }
+  const MoveCounts& counts() const override {
+    counts_.bytes_received = shared_->copied;
+    counts_.bytes_kept = shared_->kept;
+    counts_.bytes_done = std::min(counts_.bytes, counts_.bytes_received + counts_.bytes_kept);
+    return counts_;
+  }
+
+ private:
+  void Dispatch();
+  void Start(Entry entry, Block* block);
+  void Done(Copying& copying, const Status& status, const std::vector<std::string>& notes);
+  void End(Status status);
+
+  asio::io_context& loop_;
+  Staging& staging_;
+  DiskPool& pool_;
+  const LocalCopyOptions options_;
+  MoveEvents events_;
+  const std::shared_ptr<Shared> shared_ = std::make_shared<Shared>();
+  mutable MoveCounts counts_;
+  std::deque<Entry> queue_;
+  int busy_ = 0;
+  bool listed_ = false;
+  bool ended_ = false;
+  const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+void LocalCopy::Dispatch() {
+  while (!ended_ && !queue_.empty() && busy_ < kMostAtOnce) {
+    Block* block = pool_.Take();
+    if (block == nullptr) break;  // whoever is busy has one, and dispatches when it is done
+    Entry entry = std::move(queue_.front());
+    queue_.pop_front();
+    Start(std::move(entry), block);
+  }
+  if (listed_ && queue_.empty() && busy_ == 0) End(absl::OkStatus());
+}
+
+void LocalCopy::Start(Entry entry, Block* block) {
+  ++busy_;
+  struct Work {
+    Copying copying;
+    std::shared_ptr<Shared> shared;
+    Status status;
+    std::vector<std::string> notes;
+  };
+  auto work = std::make_shared<Work>(
+      Work{Copying(staging_, options_, std::move(entry), block, shared_.get()), shared_, absl::OkStatus(), {}});
+  auto strand = pool_.NewStrand();
+  pool_.Run(
+      strand, [work] { work->status = work->copying.Run(&work->notes); },
+      [this, work, block, &pool = pool_, alive = std::weak_ptr<bool>(alive_)] {
+        pool.Give(block);
+        if (!alive.expired()) Done(work->copying, work->status, work->notes);
+      });
+}
+
+void LocalCopy::Done(Copying& copying, const Status& status, const std::vector<std::string>& notes) {
+  --busy_;
+  if (ended_) return;
+  for (const std::string& note : notes) events_.say(note);
+  counts_.changed += static_cast<uint64_t>(copying.changes());
+  counts_.refetched += static_cast<uint64_t>(copying.refetched());
+  if (!status.ok()) return End(status);
+  ++counts_.files_done;
+  events_.file(std::move(copying.moved()));
+  Dispatch();
+}
+
+void LocalCopy::End(Status status) {
+  if (std::exchange(ended_, true)) return;
+  shared_->stop = true;
+  asio::post(loop_, [this, status = std::move(status), alive = std::weak_ptr<bool>(alive_)] {
+    if (!alive.expired()) events_.end(status);
+  });
+}
+
+}  // namespace
+
+std::unique_ptr<Mover> MakeLocalCopy(asio::io_context& loop, Staging& staging, DiskPool& pool, LocalCopyOptions options,
+                                     MoveEvents events) {
+  return std::make_unique<LocalCopy>(loop, staging, pool, std::move(options), std::move(events));
+}
+
+}  // namespace muster::initializers

@@ -1,0 +1,260 @@
+#include "initializers/local_folder.h"
+
+#include <dirent.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+
+#include "base/text.h"
+#include "initializers/entry_path.h"
+#include "initializers/manifest.h"
+#include "initializers/own_files.h"
+
+namespace muster::initializers {
+namespace {
+
+constexpr size_t kPage = 1000;  // entries
+constexpr std::string_view kClaims = "MUSTER_CLAIMS";
+constexpr std::string_view kMounts = "/mnt/pvc";
+
+bool IsBelow(std::string_view path, std::string_view root) {
+  return path == root || root == "/" || (path.starts_with(root) && path[root.size()] == '/');
+}
+
+// Without links, '.' and '..'; nothing: it is not there.
+std::optional<std::string> RealPath(const std::string& path) {
+  std::unique_ptr<char, void (*)(void*)> real(realpath(path.c_str(), nullptr), &std::free);
+  return real ? std::optional<std::string>(real.get()) : std::nullopt;
+}
+
+Status NotThere(const LocalPlace& place) {
+  const std::string_view remedy =
+      place.root.empty() ? "check the path" : "mount the claim there, or say where it is with --claim NAME=DIR";
+  return absl::NotFoundError(fmt::format("{}: there is no such file or folder; {}", place.path, remedy));
+}
+
+// Reads one folder after the other; a page at a time, on the pool.
+class Walk {
+ public:
+  explicit Walk(LocalPlace place) : place_(std::move(place)) {}
+
+  // False: that was all.
+  StatusOr<bool> NextPage(std::vector<Entry>* entries, std::vector<std::string>* notes);
+
+ private:
+  struct Chain {  // real paths of a folder and those it was reached through
+    std::string real;
+    std::shared_ptr<const Chain> above;
+  };
+  struct Folder {
+    std::string path;   // below the source, with '/' at its end; empty: the source
+    std::string where;  // on this machine
+    std::shared_ptr<const Chain> chain;
+  };
+  Status Begin(std::vector<Entry>* entries);
+  Status Read(const Folder& folder, std::vector<Entry>* entries, std::vector<std::string>* notes);
+  Status Add(const Folder& folder, const std::string& name, std::vector<Entry>* entries,
+             std::vector<std::string>* notes);
+  Entry EntryOf(std::string path, std::string where, const struct stat& facts) const;
+
+  const LocalPlace place_;
+  std::string root_;  // real; empty: none
+  std::vector<Folder> folders_;
+  std::map<std::string, ManifestFile> published_;  // by whoever filled the source
+  bool begun_ = false;
+};
+
+StatusOr<bool> Walk::NextPage(std::vector<Entry>* entries, std::vector<std::string>* notes) {
+  if (!std::exchange(begun_, true)) MUSTER_RETURN_IF_ERROR(Begin(entries));
+  while (!folders_.empty() && entries->size() < kPage) {
+    Folder folder = std::move(folders_.back());
+    folders_.pop_back();
+    MUSTER_RETURN_IF_ERROR(Read(folder, entries, notes));
+  }
+  return !folders_.empty();
+}
+
+Status Walk::Begin(std::vector<Entry>* entries) {
+  const auto real = RealPath(place_.path);
+  if (!real) return errno == ENOENT || errno == ENOTDIR ? NotThere(place_) : ErrnoStatus(errno, place_.path);
+  if (!place_.root.empty()) {
+    const auto root = RealPath(place_.root);
+    if (!root) return NotThere(place_);
+    root_ = *root;
+    if (!IsBelow(*real, root_)) {
+      return absl::FailedPreconditionError(fmt::format("{} is a link that leads out of its claim", place_.path));
+    }
+  }
+  struct stat facts {};
+  if (stat(real->c_str(), &facts) != 0) return ErrnoStatus(errno, place_.path);
+  if (S_ISREG(facts.st_mode)) {
+    std::string_view name = place_.path;
+    entries->push_back(EntryOf(std::string(name.substr(name.rfind('/') + 1)), *real, facts));
+    return absl::OkStatus();
+  }
+  if (!S_ISDIR(facts.st_mode)) {
+    return absl::FailedPreconditionError(fmt::format("{} is neither a file nor a folder", place_.path));
+  }
+  auto manifest = ReadOwnFile(*real, kManifestName);
+  if (manifest.ok()) {
+    if (auto published = ReadManifest(*manifest); published.ok()) {
+      for (ManifestFile& file : published->files) {
+        std::string path = file.path;
+        if (file.verified) published_.emplace(std::move(path), std::move(file));
+      }
+    }
+  }
+  folders_.push_back({"", *real, std::make_shared<const Chain>(Chain{*real, nullptr})});
+  return absl::OkStatus();
+}
+
+Status Walk::Read(const Folder& folder, std::vector<Entry>* entries, std::vector<std::string>* notes) {
+  DIR* open = opendir(folder.where.c_str());
+  if (open == nullptr) return ErrnoStatus(errno, folder.where);
+  std::vector<std::string> names;
+  while (const dirent* entry = readdir(open)) {
+    std::string_view name = entry->d_name;
+    if (name == "." || name == ".." || (folder.path.empty() && name == kOwnFolder)) continue;
+    names.emplace_back(name);
+  }
+  closedir(open);
+  if (names.empty() && !folder.path.empty()) {
+    Entry empty;
+    empty.path = folder.path;
+    empty.key = folder.where;
+    entries->push_back(std::move(empty));
+  }
+  std::sort(names.begin(), names.end());
+  for (const std::string& name : names) MUSTER_RETURN_IF_ERROR(Add(folder, name, entries, notes));
+  return absl::OkStatus();
+}
+
+Status Walk::Add(const Folder& folder, const std::string& name, std::vector<Entry>* entries,
+                 std::vector<std::string>* notes) {
+  std::string where = fmt::format("{}/{}", folder.where, name);
+  struct stat facts {};
+  if (lstat(where.c_str(), &facts) != 0) return ErrnoStatus(errno, where);
+  if (S_ISLNK(facts.st_mode)) {
+    const auto real = RealPath(where);
+    if (!real) {
+      return absl::FailedPreconditionError(
+          fmt::format("{} is a link that leads nowhere: remove it, or mend it", where));
+    }
+    if (!root_.empty() && !IsBelow(*real, root_)) {
+      return absl::FailedPreconditionError(fmt::format(
+          "{} is a link that leads out of its claim, to {}: remove it, or copy what it means", where, *real));
+    }
+    where = *real;
+    if (stat(where.c_str(), &facts) != 0) return ErrnoStatus(errno, where);
+  }
+  if (S_ISREG(facts.st_mode)) {
+    entries->push_back(EntryOf(folder.path + name, std::move(where), facts));
+    return absl::OkStatus();
+  }
+  if (!S_ISDIR(facts.st_mode)) {
+    notes->push_back(fmt::format("{} is neither a file nor a folder: it is left out", where));
+    return absl::OkStatus();
+  }
+  for (const Chain* above = folder.chain.get(); above != nullptr; above = above->above.get()) {
+    if (above->real == where) {
+      return absl::FailedPreconditionError(
+          fmt::format("{}/{} is a link that leads to a folder it is in, {}: remove it", folder.where, name, where));
+    }
+  }
+  auto chain = std::make_shared<const Chain>(Chain{where, folder.chain});
+  folders_.push_back({fmt::format("{}{}/", folder.path, name), std::move(where), std::move(chain)});
+  return absl::OkStatus();
+}
+
+Entry Walk::EntryOf(std::string path, std::string where, const struct stat& facts) const {
+  Entry entry;
+  auto published = published_.find(path);
+  entry.path = std::move(path);
+  entry.key = std::move(where);
+  entry.size = static_cast<uint64_t>(facts.st_size);
+  entry.version = LocalVersion(facts);
+  if (published != published_.end() && published->second.size == entry.size &&
+      published->second.modified_ns == ModifiedOf(facts)) {
+    if (auto expected = ParseExpectation(published->second.hash); expected.ok()) entry.expected = *std::move(expected);
+  }
+  return entry;
+}
+
+class LocalFolder final : public Catalogue {
+ public:
+  LocalFolder(DiskPool& pool, LocalPlace place, std::function<void(const std::string&)> say)
+      : pool_(pool), place_(std::move(place)), say_(std::move(say)) {}
+
+  Handle List(Listing listing) override {
+    auto reading =
+        std::make_shared<Reading>(Reading{Walk(place_), pool_.NewStrand(), std::move(listing), {}, {}, true});
+    Handle handle = std::make_shared<bool>();
+    Next(std::move(reading), handle);
+    return handle;
+  }
+  std::string endpoint() const override { return ""; }
+  std::string version() const override { return ""; }
+
+ private:
+  struct Reading {
+    Walk walk;
+    DiskPool::Strand strand;
+    Listing listing;
+    std::vector<Entry> entries;
+    std::vector<std::string> notes;
+    StatusOr<bool> more;
+  };
+  void Next(std::shared_ptr<Reading> reading, std::weak_ptr<void> wanted) {
+    auto work = [reading] { reading->more = reading->walk.NextPage(&reading->entries, &reading->notes); };
+    pool_.Run(reading->strand, work, [this, reading, wanted] {
+      if (wanted.expired()) return;
+      for (const std::string& note : std::exchange(reading->notes, {})) say_(note);
+      if (!reading->more.ok()) return reading->listing.end(reading->more.status());
+      reading->listing.page(std::exchange(reading->entries, {}));
+      if (wanted.expired()) return;
+      *reading->more ? Next(reading, wanted) : reading->listing.end(absl::OkStatus());
+    });
+  }
+
+  DiskPool& pool_;
+  const LocalPlace place_;
+  const std::function<void(const std::string&)> say_;
+};
+
+}  // namespace
+
+StatusOr<LocalPlace> FindLocalPlace(const Source& source, const std::vector<std::string>& claims,
+                                    const Getenv& getenv) {
+  std::string path = source.path;
+  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
+  if (source.scheme == Scheme::kFile) return LocalPlace{path, ""};
+  if (!path.empty()) MUSTER_RETURN_IF_ERROR(Annotate(CheckEntryPath(path), source.uri));
+  std::vector<std::string> known = claims;
+  for (std::string_view part : Split(getenv(kClaims).value_or(""), ',')) known.emplace_back(Strip(part));
+  std::string root = fmt::format("{}/{}", kMounts, source.container);
+  bool named = false;
+  for (const std::string& claim : known) {
+    const size_t equals = claim.find('=');
+    if (equals == std::string::npos || equals == 0 || claim[equals + 1] != '/') {
+      return absl::InvalidArgumentError(
+          fmt::format("'{}' (--claim, {}) says no claim's place: write NAME=DIR, the folder that it is mounted at",
+                      claim, kClaims));
+    }
+    if (!named && claim.substr(0, equals) == source.container) {
+      root = claim.substr(equals + 1);
+      named = true;
+    }
+  }
+  return LocalPlace{path.empty() ? root : fmt::format("{}/{}", root, path), root};
+}
+
+std::unique_ptr<Catalogue> MakeLocalFolder(DiskPool& pool, LocalPlace place,
+                                           std::function<void(const std::string&)> say) {
+  return std::make_unique<LocalFolder>(pool, std::move(place), std::move(say));
+}
+
+std::string LocalVersion(const struct stat& facts) { return fmt::format("{}.{}", ModifiedOf(facts), facts.st_ino); }
+
+}  // namespace muster::initializers

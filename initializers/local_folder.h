@@ -1,0 +1,43 @@
+// A folder of this machine as a source: file:///PATH, and pvc://CLAIM/PATH where the claim is mounted.
+//
+// Lists what is below it, or the one file. A symbolic link counts as what it leads to; of a claim it must not lead out
+// of the claim's mount, and nowhere into a loop. What is neither file nor folder is left out and said. A folder named
+// ".muster" at the top is left out: it is an initializer's own; where its manifest still fits a file (size and time of
+// change), the file's hash is taken from it, so that the copy is verified against what the store had.
+// Reference: initializers.md 2.6.
+#pragma once
+
+#include <sys/stat.h>
+
+#include <boost/asio/io_context.hpp>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "initializers/aws_config.h"
+#include "initializers/disk_pool.h"
+#include "initializers/provider.h"
+#include "initializers/source.h"
+
+namespace muster::initializers {
+
+struct LocalPlace {
+  std::string path;  // absolute; the folder or the file
+  std::string root;  // what links must not leave; empty: they may lead anywhere
+};
+
+// Where a pvc:// or file:// source is. `claims`: "NAME=DIR"; then MUSTER_CLAIMS, the same with commas between; then
+// /mnt/pvc/NAME. InvalidArgument: a claim that is said in no such form; a path that leaves the claim by "..".
+StatusOr<LocalPlace> FindLocalPlace(const Source& source, const std::vector<std::string>& claims, const Getenv& getenv);
+
+// An entry's key is its absolute path, its version the file's time of change, inode and size. NotFound: there is no
+// such folder or file, or nothing is mounted there.
+std::unique_ptr<Catalogue> MakeLocalFolder(DiskPool& pool, LocalPlace place,
+                                           std::function<void(const std::string&)> say);
+
+// What pins a file: changes with its content, as far as its file system tells.
+std::string LocalVersion(const struct stat& facts);
+
+}  // namespace muster::initializers
