@@ -15,6 +15,7 @@
 #include "initializers/entry_path.h"
 #include "initializers/lease.h"
 #include "initializers/local_copy.h"
+#include "initializers/local_folder.h"
 #include "initializers/open_source.h"
 #include "initializers/own_files.h"
 #include "initializers/transfer.h"
@@ -121,6 +122,15 @@ Status Initialize::Impl::FindOut() {
   MUSTER_ASSIGN_OR_RETURN(source_, ParseSource(options_.uri, options_.role));
   result_.source = source_.uri;
   result_.target = options_.target;
+  if (source_.scheme == Scheme::kPvc || source_.scheme == Scheme::kFile) {
+    MUSTER_ASSIGN_OR_RETURN(LocalPlace place, FindLocalPlace(source_, options_.claims, getenv_));
+    MUSTER_ASSIGN_OR_RETURN(complete_, IsTarget(place, options_.target));
+    if (complete_) {
+      events_.say(fmt::format("{} is {} itself: there is nothing to bring in", source_.uri, options_.target));
+      result_.unchanged = true;
+      return absl::OkStatus();
+    }
+  }
   complete_ = !ReadOwnFile(options_.target, kNext).ok() && !ThenIsDue() && IsComplete();
   return absl::OkStatus();
 }

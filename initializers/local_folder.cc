@@ -19,6 +19,7 @@ constexpr size_t kPage = 1000;  // entries
 constexpr std::string_view kClaims = "MUSTER_CLAIMS";
 constexpr std::string_view kMounts = "/mnt/pvc";
 
+// Both real.
 bool IsBelow(std::string_view path, std::string_view root) {
   return path == root || root == "/" || (path.starts_with(root) && path[root.size()] == '/');
 }
@@ -232,7 +233,8 @@ StatusOr<LocalPlace> FindLocalPlace(const Source& source, const std::vector<std:
   if (source.scheme == Scheme::kFile) return LocalPlace{path, ""};
   if (!path.empty()) MUSTER_RETURN_IF_ERROR(Annotate(CheckEntryPath(path), source.uri));
   std::vector<std::string> known = claims;
-  for (std::string_view part : Split(getenv(kClaims).value_or(""), ',')) known.emplace_back(Strip(part));
+  const std::string listed = getenv(kClaims).value_or("");
+  for (std::string_view part : Split(listed, ',')) known.emplace_back(Strip(part));
   std::string root = fmt::format("{}/{}", kMounts, source.container);
   bool named = false;
   for (const std::string& claim : known) {
@@ -248,6 +250,18 @@ StatusOr<LocalPlace> FindLocalPlace(const Source& source, const std::vector<std:
     }
   }
   return LocalPlace{path.empty() ? root : fmt::format("{}/{}", root, path), root};
+}
+
+StatusOr<bool> IsTarget(const LocalPlace& place, const std::string& target) {
+  const auto source = RealPath(place.path);
+  const auto there = RealPath(target);
+  if (!source || !there) return false;  // what is not there yet is neither, or its listing says so
+  if (*source == *there) return true;
+  if (IsBelow(*source, *there) || IsBelow(*there, *source)) {
+    return absl::InvalidArgumentError(
+        fmt::format("one of {} and {} is within the other: name another target", place.path, target));
+  }
+  return false;
 }
 
 std::unique_ptr<Catalogue> MakeLocalFolder(DiskPool& pool, LocalPlace place,

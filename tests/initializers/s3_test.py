@@ -1,38 +1,30 @@
 """muster-initializer against a real S3 server (moto), filled by AWS's own client, both from a venv that
 build-support/setup-s3-server makes. Ends with 77 (ctest: skipped) and the reason where it is missing."""
 import io
-import json
 import os
 import shutil
-import subprocess
 import sys
-import tempfile
 import unittest
 
 sys.dont_write_bytecode = True
-HERE = os.path.dirname(os.path.abspath(__file__))
-BINARY = os.environ.get("MUSTER_INITIALIZER", os.path.join(HERE, "..", "..", "build", "bin", "muster-initializer"))
-DEADLINE = float(os.environ.get("MUSTER_TEST_DEADLINE", 90))
-SKIPPED = 77
-MIB = 1 << 20
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-try:
-    import boto3
-    from boto3.s3.transfer import TransferConfig
-    from moto.server import ThreadedMotoServer
-except ImportError as missing:
-    venv = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "muster", "s3-server")
-    if os.path.exists(f"{venv}/muster-ready") and not sys.prefix.startswith(venv):
-        os.execv(f"{venv}/bin/python", [f"{venv}/bin/python", *sys.argv])
-    print(f"SKIPPED: {missing}: run build-support/setup-s3-server", file=sys.stderr)
-    sys.exit(SKIPPED)
+from initializer_case import MIB, InitializerCase, clean_environment, needs  # noqa: E402
+
+needs("s3-server", "run build-support/setup-s3-server", "awscrt", "boto3", "moto")
+
+import boto3  # noqa: E402
+from boto3.s3.transfer import TransferConfig  # noqa: E402
+from moto.server import ThreadedMotoServer  # noqa: E402
 
 
 def some_bytes(count):
     return os.urandom(count)
 
 
-class S3Case(unittest.TestCase):
+class S3Case(InitializerCase):
+    flags = ("--patience", "5")
+
     @classmethod
     def setUpClass(cls):
         cls.server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
@@ -44,43 +36,17 @@ class S3Case(unittest.TestCase):
                                   region_name="us-east-1")
 
     def setUp(self):
-        self.dir = tempfile.mkdtemp(prefix="muster-test-")
-        self.addCleanup(shutil.rmtree, self.dir, ignore_errors=True)
-        self.target = os.path.join(self.dir, "target")
+        super().setUp()
         self.bucket = "b" + os.path.basename(self.dir).lower().replace("_", "x").removeprefix("muster-test-")
         self.client.create_bucket(Bucket=self.bucket)
+
+    def environment(self):
+        return clean_environment(AWS_ENDPOINT_URL=self.url, AWS_ACCESS_KEY_ID="K", AWS_SECRET_ACCESS_KEY="S",
+                                 AWS_REGION="us-east-1", HOME=self.dir)
 
     def put(self, objects):
         for key, data in objects.items():
             self.client.put_object(Bucket=self.bucket, Key=key, Body=data)
-
-    def bring(self, uri, *flags, env=None):
-        """(exit code, the last event)"""
-        drop = ("AWS_", "S3_", "STORAGE_", "HF_")
-        environment = {k: v for k, v in os.environ.items() if not k.upper().startswith(drop) and not k.lower().endswith("_proxy")}
-        environment.update(env if env is not None else {
-            "AWS_ENDPOINT_URL": self.url, "AWS_ACCESS_KEY_ID": "K", "AWS_SECRET_ACCESS_KEY": "S", "AWS_REGION": "us-east-1"})
-        done = subprocess.run([BINARY, "dataset", *([uri] if uri else []), "--to", self.target, "--json", "--patience", "5", *flags],
-                              env=environment, capture_output=True, text=True, timeout=DEADLINE)
-        self.said = done.stdout + done.stderr
-        events = [json.loads(line) for line in done.stdout.splitlines()]
-        return done.returncode, events[-1] if events else {}
-
-    def succeeds(self, uri, expected, *flags, env=None):
-        """`expected`: path below the target -> content; and nothing else is there."""
-        code, end = self.bring(uri, *flags, env=env)
-        self.assertEqual((code, end.get("event")), (0, "done"), self.said)
-        there = {}
-        for folder, _, names in os.walk(self.target):
-            for name in names:
-                path = os.path.relpath(os.path.join(folder, name), self.target)
-                with open(os.path.join(folder, name), "rb") as file:
-                    there[path] = file.read()
-        self.assertEqual(there.pop(".muster/manifest.json", None) is not None, True)
-        self.assertEqual(sorted(there), sorted(expected))
-        for path, data in expected.items():
-            self.assertTrue(there[path] == data, f"{path} differs")
-        return end
 
 
 class Prefixes(S3Case):

@@ -1,83 +1,37 @@
 """muster-initializer against a web server that goes wrong in every way: the bytes are right, or the end is a clear error."""
-import json
 import os
 import random
 import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import unittest
 
 sys.dont_write_bytecode = True
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, HERE)
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
+from initializer_case import BINARY, DEADLINE, MIB, UNREACHABLE, InitializerCase  # noqa: E402
 from web_server import WebServer  # noqa: E402
-
-BINARY = os.environ.get("MUSTER_INITIALIZER", os.path.join(HERE, "..", "..", "build", "bin", "muster-initializer"))
-DEADLINE = float(os.environ.get("MUSTER_TEST_DEADLINE", 90))
-UNREACHABLE = 205
-MIB = 1 << 20
 
 
 def some_bytes(count, seed=1):
     return random.Random(seed).randbytes(count)
 
 
-class WebCase(unittest.TestCase):
+class WebCase(InitializerCase):
+    role = "model"
+
     def setUp(self):
-        self.dir = tempfile.mkdtemp(prefix="muster-test-")
-        self.addCleanup(shutil.rmtree, self.dir, ignore_errors=True)
+        super().setUp()
         self.server = WebServer()
         self.addCleanup(self.server.close)
-        self.target = os.path.join(self.dir, "target")
 
     def serve(self, data, path="/weights.bin"):
         self.server.files[path] = data
         return self.server.url + path
 
-    def command(self, url, *flags):
-        return [BINARY, "model", url, "--to", self.target, "--json", *flags]
-
-    def start(self, url, *flags):
-        process = subprocess.Popen(self.command(url, *flags), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                   env=self.environment())
-
-        def end():
-            process.kill()
-            process.wait()
-            process.stdout.close()
-            process.stderr.close()
-        self.addCleanup(end)
-        return process
-
-    def environment(self):
-        drop = ("AWS_", "S3_", "STORAGE_", "HF_")
-        return {k: v for k, v in os.environ.items() if not k.upper().startswith(drop) and not k.lower().endswith("_proxy")}
-
-    def bring(self, url, *flags):
-        """(exit code, the last event)"""
-        process = self.start(url, *flags)
-        out, err = process.communicate(timeout=DEADLINE)
-        events = [json.loads(line) for line in out.splitlines()]
-        self.said = out + err
-        return process.returncode, events[-1] if events else {}
-
-    def check_right(self, data, name="weights.bin"):
-        with open(os.path.join(self.target, name), "rb") as file:
-            self.assertTrue(file.read() == data, "the bytes differ")
-        self.assertEqual(sorted(os.listdir(os.path.join(self.target, ".muster"))), ["manifest.json"])
-
-    def check_nothing(self, name="weights.bin"):
-        self.assertFalse(os.path.exists(os.path.join(self.target, name)))
-        self.assertFalse(os.path.exists(os.path.join(self.target, ".muster", "manifest.json")))
-
     def succeeds(self, url, data, *flags):
-        code, end = self.bring(url, *flags)
-        self.assertEqual((code, end.get("event")), (0, "done"), self.said)
-        self.check_right(data)
-        return end
+        return super().succeeds(url, {"weights.bin": data}, *flags)
 
 
 class Plain(WebCase):
@@ -239,12 +193,6 @@ class Transient(WebCase):
 
 class Permanent(WebCase):
     """Each ends in a clear error, and nothing is published."""
-
-    def refused(self, url, code, words, *flags):
-        ended, end = self.bring(url, *flags)
-        self.assertEqual((ended, end.get("event")), (code, "failed"), self.said)
-        self.assertRegex(end["reason"], words)
-        self.check_nothing()
 
     def always(self, fault):
         class Endless(list):

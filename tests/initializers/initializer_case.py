@@ -1,0 +1,117 @@
+"""What every outside-in test of muster-initializer shares: a folder of its own, the binary in a clean environment, its events."""
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+BINARY = os.environ.get("MUSTER_INITIALIZER", os.path.join(HERE, "..", "..", "build", "bin", "muster-initializer"))
+DEADLINE = float(os.environ.get("MUSTER_TEST_DEADLINE", 90))
+SKIPPED = 77
+UNREACHABLE = 205
+MIB = 1 << 20
+
+# What would say who we are, or where things are, on the machine that runs the tests.
+FOREIGN = ("AWS_", "S3_", "STORAGE_", "HF_", "HUGGING", "GOOGLE_", "GCE_", "CLOUDSDK_", "MUSTER_", "ACCESS_", "MODEL_VERSION")
+
+
+def clean_environment(**more):
+    kept = {name: value for name, value in os.environ.items()
+            if not name.upper().startswith(FOREIGN) and not name.lower().endswith("_proxy")}
+    return {**kept, **more}
+
+
+def needs(cache, reason, *modules):
+    """Runs this test again by the venv `cache` of setup scripts where `modules` are; ends with SKIPPED and `reason` without it."""
+    import importlib.util
+    if all(importlib.util.find_spec(module) for module in modules):
+        return
+    venv = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "muster", cache)
+    if os.path.exists(f"{venv}/muster-ready") and not sys.prefix.startswith(venv):
+        os.execv(f"{venv}/bin/python", [f"{venv}/bin/python", *sys.argv])
+    print(f"SKIPPED: {reason}", file=sys.stderr)
+    sys.exit(SKIPPED)
+
+
+class InitializerCase(unittest.TestCase):
+    role = "dataset"
+    flags = ()  # of every run
+
+    def setUp(self):
+        self.dir = tempfile.mkdtemp(prefix="muster-test-")
+        self.addCleanup(shutil.rmtree, self.dir, ignore_errors=True)
+        self.target = os.path.join(self.dir, "target")
+        self.said = ""
+
+    def environment(self):
+        return clean_environment(HOME=self.dir)
+
+    def start(self, uri, *flags, env=None):
+        """`env`: variables in place of environment()'s."""
+        words = [BINARY, self.role, *([uri] if uri else []), "--to", self.target, "--json", *self.flags, *flags]
+        process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                   env=self.environment() if env is None else clean_environment(**{"HOME": self.dir, **env}))
+
+        def end():
+            process.kill()
+            process.wait()
+            process.stdout.close()
+            process.stderr.close()
+        self.addCleanup(end)
+        return process
+
+    def bring(self, uri, *flags, env=None):
+        """(exit code, the last event)"""
+        process = self.start(uri, *flags, env=env)
+        out, err = process.communicate(timeout=DEADLINE)
+        self.said = out + err
+        events = [json.loads(line) for line in out.splitlines()]
+        return process.returncode, events[-1] if events else {}
+
+    def there(self):
+        """Path below the target -> content; what is Muster's own left out."""
+        found = {}
+        for folder, _, names in os.walk(self.target):
+            for name in names:
+                path = os.path.relpath(os.path.join(folder, name), self.target)
+                if not path.startswith(".muster/"):
+                    with open(os.path.join(folder, name), "rb") as file:
+                        found[path] = file.read()
+        return found
+
+    def manifest(self):
+        with open(os.path.join(self.target, ".muster", "manifest.json")) as file:
+            return json.load(file)
+
+    def check_right(self, expected):
+        """`expected`: path below the target -> content; nothing else is there, and nothing half done."""
+        there = self.there()
+        self.assertEqual(sorted(there), sorted(expected))
+        for path, data in expected.items():
+            self.assertTrue(there[path] == data, f"{path} differs")
+        self.assertEqual(os.listdir(os.path.join(self.target, ".muster")), ["manifest.json"])
+
+    def check_nothing(self):
+        """Nothing is published."""
+        self.assertEqual(self.there(), {})
+        self.assertFalse(os.path.exists(os.path.join(self.target, ".muster", "manifest.json")))
+
+    def succeeds(self, uri, expected, *flags, env=None):
+        code, end = self.bring(uri, *flags, env=env)
+        self.assertEqual((code, end.get("event")), (0, "done"), self.said)
+        self.check_right(expected)
+        return end
+
+    def refused(self, uri, code, words, *flags, env=None):
+        ended, end = self.bring(uri, *flags, env=env)
+        self.assertEqual((ended, end.get("event")), (code, "failed"), self.said)
+        self.assertRegex(end["reason"], words)
+        self.check_nothing()
+
+    def kill(self, process):
+        process.send_signal(signal.SIGKILL)
+        self.assertEqual(process.wait(DEADLINE), -signal.SIGKILL)

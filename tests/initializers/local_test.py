@@ -1,0 +1,326 @@
+"""muster-initializer with folders of this machine: pvc:// and file://, several at one target, verify, --then, the last word."""
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import unittest
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+from initializer_case import BINARY, DEADLINE, MIB, UNREACHABLE, InitializerCase, clean_environment  # noqa: E402
+from web_server import WebServer  # noqa: E402
+
+
+def some_bytes(count, seed=1):
+    return random.Random(seed).randbytes(count)
+
+
+class LocalCase(InitializerCase):
+    def setUp(self):
+        super().setUp()
+        self.source = os.path.join(self.dir, "claim")
+        os.mkdir(self.source)
+        self.uri = f"file://{self.source}"
+
+    def lay(self, files):
+        """Path below the source -> content."""
+        for path, data in files.items():
+            path = os.path.join(self.source, path)
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "wb") as file:
+                file.write(data)
+        return files
+
+
+class Copies(LocalCase):
+    def test_a_tree(self):
+        files = self.lay({"a": b"", "b/c": b"x", "b/d/e.bin": some_bytes(512 << 10), "b/d/f.bin": some_bytes(3 * MIB + 7),
+                          "ünïcode/with space": b"y"})
+        os.mkdir(os.path.join(self.source, "empty"))
+        end = self.succeeds(self.uri, files)
+        self.assertTrue(os.path.isdir(os.path.join(self.target, "empty")))
+        self.assertEqual((end["received"], end["unverified_files"]), (sum(map(len, files.values())), len(files)))
+
+    def test_without_hashes(self):
+        files = self.lay({"a": b"x", "f.bin": some_bytes(3 * MIB + 7)})
+        for how in ("size", "none"):
+            shutil.rmtree(self.target, ignore_errors=True)
+            self.succeeds(self.uri, files, f"--verify={how}")
+
+    def test_one_file(self):
+        self.lay({"weights.bin": b"w", "weights.bin.old": b"no"})
+        self.succeeds(self.uri + "/weights.bin", {"weights.bin": b"w"})
+
+    def test_a_claim(self):
+        files = self.lay({"models/llama/w": b"w", "models/llama/c/x": b"x"})
+        below = {"w": files["models/llama/w"], "c/x": files["models/llama/c/x"]}
+        self.succeeds("pvc://shared/models/llama", below, "--claim", f"shared={self.source}")
+        shutil.rmtree(self.target)
+        self.succeeds("pvc://shared/models/llama/", below, env={"MUSTER_CLAIMS": f"other=/x, shared={self.source}"})
+
+    def test_again_reads_nothing(self):
+        files = self.lay({"a": b"1", "b": some_bytes(MIB)})
+        self.succeeds(self.uri, files)
+        end = self.succeeds(self.uri, files)
+        self.assertEqual((end["unchanged"], end["received"]), (True, 0))
+
+    def test_what_has_changed_is_copied(self):
+        files = self.lay({"a": b"1", "b": some_bytes(MIB)})
+        self.succeeds(self.uri, files)
+        files.update(self.lay({"a": b"2", "c": b"3"}))
+        end = self.succeeds(self.uri, files)
+        self.assertEqual((end["received"], end["kept_files"]), (2, 1))
+
+    def test_hard_links(self):
+        files = self.lay({"a": b"1", "b": some_bytes(MIB)})
+        self.succeeds(self.uri, files, "--hard-link")
+        for path in files:
+            self.assertTrue(os.path.samefile(os.path.join(self.source, path), os.path.join(self.target, path)))
+
+    def test_links_count_as_what_they_lead_to(self):
+        self.lay({"blobs/1": b"one", "snapshots/x/.keep": b""})
+        os.symlink("../../blobs/1", os.path.join(self.source, "snapshots/x/weights"))
+        os.symlink("../blobs", os.path.join(self.source, "snapshots/all"))
+        self.succeeds("pvc://hub/", {"blobs/1": b"one", "snapshots/x/.keep": b"", "snapshots/x/weights": b"one",
+                                     "snapshots/all/1": b"one"}, "--claim", f"hub={self.source}")
+        self.assertFalse(os.path.islink(os.path.join(self.target, "snapshots/x/weights")))
+
+    def test_links_that_cannot_be_followed(self):
+        self.lay({"sub/a": b"1"})
+        for to, words in (("/etc/hostname", "leads out of its claim"), ("nowhere", "leads nowhere"), ("..", "a folder it is in")):
+            link = os.path.join(self.source, "sub", "link")
+            os.symlink(to, link)
+            self.refused("pvc://c", 1, words, "--claim", f"c={self.source}")
+            os.unlink(link)
+
+    def test_a_pipe_is_left_out_and_said(self):
+        files = self.lay({"a": b"1"})
+        os.mkfifo(os.path.join(self.source, "pipe"))
+        self.succeeds(self.uri, files)
+        self.assertIn("pipe is neither a file nor a folder: it is left out", self.said)
+
+    def test_wrong_places(self):
+        self.refused(f"file://{self.dir}/nothing", 1, "there is no such file or folder; check the path")
+        self.refused("pvc://nothing/x", 1, "/mnt/pvc/nothing/x: there is no such file or folder; mount the claim there, or say where")
+        self.refused("pvc://c/../x", 78, r"'\.\.'")
+        self.refused("pvc://c/x", 78, "write NAME=DIR", "--claim", "c")
+
+    def test_the_target_itself(self):
+        """A claim that is mounted where its data has to be."""
+        self.lay({"a": b"1"})
+        self.target = self.source
+        code, end = self.bring(self.uri)
+        self.assertEqual((code, end["unchanged"]), (0, True), self.said)
+        self.assertEqual(os.listdir(self.source), ["a"])
+        self.target = os.path.join(self.source, "a-folder")
+        os.mkdir(self.target)
+        self.refused(self.uri, 78, "is within the other: name another target")
+
+    def test_hashes_of_an_earlier_initializer_are_checked(self):
+        """The source was itself brought in: its manifest knows what its files have to be."""
+        server = WebServer()
+        self.addCleanup(server.close)
+        data = some_bytes(3 * MIB)
+        server.files["/w.bin"] = data
+        first = self.target
+        self.succeeds(server.url + "/w.bin", {"w.bin": data})
+        self.target = os.path.join(self.dir, "second")
+        end = self.succeeds(f"file://{first}", {"w.bin": data})
+        self.assertEqual(end["unverified_files"], 0)
+        self.target = os.path.join(self.dir, "third")
+        path = os.path.join(first, "w.bin")
+        times = os.stat(path)
+        with open(path, "r+b") as file:
+            file.write(b"damage")
+        os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+        self.refused(f"file://{first}", 1, "w.bin: .*expected sha256:.* got sha256:.*also after it was copied again")
+
+    def test_killed_it_goes_on(self):
+        files = self.lay({f"{n}.bin": some_bytes(24 * MIB, n) for n in range(4)})
+        process = self.start(self.uri)
+        staging = os.path.join(self.target, ".muster", "staging")
+        while process.poll() is None and not (os.path.isdir(staging) and any(
+                name.endswith(".ranges") and os.path.getsize(os.path.join(staging, name)) > 100 for name in os.listdir(staging))):
+            pass
+        process.kill()
+        if process.wait(DEADLINE) != 0:
+            self.check_nothing()
+            end = self.succeeds(self.uri, files)
+            self.assertEqual(end["kept"] + end["received"], 4 * 24 * MIB)
+            self.assertGreater(end["kept"], 0)
+
+
+class Together(LocalCase):
+    """Several initializers, one target."""
+
+    def setUp(self):
+        super().setUp()
+        self.server = WebServer()
+        self.addCleanup(self.server.close)
+        self.data = some_bytes(8 * MIB)
+        self.server.files["/w.bin"] = self.data
+        self.url = self.server.url + "/w.bin"
+
+    def first_asks(self):
+        """A process that has the lease and waits for its bytes; and what lets them come."""
+        import threading
+        asked, go = threading.Event(), threading.Event()
+
+        def hold(request):
+            asked.set()
+            go.wait(DEADLINE)
+            return False
+        self.server.faulty = lambda request: request.command == "GET"
+        self.server.faults = [hold]
+        self.addCleanup(go.set)
+        process = self.start(self.url)
+        self.assertTrue(asked.wait(DEADLINE))
+        return process, go
+
+    def wait_for(self, process, words):
+        for line in process.stdout:
+            if words in line:
+                return
+        self.fail(f"it ended without saying '{words}': {process.stderr.read()}")
+
+    def test_one_works_the_others_find_it_done(self):
+        first, go = self.first_asks()
+        others = [self.start(self.url) for _ in range(3)]
+        for other in others:
+            self.wait_for(other, "is bringing it in; waiting for it")
+        go.set()
+        ends = []
+        for process in [first, *others]:
+            out, err = process.communicate(timeout=DEADLINE)
+            self.assertEqual(process.returncode, 0, out + err)
+            ends.append(json.loads(out.splitlines()[-1]))
+        self.check_right({"w.bin": self.data})
+        self.assertEqual(sorted(end["unchanged"] for end in ends), [False, True, True, True])
+        self.assertEqual(sum(end["received"] for end in ends), len(self.data))
+
+    def test_a_dead_one_is_taken_over(self):
+        first, go = self.first_asks()
+        other = self.start(self.url)
+        self.wait_for(other, "waiting for it")
+        self.kill(first)
+        go.set()
+        out, err = other.communicate(timeout=DEADLINE)
+        self.assertEqual(other.returncode, 0, out + err)
+        self.assertIn("has ended without a word; taking over", out)
+        self.check_right({"w.bin": self.data})
+
+    def test_a_waiter_can_be_told_to_go(self):
+        first, go = self.first_asks()
+        other = self.start(self.url)
+        self.wait_for(other, "waiting for it")
+        other.send_signal(signal.SIGTERM)
+        self.assertEqual(other.wait(DEADLINE), 143)
+        go.set()
+        self.assertEqual(first.wait(DEADLINE), 0)
+        self.check_right({"w.bin": self.data})
+
+    def test_it_ends_at_its_deadline(self):
+        first, go = self.first_asks()
+        code, end = self.bring(self.url, "--deadline", "0.5")
+        self.assertEqual((code, end["event"]), (UNREACHABLE, "failed"), self.said)
+        self.assertIn("not complete after 0.5 s (--deadline)", end["reason"])
+        go.set()
+        self.assertEqual(first.wait(DEADLINE), 0)
+
+
+class Afterwards(LocalCase):
+    def verify(self):
+        done = subprocess.run([BINARY, "verify", self.target, "--json"], capture_output=True, text=True, timeout=DEADLINE)
+        self.said = done.stdout + done.stderr
+        return done.returncode, json.loads(done.stdout) if done.stdout else {}
+
+    def test_verify(self):
+        self.lay({"a": b"1", "sub/b": some_bytes(3 * MIB), "sub/empty/.keep": b""})
+        self.succeeds(self.uri, {"a": b"1", "sub/b": some_bytes(3 * MIB), "sub/empty/.keep": b""})
+        code, found = self.verify()
+        self.assertEqual((code, found["event"], found["files"], found["wrong_files"]), (0, "verified", 3, 0), self.said)
+
+        def flip():
+            with open(os.path.join(self.target, "sub/b"), "r+b") as file:
+                file.seek(MIB)
+                byte = file.read(1)
+                file.seek(MIB)
+                file.write(bytes([byte[0] ^ 1]))
+
+        def shorten():
+            os.truncate(os.path.join(self.target, "sub/b"), 5)
+
+        def remove():
+            os.unlink(os.path.join(self.target, "sub/b"))
+
+        def link():
+            os.symlink("/etc/hostname", os.path.join(self.target, "sub/b"))
+        for spoil, words in ((flip, "expected crc32c:.* got crc32c:"), (shorten, "it is 5 bytes long in place of"),
+                             (remove, "it is not there"), (link, "it is a link")):
+            spoil()
+            code, found = self.verify()
+            self.assertEqual((code, found["event"], found["wrong_files"]), (1, "wrong", 1), self.said)
+            self.assertRegex(found["problems"][0], "^sub/b: .*" + words)
+
+    def test_verify_needs_a_manifest(self):
+        os.mkdir(self.target)
+        code, _ = self.verify()
+        self.assertEqual(code, 1)
+        self.assertIn("nothing says what has to be there", self.said)
+
+    def test_then(self):
+        files = self.lay({"a": b"1"})
+        log = os.path.join(self.dir, "log")
+        flags = ("--then", f'ls "$MUSTER_TARGET" >> {log}')
+        self.succeeds(self.uri, files, *flags)
+        self.succeeds(self.uri, files, *flags)
+        with open(log) as file:
+            self.assertEqual(file.read(), "a\n", "it runs once for each publication")
+
+    def test_then_runs_again_until_it_has_ended_well(self):
+        self.lay({"a": b"1"})
+        marker = os.path.join(self.dir, "marker")
+        flags = ("--then", f"test -e {marker} || exit 7")
+        for _ in range(2):
+            code, end = self.bring(self.uri, *flags)
+            self.assertEqual((code, end["event"], end["exit_code"]), (7, "failed", 7), self.said)
+            self.assertIn("exit 7", end["reason"])
+            self.assertEqual(self.there(), {"a": b"1"})
+        open(marker, "w").close()
+        self.succeeds(self.uri, {"a": b"1"}, *flags)
+
+    def test_then_is_told_to_go(self):
+        self.lay({"a": b"1"})
+        pipe = os.path.join(self.dir, "pipe")
+        os.mkfifo(pipe)
+        process = self.start(self.uri, "--then", f"echo here > {pipe}; exec cat {pipe}")
+        with open(pipe) as reader:
+            self.assertEqual(reader.readline(), "here\n")
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(DEADLINE), 143)
+
+    def test_the_last_word(self):
+        path = os.path.join(self.dir, "termination-log")
+        self.lay({"a": b"123"})
+
+        def word(*flags):
+            open(path, "w").close()
+            subprocess.run([BINARY, "model", *flags, "--to", self.target, "--termination-log", path], timeout=DEADLINE,
+                           capture_output=True, env=clean_environment())
+            with open(path) as file:
+                return json.load(file)
+        good = word(self.uri)
+        self.assertEqual({key: good[key] for key in ("version", "exit_code", "class", "files", "bytes", "received", "retries")},
+                         {"version": 1, "exit_code": 0, "class": "success", "files": 1, "bytes": 3, "received": 3, "retries": 0})
+        self.assertGreater(good["seconds"], 0)
+        bad = word("s3://")
+        self.assertEqual((bad["exit_code"], bad["class"]), (78, "fatal"))
+        self.assertIn("s3://", bad["reason"])
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
