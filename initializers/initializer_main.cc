@@ -175,6 +175,7 @@ struct Words {
 
 void AddFlags(CLI::App* command, ProgramOptions* program, Words* words, std::string_view target) {
   InitializeOptions& run = program->run;
+  command->option_defaults()->take_last();  // of a flag that is given twice
   command
       ->add_option("uri", run.uri, "s3://BUCKET/KEY, gs://, hf://, pvc://CLAIM/PATH, file:///PATH, https://HOST/FILE")
       ->envname("STORAGE_URI");
@@ -185,7 +186,8 @@ void AddFlags(CLI::App* command, ProgramOptions* program, Words* words, std::str
   command->add_option("--verify", words->verify, "full | size | none: what is checked of every file")
       ->check(CLI::IsMember({"full", "size", "none"}));
   command->add_option("--version-id", run.version_id, "of one S3 object");
-  command->add_option("--claim", run.claims, "NAME=DIR: where a pvc:// claim is mounted; default /mnt/pvc/NAME");
+  command->add_option("--claim", run.claims, "NAME=DIR: where a pvc:// claim is mounted; default /mnt/pvc/NAME")
+      ->take_all();
   command->add_flag("--hard-link", run.hard_links, "link the files of a folder in place of copying them");
   command->add_option("--then", run.then,
                       "a command for sh, once everything is in place; MUSTER_TARGET names the folder");

@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "initializers/cloud_clock.h"
+#include "initializers/http_date.h"
 #include "initializers/percent.h"
 #include "initializers/s3_answers.h"
 #include "initializers/s3_checksums.h"
@@ -23,13 +24,9 @@ constexpr int kThere[] = {200};
 constexpr int kThereOrNot[] = {200, 404, 403};
 constexpr int kPartOrNot[] = {200, 206, 400, 404, 412, 501};
 
-// "Sun, 22 Nov 2026 01:02:03 GMT" -> seconds; by the same rule as Retry-After's dates.
 std::optional<int64_t> DateOf(const HttpHead& head) {
   auto date = head.Find("date");
-  if (!date) return std::nullopt;
-  auto from_epoch = ParseRetryAfter(*date, 0);
-  if (!from_epoch) return std::nullopt;
-  return std::chrono::duration_cast<std::chrono::seconds>(*from_epoch).count();
+  return date ? ParseHttpDate(*date, UnixSeconds()) : std::nullopt;
 }
 
 HeaderReader ReaderOf(const HttpHead& head) {

@@ -1,0 +1,58 @@
+"""A strict S3 server for tests: MinIO checks signatures, conditions and checksums. Built by build-support/setup-go-server."""
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+
+KEY, SECRET = "muster-key", "muster-secret"
+
+
+def binary():
+    """Path of the server; None: it was not built."""
+    cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    path = os.path.join(cache, "muster", "go", "minio")
+    return path if os.access(path, os.X_OK) else None
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class Minio:
+    """Ready when it is constructed. `certificates`: a folder with public.crt and private.key, for https."""
+
+    def __init__(self, certificates=None):
+        self.dir = tempfile.mkdtemp(prefix="muster-minio-")
+        self.certificates = certificates or os.path.join(self.dir, "no-certificates")
+        os.makedirs(self.certificates, exist_ok=True)
+        self.scheme = "https" if certificates else "http"
+        for _ in range(5):  # a port may be taken between its choice and its use
+            if self.begin(free_port()):
+                return
+        self.close()
+        raise RuntimeError("MinIO does not start")
+
+    def begin(self, port):
+        environment = {"PATH": os.environ["PATH"], "HOME": self.dir, "MINIO_ROOT_USER": KEY, "MINIO_ROOT_PASSWORD": SECRET,
+                       "MINIO_BROWSER": "off", "MINIO_UPDATE": "off", "MINIO_DOMAIN": "localhost"}
+        data = os.path.join(self.dir, "data")
+        self.process = subprocess.Popen(
+            [binary(), "server", data, "--address", f"127.0.0.1:{port}", "--certs-dir", self.certificates],
+            env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self.host, self.port = "127.0.0.1", port
+        self.url = f"{self.scheme}://127.0.0.1:{port}"
+        for line in self.process.stdout:
+            if "API:" in line:
+                return True
+        self.process.wait()
+        self.process.stdout.close()
+        return False
+
+    def close(self):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
+        shutil.rmtree(self.dir, ignore_errors=True)

@@ -1,0 +1,463 @@
+"""muster-initializer against a strict S3 server (MinIO), filled by AWS's own client, straight and behind a proxy that goes wrong."""
+import datetime
+import io
+import json
+import os
+import random
+import shutil
+import ssl
+import subprocess
+import sys
+import threading
+import unittest
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+from initializer_case import DEADLINE, MIB, SKIPPED, UNREACHABLE, InitializerCase, clean_environment, needs  # noqa: E402
+
+needs("s3-server", "run build-support/setup-s3-server", "awscrt", "boto3")
+
+import boto3  # noqa: E402
+from boto3.s3.transfer import TransferConfig  # noqa: E402
+from botocore.config import Config  # noqa: E402
+
+import minio_server  # noqa: E402
+from fault_proxy import FaultProxy  # noqa: E402
+
+if not minio_server.binary():
+    print("SKIPPED: run build-support/setup-go-server minio (needs Go)", file=sys.stderr)
+    sys.exit(SKIPPED)
+
+SLOW_DOWN = b"<Error><Code>SlowDown</Code><Message>Please reduce your request rate.</Message></Error>"
+XML = ("Content-Type", "application/xml")
+
+
+def some_bytes(count, seed=1):
+    return random.Random(seed).randbytes(count)
+
+
+class StrictCase(InitializerCase):
+    flags = ("--patience", "20")
+
+    @classmethod
+    def setUpClass(cls):
+        cls.server = minio_server.Minio()
+        cls.addClassCleanup(cls.server.close)
+        cls.client = cls.client_of(cls.server)
+        cls.proxy = FaultProxy(cls.server.host, cls.server.port)
+        cls.addClassCleanup(cls.proxy.close)
+
+    @staticmethod
+    def client_of(server, **more):
+        return boto3.client("s3", endpoint_url=server.url, aws_access_key_id=minio_server.KEY,
+                            aws_secret_access_key=minio_server.SECRET, region_name="us-east-1",
+                            config=Config(s3={"addressing_style": "path"}), **more)
+
+    def setUp(self):
+        super().setUp()
+        self.proxy.reset()
+        self.bucket = "b" + os.path.basename(self.dir).lower().replace("_", "x").removeprefix("muster-test-")
+        self.client.create_bucket(Bucket=self.bucket)
+        self.addCleanup(self.remove_bucket)
+
+    def remove_bucket(self):
+        for page in self.client.get_paginator("list_object_versions").paginate(Bucket=self.bucket):
+            for version in page.get("Versions", []) + page.get("DeleteMarkers", []):
+                self.client.delete_object(Bucket=self.bucket, Key=version["Key"], VersionId=version["VersionId"])
+        self.client.delete_bucket(Bucket=self.bucket)
+
+    def keys(self, **more):
+        return {"AWS_ENDPOINT_URL": self.proxy.url, "AWS_ACCESS_KEY_ID": minio_server.KEY,
+                "AWS_SECRET_ACCESS_KEY": minio_server.SECRET, "AWS_REGION": "us-east-1", "HOME": self.dir, **more}
+
+    def environment(self):
+        return clean_environment(**self.keys())
+
+    def put(self, key, data, **more):
+        self.client.put_object(Bucket=self.bucket, Key=key, Body=data, **more)
+
+    def put_in_parts(self, key, data, part=5 * MIB, **more):
+        self.client.upload_fileobj(io.BytesIO(data), self.bucket, key, ExtraArgs=more or None,
+                                   Config=TransferConfig(multipart_threshold=part, multipart_chunksize=part))
+
+    @property
+    def uri(self):
+        return f"s3://{self.bucket}"
+
+
+class Strict(StrictCase):
+    """Nothing goes wrong, and the server checks what it is sent."""
+
+    def test_keys_are_signed_as_they_are(self):
+        names = ["with space", "plus+and&amp;", "ünïcode/日本", "per%20cent", "quote'\"", "a=b?c#d", "~tilde", "a(b)*c!", "x" * 200,
+                 "semi;colon,comma", "[bracket]", "@at$"]
+        for name in names:
+            self.put(f"odd/{name}", name.encode())
+        end = self.succeeds(f"{self.uri}/odd/", {name: name.encode() for name in names})
+        self.assertEqual(end["unverified_files"], 0)
+        shutil.rmtree(self.target)
+        self.succeeds(f"{self.uri}/odd/per%20cent", {"per%20cent": b"per%20cent"})
+
+    def test_every_checksum(self):
+        """Single and in parts, with each algorithm, all verified by what the server publishes."""
+        expected = {}
+        for algorithm in ("CRC32", "CRC32C", "CRC64NVME", "SHA1", "SHA256"):
+            for key, size in ((f"{algorithm}/one", 6 * MIB + 1), (f"{algorithm}/small", 1000)):
+                expected[key] = some_bytes(size, algorithm)
+                self.put(key, expected[key], ChecksumAlgorithm=algorithm)
+            expected[f"{algorithm}/parts"] = some_bytes(13 * MIB + 3, algorithm)
+            self.put_in_parts(f"{algorithm}/parts", expected[f"{algorithm}/parts"], ChecksumAlgorithm=algorithm)
+        end = self.succeeds(self.uri, expected)
+        self.assertEqual((end["unverified_files"], end["retries"]), (0, 0))
+        kinds = {file["path"]: file["hash"].split(":")[0] for file in self.manifest()["files"]}
+        self.assertEqual(kinds["CRC64NVME/one"], "crc64nvme")
+        self.assertEqual(kinds["SHA256/one"], "sha256")
+        self.assertEqual(kinds["SHA256/parts"], f"sha256/{5 * MIB}")
+
+    def test_without_checksums(self):
+        """An older client's uploads: MD5 of the whole, or of the parts."""
+        plain = boto3.client("s3", endpoint_url=self.server.url, aws_access_key_id=minio_server.KEY,
+                             aws_secret_access_key=minio_server.SECRET, region_name="us-east-1",
+                             config=Config(request_checksum_calculation="when_required"))
+        expected = {"one": some_bytes(6 * MIB), "parts": some_bytes(12 * MIB)}
+        plain.put_object(Bucket=self.bucket, Key="one", Body=expected["one"])
+        plain.upload_fileobj(io.BytesIO(expected["parts"]), self.bucket, "parts",
+                             Config=TransferConfig(multipart_threshold=5 * MIB, multipart_chunksize=5 * MIB))
+        end = self.succeeds(self.uri, expected)
+        self.assertEqual(end["unverified_files"], 0)
+
+    def test_versions(self):
+        self.client.put_bucket_versioning(Bucket=self.bucket, VersioningConfiguration={"Status": "Enabled"})
+        first = self.client.put_object(Bucket=self.bucket, Key="w", Body=b"first")["VersionId"]
+        self.put("w", b"second")
+        self.succeeds(f"{self.uri}/w", {"w": b"first"}, "--version-id", first)
+        self.succeeds(f"{self.uri}/w", {"w": b"second"})
+
+    def test_anonymous(self):
+        self.put("a/w", b"public")
+        self.refused(f"{self.uri}/a/", 1, "AccessDenied.*check the credentials", "--anonymous")
+        arn = "arn:aws:s3:::" + self.bucket
+        self.client.put_bucket_policy(Bucket=self.bucket, Policy=json.dumps({"Version": "2012-10-17", "Statement": [
+            {"Effect": "Allow", "Principal": {"AWS": ["*"]}, "Action": ["s3:ListBucket", "s3:GetObject"],
+             "Resource": [arn, arn + "/*"]}]}))
+        self.succeeds(f"{self.uri}/a/", {"w": b"public"}, "--anonymous")
+
+    def test_host_of_the_bucket(self):
+        self.put("w", b"1")
+        self.succeeds(self.uri, {"w": b"1"}, env=self.keys(AWS_ENDPOINT_URL=f"http://localhost:{self.proxy.port}",
+                                                           S3_USER_VIRTUAL_BUCKET="true"))
+        hosts = {headers["host"] for _, _, headers in self.proxy.exchanges}
+        self.assertEqual(hosts, {f"{self.bucket}.localhost:{self.proxy.port}"})
+
+    def test_a_wrong_secret(self):
+        self.put("w", b"1")
+        self.refused(self.uri, 1, "SignatureDoesNotMatch.*check the credentials", env=self.keys(AWS_SECRET_ACCESS_KEY="wrong"))
+        self.refused(self.uri, 1, "InvalidAccessKeyId.*check the credentials", env=self.keys(AWS_ACCESS_KEY_ID="nobody"))
+
+    def test_no_such_place(self):
+        self.refused("s3://muster-no-such-bucket/x", 1, "NoSuchBucket.*check the bucket's name and the endpoint")
+        self.refused(f"{self.uri}/nothing", 1, "there is no such object, and nothing below")
+
+    def test_a_role(self):
+        """Kubeflow's ROLE_ARN: assumed at the server's own STS, whose keys are then used."""
+        self.put("w", b"1")
+        self.succeeds(self.uri, {"w": b"1"}, env=self.keys(ROLE_ARN="arn:minio:iam:::role/any", AWS_ENDPOINT_URL_STS=self.proxy.url))
+        self.assertEqual(self.proxy.count("POST"), 1)
+        keys = [headers.get("x-amz-security-token") for method, _, headers in self.proxy.exchanges if method == "GET"]
+        self.assertTrue(all(keys), "every request is signed with the role's keys")
+
+    def test_keys_that_expire_on_the_way(self):
+        data = some_bytes(40 * MIB)
+        self.put("w", data)
+
+        def expired(exchange):
+            exchange.answer(400, b"<Error><Code>ExpiredToken</Code><Message>The provided token has expired.</Message></Error>", XML)
+        self.proxy.faults = [lambda exchange: None, expired]
+        self.succeeds(self.uri, {"w": data}, env=self.keys(ROLE_ARN="arn:minio:iam:::role/any", AWS_ENDPOINT_URL_STS=self.proxy.url))
+        self.assertEqual(self.proxy.count("POST"), 2, "other keys were asked for")
+
+    def test_a_clock_that_is_off(self):
+        library = next((path for path in ("/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1",
+                                          "/usr/lib/aarch64-linux-gnu/faketime/libfaketime.so.1") if os.path.exists(path)), None)
+        if not library:
+            self.skipTest("libfaketime is not installed")
+        self.put("w", b"1")
+        for offset, words in (("-2h", "behind"), ("+2h", "ahead of")):
+            shutil.rmtree(self.target, ignore_errors=True)
+            self.succeeds(self.uri, {"w": b"1"}, env=self.keys(LD_PRELOAD=library, FAKETIME=offset, FAKETIME_DONT_FAKE_MONOTONIC="1"))
+            self.assertRegex(self.said, rf"the clock here is 7\d\d\d s {words} that of")
+
+    def test_many(self):
+        expected = {f"{n % 7}/{n}": b"%d" % n for n in range(1205)}
+        threads = [threading.Thread(target=lambda part: [self.put(f"d/{key}", expected[key]) for key in part],
+                                    args=(list(expected)[start::4],)) for start in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.succeeds(f"{self.uri}/d", expected)
+        self.assertEqual(self.proxy.count("GET", "list-type=2"), 2)
+        gets = self.proxy.count("GET")
+        end = self.succeeds(f"{self.uri}/d", expected)
+        self.assertEqual((end["unchanged"], self.proxy.count("GET") - gets), (True, 2), "only the list")
+
+
+class Secure(StrictCase):
+    """https with a certificate of its own."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.certificates = os.path.join(os.environ.get("TMPDIR", "/tmp"), f"muster-test-certificates-{os.getpid()}")
+        os.makedirs(cls.certificates)
+        cls.addClassCleanup(shutil.rmtree, cls.certificates)
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
+                        "-subj", "/CN=muster-test", "-addext", "subjectAltName=IP:127.0.0.1",
+                        "-keyout", f"{cls.certificates}/private.key", "-out", f"{cls.certificates}/public.crt"],
+                       check=True, capture_output=True)
+        cls.server = minio_server.Minio(cls.certificates)
+        cls.addClassCleanup(cls.server.close)
+        cls.client = cls.client_of(cls.server, verify=f"{cls.certificates}/public.crt")
+        cls.proxy = FaultProxy(cls.server.host, cls.server.port)  # not used: nobody can stand in the middle
+        cls.addClassCleanup(cls.proxy.close)
+
+    def keys(self, **more):
+        return super().keys(**{"AWS_ENDPOINT_URL": self.server.url, **more})
+
+    def test_an_unknown_authority(self):
+        self.put("w", b"1")
+        self.refused(self.uri, 1, "certificate.*--ca-bundle")
+        data = some_bytes(20 * MIB)
+        self.put("w", data)
+        self.succeeds(self.uri, {"w": data}, "--ca-bundle", f"{self.certificates}/public.crt")
+        shutil.rmtree(self.target)
+        self.succeeds(self.uri, {"w": data}, env=self.keys(AWS_CA_BUNDLE=f"{self.certificates}/public.crt"))
+
+    def test_a_certificate_of_another_host(self):
+        self.put("w", b"1")
+        self.refused(self.uri, 1, "(?i)certificate|host name", "--ca-bundle", f"{self.certificates}/public.crt",
+                     env=self.keys(AWS_ENDPOINT_URL=f"https://localhost:{self.server.port}"))
+
+
+class FaultCase(StrictCase):
+    """A small object, a large one with a checksum of all of it, one in parts with a hash of hashes."""
+
+    def setUp(self):
+        super().setUp()
+        self.objects = {"small": some_bytes(8 << 10, 1), "large": some_bytes(20 * MIB + 5, 2), "parts": some_bytes(17 * MIB, 3)}
+        self.put("small", self.objects["small"], ChecksumAlgorithm="CRC64NVME")
+        self.put("large", self.objects["large"], ChecksumAlgorithm="CRC64NVME")
+        self.put_in_parts("parts", self.objects["parts"], ChecksumAlgorithm="SHA256")
+
+
+class Transient(FaultCase):
+    """Each ends in success, with the right bytes."""
+
+    def repaired(self, *faults, flags=(), faulty=None, keys=("small", "large", "parts")):
+        for key in keys:
+            with self.subTest(key):
+                shutil.rmtree(self.target, ignore_errors=True)
+                self.proxy.reset()
+                self.proxy.faults = list(faults)
+                self.proxy.faulty = faulty or self.proxy.faulty
+                end = self.succeeds(f"{self.uri}/{key}", {key: self.objects[key]}, *flags)
+                self.assertEqual((self.proxy.faults, end["unverified_files"]), ([], 0))
+
+    @staticmethod
+    def setting(**values):
+        def fault(exchange):
+            for name, value in values.items():
+                setattr(exchange, name, value)
+        return fault
+
+    @staticmethod
+    def answering(*answer):
+        return lambda exchange: exchange.answer(*answer)
+
+    def test_resets_before_any_byte(self):
+        self.repaired(*[self.setting(reset=True)] * 3)
+
+    def test_resets_in_the_body(self):
+        self.repaired(*[self.setting(cut=after) for after in (0, 1, 5000)])
+
+    def test_slow_down(self):
+        self.repaired(*[self.answering(503, SLOW_DOWN, XML, ("Retry-After", "0"))] * 4, self.answering(429), self.answering(500))
+
+    def test_slow_down_on_lists_and_looks(self):
+        self.repaired(*[self.answering(503, SLOW_DOWN, XML)] * 3, faulty=lambda exchange: exchange.method == "HEAD")
+        self.proxy.reset()
+        self.proxy.faulty = lambda exchange: "list-type" in exchange.path
+        self.proxy.faults = [self.answering(503, SLOW_DOWN, XML), self.setting(reset=True), self.setting(cut=20), self.answering(502)]
+        shutil.rmtree(self.target)
+        self.succeeds(self.uri, self.objects)
+
+    def test_three_in_ten_fail(self):
+        lot = random.Random(5)
+        self.proxy.faulty = lambda exchange: lot.random() < 0.3
+        self.proxy.always(self.answering(503, SLOW_DOWN, XML))
+        more = {f"many/{n}": some_bytes(100, n) for n in range(100)}
+        for key, data in more.items():
+            self.put(key, data)
+        self.succeeds(self.uri, {**self.objects, **more}, "--patience", "60")
+
+    def test_shorter_than_it_was_listed(self):
+        def shorter(exchange):
+            del exchange.body[1000:]
+        self.repaired(shorter, shorter)
+
+    def test_a_chunked_body_that_ends_early_and_cleanly(self):
+        self.repaired(self.setting(ends_early=1000), self.setting(ends_early=0))
+
+    def test_a_login_page(self):
+        page = self.answering(200, b"<html><body>Please log in</body></html>", ("Content-Type", "text/html"))
+        self.repaired(page, page)
+        shutil.rmtree(self.target)
+        self.proxy.reset()
+        self.proxy.faulty = lambda exchange: "list-type" in exchange.path
+        self.proxy.faults = [page, page]
+        self.succeeds(self.uri, self.objects)
+
+    def test_all_in_place_of_a_part(self):
+        def whole(exchange):
+            exchange.status, exchange.body = 200, bytearray(self.objects["large"])
+            exchange.header("Content-Range", None)
+        self.repaired(whole, whole, keys=["large"])
+
+    def test_another_range(self):
+        def other(exchange):
+            exchange.header("Content-Range", f"bytes 1-{len(exchange.body)}/{len(self.objects['large'])}")
+        self.repaired(other, other, keys=["large", "parts"])
+
+    def test_silence(self):
+        self.repaired(self.setting(silent_after=1000), flags=["--stall-timeout", "1"])
+
+    def test_a_drip(self):
+        self.repaired(self.setting(drip=(1600, 0.1)), flags=["--stall-timeout", "1"], keys=["large"])
+
+    def test_a_flipped_bit(self):
+        self.repaired(lambda exchange: self.assertTrue(exchange.flip((exchange.range or (0,))[0] + 17)))
+
+    def test_overwritten_while_it_is_read(self):
+        """All of one version, whichever: what was asked for before may be answered before."""
+        for key in ("large", "parts"):
+            before, after = self.objects[key], some_bytes(len(self.objects[key]), 9)
+            for number in range(3):
+                self.put(key, before)
+                shutil.rmtree(self.target, ignore_errors=True)
+                self.proxy.faults = [lambda _: None] * number + [lambda _: self.put(key, after)]
+                code, _ = self.bring(f"{self.uri}/{key}")
+                self.assertEqual(code, 0, self.said)
+                self.assertIn(self.there()[key], (before, after), "a mix of two versions")
+
+    def test_overwritten_between_a_cut_and_its_resume(self):
+        for key in ("large", "parts"):
+            after = some_bytes(len(self.objects[key]) - 5, 9)
+
+            def cut(exchange):
+                exchange.cut = 300_000
+                self.put(key, after)
+            shutil.rmtree(self.target, ignore_errors=True)
+            self.proxy.faults = [cut]
+            self.succeeds(f"{self.uri}/{key}", {key: after})
+
+
+class Permanent(FaultCase):
+    """Each ends in a clear error, and nothing is published."""
+
+    def test_always_a_flipped_bit(self):
+        for key in self.objects:
+            self.proxy.always(lambda exchange: exchange.flip(4000))
+            self.refused(f"{self.uri}/{key}", 1, f"{key}: .*expected .* got .*nothing was published")
+            shutil.rmtree(self.target)
+
+    def test_always_busy(self):
+        self.proxy.always(lambda exchange: exchange.answer(503, SLOW_DOWN, XML))
+        for faulty in (lambda exchange: exchange.is_data, lambda exchange: "list-type" in exchange.path):
+            self.proxy.faulty = faulty
+            self.refused(self.uri, UNREACHABLE, "SlowDown", "--patience", "1")
+
+    def test_always_a_login_page(self):
+        self.proxy.always(lambda exchange: exchange.answer(200, b"<html>Please log in</html>", ("Content-Type", "text/html")))
+        for faulty in (lambda exchange: exchange.is_data, lambda exchange: "list-type" in exchange.path):
+            self.proxy.faulty = faulty
+            ended, end = self.bring(self.uri, "--patience", "1")
+            self.assertIn(ended, (1, UNREACHABLE), self.said)
+            self.check_nothing()
+
+    def test_the_disk_is_full(self):
+        """On a file system of its own, with room for less than the listing says, and for less than it turns out to be."""
+        if os.geteuid() != 0:
+            self.skipTest("only root can mount a small file system")
+        os.mkdir(self.target)
+        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16m,nr_inodes=200", "tmpfs", self.target], capture_output=True)
+        if mounted.returncode != 0:
+            self.skipTest(f"cannot mount: {mounted.stderr}")
+        self.addCleanup(subprocess.run, ["umount", self.target])
+        ended, end = self.bring(f"{self.uri}/large")
+        self.assertEqual(ended, 1, self.said)
+        self.assertRegex(end["reason"], "needs 20\\d+ bytes and 1\\d+ are free in .*: give it a larger volume")
+        self.assertEqual(self.proxy.count("GET"), 0, "nothing was moved")
+        for n in range(250):
+            self.put(f"many/{n:03}", b"x")
+        ended, end = self.bring(f"{self.uri}/many/")
+        self.assertEqual(ended, 1, self.said)
+        self.assertRegex(end["reason"], "has \\d+ files and there is room for \\d+ more in .* \\(inodes\\): give it another volume")
+        # It fills up on the way, by somebody else.
+        for n in range(50):
+            self.put(f"some/{n:02}", some_bytes(200 << 10, n))
+
+        def fill(_):
+            with open(os.path.join(self.target, "other"), "wb") as file:
+                try:
+                    for _ in range(16):
+                        file.write(bytes(MIB))
+                        file.flush()
+                except OSError:
+                    pass
+        self.proxy.faults = [fill]
+        ended, end = self.bring(f"{self.uri}/some/")
+        self.assertEqual(ended, 1, self.said)
+        self.assertIn("No space left on device", end["reason"])
+        self.assertEqual(list(self.there()), ["other"])
+        os.unlink(os.path.join(self.target, "other"))
+        self.succeeds(f"{self.uri}/some/", {f"{n:02}": some_bytes(200 << 10, n) for n in range(50)})
+
+    def test_a_target_that_cannot_be_written(self):
+        if os.geteuid() != 0:
+            self.skipTest("only root can mount")
+        os.mkdir(self.target)
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "ro", "tmpfs", self.target], capture_output=True).returncode != 0:
+            self.skipTest("cannot mount")
+        self.addCleanup(subprocess.run, ["umount", self.target])
+        ended, end = self.bring(f"{self.uri}/small")
+        self.assertEqual(ended, 1, self.said)
+        self.assertIn("Read-only file system", end["reason"])
+
+
+class Killed(FaultCase):
+    def test_at_any_point(self):
+        """Killed at twenty points of all three, each start goes on, and the last ends right."""
+        total = sum(map(len, self.objects.values()))
+        lot = random.Random(3)
+        moved = [0]
+        for _ in range(20):
+            process = self.start(self.uri)
+            enough = lot.randrange(total // 12)
+            sent = [0]
+
+            def count(size):
+                sent[0] += size
+                moved[0] += size
+                if sent[0] >= enough:
+                    process.kill()
+            self.proxy.sent = count
+            process.communicate(timeout=DEADLINE)
+            if process.returncode == 0:
+                break
+            self.check_nothing()
+        self.proxy.sent = lambda size: None
+        self.succeeds(self.uri, self.objects)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
