@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <unistd.h>
+#include <algorithm>
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -210,7 +211,7 @@ asio::awaitable<Fetched> Fetcher::Fetch(ContainerEndpoint identity) const {
   if (!token.empty()) request.headers.emplace_back("Authorization", token);
   Persistence how = persistence_;
   how.limits.connect = how.limits.silence = std::chrono::seconds(2);
-  how.retry.patience = std::chrono::seconds(20);
+  how.retry.patience = std::min<Duration>(how.retry.patience, std::chrono::seconds(20));
   auto answer = co_await Say(std::move(request), how);
   if (!answer.ok()) co_return answer.status();
   co_return KeysOfJson(*answer);
@@ -220,7 +221,8 @@ asio::awaitable<Fetched> Fetcher::Fetch(InstanceMetadata identity) const {
   Persistence how = persistence_;
   how.limits.connect = how.limits.silence = std::chrono::seconds(identity.timeout_seconds);
   how.limits.total = std::chrono::seconds(identity.timeout_seconds + 1);  // a hop limit of 1 shows as silence in a pod
-  how.retry.patience = std::chrono::seconds(identity.timeout_seconds * identity.attempts);
+  how.retry.patience =
+      std::min<Duration>(how.retry.patience, std::chrono::seconds(identity.timeout_seconds * identity.attempts));
   HttpRequest request;
   request.method = "PUT";
   request.url = identity.endpoint + "/latest/api/token";

@@ -142,6 +142,7 @@ HttpClient::Impl::Impl(asio::io_context& loop, HttpOptions options)
   curl_multi_setopt(multi_, CURLMOPT_SOCKETDATA, this);
   curl_multi_setopt(multi_, CURLMOPT_TIMERFUNCTION, &Impl::OnTimer);
   curl_multi_setopt(multi_, CURLMOPT_TIMERDATA, this);
+  curl_multi_setopt(multi_, CURLMOPT_PIPELINING, long{CURLPIPE_NOTHING});
   curl_multi_setopt(multi_, CURLMOPT_MAXCONNECTS, static_cast<long>(options_.connections));
   curl_multi_setopt(multi_, CURLMOPT_MAX_TOTAL_CONNECTIONS, static_cast<long>(options_.connections));
 }
@@ -190,7 +191,7 @@ void HttpClient::Impl::SetUp(CURL* easy, const HttpRequest& request, const HttpL
   set(CURLOPT_LOW_SPEED_LIMIT, static_cast<long>(limits.slowest));
   set(CURLOPT_LOW_SPEED_TIME, Seconds(limits.silence));
   if (limits.total) set(CURLOPT_TIMEOUT_MS, Milliseconds(*limits.total));
-  set(CURLOPT_HTTP_VERSION, long{CURL_HTTP_VERSION_1_1});  // one stream a connection: ranges side by side on several
+  set(CURLOPT_HTTP_VERSION, options_.http2 ? long{CURL_HTTP_VERSION_2TLS} : long{CURL_HTTP_VERSION_1_1});
   set(CURLOPT_TCP_KEEPALIVE, 1L);
   if (!options_.ca_bundle.empty()) set(CURLOPT_CAINFO, options_.ca_bundle.c_str());
   if (!options_.verify_tls) {
@@ -363,6 +364,14 @@ HttpEnd HttpClient::Impl::EndOf(const Transfer& transfer, CURLcode code) const {
   if (transfer.refused) return {HttpEnd::Kind::kRefused, "not wanted"};
   if (transfer.invalid) return {HttpEnd::Kind::kInvalid, "headers beyond all measure"};
   if (code == CURLE_OK) return {};
+  long tunnel = 0;  // what a proxy answered to CONNECT
+  curl_easy_getinfo(transfer.easy, CURLINFO_HTTP_CONNECTCODE, &tunnel);
+  if (tunnel >= 400 && tunnel < 500 && tunnel != 408 && tunnel != 429) {
+    return {HttpEnd::Kind::kInvalid,
+            fmt::format("the proxy refuses to lead there (it answers {}): check HTTPS_PROXY and the user and password "
+                        "in it, or name the host in NO_PROXY",
+                        tunnel)};
+  }
   return {KindOf(code), transfer.error[0] ? transfer.error : curl_easy_strerror(code)};
 }
 

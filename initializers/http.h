@@ -1,8 +1,8 @@
 // HTTP requests by libcurl on the loop: many at a time over kept connections, each with its limits, none blocking.
 //
-// What libcurl does here: HTTP/1.1, TLS, proxies (HTTPS_PROXY, HTTP_PROXY, ALL_PROXY, NO_PROXY), IPv6, connection
-// reuse. What it does not: redirects (a signed or bearer request must not follow to another host by itself: who asks
-// decides), retries, decompression (hashes are of the stored bytes).
+// What libcurl does here: HTTP/1.1, HTTP/2 where it is asked for, TLS, proxies (HTTPS_PROXY, HTTP_PROXY, ALL_PROXY,
+// NO_PROXY), IPv6, connection reuse. What it does not: redirects (a signed or bearer request must not follow to another
+// host by itself: who asks decides), retries, decompression (hashes are of the stored bytes).
 //
 // Loop thread only. A sink outlives its transfer, or cancels it; it is not called after End or Cancel. Destroying the
 // client ends every transfer without a word.
@@ -54,7 +54,7 @@ struct HttpEnd {
     kStalled,      // silent, or slower than the limit
     kUntrusted,    // TLS: the certificate, or no common protocol
     kRefused,      // the sink did not want it
-    kInvalid,      // no HTTP, headers beyond the limit, a URL that is none
+    kInvalid,      // no HTTP, headers beyond the limit, a URL that is none, a proxy that refuses
   };
   Kind kind = Kind::kWhole;
   std::string what;  // for people: what happened, with the host; empty for kWhole
@@ -73,6 +73,9 @@ class HttpSink {
 struct HttpOptions {
   std::string ca_bundle;  // path; empty: the system's
   bool verify_tls = true;
+  // Over TLS, where the server has it. One transfer a connection also then: a reader that waits holds back its own
+  // bytes only, and the kernel's buffer is all they wait in.
+  bool http2 = false;
   std::string user_agent = "muster";
   int connections = 64;    // kept open at most, busy or not
   int buffer = 256 << 10;  // bytes read from a socket at a time, for each busy connection

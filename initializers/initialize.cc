@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <atomic>
 #include <boost/asio/post.hpp>
 #include <map>
 #include <random>
@@ -12,6 +13,7 @@
 #include "base/text.h"
 #include "base/version.h"
 #include "initializers/after_publish.h"
+#include "initializers/archive_reader.h"
 #include "initializers/entry_path.h"
 #include "initializers/lease.h"
 #include "initializers/local_copy.h"
@@ -32,6 +34,7 @@ std::string SelectionOf(const InitializeOptions& options) {
   for (const std::string& pattern : options.include) text += fmt::format("+{}\n", pattern);
   for (const std::string& pattern : options.ignore) text += fmt::format("-{}\n", pattern);
   if (!options.version_id.empty()) text += fmt::format("@{}\n", options.version_id);
+  if (options.extract) text += "extract\n";
   return text;
 }
 
@@ -56,6 +59,7 @@ class Initialize::Impl {
  public:
   Impl(asio::io_context& loop, InitializeOptions options, Getenv getenv, Events events)
       : loop_(loop), options_(std::move(options)), getenv_(std::move(getenv)), events_(std::move(events)) {}
+  ~Impl() { stop_unpacking_ = true; }
 
   void Begin();
   MoveCounts counts() const { return mover_ ? mover_->counts() : MoveCounts(); }
@@ -71,9 +75,15 @@ class Initialize::Impl {
   bool IsAsWritten(const ManifestFile& file) const;
   void List();
   Status Page(std::vector<Entry> entries);
+  StatusOr<bool> Keep(const Entry& entry);
+  bool IsUnpacked(const std::string& path) const { return options_.extract && IsArchiveName(path); }
   Status CheckRoom() const;
   void Listed(Status status);
+  void Moved(MovedFile file);
+  void BeginUnpacking(MovedFile archive);
+  Status TakeUnpacked(const MovedFile& archive, StatusOr<Unpacked> unpacked);
   void Transferred(Status status);
+  void PublishIfWhole();
   Status Publish();
   Status Settle(const Manifest& manifest);
   void End(Status status);
@@ -93,10 +103,20 @@ class Initialize::Impl {
   Catalogue::Handle listing_;
   EntryPaths paths_;
   std::map<std::string, ManifestFile> before_;  // complete then, by path
-  std::vector<ManifestFile> files_;             // of this run
+  struct UnpackedBefore {
+    ManifestFile archive;
+    std::vector<ManifestFile> files;
+    bool whole = true;
+  };
+  std::map<std::string, UnpackedBefore> unpacked_before_;  // by the archive's path
+  std::vector<ManifestFile> files_;                        // of this run
   std::vector<Staging::Place> places_;
   Staging::Room room_;
   uint64_t needed_bytes_ = 0, needed_files_ = 0;
+  std::vector<DiskPool::Strand> unpackers_;
+  std::atomic<bool> stop_unpacking_ = false;
+  size_t archives_ = 0, unpacking_ = 0;  // begun; not yet done
+  bool transferred_ = false;
   InitializeResult result_;
   bool complete_ = false;  // all of it is there, and nothing can have changed
   bool ended_ = false;
@@ -164,6 +184,7 @@ Status Initialize::Impl::FinishPublishing() {
     return absl::OkStatus();
   }
   for (const ManifestFile& file : next->files) {
+    if (file.path.ends_with('/')) places_.push_back({"", file.path});
     Entry entry;
     entry.path = file.path;
     entry.size = file.size;
@@ -188,6 +209,7 @@ bool Initialize::Impl::IsAsWritten(const ManifestFile& file) const {
 
 bool Initialize::Impl::IsComplete() {
   before_.clear();
+  unpacked_before_.clear();
   result_.files = result_.bytes = 0;
   auto text = ReadOwnFile(options_.target, kManifestName);
   if (!text.ok()) return false;
@@ -200,14 +222,22 @@ bool Initialize::Impl::IsComplete() {
   if (manifest->source != source_.uri || manifest->selection != SelectionOf(options_)) return false;
   bool all = true;
   for (ManifestFile& file : manifest->files) {
-    ++result_.files;
-    result_.bytes += file.size;
-    if (!IsAsWritten(file)) {
-      all = false;
+    const bool there = file.unpacked || IsAsWritten(file);
+    all = all && there;
+    if (!file.archive.empty()) {
+      UnpackedBefore& before = unpacked_before_[file.archive];
+      before.whole = before.whole && there;
+      before.files.push_back(std::move(file));
       continue;
     }
+    ++result_.files;
+    result_.bytes += file.size;
     std::string path = file.path;
-    before_.emplace(std::move(path), std::move(file));
+    if (file.unpacked) {
+      unpacked_before_[path].archive = std::move(file);
+    } else if (there) {
+      before_.emplace(std::move(path), std::move(file));
+    }
   }
   const bool pinned =
       !options_.version_id.empty() || (!manifest->version.empty() && manifest->version == source_.revision);
@@ -229,7 +259,9 @@ Status Initialize::Impl::OpenProvider() {
   settings.limits = options_.transfer.limits;
   settings.retry = options_.transfer.retry;
   settings.claims = options_.claims;
-  pool_ = std::make_unique<DiskPool>(loop_, options_.threads, options_.blocks);
+  // Those that unpack are busy for long; the transfer goes on beside them.
+  pool_ = std::make_unique<DiskPool>(loop_, options_.threads * (options_.extract ? 2 : 1), options_.blocks);
+  for (int i = 0; i < options_.threads && options_.extract; ++i) unpackers_.push_back(pool_->NewStrand());
   MUSTER_ASSIGN_OR_RETURN(opened_,
                           OpenSource(loop_, *pool_, source_, std::move(settings), getenv_, random, events_.say));
   options_.transfer.source = source_.uri;
@@ -239,12 +271,7 @@ Status Initialize::Impl::OpenProvider() {
 void Initialize::Impl::List() {
   if (!options_.dry_run) {
     MoveEvents events;
-    events.file = [this](MovedFile file) {
-      places_.push_back({file.name, file.entry.path});
-      result_.unverified_files += !file.verified && !file.entry.content;
-      files_.push_back({std::move(file.entry.path), file.entry.size, std::move(file.hash), file.verified,
-                        std::move(file.entry.version), 0});
-    };
+    events.file = [this](MovedFile file) { Moved(std::move(file)); };
     events.say = events_.say;
     events.end = [this](Status status) { Transferred(std::move(status)); };
     if (opened_.provider != nullptr) {
@@ -278,18 +305,15 @@ Status Initialize::Impl::Page(std::vector<Entry> entries) {
     ++result_.files;
     result_.bytes += entry.size;
     if (folder) {
-      files_.push_back({entry.path, 0, "", true, "", 0});
+      files_.push_back({.path = entry.path, .verified = true});
       places_.push_back({"", entry.path});
       continue;
     }
     MUSTER_RETURN_IF_ERROR(paths_.Add(entry.path));
-    auto before = before_.find(entry.path);
-    const bool kept = before != before_.end() && !entry.version.empty() && before->second.version == entry.version &&
-                      before->second.size == entry.size;
+    archives_ += IsUnpacked(entry.path);
+    MUSTER_ASSIGN_OR_RETURN(const bool kept, Keep(entry));
     if (kept) {
       ++result_.kept_files;
-      files_.push_back(std::move(before->second));
-      before_.erase(before);
       continue;
     }
     ++needed_files_;
@@ -299,6 +323,29 @@ Status Initialize::Impl::Page(std::vector<Entry> entries) {
   MUSTER_RETURN_IF_ERROR(CheckRoom());
   if (mover_) mover_->Add(std::move(missing));
   return absl::OkStatus();
+}
+
+// Whether it is there from an earlier run, in this very version.
+StatusOr<bool> Initialize::Impl::Keep(const Entry& entry) {
+  const auto same = [&entry](const ManifestFile& before) {
+    return !entry.version.empty() && before.version == entry.version && before.size == entry.size;
+  };
+  if (!IsUnpacked(entry.path)) {
+    auto before = before_.find(entry.path);
+    if (before == before_.end() || !same(before->second)) return false;
+    files_.push_back(std::move(before->second));
+    before_.erase(before);
+    return true;
+  }
+  auto before = unpacked_before_.find(entry.path);
+  if (before == unpacked_before_.end() || !before->second.whole || !same(before->second.archive)) return false;
+  for (ManifestFile& file : before->second.files) {
+    MUSTER_RETURN_IF_ERROR(paths_.Add(file.path));
+    files_.push_back(std::move(file));
+  }
+  files_.push_back(std::move(before->second.archive));
+  unpacked_before_.erase(before);
+  return true;
 }
 
 Status Initialize::Impl::CheckRoom() const {
@@ -317,6 +364,12 @@ Status Initialize::Impl::CheckRoom() const {
 
 void Initialize::Impl::Listed(Status status) {
   if (ended_) return;
+  if (status.ok() && options_.extract && archives_ == 0) {
+    events_.say(
+        fmt::format("--extract: no file of {} is an archive by its name (.tar, .tar.gz, .tgz, .tar.zst, .tzst, "
+                    ".zip); they are brought in as they are",
+                    source_.uri));
+  }
   if (!status.ok() || options_.dry_run) {
     asio::post(loop_, [this, status] { End(status); });
     return;
@@ -329,15 +382,74 @@ void Initialize::Impl::Listed(Status status) {
   mover_->EndOfList();
 }
 
+void Initialize::Impl::Moved(MovedFile file) {
+  result_.unverified_files += !file.verified && !file.entry.content;
+  ManifestFile whole;
+  whole.path = file.entry.path;
+  whole.size = file.entry.size;
+  whole.hash = file.hash;
+  whole.verified = file.verified;
+  whole.version = file.entry.version;
+  whole.unpacked = IsUnpacked(whole.path);
+  const bool unpacked = whole.unpacked;
+  files_.push_back(std::move(whole));
+  if (unpacked) return BeginUnpacking(std::move(file));
+  places_.push_back({std::move(file.name), std::move(file.entry.path)});
+}
+
+void Initialize::Impl::BeginUnpacking(MovedFile archive) {
+  struct Job {
+    MovedFile archive;
+    UnpackOptions options;
+    StatusOr<Unpacked> unpacked = absl::UnknownError("not yet");
+  };
+  auto job = std::make_shared<Job>();
+  job->archive = std::move(archive);
+  job->options = {source_.uri, options_.ignore, options_.unpack};
+  pool_->Run(
+      unpackers_[unpacking_++ % unpackers_.size()],
+      [this, job] { job->unpacked = Unpack(*staging_, job->archive, job->options, stop_unpacking_); },
+      [this, job] {
+        --unpacking_;
+        if (ended_) return;
+        Status status = TakeUnpacked(job->archive, std::move(job->unpacked));
+        if (!status.ok()) return End(std::move(status));
+        PublishIfWhole();
+      });
+}
+
+Status Initialize::Impl::TakeUnpacked(const MovedFile& archive, StatusOr<Unpacked> unpacked) {
+  MUSTER_RETURN_IF_ERROR(unpacked.status());
+  for (MovedFile& file : unpacked->files) {
+    MUSTER_RETURN_IF_ERROR(Annotate(paths_.Add(file.entry.path), archive.entry.path));
+    result_.unpacked_files += !file.name.empty();
+    ManifestFile whole;
+    whole.path = file.entry.path;
+    whole.size = file.entry.size;
+    whole.hash = std::move(file.hash);
+    whole.version = std::move(file.entry.version);
+    whole.archive = archive.entry.path;
+    files_.push_back(std::move(whole));
+    places_.push_back({std::move(file.name), std::move(file.entry.path)});
+  }
+  result_.unpacked_bytes += unpacked->bytes;
+  return absl::OkStatus();
+}
+
 void Initialize::Impl::Transferred(Status status) {
   if (ended_) return;
-  if (status.ok()) status = Publish();
-  End(status);
+  if (!status.ok()) return End(std::move(status));
+  transferred_ = true;
+  PublishIfWhole();
+}
+
+void Initialize::Impl::PublishIfWhole() {
+  if (transferred_ && unpacking_ == 0) End(Publish());
 }
 
 Status Initialize::Impl::Publish() {
   result_.counts = mover_->counts();
-  if (places_.empty() && before_.empty() && result_.kept_files == result_.files) {
+  if (places_.empty() && before_.empty() && unpacked_before_.empty() && result_.kept_files == result_.files) {
     result_.unchanged = true;
     return absl::OkStatus();
   }
@@ -365,6 +477,7 @@ Status Initialize::Impl::Publish() {
 Status Initialize::Impl::Settle(const Manifest& manifest) {
   Manifest complete = manifest;
   for (ManifestFile& file : complete.files) {
+    if (file.unpacked) continue;
     struct stat facts {};
     const std::string path = fmt::format("{}/{}", options_.target, file.path);
     const bool there = lstat(path.c_str(), &facts) == 0;
@@ -382,6 +495,7 @@ Status Initialize::Impl::Settle(const Manifest& manifest) {
 
 void Initialize::Impl::End(Status status) {
   if (std::exchange(ended_, true)) return;
+  stop_unpacking_ = true;
   if (mover_) result_.counts = mover_->counts();
   listing_.reset();
   mover_.reset();

@@ -2,8 +2,8 @@
 // says how it went.
 //
 //   manifest says complete and nothing can have changed -> done, nothing was asked
-//   lease (lease.h) -> list -> keep what the manifest has in this very version, transfer the rest -> publish ->
-//   manifest
+//   lease (lease.h) -> list -> keep what the manifest has in this very version, transfer the rest [-> unpack] ->
+//   publish -> manifest
 //
 // Publishing is a rename for each file between two states of .muster: "next.json" names what is to be there; it becomes
 // "manifest.json" when all of it is. A start that finds next.json finishes that first.
@@ -21,6 +21,7 @@
 #include "initializers/manifest.h"
 #include "initializers/source.h"
 #include "initializers/transfer.h"
+#include "initializers/unpack.h"
 
 namespace muster::initializers {
 
@@ -34,6 +35,8 @@ struct InitializeOptions {
   std::string version_id;
   std::vector<std::string> claims;  // "NAME=DIR" (local_folder.h)
   bool hard_links = false;          // of a folder's files, in place of copies
+  bool extract = false;             // unpack archives (archive_reader.h, IsArchiveName)
+  UnpackLimits unpack;
   int threads = 2;
   size_t blocks = 64;  // of kBlockBytes: the memory of a run
   LeaseRules lease;
@@ -48,9 +51,10 @@ struct InitializeResult {
   std::string source;
   std::string target;
   MoveCounts counts;
-  uint64_t files = 0, bytes = 0;  // of the whole source
-  uint64_t kept_files = 0;        // that were there, in this version
-  uint64_t unverified_files = 0;  // that the store publishes no hash of
+  uint64_t files = 0, bytes = 0;                    // of the whole source
+  uint64_t kept_files = 0;                          // that were there, in this version
+  uint64_t unpacked_files = 0, unpacked_bytes = 0;  // by this run, out of archives
+  uint64_t unverified_files = 0;                    // that the store publishes no hash of
   double seconds = 0;
 };
 

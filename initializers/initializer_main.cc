@@ -189,6 +189,13 @@ void AddFlags(CLI::App* command, ProgramOptions* program, Words* words, std::str
   command->add_option("--claim", run.claims, "NAME=DIR: where a pvc:// claim is mounted; default /mnt/pvc/NAME")
       ->take_all();
   command->add_flag("--hard-link", run.hard_links, "link the files of a folder in place of copying them");
+  command->add_flag("--extract", run.extract, "unpack archives (tar, tar.gz, tar.zst, zip) in place of keeping them");
+  command
+      ->add_option("--extract-ratio", run.unpack.ratio,
+                   "refuse an archive that unpacks to more than so many times its size, and to more than 1 GiB; "
+                   "default 100")
+      ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 32));
+  command->add_option("--extract-members", run.unpack.members, "refuse an archive of more members; default 10000000");
   command->add_option("--then", run.then,
                       "a command for sh, once everything is in place; MUSTER_TARGET names the folder");
   command->add_option("--ca-bundle", run.http.ca_bundle, "certificates to trust, a file");
@@ -205,6 +212,7 @@ void AddFlags(CLI::App* command, ProgramOptions* program, Words* words, std::str
                    "take over from another initializer of the same folder that has been silent for so many seconds; "
                    "default 30")
       ->check(CLI::Range(10.0, 1e6));
+  command->add_flag("--http2", run.http.http2, "HTTP/2 over https, where the server has it; default HTTP/1.1");
   command->add_flag("--anonymous", run.anonymous, "send no credentials");
   command->add_flag("--dry-run", run.dry_run, "say what would be moved, and move nothing");
   command->add_flag("--json", program->json, "events as JSON lines on stdout");
@@ -223,8 +231,16 @@ void Apply(const Words& words, InitializeOptions* run) {
   run->threads = Threads();
 }
 
+// libcurl reads this one in lower case only, since a CGI program gets the other from strangers. Every other client of
+// the stores reads both.
+void TakeHttpProxy() {
+  const auto proxy = Environment("HTTP_PROXY");
+  if (proxy && !Environment("REQUEST_METHOD")) setenv("http_proxy", proxy->c_str(), 0);
+}
+
 int Main(int argc, char** argv) {
   signal(SIGPIPE, SIG_IGN);
+  TakeHttpProxy();
   ProgramOptions program;
   Words words;
   std::string folder;

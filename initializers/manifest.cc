@@ -48,12 +48,18 @@ struct Field {
   std::string_view name;
   std::variant<std::monostate, std::string Owner::*, uint64_t Owner::*, int64_t Owner::*, int Owner::*, bool Owner::*>
       into;
+  bool may_miss = false;
 };
 using F = Field<ManifestFile>;
 constexpr F kFileFields[] = {
-    {"path", &ManifestFile::path},       {"size", &ManifestFile::size},
-    {"hash", &ManifestFile::hash},       {"verified", &ManifestFile::verified},
-    {"version", &ManifestFile::version}, {"modified_ns", &ManifestFile::modified_ns},
+    {"path", &ManifestFile::path},
+    {"size", &ManifestFile::size},
+    {"hash", &ManifestFile::hash},
+    {"verified", &ManifestFile::verified},
+    {"version", &ManifestFile::version},
+    {"modified_ns", &ManifestFile::modified_ns},
+    {"unpacked", &ManifestFile::unpacked, true},
+    {"archive", &ManifestFile::archive, true},
 };
 using M = Field<Manifest>;
 constexpr M kFields[] = {
@@ -95,7 +101,7 @@ class Fields {
 
   std::optional<std::string> Missing() const {
     for (size_t i = 0; i < fields_.size(); ++i) {
-      if ((seen_ & uint32_t{1} << i) == 0) return fmt::format("{} is missing", fields_[i].name);
+      if (!fields_[i].may_miss && (seen_ & uint32_t{1} << i) == 0) return fmt::format("{} is missing", fields_[i].name);
     }
     return std::nullopt;
   }
@@ -275,7 +281,13 @@ std::string WriteManifest(const Manifest& manifest) {
     AppendField("hash", file->hash, &json);
     fmt::format_to(out, ",\"verified\":{},", file->verified);
     AppendField("version", file->version, &json);
-    fmt::format_to(out, ",\"modified_ns\":{}}}", file->modified_ns);
+    fmt::format_to(out, ",\"modified_ns\":{}", file->modified_ns);
+    if (file->unpacked) json += ",\"unpacked\":true";
+    if (!file->archive.empty()) {
+      json += ',';
+      AppendField("archive", file->archive, &json);
+    }
+    json += '}';
   }
   return json + "\n]}\n";
 }

@@ -24,6 +24,8 @@ struct ManifestFile {
   bool verified = false;    // the store published that hash; else it is ours alone
   std::string version;      // what pinned it in the store: ETag, generation, git id
   int64_t modified_ns = 0;  // of the file on disk: a later change is seen without reading it
+  bool unpacked = false;    // an archive (--extract): not there itself, but what was in it
+  std::string archive;      // the path of the archive it came out of; empty: none
   bool operator==(const ManifestFile&) const = default;
 };
 

@@ -30,6 +30,10 @@ nlohmann::ordered_json ToJson(const InitializeResult& result) {
   json["bytes"] = result.bytes;
   json["kept_files"] = result.kept_files;
   json["unverified_files"] = result.unverified_files;
+  if (result.unpacked_files > 0) {
+    json["unpacked_files"] = result.unpacked_files;
+    json["unpacked_bytes"] = result.unpacked_bytes;
+  }
   json["unchanged"] = result.unchanged;
   json["seconds"] = result.seconds;
   return json;
@@ -160,6 +164,10 @@ void ProgressView::Done(const InitializeResult& result, bool dry_run) {
   log::Info(fmt::format("{} is complete in {}: {} files, {}; {} received in {:.2f} s, {}/s, {} retries", result.source,
                         result.target, result.files, BytesText(result.bytes), BytesText(result.counts.bytes_received),
                         result.seconds, BytesText(static_cast<uint64_t>(rate)), result.counts.retries));
+  if (result.unpacked_files > 0) {
+    log::Info(fmt::format("{} files, {}, were unpacked out of archives", result.unpacked_files,
+                          BytesText(result.unpacked_bytes)));
+  }
   if (result.unverified_files > 0) {
     log::Info(fmt::format("of {} files the source publishes no hash: only size and version were checked",
                           result.unverified_files));

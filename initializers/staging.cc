@@ -266,6 +266,13 @@ Status Staging::LinkWhole(const std::string& name, const std::string& path) {
   return ErrnoStatus(errno, fmt::format("linking {}", path));
 }
 
+Status Staging::LinkStaged(const std::string& name, const std::string& other) {
+  if (name == other) return absl::OkStatus();
+  unlinkat(folder_.get(), name.c_str(), 0);
+  if (linkat(folder_.get(), other.c_str(), folder_.get(), name.c_str(), 0) == 0) return absl::OkStatus();
+  return ErrnoStatus(errno, fmt::format("linking below {}", target_));
+}
+
 StatusOr<Descriptor> Staging::OpenWhole(const std::string& name) const {
   Descriptor file(openat(folder_.get(), name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   if (!file.ok()) return ErrnoStatus(errno, name);

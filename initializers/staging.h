@@ -88,6 +88,8 @@ class Staging {
   Status WriteWhole(const std::string& name, std::string_view bytes, bool sync);
   // A file of the same file system, whole at once. FailedPrecondition: it is on another one.
   Status LinkWhole(const std::string& name, const std::string& path);
+  // The same bytes once more: `name` and the whole `other` are one file.
+  Status LinkStaged(const std::string& name, const std::string& other);
   // For reading what is whole.
   StatusOr<Descriptor> OpenWhole(const std::string& name) const;
 

@@ -76,6 +76,7 @@ StatusOr<FolderCheck> VerifyFolder(const std::string& folder, int threads, const
 
   FolderCheck check;
   check.source = manifest->source;
+  std::erase_if(manifest->files, [](const ManifestFile& file) { return file.unpacked; });
   for (const ManifestFile& file : manifest->files) {
     ++check.files;
     check.bytes += file.size;

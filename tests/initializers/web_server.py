@@ -109,9 +109,10 @@ class Request(http.server.BaseHTTPRequestHandler):
 
 class WebServer(http.server.ThreadingHTTPServer):
     daemon_threads = True
+    host = "127.0.0.1"
 
     def __init__(self):
-        super().__init__(("127.0.0.1", 0), Request)
+        super().__init__((self.host, 0), Request)
         self.lock = threading.Lock()
         self.files = {}
         self.faults = []

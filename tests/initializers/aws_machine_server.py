@@ -1,0 +1,94 @@
+"""What stands around a container on AWS, as strict as the real ones: IMDSv2, the container endpoint, STS.
+
+`keys` is what each of them hands out; `lifetime` in seconds; `wrong` has the paths of what a real one would have refused.
+"""
+import datetime
+import http.server
+import json
+import threading
+import urllib.parse
+
+ROLE = "training-node"
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_):
+        pass
+
+    def handle_one(self):
+        machine = self.server.machine
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode()
+        path = self.path.partition("?")[0]
+        with machine.lock:
+            machine.requests.append((self.command, path))
+            busy = machine.busy.pop(0) if machine.busy else None
+        if busy:
+            return self.say(busy, "busy")
+        if path == "/latest/api/token":
+            seconds = self.headers.get("X-aws-ec2-metadata-token-ttl-seconds")
+            good = self.command == "PUT" and seconds and 1 <= int(seconds) <= 21600
+            return self.say(200 if good else 400, machine.session)
+        if path.startswith("/latest/meta-data/iam/security-credentials/"):
+            if self.headers.get("X-aws-ec2-metadata-token") != machine.session:
+                return self.say(401, "Unauthorized")
+            name = path.rsplit("/", 1)[1]
+            if not name:
+                return self.say(200, ROLE)
+            return self.say(200, json.dumps({"Code": "Success", "Type": "AWS-HMAC", **machine.handed()})) if name == ROLE \
+                else self.say(404, "Not Found")
+        if path == "/v1/credentials":
+            if self.headers.get("Authorization") != machine.session:
+                return self.say(401, json.dumps({"code": "Unauthorized", "message": "wrong token"}))
+            return self.say(200, json.dumps(machine.handed()))
+        if self.command == "POST" and path == "/":
+            form = dict(urllib.parse.parse_qsl(body))
+            if form.get("Action") != "AssumeRoleWithWebIdentity" or form.get("WebIdentityToken") != machine.session:
+                return self.say(400, "<ErrorResponse><Error><Code>InvalidIdentityToken</Code><Message>No OpenIDConnect provider found"
+                                     "</Message></Error></ErrorResponse>")
+            keys = machine.handed()
+            return self.say(200, "<AssumeRoleWithWebIdentityResponse><AssumeRoleWithWebIdentityResult><Credentials>"
+                                 f"<AccessKeyId>{keys['AccessKeyId']}</AccessKeyId><SecretAccessKey>{keys['SecretAccessKey']}"
+                                 f"</SecretAccessKey><SessionToken>{keys['Token']}</SessionToken><Expiration>{keys['Expiration']}"
+                                 "</Expiration></Credentials></AssumeRoleWithWebIdentityResult></AssumeRoleWithWebIdentityResponse>")
+        return self.say(404, "Not Found")
+
+    do_GET = do_PUT = do_POST = handle_one
+
+    def say(self, status, text):
+        if status in (400, 401, 404):
+            with self.server.machine.lock:
+                self.server.machine.wrong.append(self.path)
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text.encode())
+
+
+class AwsMachine:
+    session = "session-token-of-this-test"
+
+    def __init__(self, keys):
+        """`keys`: AccessKeyId, SecretAccessKey, Token that the store will accept."""
+        self.keys = keys
+        self.lifetime = 3600
+        self.requests, self.wrong, self.busy = [], [], []
+        self.lock = threading.Lock()
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        self.server.machine = self
+        self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
+        threading.Thread(target=self.server.serve_forever, args=(0.05,), daemon=True).start()
+
+    def handed(self):
+        expiry = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(seconds=self.lifetime)
+        return {**self.keys, "Expiration": expiry.strftime("%Y-%m-%dT%H:%M:%SZ")}
+
+    def count(self, words):
+        with self.lock:
+            return sum(1 for _, path in self.requests if words in path)
+
+    def close(self):
+        self.server.shutdown()
+        self.server.server_close()

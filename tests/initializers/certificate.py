@@ -1,0 +1,19 @@
+"""A certificate of its own for a server of a test, from openssl."""
+import os
+import ssl
+import subprocess
+
+
+def make(folder, names="IP:127.0.0.1"):
+    """public.crt and private.key in `folder`, which is made."""
+    os.makedirs(folder, exist_ok=True)
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
+                    "-subj", "/CN=muster-test", "-addext", f"subjectAltName={names}",
+                    "-keyout", f"{folder}/private.key", "-out", f"{folder}/public.crt"], check=True, capture_output=True)
+    return f"{folder}/public.crt"
+
+
+def server_context(folder):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(f"{folder}/public.crt", f"{folder}/private.key")
+    return context

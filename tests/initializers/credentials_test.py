@@ -1,0 +1,127 @@
+"""Who muster-initializer is on AWS: every step of the chain, with keys that a strict server (MinIO's STS) has given out."""
+import os
+import sys
+import unittest
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+from initializer_case import SKIPPED, UNREACHABLE, InitializerCase, clean_environment, needs  # noqa: E402
+
+needs("s3-server", "run build-support/setup-s3-server", "awscrt", "boto3")
+
+import boto3  # noqa: E402
+
+import minio_server  # noqa: E402
+from aws_machine_server import ROLE, AwsMachine  # noqa: E402
+from fault_proxy import FaultProxy  # noqa: E402
+
+if not minio_server.binary():
+    print("SKIPPED: run build-support/setup-go-server minio (needs Go)", file=sys.stderr)
+    sys.exit(SKIPPED)
+
+FILES = {"a": b"one", "b/c": bytes(range(256)) * 100}
+
+
+class Machine(InitializerCase):
+    flags = ("--patience", "20")
+
+    @classmethod
+    def setUpClass(cls):
+        cls.server = minio_server.Minio()
+        cls.addClassCleanup(cls.server.close)
+        root = {"endpoint_url": cls.server.url, "aws_access_key_id": minio_server.KEY,
+                "aws_secret_access_key": minio_server.SECRET, "region_name": "us-east-1"}
+        client = boto3.client("s3", **root)
+        client.create_bucket(Bucket="data")
+        for key, data in FILES.items():
+            client.put_object(Bucket="data", Key=key, Body=data)
+        given = boto3.client("sts", **root).assume_role(RoleArn="arn:minio:iam:::role/any", RoleSessionName="test")["Credentials"]
+        cls.keys = {"AccessKeyId": given["AccessKeyId"], "SecretAccessKey": given["SecretAccessKey"], "Token": given["SessionToken"]}
+        cls.proxy = FaultProxy(cls.server.host, cls.server.port)
+        cls.addClassCleanup(cls.proxy.close)
+
+    def setUp(self):
+        super().setUp()
+        self.proxy.reset()
+        self.machine = AwsMachine(self.keys)
+        self.addCleanup(self.machine.close)
+        self.token = os.path.join(self.dir, "token")
+        with open(self.token, "w") as file:
+            file.write(self.machine.session + "\n")
+
+    def around(self, **more):
+        return {"AWS_ENDPOINT_URL_S3": self.proxy.url, "AWS_REGION": "us-east-1", "HOME": self.dir,
+                "AWS_EC2_METADATA_SERVICE_ENDPOINT": "http://127.0.0.1:9", **more}
+
+    def works(self, **more):
+        self.succeeds("s3://data/", FILES, env=self.around(**more))
+        self.assertEqual(self.machine.wrong, [])
+        tokens = {headers.get("x-amz-security-token") for _, _, headers in self.proxy.exchanges}
+        self.assertEqual(tokens, {self.keys["Token"]})
+
+    def fails(self, code, words, **more):
+        self.refused("s3://data/", code, words, env=self.around(**more))
+        self.assertEqual(self.proxy.exchanges, [], "nothing is asked as somebody else")
+        self.assertNotIn(self.machine.session, self.said)
+        self.assertNotIn(self.keys["SecretAccessKey"], self.said)
+
+    def test_of_the_machine(self):
+        """IMDSv2: a session first, then the role's name, then its keys."""
+        self.works(AWS_EC2_METADATA_SERVICE_ENDPOINT=self.machine.url)
+        self.assertEqual(self.machine.requests, [
+            ("PUT", "/latest/api/token"), ("GET", "/latest/meta-data/iam/security-credentials/"),
+            ("GET", f"/latest/meta-data/iam/security-credentials/{ROLE}")])
+
+    def test_a_machine_that_is_busy(self):
+        self.machine.busy = [503, 429]
+        self.works(AWS_EC2_METADATA_SERVICE_ENDPOINT=self.machine.url, AWS_METADATA_SERVICE_NUM_ATTEMPTS="5")
+
+    def test_no_identity_at_all(self):
+        self.fails(1, "AWS_EC2_METADATA_DISABLED", AWS_EC2_METADATA_DISABLED="true")
+
+    def test_of_the_pod(self):
+        """EKS Pod Identity: the token's file is read for each request."""
+        self.works(AWS_CONTAINER_CREDENTIALS_FULL_URI=f"{self.machine.url}/v1/credentials",
+                   AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE=self.token)
+        self.assertEqual(self.machine.count("/v1/credentials"), 1)
+
+    def test_of_the_task(self):
+        """ECS: the token itself."""
+        self.works(AWS_CONTAINER_CREDENTIALS_FULL_URI=f"{self.machine.url}/v1/credentials",
+                   AWS_CONTAINER_AUTHORIZATION_TOKEN=self.machine.session)
+
+    def test_a_pod_that_is_refused(self):
+        with open(self.token, "w") as file:
+            file.write("wrong")
+        self.fails(1, "AWS_CONTAINER_CREDENTIALS_FULL_URI", AWS_CONTAINER_CREDENTIALS_FULL_URI=f"{self.machine.url}/v1/credentials",
+                   AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE=self.token)
+        self.fails(78, "AWS_CONTAINER_CREDENTIALS_FULL_URI",
+                   AWS_CONTAINER_CREDENTIALS_FULL_URI="http://example.com/v1/credentials")
+
+    def test_of_the_service_account(self):
+        """IRSA."""
+        self.works(AWS_ENDPOINT_URL_STS=self.machine.url, AWS_WEB_IDENTITY_TOKEN_FILE=self.token,
+                   AWS_ROLE_ARN="arn:aws:iam::123456789012:role/reader")
+        self.assertEqual(self.machine.requests, [("POST", "/")])
+
+    def test_a_service_account_that_is_refused(self):
+        with open(self.token, "w") as file:
+            file.write("wrong")
+        self.fails(1, "InvalidIdentityToken", AWS_ENDPOINT_URL_STS=self.machine.url, AWS_WEB_IDENTITY_TOKEN_FILE=self.token,
+                   AWS_ROLE_ARN="arn:aws:iam::123456789012:role/reader")
+
+    def test_keys_that_are_about_to_expire(self):
+        """Others are fetched before each use."""
+        self.machine.lifetime = 30
+        self.succeeds("s3://data/", FILES, env=self.around(
+            AWS_CONTAINER_CREDENTIALS_FULL_URI=f"{self.machine.url}/v1/credentials", AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE=self.token))
+        self.assertGreater(self.machine.count("/v1/credentials"), 1)
+
+    def test_nobody_answers(self):
+        self.refused("s3://data/", UNREACHABLE, "127.0.0.1", "--patience", "1", env=self.around(
+            AWS_CONTAINER_CREDENTIALS_FULL_URI="http://127.0.0.1:9/v1/credentials", AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE=self.token))
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

@@ -1,0 +1,314 @@
+"""muster-initializer --extract: archives of every kind, bad ones, a second run, kills on the way."""
+import gzip
+import io
+import json
+import os
+import random
+import shutil
+import struct
+import subprocess
+import sys
+import tarfile
+import unittest
+import zipfile
+import zlib
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+from initializer_case import BINARY, DEADLINE, MIB, InitializerCase, clean_environment  # noqa: E402
+from web_server import WebServer  # noqa: E402
+
+CONFIGURATION = 78
+
+
+def some_bytes(count, seed=1):
+    return random.Random(seed).randbytes(count)
+
+
+def tar_of(members, compression=""):
+    """`members`: name -> content, or a TarInfo with its content."""
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode=f"w:{compression}") as archive:
+        for name, content in members.items() if isinstance(members, dict) else members:
+            info = name if isinstance(name, tarfile.TarInfo) else tarfile.TarInfo(name)
+            if content is not None:
+                info.size = len(content)
+            archive.addfile(info, io.BytesIO(content) if content is not None else None)
+    return out.getvalue()
+
+
+def zip_of(members, compression=zipfile.ZIP_DEFLATED):
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", compression) as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return out.getvalue()
+
+
+def zstd_of(data):
+    return subprocess.run(["zstd", "-q", "-c"], input=data, stdout=subprocess.PIPE, check=True).stdout
+
+
+def member(name, kind, target=""):
+    info = tarfile.TarInfo(name)
+    info.type, info.linkname = kind, target
+    return info
+
+
+FILES = {"train/0.bin": some_bytes(3 * MIB + 17), "train/1.txt": b"one", "README.md": b"", "ünïcode/日本": b"u"}
+
+
+class ExtractCase(InitializerCase):
+    flags = ("--extract",)
+
+    def setUp(self):
+        super().setUp()
+        self.source = os.path.join(self.dir, "source")
+        os.mkdir(self.source)
+        self.uri = f"file://{self.source}"
+
+    def lay(self, **archives):
+        for name, data in archives.items():
+            self.lay_at(name.replace("__", "/").replace("_", "."), data)
+
+    def lay_at(self, path, data):
+        path = os.path.join(self.source, path)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "wb") as file:
+            file.write(data)
+
+
+class Kinds(ExtractCase):
+    def test_each(self):
+        tar = tar_of(FILES)
+        for name, data in (("d.tar", tar), ("d.tar.gz", tar_of(FILES, "gz")), ("d.TGZ", tar_of(FILES, "gz")),
+                           ("d.tar.zst", zstd_of(tar)), ("d.zip", zip_of(FILES)), ("s.zip", zip_of(FILES, zipfile.ZIP_STORED))):
+            with self.subTest(name):
+                shutil.rmtree(self.target, ignore_errors=True)
+                shutil.rmtree(self.source)
+                os.mkdir(self.source)
+                self.lay_at(name, data)
+                end = self.succeeds(f"{self.uri}/{name}", FILES)
+                self.assertEqual((end["files"], end["unpacked_files"], end["unpacked_bytes"]),
+                                 (1, len(FILES), sum(map(len, FILES.values()))))
+
+    def test_in_several_pieces(self):
+        """As pigz, bgzip and zstd -T write them."""
+        tar = tar_of(FILES)
+        for name, compress in (("d.tar.gz", gzip.compress), ("d.tar.zst", zstd_of)):
+            shutil.rmtree(self.target, ignore_errors=True)
+            self.lay_at(name, b"".join(compress(tar[at:at + MIB]) for at in range(0, len(tar), MIB)))
+            self.succeeds(f"{self.uri}/{name}", FILES)
+
+    def test_beside_other_files(self):
+        """Each into its own folder; what is no archive by its name stays as it is."""
+        self.lay(a_tar=tar_of({"x": b"1", "y/z": b"2"}), sub__b_zip=zip_of({"x": b"3"}), plain=b"4", odd_tar_txt=b"5")
+        self.succeeds(self.uri, {"x": b"1", "y/z": b"2", "sub/x": b"3", "plain": b"4", "odd.tar.txt": b"5"})
+        manifest = {file["path"]: file for file in self.manifest()["files"]}
+        self.assertTrue(manifest["a.tar"]["unpacked"])
+        self.assertEqual(manifest["sub/x"]["archive"], "sub/b.zip")
+
+    def test_a_tar_of_here(self):
+        """tar -C folder . : every name begins with "./"; folders are kept, empty ones too."""
+        data = tar_of([(member("./", tarfile.DIRTYPE), None), (member("./empty/", tarfile.DIRTYPE), None), ("./a/b", b"1")])
+        self.lay(d_tar=data)
+        self.succeeds(self.uri, {"a/b": b"1"})
+        self.assertTrue(os.path.isdir(os.path.join(self.target, "empty")))
+
+    def test_links_become_files(self):
+        data = tar_of([(member("early", tarfile.SYMTYPE, "dir/file"), None), ("dir/file", b"content"),
+                       (member("hard", tarfile.LNKTYPE, "dir/file"), None), (member("dir/up", tarfile.SYMTYPE, "../hard"), None)])
+        self.lay(d_tar=data)
+        self.succeeds(self.uri, dict.fromkeys(("early", "dir/file", "hard", "dir/up"), b"content"))
+        self.assertFalse(os.path.islink(os.path.join(self.target, "early")))
+
+    def test_the_last_of_a_name_counts(self):
+        self.lay(d_tar=tar_of([("a", b"old"), ("b", b"b"), ("a", b"newer")]))
+        self.succeeds(self.uri, {"a": b"newer", "b": b"b"})
+
+    def test_a_long_name_and_a_sparse_file(self):
+        folder = os.path.join(self.dir, "made")
+        long = "/".join(["d" * 100] * 4)
+        os.makedirs(f"{folder}/{long}")
+        with open(f"{folder}/sparse", "wb") as file:
+            file.seek(5 * MIB)
+            file.write(b"end")
+        with open(f"{folder}/{long}/f", "wb") as file:
+            file.write(b"f")
+        for form in ("gnu", "posix"):
+            shutil.rmtree(self.target, ignore_errors=True)
+            subprocess.run(["tar", "--sparse", f"--format={form}", "-cf", f"{self.source}/d.tar", "-C", folder, "."], check=True)
+            self.succeeds(self.uri, {"sparse": bytes(5 * MIB) + b"end", f"{long}/f": b"f"})
+
+    def test_from_a_web_server(self):
+        server = WebServer()
+        self.addCleanup(server.close)
+        server.digests = False
+        server.files["/d.tar.gz"] = tar_of(FILES, "gz")
+        end = self.succeeds(f"{server.url}/d.tar.gz", FILES)
+        self.assertEqual(end["unverified_files"], 1, "the archive")
+
+    def test_patterns(self):
+        """--include is for the archives themselves, --ignore also for what is in them."""
+        self.lay(a_tar=tar_of({"x.txt": b"1", "y.md": b"2"}), b_tar=tar_of({"z.txt": b"3"}))
+        self.succeeds(self.uri, {"x.txt": b"1"}, "--include", "a.tar", "--ignore", "*.md")
+
+    def test_no_archive(self):
+        self.lay(plain=b"1")
+        self.succeeds(self.uri, {"plain": b"1"})
+        self.assertIn("no file of", self.said)
+
+
+class Again(ExtractCase):
+    def test_nothing_has_changed(self):
+        self.lay(a_tar=tar_of({"x": b"1"}), b_tar=tar_of({"y": b"2"}), plain=b"3")
+        expected = {"x": b"1", "y": b"2", "plain": b"3"}
+        self.succeeds(self.uri, expected)
+        end = self.succeeds(self.uri, expected)
+        self.assertEqual((end["unchanged"], end["received"]), (True, 0))
+        check = subprocess.run([BINARY, "verify", self.target, "--json"], capture_output=True, text=True, timeout=DEADLINE,
+                               env=clean_environment(), check=False)
+        self.assertEqual((check.returncode, json.loads(check.stdout)["files"]), (0, 3))
+
+    def test_one_of_them_has_changed(self):
+        """It alone is brought in and unpacked anew; so is one of whose files something was changed here."""
+        self.lay(a_tar=tar_of({"x": b"1"}), b_tar=tar_of({"y": b"2"}))
+        self.succeeds(self.uri, {"x": b"1", "y": b"2"})
+        self.lay(b_tar=tar_of({"y": b"changed"}))
+        end = self.succeeds(self.uri, {"x": b"1", "y": b"changed"})
+        self.assertEqual((end["kept_files"], end["unpacked_files"]), (1, 1))
+        os.unlink(os.path.join(self.target, "x"))
+        end = self.succeeds(self.uri, {"x": b"1", "y": b"changed"})
+        self.assertEqual((end["kept_files"], end["unpacked_files"]), (1, 1))
+
+    def test_with_and_without(self):
+        data = tar_of({"x": b"1"})
+        self.lay(a_tar=data)
+        self.succeeds(self.uri, {"x": b"1"})
+        self.flags = ()
+        self.succeeds(self.uri, {"x": b"1", "a.tar": data})
+
+    def test_killed_while_it_unpacks(self):
+        lot = random.Random(3)
+        files = {f"{n}.bin": some_bytes(40_000, n) for n in range(500)}
+        self.lay(d_tar_gz=tar_of(files, "gz"))
+        staging = os.path.join(self.target, ".muster", "staging")
+        for _ in range(5):
+            shutil.rmtree(self.target, ignore_errors=True)
+            process = self.start(self.uri)
+            enough = lot.randrange(1, 450)
+            while process.poll() is None:
+                try:
+                    if len(os.listdir(staging)) > enough:
+                        break
+                except OSError:
+                    pass
+            self.kill(process) if process.poll() is None else None
+            if not os.path.exists(os.path.join(self.target, ".muster", "next.json")) and \
+                    not os.path.exists(os.path.join(self.target, ".muster", "manifest.json")):
+                self.check_nothing()
+            self.succeeds(self.uri, files)
+
+
+class Bad(ExtractCase):
+    def refuses(self, data, words, code=CONFIGURATION, name="d.tar", flags=()):
+        shutil.rmtree(self.target, ignore_errors=True)
+        self.lay_at(name, data)
+        self.refused(f"{self.uri}/{name}", code, words, *flags)
+        self.assertRegex(self.said, r"d\.(tar|zip)")
+        self.assertEqual(sorted(os.listdir(self.dir)), ["source", "target"], "nothing beside the target")
+
+    def test_paths_that_escape(self):
+        for name in ("../evil", "a/../../evil", "/etc/evil", "a//b", ".muster/manifest.json", "x/./y"):
+            with self.subTest(name):
+                self.refuses(tar_of({name: b"evil", "good": b"1"}), "cannot be a file below the target")
+        for name in ("../evil", "/etc/evil"):
+            with self.subTest(zip=name):
+                self.refuses(zip_of({name: b"evil"}), "cannot be a file below the target", name="d.zip")
+
+    def test_links_that_escape(self):
+        for kind, target in ((tarfile.SYMTYPE, "/etc/passwd"), (tarfile.SYMTYPE, "../../x"), (tarfile.LNKTYPE, "/etc/passwd"),
+                             (tarfile.LNKTYPE, "../x")):
+            with self.subTest(target=target):
+                self.refuses(tar_of([(member("link", kind, target), None)]), "out of the archive")
+        self.refuses(tar_of([(member("link", tarfile.SYMTYPE, "nowhere"), None)]), "no file of the archive", code=1)
+        self.refuses(tar_of([(member("a", tarfile.SYMTYPE, "b"), None), (member("b", tarfile.SYMTYPE, "a"), None)]),
+                     "no file of the archive", code=1)
+
+    def test_through_a_link(self):
+        """A link to a folder outside, then a file through it: the link is refused."""
+        self.refuses(tar_of([(member("l", tarfile.SYMTYPE, "/tmp"), None), ("l/evil", b"x")]), "out of the archive")
+        self.refuses(tar_of([(member("l", tarfile.SYMTYPE, "."), None), ("l/x", b"x")]), "out of the archive|no file|both")
+
+    def test_devices(self):
+        for kind in (tarfile.CHRTYPE, tarfile.FIFOTYPE):
+            self.refuses(tar_of([(member("d", kind), None)]), "a device, a pipe or a socket")
+
+    def test_what_is_left_out_may_be_anything(self):
+        self.lay(d_tar=tar_of([(member("dev", tarfile.CHRTYPE), None), ("../evil", b"x"), ("good", b"1")]))
+        self.succeeds(self.uri, {"good": b"1"}, "--ignore", "dev,*evil")
+
+    def test_names_that_collide(self):
+        self.refuses(tar_of([("a", b"1"), ("a/b", b"2")]), "a/b", code=1)
+        shutil.rmtree(self.source)
+        shutil.rmtree(self.target, ignore_errors=True)
+        self.lay(a_tar=tar_of({"x": b"1"}), x=b"2")
+        self.refused(self.uri, 1, "x")
+
+    def test_broken(self):
+        tar = tar_of(FILES)
+        compressed = tar_of(FILES, "gz")
+        self.refuses(tar[:MIB], "broken", code=1)
+        self.refuses(compressed[:MIB], "broken", code=1, name="d.tar.gz")
+        damaged = bytearray(compressed)
+        damaged[len(damaged) // 2] ^= 0xff
+        self.refuses(bytes(damaged), "broken", code=1, name="d.tar.gz")
+        for name, data in (("d.tar.gz", compressed), ("d.tar.zst", zstd_of(tar))):
+            with self.subTest(checksum=name):  # the last thing in the file
+                self.refuses(data[:-4], "broken", code=1, name=name)
+                damaged = bytearray(data)
+                damaged[-5 if name.endswith("gz") else -1] ^= 1
+                self.refuses(bytes(damaged), "broken", code=1, name=name)
+        self.refuses(zip_of(FILES)[:-200], "broken", code=1, name="d.zip")
+        self.refuses(b"<html>log in</html>" * 100, "no tar, tar.gz, tar.zst or zip", code=1)
+        self.refuses(b"", "no tar, tar.gz, tar.zst or zip", code=1)
+
+    def test_a_wrong_checksum_within(self):
+        data = bytearray(zip_of({"f": some_bytes(10_000)}, zipfile.ZIP_STORED))
+        data[5000] ^= 1
+        self.refuses(bytes(data), "broken", code=1, name="d.zip")
+
+    def test_encrypted(self):
+        """A zip whose member says so: flag bit 0 in both headers."""
+        data = bytearray(zip_of({"f": b"secret"}, zipfile.ZIP_STORED))
+        for signature, at in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+            place = data.index(signature) + at
+            struct.pack_into("<H", data, place, struct.unpack_from("<H", data, place)[0] | 1)
+        self.refuses(bytes(data), "encrypted", name="d.zip")
+
+    def test_bombs(self):
+        deflate = zlib.compressobj(9, zlib.DEFLATED, 31)
+        chunk = bytes(16 * MIB)
+        header = tarfile.TarInfo("zeros")
+        header.size = 1100 * MIB
+        parts = [deflate.compress(header.tobuf())]
+        parts += [deflate.compress(chunk) for _ in range(header.size // len(chunk) + 1)]
+        parts.append(deflate.flush())
+        self.refuses(b"".join(parts), r"--extract-ratio \(now 100\)", code=1, name="d.tar.gz")
+        self.refuses(tar_of({str(n): b"" for n in range(50)}), "--extract-members", code=1, flags=("--extract-members", "49"))
+
+    def test_target_without_room(self):
+        """More than the file system has: said before it is full."""
+        room = os.path.join(self.dir, "small")
+        os.mkdir(room)
+        if os.getuid() != 0 or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "none", room], check=False).returncode != 0:
+            self.skipTest("needs a mount of its own")
+        self.addCleanup(subprocess.run, ["umount", room], check=True)
+        self.target = os.path.join(room, "target")
+        self.lay_at("d.tar.gz", tar_of({"big": bytes(8 * MIB)}, "gz"))
+        self.refused(f"{self.uri}/d.tar.gz", 1, "(?i)no space")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

@@ -1,0 +1,176 @@
+"""muster-initializer on networks as they are: proxies, IPv6, HTTP/2, latency, an outage of a minute."""
+import os
+import random
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+import time
+import unittest
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+from initializer_case import DEADLINE, HERE, MIB, UNREACHABLE, InitializerCase, clean_environment, needs  # noqa: E402
+
+needs("s3-server", "run build-support/setup-s3-server", "hypercorn")
+
+import certificate  # noqa: E402
+from fault_proxy import FaultProxy  # noqa: E402
+from forward_proxy import ForwardProxy  # noqa: E402
+from minio_server import free_port  # noqa: E402
+from web_server import WebServer  # noqa: E402
+
+
+def some_bytes(count, seed=1):
+    return random.Random(seed).randbytes(count)
+
+
+class NetworkCase(InitializerCase):
+    data = some_bytes(5 * MIB + 3)
+
+    def serve(self, secure=False, family=socket.AF_INET):
+        class Server(WebServer):
+            address_family = family
+            host = "::1" if family == socket.AF_INET6 else "127.0.0.1"
+        server = Server()
+        self.addCleanup(server.close)
+        server.files["/f"] = self.data
+        if secure:
+            self.certificates = os.path.join(self.dir, "certificates")
+            certificate.make(self.certificates, "IP:127.0.0.1,IP:::1")
+            server.socket = certificate.server_context(self.certificates).wrap_socket(server.socket, server_side=True)
+        return server
+
+    def proxy(self, password=None):
+        proxy = ForwardProxy(password)
+        self.addCleanup(proxy.close)
+        return proxy
+
+
+class Proxies(NetworkCase):
+    def test_http(self):
+        server, proxy = self.serve(), self.proxy()
+        for variable in ("http_proxy", "HTTP_PROXY", "ALL_PROXY", "all_proxy"):
+            with self.subTest(variable):
+                shutil.rmtree(self.target, ignore_errors=True)
+                proxy.requests.clear()
+                self.succeeds(f"{server.url}/f", {"f": self.data}, env={variable: f"http://{proxy.address}"})
+                self.assertIn(("GET", f"{server.url}/f"), proxy.requests)
+
+    def test_https_through_a_tunnel(self):
+        server, proxy = self.serve(secure=True), self.proxy()
+        host = f"127.0.0.1:{server.server_address[1]}"
+        self.succeeds(f"https://{host}/f", {"f": self.data}, "--ca-bundle", f"{self.certificates}/public.crt",
+                      env={"HTTPS_PROXY": f"http://{proxy.address}"})
+        self.assertEqual(set(proxy.requests), {("CONNECT", host)})
+
+    def test_some_hosts_are_asked_without(self):
+        server, proxy = self.serve(), self.proxy()
+        for value in ("127.0.0.1", "example.org,127.0.0.1", "*", "127.0.0.0/8"):
+            with self.subTest(value):
+                shutil.rmtree(self.target, ignore_errors=True)
+                self.succeeds(f"{server.url}/f", {"f": self.data},
+                              env={"HTTP_PROXY": f"http://{proxy.address}", "NO_PROXY": value})
+                self.assertEqual(proxy.requests, [])
+
+    def test_a_password(self):
+        server, proxy = self.serve(), self.proxy("user:secret")
+        self.succeeds(f"{server.url}/f", {"f": self.data}, env={"HTTP_PROXY": f"http://user:secret@{proxy.address}"})
+        shutil.rmtree(self.target)
+        self.refused(f"{server.url}/f", 1, "407", env={"HTTP_PROXY": f"http://user:wrong@{proxy.address}"})
+        self.assertNotIn("wrong@", self.said)
+
+    def test_a_tunnel_that_is_refused(self):
+        server, proxy = self.serve(secure=True), self.proxy("user:secret")
+        self.refused(f"https://127.0.0.1:{server.server_address[1]}/f", 1, "407.*HTTPS_PROXY",
+                     env={"HTTPS_PROXY": f"http://{proxy.address}"})
+
+    def test_nobody_is_the_proxy(self):
+        server = self.serve()
+        port = free_port()
+        self.refused(f"{server.url}/f", UNREACHABLE, str(port), "--patience", "1", env={"HTTP_PROXY": f"http://127.0.0.1:{port}"})
+
+
+class Addresses(NetworkCase):
+    def test_of_six(self):
+        try:
+            server = self.serve(family=socket.AF_INET6)
+        except OSError as error:
+            self.skipTest(f"no IPv6 here: {error}")
+        self.succeeds(f"http://[::1]:{server.server_address[1]}/f", {"f": self.data})
+
+    def test_a_name_with_both_where_only_one_listens(self):
+        server = self.serve()
+        self.succeeds(f"http://localhost:{server.server_address[1]}/f", {"f": self.data})
+
+    def test_five_seconds_of_latency(self):
+        server = self.serve()
+        hold = threading.Event()
+        self.addCleanup(hold.set)
+
+        def late(_):
+            hold.wait(5)
+            return False
+        server.faults = [late] * 2
+        server.faulty = lambda request: True
+        end = self.succeeds(f"{server.url}/f", {"f": self.data})
+        self.assertEqual((end["retries"], server.faults), (0, []))
+
+
+class Outage(NetworkCase):
+    def test_of_a_minute(self):
+        """Every connection is reset for a minute, from the middle of the work."""
+        server = self.serve()
+        proxy = FaultProxy("127.0.0.1", server.server_address[1])
+        self.addCleanup(proxy.close)
+        over = []
+
+        def gone(exchange):
+            if not over:
+                over.append(time.monotonic() + 60)
+            exchange.reset = True
+        seen = []
+
+        def faulty(_):
+            seen.append(None)
+            return len(seen) > 2 and (not over or time.monotonic() < over[0])
+        proxy.faulty = faulty
+        proxy.always(gone)
+        process = self.start(f"{proxy.url}/f")
+        out, err = process.communicate(timeout=DEADLINE + 120)
+        self.assertEqual(process.returncode, 0, out + err)
+        self.assertGreater(time.monotonic(), over[0])
+        self.check_right({"f": self.data})
+
+
+class Http2(NetworkCase):
+    def test_it_is_spoken(self):
+        folder = os.path.join(self.dir, "files")
+        os.makedirs(folder)
+        certificates = os.path.join(self.dir, "certificates")
+        ca = certificate.make(certificates)
+        data = some_bytes(40 * MIB + 1)
+        with open(os.path.join(folder, "f"), "wb") as file:
+            file.write(data)
+        port = free_port()
+        server = subprocess.Popen([sys.executable, os.path.join(HERE, "http2_server.py"), str(port), certificates, folder],
+                                  stdout=subprocess.PIPE, text=True, env=clean_environment())
+
+        def end():
+            server.kill()
+            server.wait()
+            server.stdout.close()
+        self.addCleanup(end)
+        self.assertEqual(server.stdout.readline(), "listening\n")
+        self.succeeds(f"https://127.0.0.1:{port}/f", {"f": data}, "--http2", "--ca-bundle", ca)
+        self.assertEqual(server.stdout.readline(), "2\n")
+        shutil.rmtree(self.target)
+        self.succeeds(f"https://127.0.0.1:{port}/f", {"f": data}, "--ca-bundle", ca)
+        server.kill()
+        self.assertEqual({line for line in server.stdout.read().split()} , {"1.1", "2"})
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
