@@ -121,7 +121,7 @@ class Addresses(NetworkCase):
 
 class Outage(NetworkCase):
     def test_of_a_minute(self):
-        """Every connection is reset for a minute, from the middle of the work."""
+        """Every connection is reset for a minute, once the file has been looked for."""
         server = self.serve()
         proxy = FaultProxy("127.0.0.1", server.server_address[1])
         self.addCleanup(proxy.close)
@@ -135,7 +135,7 @@ class Outage(NetworkCase):
 
         def faulty(_):
             seen.append(None)
-            return len(seen) > 2 and (not over or time.monotonic() < over[0])
+            return len(seen) > 1 and (not over or time.monotonic() < over[0])
         proxy.faulty = faulty
         proxy.always(gone)
         process = self.start(f"{proxy.url}/f")
