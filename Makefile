@@ -13,6 +13,8 @@ data: deps
 	@build-support/setup-torch-data
 	@build-support/setup-s3-server >/dev/null || echo "an S3 server could not be set up: its tests will be skipped" >&2
 	@build-support/setup-go-server minio >/dev/null || echo "a strict S3 server could not be built: its tests will be skipped" >&2
+	@build-support/setup-go-server fake-gcs-server >/dev/null || echo "a GCS server could not be built: its tests will be skipped" >&2
+	@build-support/setup-gcs-client >/dev/null || echo "Google's storage client could not be set up: its tests will be skipped" >&2
 	@build-support/setup-old-root || echo "a root of Debian 11 could not be set up: its tests will be skipped" >&2
 	@build-support/setup-newest-torch || echo "newest PyTorch could not be set up: its tests will be skipped" >&2
 

@@ -24,13 +24,6 @@ bool IsAddress(const std::string& host, const char* address) {
          inet_pton(AF_INET6, address, &other) == 1 && std::memcmp(&one, &other, sizeof(one)) == 0;
 }
 
-bool IsLoopback(const std::string& host) {
-  in_addr v4;
-  constexpr uint32_t kLoopback = 127;
-  if (inet_pton(AF_INET, host.c_str(), &v4) == 1) return ntohl(v4.s_addr) >> 24 == kLoopback;
-  return host == "localhost" || IsAddress(host, "::1");
-}
-
 Status CheckContainerUrl(const std::string& text, std::string_view origin) {
   auto url = ParseEndpointUrl(text.substr(0, text.find('?')));
   if (url.ok() && text.find_first_of("# \t\r\n") != std::string::npos) {
@@ -39,7 +32,7 @@ Status CheckContainerUrl(const std::string& text, std::string_view origin) {
   if (!url.ok()) return Annotate(url.status(), origin);
   const bool known = IsAddress(url->host, "169.254.170.2") || IsAddress(url->host, "169.254.170.23") ||
                      IsAddress(url->host, "fd00:ec2::23");
-  if (url->tls || known || IsLoopback(url->host)) return absl::OkStatus();
+  if (url->tls || known || IsThisMachine(*url)) return absl::OkStatus();
   return absl::InvalidArgumentError(
       fmt::format("{} is {}: over http a token may only go to this machine, 169.254.170.2, 169.254.170.23 or "
                   "[fd00:ec2::23]; use https",

@@ -1,5 +1,7 @@
 #include "initializers/endpoint_url.h"
 
+#include <arpa/inet.h>
+
 #include <algorithm>
 #include <cctype>
 
@@ -76,6 +78,15 @@ StatusOr<EndpointUrl> ParseEndpointUrl(std::string_view text) {
       at == std::string_view::npos ? Quoted(text) : "'...@" + Quoted(text.substr(at + 1)).substr(1);
   return absl::InvalidArgumentError(
       fmt::format("{} is no endpoint: {}; it looks like https://HOST:PORT", shown, Message(url.status())));
+}
+
+bool IsThisMachine(const EndpointUrl& url) {
+  constexpr uint32_t kLoopback = 127;
+  in_addr v4;
+  in6_addr v6;
+  if (inet_pton(AF_INET, url.host.c_str(), &v4) == 1) return ntohl(v4.s_addr) >> 24 == kLoopback;
+  if (!url.host.starts_with('[')) return url.host == "localhost";
+  return inet_pton(AF_INET6, url.host.substr(1, url.host.size() - 2).c_str(), &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6);
 }
 
 std::string HostHeader(const EndpointUrl& url) {

@@ -20,6 +20,9 @@ struct EndpointUrl {
 // query or fragment, a host or port that cannot be.
 StatusOr<EndpointUrl> ParseEndpointUrl(std::string_view text);
 
+// 127.0.0.0/8, [::1], localhost: what is sent there by http, no network sees.
+bool IsThisMachine(const EndpointUrl& url);
+
 // "host" or "host:port", as the Host header says it.
 std::string HostHeader(const EndpointUrl& url);
 // "https://host:port/base"

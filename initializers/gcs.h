@@ -23,7 +23,9 @@ struct GcsSettings {
   std::string generation;                                   // of a single object; empty: the newest
 };
 
-// STORAGE_EMULATOR_HOST (with or without scheme) or the default. InvalidArgument: no http(s) URL; a password in it.
+// STORAGE_EMULATOR_HOST (which also means: anonymous), else gcloud's CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE, each with
+// or without a scheme and with or without /storage/v1 at its end; else the default. InvalidArgument: no http(s) URL; a
+// password in it.
 StatusOr<GcsSettings> FindGcsSettings(const Getenv& getenv);
 
 std::unique_ptr<Provider> MakeGcs(boost::asio::io_context& loop, Persistence persistence, const Source& source,

@@ -19,14 +19,23 @@ struct GcsPage {
 };
 // Expectation: crc32c, which every object has and whose ranges combine; else md5Hash. A name with '/' at its end and no
 // bytes is a folder marker, size 0. An object that is stored with contentEncoding gzip is brought in as it is stored.
-// InvalidArgument names what is wrong and which object.
+// InvalidArgument names what is wrong and which object: also JSON that is neither, and a page of HTML.
 StatusOr<GcsPage> ParseObjects(std::string_view json);
 StatusOr<Entry> ParseObject(std::string_view json);
 
 // What an answer that is no success means: {"error":{code,message,errors:[{reason}]}}, also text or XML from the media
-// path. 401 transient once (`Expired`: the caller's), 403 rateLimitExceeded/userRateLimitExceeded and 429 throttled,
-// 408 and 5xx transient, 412 and 404 with a generation changed, other 401/403/404 fatal with the remedy. `what`:
-// "gs://bucket/object".
+// path. 403 rateLimitExceeded/userRateLimitExceeded and 429 throttled, 408 and 5xx transient, 412 changed, other
+// 401/403/404 fatal with the remedy: that a token may only have expired, or that a generation was pinned, is the
+// caller's to know. `what`: "gs://bucket/object".
 Refusal RefusalOfGcs(const HttpHead& head, std::string_view body, std::string_view what, int64_t unix_now);
+
+// What is wrong with the head of an answer with media, which is to be `length` bytes of generation `version`; nothing:
+// they follow, as they are stored. Whether it is the range that was asked for is web_file.h's RangeProblem.
+std::optional<std::string> MediaProblem(const HttpHead& head, uint64_t length, const std::string& version);
+
+// The server's own headers are there, so that it is an answer of the store for that object of `size` bytes, but
+// somebody on the way has changed its encoding. Asking again would give the same.
+enum class Recoding { kDecoded, kEncoded };
+std::optional<Recoding> FindRecoding(const HttpHead& head, uint64_t size);
 
 }  // namespace muster::initializers

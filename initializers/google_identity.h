@@ -2,7 +2,7 @@
 // are google_tokens.h's. Pure but for the seams it is given.
 //
 // The first that is configured wins:
-//    1. STORAGE_EMULATOR_HOST: anonymous
+//    1. STORAGE_EMULATOR_HOST: anonymous, whatever else is set
 //    2. GOOGLE_APPLICATION_CREDENTIALS: a file; one that is not there or cannot be read is an error
 //    3. $CLOUDSDK_CONFIG/application_default_credentials.json, else ~/.config/gcloud/...: not there: go on
 //    4. the metadata server (GCE_METADATA_HOST, GCE_METADATA_ROOT, GCE_METADATA_IP; GKE's Workload Identity is the same
@@ -17,6 +17,7 @@
 #include <memory>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "base/status.h"
 #include "initializers/aws_config.h"
@@ -51,6 +52,7 @@ struct ExternalAccount {
 };
 struct ImpersonatedAccount {
   std::string impersonation_url, origin;
+  std::vector<std::string> delegates;  // through whom, in order
   int lifetime_seconds = 3600;
   std::shared_ptr<const struct GoogleIdentity> source;  // never null
 };
@@ -60,7 +62,8 @@ struct GoogleIdentity {
 };
 
 // FailedPrecondition or InvalidArgument: a configured step that cannot work; names the variable or file, the key in it,
-// and the remedy. No message shows a secret. URLs of the file must be https, or http to this machine.
+// and the remedy. No message shows a secret. URLs of the file must be https, or http to this machine; a subject token
+// may also come from 169.254.169.254, which is how another cloud's machine gets it.
 StatusOr<GoogleIdentity> FindGoogleIdentity(const Getenv& getenv, const ReadText& read, const std::string& home);
 
 }  // namespace muster::initializers

@@ -1,13 +1,15 @@
 // Bearer tokens for GCS from the identity that was found (google_identity.h): kept, and renewed before they expire.
 //
-// Scope https://www.googleapis.com/auth/devstorage.read_only. A service account's assertion is RS256 by OpenSSL. An
-// identity that fails is an error that names it and the remedy: never a fall-through to another, never anonymous.
-// Reference: initializers.md 2.4; RFC 7523 (jwt-bearer), RFC 8693 (token exchange), RFC 6749 6 (refresh).
+// Scope kReadScope; of an account that impersonates another, which then has that scope, auth/iam. A service account's
+// assertion is RS256 by OpenSSL. An identity that fails is an error that names it and the remedy: never a fall-through
+// to another, never anonymous. Reference: initializers.md 2.4; RFC 7523 (jwt-bearer), RFC 8693 (token exchange), RFC
+// 6749 6 (refresh).
 #pragma once
 
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/status.h"
 #include "initializers/conversation.h"
@@ -15,9 +17,13 @@
 
 namespace muster::initializers {
 
+inline constexpr std::string_view kReadScope = "https://www.googleapis.com/auth/devstorage.read_only";
+
 // The assertion: header {"alg":"RS256","typ":"JWT","kid":...}, claims iss, scope, aud, iat, exp (an hour). Pure but for
-// OpenSSL. InvalidArgument: the private key is none; says where it is from.
-StatusOr<std::string> SignAssertion(const ServiceAccount& account, int64_t unix_now);
+// OpenSSL. InvalidArgument: the private key is none; says where it is from. `scope`: another one for whoever only
+// impersonates.
+StatusOr<std::string> SignAssertion(const ServiceAccount& account, int64_t unix_now,
+                                    std::string_view scope = kReadScope);
 
 // Asked for each request. Loop thread only.
 class BearerSource {

@@ -302,6 +302,11 @@ Status Initialize::Impl::Page(std::vector<Entry> entries) {
     const bool folder = entry.path.ends_with('/');
     const std::string name = folder ? entry.path.substr(0, entry.path.size() - 1) : entry.path;
     MUSTER_RETURN_IF_ERROR(Annotate(CheckEntryPath(name), entry.key));
+    if (folder && entry.size > 0) {
+      return absl::InvalidArgumentError(fmt::format(
+          "{}: a '/' at its end makes it a folder, but it has {} bytes; leave it out with --ignore, or rename it",
+          entry.key, entry.size));
+    }
     ++result_.files;
     result_.bytes += entry.size;
     if (folder) {

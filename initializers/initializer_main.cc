@@ -185,7 +185,7 @@ void AddFlags(CLI::App* command, ProgramOptions* program, Words* words, std::str
       ->envname("IGNORE_PATTERNS");
   command->add_option("--verify", words->verify, "full | size | none: what is checked of every file")
       ->check(CLI::IsMember({"full", "size", "none"}));
-  command->add_option("--version-id", run.version_id, "of one S3 object");
+  command->add_option("--version-id", run.version_id, "of one S3 object; the generation of one GCS object");
   command->add_option("--claim", run.claims, "NAME=DIR: where a pvc:// claim is mounted; default /mnt/pvc/NAME")
       ->take_all();
   command->add_flag("--hard-link", run.hard_links, "link the files of a folder in place of copying them");

@@ -2,7 +2,10 @@
 
 #include "base/text.h"
 #include "initializers/aws_credentials.h"
+#include "initializers/endpoint_url.h"
+#include "initializers/gcs.h"
 #include "initializers/local_folder.h"
+#include "initializers/quoted.h"
 #include "initializers/s3.h"
 #include "initializers/web_file.h"
 
@@ -68,6 +71,38 @@ StatusOr<OpenedSource> OpenS3(Opening opening) {
   return With(std::move(opened), MakeS3(opening.loop, persistence, opening.source, std::move(s3), std::move(keys)));
 }
 
+// A bearer token is for whoever sees it.
+Status CheckMayCarryToken(const std::string& endpoint) {
+  MUSTER_ASSIGN_OR_RETURN(EndpointUrl url, ParseEndpointUrl(endpoint));
+  if (url.tls || IsThisMachine(url)) return absl::OkStatus();
+  return absl::InvalidArgumentError(fmt::format(
+      "the endpoint {}: over http a token may only go to this machine; use https, or --anonymous", Quoted(endpoint)));
+}
+
+StatusOr<OpenedSource> OpenGcs(Opening opening) {
+  MUSTER_ASSIGN_OR_RETURN(GcsSettings gcs, FindGcsSettings(opening.getenv));
+  gcs.generation = opening.settings.version_id;
+  if (gcs.generation.find_first_not_of("0123456789") != std::string::npos) {
+    return absl::InvalidArgumentError(fmt::format(
+        "--version-id {}: the version of a GCS object is its generation, a number", Quoted(gcs.generation)));
+  }
+  if (!gcs.generation.empty() && opening.source.folder) {
+    return absl::InvalidArgumentError(
+        fmt::format("--version-id is of one object, and {} is a prefix; leave it out", opening.source.uri));
+  }
+  GoogleIdentity identity{NoGoogleIdentity{}};
+  if (!opening.settings.anonymous) {
+    MUSTER_ASSIGN_OR_RETURN(identity, FindGoogleIdentity(opening.getenv, ReadSettingsFile, opening.Home()));
+  }
+  if (!std::holds_alternative<NoGoogleIdentity>(identity.who)) {
+    MUSTER_RETURN_IF_ERROR(CheckMayCarryToken(gcs.endpoint));
+  }
+  OpenedSource opened;
+  const Persistence persistence = opening.Connect(&opened);
+  auto tokens = MakeBearerSource(persistence, identity);
+  return With(std::move(opened), MakeGcs(opening.loop, persistence, opening.source, std::move(gcs), std::move(tokens)));
+}
+
 }  // namespace
 
 StatusOr<OpenedSource> OpenSource(asio::io_context& loop, DiskPool& pool, const Source& source, SourceSettings settings,
@@ -79,6 +114,8 @@ StatusOr<OpenedSource> OpenSource(asio::io_context& loop, DiskPool& pool, const 
       return OpenWeb(std::move(opening));
     case Scheme::kS3:
       return OpenS3(std::move(opening));
+    case Scheme::kGcs:
+      return OpenGcs(std::move(opening));
     case Scheme::kPvc:
     case Scheme::kFile:
       return OpenFolder(std::move(opening));

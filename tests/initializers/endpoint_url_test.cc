@@ -83,5 +83,14 @@ TEST(EndpointUrl, ThatIsNoneIsNamed) {
   EXPECT_LT(Read("https://a/" + std::string(3000, 'a')).size(), 400U);
 }
 
+TEST(EndpointUrl, OfThisMachine) {
+  for (const char* host : {"127.0.0.1:80", "127.9.9.9", "localhost", "LOCALHOST:1", "[::1]", "[0:0::1]:2"}) {
+    EXPECT_TRUE(IsThisMachine(*ParseEndpointUrl(fmt::format("http://{}", host)))) << host;
+  }
+  for (const char* host : {"128.0.0.1", "localhost.example.com", "127.example.com", "[::2]", "[::ffff:8.8.8.8]"}) {
+    EXPECT_FALSE(IsThisMachine(*ParseEndpointUrl(fmt::format("http://{}", host)))) << host;
+  }
+}
+
 }  // namespace
 }  // namespace muster::initializers

@@ -1,0 +1,377 @@
+#include "initializers/gcs.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "base/text.h"
+#include "initializers/cloud_clock.h"
+#include "initializers/endpoint_url.h"
+#include "initializers/gcs_answers.h"
+#include "initializers/percent.h"
+#include "initializers/quoted.h"
+#include "initializers/sigv4.h"
+#include "initializers/web_file.h"
+
+namespace muster::initializers {
+namespace {
+
+namespace asio = boost::asio;
+
+constexpr size_t kLongestPage = 4 << 20;  // bytes of a page of 1,000 objects with names of 1,024 bytes
+constexpr char kFields[] = "name,size,generation,crc32c,md5Hash";
+constexpr std::string_view kApi = "/storage/v1";
+
+// The bearer tokens that answers speak of, by number. A 401 to an old one, still on its way when it was renewed, says
+// nothing of the new one.
+class TokenCount {
+ public:
+  static constexpr int kNone = 0;  // anonymous
+
+  int current() const { return current_; }
+  void Worked(int number) { worked_ = std::max(worked_, number); }
+  // A request that carried it was answered 401. False: asking for another one would not help.
+  bool MayRenew(int number) const {
+    return number != kNone && (number != current_ || current_ == 1 || worked_ == current_);
+  }
+  // True: the token has to be asked for anew.
+  bool Expire(int number) {
+    if (number != current_) return false;
+    ++current_;
+    return true;
+  }
+
+ private:
+  int current_ = 1;
+  int worked_ = 0;  // the last that was accepted
+};
+
+class Gcs final : public Provider {
+ public:
+  Gcs(asio::io_context& loop, Persistence persistence, const Source& source, GcsSettings settings,
+      std::unique_ptr<BearerSource> tokens)
+      : loop_(loop),
+        persistence_(std::move(persistence)),
+        source_(source),
+        settings_(std::move(settings)),
+        tokens_(std::move(tokens)),
+        bucket_(fmt::format("{}{}/b/{}/o", settings_.endpoint, kApi, PercentEncode(source.container))) {}
+
+  Handle List(Listing listing) override { return Converse(loop_, ListAll(std::move(listing))); }
+  Handle Look(const Entry& entry, std::function<void(StatusOr<Entry>)> looked) override {
+    return Converse(loop_, LookAt(entry, std::move(looked)));
+  }
+  Handle Prepare(const Entry& entry, ByteRange range, std::function<void(StatusOr<HttpRequest>)> ready) override;
+  Reception Receive(const Entry& entry, ByteRange range, const HttpHead& head) override;
+  Refusal Explain(const Entry& entry, const HttpHead& head, std::string_view body) override;
+
+  std::string endpoint() const override { return settings_.endpoint; }
+  std::string version() const override { return ""; }
+
+ private:
+  asio::awaitable<void> ListAll(Listing listing);
+  asio::awaitable<StatusOr<std::optional<Entry>>> FindExact(Status* denied);
+  asio::awaitable<Status> ListPrefix(std::string prefix, Listing& listing, bool* found);
+  asio::awaitable<void> LookAt(Entry entry, std::function<void(StatusOr<Entry>)> looked);
+  asio::awaitable<void> PrepareSlowly(Entry entry, ByteRange range, std::function<void(StatusOr<HttpRequest>)> ready);
+  // Metadata, until `judge` is content; with another token where the server says that it has expired.
+  asio::awaitable<Status> Request(std::string url, std::string where, JudgeAnswer judge);
+
+  std::string UrlOf(const std::string& object, QueryParameters query) const;
+  HttpRequest BytesOf(const Entry& entry, ByteRange range, const std::optional<std::string>& token) const;
+  HttpRequest Prepared(const Entry& entry, ByteRange range, const std::optional<std::string>& token);
+  QueryParameters ObjectQuery() const;
+  // A request that carried that token was answered 401. True: another one is to be tried.
+  bool Renewed(int number);
+  std::string Where(const std::string& object) const { return fmt::format("gs://{}/{}", source_.container, object); }
+
+  asio::io_context& loop_;
+  const Persistence persistence_;
+  const Source source_;
+  const GcsSettings settings_;
+  const std::unique_ptr<BearerSource> tokens_;
+  const std::string bucket_;  // URL of its objects
+  TokenCount count_;
+  // Which token each range that is under way was asked for with, by its object and its end, which retries keep.
+  std::map<std::pair<std::string, uint64_t>, int> carried_;
+  std::set<std::string> denied_;  // objects whose last 401 no other token would change
+};
+
+Refusal TokenExpired(const std::string& where) {
+  return {Refusal::Kind::kTransient, absl::UnavailableError(fmt::format("{}: the token is refused (401)", where)),
+          Duration::zero()};
+}
+
+Refusal Recoded(const std::string& where, Recoding recoding, const HttpHead& head) {
+  const std::string encoding(
+      head.Find(recoding == Recoding::kDecoded ? "x-goog-stored-content-encoding" : "content-encoding").value_or(""));
+  return {Refusal::Kind::kFatal,
+          absl::FailedPreconditionError(
+              fmt::format("{}: it was {} on the way ({}), so that it is not what is stored; have the proxy in "
+                          "between leave Accept-Encoding and Content-Encoding alone, or go around it (NO_PROXY)",
+                          where, recoding == Recoding::kDecoded ? "decompressed" : "compressed", Quoted(encoding))),
+          {}};
+}
+
+// What was read, or why to ask again.
+template <typename What>
+std::optional<Refusal> Taken(StatusOr<What> what, const std::string& where, std::optional<What>* taken) {
+  if (!what.ok()) {
+    return Refusal{
+        Refusal::Kind::kTransient, absl::UnavailableError(fmt::format("{}: {}", where, Message(what.status()))), {}};
+  }
+  *taken = *std::move(what);
+  return std::nullopt;
+}
+
+HttpRequest Bearing(std::string url, const std::optional<std::string>& token) {
+  HttpRequest request;
+  request.url = std::move(url);
+  if (token) request.headers.emplace_back("Authorization", fmt::format("Bearer {}", *token));
+  return request;
+}
+
+std::string Gcs::UrlOf(const std::string& object, QueryParameters query) const {
+  if (!settings_.user_project.empty()) query.emplace_back("userProject", settings_.user_project);
+  std::string url = bucket_;
+  if (!object.empty()) url += '/' + PercentEncode(object);
+  return fmt::format("{}?{}", url, CanonicalQuery(query));
+}
+
+HttpRequest Gcs::BytesOf(const Entry& entry, ByteRange range, const std::optional<std::string>& token) const {
+  QueryParameters query = {{"alt", "media"}, {"generation", entry.version}};
+  HttpRequest request = Bearing(UrlOf(entry.key, std::move(query)), token);
+  if (range.offset != 0 || range.length != entry.size) {
+    request.headers.emplace_back("Range", fmt::format("bytes={}-{}", range.offset, range.end() - 1));
+  }
+  request.headers.emplace_back("Accept-Encoding", "gzip");  // as it is stored
+  return request;
+}
+
+// The range's end tells its tries from those of other ranges of the object.
+HttpRequest Gcs::Prepared(const Entry& entry, ByteRange range, const std::optional<std::string>& token) {
+  if (token) carried_[{entry.key, range.end()}] = count_.current();
+  return BytesOf(entry, range, token);
+}
+
+Provider::Handle Gcs::Prepare(const Entry& entry, ByteRange range, std::function<void(StatusOr<HttpRequest>)> ready) {
+  if (auto token = tokens_->AtHand()) {
+    ready(Prepared(entry, range, *token));
+    return nullptr;
+  }
+  return Converse(loop_, PrepareSlowly(entry, range, std::move(ready)));
+}
+
+asio::awaitable<void> Gcs::PrepareSlowly(Entry entry, ByteRange range,
+                                         std::function<void(StatusOr<HttpRequest>)> ready) {
+  auto token = co_await tokens_->Get();
+  if (token.ok()) {
+    ready(Prepared(entry, range, *token));
+  } else {
+    ready(token.status());
+  }
+}
+
+bool Gcs::Renewed(int number) {
+  if (!count_.MayRenew(number)) return false;
+  if (count_.Expire(number)) tokens_->Expired();
+  return true;
+}
+
+Reception Gcs::Receive(const Entry& entry, ByteRange range, const HttpHead& head) {
+  auto carried = carried_.find({entry.key, range.end()});
+  const int number = carried == carried_.end() ? TokenCount::kNone : carried->second;
+  if (carried != carried_.end()) carried_.erase(carried);
+  denied_.erase(entry.key);
+  if (head.status != 401) {
+    count_.Worked(number);
+  } else if (!Renewed(number)) {
+    denied_.insert(entry.key);  // for Explain, which is not told of which range
+  }
+  if (RangeProblem(head, range, entry.size) || MediaProblem(head, range.length, entry.version)) return {};
+  return {Reception::Kind::kBytes, "", {}};
+}
+
+Refusal Gcs::Explain(const Entry& entry, const HttpHead& head, std::string_view body) {
+  const std::string where = Where(entry.key);
+  if (head.status == 401 && !denied_.contains(entry.key)) return TokenExpired(where);
+  if (auto recoding = FindRecoding(head, entry.size)) return Recoded(where, *recoding, head);
+  auto generation = head.Find("x-goog-generation");
+  const bool other = head.status / 100 == 2 && generation && *generation != entry.version;
+  if (other || (head.status == 404 && settings_.generation.empty())) {
+    // A deleted object is told by the look.
+    return {Refusal::Kind::kChanged, absl::AbortedError(fmt::format("{} has changed", where)), {}};
+  }
+  if (head.status / 100 == 2) {  // not the bytes that were asked for
+    return {Refusal::Kind::kTransient,
+            absl::UnavailableError(
+                fmt::format("{}: the answer ({}) is not the part that was asked for", where, head.status)),
+            {}};
+  }
+  return RefusalOfGcs(head, body, where, UnixSeconds());
+}
+
+asio::awaitable<Status> Gcs::Request(std::string url, std::string where, JudgeAnswer judge) {
+  int number = TokenCount::kNone;
+  auto prepare = [this, &url, &number]() -> asio::awaitable<StatusOr<HttpRequest>> {
+    auto token = co_await tokens_->Get();
+    if (!token.ok()) co_return token.status();
+    number = *token ? count_.current() : TokenCount::kNone;
+    co_return Bearing(url, *token);
+  };
+  auto judge_token = [this, &where, &number, &judge](const HttpAnswer& answer) -> std::optional<Refusal> {
+    if (answer.head.status != 401) {
+      count_.Worked(number);
+    } else if (Renewed(number)) {
+      return TokenExpired(where);
+    }
+    return judge(answer);
+  };
+  auto answer = co_await AskedUntilAnswered(persistence_, kLongestPage, prepare, judge_token);
+  co_return answer.status();
+}
+
+// Of one object; where a generation was named, of that.
+QueryParameters Gcs::ObjectQuery() const {
+  QueryParameters query = {{"fields", kFields}};
+  if (!settings_.generation.empty()) query.emplace_back("generation", settings_.generation);
+  return query;
+}
+
+// `denied`: why it could not be looked at, where that says nothing of whether it is there.
+asio::awaitable<StatusOr<std::optional<Entry>>> Gcs::FindExact(Status* denied) {
+  const std::string where = Where(source_.path);
+  std::optional<Entry> found;
+  auto judge = [&](const HttpAnswer& answer) -> std::optional<Refusal> {
+    if (answer.head.status == 200) return Taken(ParseObject(answer.body), where, &found);
+    Refusal refusal = RefusalOfGcs(answer.head, answer.body, where, UnixSeconds());
+    const bool fatal = refusal.kind == Refusal::Kind::kFatal;
+    if (!fatal || (answer.head.status != 403 && answer.head.status != 404)) return refusal;
+    // Whoever may not list gets 403 for what is not there: the list will tell.
+    if (answer.head.status == 403) *denied = refusal.status;
+    return std::nullopt;
+  };
+  Status status = co_await Request(UrlOf(source_.path, ObjectQuery()), where, judge);
+  if (!status.ok()) co_return status;
+  if (found) found->path = found->key.substr(found->key.rfind('/') + 1);
+  co_return found;
+}
+
+asio::awaitable<Status> Gcs::ListPrefix(std::string prefix, Listing& listing, bool* found) {
+  const std::string where = Where(prefix);
+  std::string next;
+  do {
+    QueryParameters query = {
+        {"prefix", prefix}, {"maxResults", "1000"}, {"fields", fmt::format("kind,items({}),nextPageToken", kFields)}};
+    if (!next.empty()) query.emplace_back("pageToken", next);
+    // An answer that is no list, a login page say, is asked for again like any other failure.
+    std::optional<GcsPage> page;
+    auto judge = [&](const HttpAnswer& answer) -> std::optional<Refusal> {
+      if (answer.head.status == 200) return Taken(ParseObjects(answer.body), where, &page);
+      return RefusalOfGcs(answer.head, answer.body, where, UnixSeconds());
+    };
+    Status status = co_await Request(UrlOf("", std::move(query)), where, judge);
+    if (!status.ok()) co_return status;
+    std::vector<Entry> entries;
+    for (Entry& entry : page->entries) {
+      if (!entry.key.starts_with(prefix)) {
+        co_return absl::DataLossError(
+            fmt::format("listing {}: the server gave {}, which was not asked for", where, Quoted(entry.key)));
+      }
+      entry.path = entry.key.substr(prefix.size());
+      if (entry.path.empty() && entry.size == 0) continue;  // the folder's own marker
+      entries.push_back(std::move(entry));
+    }
+    *found = *found || !entries.empty();
+    if (!entries.empty()) listing.page(std::move(entries));
+    if (!page->next.empty() && page->next == next) {
+      co_return absl::DataLossError(fmt::format("listing {}: the server gives the same page again", where));
+    }
+    next = std::move(page->next);
+  } while (!next.empty());
+  co_return absl::OkStatus();
+}
+
+asio::awaitable<void> Gcs::ListAll(Listing listing) {
+  Status denied;
+  if (!source_.folder) {
+    auto exact = co_await FindExact(&denied);
+    if (!exact.ok()) {
+      listing.end(exact.status());
+      co_return;
+    }
+    if (*exact) {
+      std::vector<Entry> entries;
+      entries.push_back(std::move(**exact));
+      listing.page(std::move(entries));
+      listing.end(absl::OkStatus());
+      co_return;
+    }
+  }
+  if (!settings_.generation.empty()) {  // of a single object, which there is not
+    listing.end(!denied.ok() ? denied
+                             : absl::NotFoundError(fmt::format("{}: there is no object with the generation {}",
+                                                               source_.uri, settings_.generation)));
+    co_return;
+  }
+  const std::string prefix = source_.folder ? source_.path : source_.path + "/";
+  bool found = false;
+  Status status = co_await ListPrefix(prefix, listing, &found);
+  if (status.ok() && !found) {
+    status = absl::NotFoundError(
+        source_.folder ? fmt::format("{}: there is nothing below it", source_.uri)
+                       : fmt::format("{}: there is no such object, and nothing below {}", source_.uri, Where(prefix)));
+    if (!denied.ok()) status = denied;
+  }
+  listing.end(status);
+}
+
+asio::awaitable<void> Gcs::LookAt(Entry entry, std::function<void(StatusOr<Entry>)> looked) {
+  const std::string where = Where(entry.key);
+  std::optional<Entry> now;
+  auto judge = [&](const HttpAnswer& answer) -> std::optional<Refusal> {
+    if (answer.head.status == 200) return Taken(ParseObject(answer.body), where, &now);
+    return RefusalOfGcs(answer.head, answer.body, where, UnixSeconds());
+  };
+  Status status = co_await Request(UrlOf(entry.key, ObjectQuery()), where, judge);
+  if (!status.ok()) {
+    looked(status);
+    co_return;
+  }
+  now->path = entry.path;
+  now->key = entry.key;
+  looked(*std::move(now));
+}
+
+std::optional<std::string> Variable(const Getenv& getenv, std::string_view name) {
+  auto value = getenv(name);
+  if (!value || Strip(*value).empty()) return std::nullopt;
+  return std::string(Strip(*value));
+}
+
+}  // namespace
+
+StatusOr<GcsSettings> FindGcsSettings(const Getenv& getenv) {
+  GcsSettings settings;
+  settings.user_project = Variable(getenv, "GOOGLE_CLOUD_QUOTA_PROJECT").value_or("");
+  for (const char* name : {"STORAGE_EMULATOR_HOST", "CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE"}) {
+    auto value = Variable(getenv, name);
+    if (!value) continue;
+    if (value->find("://") == std::string::npos) value = fmt::format("http://{}", *value);
+    auto url = ParseEndpointUrl(*value);
+    if (!url.ok()) return Annotate(url.status(), name);
+    // gcloud's ends in the API's path.
+    if (url->path.ends_with(kApi)) url->path.resize(url->path.size() - kApi.size());
+    settings.endpoint = UrlText(*url);
+    return settings;
+  }
+  return settings;
+}
+
+std::unique_ptr<Provider> MakeGcs(asio::io_context& loop, Persistence persistence, const Source& source,
+                                  GcsSettings settings, std::unique_ptr<BearerSource> tokens) {
+  return std::make_unique<Gcs>(loop, std::move(persistence), source, std::move(settings), std::move(tokens));
+}
+
+}  // namespace muster::initializers

@@ -1,0 +1,56 @@
+// libFuzzer: what Google Cloud Storage answers. The first byte chooses: a page, an object, or an error.
+#include <cstdlib>
+
+#include "initializers/gcs_answers.h"
+
+namespace muster::initializers {
+namespace {
+
+void Must(bool holds) {
+  if (!holds) abort();
+}
+
+void Check(const Entry& entry) {
+  Must(!entry.key.empty() && !entry.version.empty());
+  Must(entry.version.find_first_not_of("0123456789") == std::string::npos);
+  if (entry.expected) Must(entry.expected->value.size() == HashBytes(entry.expected->kind));
+}
+
+void Page(std::string_view json) {
+  auto page = ParseObjects(json);
+  if (!page.ok()) return;
+  for (const Entry& entry : page->entries) Check(entry);
+}
+
+void Object(std::string_view json) {
+  auto entry = ParseObject(json);
+  if (entry.ok()) Check(*entry);
+}
+
+void Error(std::string_view body) {
+  for (int status : {400, 401, 403, 404, 412, 429, 503}) {
+    const Refusal refusal = RefusalOfGcs({status, {}}, body, "gs://b/o", 0);
+    Must(!refusal.status.ok() && refusal.status.message().size() < 2048);
+    Must(refusal.status.message().find('\n') == std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace muster::initializers
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace muster::initializers;
+  if (size == 0) return 0;
+  const std::string_view text(reinterpret_cast<const char*>(data + 1), size - 1);
+  switch (data[0]) {
+    case 'e':
+      Error(text);
+      break;
+    case 'o':
+      Object(text);
+      break;
+    default:
+      Page(text);
+  }
+  return 0;
+}
