@@ -1,0 +1,505 @@
+"""muster-initializer against a Google Cloud Storage server (fake-gcs-server), filled by Google's own client, straight and behind a
+proxy that goes wrong."""
+import gzip
+import os
+import random
+import shutil
+import sys
+import threading
+import unittest
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+from initializer_case import DEADLINE, MIB, SKIPPED, UNREACHABLE, InitializerCase, clean_environment, needs  # noqa: E402
+
+needs("gcs-client", "run build-support/setup-gcs-client", "google_crc32c")
+
+from google.auth.credentials import AnonymousCredentials  # noqa: E402
+from google.cloud import storage  # noqa: E402
+
+import gcs_server  # noqa: E402
+from gcs_server import is_list  # noqa: E402
+
+if not gcs_server.binary():
+    print("SKIPPED: run build-support/setup-go-server fake-gcs-server (needs Go)", file=sys.stderr)
+    sys.exit(SKIPPED)
+
+JSON = ("Content-Type", "application/json")
+BUSY = b'{"error":{"code":503,"message":"Backend busy","errors":[{"reason":"backendError","message":"Backend busy"}]}}'
+TOO_FAST = b'{"error":{"code":429,"message":"Too fast","errors":[{"reason":"rateLimitExceeded","message":"Too fast"}]}}'
+PAGE = (200, b"<html><body>Please log in</body></html>", ("Content-Type", "text/html"))
+
+
+def some_bytes(count, seed=1):
+    return random.Random(seed).randbytes(count)
+
+
+class GcsCase(InitializerCase):
+    flags = ("--patience", "20")
+
+    @classmethod
+    def setUpClass(cls):
+        cls.server = gcs_server.FakeGcs()
+        cls.addClassCleanup(cls.server.close)
+        cls.client = storage.Client(project="muster", credentials=AnonymousCredentials(),
+                                    client_options={"api_endpoint": cls.server.url})
+        cls.proxy = gcs_server.GcsProxy(cls.server.host, cls.server.port)
+        cls.addClassCleanup(cls.proxy.close)
+
+    def setUp(self):
+        super().setUp()
+        self.proxy.reset()
+        self.bucket = self.client.create_bucket("muster-bucket")
+        self.addCleanup(self.server.clear)
+
+    def environment(self):
+        return clean_environment(STORAGE_EMULATOR_HOST=self.proxy.url, HOME=self.dir)
+
+    def put(self, name, data, encoding=None):
+        blob = self.bucket.blob(name)
+        blob.content_encoding = encoding
+        blob.upload_from_string(data, content_type="application/octet-stream")
+        return blob.generation
+
+    def paths(self):
+        return [path for _, path, _ in self.proxy.exchanges]
+
+    uri = "gs://muster-bucket"
+
+
+class Content(GcsCase):
+    """Nothing goes wrong."""
+
+    def test_siblings_stay_where_they_are(self):
+        for name, data in {"a/b/1": b"one", "a/b/c/2": b"two", "a/bc/3": b"no", "a/b.txt": b"no"}.items():
+            self.put(name, data)
+        for uri in (f"{self.uri}/a/b", f"{self.uri}/a/b/"):
+            shutil.rmtree(self.target, ignore_errors=True)
+            end = self.succeeds(uri, {"1": b"one", "c/2": b"two"})
+            self.assertEqual(end["unverified_files"], 0)
+
+    def test_one_object(self):
+        data = some_bytes(20 * MIB + 7)
+        self.put("models/weights.bin", data)
+        self.put("models/weights.bin/below", b"no")
+        self.put("models/weights.bin.old", b"no")
+        end = self.succeeds(f"{self.uri}/models/weights.bin", {"weights.bin": data})
+        self.assertEqual((end["unverified_files"], end["retries"]), (0, 0))
+        self.assertEqual(self.manifest()["files"][0]["hash"].split(":")[0], "crc32c")
+        end = self.succeeds(f"{self.uri}/models/weights.bin", {"weights.bin": data})
+        self.assertEqual((end["unchanged"], end["received"]), (True, 0))
+
+    def test_a_whole_bucket(self):
+        self.put("1", b"one")
+        self.put("f/2", b"two")
+        self.succeeds(self.uri, {"1": b"one", "f/2": b"two"})
+
+    def test_empty_objects_and_folder_markers(self):
+        for name in ("d/", "d/empty", "d/sub/"):
+            self.put(name, b"")
+        self.put("d/data", b"x")
+        self.succeeds(f"{self.uri}/d/", {"empty": b"", "data": b"x"})
+        self.assertTrue(os.path.isdir(os.path.join(self.target, "sub")))
+
+    def test_odd_names(self):
+        names = ["with space", "plus+and&amp;", "ünïcode/日本", "per%20cent%", "quote'\"", "a=b?c#d", "~tilde", "a(b)*c!", "x" * 200,
+                 "semi;colon,comma", "[bracket]", "@at$", "back\\slash", "o/b/o", "alt=media"]
+        for name in names:
+            self.put(f"odd/{name}", name.encode())
+        end = self.succeeds(f"{self.uri}/odd/", {name: name.encode() for name in names})
+        self.assertEqual(end["unverified_files"], 0)
+        self.assertTrue(any("/o/odd%2F%C3%BCn%C3%AFcode%2F%E6%97%A5%E6%9C%AC?" in path for path in self.paths()), self.paths())
+        shutil.rmtree(self.target)
+        self.succeeds(f"{self.uri}/odd/per%20cent%", {"per%20cent%": b"per%20cent%"})
+
+    def test_names_that_leave_the_target(self):
+        for name in ("odd/../../escape", "odd//twice", "odd/./dot", "odd/.muster/manifest.json"):
+            self.put(name, b"x")
+            code, end = self.bring(f"{self.uri}/odd/")
+            self.assertNotEqual(code, 0, self.said)
+            self.assertIn(name, end["reason"])
+            self.assertEqual(os.listdir(self.dir), ["target"])
+            self.check_nothing()
+            self.bucket.blob(name).delete()
+
+    def test_a_folder_with_bytes(self):
+        self.put("d/a", b"a")
+        self.put("d/sub/", b"bytes")
+        code, end = self.bring(f"{self.uri}/d/")
+        self.assertNotEqual(code, 0, self.said)
+        self.assertIn("d/sub/: a '/' at its end makes it a folder, but it has 5 bytes; leave it out with --ignore", end["reason"])
+        self.check_nothing()
+        self.succeeds(f"{self.uri}/d/", {"a": b"a"}, "--ignore", "sub/")
+
+    def test_names_that_collide(self):
+        self.put("c/a", b"file")
+        self.put("c/a/b", b"below it")
+        code, end = self.bring(f"{self.uri}/c/")
+        self.assertNotEqual(code, 0)
+        self.assertIn("one is a file where the other needs a folder", end["reason"])
+
+    def test_many(self):
+        expected = {f"{n % 7}/{n}": b"%d" % n for n in range(1200)}
+        threads = [threading.Thread(target=lambda part: [self.put(f"d/{key}", expected[key]) for key in part],
+                                    args=(list(expected)[start::4],)) for start in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.succeeds(f"{self.uri}/d", expected)
+        self.assertEqual(self.proxy.count("GET", "maxResults=1000"), 2)
+        gets = self.proxy.count("GET")
+        end = self.succeeds(f"{self.uri}/d", expected)
+        self.assertEqual((end["unchanged"], self.proxy.count("GET") - gets), (True, 3), "the look for an object, and the list")
+
+    def test_compressed_objects_come_as_they_are_stored(self):
+        """Whole, in ranges, and one that only says it is compressed."""
+        expected = {"small.json": gzip.compress(b"{}" * 1000), "large.json": gzip.compress(some_bytes(20 * MIB), 1),
+                    "liar.json": b"not compressed at all"}
+        for name, data in expected.items():
+            self.put(f"z/{name}", data, "gzip")
+        self.put("z/plain", b"plain")
+        end = self.succeeds(f"{self.uri}/z/", {**expected, "plain": b"plain"})
+        self.assertEqual((end["unverified_files"], end["retries"]), (0, 0))
+
+    def test_composed_objects(self):
+        parts = [some_bytes(6 * MIB, seed) for seed in (1, 2, 3)]
+        for number, part in enumerate(parts):
+            self.put(f"parts/{number}", part)
+        self.bucket.blob("whole").compose([self.bucket.blob(f"parts/{number}") for number in range(3)])
+        end = self.succeeds(f"{self.uri}/whole", {"whole": b"".join(parts)})
+        self.assertEqual(end["unverified_files"], 0)
+
+    def test_generations(self):
+        self.bucket.versioning_enabled = True
+        self.bucket.patch()
+        first = self.put("w", b"first")
+        second = self.put("w", b"second")
+        self.succeeds(f"{self.uri}/w", {"w": b"first"}, "--version-id", str(first))
+        self.succeeds(f"{self.uri}/w", {"w": b"second"})
+        self.assertEqual(self.manifest()["files"][0]["version"], str(second))
+        shutil.rmtree(self.target)
+        self.refused(f"{self.uri}/w", 1, "there is no object with the generation 17", "--version-id", "17")
+        self.refused(f"{self.uri}/w/", 78, "--version-id is of one object", "--version-id", "17")
+        self.refused(f"{self.uri}/w", 78, "'v1'.*generation, a number", "--version-id", "v1")
+
+    def test_every_range_is_pinned(self):
+        data = some_bytes(40 * MIB)
+        generation = self.put("w", data)
+        self.succeeds(f"{self.uri}/w", {"w": data})
+        media = [(path, headers) for _, path, headers in self.proxy.exchanges if "alt=media" in path]
+        self.assertGreater(len(media), 1)
+        for path, headers in media:
+            self.assertIn(f"generation={generation}", path)
+            self.assertIn("range", headers)
+            self.assertEqual(headers["accept-encoding"], "gzip")
+
+    def test_who_pays(self):
+        self.put("d/w", b"1")
+        self.succeeds(f"{self.uri}/d", {"w": b"1"},
+                      env={"STORAGE_EMULATOR_HOST": self.proxy.url, "GOOGLE_CLOUD_QUOTA_PROJECT": "my-project"})
+        for path in self.paths():
+            self.assertIn("userProject=my-project", path)
+
+    def test_endpoints(self):
+        self.put("w", b"1")
+        override = "CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE"
+        credentials = os.path.join(self.dir, "no-such-credentials.json")
+        for flags, variables in (
+                ([], {"STORAGE_EMULATOR_HOST": f"127.0.0.1:{self.proxy.port}"}),
+                ([], {"STORAGE_EMULATOR_HOST": f"{self.proxy.url}/", "GOOGLE_APPLICATION_CREDENTIALS": credentials}),
+                ([], {"STORAGE_EMULATOR_HOST": self.proxy.url, override: "https://elsewhere.invalid"}),
+                (["--anonymous"], {override: f"{self.proxy.url}/storage/v1/", "GOOGLE_APPLICATION_CREDENTIALS": credentials}),
+                (["--anonymous"], {override: self.proxy.url})):
+            shutil.rmtree(self.target, ignore_errors=True)
+            self.succeeds(f"{self.uri}/w", {"w": b"1"}, *flags, env=variables)
+            self.assertEqual(self.manifest()["endpoint"], self.proxy.url)
+        self.assertTrue(all("authorization" not in headers for _, _, headers in self.proxy.exchanges))
+        shutil.rmtree(self.target)
+        self.refused(f"{self.uri}/w", 78, "STORAGE_EMULATOR_HOST: '...@host' is no endpoint",
+                     env={"STORAGE_EMULATOR_HOST": "http://user:secret@host"})
+
+    def test_no_such_place(self):
+        self.refused("gs://muster-no-such-bucket/x", 1, "404.*check the names of bucket and object, and the endpoint")
+        self.refused(f"{self.uri}/nothing", 1, "there is no such object, and nothing below gs://muster-bucket/nothing/")
+        self.refused(f"{self.uri}/nothing/", 1, "there is nothing below it")
+
+
+class FaultCase(GcsCase):
+    """A small object, a large one, and one that is stored compressed."""
+
+    def setUp(self):
+        super().setUp()
+        self.objects = {"small": some_bytes(8 << 10, 1), "large": some_bytes(20 * MIB + 5, 2),
+                        "packed": gzip.compress(some_bytes(17 * MIB, 3), 1)}
+        for name, data in self.objects.items():
+            self.put(name, data, "gzip" if name == "packed" else None)
+
+
+class Transient(FaultCase):
+    """Each ends in success, with the right bytes."""
+
+    def repaired(self, *faults, flags=(), faulty=None, names=("small", "large", "packed")):
+        for name in names:
+            with self.subTest(name):
+                shutil.rmtree(self.target, ignore_errors=True)
+                self.proxy.reset()
+                self.proxy.faults = list(faults)
+                self.proxy.faulty = faulty or self.proxy.faulty
+                end = self.succeeds(f"{self.uri}/{name}", {name: self.objects[name]}, *flags)
+                self.assertEqual((self.proxy.faults, end["unverified_files"]), ([], 0))
+
+    def all_listed(self, *faults):
+        shutil.rmtree(self.target, ignore_errors=True)
+        self.proxy.reset()
+        self.proxy.faulty = is_list
+        self.proxy.faults = list(faults)
+        self.succeeds(self.uri, self.objects)
+        self.assertEqual(self.proxy.faults, [])
+
+    @staticmethod
+    def setting(**values):
+        def fault(exchange):
+            for name, value in values.items():
+                setattr(exchange, name, value)
+        return fault
+
+    @staticmethod
+    def answering(*answer):
+        return lambda exchange: exchange.answer(*answer)
+
+    def test_resets_before_any_byte(self):
+        self.repaired(*[self.setting(reset=True)] * 3)
+
+    def test_resets_in_the_body(self):
+        self.repaired(*[self.setting(cut=after) for after in (0, 1, 5000)])
+
+    def test_busy(self):
+        busy = self.answering(503, BUSY, JSON, ("Retry-After", "0"))
+        self.repaired(busy, busy, self.answering(429, TOO_FAST, JSON), self.answering(500), self.answering(408),
+                      self.answering(403, TOO_FAST, JSON))
+
+    def test_busy_with_lists_and_looks(self):
+        faults = [self.answering(503, BUSY, JSON), self.answering(429, TOO_FAST, JSON, ("Retry-After", "1")),
+                  self.setting(reset=True), self.setting(cut=20), self.answering(502)]
+        self.all_listed(*faults)
+        self.repaired(*faults, faulty=lambda exchange: "alt=media" not in exchange.path, names=["small"])
+
+    def test_three_in_ten_fail(self):
+        lot = random.Random(5)
+        self.proxy.faulty = lambda exchange: lot.random() < 0.3
+        self.proxy.always(self.answering(503, BUSY, JSON))
+        more = {f"many/{n}": some_bytes(100, n) for n in range(100)}
+        for name, data in more.items():
+            self.put(name, data)
+        self.succeeds(self.uri, {**self.objects, **more}, "--patience", "60")
+
+    def test_shorter_than_it_was_listed(self):
+        def shorter(exchange):
+            del exchange.body[1000:]
+        self.repaired(shorter, shorter)
+
+    def test_a_chunked_body_that_ends_early_and_cleanly(self):
+        self.repaired(self.setting(ends_early=1000), self.setting(ends_early=0))
+
+    def test_a_login_page(self):
+        page = self.answering(*PAGE)
+        compressed = self.answering(200, gzip.compress(PAGE[1]), ("Content-Encoding", "gzip"))
+        self.repaired(page, compressed, page)
+        self.all_listed(page, self.answering(200, b'{"message":"please log in"}', JSON), compressed)
+        self.repaired(page, faulty=lambda exchange: "alt=media" not in exchange.path, names=["small"])
+
+    def test_all_in_place_of_a_part(self):
+        def whole(exchange):
+            exchange.status, exchange.body = 200, bytearray(self.objects["large"])
+            exchange.header("Content-Range", None)
+        self.repaired(whole, whole, names=["large"])
+
+    def test_another_range(self):
+        def other(exchange):
+            exchange.header("Content-Range", f"bytes 1-{len(exchange.body)}/{len(self.objects['large'])}")
+        self.repaired(other, other, names=["large", "packed"])
+
+    def test_silence(self):
+        self.repaired(self.setting(silent_after=1000), flags=["--stall-timeout", "1"])
+
+    def test_a_flipped_bit(self):
+        self.repaired(lambda exchange: self.assertTrue(exchange.flip((exchange.range or (0,))[0] + 17)))
+
+    def test_overwritten_while_it_is_read(self):
+        """All of one version, whichever: what was asked for before may be answered before."""
+        for name in self.objects:
+            before, after = self.objects[name], some_bytes(len(self.objects[name]), 9)
+            for number in range(3 if name == "large" else 1):
+                self.put(name, before)
+                shutil.rmtree(self.target, ignore_errors=True)
+                self.proxy.reset()
+                self.proxy.faults = [lambda _: None] * number + [lambda _: self.put(name, after)]
+                code, _ = self.bring(f"{self.uri}/{name}")
+                self.assertEqual(code, 0, self.said)
+                self.assertIn(self.there()[name], (before, after), "a mix of two versions")
+
+    def test_overwritten_between_list_and_read(self):
+        for name in self.objects:
+            after = some_bytes(len(self.objects[name]) - 5, 9)
+            shutil.rmtree(self.target, ignore_errors=True)
+            self.proxy.reset()
+            self.proxy.faulty = lambda exchange: "alt=media" not in exchange.path
+            self.proxy.faults = [lambda _: self.put(name, after)]
+            self.succeeds(f"{self.uri}/{name}", {name: after})
+
+    def test_overwritten_where_the_server_ignores_generations(self):
+        """Told by the answer's own generation."""
+        after = some_bytes(len(self.objects["large"]), 9)
+
+        def newest(exchange):
+            self.put("large", after)
+            first, last = exchange.range
+            exchange.answer(206, after[first:last + 1], ("Content-Range", f"bytes {first}-{last}/{len(after)}"),
+                            ("X-Goog-Generation", "1"))
+        self.proxy.faults = [lambda _: None, newest]
+        self.succeeds(f"{self.uri}/large", {"large": after})
+        self.assertIn("large: another version is there now", self.said)
+
+    def test_overwritten_between_a_cut_and_its_resume(self):
+        for name in ("large", "packed"):
+            after = some_bytes(len(self.objects[name]) - 5, 9)
+
+            def cut(exchange):
+                exchange.cut = 300_000
+                self.put(name, after)
+            shutil.rmtree(self.target, ignore_errors=True)
+            self.proxy.faults = [cut]
+            self.succeeds(f"{self.uri}/{name}", {name: after})
+
+
+class Permanent(FaultCase):
+    """Each ends in a clear error, and nothing is published."""
+
+    def test_always_a_flipped_bit(self):
+        for name in self.objects:
+            self.proxy.always(lambda exchange: exchange.flip(4000))
+            self.refused(f"{self.uri}/{name}", 1, f"{name}: .*expected crc32c:.* got .*nothing was published")
+            shutil.rmtree(self.target)
+
+    def test_always_busy(self):
+        self.proxy.always(lambda exchange: exchange.answer(503, BUSY, JSON))
+        for faulty in (gcs_server.is_media, is_list):
+            self.proxy.faulty = faulty
+            self.refused(self.uri, UNREACHABLE, "503 backendError: 'Backend busy'", "--patience", "1")
+
+    def test_always_a_login_page(self):
+        self.proxy.always(lambda exchange: exchange.answer(*PAGE))
+        for faulty in (gcs_server.is_media, is_list):
+            self.proxy.faulty = faulty
+            self.refused(self.uri, UNREACHABLE, "not the part that was asked for|a page of HTML", "--patience", "1")
+
+    def test_decompressed_on_the_way(self):
+        """The proxy drops Accept-Encoding, and the store decompresses what it gives."""
+        self.put("z", gzip.compress(b"{}" * 1000), "gzip")
+        self.proxy.dropped = "Accept-Encoding"
+        for name in ("z", "packed"):
+            self.refused(f"{self.uri}/{name}", 1, f"{name}: it was decompressed on the way \\('gzip'\\).*NO_PROXY")
+            shutil.rmtree(self.target)
+
+    def test_compressed_on_the_way(self):
+        def compress(exchange):
+            exchange.body = bytearray(gzip.compress(bytes(exchange.body)))
+            exchange.header("Content-Encoding", "gzip")
+        self.proxy.always(compress)
+        for name in ("small", "large"):
+            self.refused(f"{self.uri}/{name}", 1, f"{name}: it was compressed on the way \\('gzip'\\).*NO_PROXY")
+            shutil.rmtree(self.target)
+
+    def test_denied(self):
+        denied = b'{"error":{"code":403,"message":"x does not have storage.objects.get access","errors":[{"reason":"forbidden"}]}}'
+        self.proxy.always(lambda exchange: exchange.answer(403, denied, JSON))
+        for faulty in (gcs_server.is_media, is_list, lambda exchange: True):
+            self.proxy.faulty = faulty
+            for uri in (f"{self.uri}/", f"{self.uri}/small"):
+                if faulty is is_list and uri.endswith("small"):
+                    continue  # found without a list
+                self.refused(uri, 1, "403 forbidden: 'x does not have.*grant the identity .*Storage Object Viewer")
+
+    def test_unauthorized_without_a_token(self):
+        for faulty in (gcs_server.is_media, is_list):
+            self.proxy.reset()
+            self.proxy.always(lambda exchange: exchange.answer(401, b"", JSON))
+            self.proxy.faulty = faulty
+            self.refused(f"{self.uri}/", 1, "401; name an identity that may read it")
+            self.assertLess(self.proxy.count("GET"), 20, "asked again and again")
+
+    def test_deleted_while_it_is_read(self):
+        self.proxy.faults = [lambda exchange: self.bucket.blob("large").delete()]
+        code, end = self.bring(f"{self.uri}/large")
+        if code != 0:
+            self.assertEqual(code, 1, self.said)
+            self.assertRegex(end["reason"], "gs://muster-bucket/large: 404 .*check the names")
+            self.check_nothing()
+
+    def test_what_was_not_asked_for(self):
+        def other(exchange):
+            exchange.answer(200, b'{"items":[{"name":"other/x","size":"1","generation":"1"}]}', JSON)
+        self.put("d/a", b"a")
+        self.proxy.always(other)
+        self.proxy.faulty = is_list
+        self.refused(f"{self.uri}/d/", 1, "the server gave 'other/x', which was not asked for")
+
+    def test_the_same_page_for_ever(self):
+        def same(exchange):
+            exchange.answer(200, b'{"items":[],"nextPageToken":"t"}', JSON)
+        self.proxy.always(same)
+        self.proxy.faulty = is_list
+        self.refused(f"{self.uri}/d/", 1, "the server gives the same page again")
+
+
+class Killed(FaultCase):
+    def test_at_any_point(self):
+        """Killed at twenty points of all three, each start goes on, and the last ends right."""
+        total = sum(map(len, self.objects.values()))
+        lot = random.Random(3)
+        for _ in range(20):
+            process = self.start(self.uri)
+            self.kill_after(process, lot.randrange(total // 12))
+            process.communicate(timeout=DEADLINE)
+            if process.returncode == 0:
+                break
+            self.check_nothing()
+        self.proxy.sent = lambda size: None
+        self.succeeds(self.uri, self.objects)
+
+    def kill_after(self, process, enough):
+        sent = [0]
+
+        def count(size):
+            sent[0] += size
+            if sent[0] >= enough:
+                process.kill()
+        self.proxy.sent = count
+
+    def test_overwritten_before_it_goes_on(self):
+        for name in ("large", "packed"):
+            shutil.rmtree(self.target, ignore_errors=True)
+            process = self.start(f"{self.uri}/{name}")
+            self.kill_after(process, 9 * MIB)
+            process.communicate(timeout=DEADLINE)
+            self.assertNotEqual(process.returncode, 0)
+            self.proxy.sent = lambda size: None
+            after = some_bytes(len(self.objects[name]), 9)
+            self.put(name, after)
+            end = self.succeeds(f"{self.uri}/{name}", {name: after})
+            self.assertEqual(end["kept"], 0, "of another version")
+
+    def test_goes_on_where_it_was(self):
+        process = self.start(f"{self.uri}/large")
+        self.kill_after(process, 15 * MIB)
+        process.communicate(timeout=DEADLINE)
+        self.assertNotEqual(process.returncode, 0)
+        self.proxy.sent = lambda size: None
+        end = self.succeeds(f"{self.uri}/large", {"large": self.objects["large"]})
+        self.assertGreater(end["kept"], 0)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
