@@ -27,6 +27,10 @@ void Transfer::Impl::LookAt(const std::shared_ptr<File>& file) {
     auto file = weak.lock();
     if (!file || ended_) return;
     --active_;
+    if (absl::IsNotFound(entry.status())) {
+      return Fail(absl::AbortedError(fmt::format(
+          "{}; it was listed, and has been removed meanwhile: start it again, to list anew", Message(entry.status()))));
+    }
     if (!entry.ok()) return Fail(entry.status());
     counts_.bytes += entry->size - file->entry.size;
     file->entry = *std::move(entry);

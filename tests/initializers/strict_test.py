@@ -185,20 +185,49 @@ class Strict(StrictCase):
             self.succeeds(self.uri, {"w": b"1"}, env=self.keys(LD_PRELOAD=library, MUSTER_TEST_CLOCK_OFFSET=offset))
             self.assertRegex(self.said, rf"the clock here is 7\d\d\d s {words} that of")
 
-    def test_many(self):
-        expected = {f"{n % 7}/{n}": b"%d" % n for n in range(1205)}
-        threads = [threading.Thread(target=lambda part: [self.put(f"d/{key}", expected[key]) for key in part],
-                                    args=(list(expected)[start::4],)) for start in range(4)]
+    def put_many(self, files):
+        keys = list(files)
+        threads = [threading.Thread(target=lambda part: [self.put(key, files[key]) for key in part], args=(keys[start::4],))
+                   for start in range(4)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
+
+    def test_many(self):
+        expected = {f"{n % 7}/{n}": b"%d" % n for n in range(1205)}
+        self.put_many({f"d/{key}": data for key, data in expected.items()})
         self.succeeds(f"{self.uri}/d", expected)
         self.assertEqual(self.proxy.count("GET", "list-type=2"), 2)
         gets = self.proxy.count("GET")
         end = self.succeeds(f"{self.uri}/d", expected)
         self.assertEqual((end["unchanged"], self.proxy.count("GET") - gets), (True, 2), "only the list")
 
+    def test_a_list_that_changes_between_its_pages(self):
+        files = {f"{n:04}": b"%d" % n for n in range(1003)}
+        self.put_many(files)
+
+        def change(_):
+            self.put("0001", b"another content")
+            self.client.delete_object(Bucket=self.bucket, Key="1002")
+            self.put("1003", b"new")
+        self.proxy.faulty = lambda exchange: "list-type" in exchange.path
+        self.proxy.faults = [change]  # the first page is on its way as it was
+        del files["1002"]
+        files.update({"0001": b"another content", "1003": b"new"})
+        self.succeeds(self.uri, files)
+        shutil.rmtree(self.target)
+
+        def gone(_):
+            self.client.delete_object(Bucket=self.bucket, Key="0007")
+        self.proxy.faults = [gone]
+        self.refused(self.uri, UNREACHABLE, "0007.*start it again")
+
+    def test_the_longest_keys(self):
+        files = {"/".join(["d" * 200] * 5) + "/" + "k" * 19: b"1", "ü" * 127: b"2"}
+        self.put_many(files)
+        self.assertEqual(max(len(key.encode()) for key in files), 1024)
+        self.succeeds(self.uri, files)
 
 class Secure(StrictCase):
     """https with a certificate of its own."""
