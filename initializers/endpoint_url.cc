@@ -97,4 +97,25 @@ std::string UrlText(const EndpointUrl& url) {
   return fmt::format("{}://{}{}", url.tls ? "https" : "http", HostHeader(url), url.path);
 }
 
+std::optional<std::string> OriginOf(std::string_view url) {
+  const size_t scheme_end = url.find("://");
+  if (scheme_end == std::string_view::npos) return std::nullopt;
+  const auto origin = ParseEndpointUrl(url.substr(0, url.find_first_of("/?#", scheme_end + 3)));
+  if (!origin.ok()) return std::nullopt;
+  return UrlText(*origin);
+}
+
+std::string ResolveUrl(std::string_view base, std::string_view reference) {
+  const size_t colon = reference.find("://");
+  if (colon != std::string_view::npos && reference.find_first_of("/?#") > colon) return std::string(reference);
+  const size_t host = base.find("://") + 3;
+  if (reference.starts_with("//")) return fmt::format("{}{}", base.substr(0, host - 2), reference);
+  const size_t host_end = std::min(base.find_first_of("/?#", host), base.size());
+  if (reference.starts_with('/')) return fmt::format("{}{}", base.substr(0, host_end), reference);
+  const std::string_view path = base.substr(0, std::min(base.find_first_of("?#"), base.size()));
+  if (reference.starts_with('?')) return fmt::format("{}{}", path, reference);
+  if (path.size() == host_end) return fmt::format("{}/{}", path, reference);
+  return fmt::format("{}{}", path.substr(0, path.rfind('/') + 1), reference);
+}
+
 }  // namespace muster::initializers

@@ -1,6 +1,7 @@
-// The URL of a service, taken apart. Pure.
+// The URL of a service, taken apart; where a redirect leads. Pure.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -27,5 +28,11 @@ bool IsThisMachine(const EndpointUrl& url);
 std::string HostHeader(const EndpointUrl& url);
 // "https://host:port/base"
 std::string UrlText(const EndpointUrl& url);
+
+// Scheme, host and port of any URL: "https://host:port", in one way of writing. Who gets a token is decided by it.
+// Nothing: it is no http(s) URL, or has a user in it.
+std::optional<std::string> OriginOf(std::string_view url);
+// A Location or a Link, as the answer from `base` has it, made absolute: RFC 3986 5.2 in so far as servers need it.
+std::string ResolveUrl(std::string_view base, std::string_view reference);
 
 }  // namespace muster::initializers

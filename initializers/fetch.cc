@@ -31,6 +31,10 @@ void Fetch::Resume() {
 void Fetch::Ask() {
   redirects_ = 0;
   asked_from_ = taken_;
+  Prepare();
+}
+
+void Fetch::Prepare() {
   const ByteRange left{range_.offset + taken_, range_.length - taken_};
   preparing_ = context_.provider.Prepare(entry_, left, [this](StatusOr<HttpRequest> request) {
     if (!request.ok()) return Failed({Refusal::Kind::kFatal, request.status(), {}});
@@ -52,10 +56,12 @@ bool Fetch::Head(const HttpHead& head) {
   const ByteRange left{range_.offset + taken_, range_.length - taken_};
   reception_ = context_.provider.Receive(entry_, left, head);
   if (reception_.expected) taker_.expect(*reception_.expected);
-  return reception_.kind != Reception::Kind::kElsewhere;
+  // The short body that most redirects have is read, so that the connection can be kept.
+  return reception_.kind != Reception::Kind::kElsewhere || head.ContentLength().value_or(SIZE_MAX) <= kLongestRefusal;
 }
 
 bool Fetch::Body(std::string_view bytes) {
+  if (reception_.kind == Reception::Kind::kElsewhere) return true;
   if (reception_.kind == Reception::Kind::kFailed) {
     refusal_body_ += bytes.substr(0, kLongestRefusal - refusal_body_.size());
     return true;
@@ -73,11 +79,14 @@ bool Fetch::Body(std::string_view bytes) {
 
 void Fetch::End(const HttpEnd& end) {
   transfer_ = 0;
-  if (reception_.kind == Reception::Kind::kElsewhere && end.kind == HttpEnd::Kind::kRefused) {
+  const bool led = end.kind == HttpEnd::Kind::kRefused || end.kind == HttpEnd::Kind::kWhole;
+  if (reception_.kind == Reception::Kind::kElsewhere && led) {
     if (++redirects_ > kMostRedirects) {
+      const std::string& last = reception_.url.empty() ? head_.url : reception_.url;
       return Failed(Fatal(fmt::format("{}: redirected {} times, last to {}", entry_.key, kMostRedirects,
-                                      reception_.url.substr(0, reception_.url.find('?')))));
+                                      last.substr(0, last.find('?')))));
     }
+    if (reception_.url.empty()) return Prepare();
     HttpRequest elsewhere;
     elsewhere.url = reception_.url;
     elsewhere.headers = {{"Range", fmt::format("bytes={}-{}", range_.offset + taken_, range_.end() - 1)},

@@ -49,6 +49,7 @@ class Fetch final : private HttpSink {
 
  private:
   void Ask();
+  void Prepare();
   void Send(const HttpRequest& request);
   bool Head(const HttpHead& head) override;
   bool Body(std::string_view bytes) override;

@@ -90,6 +90,7 @@ class HttpClient::Impl {
     HttpSink* sink = nullptr;
     CURL* easy = nullptr;
     curl_slist* headers = nullptr;
+    std::string url;
     HttpHead head;
     size_t header_bytes = 0;
     char error[CURL_ERROR_SIZE] = {};
@@ -159,6 +160,7 @@ HttpClient::Id HttpClient::Impl::Start(const HttpRequest& request, const HttpLim
   transfer->owner = this;
   transfer->id = ++last_;
   transfer->sink = &sink;
+  transfer->url = request.url;
   if (idle_.empty()) {
     transfer->easy = curl_easy_init();
   } else {
@@ -243,6 +245,7 @@ bool HttpClient::Impl::TellHead(Transfer& transfer) {
   long status = 0;
   curl_easy_getinfo(transfer.easy, CURLINFO_RESPONSE_CODE, &status);
   transfer.head.status = static_cast<int>(status);
+  transfer.head.url = std::move(transfer.url);
   if (transfer.sink->Head(transfer.head)) return true;
   transfer.refused = true;
   return false;

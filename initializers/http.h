@@ -41,6 +41,7 @@ struct HttpLimits {
 struct HttpHead {
   int status = 0;
   std::vector<std::pair<std::string, std::string>> headers;  // names in lower case, in the order they came
+  std::string url;                                           // that was asked
 
   std::optional<std::string_view> Find(std::string_view name) const;  // the first by that name
   std::optional<uint64_t> ContentLength() const;                      // bytes; nothing: it is not said, or no number

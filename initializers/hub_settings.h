@@ -6,6 +6,9 @@
 // the file HF_TOKEN_PATH, else $HF_HOME/token, else $XDG_CACHE_HOME/huggingface/token, else ~/.cache/huggingface/token
 // (not there: none; HF_HUB_DISABLE_IMPLICIT_TOKEN leaves the file out). White space around a token is dropped.
 // Revision: the URI's, else MODEL_VERSION, else "main".
+// Certificates: REQUESTS_CA_BUNDLE, CURL_CA_BUNDLE, SSL_CERT_FILE (the client's), KServe's CA_BUNDLE_* pair.
+// Cache: HF_HUB_CACHE, HUGGINGFACE_HUB_CACHE; else $HF_HOME/hub, $XDG_CACHE_HOME/huggingface/hub,
+// ~/.cache/huggingface/hub.
 // Reference: initializers.md 1.1, 1.3, 2.5.
 #pragma once
 
@@ -22,6 +25,7 @@ struct HubSettings {
   std::string endpoint;                            // "https://huggingface.co", without a '/' at its end
   std::string revision;                            // branch, tag or commit; never empty
   std::optional<std::string> token, token_origin;  // origin for people: "HF_TOKEN"; never the token
+  std::string ca_bundle;                           // path; empty: the system's
   bool cache_layout = false;  // entries lie as in a hub cache: snapshots/COMMIT/PATH, refs/REVISION
 };
 
@@ -29,5 +33,11 @@ struct HubSettings {
 // (says which variable; never shows it), HF_HUB_OFFLINE (says that nothing can be brought in then).
 StatusOr<HubSettings> FindHubSettings(const Source& source, bool anonymous, const Getenv& getenv, const ReadText& read,
                                       const std::string& home);
+
+// The revision that is wanted of it; never empty.
+std::string FindHubRevision(const Source& source, const Getenv& getenv);
+
+// Where the hub's client looks for repositories. FailedPrecondition: nothing says where, not even HOME.
+StatusOr<std::string> FindHubCache(const Getenv& getenv, const std::string& home);
 
 }  // namespace muster::initializers

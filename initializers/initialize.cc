@@ -15,6 +15,7 @@
 #include "initializers/after_publish.h"
 #include "initializers/archive_reader.h"
 #include "initializers/entry_path.h"
+#include "initializers/hub_settings.h"
 #include "initializers/lease.h"
 #include "initializers/local_copy.h"
 #include "initializers/local_folder.h"
@@ -35,6 +36,7 @@ std::string SelectionOf(const InitializeOptions& options) {
   for (const std::string& pattern : options.ignore) text += fmt::format("-{}\n", pattern);
   if (!options.version_id.empty()) text += fmt::format("@{}\n", options.version_id);
   if (options.extract) text += "extract\n";
+  if (options.hub_cache) text += "hub cache\n";
   return text;
 }
 
@@ -77,6 +79,7 @@ class Initialize::Impl {
   Status Page(std::vector<Entry> entries);
   StatusOr<bool> Keep(const Entry& entry);
   bool IsUnpacked(const std::string& path) const { return options_.extract && IsArchiveName(path); }
+  void LinkFromBefore(const Entry& entry);
   Status CheckRoom() const;
   void Listed(Status status);
   void Moved(MovedFile file);
@@ -109,6 +112,7 @@ class Initialize::Impl {
     bool whole = true;
   };
   std::map<std::string, UnpackedBefore> unpacked_before_;  // by the archive's path
+  std::map<std::string, std::string> before_by_version_;   // paths, for a hub cache
   std::vector<ManifestFile> files_;                        // of this run
   std::vector<Staging::Place> places_;
   Staging::Room room_;
@@ -119,6 +123,7 @@ class Initialize::Impl {
   bool transferred_ = false;
   InitializeResult result_;
   bool complete_ = false;  // all of it is there, and nothing can have changed
+  bool any_ = false;       // something is wanted
   bool ended_ = false;
 };
 
@@ -142,6 +147,11 @@ Status Initialize::Impl::FindOut() {
   MUSTER_ASSIGN_OR_RETURN(source_, ParseSource(options_.uri, options_.role));
   result_.source = source_.uri;
   result_.target = options_.target;
+  if (source_.scheme == Scheme::kHuggingFace) {
+    source_.revision = FindHubRevision(source_, getenv_);
+  } else if (options_.hub_cache) {
+    return absl::InvalidArgumentError(fmt::format("{}: --hf-cache is for hf:// sources; leave it out", source_.uri));
+  }
   if (source_.scheme == Scheme::kPvc || source_.scheme == Scheme::kFile) {
     MUSTER_ASSIGN_OR_RETURN(LocalPlace place, FindLocalPlace(source_, options_.claims, getenv_));
     MUSTER_ASSIGN_OR_RETURN(complete_, IsTarget(place, options_.target));
@@ -210,6 +220,7 @@ bool Initialize::Impl::IsAsWritten(const ManifestFile& file) const {
 bool Initialize::Impl::IsComplete() {
   before_.clear();
   unpacked_before_.clear();
+  before_by_version_.clear();
   result_.files = result_.bytes = 0;
   auto text = ReadOwnFile(options_.target, kManifestName);
   if (!text.ok()) return false;
@@ -236,6 +247,7 @@ bool Initialize::Impl::IsComplete() {
     if (file.unpacked) {
       unpacked_before_[path].archive = std::move(file);
     } else if (there) {
+      if (options_.hub_cache && file.verified) before_by_version_.emplace(file.version, path);
       before_.emplace(std::move(path), std::move(file));
     }
   }
@@ -259,6 +271,7 @@ Status Initialize::Impl::OpenProvider() {
   settings.limits = options_.transfer.limits;
   settings.retry = options_.transfer.retry;
   settings.claims = options_.claims;
+  settings.hub_cache = options_.hub_cache;
   // Those that unpack are busy for long; the transfer goes on beside them.
   pool_ = std::make_unique<DiskPool>(loop_, options_.threads * (options_.extract ? 2 : 1), options_.blocks);
   for (int i = 0; i < options_.threads && options_.extract; ++i) unpackers_.push_back(pool_->NewStrand());
@@ -298,7 +311,10 @@ void Initialize::Impl::List() {
 Status Initialize::Impl::Page(std::vector<Entry> entries) {
   std::vector<Entry> missing;
   for (Entry& entry : entries) {
-    if (!IsWanted(entry.path, options_.include, options_.ignore)) continue;
+    const bool reference = options_.hub_cache && entry.key.empty();  // beside the files: which commit a branch is
+    if (!reference && !IsWanted(options_.hub_cache ? entry.key : entry.path, options_.include, options_.ignore))
+      continue;
+    any_ = any_ || !reference;
     const bool folder = entry.path.ends_with('/');
     const std::string name = folder ? entry.path.substr(0, entry.path.size() - 1) : entry.path;
     MUSTER_RETURN_IF_ERROR(Annotate(CheckEntryPath(name), entry.key));
@@ -323,6 +339,7 @@ Status Initialize::Impl::Page(std::vector<Entry> entries) {
     }
     ++needed_files_;
     needed_bytes_ += (entry.size + 4095) / 4096 * 4096;
+    if (options_.hub_cache && staging_) LinkFromBefore(entry);
     missing.push_back(std::move(entry));
   }
   MUSTER_RETURN_IF_ERROR(CheckRoom());
@@ -353,6 +370,15 @@ StatusOr<bool> Initialize::Impl::Keep(const Entry& entry) {
   return true;
 }
 
+// The same content at another commit has another path in a hub cache: it is one file then, as the hub's client has it.
+void Initialize::Impl::LinkFromBefore(const Entry& entry) {
+  auto before = before_by_version_.find(entry.version);
+  if (entry.content || before == before_by_version_.end()) return;
+  const std::string name = Staging::NameOf(source_.uri, entry);
+  // Where no link can be made it is fetched.
+  if (!staging_->IsWhole(name)) (void)staging_->AdoptWhole(name, fmt::format("{}/{}", options_.target, before->second));
+}
+
 Status Initialize::Impl::CheckRoom() const {
   if (options_.dry_run) return absl::OkStatus();
   if (needed_bytes_ > room_.bytes) {
@@ -379,7 +405,7 @@ void Initialize::Impl::Listed(Status status) {
     asio::post(loop_, [this, status] { End(status); });
     return;
   }
-  if (result_.files == 0) {
+  if (!any_) {
     status = absl::NotFoundError(fmt::format("{}: nothing in it is wanted; check --include and --ignore", source_.uri));
     asio::post(loop_, [this, status] { End(status); });
     return;

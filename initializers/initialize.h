@@ -37,6 +37,7 @@ struct InitializeOptions {
   bool hard_links = false;          // of a folder's files, in place of copies
   bool extract = false;             // unpack archives (archive_reader.h, IsArchiveName)
   UnpackLimits unpack;
+  bool hub_cache = false;  // the target is the folder of an hf:// repository in a hub cache
   int threads = 2;
   size_t blocks = 64;  // of kBlockBytes: the memory of a run
   LeaseRules lease;

@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "base/version.h"
 #include "initializers/after_publish.h"
+#include "initializers/hub.h"
 #include "initializers/initialize.h"
 #include "initializers/progress_view.h"
 
@@ -188,6 +189,9 @@ void AddFlags(CLI::App* command, ProgramOptions* program, Words* words, std::str
   command->add_option("--version-id", run.version_id, "of one S3 object; the generation of one GCS object");
   command->add_option("--claim", run.claims, "NAME=DIR: where a pvc:// claim is mounted; default /mnt/pvc/NAME")
       ->take_all();
+  command->add_flag("--hf-cache", run.hub_cache,
+                    "lay an hf:// repository as the hub's client keeps it, in the cache that --to names; default "
+                    "HF_HUB_CACHE, else HF_HOME/hub");
   command->add_flag("--hard-link", run.hard_links, "link the files of a folder in place of copying them");
   command->add_flag("--extract", run.extract, "unpack archives (tar, tar.gz, tar.zst, zip) in place of keeping them");
   command
@@ -238,6 +242,17 @@ void TakeHttpProxy() {
   if (proxy && !Environment("REQUEST_METHOD")) setenv("http_proxy", proxy->c_str(), 0);
 }
 
+// The target is the repository's own folder in the cache: others in it are not ours to touch.
+Status UseHubCache(InitializeOptions* run) {
+  auto source = ParseSource(run->uri, run->role);
+  if (!source.ok() || source->scheme != Scheme::kHuggingFace) return absl::OkStatus();  // the run says what is wrong
+  if (run->target.empty()) {
+    MUSTER_ASSIGN_OR_RETURN(run->target, FindHubCache(Environment, Environment("HOME").value_or("")));
+  }
+  run->target += fmt::format("/{}", HubCacheFolder(*source));
+  return absl::OkStatus();
+}
+
 int Main(int argc, char** argv) {
   signal(SIGPIPE, SIG_IGN);
   TakeHttpProxy();
@@ -253,7 +268,7 @@ int Main(int argc, char** argv) {
     AddFlags(command, &program, &words, target);
     command->callback([&program, role = role, target = target] {
       program.run.role = role;
-      if (program.run.target.empty()) program.run.target = target;
+      if (program.run.target.empty() && !program.run.hub_cache) program.run.target = target;
     });
   }
   auto* verify = app.add_subcommand("verify", "read a folder and compare it with its manifest");
@@ -271,6 +286,12 @@ int Main(int argc, char** argv) {
     return kExitUsage;
   }
   Apply(words, &program.run);
+  if (program.run.hub_cache) {
+    if (Status used = UseHubCache(&program.run); !used.ok()) {
+      log::Error(Message(used));
+      return ExitCodeOf(used);
+    }
+  }
   return Program(std::move(program)).Run();
 }
 

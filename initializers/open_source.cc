@@ -4,6 +4,7 @@
 #include "initializers/aws_credentials.h"
 #include "initializers/endpoint_url.h"
 #include "initializers/gcs.h"
+#include "initializers/hub.h"
 #include "initializers/local_folder.h"
 #include "initializers/quoted.h"
 #include "initializers/s3.h"
@@ -103,6 +104,17 @@ StatusOr<OpenedSource> OpenGcs(Opening opening) {
   return With(std::move(opened), MakeGcs(opening.loop, persistence, opening.source, std::move(gcs), std::move(tokens)));
 }
 
+StatusOr<OpenedSource> OpenHub(Opening opening) {
+  MUSTER_ASSIGN_OR_RETURN(HubSettings hub, FindHubSettings(opening.source, opening.settings.anonymous, opening.getenv,
+                                                           ReadSettingsFile, opening.Home()));
+  hub.cache_layout = opening.settings.hub_cache;
+  std::string& ca_bundle = opening.settings.http.ca_bundle;
+  if (ca_bundle.empty()) ca_bundle = hub.ca_bundle;
+  OpenedSource opened;
+  const Persistence persistence = opening.Connect(&opened);
+  return With(std::move(opened), MakeHub(opening.loop, persistence, opening.source, std::move(hub)));
+}
+
 }  // namespace
 
 StatusOr<OpenedSource> OpenSource(asio::io_context& loop, DiskPool& pool, const Source& source, SourceSettings settings,
@@ -116,6 +128,8 @@ StatusOr<OpenedSource> OpenSource(asio::io_context& loop, DiskPool& pool, const 
       return OpenS3(std::move(opening));
     case Scheme::kGcs:
       return OpenGcs(std::move(opening));
+    case Scheme::kHuggingFace:
+      return OpenHub(std::move(opening));
     case Scheme::kPvc:
     case Scheme::kFile:
       return OpenFolder(std::move(opening));

@@ -23,6 +23,7 @@ struct SourceSettings {
   bool anonymous = false;           // send no credentials, whatever is configured
   std::string version_id;           // of a single S3 object or GCS object (its generation)
   std::vector<std::string> claims;  // "NAME=DIR" (local_folder.h)
+  bool hub_cache = false;           // of an hf:// source: laid as the hub's client keeps it (hub_settings.h)
   HttpOptions http;
   HttpLimits limits;  // of bytes; a small answer has kSmallAnswer as well
   RetryRules retry;

@@ -45,7 +45,7 @@ struct ByteRange {
 struct Reception {
   enum class Kind {
     kBytes,      // the range follows, all of it and nothing else
-    kElsewhere,  // ask `url` instead, without our credentials
+    kElsewhere,  // ask `url` instead, without our credentials; no url: Prepare again, it has learnt where
     kFailed,     // read the body (64 KiB at most), then Explain
   };
   Kind kind = Kind::kFailed;

@@ -273,6 +273,12 @@ Status Staging::LinkStaged(const std::string& name, const std::string& other) {
   return ErrnoStatus(errno, fmt::format("linking below {}", target_));
 }
 
+Status Staging::AdoptWhole(const std::string& name, const std::string& path) {
+  MUSTER_RETURN_IF_ERROR(LinkWhole(name, path));
+  whole_.insert(name);
+  return absl::OkStatus();
+}
+
 StatusOr<Descriptor> Staging::OpenWhole(const std::string& name) const {
   Descriptor file(openat(folder_.get(), name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   if (!file.ok()) return ErrnoStatus(errno, name);

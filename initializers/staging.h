@@ -90,6 +90,8 @@ class Staging {
   Status LinkWhole(const std::string& name, const std::string& path);
   // The same bytes once more: `name` and the whole `other` are one file.
   Status LinkStaged(const std::string& name, const std::string& other);
+  // The same on Staging's own thread: IsWhole says so from then on.
+  Status AdoptWhole(const std::string& name, const std::string& path);
   // For reading what is whole.
   StatusOr<Descriptor> OpenWhole(const std::string& name) const;
 

@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "initializers/cloud_clock.h"
+#include "initializers/endpoint_url.h"
 #include "initializers/percent.h"
 
 namespace muster::initializers {
@@ -14,17 +15,6 @@ namespace asio = boost::asio;
 constexpr int kMostRedirects = 5;
 
 std::string WithoutQuery(const std::string& url) { return url.substr(0, url.find('?')); }
-
-// RFC 3986 5.2 in so far as servers need it: absolute, or a path on the same host.
-std::string Resolve(const std::string& base, std::string_view location) {
-  if (location.find("://") != std::string_view::npos) return std::string(location);
-  const size_t host = base.find("://") + 3;
-  if (location.starts_with("//")) return fmt::format("{}{}", base.substr(0, host - 2), location);
-  const std::string origin = base.substr(0, base.find('/', host));
-  if (location.starts_with('/')) return fmt::format("{}{}", origin, location);
-  const std::string path = WithoutQuery(base);
-  return fmt::format("{}{}", path.substr(0, path.rfind('/') + 1), location);
-}
 
 class WebFile final : public Provider {
  public:
@@ -119,7 +109,7 @@ asio::awaitable<void> WebFile::Find(Listing listing) {
           fmt::format("{}: {} without saying where to", WithoutQuery(url), answer->head.status)));
       co_return;
     }
-    url = Resolve(url, *location);
+    url = ResolveUrl(url, *location);
   }
   listing.end(absl::FailedPreconditionError(
       fmt::format("{}: redirected more than {} times, last to {}", uri_, kMostRedirects, WithoutQuery(url))));

@@ -92,5 +92,43 @@ TEST(EndpointUrl, OfThisMachine) {
   }
 }
 
+TEST(Origin, WhoGetsAToken) {
+  const struct {
+    std::string_view url, origin;
+  } rows[] = {
+      {"https://hub.example/api/models/a?b=c#d", "https://hub.example"},
+      {"HTTPS://Hub.Example:443?x", "https://hub.example"},
+      {"http://hub.example:80", "http://hub.example"},
+      {"http://hub.example:443/", "http://hub.example:443"},
+      {"https://[::1]:9/x", "https://[::1]:9"},
+      {"https://hub.example@evil.example/", "none"},
+      {"https://hub.example\\@evil.example/", "none"},
+      {"https://hub.example?@evil.example/", "https://hub.example"},
+      {"https://hub.example#@evil.example/", "https://hub.example"},
+      {"https://hub.example\t/", "none"},
+      {"file:///etc/passwd", "none"},
+      {"/api", "none"},
+      {"", "none"},
+  };
+  for (const auto& row : rows) EXPECT_EQ(OriginOf(row.url).value_or("none"), row.origin) << row.url;
+}
+
+TEST(ResolveUrl, AsServersWriteIt) {
+  const struct {
+    std::string_view base, reference, url;
+  } rows[] = {
+      {"https://h/a/b?c", "https://x/y", "https://x/y"},
+      {"https://h/a/b?c", "//x/y", "https://x/y"},
+      {"https://h:1/a/b?c", "/y?z=1", "https://h:1/y?z=1"},
+      {"https://h/a/b?c=/d/", "y", "https://h/a/y"},
+      {"https://h/a/b", "?d", "https://h/a/b?d"},
+      {"https://h", "y", "https://h/y"},
+      {"https://h?q=/", "/y", "https://h/y"},
+      {"https://h/a", "/y?to=http://z", "https://h/y?to=http://z"},
+      {"https://h/a/b", "y?to=http://z", "https://h/a/y?to=http://z"},
+  };
+  for (const auto& row : rows) EXPECT_EQ(ResolveUrl(row.base, row.reference), row.url) << row.reference;
+}
+
 }  // namespace
 }  // namespace muster::initializers

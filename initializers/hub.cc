@@ -1,0 +1,421 @@
+#include "initializers/hub.h"
+
+#include <algorithm>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <deque>
+#include <span>
+
+#include "base/text.h"
+#include "initializers/cloud_clock.h"
+#include "initializers/disk_pool.h"
+#include "initializers/endpoint_url.h"
+#include "initializers/hub_answers.h"
+#include "initializers/percent.h"
+#include "initializers/quoted.h"
+#include "initializers/web_file.h"
+
+namespace muster::initializers {
+namespace {
+
+namespace asio = boost::asio;
+
+constexpr size_t kLongestRevision = size_t{32} << 20;  // bytes; it names all files of the repository as well
+constexpr size_t kLongestPage = size_t{8} << 20;       // bytes of a page of 1,000 files
+constexpr size_t kMostPlaces = 64;                     // that are remembered: more than there are requests at once
+constexpr int kMostRedirects = 5;
+constexpr char kDefaultHub[] = "https://huggingface.co";
+
+// Statuses that are answers besides 200, where a path may be a folder or not.
+constexpr int kFolderOrNot[] = {400, 404};
+
+bool IsRedirect(int status) {
+  return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
+}
+
+std::string WithoutQuery(const std::string& url) { return url.substr(0, url.find('?')); }
+
+std::string_view PluralOf(RepoType type) {
+  switch (type) {
+    case RepoType::kModel:
+      return "models";
+    case RepoType::kDataset:
+      return "datasets";
+    case RepoType::kSpace:
+      return "spaces";
+  }
+  return "models";
+}
+
+bool IsBelow(std::string_view path, std::string_view folder) {
+  return path.size() > folder.size() && path.starts_with(folder) && path[folder.size()] == '/';
+}
+
+class Hub final : public Provider {
+ public:
+  Hub(asio::io_context& loop, Persistence persistence, const Source& source, HubSettings settings)
+      : loop_(loop),
+        persistence_(std::move(persistence)),
+        source_(source),
+        settings_(std::move(settings)),
+        origin_(OriginOf(settings_.endpoint).value_or("")),
+        id_(source.container) {}
+
+  Handle List(Listing listing) override { return Converse(loop_, ListAll(std::move(listing))); }
+  Handle Look(const Entry& entry, std::function<void(StatusOr<Entry>)> looked) override {
+    looked(entry);  // the list has said everything, and nothing changes at a commit
+    return nullptr;
+  }
+  Handle Prepare(const Entry& entry, ByteRange range, std::function<void(StatusOr<HttpRequest>)> ready) override;
+  Reception Receive(const Entry& entry, ByteRange range, const HttpHead& head) override;
+  Refusal Explain(const Entry& entry, const HttpHead& head, std::string_view body) override;
+
+  std::string endpoint() const override { return settings_.endpoint; }
+  std::string version() const override { return commit_; }
+
+ private:
+  // Where a file's bytes turned out to be: elsewhere on the hub, or at a CDN.
+  struct Place {
+    std::string key, url;
+  };
+  // Requests of one kind are let be until then: the hub counts its API and its files apart.
+  struct Quota {
+    TimePoint until{};
+  };
+  using ReadBody = std::function<Status(std::string_view body)>;
+
+  asio::awaitable<void> ListAll(Listing listing);
+  asio::awaitable<Status> ListCommit(Listing& listing);
+  asio::awaitable<Status> FindCommit();
+  asio::awaitable<StatusOr<bool>> ListFolder(std::string folder, bool recursive, Listing& listing);
+  asio::awaitable<StatusOr<HttpAnswer>> AskApi(std::string url, size_t limit, std::span<const int> also, ReadBody read);
+  asio::awaitable<void> PrepareLater(std::string key, ByteRange range,
+                                     std::function<void(StatusOr<HttpRequest>)> ready);
+  asio::awaitable<void> Await(const Quota& quota);
+
+  HttpRequest RequestFor(const std::string& key, ByteRange range) const;
+  HttpRequest RequestTo(const std::string& url) const;  // with the token, if it goes to the hub
+  bool IsHub(std::string_view url) const { return OriginOf(url) == origin_; }
+  void Note(const HttpHead& head, Quota* quota) const;
+  const Place* PlaceOf(const std::string& key) const;
+  void Remember(const std::string& key, std::string url);
+  void Forget(const std::string& key);
+  bool Renamed(const std::string& url);
+  std::string Api(std::string_view id) const {
+    return fmt::format("{}/api/{}/{}", settings_.endpoint, PluralOf(source_.repo_type), id);
+  }
+  std::string FileUrl(const std::string& key) const;
+  std::string Where(const std::string& key) const {
+    return fmt::format("hf://{}/{}@{}/{}", PluralOf(source_.repo_type), source_.container, settings_.revision, key);
+  }
+
+  asio::io_context& loop_;
+  const Persistence persistence_;
+  const Source source_;
+  const HubSettings settings_;
+  const std::string origin_;  // the only one that gets the token
+  std::string id_;            // "namespace/name" as the hub has it now
+  std::string commit_;
+  Quota api_, files_;
+  std::deque<Place> places_;
+};
+
+// --- requests
+
+std::string Hub::FileUrl(const std::string& key) const {
+  const std::string type = source_.repo_type == RepoType::kModel ? "" : fmt::format("{}/", PluralOf(source_.repo_type));
+  return fmt::format("{}/{}{}/resolve/{}/{}", settings_.endpoint, type, id_, commit_, PercentEncode(key, "/"));
+}
+
+HttpRequest Hub::RequestTo(const std::string& url) const {
+  HttpRequest request;
+  request.url = url;
+  request.headers.emplace_back("Accept-Encoding", "identity");
+  if (settings_.token && IsHub(url)) {
+    request.headers.emplace_back("Authorization", fmt::format("Bearer {}", *settings_.token));
+  }
+  return request;
+}
+
+HttpRequest Hub::RequestFor(const std::string& key, ByteRange range) const {
+  const Place* place = PlaceOf(key);
+  HttpRequest request = RequestTo(place != nullptr ? place->url : FileUrl(key));
+  request.headers.emplace_back("Range", fmt::format("bytes={}-{}", range.offset, range.end() - 1));
+  return request;
+}
+
+const Hub::Place* Hub::PlaceOf(const std::string& key) const {
+  auto found = std::find_if(places_.begin(), places_.end(), [&key](const Place& place) { return place.key == key; });
+  return found == places_.end() ? nullptr : &*found;
+}
+
+void Hub::Remember(const std::string& key, std::string url) {
+  Forget(key);
+  if (places_.size() == kMostPlaces) places_.pop_front();  // its file asks the hub again
+  places_.push_back({key, std::move(url)});
+}
+
+void Hub::Forget(const std::string& key) {
+  std::erase_if(places_, [&key](const Place& place) { return place.key == key; });
+}
+
+// A quota that is used up is waited for before the next request, not learnt from a 429.
+void Hub::Note(const HttpHead& head, Quota* quota) const {
+  const auto limit = head.Find("ratelimit");
+  const auto pause = limit ? ParseRateLimit(*limit) : std::nullopt;
+  if (!pause) return;
+  const Duration bounded = std::min(*pause, persistence_.retry.longest_asked);
+  const TimePoint until = MonotonicClock::now() + bounded;
+  if (until <= quota->until) return;
+  if (quota->until <= MonotonicClock::now()) {
+    persistence_.say(fmt::format("the hub's rate limit is used up; going on in {} s{}",
+                                 std::chrono::ceil<std::chrono::seconds>(bounded).count(),
+                                 settings_.token ? "" : " (it is higher with a token: HF_TOKEN)"));
+  }
+  quota->until = until;
+}
+
+asio::awaitable<void> Hub::Await(const Quota& quota) {
+  asio::steady_timer pause(co_await asio::this_coro::executor);
+  while (MonotonicClock::now() < quota.until) {
+    pause.expires_at(quota.until);
+    co_await pause.async_wait(asio::use_awaitable);
+  }
+}
+
+// --- bytes
+
+Provider::Handle Hub::Prepare(const Entry& entry, ByteRange range, std::function<void(StatusOr<HttpRequest>)> ready) {
+  const Place* place = PlaceOf(entry.key);
+  const bool counted = place == nullptr || IsHub(place->url);
+  if (counted && MonotonicClock::now() < files_.until) {
+    return Converse(loop_, PrepareLater(entry.key, range, std::move(ready)));
+  }
+  ready(RequestFor(entry.key, range));
+  return nullptr;
+}
+
+asio::awaitable<void> Hub::PrepareLater(std::string key, ByteRange range,
+                                        std::function<void(StatusOr<HttpRequest>)> ready) {
+  co_await Await(files_);
+  ready(RequestFor(key, range));
+}
+
+Reception Hub::Receive(const Entry& entry, ByteRange range, const HttpHead& head) {
+  const bool hub = IsHub(head.url);
+  if (hub) Note(head, &files_);
+  const bool whole = range.offset == 0 && range.length == entry.size;
+  if (IsRedirect(head.status)) {
+    const auto location = head.Find("location");
+    if (!location) return {};
+    std::string url = ResolveUrl(head.url, *location);
+    if (IsHub(url)) {
+      Remember(entry.key, std::move(url));
+      return {Reception::Kind::kElsewhere, "", {}};
+    }
+    if (!whole || entry.size > kBlockBytes) Remember(entry.key, url);
+    return {Reception::Kind::kElsewhere, std::move(url), {}};
+  }
+  if (RangeProblem(head, range, entry.size)) return {};
+  if (whole) Forget(entry.key);  // nothing more is asked of it
+  return {Reception::Kind::kBytes, "", {}};
+}
+
+Refusal Hub::Explain(const Entry& entry, const HttpHead& head, std::string_view body) {
+  const std::string where = Where(entry.key);
+  if (IsHub(head.url)) {
+    // What it had moved to may be there no longer: the next try begins at the front door.
+    if (head.status != 429) Forget(entry.key);
+    if (head.status / 100 != 2) return RefusalOfHub(head, body, where, settings_.token.has_value(), UnixSeconds());
+    return {Refusal::Kind::kTransient,
+            absl::UnavailableError(
+                fmt::format("{}: the answer ({}) is not the part that was asked for", where, head.status)),
+            {}};
+  }
+  const std::string at = fmt::format("{}: {} from {}", where, head.status, WithoutQuery(head.url));
+  const auto asked = head.Find("retry-after");
+  const auto pause = asked ? ParseRetryAfter(*asked, UnixSeconds()) : std::nullopt;
+  const int status = head.status;
+  if (status == 401 || status == 403) {
+    const Place* place = PlaceOf(entry.key);
+    if (place != nullptr && place->url == head.url) Forget(entry.key);
+    return {Refusal::Kind::kTransient,
+            absl::UnavailableError(fmt::format("{}: the link has expired, asking the hub for another", at)),
+            Duration::zero()};
+  }
+  if (status == 429 || status == 503) return {Refusal::Kind::kThrottled, absl::UnavailableError(at), pause};
+  if (status == 408 || status >= 500) return {Refusal::Kind::kTransient, absl::UnavailableError(at), pause};
+  if (status / 100 == 2) {
+    return {Refusal::Kind::kTransient,
+            absl::UnavailableError(fmt::format("{}: the answer is not the part that was asked for", at)),
+            {}};
+  }
+  return {Refusal::Kind::kFatal,
+          absl::FailedPreconditionError(fmt::format("{}: {}", at, Quoted(Strip(body.substr(0, kMostQuoted))))),
+          {}};
+}
+
+// --- the list
+
+// The address of an API request of a repository that is called otherwise by now: asked for by that name from here on.
+bool Hub::Renamed(const std::string& url) {
+  const std::string start = Api("");
+  if (!url.starts_with(start)) return false;
+  const std::string_view rest = std::string_view(url).substr(start.size());
+  const size_t slash = rest.find('/');
+  if (slash == std::string_view::npos) return false;
+  const std::string id(rest.substr(0, std::min(rest.find('/', slash + 1), rest.size())));
+  if (id == id_) return false;
+  persistence_.say(fmt::format("{} is called {} on the hub now", source_.container, Quoted(id)));
+  id_ = id;
+  return true;
+}
+
+// Asks until there is a 200 whose body `read` is content with, or one of `also`.
+asio::awaitable<StatusOr<HttpAnswer>> Hub::AskApi(std::string url, size_t limit, std::span<const int> also,
+                                                  ReadBody read) {
+  for (int redirects = 0; redirects <= kMostRedirects; ++redirects) {
+    auto prepare = [this, &url]() -> asio::awaitable<StatusOr<HttpRequest>> {
+      co_await Await(api_);
+      co_return RequestTo(url);
+    };
+    auto judge = [this, &read, also](const HttpAnswer& answer) -> std::optional<Refusal> {
+      const int status = answer.head.status;
+      Note(answer.head, &api_);
+      const std::string code(answer.head.Find("x-error-code").value_or(""));
+      const bool about_path = code.empty() || code == "EntryNotFound";
+      if (about_path && std::count(also.begin(), also.end(), status) > 0) return std::nullopt;
+      if (IsRedirect(status) && answer.head.Find("location")) return std::nullopt;
+      if (status != 200) {
+        return RefusalOfHub(answer.head, answer.body, source_.uri, settings_.token.has_value(), UnixSeconds());
+      }
+      // What is no answer of the hub, a login page say, is asked for again like any other failure.
+      Status content = read(answer.body);
+      if (content.ok()) return std::nullopt;
+      return Refusal{Refusal::Kind::kTransient,
+                     absl::UnavailableError(fmt::format("{}: {}", WithoutQuery(answer.head.url), Message(content))),
+                     {}};
+    };
+    auto answer = co_await AskedUntilAnswered(persistence_, limit, prepare, judge);
+    if (!answer.ok() || !IsRedirect(answer->head.status)) co_return answer;
+    std::string next = ResolveUrl(url, *answer->head.Find("location"));
+    if (!IsHub(next)) {
+      co_return absl::FailedPreconditionError(
+          fmt::format("{}: {} leads to {}, which is not the hub; check the endpoint (HF_ENDPOINT) and the proxy",
+                      source_.uri, WithoutQuery(url), Quoted(WithoutQuery(next))));
+    }
+    (void)Renamed(next);
+    url = std::move(next);
+  }
+  co_return absl::FailedPreconditionError(
+      fmt::format("{}: redirected more than {} times, last to {}", source_.uri, kMostRedirects, WithoutQuery(url)));
+}
+
+asio::awaitable<Status> Hub::FindCommit() {
+  if (IsCommit(settings_.revision)) {
+    commit_ = settings_.revision;
+    co_return absl::OkStatus();
+  }
+  ReadBody read = [this](std::string_view body) {
+    auto commit = ParseRevision(body);
+    if (commit.ok()) commit_ = *std::move(commit);
+    return commit.status();
+  };
+  std::string url = fmt::format("{}/revision/{}", Api(id_), PercentEncode(settings_.revision));
+  const std::span<const int> also;
+  auto answer = co_await AskApi(std::move(url), kLongestRevision, also, std::move(read));
+  co_return answer.status();
+}
+
+// What is wanted of `folder`, page by page; false: there is no such folder, or nothing that is wanted is in it.
+asio::awaitable<StatusOr<bool>> Hub::ListFolder(std::string folder, bool recursive, Listing& listing) {
+  std::string wanted = source_.path;
+  if (wanted.ends_with('/')) wanted.pop_back();
+  std::string url = fmt::format("{}/tree/{}", Api(id_), commit_);
+  if (!folder.empty()) url += fmt::format("/{}", PercentEncode(folder, "/"));
+  url += fmt::format("?recursive={}&expand=false", recursive);
+  const std::span<const int> also = folder.empty() ? std::span<const int>() : std::span<const int>(kFolderOrNot);
+  bool found = false;
+  while (true) {
+    std::vector<Entry> page;
+    ReadBody read = [&page](std::string_view body) {
+      auto entries = ParseTree(body);
+      if (entries.ok()) page = *std::move(entries);
+      return entries.status();
+    };
+    auto answer = co_await AskApi(url, kLongestPage, also, std::move(read));
+    if (!answer.ok()) co_return answer.status();
+    if (answer->head.status != 200) co_return false;
+    std::erase_if(page, [&](const Entry& entry) {
+      const bool below = wanted.empty() || IsBelow(entry.key, wanted);
+      return !below && (source_.folder || entry.key != wanted);
+    });
+    if (settings_.cache_layout) {
+      for (Entry& entry : page) entry.path = fmt::format("snapshots/{}/{}", commit_, entry.key);
+    }
+    found = found || !page.empty();
+    if (!page.empty()) listing.page(std::move(page));
+    const auto link = answer->head.Find("link");
+    auto next = link ? NextLink(*link) : std::nullopt;
+    if (!next) co_return found;
+    *next = ResolveUrl(url, *next);
+    // A mirror may pass on what the hub itself says.
+    if (!IsHub(*next) && OriginOf(*next) == kDefaultHub)
+      *next = settings_.endpoint + next->substr(sizeof(kDefaultHub) - 1);
+    if (*next == url) {
+      co_return absl::DataLossError(fmt::format("listing {}: the hub gives the same page again", source_.uri));
+    }
+    url = *std::move(next);
+  }
+}
+
+asio::awaitable<Status> Hub::ListCommit(Listing& listing) {
+  Status status = co_await FindCommit();
+  if (!status.ok()) co_return status;
+  std::string path = source_.path;
+  if (path.ends_with('/')) path.pop_back();
+  auto found = co_await ListFolder(path, true, listing);
+  if (found.ok() && !*found && !source_.folder) {  // it may be a file
+    const size_t slash = path.rfind('/');
+    std::string folder;
+    if (slash != std::string::npos) folder = path.substr(0, slash);
+    found = co_await ListFolder(std::move(folder), false, listing);
+  }
+  if (!found.ok()) co_return found.status();
+  if (!*found) {
+    co_return absl::NotFoundError(path.empty() ? fmt::format("{}: there are no files in it", source_.uri)
+                                               : fmt::format("{}: there is no {} at {} ({})", source_.uri, Quoted(path),
+                                                             Quoted(settings_.revision), commit_));
+  }
+  if (settings_.cache_layout && settings_.revision != commit_) {
+    Entry ref;
+    ref.path = fmt::format("refs/{}", settings_.revision);
+    ref.size = commit_.size();
+    ref.version = commit_;
+    ref.content = commit_;
+    std::vector<Entry> refs;
+    refs.push_back(std::move(ref));
+    listing.page(std::move(refs));
+  }
+  co_return absl::OkStatus();
+}
+
+asio::awaitable<void> Hub::ListAll(Listing listing) {
+  Status status = co_await ListCommit(listing);
+  listing.end(status);
+}
+
+}  // namespace
+
+std::unique_ptr<Provider> MakeHub(asio::io_context& loop, Persistence persistence, const Source& source,
+                                  HubSettings settings) {
+  return std::make_unique<Hub>(loop, std::move(persistence), source, std::move(settings));
+}
+
+std::string HubCacheFolder(const Source& source) {
+  std::string folder(PluralOf(source.repo_type));
+  for (std::string_view part : Split(source.container, '/')) folder += fmt::format("--{}", part);
+  return folder;
+}
+
+}  // namespace muster::initializers

@@ -1,0 +1,217 @@
+#include "initializers/hub_answers.h"
+
+#include <algorithm>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "base/text.h"
+#include "initializers/quoted.h"
+
+namespace muster::initializers {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr size_t kCommitDigits = 40;
+constexpr int kDeepest = 2;  // of what is kept: the list, its entries, their lfs
+
+Status Bad(std::string_view what) { return absl::InvalidArgumentError(std::string(what)); }
+
+// `deepest`: containers below that depth are dropped as they are read.
+StatusOr<Json> Parse(std::string_view text, int deepest) {
+  auto keep = [deepest](int depth, Json::parse_event_t event, Json&) {
+    const bool begins = event == Json::parse_event_t::object_start || event == Json::parse_event_t::array_start;
+    return !begins || depth <= deepest;
+  };
+  Json json = Json::parse(text, keep, false);
+  if (json.is_discarded()) return Bad(fmt::format("it is no JSON: {}", Quoted(Strip(text), 60)));
+  return json;
+}
+
+const Json* Find(const Json& object, const char* name) {
+  if (!object.is_object()) return nullptr;
+  auto found = object.find(name);
+  return found == object.end() ? nullptr : &*found;
+}
+
+const std::string* Text(const Json& object, const char* name) {
+  const Json* found = Find(object, name);
+  return found == nullptr ? nullptr : found->get_ptr<const std::string*>();
+}
+
+std::optional<uint64_t> Size(const Json& object) {
+  const Json* found = Find(object, "size");
+  if (found == nullptr || !found->is_number_unsigned()) return std::nullopt;
+  const auto size = found->get<uint64_t>();
+  if (size > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) return std::nullopt;
+  return size;
+}
+
+StatusOr<Expectation> Hash(const Json& object, HashKind kind) {
+  const std::string* oid = Text(object, "oid");
+  if (oid == nullptr) return Bad("it has no oid");
+  auto raw = FromHex(*oid);
+  if (!raw.ok() || raw->size() != HashBytes(kind)) {
+    return Bad(fmt::format("its oid is {}, no {}", Quoted(*oid), kind == HashKind::kSha256 ? "SHA-256" : "git id"));
+  }
+  return Expectation{kind, *std::move(raw), 0};
+}
+
+StatusOr<std::optional<Entry>> ReadEntry(const Json& item) {
+  const std::string* type = Text(item, "type");
+  if (type == nullptr) return Bad("it has no type");
+  if (*type != "file") return std::nullopt;
+  const std::string* path = Text(item, "path");
+  if (path == nullptr || path->empty()) return Bad("it has no path");
+  auto named = [path](std::string_view what) { return Bad(fmt::format("{}: {}", Quoted(*path), what)); };
+  const auto size = Size(item);
+  if (!size) return named("it has no size");
+  const Json* lfs = Find(item, "lfs");
+  const bool large = lfs != nullptr && !lfs->is_null();
+  if (large && Size(*lfs) != size) return named("its size and that in lfs differ");
+  auto hash = Hash(large ? *lfs : item, large ? HashKind::kSha256 : HashKind::kGitBlob);
+  if (!hash.ok()) return named(Message(hash.status()));
+  Entry entry;
+  entry.path = entry.key = *path;
+  entry.size = *size;
+  entry.version = ToHex(hash->value);
+  entry.expected = *std::move(hash);
+  return entry;
+}
+
+// What the hub says of an error: its code is a token of ours to compare, its message is for people.
+struct HubError {
+  std::string code, message;
+};
+HubError ErrorOf(const HttpHead& head, std::string_view body) {
+  HubError error;
+  error.code = head.Find("x-error-code").value_or("");
+  error.message = head.Find("x-error-message").value_or("");
+  if (error.message.empty()) {
+    if (auto json = Parse(body, 0); json.ok()) {
+      if (const std::string* said = Text(*json, "error")) error.message = *said;
+    }
+  }
+  return error;
+}
+
+std::optional<Duration> AskedOf(const HttpHead& head, int64_t unix_now) {
+  const auto after = head.Find("retry-after");
+  const auto limit = head.Find("ratelimit");
+  const auto asked = after ? ParseRetryAfter(*after, unix_now) : std::nullopt;
+  const auto window = limit ? ParseRateLimit(*limit) : std::nullopt;
+  if (!asked || !window) return asked ? asked : window;
+  return std::max(*asked, *window);
+}
+
+constexpr std::string_view kSetToken = "set HF_TOKEN (or ACCESS_TOKEN) to a token that may read it";
+
+// 401, 403, 404: who may not, or what is not there. The hub answers 401 for what is not there, to whoever is nobody.
+Status Denied(int status, const HubError& error, const std::string& what, bool with_token) {
+  const auto& code = error.code;
+  auto not_found = [&what](std::string_view remedy) {
+    return absl::NotFoundError(fmt::format("{}; {}", what, remedy));
+  };
+  auto denied = [&what](std::string_view remedy) {
+    return absl::PermissionDeniedError(fmt::format("{}; {}", what, remedy));
+  };
+  if (code == "GatedRepo") {
+    return with_token ? denied("access to it is granted on its page on the hub: ask for it there, by the token's user")
+                      : denied(
+                            "access to it is granted on its page on the hub, and then "
+                            "HF_TOKEN (or ACCESS_TOKEN) has to be set");
+  }
+  if (code == "RevisionNotFound") return not_found("check the revision: a branch, a tag or a commit");
+  if (code == "EntryNotFound") return not_found("there is no such file at this revision");
+  if (code == "RepoNotFound") {
+    return not_found(with_token ? "check its name, whether it is a model or a data set (hf://models/..., "
+                                  "hf://datasets/...), and that the token may read it"
+                                : "check its name, and whether it is a model or a data set (hf://models/..., "
+                                  "hf://datasets/...); if it is private, set HF_TOKEN (or ACCESS_TOKEN)");
+  }
+  if (status == 404) return not_found("check its name, and the endpoint (HF_ENDPOINT)");
+  if (status == 401 && with_token) return denied("the hub does not take the token: renew it, or leave it out");
+  return denied(with_token ? "check what the token may read" : kSetToken);
+}
+
+}  // namespace
+
+bool IsCommit(std::string_view revision) {
+  return revision.size() == kCommitDigits && revision.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
+StatusOr<std::string> ParseRevision(std::string_view json) {
+  auto document = Parse(json, 0);
+  if (!document.ok()) return Annotate(document.status(), "the hub's answer to what the revision is cannot be read");
+  const std::string* sha = Text(*document, "sha");
+  if (sha == nullptr) return Bad("the hub's answer to what the revision is has no sha");
+  if (!IsCommit(*sha)) return Bad(fmt::format("the hub says that the commit is {}, which is none", Quoted(*sha)));
+  return *sha;
+}
+
+StatusOr<std::vector<Entry>> ParseTree(std::string_view json) {
+  constexpr std::string_view kWhat = "the hub's list of files cannot be read";
+  auto document = Parse(json, kDeepest);
+  if (!document.ok()) return Annotate(document.status(), kWhat);
+  if (!document->is_array()) return Annotate(Bad("it is no JSON array"), kWhat);
+  std::vector<Entry> entries;
+  size_t number = 0;
+  for (const Json& item : *document) {
+    ++number;
+    auto entry = ReadEntry(item);
+    if (!entry.ok()) return Annotate(entry.status(), fmt::format("{}: entry {}", kWhat, number));
+    if (*entry) entries.push_back(**std::move(entry));
+  }
+  return entries;
+}
+
+std::optional<std::string> NextLink(std::string_view link) {
+  while (true) {
+    const size_t open = link.find('<');
+    if (open == std::string_view::npos) return std::nullopt;
+    const size_t close = link.find('>', open);
+    if (close == std::string_view::npos) return std::nullopt;
+    const std::string_view url = link.substr(open + 1, close - open - 1);
+    link.remove_prefix(close + 1);
+    // Its parameters, up to the comma that is in no quotes.
+    size_t end = 0;
+    for (bool quoted = false; end < link.size() && (quoted || link[end] != ','); ++end) {
+      if (link[end] == '"') quoted = !quoted;
+    }
+    for (std::string_view parameter : Split(link.substr(0, end), ';')) {
+      const size_t equals = parameter.find('=');
+      if (equals == std::string_view::npos || Lower(Strip(parameter.substr(0, equals))) != "rel") continue;
+      std::string_view value = Strip(parameter.substr(equals + 1));
+      if (value.size() > 1 && value.starts_with('"') && value.ends_with('"')) value = value.substr(1, value.size() - 2);
+      for (std::string_view relation : Split(value, ' ')) {
+        if (Lower(relation) == "next" && !url.empty()) return std::string(url);
+      }
+    }
+    link.remove_prefix(end);
+  }
+}
+
+Refusal RefusalOfHub(const HttpHead& head, std::string_view body, std::string_view what, bool with_token,
+                     int64_t unix_now) {
+  const int status = head.status;
+  const HubError error = ErrorOf(head, body);
+  std::string text = fmt::format("{}: {}", what, status);
+  if (!error.code.empty()) text += fmt::format(" {}", Quoted(error.code, 64));
+  if (!error.message.empty()) text += fmt::format(": {}", Quoted(error.message));
+  const auto asked = AskedOf(head, unix_now);
+  if (status == 429) {
+    text += with_token ? "; the rate limit is used up" : "; the rate limit is used up, it is higher with a token";
+    return {Refusal::Kind::kThrottled, absl::UnavailableError(text), asked};
+  }
+  if (status == 503) return {Refusal::Kind::kThrottled, absl::UnavailableError(text), asked};
+  if (status == 408 || status >= 500) return {Refusal::Kind::kTransient, absl::UnavailableError(text), asked};
+  if (error.code == "DisabledRepo" || error.message.starts_with("Access to this resource is disabled")) {
+    return {Refusal::Kind::kFatal, absl::FailedPreconditionError(text + "; the hub has disabled it"), {}};
+  }
+  if (status == 401 || status == 403 || status == 404 || status == 410) {
+    return {Refusal::Kind::kFatal, Denied(status, error, text, with_token), {}};
+  }
+  return {Refusal::Kind::kFatal, absl::FailedPreconditionError(text), {}};
+}
+
+}  // namespace muster::initializers

@@ -1,0 +1,122 @@
+#include "initializers/hub_settings.h"
+
+#include <algorithm>
+#include <initializer_list>
+
+#include "base/text.h"
+#include "base/utf8.h"
+#include "initializers/endpoint_url.h"
+#include "initializers/quoted.h"
+
+namespace muster::initializers {
+namespace {
+
+constexpr char kHub[] = "https://huggingface.co";
+constexpr size_t kLongestRevision = 255;
+constexpr size_t kLongestToken = 4096;
+
+struct Variable {
+  std::string name, value;  // without white space around it, never empty
+};
+
+std::optional<Variable> First(const Getenv& getenv, std::initializer_list<std::string_view> names) {
+  for (std::string_view name : names) {
+    const auto value = getenv(name);
+    if (value && !Strip(*value).empty()) return Variable{std::string(name), std::string(Strip(*value))};
+  }
+  return std::nullopt;
+}
+
+bool IsSet(const Getenv& getenv, std::string_view name) {
+  const auto variable = First(getenv, {name});
+  return variable && ParseFlag(variable->value).value_or(false);
+}
+
+std::string Expanded(const std::string& path, const std::string& home) {
+  return path.starts_with("~/") && !home.empty() ? home + path.substr(1) : path;
+}
+
+// `name` in the folder of the hub's client; nothing: not even HOME is known.
+std::optional<std::string> InHubHome(const Getenv& getenv, const std::string& home, std::string_view name) {
+  if (const auto own = First(getenv, {"HF_HOME"})) return fmt::format("{}/{}", Expanded(own->value, home), name);
+  if (const auto cache = First(getenv, {"XDG_CACHE_HOME"})) {
+    return fmt::format("{}/huggingface/{}", Expanded(cache->value, home), name);
+  }
+  if (home.empty()) return std::nullopt;
+  return fmt::format("{}/.cache/huggingface/{}", home, name);
+}
+
+Status CheckToken(std::string_view token, std::string_view origin) {
+  const bool plain = std::all_of(token.begin(), token.end(), [](char c) { return c > ' ' && c < 0x7f; });
+  if (plain && token.size() <= kLongestToken) return absl::OkStatus();
+  return absl::InvalidArgumentError(fmt::format(
+      "the token in {} {}; set it to the token alone", origin,
+      plain ? "is longer than any token" : "has a line break or another character that no token has inside it"));
+}
+
+StatusOr<std::optional<Variable>> FindToken(const Getenv& getenv, const ReadText& read, const std::string& home) {
+  auto token = First(getenv, {"ACCESS_TOKEN", "HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "HUGGING_FACE_TOKEN"});
+  if (token || IsSet(getenv, "HF_HUB_DISABLE_IMPLICIT_TOKEN")) return token;
+  std::optional<std::string> path = InHubHome(getenv, home, "token");
+  if (const auto named = First(getenv, {"HF_TOKEN_PATH"})) path = Expanded(named->value, home);
+  if (!path) return std::nullopt;
+  auto text = read(*path);
+  if (absl::IsNotFound(text.status())) return std::nullopt;
+  if (!text.ok()) return Annotate(text.status(), fmt::format("the token in {} cannot be read", *path));
+  if (Strip(*text).empty()) return std::nullopt;
+  return Variable{*path, std::string(Strip(*text))};
+}
+
+Status CheckRevision(std::string_view revision) {
+  const bool plain = std::none_of(revision.begin(), revision.end(), [](unsigned char c) { return c <= ' '; });
+  if (plain && revision.size() <= kLongestRevision && IsUtf8(revision)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      fmt::format("MODEL_VERSION is {}, which is no revision (a branch, a tag, a commit)", Quoted(revision)));
+}
+
+std::string CaBundle(const Getenv& getenv) {
+  const auto folder = First(getenv, {"CA_BUNDLE_VOLUME_MOUNT_POINT"});
+  const auto file = First(getenv, {"REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE"});
+  if (file) return file->value;
+  return folder && First(getenv, {"CA_BUNDLE_CONFIGMAP_NAME"}) ? folder->value + "/cabundle.crt" : "";
+}
+
+}  // namespace
+
+std::string FindHubRevision(const Source& source, const Getenv& getenv) {
+  if (!source.revision.empty()) return source.revision;
+  const auto version = First(getenv, {"MODEL_VERSION"});
+  return version ? version->value : "main";
+}
+
+StatusOr<std::string> FindHubCache(const Getenv& getenv, const std::string& home) {
+  if (const auto named = First(getenv, {"HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE"})) return Expanded(named->value, home);
+  auto path = InHubHome(getenv, home, "hub");
+  if (path) return *std::move(path);
+  return absl::FailedPreconditionError("where the hub's cache is is not said: set HF_HUB_CACHE, or give --to");
+}
+
+StatusOr<HubSettings> FindHubSettings(const Source& source, bool anonymous, const Getenv& getenv, const ReadText& read,
+                                      const std::string& home) {
+  if (IsSet(getenv, "HF_HUB_OFFLINE")) {
+    return absl::InvalidArgumentError(
+        "HF_HUB_OFFLINE is set, so that nothing can be brought in from the hub; unset it");
+  }
+  HubSettings settings;
+  const auto endpoint = First(getenv, {"HF_ENDPOINT"});
+  auto url = ParseEndpointUrl(endpoint ? endpoint->value : kHub);
+  if (!url.ok()) return Annotate(url.status(), "HF_ENDPOINT");
+  settings.endpoint = UrlText(*url);
+  settings.revision = FindHubRevision(source, getenv);
+  MUSTER_RETURN_IF_ERROR(CheckRevision(settings.revision));
+  settings.ca_bundle = CaBundle(getenv);
+  if (anonymous) return settings;
+  MUSTER_ASSIGN_OR_RETURN(auto token, FindToken(getenv, read, home));
+  if (!token) return settings;
+  MUSTER_RETURN_IF_ERROR(CheckToken(token->value, token->name));
+  settings.token = std::move(token->value);
+  settings.token_origin = std::move(token->name);
+  return settings;
+}
+
+}  // namespace muster::initializers
