@@ -12,6 +12,7 @@ deps:
 data: deps
 	@build-support/setup-torch-data
 	@build-support/setup-s3-server >/dev/null || echo "an S3 server could not be set up: its tests will be skipped" >&2
+	@build-support/setup-hub-client >/dev/null || echo "the hub's client could not be set up: its tests will be skipped" >&2
 	@build-support/setup-go-server minio >/dev/null || echo "a strict S3 server could not be built: its tests will be skipped" >&2
 	@build-support/setup-go-server fake-gcs-server >/dev/null || echo "a GCS server could not be built: its tests will be skipped" >&2
 	@build-support/setup-gcs-client >/dev/null || echo "Google's storage client could not be set up: its tests will be skipped" >&2

@@ -2,7 +2,8 @@
 // id.
 //
 //   revision -> commit (one request; none for a commit)
-//   tree at the commit, page by page -> files with sizes and hashes: no HEAD for any of them
+//   tree at the commit, page by page -> files with sizes and hashes: no HEAD for any of them. A path is asked for as a
+//     folder; what is none is looked for in the folder that it is in
 //   resolve -> bytes, or a redirect: to another path of the hub (a renamed repository, the resolve cache: with our
 //   token) or to a CDN (a signed URL: never with our token). A CDN's URL is kept for all ranges of its file, and asked
 //   for anew when it is refused (403: it has expired).
@@ -10,7 +11,9 @@
 // else. Xet-backed files come over the same redirect (the LFS bridge). A URI with a path takes the file, or what lies
 // below the folder; files land below the target by their path in the repository, whole (as snapshot_download(local_dir)
 // with allow_patterns has them). A model's or data set's patterns are the user's; nothing is left out by default. Rate
-// limits are waited for before they are hit: an answer with r=0 pauses the next requests of its kind for t + 1 s.
+// limits are waited for before they are hit: an answer with r=0 pauses the next requests of its kind for t + 1 s. A
+// renamed repository is asked for by its new name from the first redirect on. With `cache_layout` an entry's key is its
+// path in the repository, and the one without a key is refs/REVISION.
 // Reference: initializers.md 1.3, 2.5.
 #pragma once
 

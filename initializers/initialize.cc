@@ -148,6 +148,11 @@ Status Initialize::Impl::FindOut() {
   result_.source = source_.uri;
   result_.target = options_.target;
   if (source_.scheme == Scheme::kHuggingFace) {
+    if (!options_.version_id.empty()) {
+      return absl::InvalidArgumentError(
+          fmt::format("{}: --version-id is of one object; name the revision in the URI, {}@REVISION", source_.uri,
+                      source_.container));
+    }
     source_.revision = FindHubRevision(source_, getenv_);
   } else if (options_.hub_cache) {
     return absl::InvalidArgumentError(fmt::format("{}: --hf-cache is for hf:// sources; leave it out", source_.uri));
