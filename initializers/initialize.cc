@@ -79,7 +79,8 @@ class Initialize::Impl {
   Status Page(std::vector<Entry> entries);
   StatusOr<bool> Keep(const Entry& entry);
   bool IsUnpacked(const std::string& path) const { return options_.extract && IsArchiveName(path); }
-  void LinkFromBefore(const Entry& entry);
+  void CountNeeded(const Entry& entry);
+  bool LinkFromBefore(const Entry& entry, const std::string& name);
   Status CheckRoom() const;
   void Listed(Status status);
   void Moved(MovedFile file);
@@ -342,9 +343,7 @@ Status Initialize::Impl::Page(std::vector<Entry> entries) {
       ++result_.kept_files;
       continue;
     }
-    ++needed_files_;
-    needed_bytes_ += (entry.size + 4095) / 4096 * 4096;
-    if (options_.hub_cache && staging_) LinkFromBefore(entry);
+    CountNeeded(entry);
     missing.push_back(std::move(entry));
   }
   MUSTER_RETURN_IF_ERROR(CheckRoom());
@@ -375,13 +374,23 @@ StatusOr<bool> Initialize::Impl::Keep(const Entry& entry) {
   return true;
 }
 
-// The same content at another commit has another path in a hub cache: it is one file then, as the hub's client has it.
-void Initialize::Impl::LinkFromBefore(const Entry& entry) {
-  auto before = before_by_version_.find(entry.version);
-  if (entry.content || before == before_by_version_.end()) return;
+// What it takes of the disk, less what an earlier start or another commit has already.
+void Initialize::Impl::CountNeeded(const Entry& entry) {
+  constexpr uint64_t kPage = 4096;
+  const uint64_t size = (entry.size + kPage - 1) / kPage * kPage;
   const std::string name = Staging::NameOf(source_.uri, entry);
-  // Where no link can be made it is fetched.
-  if (!staging_->IsWhole(name)) (void)staging_->AdoptWhole(name, fmt::format("{}/{}", options_.target, before->second));
+  if (staging_ && options_.hub_cache && LinkFromBefore(entry, name)) return;
+  const uint64_t held = staging_ ? staging_->Held(name) : 0;
+  needed_files_ += held == 0 ? 1 : 0;
+  needed_bytes_ += size - std::min(size, held);
+}
+
+// The same content at another commit has another path in a hub cache: it is one file then, as the hub's client has it.
+// False: it has to be fetched.
+bool Initialize::Impl::LinkFromBefore(const Entry& entry, const std::string& name) {
+  auto before = before_by_version_.find(entry.version);
+  if (entry.content || staging_->IsWhole(name) || before == before_by_version_.end()) return false;
+  return staging_->AdoptWhole(name, fmt::format("{}/{}", options_.target, before->second)).ok();
 }
 
 Status Initialize::Impl::CheckRoom() const {

@@ -200,6 +200,12 @@ StatusOr<std::unique_ptr<Staging>> Staging::Open(const std::string& target) {
   while (const dirent* entry = readdir(entries)) {
     std::string_view name = entry->d_name;
     if (name.find('.') == std::string_view::npos) staging->whole_.emplace(name);
+    struct stat facts {};
+    if (fstatat(staging->folder_.get(), entry->d_name, &facts, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(facts.st_mode)) {
+      continue;
+    }
+    constexpr uint64_t kSector = 512;  // what st_blocks counts
+    staging->held_[std::string(name.substr(0, name.find('.')))] += static_cast<uint64_t>(facts.st_blocks) * kSector;
   }
   closedir(entries);
   return staging;
@@ -271,6 +277,11 @@ Status Staging::LinkStaged(const std::string& name, const std::string& other) {
   unlinkat(folder_.get(), name.c_str(), 0);
   if (linkat(folder_.get(), other.c_str(), folder_.get(), name.c_str(), 0) == 0) return absl::OkStatus();
   return ErrnoStatus(errno, fmt::format("linking below {}", target_));
+}
+
+uint64_t Staging::Held(const std::string& name) const {
+  auto found = held_.find(name);
+  return found == held_.end() ? 0 : found->second;
 }
 
 Status Staging::AdoptWhole(const std::string& name, const std::string& path) {

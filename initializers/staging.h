@@ -16,6 +16,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
@@ -82,6 +83,8 @@ class Staging {
   static std::string NameOf(std::string_view source, const Entry& entry);
 
   bool IsWhole(const std::string& name) const { return whole_.contains(name); }
+  // Bytes on the disk that an earlier start has taken for NAME, whole or not: they are not needed once more.
+  uint64_t Held(const std::string& name) const;
   // `direct`: past the page cache, where the file system takes it. Room for all of it is reserved at once.
   StatusOr<std::unique_ptr<StagedFile>> OpenFile(const std::string& name, uint64_t size, bool direct);
   // A small file at once, whole. Any thread.
@@ -121,6 +124,7 @@ class Staging {
   const std::string target_;
   Descriptor root_, own_, folder_;
   std::unordered_set<std::string> whole_;
+  std::unordered_map<std::string, uint64_t> held_;
   std::string last_folder_path_;
   Descriptor last_folder_;
 };

@@ -3,6 +3,7 @@ import hashlib
 import os
 import random
 import shutil
+import signal
 import subprocess
 import sys
 import unittest
@@ -475,6 +476,28 @@ class Killed(FaultCase):
         self.hub.sent = lambda size: None
         end = self.succeeds(URI, FILES)
         self.assertLess(end["received"], total, "what was there was gone on with")
+
+    def test_room_that_is_taken_already_is_not_asked_for_again(self):
+        """On a file system with room for all of it, but not for what is on its way twice."""
+        if os.geteuid() != 0:
+            self.skipTest("only root can mount a small file system")
+        os.mkdir(self.target)
+        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=30m", "tmpfs", self.target], capture_output=True)
+        if mounted.returncode != 0:
+            self.skipTest(f"cannot mount: {mounted.stderr}")
+        self.addCleanup(subprocess.run, ["umount", self.target])
+        process = self.start(URI)
+        moved = [0]
+
+        def count(size):
+            moved[0] += size
+            if moved[0] > 16 * MIB:
+                process.kill()
+        self.hub.sent = count
+        process.communicate(timeout=DEADLINE)
+        self.assertEqual(process.returncode, -signal.SIGKILL)
+        self.hub.sent = lambda size: None
+        self.assertGreater(self.succeeds(URI, FILES)["kept"], 0)
 
 
 class ClientCase(HubCase):
