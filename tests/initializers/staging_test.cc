@@ -107,6 +107,8 @@ TEST_F(StagingTest, WhatAnEarlierStartLeft) {
   std::ofstream(target_ + "/.muster/staging/half.ranges", std::ios::app) << "123 4";  // killed in the middle of a line
   auto staging = Open();
   EXPECT_TRUE(staging->IsWhole("whole"));
+  EXPECT_GE(staging->Held("half"), kBlockBytes);
+  EXPECT_EQ(staging->Held("other"), 0U);
   EXPECT_FALSE(staging->IsWhole("half"));
   auto file = staging->OpenFile("half", 2 * kBlockBytes, false);
   ASSERT_TRUE(file.ok());
@@ -119,6 +121,17 @@ TEST_F(StagingTest, WhatAnEarlierStartLeft) {
   EXPECT_EQ(read, std::string(kBlockBytes, 'b'));
   ASSERT_TRUE((*file)->Finish(true).ok());
   EXPECT_EQ(std::filesystem::file_size(target_ + "/.muster/staging/half"), 2 * kBlockBytes);
+}
+
+TEST_F(StagingTest, AFileThatIsThereByAnotherName) {
+  auto staging = Open();
+  EXPECT_TRUE(absl::IsNotFound(staging->AdoptWhole("one", target_ + "/before")));
+  EXPECT_FALSE(staging->IsWhole("one"));
+  std::ofstream(target_ + "/before") << "x";
+  ASSERT_TRUE(staging->AdoptWhole("one", target_ + "/before").ok());
+  EXPECT_TRUE(staging->IsWhole("one"));
+  ASSERT_TRUE(staging->Publish({{"one", "after"}}, false).ok());
+  EXPECT_TRUE(std::filesystem::equivalent(target_ + "/before", target_ + "/after"));
 }
 
 TEST_F(StagingTest, PastThePageCacheAnyLengthWillDo) {

@@ -1,0 +1,66 @@
+"""What the tests against the hub share: a repository with each kind of file on a hub of its own, and tokens."""
+import hashlib
+import random
+import shutil
+
+from hub_server import HubServer, git_oid
+from initializer_case import MIB, InitializerCase, clean_environment
+
+NAME = "muster/model"
+URI = f"hf://{NAME}"
+
+
+def some_bytes(count, seed=1):
+    return random.Random(seed).randbytes(count)
+
+
+FILES = {
+    "config.json": b'{"a": 1}',
+    "empty": b"",
+    "sub dir/\u00e9+%41.txt": b"text\n",
+    "tokenizer.json": some_bytes(700 << 10, 1),  # git's, of more than one block
+    "small.bin": some_bytes(3000, 2),            # LFS's, though small
+    "model.safetensors": some_bytes(20 * MIB + 5, 3),
+    "onnx/model.onnx": some_bytes(MIB, 4),
+}
+LFS = {"small.bin"}
+
+
+def hash_of(path, data):
+    large = path in LFS or len(data) >= MIB
+    return f"sha256:{hashlib.sha256(data).hexdigest()}" if large else f"git-blob:{git_oid(data)}"
+
+
+class HubCase(InitializerCase):
+    role = "model"
+
+    def setUp(self):
+        super().setUp()
+        self.hub = HubServer()
+        self.addCleanup(self.hub.close)
+        self.repository = self.hub.add(NAME, FILES, lfs=LFS)
+
+    def keys(self, **more):
+        return {"HOME": self.dir, "HF_ENDPOINT": self.hub.url, **more}
+
+    def environment(self):
+        return clean_environment(**self.keys())
+
+    def token(self, *repositories, token="hf_reader"):
+        """A token of the hub that may read them."""
+        self.hub.tokens.add(token)
+        for repository in repositories:
+            repository.readers.add(token)
+        return token
+
+    def requests(self, origin):
+        with self.hub.lock:
+            return [(verb, path, headers) for at, verb, path, headers in self.hub.requests if at == origin]
+
+    def anew(self):
+        shutil.rmtree(self.target, ignore_errors=True)
+        self.hub.reset()
+
+
+def subset(*paths):
+    return {path: FILES[path] for path in paths}
