@@ -44,10 +44,9 @@ std::map<int, std::pair<std::string, std::string>> DocumentedCodes() {
 
 TEST(ExitCodes, TheDocumentSaysTheSame) {
   auto rows = DocumentedCodes();
-  for (int code :
-       {0, kExitUsage, kExitBadConfiguration, kExitNoProgress, kExitNotExecutable, kExitNotFound, kExitStopped,
-        kExitRendezvousTimeout, kExitCoordinatorLost, kExitPeerFailed, kExitHang, kExitNodeUnhealthy,
-        kExitSourceUnreachable}) {
+  for (int code : {0, kExitUsage, kExitBadConfiguration, kExitNoProgress, kExitNotExecutable, kExitNotFound,
+                   kExitStopped, kExitRendezvousTimeout, kExitCoordinatorLost, kExitPeerFailed, kExitHang,
+                   kExitNodeUnhealthy, kExitSourceUnreachable}) {
     ASSERT_TRUE(rows.contains(code)) << code << " is missing in docs/exit-codes.md";
   }
   for (const auto& [code, row] : rows) {
