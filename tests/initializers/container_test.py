@@ -1,0 +1,94 @@
+"""muster-initializer as an init container: told by its environment alone, not root, on a read-only root, in little memory, as PID 1."""
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import unittest
+
+sys.dont_write_bytecode = True
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(HERE, "..", "outer")]
+
+from containers import Container, bind, why_not  # noqa: E402
+from initializer_case import BINARY, DEADLINE, MIB, SKIPPED, InitializerCase  # noqa: E402
+
+USER = 1000
+
+
+class Init(InitializerCase):
+    @classmethod
+    def setUpClass(cls):
+        reason = why_not()
+        if reason:
+            print(reason, file=sys.stderr)
+            sys.exit(SKIPPED)
+
+    def setUp(self):
+        super().setUp()
+        self.claim = os.path.join(self.dir, "claim")
+        self.said_last = os.path.join(self.dir, "termination-log")
+        os.makedirs(os.path.join(self.claim, "train"))
+        os.mkdir(self.target)
+        with open(self.said_last, "w"):
+            pass
+        for path in (self.dir, self.target, self.said_last):
+            os.chown(path, USER, USER)
+        os.chmod(self.dir, 0o755)
+
+    def lay(self, files):
+        for name, data in files.items():
+            with open(os.path.join(self.claim, "train", name), "wb") as file:
+                file.write(data)
+        return files
+
+    def container(self, memory, *more):
+        mounts = [bind(BINARY, "/muster-initializer"), bind(self.claim, "/mnt/pvc/data"), bind(self.target, "/workspace/dataset", True),
+                  bind(self.said_last, "/dev/termination-log", True)]
+        return Container(self.dir, image="debian", command=["/muster-initializer", "dataset"], user=USER, mounts=mounts, memory=memory,
+                         tmp=False, env=["STORAGE_URI=pvc://data/train", *more])
+
+    def test_it_fills_the_volume(self):
+        """300 MiB within 64."""
+        files = self.lay({"0.bin": random.Random(1).randbytes(MIB) * 300, "1.txt": b"one", "skip.md": b"no"})
+        del files["skip.md"]
+        done = self.container(64 * MIB, "IGNORE_PATTERNS=*.md").run()
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.check_right(files)
+        with open(self.said_last) as file:
+            message = json.load(file)
+        self.assertEqual((message["exit_code"], message["class"], message["files"]), (0, "success", 2))
+        again = self.container(64 * MIB, "IGNORE_PATTERNS=*.md").run()
+        self.assertEqual(again.returncode, 0, again.stderr)
+        self.assertIn("no byte was moved", again.stderr)
+
+    def test_a_volume_that_is_not_ours(self):
+        self.lay({"f": b"1"})
+        os.chown(self.target, 0, 0)
+        os.chmod(self.target, 0o755)
+        done = self.container(64 * MIB).run()
+        self.assertEqual(done.returncode, 1, done.stderr)
+        with open(self.said_last) as file:
+            self.assertRegex(json.load(file)["reason"], "(?i)permission denied")
+
+    def test_it_is_told_to_go(self):
+        """By the runtime, as PID 1; the next one goes on."""
+        files = self.lay({"0.bin": random.Random(1).randbytes(MIB) * 400})
+        box = self.container(64 * MIB)
+        process = subprocess.Popen(box.command(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        staging = os.path.join(self.target, ".muster", "staging")
+        while process.poll() is None and not os.path.isdir(staging):
+            pass
+        box.kill("TERM")
+        _, said = process.communicate(timeout=DEADLINE)
+        self.assertEqual(process.returncode, 128 + signal.SIGTERM, said)
+        self.assertIn("the next start goes on from it", said)
+        self.check_nothing()
+        done = self.container(64 * MIB).run()
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.check_right(files)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
