@@ -4,10 +4,7 @@
 #include <unistd.h>
 #include <algorithm>
 
-#include <boost/asio/as_tuple.hpp>
-#include <boost/asio/steady_timer.hpp>
-#include <boost/asio/this_coro.hpp>
-#include <boost/asio/use_awaitable.hpp>
+#include <boost/asio/awaitable.hpp>
 #include <nlohmann/json.hpp>
 
 #include "base/descriptors.h"
@@ -90,14 +87,9 @@ class RenewedKeys final : public AwsKeySource {
   RenewedKeys(std::string origin, FetchKeys fetch) : origin_(std::move(origin)), fetch_(std::move(fetch)) {}
 
   asio::awaitable<StatusOr<std::optional<AwsKeys>>> Get() override {
-    while (renewing_) {
-      co_await renewing_->async_wait(asio::as_tuple(asio::use_awaitable));
-    }
+    const auto turn = co_await Turn::Take(turn_);
     if (Left() > kRenewBefore) co_return keys_.keys;
-    renewing_ =
-        std::make_shared<asio::steady_timer>(co_await asio::this_coro::executor, asio::steady_timer::time_point::max());
     Fetched fetched = co_await fetch_();
-    std::exchange(renewing_, nullptr)->cancel();
     if (fetched.ok()) {
       keys_ = *std::move(fetched);
       have_ = true;
@@ -122,7 +114,7 @@ class RenewedKeys final : public AwsKeySource {
   const FetchKeys fetch_;
   Temporary keys_;
   bool have_ = false;
-  std::shared_ptr<asio::steady_timer> renewing_;
+  const std::shared_ptr<Turn> turn_ = std::make_shared<Turn>();
 };
 
 // What every fetch needs; copied into its coroutine.

@@ -1,11 +1,14 @@
 #include "initializers/conversation.h"
 
+#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <utility>
 
 #include "base/text.h"
 
@@ -14,6 +17,13 @@ namespace muster::initializers {
 namespace asio = boost::asio;
 
 namespace {
+
+// A cancelled conversation goes no further: what it refers to may be gone.
+void ThrowIfCancelled(const asio::cancellation_state& state) {
+  if (state.cancelled() != asio::cancellation_type::none) {
+    throw boost::system::system_error(asio::error::operation_aborted);
+  }
+}
 
 struct Running {
   asio::cancellation_signal signal;
@@ -52,8 +62,24 @@ asio::awaitable<HttpAnswer> Asked(HttpClient& client, HttpRequest request, HttpL
       std::move (*shared)(std::move(answer));
     });
   };
-  co_return co_await asio::async_initiate<const asio::use_awaitable_t<>, void(HttpAnswer)>(start, asio::use_awaitable);
+  HttpAnswer answer =
+      co_await asio::async_initiate<const asio::use_awaitable_t<>, void(HttpAnswer)>(start, asio::use_awaitable);
+  ThrowIfCancelled(co_await asio::this_coro::cancellation_state);
+  co_return answer;
 }
+
+asio::awaitable<std::unique_ptr<Turn::Held>> Turn::Take(std::shared_ptr<Turn> turn) {
+  while (turn->taken_) {
+    const auto taken = turn->taken_;
+    co_await taken->async_wait(asio::as_tuple(asio::use_awaitable));
+    ThrowIfCancelled(co_await asio::this_coro::cancellation_state);
+  }
+  turn->taken_ =
+      std::make_shared<asio::steady_timer>(co_await asio::this_coro::executor, asio::steady_timer::time_point::max());
+  co_return std::make_unique<Held>(std::move(turn));
+}
+
+void Turn::End() { std::exchange(taken_, nullptr)->cancel(); }
 
 asio::awaitable<StatusOr<HttpAnswer>> AskedUntilAnswered(const Persistence& persistence, size_t limit,
                                                          PrepareRequest prepare, JudgeAnswer judge) {

@@ -5,6 +5,7 @@
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <functional>
 #include <memory>
 
@@ -15,11 +16,34 @@
 
 namespace muster::initializers {
 
-// Runs it; it is cancelled, and destroyed, when the last copy of the handle goes. It must not throw.
+// Runs it; it is cancelled, and destroyed, when the last copy of the handle goes: the loop destroys it later, so that
+// no destructor of what it has on its stack may refer to what it does not own. It must not throw.
 std::shared_ptr<void> Converse(boost::asio::io_context& loop, boost::asio::awaitable<void> conversation);
 
 // The answer to one request. Throws boost::system::system_error only where its conversation is cancelled.
 boost::asio::awaitable<HttpAnswer> Asked(HttpClient& client, HttpRequest request, HttpLimits limits, size_t limit);
+
+// One conversation at a time does something; the others wait until it has done it, or was cancelled.
+class Turn {
+ public:
+  class Held {
+   public:
+    explicit Held(std::shared_ptr<Turn> turn) : turn_(std::move(turn)) {}
+    ~Held() { turn_->End(); }
+    Held(const Held&) = delete;
+    Held& operator=(const Held&) = delete;
+
+   private:
+    const std::shared_ptr<Turn> turn_;
+  };
+  // `turn` may outlive its owner. Throws as Asked does.
+  static boost::asio::awaitable<std::unique_ptr<Held>> Take(std::shared_ptr<Turn> turn);
+
+ private:
+  void End();
+
+  std::shared_ptr<boost::asio::steady_timer> taken_;  // null: nobody has it; else those wait for it who want it
+};
 
 struct Persistence {
   HttpClient& http;

@@ -5,10 +5,7 @@
 #include <openssl/pem.h>
 
 #include <algorithm>
-#include <boost/asio/as_tuple.hpp>
-#include <boost/asio/steady_timer.hpp>
-#include <boost/asio/this_coro.hpp>
-#include <boost/asio/use_awaitable.hpp>
+#include <boost/asio/awaitable.hpp>
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
@@ -132,13 +129,8 @@ class RenewedToken final : public BearerSource {
   RenewedToken(std::string origin, FetchToken fetch) : origin_(std::move(origin)), fetch_(std::move(fetch)) {}
 
   asio::awaitable<StatusOr<std::optional<std::string>>> Get() override {
-    while (renewing_) {
-      const auto renewing = renewing_;
-      co_await renewing->async_wait(asio::as_tuple(asio::use_awaitable));
-    }
+    const auto turn = co_await Turn::Take(turn_);
     if (IsFresh()) co_return token_->text;
-    // Released also where this conversation is cancelled: whoever waits then asks by itself.
-    const Renewal renewal(*this, co_await asio::this_coro::executor);
     const TimePoint asked = MonotonicClock::now();
     Fetched fetched = co_await fetch_();
     if (fetched.ok()) {
@@ -151,29 +143,11 @@ class RenewedToken final : public BearerSource {
   }
   void Expired() override { token_.reset(); }
   std::optional<std::optional<std::string>> AtHand() override {
-    if (renewing_ || !IsFresh()) return std::nullopt;
+    if (!IsFresh()) return std::nullopt;
     return token_->text;
   }
 
  private:
-  class Renewal {
-   public:
-    Renewal(RenewedToken& owner, const asio::any_io_executor& executor)
-        : owner_(owner), timer_(std::make_shared<asio::steady_timer>(executor, asio::steady_timer::time_point::max())) {
-      owner_.renewing_ = timer_;
-    }
-    ~Renewal() {
-      owner_.renewing_.reset();
-      timer_->cancel();
-    }
-    Renewal(const Renewal&) = delete;
-    Renewal& operator=(const Renewal&) = delete;
-
-   private:
-    RenewedToken& owner_;
-    const std::shared_ptr<asio::steady_timer> timer_;
-  };
-
   Duration Left() const {
     return token_ ? asked_ + std::chrono::seconds(token_->life) - MonotonicClock::now() : Duration::zero();
   }
@@ -184,7 +158,7 @@ class RenewedToken final : public BearerSource {
   const FetchToken fetch_;
   std::optional<BearerToken> token_;
   TimePoint asked_;
-  std::shared_ptr<asio::steady_timer> renewing_;
+  const std::shared_ptr<Turn> turn_ = std::make_shared<Turn>();
 };
 
 // Asks for tokens; outlives what it was asked for.

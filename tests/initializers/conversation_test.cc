@@ -1,0 +1,120 @@
+// What is left of a conversation that nobody wants any more. What becomes of its requests is web_test.py's and others'.
+#include "initializers/conversation.h"
+
+#include <gtest/gtest.h>
+
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include "base/text.h"
+
+namespace muster::initializers {
+namespace {
+
+namespace asio = boost::asio;
+
+// A server that takes connections and never says a word.
+class SilentServer {
+ public:
+  explicit SilentServer(asio::io_context& loop)
+      : acceptor_(loop, asio::ip::tcp::endpoint(asio::ip::address_v4::loopback(), 0)) {}
+  std::string url() const { return fmt::format("http://127.0.0.1:{}/", acceptor_.local_endpoint().port()); }
+  void OnConnected(std::function<void()> connected) {
+    acceptor_.async_accept(
+        [this, connected = std::move(connected)](boost::system::error_code error, asio::ip::tcp::socket socket) {
+          if (error) return;
+          socket_.emplace(std::move(socket));
+          connected();
+        });
+  }
+
+ private:
+  asio::ip::tcp::acceptor acceptor_;
+  std::optional<asio::ip::tcp::socket> socket_;
+};
+
+struct Trace {
+  bool asked = false, answered = false, unwound = false;
+};
+
+asio::awaitable<void> AskOnce(HttpClient& client, HttpRequest request, Trace* trace) {
+  struct Unwound {
+    bool* flag;
+    ~Unwound() { *flag = true; }
+  } const unwound{&trace->unwound};
+  trace->asked = true;
+  const HttpAnswer answer = co_await Asked(client, std::move(request), {}, 1000);
+  trace->answered = true;
+}
+
+TEST(Conversation, ThatIsCancelledHearsNoAnswer) {
+  asio::io_context loop;
+  SilentServer server(loop);
+  HttpClient client(loop, {});
+  Trace trace;
+  HttpRequest request;
+  request.url = server.url();
+  std::shared_ptr<void> handle = Converse(loop, AskOnce(client, request, &trace));
+  server.OnConnected([&] { handle.reset(); });
+  loop.run_for(std::chrono::seconds(10));
+  EXPECT_TRUE(trace.asked);
+  EXPECT_TRUE(trace.unwound);
+  EXPECT_FALSE(trace.answered);
+}
+
+TEST(Conversation, ThatIsCancelledAsksNoMore) {
+  asio::io_context loop;
+  SilentServer server(loop);
+  HttpClient client(loop, {});
+  int prepared = 0, judged = 0, ended = 0;
+  const Persistence persistence{client, {}, {}, [] { return 0.5; }, [](const std::string&) {}};
+  auto prepare = [&]() -> asio::awaitable<StatusOr<HttpRequest>> {
+    ++prepared;
+    HttpRequest request;
+    request.url = server.url();
+    co_return request;
+  };
+  auto judge = [&](const HttpAnswer&) -> std::optional<Refusal> {
+    ++judged;
+    return std::nullopt;
+  };
+  auto talk = [&]() -> asio::awaitable<void> {
+    auto answer = co_await AskedUntilAnswered(persistence, 1000, prepare, judge);
+    ++ended;
+  };
+  std::shared_ptr<void> handle = Converse(loop, talk());
+  server.OnConnected([&] { handle.reset(); });
+  loop.run_for(std::chrono::seconds(10));
+  EXPECT_EQ(prepared, 1);
+  EXPECT_EQ(judged, 0);
+  EXPECT_EQ(ended, 0);
+}
+
+TEST(Turn, IsOnesAtATimeAndGoesOnWhenItsHolderIsCancelled) {
+  asio::io_context loop;
+  SilentServer server(loop);
+  HttpClient client(loop, {});
+  auto turn = std::make_shared<Turn>();
+  std::string order;
+  auto take = [&](char name, bool asks) -> asio::awaitable<void> {
+    const auto held = co_await Turn::Take(turn);
+    order += name;
+    HttpRequest request;
+    request.url = server.url();
+    if (asks) co_await Asked(client, std::move(request), {}, 1000);
+    order += '.';
+  };
+  std::shared_ptr<void> first = Converse(loop, take('a', true));
+  std::shared_ptr<void> second = Converse(loop, take('b', false));
+  std::shared_ptr<void> third = Converse(loop, take('c', false));
+  server.OnConnected([&] {
+    order += '|';
+    second.reset();
+    first.reset();
+  });
+  loop.run_for(std::chrono::seconds(10));
+  EXPECT_EQ(order, "a|c.");
+}
+
+}  // namespace
+}  // namespace muster::initializers
