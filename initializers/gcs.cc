@@ -254,7 +254,10 @@ asio::awaitable<StatusOr<std::optional<Entry>>> Gcs::FindExact(Status* denied) {
   };
   Status status = co_await Request(UrlOf(source_.path, ObjectQuery()), where, judge);
   if (!status.ok()) co_return status;
-  if (found) found->path = found->key.substr(found->key.rfind('/') + 1);
+  if (found) {
+    found->key = source_.path;
+    found->path = source_.path.substr(source_.path.rfind('/') + 1);
+  }
   co_return found;
 }
 

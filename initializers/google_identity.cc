@@ -58,6 +58,12 @@ class Fields {
     }
     return text;
   }
+  // What is in it.
+  StatusOr<Fields> Object(const char* key) const {
+    const Json* found = Get(key);
+    if (found != nullptr && found->is_object()) return Fields(*found, fmt::format("{}: {}", origin_, key));
+    return Unusable(fmt::format("{} has no {} that is an object; make the file anew", origin_, key));
+  }
   // Of one line: it goes into a header, a form, or a message.
   StatusOr<std::string> NeedLine(const char* key) const {
     MUSTER_ASSIGN_OR_RETURN(std::string text, Need(key));
@@ -85,7 +91,7 @@ class Fields {
 
  private:
   const Json& json_;
-  const std::string origin_;
+  std::string origin_;
 };
 
 StatusOr<std::string> FileType(const Fields& fields) {
@@ -145,9 +151,7 @@ StatusOr<std::string> ReadTokenField(const Fields& fields) {
 }
 
 StatusOr<SubjectToken> ReadSubject(const Fields& file) {
-  const Json* json = file.Get("credential_source");
-  if (json == nullptr || !json->is_object()) return file.Need("credential_source").status();
-  const Fields fields(*json, file.origin() + ": credential_source");
+  MUSTER_ASSIGN_OR_RETURN(const Fields fields, file.Object("credential_source"));
   SubjectToken subject;
   MUSTER_ASSIGN_OR_RETURN(subject.file, fields.Text("file"));
   if (!subject.file.empty() && subject.file.find('\0') != std::string::npos) {
@@ -225,9 +229,7 @@ StatusOr<GoogleIdentity> ReadImpersonated(const Fields& fields) {
       account.delegates.push_back(delegate.get<std::string>());
     }
   }
-  const Json* json = fields.Get("source_credentials");
-  if (json == nullptr || !json->is_object()) return fields.Need("source_credentials").status();
-  const Fields source(*json, fields.origin() + ": source_credentials");
+  MUSTER_ASSIGN_OR_RETURN(const Fields source, fields.Object("source_credentials"));
   MUSTER_ASSIGN_OR_RETURN(const std::string type, FileType(source));
   if (type == "impersonated_service_account") {
     return Unusable(fmt::format("{} is impersonated itself; name whom it goes through in delegates", source.origin()));
