@@ -2,8 +2,8 @@
 
 #include <fcntl.h>
 #include <unistd.h>
-#include <algorithm>
 
+#include <algorithm>
 #include <boost/asio/awaitable.hpp>
 #include <nlohmann/json.hpp>
 
