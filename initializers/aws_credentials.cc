@@ -23,7 +23,8 @@ using Json = nlohmann::json;
 constexpr char kForm[] = "application/x-www-form-urlencoded";
 constexpr size_t kLongestAnswer = 256 << 10;
 constexpr int64_t kRenewBefore = 600;  // seconds before they expire
-constexpr int64_t kTooLate = 60;       // fewer seconds left: not used any more
+constexpr auto kRenewAgain = std::chrono::seconds(60);
+constexpr int64_t kTooLate = 60;  // fewer seconds left: not used any more
 
 struct Temporary {
   AwsKeys keys;
@@ -74,7 +75,7 @@ class KeptKeys final : public AwsKeySource {
  public:
   explicit KeptKeys(std::optional<AwsKeys> keys) : keys_(std::move(keys)) {}
   asio::awaitable<StatusOr<std::optional<AwsKeys>>> Get() override { co_return keys_; }
-  void Expired() override {}
+  bool Expired() override { return false; }
   std::optional<std::optional<AwsKeys>> AtHand() override { return keys_; }
 
  private:
@@ -88,8 +89,9 @@ class RenewedKeys final : public AwsKeySource {
 
   asio::awaitable<StatusOr<std::optional<AwsKeys>>> Get() override {
     const auto turn = co_await Turn::Take(turn_);
-    if (Left() > kRenewBefore) co_return keys_.keys;
+    if (!IsDue()) co_return keys_.keys;
     Fetched fetched = co_await fetch_();
+    tried_ = MonotonicClock::now();
     if (fetched.ok()) {
       keys_ = *std::move(fetched);
       have_ = true;
@@ -98,13 +100,21 @@ class RenewedKeys final : public AwsKeySource {
     }
     co_return keys_.keys;
   }
-  void Expired() override { have_ = false; }
+  bool Expired() override {
+    have_ = false;
+    return true;
+  }
   std::optional<std::optional<AwsKeys>> AtHand() override {
-    if (Left() <= kRenewBefore) return std::nullopt;
+    if (IsDue()) return std::nullopt;
     return keys_.keys;
   }
 
  private:
+  // The machine gives the same keys until five minutes before their end: it is not asked for each request meanwhile.
+  bool IsDue() const {
+    const int64_t left = Left();
+    return left <= kTooLate || (left <= kRenewBefore && MonotonicClock::now() - tried_ >= kRenewAgain);
+  }
   int64_t Left() const {
     if (!have_) return 0;
     return keys_.expires_unix == 0 ? INT64_MAX : keys_.expires_unix - UnixSeconds();
@@ -114,6 +124,7 @@ class RenewedKeys final : public AwsKeySource {
   const FetchKeys fetch_;
   Temporary keys_;
   bool have_ = false;
+  TimePoint tried_{};
   const std::shared_ptr<Turn> turn_ = std::make_shared<Turn>();
 };
 
@@ -191,6 +202,7 @@ asio::awaitable<Fetched> Fetcher::FetchRole(AssumeRole identity, std::shared_ptr
 asio::awaitable<Fetched> Fetcher::Fetch(ContainerEndpoint identity) const {
   HttpRequest request;
   request.url = identity.url;
+  request.direct = identity.url.starts_with("http:");
   std::string token = identity.token;
   if (!identity.token_file.empty()) {
     auto read = ReadSettingsFile(identity.token_file);  // anew each time
@@ -218,6 +230,7 @@ asio::awaitable<Fetched> Fetcher::Fetch(InstanceMetadata identity) const {
   HttpRequest request;
   request.method = "PUT";
   request.url = identity.endpoint + "/latest/api/token";
+  request.direct = true;
   request.headers = {{"X-aws-ec2-metadata-token-ttl-seconds", "21600"}};
   auto token = co_await Say(request, how);
   if (!token.ok()) {

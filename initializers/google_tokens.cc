@@ -256,6 +256,7 @@ asio::awaitable<Fetched> Fetcher::Of(MetadataServer server, std::string) const {
   HttpRequest request;
   request.url = server.origin_url + "/computeMetadata/v1/instance/service-accounts/default/token";
   request.headers.emplace_back("Metadata-Flavor", "Google");
+  request.direct = true;
   Persistence how = persistence_;
   how.limits.connect = how.limits.silence = std::chrono::seconds(server.timeout_seconds);
   how.limits.total = std::chrono::seconds(server.timeout_seconds + 1);

@@ -195,6 +195,7 @@ void HttpClient::Impl::SetUp(CURL* easy, const HttpRequest& request, const HttpL
   if (limits.total) set(CURLOPT_TIMEOUT_MS, Milliseconds(*limits.total));
   set(CURLOPT_HTTP_VERSION, options_.http2 ? long{CURL_HTTP_VERSION_2TLS} : long{CURL_HTTP_VERSION_1_1});
   set(CURLOPT_TCP_KEEPALIVE, 1L);
+  if (request.direct) set(CURLOPT_NOPROXY, "*");
   if (!options_.ca_bundle.empty()) set(CURLOPT_CAINFO, options_.ca_bundle.c_str());
   if (!options_.verify_tls) {
     set(CURLOPT_SSL_VERIFYPEER, 0L);

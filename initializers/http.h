@@ -27,7 +27,8 @@ struct HttpRequest {
   std::string method = "GET";  // GET, HEAD, POST, PUT
   std::string url;
   std::vector<std::pair<std::string, std::string>> headers;
-  std::string body;  // of POST and PUT
+  std::string body;     // of POST and PUT
+  bool direct = false;  // past every proxy: what answers is on this machine, and knows it by that
 };
 
 struct HttpLimits {

@@ -89,7 +89,6 @@ class S3 final : public Provider {
   const std::unique_ptr<AwsKeySource> keys_;
   int64_t clock_offset_ = 0;  // seconds to add to ours
   int learnt_ = 0;            // times that the region was another
-  int expired_ = 0;
 };
 
 HttpRequest S3::Signed(const Wanted& wanted, const std::optional<AwsKeys>& keys) const {
@@ -207,8 +206,7 @@ Refusal S3::Judge(const HttpHead& head, std::string_view body, const std::string
   std::optional<Duration> pause = asked ? ParseRetryAfter(*asked, UnixSeconds()) : std::nullopt;
   const auto& code = error.code;
   if (code == "ExpiredToken" || code == "ExpiredTokenException" || code == "TokenRefreshRequired") {
-    keys_->Expired();
-    if (++expired_ <= 3) return {Refusal::Kind::kTransient, absl::UnavailableError(what), Duration::zero()};
+    if (keys_->Expired()) return {Refusal::Kind::kTransient, absl::UnavailableError(what), Duration::zero()};
     return {Refusal::Kind::kFatal, absl::PermissionDeniedError(what + "; renew the credentials"), {}};
   }
   if (head.status == 429 || head.status == 503 || code == "SlowDown" || code.starts_with("Throttl")) {

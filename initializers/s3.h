@@ -23,8 +23,8 @@ class AwsKeySource {
  public:
   virtual ~AwsKeySource() = default;
   virtual boost::asio::awaitable<StatusOr<std::optional<AwsKeys>>> Get() = 0;
-  // The server says that the last keys have expired.
-  virtual void Expired() = 0;
+  // The server says that the last keys have expired. False: there are no others to be had.
+  virtual bool Expired() = 0;
   // Get() would answer at once with these.
   virtual std::optional<std::optional<AwsKeys>> AtHand() = 0;
 };

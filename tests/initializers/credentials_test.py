@@ -15,6 +15,7 @@ import boto3  # noqa: E402
 import minio_server  # noqa: E402
 from aws_machine_server import ROLE, AwsMachine  # noqa: E402
 from fault_proxy import FaultProxy  # noqa: E402
+from forward_proxy import ForwardProxy  # noqa: E402
 
 if not minio_server.binary():
     print("SKIPPED: run build-support/setup-go-server minio (needs Go)", file=sys.stderr)
@@ -110,6 +111,19 @@ class Machine(InitializerCase):
             file.write("wrong")
         self.fails(1, "InvalidIdentityToken", AWS_ENDPOINT_URL_STS=self.machine.url, AWS_WEB_IDENTITY_TOKEN_FILE=self.token,
                    AWS_ROLE_ARN="arn:aws:iam::123456789012:role/reader")
+
+    def test_keys_that_hold_for_some_minutes(self):
+        """The machine has no others yet: it is not asked again for each request."""
+        self.machine.lifetime = 300
+        self.works(AWS_EC2_METADATA_SERVICE_ENDPOINT=self.machine.url)
+        self.assertEqual(self.machine.count("/latest/api/token"), 1)
+
+    def test_past_a_proxy(self):
+        proxy = ForwardProxy()
+        self.addCleanup(proxy.close)
+        self.works(AWS_EC2_METADATA_SERVICE_ENDPOINT=self.machine.url, HTTP_PROXY=f"http://{proxy.address}")
+        self.assertTrue(proxy.requests)
+        self.assertFalse([url for _, url in proxy.requests if url.startswith(self.machine.url)])
 
     def test_keys_that_are_about_to_expire(self):
         """Others are fetched before each use."""

@@ -177,6 +177,27 @@ class Strict(StrictCase):
         self.succeeds(self.uri, {"w": data}, env=self.keys(ROLE_ARN="arn:minio:iam:::role/any", AWS_ENDPOINT_URL_STS=self.proxy.url))
         self.assertEqual(self.proxy.count("POST"), 2, "other keys were asked for")
 
+    def test_keys_that_all_requests_find_expired(self):
+        """Many are under way with the old ones."""
+        files = {f"{n}": b"%d" % n for n in range(60)}
+        self.put_many(files)
+        old = []
+
+        def expired(exchange):
+            old.append(exchange.request_headers["x-amz-security-token"]) if not old else None
+            exchange.answer(400, b"<Error><Code>ExpiredToken</Code><Message>The provided token has expired.</Message></Error>", XML)
+        self.proxy.faulty = lambda exchange: exchange.is_data and (not old or exchange.request_headers["x-amz-security-token"] == old[0])
+        self.proxy.always(expired)
+        env = self.keys(ROLE_ARN="arn:minio:iam:::role/any", AWS_ENDPOINT_URL_STS=self.proxy.url)
+        self.succeeds(self.uri, files, env=env)
+
+    def test_expired_keys_that_cannot_be_renewed(self):
+        self.put("w", b"1")
+        self.proxy.always(lambda exchange: exchange.answer(400, b"<Error><Code>ExpiredToken</Code></Error>", XML))
+        self.proxy.faulty = lambda exchange: True
+        self.refused(self.uri, 1, "ExpiredToken.*renew the credentials")
+        self.assertEqual(len(self.proxy.exchanges), 1)
+
     def test_a_clock_that_is_off(self):
         library = os.environ.get("MUSTER_OTHER_CLOCK", os.path.join(os.path.dirname(BINARY), "other_clock.so"))
         self.put("w", b"1")
