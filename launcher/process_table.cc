@@ -24,22 +24,41 @@ std::vector<pid_t> NumbersIn(const char* folder) {
   return numbers;
 }
 
+// What /proc/PID/stat has behind the name, state first; empty: there is no such process.
+std::vector<std::string> StatOf(pid_t pid) {
+  std::ifstream file(fmt::format("/proc/{}/stat", pid));
+  std::string line;
+  if (!std::getline(file, line)) return {};
+  const size_t name_end = line.rfind(')');  // the name may hold anything
+  if (name_end == std::string::npos) return {};
+  std::istringstream rest(line.substr(name_end + 1));
+  std::vector<std::string> fields;
+  for (std::string field; rest >> field;) fields.push_back(field);
+  return fields;
+}
+
+bool IsDead(const std::string& state) { return state == "Z" || state == "X"; }
+
+// Of a process whose environment reads as empty. proc(5): start_code is the 26th field, env_start and env_end are the
+// 50th and 51st; execve sets start_code after the other two.
+Holds WhyEmpty(pid_t pid) {
+  constexpr size_t kFirst = 3;  // the state's number
+  const auto fields = StatOf(pid);
+  if (fields.size() <= 51 - kFirst || IsDead(fields[0])) return Holds::kNo;
+  const bool none = fields[26 - kFirst] != "0" && fields[50 - kFirst] == fields[51 - kFirst];
+  return none ? Holds::kNo : Holds::kStarting;  // also where it has got one since
+}
+
 }  // namespace
 
 std::vector<pid_t> LivingMembers(const std::set<pid_t>& groups) {
   std::vector<pid_t> members;
   for (pid_t pid : NumbersIn("/proc")) {
-    std::ifstream file(fmt::format("/proc/{}/stat", pid));
-    std::string line;
-    if (!std::getline(file, line)) continue;
-    size_t name_end = line.rfind(')');  // the name may hold anything
-    if (name_end == std::string::npos) continue;
-    std::istringstream rest(line.substr(name_end + 1));
-    char state = 0;
-    pid_t parent = 0;
-    pid_t group = 0;
-    if (rest >> state >> parent >> group && state != 'Z' && state != 'X' && groups.contains(group))
-      members.push_back(pid);
+    const auto fields = StatOf(pid);
+    constexpr size_t kGroup = 5 - 3;
+    if (fields.size() <= kGroup || IsDead(fields[0])) continue;
+    const auto group = ParseInt(fields[kGroup]);
+    if (group && groups.contains(static_cast<pid_t>(*group))) members.push_back(pid);
   }
   return members;
 }
@@ -53,13 +72,16 @@ std::vector<pid_t> OwnChildren() {
   return children;
 }
 
-bool StartedWith(pid_t pid, const std::vector<std::string>& entries) {
-  if (entries.empty()) return false;
+Holds StartedWith(pid_t pid, const std::vector<std::string>& entries) {
+  if (entries.empty()) return Holds::kNo;
   std::ifstream file(fmt::format("/proc/{}/environ", pid));
+  if (!file) return Holds::kNo;
   std::set<std::string> environment;
   for (std::string entry; std::getline(file, entry, '\0');) environment.insert(entry);
-  return std::all_of(entries.begin(), entries.end(),
-                     [&](const std::string& entry) { return environment.contains(entry); });
+  if (environment.empty()) return WhyEmpty(pid);
+  const bool all = std::all_of(entries.begin(), entries.end(),
+                               [&](const std::string& entry) { return environment.contains(entry); });
+  return all ? Holds::kYes : Holds::kNo;
 }
 
 std::vector<std::string> OwnEntries(const std::vector<std::string>& environment) {

@@ -15,9 +15,11 @@ std::vector<pid_t> LivingMembers(const std::set<pid_t>& groups);
 // Our children, of every thread; empty where the kernel does not list them (CONFIG_PROC_CHILDREN).
 std::vector<pid_t> OwnChildren();
 
-// Whether the environment `pid` was started with holds each of `entries` ("KEY=VALUE"). False where it cannot be read
-// and when `entries` is empty.
-bool StartedWith(pid_t pid, const std::vector<std::string>& entries);
+// Whether the environment `pid` was started with holds each of `entries` ("KEY=VALUE"). kNo where it cannot be read and
+// when `entries` is empty; kStarting while it is in execve, when the kernel has the new program's memory and not yet
+// its environment: ask again soon.
+enum class Holds { kNo, kYes, kStarting };
+Holds StartedWith(pid_t pid, const std::vector<std::string>& entries);
 
 // The entries of `environment` that this process has not: what tells a worker's descendants from everybody else.
 std::vector<std::string> OwnEntries(const std::vector<std::string>& environment);

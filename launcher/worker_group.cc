@@ -76,13 +76,15 @@ class WorkerGroup::Impl : public std::enable_shared_from_this<Impl> {
         console_(console),
         events_(std::move(events)),
         oom_(std::move(oom)),
-        timer_(loop) {}
+        timer_(loop),
+        look_(loop) {}
 
   void Close() {
     closed_ = true;
     events_ = {};
     sweeps_.reset();
     timer_.cancel();
+    look_.cancel();
     for (Worker& worker : workers_) {
       if (!worker.group_gone) kill(-worker.pid, SIGKILL);
       if (worker.output) worker.output->Finish();
@@ -257,12 +259,15 @@ class WorkerGroup::Impl : public std::enable_shared_from_this<Impl> {
     const std::vector<pid_t> watched = reaper_.watched();
     const std::set<pid_t> known(watched.begin(), watched.end());
     std::set<pid_t> strays;
+    bool starting = false;
     for (pid_t pid : OwnChildren()) {
       if (known.contains(pid)) continue;
-      const bool ours = std::any_of(workers_.begin(), workers_.end(), [&](const Worker& worker) {
-        return StartedWith(pid, OwnEntries(worker.environment));
-      });
-      if (!ours) continue;
+      Holds holds = Holds::kNo;
+      for (const Worker& worker : workers_) {
+        if (holds == Holds::kNo) holds = StartedWith(pid, OwnEntries(worker.environment));
+      }
+      starting = starting || holds == Holds::kStarting;
+      if (holds != Holds::kYes) continue;
       strays.insert(pid);
       if (phase_ == Phase::kKilled) {
         kill(pid, SIGKILL);
@@ -273,7 +278,15 @@ class WorkerGroup::Impl : public std::enable_shared_from_this<Impl> {
       }
     }
     strays_ = std::move(strays);
-    return !strays_.empty();
+    if (starting) LookAgain();
+    return starting || !strays_.empty();
+  }
+
+  void LookAgain() {
+    look_.expires_after(kFirstLook);
+    look_.async_wait([self = shared_from_this()](error_code failed) {
+      if (!failed) self->LookAtGroups();
+    });
   }
 
   void Kill() {
@@ -324,6 +337,7 @@ class WorkerGroup::Impl : public std::enable_shared_from_this<Impl> {
   void Finish() {
     phase_ = Phase::kGone;
     timer_.cancel();
+    look_.cancel();
     sweeps_.reset();
     for (Worker& worker : workers_) {
       worker.group_gone = true;
@@ -347,7 +361,7 @@ class WorkerGroup::Impl : public std::enable_shared_from_this<Impl> {
   Duration next_look_{};
   int stop_signal_ = SIGTERM;
   std::set<pid_t> strays_;  // signalled, and not gone yet
-  asio::steady_timer timer_;
+  asio::steady_timer timer_, look_;
   bool closed_ = false;
 };
 

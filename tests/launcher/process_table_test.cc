@@ -1,0 +1,90 @@
+#include "launcher/process_table.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <fstream>
+#include <string>
+
+#include "base/text.h"
+
+namespace muster::launcher {
+namespace {
+
+// A child with exactly that environment, killed and collected at the end.
+class Child {
+ public:
+  Child(const std::vector<std::string>& argv, const std::vector<std::string>& environment) {
+    std::vector<char*> arguments, entries;
+    for (const std::string& text : argv) arguments.push_back(const_cast<char*>(text.c_str()));
+    for (const std::string& text : environment) entries.push_back(const_cast<char*>(text.c_str()));
+    arguments.push_back(nullptr);
+    entries.push_back(nullptr);
+    pid_ = vfork();
+    if (pid_ == 0) {
+      execve(arguments[0], arguments.data(), entries.data());
+      _exit(127);
+    }
+  }
+  ~Child() {
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+  }
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+
+  pid_t pid() const { return pid_; }
+
+ private:
+  pid_t pid_ = -1;
+};
+
+// What is said of it once it has its environment: vfork is back before.
+Holds Settled(const Child& child, const std::vector<std::string>& entries) {
+  while (true) {
+    const Holds holds = StartedWith(child.pid(), entries);
+    if (holds != Holds::kStarting) return holds;
+  }
+}
+
+const std::vector<std::string> kSleep = {"/bin/sleep", "1000"};
+
+TEST(StartedWith, EachOfTheEntries) {
+  const Child child(kSleep, {"A=1", "B=2", "C="});
+  EXPECT_EQ(Settled(child, {"A=1"}), Holds::kYes);
+  EXPECT_EQ(Settled(child, {"B=2", "A=1", "C="}), Holds::kYes);
+  EXPECT_EQ(Settled(child, {"A=1", "B=3"}), Holds::kNo);
+  EXPECT_EQ(Settled(child, {"A"}), Holds::kNo);
+  EXPECT_EQ(Settled(child, {}), Holds::kNo);
+}
+
+TEST(StartedWith, NobodyAndNothing) {
+  const Child empty(kSleep, {});
+  EXPECT_EQ(Settled(empty, {"A=1"}), Holds::kNo);
+  EXPECT_EQ(StartedWith(0x7fffffff, {"A=1"}), Holds::kNo);
+}
+
+// A process that replaces itself all the time holds what it holds, or is starting, in every moment.
+TEST(StartedWith, IsNeverLostInExec) {
+  const std::string again = "[ $1 = 0 ] && exec /bin/sleep 1000; exec /bin/sh -c \"$0\" \"$0\" $(($1 - 1))";
+  const Child child({"/bin/sh", "-c", again, again, "3000"}, {"MARK=1"});
+  int looks = 0;
+  for (std::string name; name != "sleep"; ++looks) {
+    ASSERT_NE(StartedWith(child.pid(), {"MARK=1"}), Holds::kNo) << "at look " << looks;
+    std::getline(std::ifstream(fmt::format("/proc/{}/comm", child.pid())), name);
+  }
+  EXPECT_GT(looks, 100);
+}
+
+TEST(LivingMembers, OfAGroup) {
+  const Child child(kSleep, {});
+  const auto living = LivingMembers({getpgrp(), 0x7ffffff0});
+  EXPECT_NE(std::find(living.begin(), living.end(), child.pid()), living.end());
+  EXPECT_TRUE(LivingMembers({0x7ffffff0}).empty());
+}
+
+}  // namespace
+}  // namespace muster::launcher
