@@ -6,7 +6,7 @@ import unittest
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from initializer_case import SKIPPED, UNREACHABLE, InitializerCase, clean_environment, needs  # noqa: E402
+from initializer_case import SKIPPED, UNREACHABLE, InitializerCase, needs  # noqa: E402
 
 needs("s3-server", "run build-support/setup-s3-server", "awscrt", "boto3")
 

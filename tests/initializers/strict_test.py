@@ -1,9 +1,7 @@
 """muster-initializer against a strict S3 server (MinIO), filled by AWS's own client, straight and behind a proxy that goes wrong."""
-import datetime
 import io
 import json
 import os
-import random
 import shutil
 import subprocess
 import sys
@@ -13,7 +11,7 @@ import unittest
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from initializer_case import BINARY, DEADLINE, MIB, SKIPPED, UNREACHABLE, InitializerCase, clean_environment, needs  # noqa: E402
+from initializer_case import BINARY, MIB, SKIPPED, UNREACHABLE, InitializerCase, clean_environment, needs  # noqa: E402
 
 needs("s3-server", "run build-support/setup-s3-server", "awscrt", "boto3")
 
@@ -24,6 +22,7 @@ from botocore.config import Config  # noqa: E402
 import certificate  # noqa: E402
 import minio_server  # noqa: E402
 from fault_proxy import FaultProxy  # noqa: E402
+from store_faults import KilledAnywhere, PermanentFaults, TransientFaults, answering, setting, some_bytes  # noqa: E402
 
 if not minio_server.binary():
     print("SKIPPED: run build-support/setup-go-server minio (needs Go)", file=sys.stderr)
@@ -31,10 +30,6 @@ if not minio_server.binary():
 
 SLOW_DOWN = b"<Error><Code>SlowDown</Code><Message>Please reduce your request rate.</Message></Error>"
 XML = ("Content-Type", "application/xml")
-
-
-def some_bytes(count, seed=1):
-    return random.Random(seed).randbytes(count)
 
 
 class StrictCase(InitializerCase):
@@ -250,6 +245,7 @@ class Strict(StrictCase):
         self.assertEqual(max(len(key.encode()) for key in files), 1024)
         self.succeeds(self.uri, files)
 
+
 class Secure(StrictCase):
     """https with a certificate of its own."""
 
@@ -284,6 +280,9 @@ class Secure(StrictCase):
 
 class FaultCase(StrictCase):
     """A small object, a large one with a checksum of all of it, one in parts with a hash of hashes."""
+    large = ("large", "parts")
+    busy = staticmethod(answering(503, SLOW_DOWN, XML))
+    is_list = staticmethod(lambda exchange: "list-type" in exchange.path)
 
     def setUp(self):
         super().setUp()
@@ -293,139 +292,17 @@ class FaultCase(StrictCase):
         self.put_in_parts("parts", self.objects["parts"], ChecksumAlgorithm="SHA256")
 
 
-class Transient(FaultCase):
-    """Each ends in success, with the right bytes."""
-
-    def repaired(self, *faults, flags=(), faulty=None, keys=("small", "large", "parts")):
-        for key in keys:
-            with self.subTest(key):
-                shutil.rmtree(self.target, ignore_errors=True)
-                self.proxy.reset()
-                self.proxy.faults = list(faults)
-                self.proxy.faulty = faulty or self.proxy.faulty
-                end = self.succeeds(f"{self.uri}/{key}", {key: self.objects[key]}, *flags)
-                self.assertEqual((self.proxy.faults, end["unverified_files"]), ([], 0))
-
-    @staticmethod
-    def setting(**values):
-        def fault(exchange):
-            for name, value in values.items():
-                setattr(exchange, name, value)
-        return fault
-
-    @staticmethod
-    def answering(*answer):
-        return lambda exchange: exchange.answer(*answer)
-
-    def test_resets_before_any_byte(self):
-        self.repaired(*[self.setting(reset=True)] * 3)
-
-    def test_resets_in_the_body(self):
-        self.repaired(*[self.setting(cut=after) for after in (0, 1, 5000)])
-
+class Transient(FaultCase, TransientFaults):
     def test_slow_down(self):
-        self.repaired(*[self.answering(503, SLOW_DOWN, XML, ("Retry-After", "0"))] * 4, self.answering(429), self.answering(500))
+        self.repaired(*[answering(503, SLOW_DOWN, XML, ("Retry-After", "0"))] * 4, answering(429), answering(500))
 
     def test_slow_down_on_lists_and_looks(self):
-        self.repaired(*[self.answering(503, SLOW_DOWN, XML)] * 3, faulty=lambda exchange: exchange.method == "HEAD")
-        self.proxy.reset()
-        self.proxy.faulty = lambda exchange: "list-type" in exchange.path
-        self.proxy.faults = [self.answering(503, SLOW_DOWN, XML), self.setting(reset=True), self.setting(cut=20), self.answering(502)]
-        shutil.rmtree(self.target)
-        self.succeeds(self.uri, self.objects)
-
-    def test_three_in_ten_fail(self):
-        lot = random.Random(5)
-        self.proxy.faulty = lambda exchange: lot.random() < 0.3
-        self.proxy.always(self.answering(503, SLOW_DOWN, XML))
-        more = {f"many/{n}": some_bytes(100, n) for n in range(100)}
-        for key, data in more.items():
-            self.put(key, data)
-        self.succeeds(self.uri, {**self.objects, **more}, "--patience", "60")
-
-    def test_shorter_than_it_was_listed(self):
-        def shorter(exchange):
-            del exchange.body[1000:]
-        self.repaired(shorter, shorter)
-
-    def test_a_chunked_body_that_ends_early_and_cleanly(self):
-        self.repaired(self.setting(ends_early=1000), self.setting(ends_early=0))
-
-    def test_a_login_page(self):
-        page = self.answering(200, b"<html><body>Please log in</body></html>", ("Content-Type", "text/html"))
-        self.repaired(page, page)
-        shutil.rmtree(self.target)
-        self.proxy.reset()
-        self.proxy.faulty = lambda exchange: "list-type" in exchange.path
-        self.proxy.faults = [page, page]
-        self.succeeds(self.uri, self.objects)
-
-    def test_all_in_place_of_a_part(self):
-        def whole(exchange):
-            exchange.status, exchange.body = 200, bytearray(self.objects["large"])
-            exchange.header("Content-Range", None)
-        self.repaired(whole, whole, keys=["large"])
-
-    def test_another_range(self):
-        def other(exchange):
-            exchange.header("Content-Range", f"bytes 1-{len(exchange.body)}/{len(self.objects['large'])}")
-        self.repaired(other, other, keys=["large", "parts"])
-
-    def test_silence(self):
-        self.repaired(self.setting(silent_after=1000), flags=["--stall-timeout", "1"])
-
-    def test_a_drip(self):
-        self.repaired(self.setting(drip=(1600, 0.1)), flags=["--stall-timeout", "1"], keys=["large"])
-
-    def test_a_flipped_bit(self):
-        self.repaired(lambda exchange: self.assertTrue(exchange.flip((exchange.range or (0,))[0] + 17)))
-
-    def test_overwritten_while_it_is_read(self):
-        """All of one version, whichever: what was asked for before may be answered before."""
-        for key in ("large", "parts"):
-            before, after = self.objects[key], some_bytes(len(self.objects[key]), 9)
-            for number in range(3):
-                self.put(key, before)
-                shutil.rmtree(self.target, ignore_errors=True)
-                self.proxy.faults = [lambda _: None] * number + [lambda _: self.put(key, after)]
-                code, _ = self.bring(f"{self.uri}/{key}")
-                self.assertEqual(code, 0, self.said)
-                self.assertIn(self.there()[key], (before, after), "a mix of two versions")
-
-    def test_overwritten_between_a_cut_and_its_resume(self):
-        for key in ("large", "parts"):
-            after = some_bytes(len(self.objects[key]) - 5, 9)
-
-            def cut(exchange):
-                exchange.cut = 300_000
-                self.put(key, after)
-            shutil.rmtree(self.target, ignore_errors=True)
-            self.proxy.faults = [cut]
-            self.succeeds(f"{self.uri}/{key}", {key: after})
+        self.repaired(*[self.busy] * 3, faulty=lambda exchange: exchange.method == "HEAD")
+        self.all_listed(self.busy, setting(reset=True), setting(cut=20), answering(502))
 
 
-class Permanent(FaultCase):
-    """Each ends in a clear error, and nothing is published."""
-
-    def test_always_a_flipped_bit(self):
-        for key in self.objects:
-            self.proxy.always(lambda exchange: exchange.flip(4000))
-            self.refused(f"{self.uri}/{key}", 1, f"{key}: .*expected .* got .*nothing was published")
-            shutil.rmtree(self.target)
-
-    def test_always_busy(self):
-        self.proxy.always(lambda exchange: exchange.answer(503, SLOW_DOWN, XML))
-        for faulty in (lambda exchange: exchange.is_data, lambda exchange: "list-type" in exchange.path):
-            self.proxy.faulty = faulty
-            self.refused(self.uri, UNREACHABLE, "SlowDown", "--patience", "1")
-
-    def test_always_a_login_page(self):
-        self.proxy.always(lambda exchange: exchange.answer(200, b"<html>Please log in</html>", ("Content-Type", "text/html")))
-        for faulty in (lambda exchange: exchange.is_data, lambda exchange: "list-type" in exchange.path):
-            self.proxy.faulty = faulty
-            ended, end = self.bring(self.uri, "--patience", "1")
-            self.assertIn(ended, (1, UNREACHABLE), self.said)
-            self.check_nothing()
+class Permanent(FaultCase, PermanentFaults):
+    busy_words = "SlowDown"
 
     def test_the_disk_is_full(self):
         """On a file system of its own, with room for less than the listing says, and for less than it turns out to be."""
@@ -477,29 +354,8 @@ class Permanent(FaultCase):
         self.assertIn("Read-only file system", end["reason"])
 
 
-class Killed(FaultCase):
-    def test_at_any_point(self):
-        """Killed at twenty points of all three, each start goes on, and the last ends right."""
-        total = sum(map(len, self.objects.values()))
-        lot = random.Random(3)
-        moved = [0]
-        for _ in range(20):
-            process = self.start(self.uri)
-            enough = lot.randrange(total // 12)
-            sent = [0]
-
-            def count(size):
-                sent[0] += size
-                moved[0] += size
-                if sent[0] >= enough:
-                    process.kill()
-            self.proxy.sent = count
-            process.communicate(timeout=DEADLINE)
-            if process.returncode == 0:
-                break
-            self.check_nothing()
-        self.proxy.sent = lambda size: None
-        self.succeeds(self.uri, self.objects)
+class Killed(FaultCase, KilledAnywhere):
+    pass
 
 
 if __name__ == "__main__":
