@@ -1,19 +1,16 @@
 #include "initializers/initialize.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <atomic>
 #include <boost/asio/post.hpp>
-#include <map>
 #include <random>
-#include <set>
 
 #include "base/exit_codes.h"
 #include "base/text.h"
 #include "base/version.h"
 #include "initializers/after_publish.h"
 #include "initializers/archive_reader.h"
+#include "initializers/earlier_run.h"
 #include "initializers/entry_path.h"
 #include "initializers/hub_settings.h"
 #include "initializers/lease.h"
@@ -21,14 +18,13 @@
 #include "initializers/local_folder.h"
 #include "initializers/open_source.h"
 #include "initializers/own_files.h"
+#include "initializers/publication.h"
 #include "initializers/transfer.h"
 
 namespace muster::initializers {
 namespace {
 
 namespace asio = boost::asio;
-
-constexpr char kNext[] = "next.json";
 
 std::string SelectionOf(const InitializeOptions& options) {
   std::string text;
@@ -71,10 +67,8 @@ class Initialize::Impl {
   void Prepare();
   Status SetUp();
   Status OpenProvider();
-  Status FinishPublishing();
   bool IsComplete();
   bool ThenIsDue() const { return !options_.then.empty() && ReadOwnFile(options_.target, kThenName).ok(); }
-  bool IsAsWritten(const ManifestFile& file) const;
   void List();
   Status Page(std::vector<Entry> entries);
   StatusOr<bool> Keep(const Entry& entry);
@@ -89,7 +83,6 @@ class Initialize::Impl {
   void Transferred(Status status);
   void PublishIfWhole();
   Status Publish();
-  Status Settle(const Manifest& manifest);
   void End(Status status);
 
   asio::io_context& loop_;
@@ -106,15 +99,8 @@ class Initialize::Impl {
   std::unique_ptr<Mover> mover_;
   Catalogue::Handle listing_;
   EntryPaths paths_;
-  std::map<std::string, ManifestFile> before_;  // complete then, by path
-  struct UnpackedBefore {
-    ManifestFile archive;
-    std::vector<ManifestFile> files;
-    bool whole = true;
-  };
-  std::map<std::string, UnpackedBefore> unpacked_before_;  // by the archive's path
-  std::map<std::string, std::string> before_by_version_;   // paths, for a hub cache
-  std::vector<ManifestFile> files_;                        // of this run
+  EarlierRun before_;
+  std::vector<ManifestFile> files_;  // of this run
   std::vector<Staging::Place> places_;
   Staging::Room room_;
   uint64_t needed_bytes_ = 0, needed_files_ = 0;
@@ -167,7 +153,7 @@ Status Initialize::Impl::FindOut() {
       return absl::OkStatus();
     }
   }
-  complete_ = !ReadOwnFile(options_.target, kNext).ok() && !ThenIsDue() && IsComplete();
+  complete_ = !IsHalfPublished(options_.target) && !ThenIsDue() && IsComplete();
   return absl::OkStatus();
 }
 
@@ -181,7 +167,7 @@ void Initialize::Impl::Prepare() {
 Status Initialize::Impl::SetUp() {
   if (!options_.dry_run) {
     MUSTER_ASSIGN_OR_RETURN(staging_, Staging::Open(options_.target));
-    if (ReadOwnFile(options_.target, kNext).ok()) MUSTER_RETURN_IF_ERROR(FinishPublishing());
+    MUSTER_RETURN_IF_ERROR(FinishPublication(*staging_, options_.target, events_.say));
     complete_ = IsComplete();
     if (complete_) return absl::OkStatus();
     MUSTER_ASSIGN_OR_RETURN(room_, staging_->room());
@@ -189,83 +175,16 @@ Status Initialize::Impl::SetUp() {
   return OpenProvider();
 }
 
-// An earlier start was killed while it renamed: what is still staged goes where it belongs.
-Status Initialize::Impl::FinishPublishing() {
-  auto text = ReadOwnFile(options_.target, kNext);
-  if (!text.ok()) return absl::OkStatus();
-  auto next = ReadManifest(*text);
-  if (!next.ok()) {
-    events_.say(fmt::format("{}/{}/{} cannot be read ({}); beginning anew", options_.target, kOwnFolder, kNext,
-                            Message(next.status())));
-    return absl::OkStatus();
-  }
-  for (const ManifestFile& file : next->files) {
-    if (file.path.ends_with('/')) places_.push_back({"", file.path});
-    Entry entry;
-    entry.path = file.path;
-    entry.size = file.size;
-    entry.version = file.version;
-    std::string name = Staging::NameOf(next->source, entry);
-    if (staging_->IsWhole(name)) places_.push_back({std::move(name), file.path});
-  }
-  MUSTER_RETURN_IF_ERROR(staging_->Publish(std::exchange(places_, {}), false));
-  Status settled = Settle(*std::move(next));
-  if (!settled.ok()) events_.say(fmt::format("{}; beginning anew", Message(settled)));
-  return absl::OkStatus();
-}
-
-bool Initialize::Impl::IsAsWritten(const ManifestFile& file) const {
-  struct stat facts {};
-  const std::string path = fmt::format("{}/{}", options_.target, file.path);
-  if (lstat(path.c_str(), &facts) != 0) return false;
-  if (file.path.ends_with('/')) return S_ISDIR(facts.st_mode);
-  return S_ISREG(facts.st_mode) && static_cast<uint64_t>(facts.st_size) == file.size &&
-         ModifiedOf(facts) == file.modified_ns;
-}
-
 bool Initialize::Impl::IsComplete() {
-  before_.clear();
-  unpacked_before_.clear();
-  before_by_version_.clear();
-  result_.files = result_.bytes = 0;
-  auto text = ReadOwnFile(options_.target, kManifestName);
-  if (!text.ok()) return false;
-  auto manifest = ReadManifest(*text);
-  if (!manifest.ok()) {
-    events_.say(
-        fmt::format("the manifest cannot be read ({}); what is there is fetched again", Message(manifest.status())));
-    return false;
-  }
-  if (manifest->source != source_.uri || manifest->selection != SelectionOf(options_)) return false;
-  bool all = true;
-  for (ManifestFile& file : manifest->files) {
-    const bool there = file.unpacked || IsAsWritten(file);
-    all = all && there;
-    if (!file.archive.empty()) {
-      UnpackedBefore& before = unpacked_before_[file.archive];
-      before.whole = before.whole && there;
-      before.files.push_back(std::move(file));
-      continue;
-    }
-    ++result_.files;
-    result_.bytes += file.size;
-    std::string path = file.path;
-    if (file.unpacked) {
-      unpacked_before_[path].archive = std::move(file);
-    } else if (there) {
-      if (options_.hub_cache && file.verified) before_by_version_.emplace(file.version, path);
-      before_.emplace(std::move(path), std::move(file));
-    }
-  }
+  const EarlierRun::Wanted wanted{source_.uri, SelectionOf(options_), options_.transfer.verify, options_.hub_cache};
+  before_ = EarlierRun::Read(options_.target, wanted, events_.say);
   const bool pinned =
-      !options_.version_id.empty() || (!manifest->version.empty() && manifest->version == source_.revision);
-  if (all && pinned) {
-    result_.kept_files = result_.files;
-    result_.unchanged = true;
-    return true;
-  }
-  result_.files = result_.bytes = 0;
-  return false;
+      !options_.version_id.empty() || (!before_.version().empty() && before_.version() == source_.revision);
+  if (!before_.whole() || !pinned) return false;
+  result_.files = result_.kept_files = before_.files();
+  result_.bytes = before_.bytes();
+  result_.unchanged = true;
+  return true;
 }
 
 Status Initialize::Impl::OpenProvider() {
@@ -331,16 +250,16 @@ Status Initialize::Impl::Page(std::vector<Entry> entries) {
     }
     ++result_.files;
     result_.bytes += entry.size;
-    if (folder) {
-      files_.push_back({.path = entry.path, .verified = true});
-      places_.push_back({"", entry.path});
-      continue;
-    }
-    MUSTER_RETURN_IF_ERROR(paths_.Add(entry.path));
+    if (!folder) MUSTER_RETURN_IF_ERROR(paths_.Add(entry.path));
     archives_ += IsUnpacked(entry.path);
     MUSTER_ASSIGN_OR_RETURN(const bool kept, Keep(entry));
     if (kept) {
       ++result_.kept_files;
+      continue;
+    }
+    if (folder) {
+      files_.push_back({.path = entry.path, .verified = true});
+      places_.push_back({"", entry.path});
       continue;
     }
     CountNeeded(entry);
@@ -353,25 +272,12 @@ Status Initialize::Impl::Page(std::vector<Entry> entries) {
 
 // Whether it is there from an earlier run, in this very version.
 StatusOr<bool> Initialize::Impl::Keep(const Entry& entry) {
-  const auto same = [&entry](const ManifestFile& before) {
-    return !entry.version.empty() && before.version == entry.version && before.size == entry.size;
-  };
-  if (!IsUnpacked(entry.path)) {
-    auto before = before_.find(entry.path);
-    if (before == before_.end() || !same(before->second)) return false;
-    files_.push_back(std::move(before->second));
-    before_.erase(before);
-    return true;
-  }
-  auto before = unpacked_before_.find(entry.path);
-  if (before == unpacked_before_.end() || !before->second.whole || !same(before->second.archive)) return false;
-  for (ManifestFile& file : before->second.files) {
-    MUSTER_RETURN_IF_ERROR(paths_.Add(file.path));
+  std::vector<ManifestFile> kept = before_.Keep(entry);
+  for (ManifestFile& file : kept) {
+    if (!file.archive.empty()) MUSTER_RETURN_IF_ERROR(paths_.Add(file.path));
     files_.push_back(std::move(file));
   }
-  files_.push_back(std::move(before->second.archive));
-  unpacked_before_.erase(before);
-  return true;
+  return !kept.empty();
 }
 
 // What it takes of the disk, less what an earlier start or another commit has already.
@@ -388,9 +294,9 @@ void Initialize::Impl::CountNeeded(const Entry& entry) {
 // The same content at another commit has another path in a hub cache: it is one file then, as the hub's client has it.
 // False: it has to be fetched.
 bool Initialize::Impl::LinkFromBefore(const Entry& entry, const std::string& name) {
-  auto before = before_by_version_.find(entry.version);
-  if (entry.content || staging_->IsWhole(name) || before == before_by_version_.end()) return false;
-  return staging_->AdoptWhole(name, fmt::format("{}/{}", options_.target, before->second)).ok();
+  if (entry.content || staging_->IsWhole(name)) return false;
+  const auto path = before_.PathOf(entry.version);
+  return path && staging_->AdoptWhole(name, fmt::format("{}/{}", options_.target, *path)).ok();
 }
 
 Status Initialize::Impl::CheckRoom() const {
@@ -494,7 +400,7 @@ void Initialize::Impl::PublishIfWhole() {
 
 Status Initialize::Impl::Publish() {
   result_.counts = mover_->counts();
-  if (places_.empty() && before_.empty() && unpacked_before_.empty() && result_.kept_files == result_.files) {
+  if (places_.empty() && before_.all_kept() && result_.kept_files == result_.files) {
     result_.unchanged = true;
     return absl::OkStatus();
   }
@@ -512,30 +418,7 @@ Status Initialize::Impl::Publish() {
         fmt::format("another initializer has taken {} over; nothing was published by this one", options_.target));
   }
   if (!options_.then.empty()) MUSTER_RETURN_IF_ERROR(staging_->WriteOwn(kThenName, options_.then));
-  MUSTER_RETURN_IF_ERROR(staging_->WriteOwn(kNext, WriteManifest(manifest)));
-  staging_->RemoveOwn(kManifestName);  // what it says does not hold while files are replaced
-  MUSTER_RETURN_IF_ERROR(staging_->Publish(places_, true));
-  return Settle(manifest);
-}
-
-// Everything is where it belongs: next.json becomes the manifest. DataLoss: something is not there.
-Status Initialize::Impl::Settle(const Manifest& manifest) {
-  Manifest complete = manifest;
-  for (ManifestFile& file : complete.files) {
-    if (file.unpacked) continue;
-    struct stat facts {};
-    const std::string path = fmt::format("{}/{}", options_.target, file.path);
-    const bool there = lstat(path.c_str(), &facts) == 0;
-    const bool folder = file.path.ends_with('/');
-    if (!there || (!folder && static_cast<uint64_t>(facts.st_size) != file.size)) {
-      return absl::DataLossError(fmt::format("{} is not there as it was published", path));
-    }
-    file.modified_ns = folder ? 0 : ModifiedOf(facts);
-  }
-  MUSTER_RETURN_IF_ERROR(staging_->WriteOwn(kManifestName, WriteManifest(complete)));
-  staging_->RemoveOwn(kNext);
-  staging_->Clear();
-  return absl::OkStatus();
+  return initializers::Publish(*staging_, options_.target, manifest, places_);
 }
 
 void Initialize::Impl::End(Status status) {

@@ -4,9 +4,6 @@
 //   manifest says complete and nothing can have changed -> done, nothing was asked
 //   lease (lease.h) -> list -> keep what the manifest has in this very version, transfer the rest [-> unpack] ->
 //   publish -> manifest
-//
-// Publishing is a rename for each file between two states of .muster: "next.json" names what is to be there; it becomes
-// "manifest.json" when all of it is. A start that finds next.json finishes that first.
 #pragma once
 
 #include <boost/asio/io_context.hpp>

@@ -20,7 +20,8 @@ inline constexpr size_t kLongestManifest = size_t{1} << 30;  // bytes; about fou
 struct ManifestFile {
   std::string path;  // relative; "dir/" with a slash at its end is an empty folder
   uint64_t size = 0;
-  std::string hash;         // "sha256:...": computed while it was written (digest.h, Describe); empty for a folder
+  std::string hash;         // "sha256:...": computed while it was written (digest.h, Describe); empty for a folder, and
+                            // where none was computed (--verify=size)
   bool verified = false;    // the store published that hash; else it is ours alone
   std::string version;      // what pinned it in the store: ETag, generation, git id
   int64_t modified_ns = 0;  // of the file on disk: a later change is seen without reading it

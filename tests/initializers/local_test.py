@@ -50,6 +50,10 @@ class Copies(LocalCase):
         for how in ("size", "none"):
             shutil.rmtree(self.target, ignore_errors=True)
             self.succeeds(self.uri, files, f"--verify={how}")
+            end = self.succeeds(self.uri, files, f"--verify={how}")
+            self.assertEqual((end["unchanged"], end["received"]), (True, 0))
+            end = self.succeeds(self.uri, files)
+            self.assertEqual(end["kept_files"], 0, "nobody has taken their hashes")
 
     def test_one_file(self):
         self.lay({"weights.bin": b"w", "weights.bin.old": b"no"})
@@ -65,8 +69,13 @@ class Copies(LocalCase):
     def test_again_reads_nothing(self):
         files = self.lay({"a": b"1", "b": some_bytes(MIB)})
         self.succeeds(self.uri, files)
+        os.mkdir(os.path.join(self.source, "empty"))
+        self.succeeds(self.uri, files)
         end = self.succeeds(self.uri, files)
         self.assertEqual((end["unchanged"], end["received"]), (True, 0))
+        os.rmdir(os.path.join(self.target, "empty"))
+        self.succeeds(self.uri, files)
+        self.assertTrue(os.path.isdir(os.path.join(self.target, "empty")))
 
     def test_what_has_changed_is_copied(self):
         files = self.lay({"a": b"1", "b": some_bytes(MIB)})

@@ -68,6 +68,8 @@ class Prefixes(S3Case):
         self.put({"d/": b"", "d/empty": b"", "d/sub/": b"", "d/data": b"x"})
         self.succeeds(f"s3://{self.bucket}/d/", {"empty": b"", "data": b"x"})
         self.assertTrue(os.path.isdir(os.path.join(self.target, "sub")))
+        end = self.succeeds(f"s3://{self.bucket}/d/", {"empty": b"", "data": b"x"})
+        self.assertTrue(end["unchanged"])
 
     def test_odd_keys(self):
         keys = ["with space", "plus+and&amp;", "ünïcode/日本", "per%20cent", "quote'\"", "a=b?c#d", "x" * 255, "~tilde", "a(b)*c!"]

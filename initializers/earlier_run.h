@@ -1,0 +1,58 @@
+// What an earlier run has left in a target, by its manifest: what of it still counts, and what can be kept.
+//
+// Reads files' facts, not their bytes: a file whose size and time of change are those of the manifest is taken to be as
+// it was written (`verify` reads it). Loop thread only.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "initializers/manifest.h"
+#include "initializers/provider.h"
+
+namespace muster::initializers {
+
+class EarlierRun {
+ public:
+  struct Wanted {
+    std::string source, selection;  // as in the manifest; one of another source or selection does not count
+    bool hashed = false;            // a file whose hash was not computed does not count
+    bool by_version = false;        // PathOf will be asked
+  };
+  EarlierRun() = default;  // there was none
+  // One that cannot be read is said, and does not count.
+  static EarlierRun Read(const std::string& target, const Wanted& wanted,
+                         const std::function<void(const std::string&)>& say);
+
+  bool whole() const { return there_ && all_; }  // everything is as it was written
+  const std::string& version() const { return version_; }
+  uint64_t files() const { return files_; }  // of the source: an archive counts, not what came out of it
+  uint64_t bytes() const { return bytes_; }
+
+  // Of a folder that is there, or a file in this very version: what the manifest says of it and of what was unpacked
+  // out of it. Empty: it has to be brought in. Once for each entry.
+  std::vector<ManifestFile> Keep(const Entry& entry);
+  bool all_kept() const { return entries_.empty(); }  // nothing is left that the source does not have any more
+
+  // Where a verified file of that version is, below the target.
+  std::optional<std::string> PathOf(const std::string& version) const;
+
+ private:
+  struct Kept {
+    ManifestFile file;
+    std::vector<ManifestFile> members;  // of an archive
+    bool as_written = true;
+  };
+  std::map<std::string, Kept> entries_;  // by path
+  std::map<std::string, std::string> paths_;
+  std::string version_;
+  uint64_t files_ = 0, bytes_ = 0;
+  bool there_ = false, all_ = true;
+};
+
+}  // namespace muster::initializers
