@@ -3,8 +3,10 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <linux/fs.h>
+#include <linux/magic.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -60,6 +62,18 @@ StatusOr<Descriptor> OpenTarget(const std::string& target) {
         fmt::format("{} is a file, where a folder has to be: remove it, or name another target", target));
   }
   return ErrnoStatus(errno, target);
+}
+
+// Room for all of a file at once: a disk that is too small says so before anything is fetched.
+Status Reserve(int file, uint64_t size, uint64_t have, bool in_memory) {
+  if (size == 0) return absl::OkStatus();
+  // tmpfs would fill all of it with zeros first.
+  if (!in_memory) {
+    if (fallocate(file, 0, 0, static_cast<off_t>(size)) == 0) return absl::OkStatus();
+    if (errno != EOPNOTSUPP && errno != ENOSYS) return ErrnoStatus(errno, fmt::format("reserving {} bytes", size));
+  }
+  if (have >= size || ftruncate(file, static_cast<off_t>(size)) == 0) return absl::OkStatus();
+  return ErrnoStatus(errno, fmt::format("a file of {} bytes", size));
 }
 
 }  // namespace
@@ -195,6 +209,8 @@ StatusOr<std::unique_ptr<Staging>> Staging::Open(const std::string& target) {
   const std::string shown = fmt::format("{}/{}/staging", target, kOwnFolder);
   MUSTER_RETURN_IF_ERROR(MakeFolder(staging->own_.get(), "staging", shown));
   MUSTER_ASSIGN_OR_RETURN(staging->folder_, OpenFolder(staging->own_.get(), "staging", shown));
+  struct statfs kind {};
+  staging->in_memory_ = fstatfs(staging->folder_.get(), &kind) == 0 && kind.f_type == TMPFS_MAGIC;
   DIR* entries = fdopendir(dup(staging->folder_.get()));
   if (entries == nullptr) return ErrnoStatus(errno, shown);
   while (const dirent* entry = readdir(entries)) {
@@ -223,14 +239,8 @@ StatusOr<std::unique_ptr<StagedFile>> Staging::OpenFile(const std::string& name,
   if (!staged->file_.ok()) return ErrnoStatus(errno, part);
   struct stat before {};
   if (fstat(staged->file_.get(), &before) != 0) return ErrnoStatus(errno, part);
-  if (size > 0 && fallocate(staged->file_.get(), 0, 0, static_cast<off_t>(size)) != 0) {
-    if (errno != EOPNOTSUPP && errno != ENOSYS) {
-      return ErrnoStatus(errno, fmt::format("reserving {} bytes below {}", size, target_));
-    }
-    if (static_cast<uint64_t>(before.st_size) < size && ftruncate(staged->file_.get(), static_cast<off_t>(size)) != 0) {
-      return ErrnoStatus(errno, part);
-    }
-  }
+  const auto have = static_cast<uint64_t>(before.st_size);
+  MUSTER_RETURN_IF_ERROR(Annotate(Reserve(staged->file_.get(), size, have, in_memory_), target_));
   const std::string ranges = fmt::format("{}{}", name, kRanges);
   staged->ranges_ = Descriptor(openat(folder_.get(), ranges.c_str(), flags | O_APPEND, 0644));
   if (!staged->ranges_.ok()) return ErrnoStatus(errno, ranges);

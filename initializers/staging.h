@@ -123,6 +123,7 @@ class Staging {
 
   const std::string target_;
   Descriptor root_, own_, folder_;
+  bool in_memory_ = false;
   std::unordered_set<std::string> whole_;
   std::unordered_map<std::string, uint64_t> held_;
   std::string last_folder_path_;

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Measures muster-initializer beside the best clients, in the same minutes, against the same nginx; prints a markdown table.
 
-    tests/bench/initializer_peers.py [--repeat N] [--only REGEX] [--disk DIR] [--small FILES] [--gib N]
+    tests/bench/initializer_peers.py [--repeat N] [--only REGEX] [--who NAME,NAME] [--disk DIR] [--small FILES] [--gib N]
 
 nginx serves a folder as a path-style S3 bucket over http and https, as real-parts of object stores do for throughput. Muster verifies
 every byte (CRC-32C of each object, by HEAD or in the answer; SHA-256 of a hub's files); the peers as they come, which is not at
@@ -13,6 +13,7 @@ import base64
 import hashlib
 import json
 import os
+import pwd
 import re
 import shutil
 import signal
@@ -31,6 +32,7 @@ MIB = 1 << 20
 
 NGINX = """
 daemon off;
+user {user};
 worker_processes 2;
 error_log {dir}/error.log;
 pid {dir}/nginx.pid;
@@ -121,9 +123,10 @@ url, keys, target = sys.argv[1], sys.argv[2], sys.argv[3]
 store = opendal.AsyncOperator("s3", bucket="bench", endpoint=url, access_key_id="K", secret_access_key="S", region="us-east-1")
 async def one(key, gate):
     async with gate:
-        data = await store.read(key)
         with open(os.path.join(target, os.path.basename(key)), "wb") as file:
-            file.write(data)
+            async with await store.open(key, "rb") as source:
+                while data := await source.read(8 << 20):
+                    file.write(data)
 async def main():
     gate = asyncio.Semaphore(64)
     names = [entry.path async for entry in await store.list(keys)] if keys.endswith("/") else [keys]
@@ -229,13 +232,14 @@ class Bench:
         crcs = "\n".join(f'    /bench/{key} "{self.crc32c(path)}";' for key, path in self.crcs.items())
         config = os.path.join(self.dir, "nginx.conf")
         with open(config, "w") as file:
-            file.write(NGINX.format(dir=self.dir, data=self.data, http=self.http, https=self.https, cdn=self.cdn, crcs=crcs, commit=COMMIT,
+            file.write(NGINX.format(user=pwd.getpwuid(os.geteuid()).pw_name, dir=self.dir, data=self.data, http=self.http, https=self.https, cdn=self.cdn, crcs=crcs, commit=COMMIT,
                                     linked_sizes="\n".join(f'    {key} "{size}";' for key, (size, _) in self.linked.items()),
                                     linked_etags="\n".join(f"    {key} '\"{oid}\"';" for key, (_, oid) in self.linked.items())))
         self.nginx = subprocess.Popen(["nginx", "-e", f"{self.dir}/error.log", "-c", config])
-        while subprocess.run(["curl", "-sf", "-o", "/dev/null", f"http://127.0.0.1:{self.http}/bench/kib.bin"]).returncode != 0:
-            if self.nginx.poll() is not None:
-                sys.exit("nginx did not start")
+        asked = subprocess.run(["curl", "-sf", "--retry", "50", "--retry-connrefused", "--retry-delay", "1", "-o", "/dev/null",
+                                f"http://127.0.0.1:{self.http}/bench/kib.bin"])
+        if asked.returncode != 0:
+            sys.exit("nginx does not serve its files")
 
     def url(self, scheme):
         return f"{scheme}://127.0.0.1:{getattr(self, scheme)}"
@@ -305,13 +309,16 @@ class Bench:
     def row(self, title, scheme, keys, contenders, folder=None, synced=False):
         if self.options.only and not re.search(self.options.only, title):
             return
+        if self.options.who:
+            contenders = [name for name in contenders if name in self.options.who.split(",")]
         folder = folder or self.target
         below = os.path.join(self.data, "bench", keys)
         paths = [os.path.join(below, name) for name in os.listdir(below)] if keys.endswith("/") else [below]
         size = sum(map(os.path.getsize, paths))
         runs = {name: [] for name in contenders}
-        for _ in range(self.options.repeat):
-            for name in contenders:  # side by side: each round has all of them
+        for number in range(self.options.repeat):
+            first = number % len(contenders)
+            for name in contenders[first:] + contenders[:first]:  # side by side: each round has all of them, begun by another
                 shutil.rmtree(folder, ignore_errors=True)
                 os.makedirs(folder)
                 command, env = getattr(self, name)(scheme, keys, folder)
@@ -375,7 +382,8 @@ def free_port():
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeat", type=int, default=3)
-    parser.add_argument("--only")
+    parser.add_argument("--only", help="rows by their titles, a pattern")
+    parser.add_argument("--who", help="these clients alone, with commas between")
     parser.add_argument("--disk", default=os.path.expanduser("~"), help="a folder of a real disk")
     parser.add_argument("--small", type=int, default=20000)
     parser.add_argument("--gib", type=float, default=2)
