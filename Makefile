@@ -44,6 +44,7 @@ asan tsan: data
 bench: data build
 	@tests/bench/bench
 	@tests/bench/rsh_bench.py
+	@build-support/install-deps debian-packages-bench.txt && build-support/setup-initializer-peers && tests/bench/initializer_peers.py
 	@build/bin/rendezvous_load --nodes 1000
 	@build/bin/rendezvous_load --nodes 10000
 	@nice -n -20 tests/bench/store_bench.py build/bin --rounds 3

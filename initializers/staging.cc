@@ -231,9 +231,9 @@ StatusOr<std::unique_ptr<StagedFile>> Staging::OpenFile(const std::string& name,
   std::unique_ptr<StagedFile> staged(new StagedFile(folder_.get(), name, size));
   const std::string part = fmt::format("{}{}", name, kPart);
   const int flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW;
-  if (direct) {
+  if (direct && !in_memory_) {
     staged->file_ = Descriptor(openat(folder_.get(), part.c_str(), flags | O_DIRECT, 0644));
-    staged->direct_ = staged->file_.ok();  // EINVAL: tmpfs, for one, has no such thing
+    staged->direct_ = staged->file_.ok();  // EINVAL: the file system has no such thing
   }
   if (!staged->file_.ok()) staged->file_ = Descriptor(openat(folder_.get(), part.c_str(), flags, 0644));
   if (!staged->file_.ok()) return ErrnoStatus(errno, part);

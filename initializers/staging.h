@@ -45,6 +45,8 @@ class StagedFile {
   // `bytes` has room for, and is written up to, the next multiple of 4096 where writes go past the page cache.
   Status Write(uint64_t offset, char* bytes, size_t length);
   StatusOr<size_t> Read(uint64_t offset, char* bytes, size_t length);
+  // Writes go past the page cache, and those of several threads side by side; else the kernel lets one in at a time.
+  bool direct() const { return direct_; }
   // All of `source` as a reflink; false: the file systems do not share blocks.
   bool CloneFrom(int source);
   // Within the kernel, or by the file server itself; may be fewer bytes, 0 at the source's end. Unimplemented: not

@@ -110,7 +110,7 @@ struct Transfer::Impl::Range {
 
   const std::shared_ptr<File> file;
   const ByteRange range;
-  DiskPool::Strand strand;  // the file's own where bytes are hashed in order
+  DiskPool::Strand strand;  // the file's own where bytes are hashed in order, or writes would wait for each other
   const uint64_t life;
   std::shared_ptr<PieceHash> hash;
   std::unique_ptr<Fetch> fetch;

@@ -106,7 +106,8 @@ void Transfer::Impl::Open(const std::shared_ptr<File>& file) {
 bool Transfer::Impl::StartRange(const std::shared_ptr<File>& file) {
   const ByteRange what{file->next, std::min(file->step, file->entry.size - file->next)};
   file->next += what.length;
-  auto range = std::make_shared<Range>(file, what, file->ordered ? file->strand : pool_.NewStrand());
+  const bool in_turn = file->ordered || !file->staged->direct();
+  auto range = std::make_shared<Range>(file, what, in_turn ? file->strand : pool_.NewStrand());
   if (!file->ordered && options_.verify) {
     range->hash = std::make_shared<PieceHash>(file->verifier->kind(), file->verifier->PieceSize(), what.offset);
   }

@@ -45,10 +45,13 @@ http {{
   client_body_temp_path {dir}/tmp; proxy_temp_path {dir}/tmp; fastcgi_temp_path {dir}/tmp; uwsgi_temp_path {dir}/tmp; scgi_temp_path {dir}/tmp;
   types {{ }}
   default_type application/octet-stream;
-  map "$arg_prefix:$arg_continuation_token" $page {{
+  map $args $page_folder {{
     default none;
-    "~^(?<folder>[a-z]+)(%2F|/)?:$" $folder-0;
-    "~^(?<folder>[a-z]+)(%2F|/)?:(?<token>p[0-9]+)$" $folder-$token;
+    "~(^|&)prefix=(?<folder>[a-z]+)" $folder;
+  }}
+  map $args $page_number {{
+    default 0;
+    "~(^|&)continuation-token=(?<token>p[0-9]+)" $token;
   }}
   map $uri $crc {{
     default "";
@@ -71,7 +74,8 @@ http {{
     root {data};
     location /pages/ {{ default_type application/xml; }}
     location / {{
-      if ($arg_list_type) {{ rewrite ^ /pages/$page.xml last; }}
+      if ($args ~ list-type=2) {{ rewrite ^ /pages/$page_folder-$page_number.xml? last; }}
+      if (-d $request_filename) {{ return 404; }}
       add_header x-amz-checksum-crc32c $crc;
     }}
     location /api/ {{ default_type application/json; }}
