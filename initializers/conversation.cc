@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "initializers/endpoint_url.h"
 
 namespace muster::initializers {
 
@@ -95,7 +96,7 @@ asio::awaitable<StatusOr<HttpAnswer>> AskedUntilAnswered(const Persistence& pers
       if (!judged) co_return std::move(answer);
       refusal = std::move(*judged);
     } else {
-      refusal = RefusalOf(answer.end, std::string_view(request->url).substr(0, request->url.find('?')));
+      refusal = RefusalOf(answer.end, WithoutQuery(request->url));
     }
     if (refusal.kind == Refusal::Kind::kFatal || refusal.kind == Refusal::Kind::kChanged) co_return refusal.status;
     RetryDecision decision =

@@ -29,6 +29,9 @@ std::string HostHeader(const EndpointUrl& url);
 // "https://host:port/base"
 std::string UrlText(const EndpointUrl& url);
 
+// For people: what stands in a query may be a signature.
+inline std::string_view WithoutQuery(std::string_view url) { return url.substr(0, url.find('?')); }
+
 // Scheme, host and port of any URL: "https://host:port", in one way of writing. Who gets a token is decided by it.
 // Nothing: it is no http(s) URL, or has a user in it.
 std::optional<std::string> OriginOf(std::string_view url);

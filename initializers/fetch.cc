@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "initializers/endpoint_url.h"
 
 namespace muster::initializers {
 namespace {
@@ -83,8 +84,8 @@ void Fetch::End(const HttpEnd& end) {
   if (reception_.kind == Reception::Kind::kElsewhere && led) {
     if (++redirects_ > kMostRedirects) {
       const std::string& last = reception_.url.empty() ? head_.url : reception_.url;
-      return Failed(Fatal(fmt::format("{}: redirected {} times, last to {}", entry_.key, kMostRedirects,
-                                      last.substr(0, last.find('?')))));
+      return Failed(
+          Fatal(fmt::format("{}: redirected {} times, last to {}", entry_.key, kMostRedirects, WithoutQuery(last))));
     }
     if (reception_.url.empty()) return Prepare();
     HttpRequest elsewhere;

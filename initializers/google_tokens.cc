@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "initializers/aws_credentials.h"
 #include "initializers/cloud_clock.h"
+#include "initializers/endpoint_url.h"
 #include "initializers/iso_time.h"
 #include "initializers/quoted.h"
 #include "initializers/sigv4.h"
@@ -195,7 +196,7 @@ asio::awaitable<Fetched> Fetcher::Say(HttpRequest request, Persistence how, bool
   auto prepare = [&request]() -> asio::awaitable<StatusOr<HttpRequest>> { co_return request; };
   auto judge = [&](const HttpAnswer& answer) -> std::optional<Refusal> {
     const int status = answer.head.status;
-    std::string what = fmt::format("{} answers ", request.url.substr(0, request.url.find('?')));
+    std::string what = fmt::format("{} answers ", WithoutQuery(request.url));
     if (status == 200) {
       token = read(answer);
       if (token.ok()) return std::nullopt;

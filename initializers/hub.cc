@@ -33,8 +33,6 @@ bool IsRedirect(int status) {
   return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
 }
 
-std::string WithoutQuery(const std::string& url) { return url.substr(0, url.find('?')); }
-
 std::string_view PluralOf(RepoType type) {
   switch (type) {
     case RepoType::kModel:

@@ -14,8 +14,6 @@ namespace asio = boost::asio;
 
 constexpr int kMostRedirects = 5;
 
-std::string WithoutQuery(const std::string& url) { return url.substr(0, url.find('?')); }
-
 class WebFile final : public Provider {
  public:
   WebFile(asio::io_context& loop, Persistence persistence, const Source& source)
@@ -117,7 +115,7 @@ asio::awaitable<void> WebFile::Find(Listing listing) {
 
 StatusOr<Entry> WebFile::EntryOf(const HttpHead& head) const {
   Entry entry;
-  const std::string path = WithoutQuery(uri_);
+  const std::string path(WithoutQuery(uri_));
   entry.path = PercentDecode(path.substr(path.rfind('/') + 1));
   entry.key = uri_;
   if (entry.path.empty() || entry.path.find('/') != std::string::npos) {
@@ -149,7 +147,7 @@ StatusOr<Entry> WebFile::EntryOf(const HttpHead& head) const {
 }
 
 Refusal WebFile::Judge(const HttpHead& head, uint64_t size) const {
-  const std::string where = WithoutQuery(url_);
+  const std::string where(WithoutQuery(url_));
   auto asked = head.Find("retry-after");
   std::optional<Duration> pause = asked ? ParseRetryAfter(*asked, UnixSeconds()) : std::nullopt;
   const int status = head.status;

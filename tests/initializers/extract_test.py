@@ -16,14 +16,10 @@ import zlib
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from initializer_case import BINARY, DEADLINE, MIB, InitializerCase, clean_environment  # noqa: E402
+from initializer_case import BINARY, DEADLINE, MIB, InitializerCase, clean_environment, some_bytes  # noqa: E402
 from web_server import WebServer  # noqa: E402
 
 CONFIGURATION = 78
-
-
-def some_bytes(count, seed=1):
-    return random.Random(seed).randbytes(count)
 
 
 def tar_of(members, compression=""):

@@ -1,17 +1,12 @@
 """What the tests against the hub share: a repository with each kind of file on a hub of its own, and tokens."""
 import hashlib
-import random
 import shutil
 
 from hub_server import HubServer, git_oid
-from initializer_case import MIB, InitializerCase, clean_environment
+from initializer_case import MIB, InitializerCase, clean_environment, some_bytes
 
 NAME = "muster/model"
 URI = f"hf://{NAME}"
-
-
-def some_bytes(count, seed=1):
-    return random.Random(seed).randbytes(count)
 
 
 FILES = {

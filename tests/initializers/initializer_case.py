@@ -1,6 +1,7 @@
 """What every outside-in test of muster-initializer shares: a folder of its own, the binary in a clean environment, its events."""
 import json
 import os
+import random
 import shutil
 import signal
 import subprocess
@@ -18,6 +19,10 @@ MIB = 1 << 20
 # What would say who we are, or where things are, on the machine that runs the tests.
 FOREIGN = ("AWS_", "S3_", "STORAGE_", "HF_", "HUGGING", "GOOGLE_", "GCE_", "CLOUDSDK_", "MUSTER_", "ACCESS_", "MODEL_VERSION",
            "XDG_CACHE_HOME", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE", "CA_BUNDLE_")
+
+
+def some_bytes(count, seed=1):
+    return random.Random(seed).randbytes(count)
 
 
 def clean_environment(**more):

@@ -1,7 +1,6 @@
 """muster-initializer with folders of this machine: pvc:// and file://, several at one target, verify, --then, the last word."""
 import json
 import os
-import random
 import shutil
 import signal
 import subprocess
@@ -11,12 +10,8 @@ import unittest
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from initializer_case import BINARY, DEADLINE, MIB, UNREACHABLE, InitializerCase, clean_environment  # noqa: E402
+from initializer_case import BINARY, DEADLINE, MIB, UNREACHABLE, InitializerCase, clean_environment, some_bytes  # noqa: E402
 from web_server import WebServer  # noqa: E402
-
-
-def some_bytes(count, seed=1):
-    return random.Random(seed).randbytes(count)
 
 
 class LocalCase(InitializerCase):

@@ -1,6 +1,5 @@
 """muster-initializer on networks as they are: proxies, IPv6, HTTP/2, latency, an outage of a minute."""
 import os
-import random
 import shutil
 import socket
 import subprocess
@@ -12,7 +11,7 @@ import unittest
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from initializer_case import DEADLINE, HERE, MIB, UNREACHABLE, InitializerCase, clean_environment, needs  # noqa: E402
+from initializer_case import DEADLINE, HERE, MIB, UNREACHABLE, InitializerCase, clean_environment, needs, some_bytes  # noqa: E402
 
 needs("s3-server", "run build-support/setup-s3-server", "hypercorn")
 
@@ -21,10 +20,6 @@ from fault_proxy import FaultProxy  # noqa: E402
 from forward_proxy import ForwardProxy  # noqa: E402
 from minio_server import free_port  # noqa: E402
 from web_server import WebServer  # noqa: E402
-
-
-def some_bytes(count, seed=1):
-    return random.Random(seed).randbytes(count)
 
 
 class NetworkCase(InitializerCase):

@@ -5,11 +5,7 @@ A test class that takes one has `proxy`, `uri`, `put(name, data)`, and `objects`
 import random
 import shutil
 
-from initializer_case import DEADLINE, MIB, UNREACHABLE
-
-
-def some_bytes(count, seed=1):
-    return random.Random(seed).randbytes(count)
+from initializer_case import DEADLINE, MIB, UNREACHABLE, some_bytes
 
 
 def setting(**values):

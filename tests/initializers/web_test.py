@@ -10,12 +10,8 @@ import unittest
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from initializer_case import BINARY, DEADLINE, MIB, UNREACHABLE, InitializerCase  # noqa: E402
+from initializer_case import BINARY, DEADLINE, MIB, UNREACHABLE, InitializerCase, some_bytes  # noqa: E402
 from web_server import WebServer  # noqa: E402
-
-
-def some_bytes(count, seed=1):
-    return random.Random(seed).randbytes(count)
 
 
 class WebCase(InitializerCase):
