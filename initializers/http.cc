@@ -1,6 +1,7 @@
 #include "initializers/http.h"
 
 #include <curl/curl.h>
+#include <openssl/ssl.h>
 
 #include <algorithm>
 #include <boost/asio/posix/stream_descriptor.hpp>
@@ -30,6 +31,25 @@ struct GlobalCurl {
   GlobalCurl() { curl_global_init(CURL_GLOBAL_DEFAULT); }
   ~GlobalCurl() { curl_global_cleanup(); }
 };
+
+// OpenSSL takes from a socket what is there, not a record's five bytes and then its 16 KiB. Its buffer is of those that
+// are busy only.
+CURLcode ReadAhead(CURL*, void* context, void* options) {
+  auto* tls = static_cast<SSL_CTX*>(context);
+  SSL_CTX_set_read_ahead(tls, 1);
+  SSL_CTX_set_default_read_buffer_len(tls, static_cast<size_t>(static_cast<const HttpOptions*>(options)->buffer));
+  return CURLE_OK;
+}
+
+// There are bytes that OpenSSL has taken from the socket, and it has not yet said that they are no whole record.
+// libcurl reads one record of them and then waits for the socket, where no more may come.
+bool HasReadAhead(CURL* easy) {
+  curl_tlssessioninfo* session = nullptr;
+  curl_easy_getinfo(easy, CURLINFO_TLS_SSL_PTR, &session);
+  if (!session || !session->internals) return false;
+  auto* tls = static_cast<SSL*>(session->internals);
+  return SSL_has_pending(tls) && !SSL_want_read(tls);
+}
 
 HttpEnd::Kind KindOf(CURLcode code) {
   switch (code) {
@@ -103,19 +123,22 @@ class HttpClient::Impl {
     Socket(asio::io_context& loop, curl_socket_t socket) : descriptor(loop, socket) {}
     asio::posix::stream_descriptor descriptor;
     uint64_t number = 0;
+    CURL* user = nullptr;  // the transfer on it: libcurl takes the socket back before it lets go of the transfer
     int wanted = 0;
     bool reading = false;
     bool writing = false;
+    bool reading_on = false;
   };
 
-  static int OnSocket(CURL*, curl_socket_t socket, int what, void* self, void*);
+  static int OnSocket(CURL* easy, curl_socket_t socket, int what, void* self, void*);
   static int OnTimer(CURLM*, long milliseconds, void* self);
   static size_t OnHeader(char* bytes, size_t, size_t length, void* transfer);
   static size_t OnBody(char* bytes, size_t, size_t length, void* transfer);
 
-  void Watch(curl_socket_t socket, int wanted);
+  void Watch(curl_socket_t socket, CURL* user, int wanted);
   void Wait(curl_socket_t socket, Socket& watched, asio::posix::stream_descriptor::wait_type type);
   void Act(curl_socket_t socket, int events);
+  void ReadOn(curl_socket_t socket, Socket& watched);
   void Collect();
   void CollectSoon();
   void Remove(Transfer& transfer);
@@ -195,8 +218,15 @@ void HttpClient::Impl::SetUp(CURL* easy, const HttpRequest& request, const HttpL
   if (limits.total) set(CURLOPT_TIMEOUT_MS, Milliseconds(*limits.total));
   set(CURLOPT_HTTP_VERSION, options_.http2 ? long{CURL_HTTP_VERSION_2TLS} : long{CURL_HTTP_VERSION_1_1});
   set(CURLOPT_TCP_KEEPALIVE, 1L);
+  if (!options_.proxy_by_tls) {
+    set(CURLOPT_SSL_CTX_FUNCTION, &ReadAhead);
+    set(CURLOPT_SSL_CTX_DATA, &options_);
+  }
   if (request.direct) set(CURLOPT_NOPROXY, "*");
-  if (!options_.ca_bundle.empty()) set(CURLOPT_CAINFO, options_.ca_bundle.c_str());
+  if (!options_.ca_bundle.empty()) {
+    set(CURLOPT_CAINFO, options_.ca_bundle.c_str());
+    set(CURLOPT_PROXY_CAINFO, options_.ca_bundle.c_str());
+  }
   if (!options_.verify_tls) {
     set(CURLOPT_SSL_VERIFYPEER, 0L);
     set(CURLOPT_SSL_VERIFYHOST, 0L);
@@ -278,12 +308,12 @@ void HttpClient::Impl::Remove(Transfer& transfer) {
   transfers_.erase(transfer.id);
 }
 
-int HttpClient::Impl::OnSocket(CURL*, curl_socket_t socket, int what, void* self, void*) {
-  static_cast<Impl*>(self)->Watch(socket, what);
+int HttpClient::Impl::OnSocket(CURL* easy, curl_socket_t socket, int what, void* self, void*) {
+  static_cast<Impl*>(self)->Watch(socket, easy, what);
   return 0;
 }
 
-void HttpClient::Impl::Watch(curl_socket_t socket, int wanted) {
+void HttpClient::Impl::Watch(curl_socket_t socket, CURL* user, int wanted) {
   if (wanted == CURL_POLL_REMOVE) {
     auto found = sockets_.find(socket);
     if (found == sockets_.end()) return;
@@ -296,6 +326,7 @@ void HttpClient::Impl::Watch(curl_socket_t socket, int wanted) {
     watched = std::make_unique<Socket>(loop_, socket);
     watched->number = ++last_;
   }
+  watched->user = user;
   watched->wanted = wanted;
   if ((wanted & CURL_POLL_IN) && !watched->reading) {
     Wait(socket, *watched, asio::posix::stream_descriptor::wait_read);
@@ -317,7 +348,8 @@ void HttpClient::Impl::Wait(curl_socket_t socket, Socket& watched, asio::posix::
         const int event = read ? CURL_CSELECT_IN : CURL_CSELECT_OUT;
         if (found->second->wanted & event) Act(socket, error ? event | CURL_CSELECT_ERR : event);
         found = sockets_.find(socket);
-        if (found != sockets_.end() && found->second->number == number) Watch(socket, found->second->wanted);
+        if (found == sockets_.end() || found->second->number != number) return;
+        Watch(socket, found->second->user, found->second->wanted);
       });
 }
 
@@ -335,7 +367,24 @@ int HttpClient::Impl::OnTimer(CURLM*, long milliseconds, void* data) {
 void HttpClient::Impl::Act(curl_socket_t socket, int events) {
   int running = 0;
   curl_multi_socket_action(multi_, socket, events, &running);
+  if (socket == CURL_SOCKET_TIMEOUT) {
+    for (auto& [fd, watched] : sockets_) ReadOn(fd, *watched);
+  } else if (auto found = sockets_.find(socket); found != sockets_.end()) {
+    ReadOn(socket, *found->second);
+  }
   Collect();
+}
+
+void HttpClient::Impl::ReadOn(curl_socket_t socket, Socket& watched) {
+  if (watched.reading_on || !(watched.wanted & CURL_POLL_IN) || !HasReadAhead(watched.user)) return;
+  watched.reading_on = true;
+  asio::post(loop_, [this, socket, number = watched.number, alive = std::weak_ptr<bool>(alive_)] {
+    if (alive.expired()) return;
+    auto found = sockets_.find(socket);
+    if (found == sockets_.end() || found->second->number != number) return;
+    found->second->reading_on = false;
+    if (found->second->wanted & CURL_POLL_IN) Act(socket, CURL_CSELECT_IN);
+  });
 }
 
 void HttpClient::Impl::CollectSoon() {

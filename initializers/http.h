@@ -78,6 +78,9 @@ struct HttpOptions {
   // Over TLS, where the server has it. One transfer a connection also then: a reader that waits holds back its own
   // bytes only, and the kernel's buffer is all they wait in.
   bool http2 = false;
+  // A proxy may be spoken to over TLS. Then nothing is read ahead of what libcurl asks for, which is slower: of the two
+  // sessions on such a socket libcurl shows one.
+  bool proxy_by_tls = false;
   std::string user_agent = "muster";
   int connections = 64;    // kept open at most, busy or not
   int buffer = 256 << 10;  // bytes read from a socket at a time, for each busy connection

@@ -224,6 +224,13 @@ void AddFlags(CLI::App* command, ProgramOptions* program, Words* words, std::str
       ->envname("MUSTER_TERMINATION_LOG");
 }
 
+bool ProxyByTls() {
+  for (const char* name : {"HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"}) {
+    if (Lower(Environment(name).value_or("")).starts_with("https:")) return true;
+  }
+  return false;
+}
+
 void Apply(const Words& words, InitializeOptions* run) {
   run->include = Patterns(words.include);
   run->ignore = Patterns(words.ignore);
@@ -232,6 +239,7 @@ void Apply(const Words& words, InitializeOptions* run) {
   run->transfer.limits.silence = FromSeconds(words.stall);
   run->lease.silence = FromSeconds(words.lease_silence);
   run->http.user_agent = fmt::format("muster-initializer/{}", Version());
+  run->http.proxy_by_tls = ProxyByTls();
   run->threads = Threads();
 }
 

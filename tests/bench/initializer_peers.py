@@ -21,6 +21,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -29,6 +30,7 @@ BINARY = os.environ.get("MUSTER_INITIALIZER", os.path.join(ROOT, "build", "bin",
 CACHE = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "muster")
 PEERS = os.path.join(CACHE, "initializer-peers", "bin")
 MIB = 1 << 20
+LONGEST = 120  # seconds of one client's run
 
 NGINX = """
 daemon off;
@@ -57,6 +59,10 @@ http {{
     default "";
 {crcs}
   }}
+  map $crc $crc_type {{
+    default FULL_OBJECT;
+    "" "";
+  }}
   map $file $linked_size {{
     default "";
 {linked_sizes}
@@ -77,6 +83,7 @@ http {{
       if ($args ~ list-type=2) {{ rewrite ^ /pages/$page_folder-$page_number.xml? last; }}
       if (-d $request_filename) {{ return 404; }}
       add_header x-amz-checksum-crc32c $crc;
+      add_header x-amz-checksum-type $crc_type;
     }}
     location /api/ {{ default_type application/json; }}
     location ~ ^/hub/(one|shards)/resolve/[0-9a-f]+/(?<file>.*)$ {{
@@ -229,9 +236,7 @@ class Bench:
                 json.dump(content, file)
 
     def start(self):
-        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
-                        "-subj", "/CN=bench", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", f"{self.dir}/private.key",
-                        "-out", f"{self.dir}/public.crt"], check=True, capture_output=True)
+        self.certify()
         self.http, self.https, self.cdn = free_port(), free_port(), free_port()
         crcs = "\n".join(f'    /bench/{key} "{self.crc32c(path)}";' for key, path in self.crcs.items())
         config = os.path.join(self.dir, "nginx.conf")
@@ -245,6 +250,15 @@ class Bench:
         if asked.returncode != 0:
             sys.exit("nginx does not serve its files")
 
+    def certify(self):
+        """An authority and a server's certificate by it: rustls takes no authority for a server."""
+        made = ["openssl", "req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-x509", "-days", "2"]
+        authority = ["-keyout", f"{self.dir}/authority.key", "-out", f"{self.dir}/authority.crt"]
+        subprocess.run([*made, "-subj", "/CN=bench authority", *authority], check=True, capture_output=True)
+        subprocess.run([*made, "-subj", "/CN=bench", "-addext", "subjectAltName=IP:127.0.0.1", "-addext", "basicConstraints=critical,CA:FALSE",
+                        "-CA", f"{self.dir}/authority.crt", "-CAkey", f"{self.dir}/authority.key", "-keyout", f"{self.dir}/private.key",
+                        "-out", f"{self.dir}/public.crt"], check=True, capture_output=True)
+
     def url(self, scheme):
         return f"{scheme}://127.0.0.1:{getattr(self, scheme)}"
 
@@ -253,10 +267,10 @@ class Bench:
     def muster(self, scheme, keys, target, *flags):
         return ([BINARY, "dataset", f"s3://bench/{keys}", "--to", target, *flags],
                 {"AWS_ENDPOINT_URL": self.url(scheme), "AWS_ACCESS_KEY_ID": "K", "AWS_SECRET_ACCESS_KEY": "S", "AWS_REGION": "us-east-1",
-                 "AWS_CA_BUNDLE": f"{self.dir}/public.crt"})
+                 "AWS_CA_BUNDLE": f"{self.dir}/authority.crt"})
 
     def rclone(self, scheme, keys, target):
-        remote = f":s3,provider=Other,access_key_id=K,secret_access_key=S,region=us-east-1,endpoint='{self.url(scheme)}':bench/"
+        remote = f":s3,provider=Other,access_key_id=K,secret_access_key=S,region=us-east-1,list_version=2,endpoint='{self.url(scheme)}':bench/"
         many = ["--transfers", "64" if keys.startswith("small") else "4", "--checkers", "16"]
         return ([self.peer("rclone"), "copy", remote + keys.rstrip("/"), target, "--config", "/dev/null", "--no-check-certificate",
                  "--s3-no-check-bucket", *many], {})
@@ -270,7 +284,7 @@ class Bench:
         return [self.peer("python"), "-c", OBSTORE, self.url(scheme), keys, target], {}
 
     def opendal(self, scheme, keys, target):
-        return [self.peer("python"), "-c", OPENDAL, self.url(scheme), keys, target], {"SSL_CERT_FILE": f"{self.dir}/public.crt"}
+        return [self.peer("python"), "-c", OPENDAL, self.url(scheme), keys, target], {"SSL_CERT_FILE": f"{self.dir}/authority.crt"}
 
     def muster_hub(self, scheme, keys, target):
         return ([BINARY, "model", f"hf://hub/{self.repository(keys)}", "--to", target], {"HF_ENDPOINT": self.url(scheme)})
@@ -292,14 +306,17 @@ class Bench:
 
     # --- one run
 
-    def run(self, command, env, files, size, folder, synced=False):
+    def run(self, command, env, files, size, folder, synced=False, verified=False):
         """Seconds, CPU seconds and MiB of the client; None and why, if it did not do the work."""
         environment = {"PATH": os.environ["PATH"], "HOME": self.dir, **env}
         began = time.monotonic()
         pid = os.posix_spawnp(command[0], command, environment, file_actions=[
             (os.POSIX_SPAWN_OPEN, 1, os.path.join(self.dir, "out.txt"), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644),
             (os.POSIX_SPAWN_DUP2, 1, 2)])
+        limit = threading.Timer(LONGEST, os.kill, (pid, signal.SIGKILL))
+        limit.start()
         _, status, used = os.wait4(pid, 0)
+        limit.cancel()
         if synced:
             subprocess.run(["sync", "-f", folder], check=True)
         seconds = time.monotonic() - began
@@ -308,7 +325,14 @@ class Bench:
         if status != 0 or len(there) != files or sum(map(os.path.getsize, there)) != size:
             with open(os.path.join(self.dir, "out.txt")) as file:
                 return f"failed ({len(there)} files; {file.read()[-300:]})"
+        if verified and not self.verified(folder):
+            return "failed (some files are not verified)"
         return seconds, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
+
+    @staticmethod
+    def verified(folder):
+        with open(os.path.join(folder, ".muster", "manifest.json")) as file:
+            return all(entry["verified"] for entry in json.load(file)["files"])
 
     def row(self, title, scheme, keys, contenders, folder=None, synced=False):
         if self.options.only and not re.search(self.options.only, title):
@@ -320,13 +344,16 @@ class Bench:
         paths = [os.path.join(below, name) for name in os.listdir(below)] if keys.endswith("/") else [below]
         size = sum(map(os.path.getsize, paths))
         runs = {name: [] for name in contenders}
-        for number in range(self.options.repeat):
+        for number in range(-1, self.options.repeat):  # the first round warms the memory that all of them write to
             first = number % len(contenders)
             for name in contenders[first:] + contenders[:first]:  # side by side: each round has all of them, begun by another
                 shutil.rmtree(folder, ignore_errors=True)
                 os.makedirs(folder)
                 command, env = getattr(self, name)(scheme, keys, folder)
-                runs[name].append(self.run(command, env, len(paths), size, folder, synced))
+                result = self.run(command, env, len(paths), size, folder, synced,
+                                  verified=name.startswith("muster") and not keys.startswith("small"))
+                if number >= 0:
+                    runs[name].append(result)
         shutil.rmtree(folder, ignore_errors=True)
         best = None
         for name, results in runs.items():

@@ -45,6 +45,8 @@ class Handler(socketserver.StreamRequestHandler):
                         if not data:
                             return
                         key.data.sendall(data)
+                        while getattr(key.fileobj, "pending", int)():  # of TLS: bytes that select knows nothing of
+                            key.data.sendall(key.fileobj.recv(1 << 16))
                     except OSError:
                         return
 
@@ -57,13 +59,15 @@ class Server(socketserver.ThreadingTCPServer):
 
 
 class ForwardProxy:
-    def __init__(self, password=None):
-        """`password`: "user:password", without which it lets nobody through."""
+    def __init__(self, password=None, tls=None):
+        """`password`: "user:password", without which it lets nobody through. `tls`: the context of one that speaks TLS."""
         self.password = password
         self.requests = []
         self.lock = threading.Lock()
         self.server = Server(("127.0.0.1", 0), Handler)
         self.server.proxy = self
+        if tls:
+            self.server.socket = tls.wrap_socket(self.server.socket, server_side=True)
         self.address = f"127.0.0.1:{self.server.server_address[1]}"
         threading.Thread(target=self.server.serve_forever, args=(0.05,), daemon=True).start()
 

@@ -38,8 +38,8 @@ class NetworkCase(InitializerCase):
             server.socket = certificate.server_context(self.certificates).wrap_socket(server.socket, server_side=True)
         return server
 
-    def proxy(self, password=None):
-        proxy = ForwardProxy(password)
+    def proxy(self, password=None, tls=None):
+        proxy = ForwardProxy(password, tls)
         self.addCleanup(proxy.close)
         return proxy
 
@@ -60,6 +60,14 @@ class Proxies(NetworkCase):
         self.succeeds(f"https://{host}/f", {"f": self.data}, "--ca-bundle", f"{self.certificates}/public.crt",
                       env={"HTTPS_PROXY": f"http://{proxy.address}"})
         self.assertEqual(set(proxy.requests), {("CONNECT", host)})
+
+    def test_a_proxy_that_speaks_tls(self):
+        server = self.serve(secure=True)
+        proxy = self.proxy(tls=certificate.server_context(self.certificates))
+        host = f"127.0.0.1:{server.server_address[1]}"
+        end = self.succeeds(f"https://{host}/f", {"f": self.data}, "--ca-bundle", f"{self.certificates}/public.crt",
+                            env={"HTTPS_PROXY": f"https://{proxy.address}"})
+        self.assertEqual((set(proxy.requests), end["retries"]), ({("CONNECT", host)}, 0))
 
     def test_some_hosts_are_asked_without(self):
         server, proxy = self.serve(), self.proxy()
@@ -138,6 +146,28 @@ class Outage(NetworkCase):
         self.assertEqual(process.returncode, 0, out + err)
         self.assertGreater(time.monotonic(), over[0])
         self.check_right({"f": self.data})
+
+
+class Tls(NetworkCase):
+    def test_small_records_in_one_burst(self):
+        """All is in our memory at once, a record for each piece of a chunk, and the server waits for the next request."""
+        self.data = some_bytes(30_000)
+        server = self.serve(secure=True)
+
+        def burst(request):
+            request.connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 1)
+            request.wfile.write(b"HTTP/1.1 200 OK\r\n")
+            request.wfile.write(b"Transfer-Encoding: chunked\r\n\r\n")
+            for begin in range(0, len(self.data), 300):
+                for piece in (b"12c\r\n", self.data[begin:begin + 300], b"\r\n"):
+                    request.wfile.write(piece)
+            request.wfile.write(b"0\r\n\r\n")
+            request.connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 0)
+            return True
+        server.faults = [burst]
+        end = self.succeeds(f"https://127.0.0.1:{server.server_address[1]}/f", {"f": self.data},
+                            "--ca-bundle", f"{self.certificates}/public.crt")
+        self.assertEqual((end["retries"], server.faults), (0, []))
 
 
 class Http2(NetworkCase):
