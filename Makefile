@@ -11,11 +11,11 @@ deps:
 # The digits of scikit-learn and the newest PyTorch, in the user's cache directory. Without the newest its tests skip, loudly.
 data: deps
 	@build-support/setup-torch-data
-	@build-support/setup-s3-server >/dev/null || echo "an S3 server could not be set up: its tests will be skipped" >&2
-	@build-support/setup-hub-client >/dev/null || echo "the hub's client could not be set up: its tests will be skipped" >&2
+	@build-support/setup-venv s3-server >/dev/null || echo "an S3 server could not be set up: its tests will be skipped" >&2
+	@build-support/setup-venv hub-client >/dev/null || echo "the hub's client could not be set up: its tests will be skipped" >&2
 	@build-support/setup-go-server minio >/dev/null || echo "a strict S3 server could not be built: its tests will be skipped" >&2
 	@build-support/setup-go-server fake-gcs-server >/dev/null || echo "a GCS server could not be built: its tests will be skipped" >&2
-	@build-support/setup-gcs-client >/dev/null || echo "Google's storage client could not be set up: its tests will be skipped" >&2
+	@build-support/setup-venv gcs-client >/dev/null || echo "Google's storage client could not be set up: its tests will be skipped" >&2
 	@build-support/setup-old-root || echo "a root of Debian 11 could not be set up: its tests will be skipped" >&2
 	@build-support/setup-newest-torch || echo "newest PyTorch could not be set up: its tests will be skipped" >&2
 
@@ -44,7 +44,7 @@ asan tsan: data
 bench: data build
 	@tests/bench/bench
 	@tests/bench/rsh_bench.py
-	@build-support/install-deps debian-packages-bench.txt && build-support/setup-initializer-peers && tests/bench/initializer_peers.py
+	@build-support/install-deps debian-packages-bench.txt && build-support/setup-venv initializer-peers && tests/bench/initializer_peers.py
 	@build/bin/rendezvous_load --nodes 1000
 	@build/bin/rendezvous_load --nodes 10000
 	@nice -n -20 tests/bench/store_bench.py build/bin --rounds 3

@@ -5,7 +5,7 @@
 
 nginx serves a folder as a path-style S3 bucket over http and https, as real-parts of object stores do for throughput. Muster verifies
 every byte (CRC-32C of each object, by HEAD or in the answer; SHA-256 of a hub's files); the peers as they come, which is not at
-all. Figures are medians (lowest-highest). Needs nginx, the peers (build-support/setup-initializer-peers), and four times the
+all. Figures are medians (lowest-highest). Needs nginx, the peers (build-support/setup-venv initializer-peers), and four times the
 object's size in /dev/shm.
 """
 import argparse

@@ -12,7 +12,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 from initializer_case import MIB, SKIPPED, UNREACHABLE, InitializerCase, clean_environment, needs  # noqa: E402
 
-needs("gcs-client", "run build-support/setup-gcs-client", "google_crc32c")
+needs("gcs-client", "run build-support/setup-venv gcs-client", "google_crc32c")
 
 from google.auth.credentials import AnonymousCredentials  # noqa: E402
 from google.cloud import storage  # noqa: E402

@@ -13,7 +13,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 from initializer_case import MIB, SKIPPED, UNREACHABLE, InitializerCase, needs  # noqa: E402
 
-needs("gcs-client", "run build-support/setup-gcs-client", "google_crc32c", "cryptography")
+needs("gcs-client", "run build-support/setup-venv gcs-client", "google_crc32c", "cryptography")
 
 from google.auth import identity_pool  # noqa: E402
 from google.auth.credentials import AnonymousCredentials  # noqa: E402

@@ -10,7 +10,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 from initializer_case import BINARY, DEADLINE, MIB, clean_environment, needs  # noqa: E402
 
-needs("hub-client", "run build-support/setup-hub-client", "huggingface_hub")
+needs("hub-client", "run build-support/setup-venv hub-client", "huggingface_hub")
 
 from hub_case import FILES, NAME, URI, HubCase, some_bytes, subset  # noqa: E402
 

@@ -13,7 +13,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 from initializer_case import DEADLINE, HERE, MIB, UNREACHABLE, InitializerCase, clean_environment, needs, some_bytes  # noqa: E402
 
-needs("s3-server", "run build-support/setup-s3-server", "hypercorn")
+needs("s3-server", "run build-support/setup-venv s3-server", "hypercorn")
 
 import certificate  # noqa: E402
 from fault_proxy import FaultProxy  # noqa: E402

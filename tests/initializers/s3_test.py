@@ -1,5 +1,5 @@
 """muster-initializer against a real S3 server (moto), filled by AWS's own client, both from a venv that
-build-support/setup-s3-server makes. Ends with 77 (ctest: skipped) and the reason where it is missing."""
+build-support/setup-venv s3-server makes. Ends with 77 (ctest: skipped) and the reason where it is missing."""
 import io
 import os
 import shutil
@@ -11,7 +11,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 from initializer_case import MIB, InitializerCase, clean_environment, needs  # noqa: E402
 
-needs("s3-server", "run build-support/setup-s3-server", "awscrt", "boto3", "moto")
+needs("s3-server", "run build-support/setup-venv s3-server", "awscrt", "boto3", "moto")
 
 import boto3  # noqa: E402
 from boto3.s3.transfer import TransferConfig  # noqa: E402

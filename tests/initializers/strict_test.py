@@ -13,7 +13,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 from initializer_case import BINARY, MIB, SKIPPED, UNREACHABLE, InitializerCase, clean_environment, needs  # noqa: E402
 
-needs("s3-server", "run build-support/setup-s3-server", "awscrt", "boto3")
+needs("s3-server", "run build-support/setup-venv s3-server", "awscrt", "boto3")
 
 import boto3  # noqa: E402
 from boto3.s3.transfer import TransferConfig  # noqa: E402
