@@ -1,8 +1,6 @@
 #include "initializers/gcs.h"
 
 #include <algorithm>
-#include <map>
-#include <set>
 #include <utility>
 
 #include "base/text.h"
@@ -23,8 +21,8 @@ constexpr size_t kLongestPage = 4 << 20;  // bytes of a page of 1,000 objects wi
 constexpr char kFields[] = "name,size,generation,crc32c,md5Hash";
 constexpr std::string_view kApi = "/storage/v1";
 
-// The bearer tokens that answers speak of, by number. A 401 to an old one, still on its way when it was renewed, says
-// nothing of the new one.
+// The bearer tokens that answers speak of, by number: the mark of their requests. A 401 to an old one, still on its way
+// when it was renewed, says nothing of the new one.
 class TokenCount {
  public:
   static constexpr int kNone = 0;  // anonymous
@@ -80,7 +78,7 @@ class Gcs final : public Provider {
 
   std::string UrlOf(const std::string& object, QueryParameters query) const;
   HttpRequest BytesOf(const Entry& entry, ByteRange range, const std::optional<std::string>& token) const;
-  HttpRequest Prepared(const Entry& entry, ByteRange range, const std::optional<std::string>& token);
+  HttpRequest Bearing(std::string url, const std::optional<std::string>& token) const;
   QueryParameters ObjectQuery() const;
   // A request that carried that token was answered 401. True: another one is to be tried.
   bool Renewed(int number);
@@ -93,9 +91,6 @@ class Gcs final : public Provider {
   const std::unique_ptr<BearerSource> tokens_;
   const std::string bucket_;  // URL of its objects
   TokenCount count_;
-  // Which token each range that is under way was asked for with, by its object and its end, which retries keep.
-  std::map<std::pair<std::string, uint64_t>, int> carried_;
-  std::set<std::string> denied_;  // objects whose last 401 no other token would change
 };
 
 Refusal TokenExpired(const std::string& where) {
@@ -125,9 +120,10 @@ std::optional<Refusal> Taken(StatusOr<What> what, const std::string& where, std:
   return std::nullopt;
 }
 
-HttpRequest Bearing(std::string url, const std::optional<std::string>& token) {
+HttpRequest Gcs::Bearing(std::string url, const std::optional<std::string>& token) const {
   HttpRequest request;
   request.url = std::move(url);
+  request.mark = token ? count_.current() : TokenCount::kNone;
   if (token) request.headers.emplace_back("Authorization", fmt::format("Bearer {}", *token));
   return request;
 }
@@ -149,15 +145,9 @@ HttpRequest Gcs::BytesOf(const Entry& entry, ByteRange range, const std::optiona
   return request;
 }
 
-// The range's end tells its tries from those of other ranges of the object.
-HttpRequest Gcs::Prepared(const Entry& entry, ByteRange range, const std::optional<std::string>& token) {
-  if (token) carried_[{entry.key, range.end()}] = count_.current();
-  return BytesOf(entry, range, token);
-}
-
 Provider::Handle Gcs::Prepare(const Entry& entry, ByteRange range, std::function<void(StatusOr<HttpRequest>)> ready) {
   if (auto token = tokens_->AtHand()) {
-    ready(Prepared(entry, range, *token));
+    ready(BytesOf(entry, range, *token));
     return nullptr;
   }
   return Converse(loop_, PrepareSlowly(entry, range, std::move(ready)));
@@ -167,7 +157,7 @@ asio::awaitable<void> Gcs::PrepareSlowly(Entry entry, ByteRange range,
                                          std::function<void(StatusOr<HttpRequest>)> ready) {
   auto token = co_await tokens_->Get();
   if (token.ok()) {
-    ready(Prepared(entry, range, *token));
+    ready(BytesOf(entry, range, *token));
   } else {
     ready(token.status());
   }
@@ -180,22 +170,14 @@ bool Gcs::Renewed(int number) {
 }
 
 Reception Gcs::Receive(const Entry& entry, ByteRange range, const HttpHead& head) {
-  auto carried = carried_.find({entry.key, range.end()});
-  const int number = carried == carried_.end() ? TokenCount::kNone : carried->second;
-  if (carried != carried_.end()) carried_.erase(carried);
-  denied_.erase(entry.key);
-  if (head.status != 401) {
-    count_.Worked(number);
-  } else if (!Renewed(number)) {
-    denied_.insert(entry.key);  // for Explain, which is not told of which range
-  }
+  if (head.status != 401) count_.Worked(head.mark);
   if (RangeProblem(head, range, entry.size) || MediaProblem(head, range.length, entry.version)) return {};
   return {Reception::Kind::kBytes, "", {}};
 }
 
 Refusal Gcs::Explain(const Entry& entry, const HttpHead& head, std::string_view body) {
   const std::string where = Where(entry.key);
-  if (head.status == 401 && !denied_.contains(entry.key)) return TokenExpired(where);
+  if (head.status == 401 && Renewed(head.mark)) return TokenExpired(where);
   if (auto recoding = FindRecoding(head, entry.size)) return Recoded(where, *recoding, head);
   auto generation = head.Find("x-goog-generation");
   const bool other = head.status / 100 == 2 && generation && *generation != entry.version;
@@ -213,17 +195,15 @@ Refusal Gcs::Explain(const Entry& entry, const HttpHead& head, std::string_view 
 }
 
 asio::awaitable<Status> Gcs::Request(std::string url, std::string where, JudgeAnswer judge) {
-  int number = TokenCount::kNone;
-  auto prepare = [this, &url, &number]() -> asio::awaitable<StatusOr<HttpRequest>> {
+  auto prepare = [this, &url]() -> asio::awaitable<StatusOr<HttpRequest>> {
     auto token = co_await tokens_->Get();
     if (!token.ok()) co_return token.status();
-    number = *token ? count_.current() : TokenCount::kNone;
     co_return Bearing(url, *token);
   };
-  auto judge_token = [this, &where, &number, &judge](const HttpAnswer& answer) -> std::optional<Refusal> {
+  auto judge_token = [this, &where, &judge](const HttpAnswer& answer) -> std::optional<Refusal> {
     if (answer.head.status != 401) {
-      count_.Worked(number);
-    } else if (Renewed(number)) {
+      count_.Worked(answer.head.mark);
+    } else if (Renewed(answer.head.mark)) {
       return TokenExpired(where);
     }
     return judge(answer);

@@ -261,7 +261,8 @@ asio::awaitable<Fetched> Fetcher::Of(MetadataServer server, std::string) const {
   Persistence how = persistence_;
   how.limits.connect = how.limits.silence = std::chrono::seconds(server.timeout_seconds);
   how.limits.total = std::chrono::seconds(server.timeout_seconds + 1);
-  how.retry.patience = std::chrono::seconds(server.timeout_seconds * server.attempts);
+  how.retry.patience =
+      std::min<Duration>(how.retry.patience, std::chrono::seconds(server.timeout_seconds * server.attempts));
   auto token = co_await Say(std::move(request), how, true, TokenOfMachine);
   if (token.ok() || !absl::IsUnavailable(token.status())) co_return token;
   co_return absl::FailedPreconditionError(fmt::format(
@@ -280,6 +281,7 @@ asio::awaitable<StatusOr<std::string>> Fetcher::SubjectOf(SubjectToken subject) 
   } else {
     HttpRequest request;
     request.url = subject.url;
+    request.direct = subject.url.starts_with("http:");  // a metadata service's
     for (const auto& [name, value] : subject.headers) request.headers.emplace_back(name, value);
     auto keep = [&text](const HttpAnswer& answer) -> Fetched {
       text = answer.body;

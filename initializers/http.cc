@@ -111,6 +111,7 @@ class HttpClient::Impl {
     CURL* easy = nullptr;
     curl_slist* headers = nullptr;
     std::string url;
+    int mark = 0;
     HttpHead head;
     size_t header_bytes = 0;
     char error[CURL_ERROR_SIZE] = {};
@@ -184,6 +185,7 @@ HttpClient::Id HttpClient::Impl::Start(const HttpRequest& request, const HttpLim
   transfer->id = ++last_;
   transfer->sink = &sink;
   transfer->url = request.url;
+  transfer->mark = request.mark;
   if (idle_.empty()) {
     transfer->easy = curl_easy_init();
   } else {
@@ -277,6 +279,7 @@ bool HttpClient::Impl::TellHead(Transfer& transfer) {
   curl_easy_getinfo(transfer.easy, CURLINFO_RESPONSE_CODE, &status);
   transfer.head.status = static_cast<int>(status);
   transfer.head.url = std::move(transfer.url);
+  transfer.head.mark = transfer.mark;
   if (transfer.sink->Head(transfer.head)) return true;
   transfer.refused = true;
   return false;

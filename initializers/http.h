@@ -29,6 +29,7 @@ struct HttpRequest {
   std::vector<std::pair<std::string, std::string>> headers;
   std::string body;     // of POST and PUT
   bool direct = false;  // past every proxy: what answers is on this machine, and knows it by that
+  int mark = 0;         // the asker's own; comes back with the answer's head
 };
 
 struct HttpLimits {
@@ -43,6 +44,7 @@ struct HttpHead {
   int status = 0;
   std::vector<std::pair<std::string, std::string>> headers;  // names in lower case, in the order they came
   std::string url;                                           // that was asked
+  int mark = 0;                                              // HttpRequest's
 
   std::optional<std::string_view> Find(std::string_view name) const;  // the first by that name
   std::optional<uint64_t> ContentLength() const;                      // bytes; nothing: it is not said, or no number
