@@ -19,16 +19,26 @@ DiskPool::DiskPool(boost::asio::io_context& loop, int threads, size_t blocks)
   }
 }
 
-DiskPool::~DiskPool() { threads_.join(); }
+DiskPool::~DiskPool() {
+  threads_.join();
+  done_.clear();  // while there is what they hold: blocks, strands
+}
 
+// `done` stays here: a loop that outlives the pool would end it with strands of threads that are no more.
 void DiskPool::Run(Strand& strand, std::function<void()> work, std::function<void()> done) {
-  boost::asio::post(strand, [&loop = loop_, work = std::move(work), done = std::move(done),
-                             alive = std::weak_ptr<bool>(alive_)]() mutable {
+  const uint64_t number = ++last_;
+  done_.emplace(number, std::move(done));
+  boost::asio::post(strand, [this, &loop = loop_, work = std::move(work), number, alive = std::weak_ptr<bool>(alive_)] {
     work();
-    boost::asio::post(loop, [done = std::move(done), alive = std::move(alive)] {
-      if (!alive.expired()) done();
+    boost::asio::post(loop, [this, number, alive] {
+      if (!alive.expired()) Done(number);
     });
   });
+}
+
+void DiskPool::Done(uint64_t number) {
+  auto done = done_.extract(number);
+  done.mapped()();
 }
 
 Block* DiskPool::Take() {

@@ -10,9 +10,11 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/strand.hpp>
 #include <boost/asio/thread_pool.hpp>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
+#include <unordered_map>
 #include <vector>
 
 namespace muster::initializers {
@@ -43,6 +45,7 @@ class DiskPool {
   void WhenFree(std::function<void()> call);  // once, when a block is free; asked in order, and not if others take it
 
  private:
+  void Done(uint64_t number);
   void Wake();
 
   boost::asio::io_context& loop_;
@@ -52,6 +55,8 @@ class DiskPool {
   std::vector<Block*> free_;
   std::deque<std::function<void()>> waiting_;
   bool waking_ = false;
+  std::unordered_map<uint64_t, std::function<void()>> done_;  // of work that is not told yet
+  uint64_t last_ = 0;
   const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
