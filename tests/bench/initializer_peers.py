@@ -55,9 +55,13 @@ http {{
     default 0;
     "~(^|&)continuation-token=(?<token>p[0-9]+)" $token;
   }}
-  map $uri $crc {{
+  map $uri $object_crc {{
     default "";
 {crcs}
+  }}
+  map $http_range $crc {{
+    default "";
+    "" $object_crc;
   }}
   map $crc $crc_type {{
     default FULL_OBJECT;
@@ -143,6 +147,26 @@ async def main():
     names = [entry.path async for entry in await store.list(keys)] if keys.endswith("/") else [keys]
     await asyncio.gather(*(one(name, gate) for name in names if not name.endswith("/")))
 asyncio.run(main())
+"""
+
+# What the AWS CLI does with it.
+CRT = """
+import os, sys
+import botocore.session
+from s3transfer.crt import BotocoreCRTCredentialsWrapper, BotocoreCRTRequestSerializer, CRTTransferManager, create_s3_crt_client
+url, keys, target, authority = sys.argv[1:]
+session = botocore.session.Session()
+session.set_credentials("K", "S")
+where = {"region_name": "us-east-1", "endpoint_url": url, "verify": authority}
+names = [keys]
+if keys.endswith("/"):
+    pages = session.create_client("s3", **where).get_paginator("list_objects_v2").paginate(Bucket="bench", Prefix=keys)
+    names = [entry["Key"] for page in pages for entry in page["Contents"]]
+provider = BotocoreCRTCredentialsWrapper(session.get_credentials()).to_crt_credentials_provider()
+client = create_s3_crt_client("us-east-1", provider, use_ssl=url.startswith("https"), verify=authority)
+with CRTTransferManager(client, BotocoreCRTRequestSerializer(session, where)) as manager:
+    for future in [manager.download("bench", name, os.path.join(target, os.path.basename(name))) for name in names]:
+        future.result()
 """
 
 
@@ -286,6 +310,9 @@ class Bench:
     def opendal(self, scheme, keys, target):
         return [self.peer("python"), "-c", OPENDAL, self.url(scheme), keys, target], {"SSL_CERT_FILE": f"{self.dir}/authority.crt"}
 
+    def crt(self, scheme, keys, target):
+        return [self.peer("python"), "-c", CRT, self.url(scheme), keys, target, f"{self.dir}/authority.crt"], {}
+
     def muster_hub(self, scheme, keys, target):
         return ([BINARY, "model", f"hf://hub/{self.repository(keys)}", "--to", target], {"HF_ENDPOINT": self.url(scheme)})
 
@@ -422,14 +449,14 @@ def main():
     try:
         bench.prepare()
         print("| what | who | wall | rate | CPU of the client | RSS |\n|---|---|---|---|---|---|")
-        everyone = ["muster", "rclone", "s5cmd", "obstore", "opendal"]
+        everyone = ["muster", "rclone", "s5cmd", "obstore", "opendal", "crt"]
         gib = f"{bench.options.gib:g}"
         for scheme in ("http", "https"):
             bench.row(f"one object of {gib} GiB, {scheme}, to memory", scheme, "one.bin", [*everyone, "curl"])
             bench.row(f"4 shards, {scheme}, to memory", scheme, "shards/", everyone)
         for keys, what in (("one.bin", f"one file of {gib} GiB"), ("shards/", "4 shards")):
             bench.row(f"{what} from a hub, http, to memory", "http", keys, ["muster_hub", "hf_transfer"])
-        bench.row(f"{bench.options.small} x 8 KiB, http", "http", "small/", everyone)
+        bench.row(f"{bench.options.small} x 8 KiB, http", "http", "small/", ["muster", "rclone", "s5cmd", "obstore", "opendal"])
         bench.row("one file of 1 KiB", "http", "kib.bin", everyone)
         disk = tempfile.mkdtemp(prefix="muster-bench-", dir=bench.options.disk)
         try:
