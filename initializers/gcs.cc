@@ -7,6 +7,7 @@
 #include "initializers/cloud_clock.h"
 #include "initializers/endpoint_url.h"
 #include "initializers/gcs_answers.h"
+#include "initializers/key_listing.h"
 #include "initializers/percent.h"
 #include "initializers/quoted.h"
 #include "initializers/sigv4.h"
@@ -69,8 +70,8 @@ class Gcs final : public Provider {
 
  private:
   asio::awaitable<void> ListAll(Listing listing);
-  asio::awaitable<StatusOr<std::optional<Entry>>> FindExact(Status* denied);
-  asio::awaitable<Status> ListPrefix(std::string prefix, Listing& listing, bool* found);
+  asio::awaitable<StatusOr<KeyStore::Found>> Find();
+  asio::awaitable<StatusOr<KeyPage>> Page(std::string prefix, std::string token);
   asio::awaitable<void> LookAt(Entry entry, std::function<void(StatusOr<Entry>)> looked);
   asio::awaitable<void> PrepareSlowly(Entry entry, ByteRange range, std::function<void(StatusOr<HttpRequest>)> ready);
   // Metadata, until `judge` is content; with another token where the server says that it has expired.
@@ -219,94 +220,55 @@ QueryParameters Gcs::ObjectQuery() const {
   return query;
 }
 
-// `denied`: why it could not be looked at, where that says nothing of whether it is there.
-asio::awaitable<StatusOr<std::optional<Entry>>> Gcs::FindExact(Status* denied) {
+asio::awaitable<StatusOr<KeyStore::Found>> Gcs::Find() {
   const std::string where = Where(source_.path);
-  std::optional<Entry> found;
+  KeyStore::Found found;
   auto judge = [&](const HttpAnswer& answer) -> std::optional<Refusal> {
-    if (answer.head.status == 200) return Taken(ParseObject(answer.body), where, &found);
+    if (answer.head.status == 200) return Taken(ParseObject(answer.body), where, &found.entry);
     Refusal refusal = RefusalOfGcs(answer.head, answer.body, where, UnixSeconds());
     const bool fatal = refusal.kind == Refusal::Kind::kFatal;
     if (!fatal || (answer.head.status != 403 && answer.head.status != 404)) return refusal;
-    // Whoever may not list gets 403 for what is not there: the list will tell.
-    if (answer.head.status == 403) *denied = refusal.status;
+    if (answer.head.status == 403) found.denied = refusal.status;
     return std::nullopt;
   };
   Status status = co_await Request(UrlOf(source_.path, ObjectQuery()), where, judge);
   if (!status.ok()) co_return status;
-  if (found) {
-    found->key = source_.path;
-    found->path = source_.path.substr(source_.path.rfind('/') + 1);
+  if (found.entry) {
+    found.entry->key = source_.path;
+  } else if (!settings_.generation.empty()) {  // it is of a single object
+    if (!found.denied.ok()) co_return found.denied;
+    co_return absl::NotFoundError(
+        fmt::format("{}: there is no object with the generation {}", source_.uri, settings_.generation));
   }
   co_return found;
 }
 
-asio::awaitable<Status> Gcs::ListPrefix(std::string prefix, Listing& listing, bool* found) {
+asio::awaitable<StatusOr<KeyPage>> Gcs::Page(std::string prefix, std::string token) {
   const std::string where = Where(prefix);
-  std::string next;
-  do {
-    QueryParameters query = {
-        {"prefix", prefix}, {"maxResults", "1000"}, {"fields", fmt::format("kind,items({}),nextPageToken", kFields)}};
-    if (!next.empty()) query.emplace_back("pageToken", next);
-    // An answer that is no list, a login page say, is asked for again like any other failure.
-    std::optional<GcsPage> page;
-    auto judge = [&](const HttpAnswer& answer) -> std::optional<Refusal> {
-      if (answer.head.status == 200) return Taken(ParseObjects(answer.body), where, &page);
-      return RefusalOfGcs(answer.head, answer.body, where, UnixSeconds());
-    };
-    Status status = co_await Request(UrlOf("", std::move(query)), where, judge);
-    if (!status.ok()) co_return status;
-    std::vector<Entry> entries;
-    for (Entry& entry : page->entries) {
-      if (!entry.key.starts_with(prefix)) {
-        co_return absl::DataLossError(
-            fmt::format("listing {}: the server gave {}, which was not asked for", where, Quoted(entry.key)));
-      }
-      entry.path = entry.key.substr(prefix.size());
-      if (entry.path.empty() && entry.size == 0) continue;  // the folder's own marker
-      entries.push_back(std::move(entry));
-    }
-    *found = *found || !entries.empty();
-    if (!entries.empty()) listing.page(std::move(entries));
-    if (!page->next.empty() && page->next == next) {
-      co_return absl::DataLossError(fmt::format("listing {}: the server gives the same page again", where));
-    }
-    next = std::move(page->next);
-  } while (!next.empty());
-  co_return absl::OkStatus();
+  QueryParameters query;
+  query.emplace_back("prefix", std::move(prefix));
+  query.emplace_back("maxResults", "1000");
+  query.emplace_back("fields", fmt::format("kind,items({}),nextPageToken", kFields));
+  if (!token.empty()) query.emplace_back("pageToken", std::move(token));
+  // An answer that is no list, a login page say, is asked for again like any other failure.
+  std::optional<GcsPage> read;
+  auto judge = [&](const HttpAnswer& answer) -> std::optional<Refusal> {
+    if (answer.head.status == 200) return Taken(ParseObjects(answer.body), where, &read);
+    return RefusalOfGcs(answer.head, answer.body, where, UnixSeconds());
+  };
+  Status status = co_await Request(UrlOf("", std::move(query)), where, judge);
+  if (!status.ok()) co_return status;
+  KeyPage page;
+  page.entries = std::move(read->entries);
+  page.next = std::move(read->next);
+  co_return page;
 }
 
 asio::awaitable<void> Gcs::ListAll(Listing listing) {
-  Status denied;
-  if (!source_.folder) {
-    auto exact = co_await FindExact(&denied);
-    if (!exact.ok()) {
-      listing.end(exact.status());
-      co_return;
-    }
-    if (*exact) {
-      std::vector<Entry> entries;
-      entries.push_back(std::move(**exact));
-      listing.page(std::move(entries));
-      listing.end(absl::OkStatus());
-      co_return;
-    }
-  }
-  if (!settings_.generation.empty()) {  // of a single object, which there is not
-    listing.end(!denied.ok() ? denied
-                             : absl::NotFoundError(fmt::format("{}: there is no object with the generation {}",
-                                                               source_.uri, settings_.generation)));
-    co_return;
-  }
-  const std::string prefix = source_.folder ? source_.path : source_.path + "/";
-  bool found = false;
-  Status status = co_await ListPrefix(prefix, listing, &found);
-  if (status.ok() && !found) {
-    status = absl::NotFoundError(
-        source_.folder ? fmt::format("{}: there is nothing below it", source_.uri)
-                       : fmt::format("{}: there is no such object, and nothing below {}", source_.uri, Where(prefix)));
-    if (!denied.ok()) status = denied;
-  }
+  KeyStore store;
+  store.find = [this] { return Find(); };
+  store.page = [this](std::string prefix, std::string token) { return Page(std::move(prefix), std::move(token)); };
+  const Status status = co_await ListKeys(source_, store, listing);
   listing.end(status);
 }
 

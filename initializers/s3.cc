@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "initializers/cloud_clock.h"
 #include "initializers/http_date.h"
+#include "initializers/key_listing.h"
 #include "initializers/percent.h"
 #include "initializers/s3_answers.h"
 #include "initializers/s3_checksums.h"
@@ -18,6 +19,9 @@ namespace asio = boost::asio;
 
 constexpr size_t kLongestPage = 4 << 20;  // bytes of a page of 1,000 keys of 1,024 bytes, encoded
 constexpr char kFallbackRegion[] = "us-east-1";
+constexpr char kCheckCredentials[] =
+    "check the credentials, and that they may list and read it (AWS_ACCESS_KEY_ID, a role, or --anonymous for a public "
+    "bucket)";
 
 // Statuses that are answers, to a HEAD of an object that must be there, that may not, and of its first part.
 constexpr int kThere[] = {200};
@@ -65,8 +69,8 @@ class S3 final : public Provider {
     HeaderList headers;
   };
   asio::awaitable<void> ListAll(Listing listing);
-  asio::awaitable<StatusOr<std::optional<Entry>>> FindExact();
-  asio::awaitable<Status> ListPrefix(std::string prefix, Listing& listing, bool* found);
+  asio::awaitable<StatusOr<KeyStore::Found>> Find();
+  asio::awaitable<StatusOr<KeyPage>> Page(std::string prefix, std::string token);
   asio::awaitable<void> LookAt(Entry entry, std::function<void(StatusOr<Entry>)> looked);
   asio::awaitable<void> PrepareSlowly(Wanted wanted, std::function<void(StatusOr<HttpRequest>)> ready);
   asio::awaitable<StatusOr<HttpAnswer>> Request(Wanted wanted, std::span<const int> content);
@@ -75,7 +79,7 @@ class S3 final : public Provider {
       const Wanted& wanted);  // once there are keys; `wanted` outlives it
   HttpRequest Signed(const Wanted& wanted, const std::optional<AwsKeys>& keys) const;
   Wanted BytesOf(const Entry& entry, ByteRange range) const;
-  Wanted PageOf(const std::string& prefix, const std::optional<std::string>& next) const;
+  Wanted PageOf(const std::string& prefix, const std::string& token) const;
   // nullopt: nothing is wrong. May learn region, endpoint and clock, which makes the failure worth another try.
   Refusal Judge(const HttpHead& head, std::string_view body, const std::string& key);
   bool Learn(const HttpHead& head, const S3Error& error);
@@ -130,10 +134,10 @@ S3::Wanted S3::BytesOf(const Entry& entry, ByteRange range) const {
   return wanted;
 }
 
-S3::Wanted S3::PageOf(const std::string& prefix, const std::optional<std::string>& next) const {
+S3::Wanted S3::PageOf(const std::string& prefix, const std::string& token) const {
   Wanted wanted;
   wanted.query = {{"list-type", "2"}, {"prefix", prefix}, {"max-keys", "1000"}, {"encoding-type", "url"}};
-  if (next) wanted.query.emplace_back("continuation-token", *next);
+  if (!token.empty()) wanted.query.emplace_back("continuation-token", token);
   return wanted;
 }
 
@@ -221,12 +225,7 @@ Refusal S3::Judge(const HttpHead& head, std::string_view body, const std::string
             {}};
   }
   if (head.status == 401 || head.status == 403) {
-    return {Refusal::Kind::kFatal,
-            absl::PermissionDeniedError(fmt::format(
-                "{}; check the credentials, and that they may list and read it (AWS_ACCESS_KEY_ID, a role, or "
-                "--anonymous for a public bucket)",
-                what)),
-            {}};
+    return {Refusal::Kind::kFatal, absl::PermissionDeniedError(fmt::format("{}; {}", what, kCheckCredentials)), {}};
   }
   if (head.status == 404) {
     const bool bucket = code == "NoSuchBucket";
@@ -265,86 +264,56 @@ Entry S3::EntryOf(const HttpHead& head, std::string key, std::string path, uint6
   return entry;
 }
 
-asio::awaitable<StatusOr<std::optional<Entry>>> S3::FindExact() {
+asio::awaitable<StatusOr<KeyStore::Found>> S3::Find() {
   Wanted wanted;
   wanted.method = "HEAD";
   wanted.key = source_.path;
   wanted.headers.emplace_back("x-amz-checksum-mode", "ENABLED");
   if (!settings_.version_id.empty()) wanted.query.emplace_back("versionId", settings_.version_id);
-  // Whoever may not list gets 403 for what is not there: the list will tell.
   auto answer = co_await Request(std::move(wanted), kThereOrNot);
   if (!answer.ok()) co_return answer.status();
-  if (answer->head.status != 200) co_return std::nullopt;
-  Entry entry = EntryOf(answer->head, source_.path, source_.path.substr(source_.path.rfind('/') + 1), 0);
-  entry.known = !NeedsPartSize(ReaderOf(answer->head), entry.version);
-  co_return entry;
+  KeyStore::Found found;
+  if (answer->head.status == 403) {
+    found.denied = absl::PermissionDeniedError(fmt::format("{}: 403; {}", Where(source_.path), kCheckCredentials));
+  } else if (answer->head.status == 200) {
+    found.entry = EntryOf(answer->head, source_.path, "", 0);
+    found.entry->known = !NeedsPartSize(ReaderOf(answer->head), found.entry->version);
+  }
+  co_return found;
 }
 
-asio::awaitable<Status> S3::ListPrefix(std::string prefix, Listing& listing, bool* found) {
-  std::optional<std::string> next;
-  do {
-    const Wanted wanted = PageOf(prefix, next);
-    // An answer that is no list, a login page say, is asked for again like any other failure.
-    StatusOr<S3Page> page = S3Page();
-    auto prepare = [this, &wanted] { return SignedInTime(wanted); };
-    auto judge = [this, &page](const HttpAnswer& answer) -> std::optional<Refusal> {
-      if (answer.head.status != 200) return Judge(answer.head, answer.body, "");
-      page = ParseS3Page(answer.body);
-      if (page.ok()) return std::nullopt;
-      return Refusal{Refusal::Kind::kTransient,
-                     absl::UnavailableError(fmt::format("listing {}: {}", Where(""), Message(page.status()))),
-                     {}};
-    };
-    auto answer = co_await AskedUntilAnswered(persistence_, kLongestPage, prepare, judge);
-    if (!answer.ok()) co_return answer.status();
-    std::vector<Entry> entries;
-    for (S3Object& object : page->objects) {
-      if (!object.key.starts_with(prefix)) {
-        co_return absl::DataLossError(
-            fmt::format("listing {}: the server gave '{}', which was not asked for", Where(prefix), object.key));
-      }
-      Entry entry;
-      entry.path = object.key.substr(prefix.size());
-      if (entry.path.empty() && object.size == 0) continue;  // the folder's own marker
-      entry.key = std::move(object.key);
-      entry.size = object.size;
-      entry.version = std::move(object.etag);
-      entry.known = false;
-      entries.push_back(std::move(entry));
-    }
-    *found = *found || !entries.empty();
-    if (!entries.empty()) listing.page(std::move(entries));
-    if (page->next && page->next == next) {
-      co_return absl::DataLossError(fmt::format("listing {}: the server gives the same page again", Where(prefix)));
-    }
-    next = std::move(page->next);
-  } while (next);
-  co_return absl::OkStatus();
+asio::awaitable<StatusOr<KeyPage>> S3::Page(std::string prefix, std::string token) {
+  const Wanted wanted = PageOf(prefix, token);
+  // An answer that is no list, a login page say, is asked for again like any other failure.
+  StatusOr<S3Page> read = S3Page();
+  auto prepare = [this, &wanted] { return SignedInTime(wanted); };
+  auto judge = [this, &read](const HttpAnswer& answer) -> std::optional<Refusal> {
+    if (answer.head.status != 200) return Judge(answer.head, answer.body, "");
+    read = ParseS3Page(answer.body);
+    if (read.ok()) return std::nullopt;
+    return Refusal{Refusal::Kind::kTransient,
+                   absl::UnavailableError(fmt::format("listing {}: {}", Where(""), Message(read.status()))),
+                   {}};
+  };
+  auto answer = co_await AskedUntilAnswered(persistence_, kLongestPage, prepare, judge);
+  if (!answer.ok()) co_return answer.status();
+  KeyPage page;
+  page.next = read->next.value_or("");
+  for (S3Object& object : read->objects) {
+    Entry& entry = page.entries.emplace_back();
+    entry.key = std::move(object.key);
+    entry.size = object.size;
+    entry.version = std::move(object.etag);
+    entry.known = false;
+  }
+  co_return page;
 }
 
 asio::awaitable<void> S3::ListAll(Listing listing) {
-  if (!source_.folder) {
-    auto exact = co_await FindExact();
-    if (!exact.ok()) {
-      listing.end(exact.status());
-      co_return;
-    }
-    if (*exact) {
-      std::vector<Entry> entries;
-      entries.push_back(std::move(**exact));
-      listing.page(std::move(entries));
-      listing.end(absl::OkStatus());
-      co_return;
-    }
-  }
-  const std::string prefix = source_.folder ? source_.path : source_.path + "/";
-  bool found = false;
-  Status status = co_await ListPrefix(prefix, listing, &found);
-  if (status.ok() && !found) {
-    status = absl::NotFoundError(
-        source_.folder ? fmt::format("{}: there is nothing below it", source_.uri)
-                       : fmt::format("{}: there is no such object, and nothing below {}", source_.uri, Where(prefix)));
-  }
+  KeyStore store;
+  store.find = [this] { return Find(); };
+  store.page = [this](std::string prefix, std::string token) { return Page(std::move(prefix), std::move(token)); };
+  const Status status = co_await ListKeys(source_, store, listing);
   listing.end(status);
 }
 
