@@ -342,6 +342,13 @@ class Permanent(FaultCase, PermanentFaults):
         os.unlink(os.path.join(self.target, "other"))
         self.succeeds(f"{self.uri}/some/", {f"{n:02}": some_bytes(200 << 10, n) for n in range(50)})
 
+    def test_an_object_that_may_be_listed_but_not_read(self):
+        self.proxy.faulty = lambda exchange: exchange.method == "HEAD"
+        self.proxy.always(lambda exchange: exchange.answer(403))
+        ended, end = self.bring(f"{self.uri}/large")
+        self.assertEqual(ended, 1, self.said)
+        self.assertRegex(end["reason"], "large: 403; check the credentials")
+
     def test_a_target_that_cannot_be_written(self):
         if os.geteuid() != 0:
             self.skipTest("only root can mount")
