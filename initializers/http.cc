@@ -20,6 +20,10 @@ using boost::system::error_code;
 constexpr size_t kMostHeaders = 256;
 constexpr size_t kLongestHeader = 16 << 10;  // bytes; names and values of one answer: kMostHeaders of them at most
 
+constexpr size_t kReadAhead = 64 << 10;  // bytes of a TLS connection that is busy
+// Browsers' and Go's order: a quarter less work for both ends than OpenSSL's, which has 256 bits first.
+constexpr char kCiphers[] = "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256";
+
 long Milliseconds(Duration duration) {
   return static_cast<long>(std::chrono::ceil<std::chrono::milliseconds>(duration).count());
 }
@@ -32,12 +36,12 @@ struct GlobalCurl {
   ~GlobalCurl() { curl_global_cleanup(); }
 };
 
-// OpenSSL takes from a socket what is there, not a record's five bytes and then its 16 KiB. Its buffer is of those that
-// are busy only.
-CURLcode ReadAhead(CURL*, void* context, void* options) {
+// OpenSSL takes from a socket what is there, not a record's five bytes and then its 16 KiB: as much as stays in a
+// core's cache until it is decrypted.
+CURLcode ReadAhead(CURL*, void* context, void*) {
   auto* tls = static_cast<SSL_CTX*>(context);
   SSL_CTX_set_read_ahead(tls, 1);
-  SSL_CTX_set_default_read_buffer_len(tls, static_cast<size_t>(static_cast<const HttpOptions*>(options)->buffer));
+  SSL_CTX_set_default_read_buffer_len(tls, kReadAhead);
   return CURLE_OK;
 }
 
@@ -222,8 +226,8 @@ void HttpClient::Impl::SetUp(CURL* easy, const HttpRequest& request, const HttpL
   set(CURLOPT_TCP_KEEPALIVE, 1L);
   if (!options_.proxy_by_tls) {
     set(CURLOPT_SSL_CTX_FUNCTION, &ReadAhead);
-    set(CURLOPT_SSL_CTX_DATA, &options_);
   }
+  set(CURLOPT_TLS13_CIPHERS, kCiphers);
   if (request.direct) set(CURLOPT_NOPROXY, "*");
   if (!options_.ca_bundle.empty()) {
     set(CURLOPT_CAINFO, options_.ca_bundle.c_str());
