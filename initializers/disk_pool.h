@@ -40,6 +40,7 @@ class DiskPool {
   // `work` on a thread, then `done` on the loop.
   void Run(Strand& strand, std::function<void()> work, std::function<void()> done);
 
+  size_t blocks() const { return blocks_.size(); }
   Block* Take();  // nullptr: all are in use
   void Give(Block* block);
   void WhenFree(std::function<void()> call);  // once, when a block is free; asked in order, and not if others take it

@@ -10,6 +10,13 @@ constexpr int kQuietWindows = 8;  // after a step that brought nothing
 
 }  // namespace
 
+PaceLimits Within(PaceLimits limits, size_t blocks) {
+  limits.most = std::min(limits.most, std::max(1, static_cast<int>(blocks) - 1));
+  limits.first = std::min(limits.first, limits.most);
+  limits.least = std::min(limits.least, limits.most);
+  return limits;
+}
+
 void Pace::Progressed(uint64_t bytes, int done, bool busy, TimePoint now) {
   if (began_ == TimePoint{}) began_ = now;
   worth_ += bytes + kWorth * static_cast<uint64_t>(done);

@@ -1,7 +1,11 @@
 // How many requests at a time: climbs while more of them bring more, goes back when a server says that it is too much.
 // Pure; one instance for a whole run. Nothing here measures or waits.
+//
+// A request holds a block of memory while it fills it, and may want the next one before that is full: with as many
+// requests as blocks, all could wait for each other for ever.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "base/clock.h"
@@ -14,6 +18,9 @@ struct PaceLimits {
   int most = 32;
   Duration window = std::chrono::milliseconds(400);  // of one measurement
 };
+
+// Fewer requests than `blocks` (at least 2).
+PaceLimits Within(PaceLimits limits, size_t blocks);
 
 class Pace {
  public:

@@ -25,7 +25,7 @@ Transfer::Impl::Impl(asio::io_context& loop, HttpClient& http, Provider& provide
       pool_(pool),
       options_(std::move(options)),
       events_(std::move(events)),
-      pace_(options_.pace),
+      pace_(Within(options_.pace, pool.blocks())),
       context_{loop_,
                http_,
                provider_,

@@ -56,5 +56,18 @@ TEST_F(PaceTest, HalvesOnceInAWindow) {
   EXPECT_GT(pace_.target(), 8);
 }
 
+TEST(PaceLimitsTest, LeaveABlockFree) {
+  struct Row {
+    size_t blocks;
+    int least, first, most;
+  };
+  for (const Row& row : {Row{64, 1, 8, 32}, Row{33, 1, 8, 32}, Row{32, 1, 8, 31}, Row{8, 1, 7, 7}, Row{2, 1, 1, 1}}) {
+    const PaceLimits limits = Within(PaceLimits{}, row.blocks);
+    EXPECT_EQ(limits.least, row.least) << row.blocks;
+    EXPECT_EQ(limits.first, row.first) << row.blocks;
+    EXPECT_EQ(limits.most, row.most) << row.blocks;
+  }
+}
+
 }  // namespace
 }  // namespace muster::initializers
