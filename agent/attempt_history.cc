@@ -7,16 +7,14 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "base/exit_codes.h"
+#include "base/json_fields.h"
 #include "base/text.h"
 
 namespace muster::agent {
 namespace {
-
-using nlohmann::json;
 
 constexpr int64_t kLatestUnixMillis = 253'402'300'799'999;  // the end of the year 9999
 constexpr int64_t kMostOfAnything = 10'000'000;             // ranks, nodes, rounds
@@ -24,110 +22,37 @@ constexpr size_t kMostWorkersOfANode = 65'536;
 constexpr int64_t kBiggest = int64_t{1} << 53;  // bytes, pids: exact in any JSON reader
 constexpr double kLongestSeconds = 4e9;
 
-// Reads the fields of one object and keeps the first complaint.
-class Fields {
- public:
-  Fields(const json& object, std::string where) : object_(object), where_(std::move(where)) {}
-
-  std::string Text(const char* key, bool required = false) {
-    const json* value = Find(key, required);
-    if (value == nullptr) return "";
-    if (!value->is_string()) return Complain(key, "is no text"), "";
-    return value->get<std::string>();
-  }
-
-  std::optional<int64_t> Number(const char* key, int64_t low, int64_t high, bool required = false) {
-    const json* value = Find(key, required);
-    if (value == nullptr) return std::nullopt;
-    if (value->is_number_unsigned() && value->get<uint64_t>() > static_cast<uint64_t>(high)) {
-      return Complain(key, "is out of range"), std::nullopt;
-    }
-    if (!value->is_number_integer()) return Complain(key, "is no whole number"), std::nullopt;
-    auto number = value->get<int64_t>();
-    if (number < low || number > high) return Complain(key, "is out of range"), std::nullopt;
-    return number;
-  }
-
-  int Count(const char* key) { return static_cast<int>(Number(key, 0, kMostOfAnything).value_or(0)); }
-  std::optional<int64_t> Moment(const char* key, bool required = false) {
-    return Number(key, 0, kLatestUnixMillis, required);
-  }
-
-  Duration Seconds(const char* key) {
-    const json* value = Find(key, false);
-    if (value == nullptr) return {};
-    if (!value->is_number()) return Complain(key, "is no number"), Duration{};
-    auto seconds = value->get<double>();
-    if (!(seconds >= 0 && seconds <= kLongestSeconds)) return Complain(key, "is out of range"), Duration{};
-    return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds));
-  }
-
-  bool Flag(const char* key) {
-    const json* value = Find(key, false);
-    if (value == nullptr) return false;
-    if (!value->is_boolean()) return Complain(key, "is neither true nor false"), false;
-    return value->get<bool>();
-  }
-
-  std::vector<std::string> Lines(const char* key) {
-    std::vector<std::string> lines;
-    const json* value = Find(key, false);
-    if (value == nullptr) return lines;
-    if (!value->is_array()) return Complain(key, "is no list"), lines;
-    for (const json& line : *value) {
-      if (!line.is_string()) return Complain(key, "holds more than texts"), lines;
-      lines.push_back(line.get<std::string>());
-    }
-    return lines;
-  }
-
-  // Absent and null are the same.
-  const json* Find(const char* key, bool required) {
-    auto found = object_.find(key);
-    if (found != object_.end() && !found->is_null()) return &*found;
-    if (required) Complain(key, "is missing");
-    return nullptr;
-  }
-
-  void Complain(std::string_view key, std::string_view what) {
-    if (status_.ok()) status_ = absl::InvalidArgumentError(fmt::format("{}\"{}\" {}", where_, key, what));
-  }
-
-  const Status& status() const { return status_; }
-
- private:
-  const json& object_;
-  std::string where_;
-  Status status_;
-};
-
-// "SIGKILL" or "signal 99".
-int SignalNumber(std::string_view name) {
-  if (name.starts_with("signal ")) name.remove_prefix(std::string_view("signal ").size());
-  auto signal = ParseSignal(name);
-  return signal.ok() ? *signal : 0;
+int ReadCount(JsonFields& fields, const char* name) {
+  return static_cast<int>(fields.Number(name, 0, kMostOfAnything).value_or(0));
 }
 
-StatusOr<JobResult> ReadJob(const json& object) {
-  if (!object.is_object()) return absl::InvalidArgumentError("\"job\" is no object");
-  Fields fields(object, "job: ");
+std::optional<int64_t> ReadMoment(JsonFields& fields, const char* name) {
+  return fields.Number(name, 0, kLatestUnixMillis);
+}
+
+Duration ReadSeconds(JsonFields& fields, const char* name) {
+  const double seconds = fields.Real(name, 0, kLongestSeconds).value_or(0);
+  return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds));
+}
+
+StatusOr<JobResult> ReadJob(const Json& object) {
+  if (!object.is_object()) return absl::InvalidArgumentError("'job' is not an object");
+  JsonFields fields(object, "job: ");
+  fields.Need({"exit_code", "class"});
   JobResult job;
-  job.exit_code = static_cast<int>(fields.Number("exit_code", 0, 255, true).value_or(0));
+  job.exit_code = static_cast<int>(fields.Number("exit_code", 0, 255).value_or(0));
   job.reason = fields.Text("reason");
-  std::string name = fields.Text("class", true);
+  const auto exit_class = ParseExitClass(fields.Text("class"));
+  if (!exit_class) fields.Wrong("class", "success, fatal or retryable");
   MUSTER_RETURN_IF_ERROR(fields.status());
-  for (ExitClass one : {ExitClass::kSuccess, ExitClass::kFatal, ExitClass::kRetryable}) {
-    if (name != ExitClassName(one)) continue;
-    job.exit_class = one;
-    return job;
-  }
-  return absl::InvalidArgumentError("job: \"class\" is none of success, fatal, retryable");
+  job.exit_class = *exit_class;
+  return job;
 }
 
-Status ReadWorker(const json& object, int local_rank, AttemptRecord& record) {
+Status ReadWorker(const Json& object, int local_rank, AttemptRecord& record) {
   std::string where = fmt::format("worker {}: ", local_rank);
-  if (!object.is_object()) return absl::InvalidArgumentError(where + "it is no object");
-  Fields fields(object, std::move(where));
+  if (!object.is_object()) return absl::InvalidArgumentError(where + "it is not an object");
+  JsonFields fields(object, std::move(where));
   auto pid = fields.Number("pid", 0, kBiggest);
   if (pid && record.pids.size() == static_cast<size_t>(local_rank)) record.pids.push_back(*pid);
   auto exit_code = fields.Number("exit_code", 0, 255);
@@ -136,17 +61,17 @@ Status ReadWorker(const json& object, int local_rank, AttemptRecord& record) {
   exit.local_rank = local_rank;
   exit.pid = pid.value_or(0);
   exit.exit_code = static_cast<int>(*exit_code);
-  exit.signal = SignalNumber(fields.Text("signal"));
+  exit.signal = ParseSignal(fields.Text("signal")).value_or(0);
   exit.core_dumped = fields.Flag("core_dumped");
   exit.oom_killed = fields.Flag("oom_killed");
   exit.after_stop = fields.Flag("after_stop");
   exit.max_rss_bytes = fields.Number("max_rss_bytes", 0, kBiggest).value_or(0);
-  exit.cpu_time = fields.Seconds("cpu_seconds");
-  exit.lived = fields.Seconds("lived_seconds");
-  exit.ended_unix_millis = fields.Moment("ended_unix_ms").value_or(0);
+  exit.cpu_time = ReadSeconds(fields, "cpu_seconds");
+  exit.lived = ReadSeconds(fields, "lived_seconds");
+  exit.ended_unix_millis = ReadMoment(fields, "ended_unix_ms").value_or(0);
   exit.error_file = fields.Text("error_file");
   exit.error_message = fields.Text("error_message");
-  exit.stderr_tail = fields.Lines("stderr_tail");
+  exit.stderr_tail = fields.Texts("stderr_tail");
   // It was stopped because it hung: that is what it failed by, not our signal.
   if (std::string hang = fields.Text("hang"); !hang.empty()) {
     exit.exit_code = kExitHang;
@@ -309,25 +234,26 @@ class Search {
 
 StatusOr<AttemptRecord> ParseAttemptRecord(std::string_view text) {
   if (Strip(text).empty()) return absl::InvalidArgumentError("is empty");
-  const json document = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const Json document = ReadJson(text);
   if (document.is_discarded()) return absl::InvalidArgumentError("is no JSON, or was cut off");
   if (!document.is_object()) return absl::InvalidArgumentError("is no JSON object");
-  Fields fields(document, "");
+  JsonFields fields(document, "");
+  fields.Need({"run_id", "node", "round", "started_unix_ms"});
   AttemptRecord record;
   rendezvous::Assignment& assignment = record.assignment;
-  record.run_id = fields.Text("run_id", true);
-  record.attempt = fields.Count("attempt");
+  record.run_id = fields.Text("run_id");
+  record.attempt = ReadCount(fields, "attempt");
   record.version = fields.Text("muster");
-  assignment.seat.node.name = fields.Text("node", true);
+  assignment.seat.node.name = fields.Text("node");
   assignment.seat.node.host = fields.Text("host");
-  assignment.id.number = fields.Number("round", -1, kMostOfAnything, true).value_or(-1);
+  assignment.id.number = fields.Number("round", -1, kMostOfAnything).value_or(-1);
   assignment.id.term = static_cast<uint64_t>(fields.Number("term", 0, kBiggest).value_or(0));
-  assignment.node_rank = fields.Count("node_rank");
-  assignment.node_count = fields.Count("node_count");
-  assignment.world_size = fields.Count("world_size");
-  assignment.seat.first_rank = fields.Count("first_rank");
-  assignment.restart_count = fields.Count("restart_count");
-  assignment.max_restarts = fields.Count("max_restarts");
+  assignment.node_rank = ReadCount(fields, "node_rank");
+  assignment.node_count = ReadCount(fields, "node_count");
+  assignment.world_size = ReadCount(fields, "world_size");
+  assignment.seat.first_rank = ReadCount(fields, "first_rank");
+  assignment.restart_count = ReadCount(fields, "restart_count");
+  assignment.max_restarts = ReadCount(fields, "max_restarts");
   std::string master = fields.Text("master");
   size_t colon = std::min(master.rfind(':'), master.size());
   assignment.master_host = master.substr(0, colon);
@@ -337,22 +263,22 @@ StatusOr<AttemptRecord> ParseAttemptRecord(std::string_view text) {
   }
   record.start_reason = fields.Text("start_reason");
   record.end_reason = fields.Text("reason");
-  record.started_unix_ms = fields.Moment("started_unix_ms", true).value_or(0);
-  record.workers_started_unix_ms = fields.Moment("workers_started_unix_ms");
-  record.stopping_unix_ms = fields.Moment("stopping_unix_ms");
-  record.ended_unix_ms = fields.Moment("ended_unix_ms");
+  record.started_unix_ms = ReadMoment(fields, "started_unix_ms").value_or(0);
+  record.workers_started_unix_ms = ReadMoment(fields, "workers_started_unix_ms");
+  record.stopping_unix_ms = ReadMoment(fields, "stopping_unix_ms");
+  record.ended_unix_ms = ReadMoment(fields, "ended_unix_ms");
   MUSTER_RETURN_IF_ERROR(fields.status());
-  if (const json* job = fields.Find("job", false)) {
+  if (const Json* job = fields.Find("job")) {
     MUSTER_ASSIGN_OR_RETURN(record.job, ReadJob(*job));
   }
-  const json* workers = fields.Find("workers", false);
-  if (workers != nullptr && !workers->is_array()) return absl::InvalidArgumentError("\"workers\" is no list");
+  const Json* workers = fields.Find("workers");
+  if (workers != nullptr && !workers->is_array()) return absl::InvalidArgumentError("'workers' is not a list");
   if (workers != nullptr && workers->size() > kMostWorkersOfANode) {
-    return absl::InvalidArgumentError("\"workers\" is too long");
+    return absl::InvalidArgumentError("'workers' is too long");
   }
   if (workers != nullptr) {
     int local_rank = 0;  // the place in the list: what local_rank says again
-    for (const json& worker : *workers) MUSTER_RETURN_IF_ERROR(ReadWorker(worker, local_rank++, record));
+    for (const Json& worker : *workers) MUSTER_RETURN_IF_ERROR(ReadWorker(worker, local_rank++, record));
   }
   assignment.seat.node.slots = workers == nullptr ? 0 : static_cast<int>(workers->size());
   assignment.reason = record.start_reason;

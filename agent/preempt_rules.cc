@@ -1,15 +1,14 @@
 #include "agent/preempt_rules.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
+#include "base/json_fields.h"
 #include "base/text.h"
 #include "base/utf8.h"
 
 namespace muster::agent {
 namespace {
 
-using nlohmann::json;
 using Kind = NoticeVerdict::Kind;
 
 constexpr std::string_view kScheme = "http://";
@@ -28,11 +27,6 @@ std::string Quote(std::string_view text) {
   return text.empty() ? quoted : quoted + "...";
 }
 
-std::string Text(const json& object, const char* key) {
-  auto found = object.find(key);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
-}
-
 std::string With(const std::string& what, const std::string& when) {
   return when.empty() ? Quote(what) : fmt::format("{} at {}", Quote(what), Quote(when));
 }
@@ -45,20 +39,19 @@ bool IsMoment(std::string_view text) {
          });
 }
 
-NoticeVerdict JudgeEvents(const json& events) {
+NoticeVerdict JudgeEvents(const Json& events) {
   NoticeVerdict verdict;
-  for (const json& event : events) {
-    if (!event.is_object()) continue;
-    std::string type = Text(event, "EventType");
+  for (const Json& event : events) {
+    std::string type = TextField(event, "EventType");
     if (type != "Preempt" && type != "Terminate") continue;
     verdict.kind = Kind::kNotice;
-    verdict.what = With(type, Text(event, "NotBefore"));
-    auto machines = event.find("Resources");
-    if (machines == event.end() || !machines->is_array() || machines->empty()) {
+    verdict.what = With(type, TextField(event, "NotBefore"));
+    const Json* machines = FindField(event, "Resources");
+    if (machines == nullptr || !machines->is_array() || machines->empty()) {
       verdict.machines.clear();
       return verdict;  // it names none: it is ours
     }
-    for (const json& machine : *machines) {
+    for (const Json& machine : *machines) {
       if (machine.is_string()) verdict.machines.push_back(machine.get<std::string>());
     }
   }
@@ -106,17 +99,14 @@ NoticeVerdict JudgeNotice(int status, std::string_view body) {
   if (word.empty() || word == "false" || word == "none" || word == "migrate_on_host_maintenance") return {};
   if (word == "true" || word == "terminate_on_host_maintenance") return {Kind::kNotice, Quote(body), {}};
   if (IsMoment(body)) return {Kind::kNotice, fmt::format("the end at {}", body), {}};
-  const json document = json::parse(body, nullptr, /*allow_exceptions=*/false);
-  if (document.is_object()) {
-    if (auto events = document.find("Events"); events != document.end() && events->is_array()) {
-      return JudgeEvents(*events);
-    }
-    std::string action = Text(document, "action");
-    if (action == "terminate" || action == "stop" || action == "hibernate") {
-      return {Kind::kNotice, With(action, Text(document, "time")), {}};
-    }
-    if (action == "none") return {};
+  const Json document = ReadJson(body);
+  const Json* events = FindField(document, "Events");
+  if (events != nullptr && events->is_array()) return JudgeEvents(*events);
+  const std::string action = TextField(document, "action");
+  if (action == "terminate" || action == "stop" || action == "hibernate") {
+    return {Kind::kNotice, With(action, TextField(document, "time")), {}};
   }
+  if (action == "none") return {};
   return Trouble(fmt::format("answers with what is no notice Muster knows: {}", Quote(body)));
 }
 

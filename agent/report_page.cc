@@ -118,13 +118,12 @@ std::string Causes(const RunSummary& run) {
   std::string html = "<ul class=\"why\">\n";
   for (size_t at = 0; at < std::min(causes.size(), kMostCauses); ++at) {
     const std::vector<int>& attempts = causes[at].attempts;
-    std::string which = attempts.size() == 1 ? fmt::format("Attempt {}", attempts.front())
-                                             : Counted(static_cast<int64_t>(attempts.size()), "attempt");
+    std::string which =
+        attempts.size() == 1 ? fmt::format("Attempt {}", attempts.front()) : Counted(attempts.size(), "attempt");
     html += fmt::format("<li><span class=\"muted\">{} ended:</span> {}</li>\n", which, Reason(causes[at].text));
   }
   if (causes.size() > kMostCauses) {
-    html += fmt::format("<li class=\"muted\">and {}</li>\n",
-                        Counted(static_cast<int64_t>(causes.size() - kMostCauses), "other reason"));
+    html += fmt::format("<li class=\"muted\">and {}</li>\n", Counted(causes.size() - kMostCauses, "other reason"));
   }
   return html + "</ul>\n";
 }
@@ -148,7 +147,7 @@ std::string Head(const RunSummary& run, size_t index) {
   }
   if (!run.end_recorded) {
     html += fmt::format("<p>No end recorded on {} of {}: killed with the agent, or it still runs.</p>\n",
-                        last.not_ended, Counted(static_cast<int64_t>(last.nodes.size()), "node"));
+                        last.not_ended, Counted(last.nodes.size(), "node"));
   }
   html += Causes(run);
   html += Facts(run);
@@ -313,7 +312,7 @@ std::string OtherRuns(const std::vector<RunSummary>& runs, size_t told) {
 
 std::string Headline(const RunSummary& run) {
   size_t restarts = run.attempts.size() - 1;
-  std::string after = restarts == 0 ? "" : fmt::format(" after {}", Counted(static_cast<int64_t>(restarts), "restart"));
+  std::string after = restarts == 0 ? "" : fmt::format(" after {}", Counted(restarts, "restart"));
   if (run.exit_code == 0) return "Succeeded" + after;
   const AttemptSummary& last = run.attempts.back();
   if (const FailedWorker* root = last.RootCause()) {
@@ -339,7 +338,7 @@ std::string ReportPage(const std::string& folder, const std::vector<RunSummary>&
     html += fmt::format(
         "<p class=\"notice\">{} could not be used; this report is made from the rest. <a "
         "href=\"#problems\">Which</a></p>\n",
-        Counted(static_cast<int64_t>(problems.size()), "record"));
+        Counted(problems.size(), "record"));
   }
   size_t room = limits.all_text;
   for (size_t at = 0; at < told; ++at) html += RunHtml(runs[at], at, limits, room);

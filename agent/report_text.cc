@@ -139,8 +139,4 @@ std::string FormatTick(int64_t millis) {
   return fmt::format("{:g} s", static_cast<double>(millis) / 1000);
 }
 
-std::string Counted(int64_t count, std::string_view noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
-}
-
 }  // namespace muster::agent

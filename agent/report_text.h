@@ -30,7 +30,4 @@ std::vector<int64_t> AxisTicks(int64_t span, int most);
 // A tick in the unit its step calls for: "200 ms", "1.5 s", "40 s", "10 min", "6 h", "2 d".
 std::string FormatTick(int64_t millis);
 
-// "1 node", "3 nodes".
-std::string Counted(int64_t count, std::string_view noun);
-
 }  // namespace muster::agent

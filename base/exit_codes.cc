@@ -26,6 +26,13 @@ std::string_view ExitClassName(ExitClass exit_class) {
   return "unknown";
 }
 
+std::optional<ExitClass> ParseExitClass(std::string_view name) {
+  for (ExitClass known : {ExitClass::kSuccess, ExitClass::kFatal, ExitClass::kRetryable}) {
+    if (name == ExitClassName(known)) return known;
+  }
+  return std::nullopt;
+}
+
 std::string DescribeExit(int code) {
   switch (code) {
     case 0:
@@ -68,8 +75,10 @@ std::string SignalName(int signal) {
 }
 
 StatusOr<int> ParseSignal(std::string_view text) {
+  constexpr std::string_view kNameless = "SIGNAL ";
   std::string name = Upper(Strip(text));
-  if (auto number = ParseInt(name); number && *number > 0 && *number < SIGRTMAX) return static_cast<int>(*number);
+  if (name.starts_with(kNameless)) name.erase(0, kNameless.size());
+  if (auto number = ParseInt(name); number && *number > 0 && *number <= SIGRTMAX) return static_cast<int>(*number);
   if (name.starts_with("SIG")) name.erase(0, 3);
   for (int number = 1; number < SIGRTMIN; ++number) {
     const char* known = sigabbrev_np(number);

@@ -4,6 +4,7 @@
 // (signals, OOM kill, preemption, infrastructure). A process killed by signal n counts as 128 + n.
 #pragma once
 
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -38,6 +39,7 @@ ExitClass Classify(int code, const ExitCodeOverrides& overrides = {});
 
 // "success" | "fatal" | "retryable".
 std::string_view ExitClassName(ExitClass exit_class);
+std::optional<ExitClass> ParseExitClass(std::string_view name);
 
 // One plain phrase for a code: "killed by SIGKILL", "rendezvous not reached in time", "exit code 3".
 std::string DescribeExit(int code);
@@ -45,7 +47,7 @@ std::string DescribeExit(int code);
 // "SIGTERM" for 15; "signal 99" where the number has no name.
 std::string SignalName(int signal);
 
-// Number of a signal given as "TERM", "SIGTERM" or "15"; InvalidArgument names the text.
+// Number of a signal given as "TERM", "SIGTERM", "15", or as SignalName writes it; InvalidArgument names the text.
 StatusOr<int> ParseSignal(std::string_view text);
 
 // "130,137-139" -> set; InvalidArgument names the part that is no code in 1..255.

@@ -2,21 +2,20 @@
 
 #include <algorithm>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
 
+#include "base/json_fields.h"
 #include "base/text.h"
 #include "base/utf8.h"
 
 namespace muster {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 constexpr std::string_view kEllipsis = "\u2026";
 constexpr size_t kMaxTailLines = 20;
-constexpr int kMaxDepth = 8;
 
 // ---- Encoding ----
 
@@ -87,12 +86,12 @@ std::string CutMiddle(std::string_view text, size_t room) {
 }
 
 template <typename T>
-void Put(Json& json, const char* key, const T& value, const T& nothing = {}) {
+void Put(OrderedJson& json, const char* key, const T& value, const T& nothing = {}) {
   if (value != nothing) json[key] = value;
 }
 
-Json ToJson(const WorkerFailure& cause) {
-  Json json;
+OrderedJson ToJson(const WorkerFailure& cause) {
+  OrderedJson json;
   Put(json, "rank", cause.rank, -1);
   Put(json, "local_rank", cause.local_rank, -1);
   Put(json, "node", cause.node);
@@ -112,7 +111,7 @@ Json ToJson(const WorkerFailure& cause) {
 
 // What people look for stands in front.
 std::string ToLine(const TerminationMessage& message) {
-  Json json;
+  OrderedJson json;
   json["version"] = message.version;
   json["exit_code"] = message.exit_code;
   json["class"] = ExitClassName(message.exit_class);
@@ -126,7 +125,7 @@ std::string ToLine(const TerminationMessage& message) {
   Put(json, "max_restarts", message.max_restarts);
   if (message.cause) json["cause"] = ToJson(*message.cause);
   Put(json, "truncated", message.truncated);
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return json.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
 }
 
 using Cut = std::string (*)(std::string_view text, size_t room);
@@ -228,143 +227,38 @@ class Cutter {
 
 // ---- Parsing ----
 
-// Whether brackets nest deeper than kMaxDepth. Exact as far as the text is JSON; where it is not, the parser stops.
-bool NestsDeeply(std::string_view text) {
-  int depth = 0;
-  bool in_string = false;
-  for (size_t at = 0; at < text.size(); ++at) {
-    char c = text[at];
-    if (in_string) {
-      if (c == '\\') ++at;
-      if (c == '"') in_string = false;
-    } else if (c == '"') {
-      in_string = true;
-    } else if (c == '{' || c == '[') {
-      if (++depth > kMaxDepth) return true;
-    } else if (c == '}' || c == ']') {
-      --depth;
-    }
-  }
-  return false;
+// "SIGKILL", or "signal 40" where the number has no name.
+int ReadSignal(JsonFields& fields, const char* name) {
+  const std::string text = fields.Text(name);
+  if (text.empty()) return 0;
+  auto signal = ParseSignal(text);
+  if (!signal.ok()) fields.Wrong(name, "a signal");
+  return signal.value_or(0);
 }
 
-// Reads the known keys of one object; remembers the first that is wrong.
-class Fields {
- public:
-  Fields(const nlohmann::json& object, std::string_view prefix) : object_(object), prefix_(prefix) {}
+int ReadInt(JsonFields& fields, const char* name, int otherwise, int least = std::numeric_limits<int>::min(),
+            int most = std::numeric_limits<int>::max()) {
+  return static_cast<int>(fields.Number(name, least, most).value_or(otherwise));
+}
 
-  const nlohmann::json* Find(const char* key) const {
-    auto found = object_.find(key);
-    return found == object_.end() ? nullptr : &*found;
-  }
-
-  void Wrong(const char* key, std::string_view wanted) {
-    if (status_.ok()) {
-      status_ = absl::InvalidArgumentError(fmt::format("termination message: '{}{}' is not {}", prefix_, key, wanted));
-    }
-  }
-
-  void Require(const char* key) {
-    if (Find(key) == nullptr) Wrong(key, "there: not a message of muster");
-  }
-
-  void Read(const char* key, std::string& text) {
-    const nlohmann::json* value = Find(key);
-    if (value == nullptr) return;
-    if (!value->is_string()) return Wrong(key, "a text");
-    text = value->get<std::string>();
-  }
-
-  void Read(const char* key, bool& flag) {
-    const nlohmann::json* value = Find(key);
-    if (value == nullptr) return;
-    if (!value->is_boolean()) return Wrong(key, "true or false");
-    flag = value->get<bool>();
-  }
-
-  template <typename Int>
-  void Read(const char* key, Int& number, int64_t least = std::numeric_limits<Int>::min(),
-            int64_t most = std::numeric_limits<Int>::max()) {
-    const nlohmann::json* value = Find(key);
-    if (value == nullptr) return;
-    bool fits = value->is_number_integer() &&
-                (!value->is_number_unsigned() || value->get<uint64_t>() <= static_cast<uint64_t>(INT64_MAX));
-    if (!fits || value->get<int64_t>() < least || value->get<int64_t>() > most) {
-      return Wrong(key, fmt::format("a whole number from {} to {}", least, most));
-    }
-    number = static_cast<Int>(value->get<int64_t>());
-  }
-
-  template <typename Int>
-  void Read(const char* key, std::optional<Int>& number) {
-    if (Find(key) != nullptr) Read(key, number.emplace());
-  }
-
-  void Read(const char* key, ExitClass& exit_class) {
-    std::string name;
-    Read(key, name);
-    for (ExitClass known : {ExitClass::kSuccess, ExitClass::kFatal, ExitClass::kRetryable}) {
-      if (name == ExitClassName(known)) {
-        exit_class = known;
-        return;
-      }
-    }
-    Wrong(key, "success, fatal or retryable");
-  }
-
-  // "SIGKILL", or "signal 40" where the number has no name.
-  void ReadSignal(const char* key, int& signal) {
-    std::string name;
-    Read(key, name);
-    if (name.empty()) return;
-    constexpr std::string_view kNameless = "signal ";
-    if (name.starts_with(kNameless)) {
-      auto number = ParseInt(std::string_view(name).substr(kNameless.size()));
-      if (!number || *number < 1 || *number > 127) return Wrong(key, "a signal");
-      signal = static_cast<int>(*number);
-    } else if (auto number = ParseSignal(name); number.ok()) {
-      signal = *number;
-    } else {
-      Wrong(key, "a signal");
-    }
-  }
-
-  void Read(const char* key, std::vector<std::string>& lines) {
-    const nlohmann::json* value = Find(key);
-    if (value == nullptr) return;
-    if (!value->is_array()) return Wrong(key, "a list of texts");
-    for (size_t at = value->size() - std::min(value->size(), kMaxTailLines); at < value->size(); ++at) {
-      if (!(*value)[at].is_string()) return Wrong(key, "a list of texts");
-      lines.push_back((*value)[at].get<std::string>());
-    }
-  }
-
-  const Status& status() const { return status_; }
-
- private:
-  const nlohmann::json& object_;
-  std::string_view prefix_;
-  Status status_;
-};
-
-StatusOr<WorkerFailure> ParseCause(const nlohmann::json& object) {
+StatusOr<WorkerFailure> ParseCause(const Json& object) {
   if (!object.is_object()) return absl::InvalidArgumentError("termination message: 'cause' is not an object");
+  JsonFields fields(object, "termination message: cause: ");
   WorkerFailure cause;
-  Fields fields(object, "cause.");
-  fields.Read("rank", cause.rank);
-  fields.Read("local_rank", cause.local_rank);
-  fields.Read("node", cause.node);
-  fields.Read("host", cause.host);
-  fields.Read("pid", cause.pid);
-  fields.Read("exit_code", cause.exit_code, 0, 255);
-  fields.ReadSignal("signal", cause.signal);
-  fields.Read("core_dumped", cause.core_dumped);
-  fields.Read("oom_killed", cause.oom_killed);
-  fields.Read("consequence", cause.consequence);
-  fields.Read("ended_unix_ms", cause.unix_millis);
-  fields.Read("error_message", cause.message);
-  fields.Read("error_file", cause.error_file);
-  fields.Read("stderr_tail", cause.stderr_tail);
+  cause.rank = ReadInt(fields, "rank", -1);
+  cause.local_rank = ReadInt(fields, "local_rank", -1);
+  cause.node = fields.Text("node");
+  cause.host = fields.Text("host");
+  cause.pid = fields.Number("pid").value_or(0);
+  cause.exit_code = ReadInt(fields, "exit_code", 0, 0, 255);
+  cause.signal = ReadSignal(fields, "signal");
+  cause.core_dumped = fields.Flag("core_dumped");
+  cause.oom_killed = fields.Flag("oom_killed");
+  cause.consequence = fields.Flag("consequence");
+  cause.unix_millis = fields.Number("ended_unix_ms").value_or(0);
+  cause.message = fields.Text("error_message");
+  cause.error_file = fields.Text("error_file");
+  cause.stderr_tail = fields.Texts("stderr_tail", kMaxTailLines);
   MUSTER_RETURN_IF_ERROR(fields.status());
   return cause;
 }
@@ -376,28 +270,30 @@ std::string EncodeTerminationMessage(const TerminationMessage& message, size_t l
 }
 
 StatusOr<TerminationMessage> ParseTerminationMessage(std::string_view text) {
-  if (text.size() > kMaxParsedTerminationMessage || NestsDeeply(text)) {
-    return absl::InvalidArgumentError("termination message: longer or nested deeper than any of muster's");
+  if (text.size() > kMaxParsedTerminationMessage) {
+    return absl::InvalidArgumentError("termination message: longer than any of muster's");
   }
-  const nlohmann::json document = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const Json document = ReadJson(text);
   if (!document.is_object()) return absl::InvalidArgumentError("termination message: not a JSON object");
+  JsonFields fields(document, "termination message: ");
+  fields.Need({"version", "exit_code", "class"});
   TerminationMessage message;
-  Fields fields(document, "");
-  for (const char* key : {"version", "exit_code", "class"}) fields.Require(key);
-  fields.Read("version", message.version, 1);
-  fields.Read("exit_code", message.exit_code, 0, 255);
-  fields.Read("class", message.exit_class);
-  fields.Read("reason", message.reason);
-  fields.Read("run_id", message.run_id);
-  fields.Read("node", message.node);
-  fields.Read("host", message.host);
-  fields.Read("node_rank", message.node_rank);
-  fields.Read("round", message.round);
-  fields.Read("restart_count", message.restart_count);
-  fields.Read("max_restarts", message.max_restarts);
-  fields.Read("truncated", message.truncated);
+  message.version = ReadInt(fields, "version", 0, 1);
+  message.exit_code = ReadInt(fields, "exit_code", 0, 0, 255);
+  const auto exit_class = ParseExitClass(fields.Text("class"));
+  if (!exit_class) fields.Wrong("class", "success, fatal or retryable");
+  message.exit_class = exit_class.value_or(ExitClass::kFatal);
+  message.reason = fields.Text("reason");
+  message.run_id = fields.Text("run_id");
+  message.node = fields.Text("node");
+  message.host = fields.Text("host");
+  if (fields.Find("node_rank") != nullptr) message.node_rank = ReadInt(fields, "node_rank", 0);
+  message.round = fields.Number("round");
+  message.restart_count = ReadInt(fields, "restart_count", 0);
+  message.max_restarts = ReadInt(fields, "max_restarts", 0);
+  message.truncated = fields.Flag("truncated");
   MUSTER_RETURN_IF_ERROR(fields.status());
-  if (const nlohmann::json* cause = fields.Find("cause")) {
+  if (const Json* cause = fields.Find("cause")) {
     MUSTER_ASSIGN_OR_RETURN(message.cause, ParseCause(*cause));
   }
   return message;

@@ -63,10 +63,10 @@ struct TerminationMessage {
 // A text that was cut shows it by an ellipsis (U+2026).
 std::string EncodeTerminationMessage(const TerminationMessage& message, size_t limit = kMaxTerminationMessage);
 
-// Trusts nobody. InvalidArgument: longer than kMaxParsedTerminationMessage, no JSON object, nested deeper than 8, one
-// of "version", "exit_code" and "class" missing, a wrong type or a number out of range (the message names the key).
-// Unknown keys are ignored; a newer version is read for the keys that this one knows. Of more than 20 lines of
-// stderr_tail the newest are kept.
+// Trusts nobody. InvalidArgument: longer than kMaxParsedTerminationMessage, no JSON object, one of "version",
+// "exit_code" and "class" missing, a wrong type or a number out of range (the message names the key). Unknown keys are
+// ignored, and what is null counts as missing; a newer version is read for the keys that this one knows. Of more than
+// 20 lines of stderr_tail the newest are kept.
 StatusOr<TerminationMessage> ParseTerminationMessage(std::string_view text);
 
 // Writes `line` in place of what `path` holds: never renamed over (it is a bind mount), never created. Does not block:

@@ -62,4 +62,8 @@ std::string Join(const std::vector<std::string>& parts, std::string_view separat
   return joined;
 }
 
+std::string Counted(int64_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
 }  // namespace muster

@@ -26,4 +26,6 @@ std::string Upper(std::string_view text);       // ASCII
 std::vector<std::string_view> Split(std::string_view text, char separator);
 std::string Join(const std::vector<std::string>& parts, std::string_view separator);
 
+std::string Counted(int64_t count, std::string_view noun);  // "1 node", "3 nodes"
+
 }  // namespace muster

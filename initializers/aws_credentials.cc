@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <boost/asio/awaitable.hpp>
-#include <nlohmann/json.hpp>
 
 #include "base/descriptors.h"
+#include "base/json_fields.h"
 #include "base/text.h"
 #include "initializers/cloud_clock.h"
 #include "initializers/iso_time.h"
@@ -18,7 +18,6 @@ namespace muster::initializers {
 namespace {
 
 namespace asio = boost::asio;
-using Json = nlohmann::json;
 
 constexpr char kForm[] = "application/x-www-form-urlencoded";
 constexpr size_t kLongestAnswer = 256 << 10;
@@ -33,28 +32,26 @@ struct Temporary {
 using Fetched = StatusOr<Temporary>;
 using FetchKeys = std::function<asio::awaitable<Fetched>()>;
 
-StatusOr<std::string> FieldOf(const Json& json, const char* name) {
-  auto found = json.is_object() ? json.find(name) : json.end();
-  if (found == json.end() || !found->is_string()) {
-    return absl::InvalidArgumentError(fmt::format("the answer has no {}", name));
-  }
-  return found->get<std::string>();
+StatusOr<std::string> Need(const Json& json, const char* name) {
+  std::string text = TextField(json, name);
+  if (text.empty()) return absl::InvalidArgumentError(fmt::format("the answer has no {}", name));
+  return text;
 }
 
 // {AccessKeyId, SecretAccessKey, Token, Expiration}, as containers' endpoints and IMDS give; or {Code, Message}.
 Fetched KeysOfJson(std::string_view text) {
-  const Json json = Json::parse(text, nullptr, false);
+  const Json json = ReadJson(text);
   if (json.is_discarded()) return absl::InvalidArgumentError("the answer is no JSON");
-  auto code = FieldOf(json, "Code");
-  if (code.ok() && *code != "Success") {
-    return absl::PermissionDeniedError(fmt::format("{}: {}", *code, FieldOf(json, "Message").value_or("")));
+  const std::string code = TextField(json, "Code");
+  if (!code.empty() && code != "Success") {
+    return absl::PermissionDeniedError(fmt::format("{}: {}", code, TextField(json, "Message")));
   }
   Temporary temporary;
-  MUSTER_ASSIGN_OR_RETURN(temporary.keys.access_key, FieldOf(json, "AccessKeyId"));
-  MUSTER_ASSIGN_OR_RETURN(temporary.keys.secret_key, FieldOf(json, "SecretAccessKey"));
-  temporary.keys.session_token = FieldOf(json, "Token").value_or("");
-  if (auto expires = FieldOf(json, "Expiration"); expires.ok()) {
-    MUSTER_ASSIGN_OR_RETURN(temporary.expires_unix, ParseIsoTime(*expires));
+  MUSTER_ASSIGN_OR_RETURN(temporary.keys.access_key, Need(json, "AccessKeyId"));
+  MUSTER_ASSIGN_OR_RETURN(temporary.keys.secret_key, Need(json, "SecretAccessKey"));
+  temporary.keys.session_token = TextField(json, "Token");
+  if (const std::string expires = TextField(json, "Expiration"); !expires.empty()) {
+    MUSTER_ASSIGN_OR_RETURN(temporary.expires_unix, ParseIsoTime(expires));
   }
   return temporary;
 }
@@ -255,8 +252,7 @@ asio::awaitable<Fetched> Fetcher::Fetch(InstanceMetadata identity) const {
 asio::awaitable<Fetched> Fetcher::Fetch(SsoCache identity) const {
   auto text = ReadSettingsFile(identity.token_file);
   if (!text.ok()) co_return Annotate(text.status(), "run `aws sso login`");
-  const Json cached = Json::parse(*text, nullptr, false);
-  auto token = FieldOf(cached, "accessToken");
+  auto token = Need(ReadJson(*text), "accessToken");
   if (!token.ok()) co_return Annotate(token.status(), identity.token_file);
   HttpRequest request;
   request.url =
@@ -265,15 +261,16 @@ asio::awaitable<Fetched> Fetcher::Fetch(SsoCache identity) const {
   request.headers = {{"x-amz-sso_bearer_token", *token}};
   auto answer = co_await Say(std::move(request), persistence_);
   if (!answer.ok()) co_return Annotate(answer.status(), "run `aws sso login` again");
-  const Json json = Json::parse(*answer, nullptr, false);
-  const Json& role = json.is_object() && json.contains("roleCredentials") ? json["roleCredentials"] : json;
-  auto access = FieldOf(role, "accessKeyId");
-  auto secret = FieldOf(role, "secretAccessKey");
+  const Json json = ReadJson(*answer);
+  const Json* found = FindField(json, "roleCredentials");
+  const Json& role = found != nullptr ? *found : json;
+  auto access = Need(role, "accessKeyId");
+  auto secret = Need(role, "secretAccessKey");
   if (!access.ok()) co_return access.status();
   if (!secret.ok()) co_return secret.status();
-  const auto expires = role.find("expiration");
-  const int64_t milliseconds = expires != role.end() && expires->is_number_integer() ? expires->get<int64_t>() : 0;
-  co_return Temporary{{*access, *secret, FieldOf(role, "sessionToken").value_or("")}, milliseconds / 1000};
+  const Json* expires = FindField(role, "expiration");
+  const int64_t milliseconds = expires != nullptr && expires->is_number_integer() ? expires->get<int64_t>() : 0;
+  co_return Temporary{{*access, *secret, TextField(role, "sessionToken")}, milliseconds / 1000};
 }
 
 using Made = StatusOr<std::unique_ptr<AwsKeySource>>;

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cctype>
-#include <nlohmann/json.hpp>
 
+#include "base/json_fields.h"
 #include "base/text.h"
 #include "initializers/quoted.h"
 #include "initializers/s3_answers.h"
@@ -11,38 +11,16 @@
 namespace muster::initializers {
 namespace {
 
-using Json = nlohmann::json;
-
-constexpr int kDeepest = 8;  // of what is read; what is nested deeper is left out
 constexpr size_t kLongestGeneration = 20;
 constexpr size_t kLongestReason = 64;
 
 Status Bad(std::string_view what) { return absl::InvalidArgumentError(std::string(what)); }
 
-// Discarded where it is no JSON.
-Json Read(std::string_view text) {
-  return Json::parse(
-      text, [](int depth, Json::parse_event_t, Json&) { return depth <= kDeepest; }, false);
-}
-
-// Null: it is not there.
-const Json* Find(const Json& object, const char* name) {
-  if (!object.is_object()) return nullptr;
-  auto found = object.find(name);
-  return found == object.end() || found->is_null() ? nullptr : &*found;
-}
-
-// Empty: it is not there, or no string.
-std::string TextOf(const Json& object, const char* name) {
-  const Json* found = Find(object, name);
-  return found != nullptr && found->is_string() ? found->get<std::string>() : "";
-}
-
 // Its numbers are strings, so that JavaScript's doubles do not round them; some servers write them as numbers.
 std::string DigitsOf(const Json& object, const char* name) {
-  const Json* found = Find(object, name);
+  const Json* found = FindField(object, name);
   if (found != nullptr && found->is_number_unsigned()) return std::to_string(found->get<uint64_t>());
-  return TextOf(object, name);
+  return TextField(object, name);
 }
 
 bool IsGeneration(std::string_view text) {
@@ -51,9 +29,9 @@ bool IsGeneration(std::string_view text) {
 }
 
 StatusOr<std::optional<Expectation>> HashOf(const Json& object, const char* name, HashKind kind) {
-  const Json* found = Find(object, name);
+  const Json* found = FindField(object, name);
   if (found == nullptr) return std::nullopt;
-  const std::string text = TextOf(object, name);
+  const std::string text = TextField(object, name);
   auto raw = FromBase64(text);
   if (!raw.ok() || raw->size() != HashBytes(kind)) {
     return Bad(fmt::format("{} is {}, which is no {}", name, Quoted(text), HashName(kind)));
@@ -63,7 +41,7 @@ StatusOr<std::optional<Expectation>> HashOf(const Json& object, const char* name
 
 StatusOr<Entry> EntryOf(const Json& object) {
   Entry entry;
-  entry.key = TextOf(object, "name");
+  entry.key = TextField(object, "name");
   if (entry.key.empty()) return Bad("an object has no name");
   const std::string size = DigitsOf(object, "size");
   const auto bytes = ParseInt(size);
@@ -103,12 +81,12 @@ std::string WordOf(std::string_view text) {
 }
 
 GcsError ErrorOf(std::string_view body) {
-  const Json json = Read(body);
-  if (const Json* error = Find(json, "error")) {
-    GcsError told{WordOf(TextOf(*error, "status")), TextOf(*error, "message")};
-    const Json* details = Find(*error, "errors");
+  const Json json = ReadJson(body);
+  if (const Json* error = FindField(json, "error")) {
+    GcsError told{WordOf(TextField(*error, "status")), TextField(*error, "message")};
+    const Json* details = FindField(*error, "errors");
     if (details != nullptr && details->is_array() && !details->empty()) {
-      if (std::string reason = WordOf(TextOf(details->front(), "reason")); !reason.empty()) told.reason = reason;
+      if (std::string reason = WordOf(TextField(details->front(), "reason")); !reason.empty()) told.reason = reason;
     }
     return told;
   }
@@ -127,14 +105,14 @@ Refusal Fatal(Status status) { return {Refusal::Kind::kFatal, std::move(status),
 }  // namespace
 
 StatusOr<GcsPage> ParseObjects(std::string_view text) {
-  const Json json = Read(text);
-  const Json* items = Find(json, "items");
-  const bool empty = items == nullptr && TextOf(json, "kind") == "storage#objects";
+  const Json json = ReadJson(text);
+  const Json* items = FindField(json, "items");
+  const bool empty = items == nullptr && TextField(json, "kind") == "storage#objects";
   if (!json.is_object() || !(empty || (items != nullptr && items->is_array()))) {
     return Annotate(NotThat(json, text, "a list of objects"), "the list of objects cannot be read");
   }
   GcsPage page;
-  page.next = TextOf(json, "nextPageToken");
+  page.next = TextField(json, "nextPageToken");
   if (items == nullptr) return page;
   page.entries.reserve(items->size());
   for (const Json& item : *items) {
@@ -146,8 +124,8 @@ StatusOr<GcsPage> ParseObjects(std::string_view text) {
 }
 
 StatusOr<Entry> ParseObject(std::string_view text) {
-  const Json json = Read(text);
-  if (!json.is_object() || Find(json, "name") == nullptr) {
+  const Json json = ReadJson(text);
+  if (!json.is_object() || FindField(json, "name") == nullptr) {
     return Annotate(NotThat(json, text, "an object's description"), "what the server says of the object");
   }
   auto entry = EntryOf(json);

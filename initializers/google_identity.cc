@@ -1,8 +1,8 @@
 #include "initializers/google_identity.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
+#include "base/json_fields.h"
 #include "base/text.h"
 #include "initializers/endpoint_url.h"
 #include "initializers/quoted.h"
@@ -10,9 +10,6 @@
 namespace muster::initializers {
 namespace {
 
-using Json = nlohmann::json;
-
-constexpr int kDeepest = 8;         // of a file that is read; what is nested deeper is left out
 constexpr int kShortestLife = 600;  // seconds; of an impersonated account's token, as Google has it
 constexpr int kLongestLife = 43'200;
 constexpr int kLongestWait = 100;  // seconds
@@ -24,24 +21,17 @@ constexpr char kKnownTypes[] =
 
 Status Unusable(std::string_view what) { return absl::FailedPreconditionError(std::string(what)); }
 
-// Null: it is not there.
-const Json* Find(const Json& object, const char* key) {
-  if (!object.is_object()) return nullptr;
-  auto found = object.find(key);
-  return found == object.end() || found->is_null() ? nullptr : &*found;
-}
-
 bool IsOneLine(std::string_view text) {
   return std::none_of(text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; });
 }
 
 // One object of a credentials file. `origin`: the file, for messages.
-class Fields {
+class Credentials {
  public:
-  Fields(const Json& json, std::string origin) : json_(json), origin_(std::move(origin)) {}
+  Credentials(const Json& json, std::string origin) : json_(json), origin_(std::move(origin)) {}
 
   const std::string& origin() const { return origin_; }
-  const Json* Get(const char* key) const { return Find(json_, key); }
+  const Json* Get(const char* key) const { return FindField(json_, key); }
 
   // Empty: it is not there. InvalidArgument: it is no text.
   StatusOr<std::string> Text(const char* key) const {
@@ -59,9 +49,9 @@ class Fields {
     return text;
   }
   // What is in it.
-  StatusOr<Fields> Object(const char* key) const {
+  StatusOr<Credentials> Object(const char* key) const {
     const Json* found = Get(key);
-    if (found != nullptr && found->is_object()) return Fields(*found, fmt::format("{}: {}", origin_, key));
+    if (found != nullptr && found->is_object()) return Credentials(*found, fmt::format("{}: {}", origin_, key));
     return Unusable(fmt::format("{} has no {} that is an object; make the file anew", origin_, key));
   }
   // Of one line: it goes into a header, a form, or a message.
@@ -94,7 +84,7 @@ class Fields {
   std::string origin_;
 };
 
-StatusOr<std::string> FileType(const Fields& fields) {
+StatusOr<std::string> FileType(const Credentials& fields) {
   if (fields.Get("type") == nullptr && (fields.Get("installed") != nullptr || fields.Get("web") != nullptr)) {
     return Unusable(
         fmt::format("{} is the id of an OAuth client, which is nobody's credentials; run `gcloud auth "
@@ -104,7 +94,7 @@ StatusOr<std::string> FileType(const Fields& fields) {
   return fields.NeedLine("type");
 }
 
-StatusOr<GoogleIdentity> ReadServiceAccount(const Fields& fields) {
+StatusOr<GoogleIdentity> ReadServiceAccount(const Credentials& fields) {
   ServiceAccount account{.origin = fields.origin()};
   MUSTER_ASSIGN_OR_RETURN(account.client_email, fields.NeedLine("client_email"));
   MUSTER_ASSIGN_OR_RETURN(account.private_key, fields.Need("private_key"));
@@ -113,7 +103,7 @@ StatusOr<GoogleIdentity> ReadServiceAccount(const Fields& fields) {
   return GoogleIdentity{std::move(account)};
 }
 
-StatusOr<GoogleIdentity> ReadAuthorizedUser(const Fields& fields) {
+StatusOr<GoogleIdentity> ReadAuthorizedUser(const Credentials& fields) {
   AuthorizedUser user{.origin = fields.origin()};
   MUSTER_ASSIGN_OR_RETURN(user.client_id, fields.NeedLine("client_id"));
   MUSTER_ASSIGN_OR_RETURN(user.client_secret, fields.NeedLine("client_secret"));
@@ -122,7 +112,7 @@ StatusOr<GoogleIdentity> ReadAuthorizedUser(const Fields& fields) {
   return GoogleIdentity{std::move(user)};
 }
 
-StatusOr<std::map<std::string, std::string>> ReadHeaders(const Fields& fields) {
+StatusOr<std::map<std::string, std::string>> ReadHeaders(const Credentials& fields) {
   std::map<std::string, std::string> headers;
   const Json* json = fields.Get("headers");
   if (json == nullptr) return headers;
@@ -140,18 +130,18 @@ StatusOr<std::map<std::string, std::string>> ReadHeaders(const Fields& fields) {
 }
 
 // "": the text is the token.
-StatusOr<std::string> ReadTokenField(const Fields& fields) {
+StatusOr<std::string> ReadTokenField(const Credentials& fields) {
   const Json* json = fields.Get("format");
   if (json == nullptr) return "";
-  const Fields format(*json, fields.origin() + ".format");
+  const Credentials format(*json, fields.origin() + ".format");
   MUSTER_ASSIGN_OR_RETURN(const std::string type, format.Text("type"));
   if (type.empty() || type == "text") return "";
   if (type == "json") return format.NeedLine("subject_token_field_name");
   return Unusable(fmt::format("{}.type is {}; it must be text or json", format.origin(), Quoted(type)));
 }
 
-StatusOr<SubjectToken> ReadSubject(const Fields& file) {
-  MUSTER_ASSIGN_OR_RETURN(const Fields fields, file.Object("credential_source"));
+StatusOr<SubjectToken> ReadSubject(const Credentials& file) {
+  MUSTER_ASSIGN_OR_RETURN(const Credentials fields, file.Object("credential_source"));
   SubjectToken subject;
   MUSTER_ASSIGN_OR_RETURN(subject.file, fields.Text("file"));
   if (!subject.file.empty() && subject.file.find('\0') != std::string::npos) {
@@ -180,9 +170,9 @@ StatusOr<SubjectToken> ReadSubject(const Fields& file) {
   return subject;
 }
 
-StatusOr<int> ReadLifetime(const Fields& file) {
+StatusOr<int> ReadLifetime(const Credentials& file) {
   const Json* json = file.Get("service_account_impersonation");
-  const Json* found = json == nullptr ? nullptr : Find(*json, "token_lifetime_seconds");
+  const Json* found = json == nullptr ? nullptr : FindField(*json, "token_lifetime_seconds");
   if (found == nullptr) return ExternalAccount().impersonation_seconds;
   const int64_t seconds = found->is_number_integer() ? found->get<int64_t>() : 0;
   if (seconds >= kShortestLife && seconds <= kLongestLife) return static_cast<int>(seconds);
@@ -191,7 +181,7 @@ StatusOr<int> ReadLifetime(const Fields& file) {
                   kShortestLife, kLongestLife));
 }
 
-StatusOr<GoogleIdentity> ReadExternalAccount(const Fields& fields) {
+StatusOr<GoogleIdentity> ReadExternalAccount(const Credentials& fields) {
   for (const char* key : {"client_id", "workforce_pool_user_project"}) {
     if (fields.Get(key) == nullptr) continue;
     return Unusable(
@@ -211,14 +201,14 @@ StatusOr<GoogleIdentity> ReadExternalAccount(const Fields& fields) {
   return GoogleIdentity{std::move(account)};
 }
 
-StatusOr<GoogleIdentity> ReadPlain(const std::string& type, const Fields& fields) {
+StatusOr<GoogleIdentity> ReadPlain(const std::string& type, const Credentials& fields) {
   if (type == "service_account") return ReadServiceAccount(fields);
   if (type == "authorized_user") return ReadAuthorizedUser(fields);
   if (type == "external_account") return ReadExternalAccount(fields);
   return Unusable(fmt::format("{} has the type {}; {}", fields.origin(), Quoted(type), kKnownTypes));
 }
 
-StatusOr<GoogleIdentity> ReadImpersonated(const Fields& fields) {
+StatusOr<GoogleIdentity> ReadImpersonated(const Credentials& fields) {
   ImpersonatedAccount account{.origin = fields.origin()};
   MUSTER_ASSIGN_OR_RETURN(account.impersonation_url, fields.Url("service_account_impersonation_url", ""));
   if (const Json* delegates = fields.Get("delegates")) {
@@ -229,7 +219,7 @@ StatusOr<GoogleIdentity> ReadImpersonated(const Fields& fields) {
       account.delegates.push_back(delegate.get<std::string>());
     }
   }
-  MUSTER_ASSIGN_OR_RETURN(const Fields source, fields.Object("source_credentials"));
+  MUSTER_ASSIGN_OR_RETURN(const Credentials source, fields.Object("source_credentials"));
   MUSTER_ASSIGN_OR_RETURN(const std::string type, FileType(source));
   if (type == "impersonated_service_account") {
     return Unusable(fmt::format("{} is impersonated itself; name whom it goes through in delegates", source.origin()));
@@ -240,12 +230,11 @@ StatusOr<GoogleIdentity> ReadImpersonated(const Fields& fields) {
 }
 
 StatusOr<GoogleIdentity> ReadFile(std::string_view text, const std::string& origin) {
-  const Json json = Json::parse(
-      text, [](int depth, Json::parse_event_t, Json&) { return depth <= kDeepest; }, false);
+  const Json json = ReadJson(text);
   if (!json.is_object()) {
     return absl::InvalidArgumentError(fmt::format("{} is no JSON object; make the file anew", origin));
   }
-  const Fields fields(json, origin);
+  const Credentials fields(json, origin);
   MUSTER_ASSIGN_OR_RETURN(const std::string type, FileType(fields));
   return type == "impersonated_service_account" ? ReadImpersonated(fields) : ReadPlain(type, fields);
 }

@@ -6,8 +6,8 @@
 
 #include <algorithm>
 #include <boost/asio/awaitable.hpp>
-#include <nlohmann/json.hpp>
 
+#include "base/json_fields.h"
 #include "base/text.h"
 #include "initializers/aws_credentials.h"
 #include "initializers/cloud_clock.h"
@@ -20,7 +20,6 @@ namespace muster::initializers {
 namespace {
 
 namespace asio = boost::asio;
-using Json = nlohmann::json;
 
 constexpr char kForm[] = "application/x-www-form-urlencoded";
 constexpr char kImpersonationScope[] = "https://www.googleapis.com/auth/iam";
@@ -51,19 +50,9 @@ std::string ToBase64Url(std::string_view raw) {
 
 std::string Dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
-Json Read(std::string_view text) {
-  return Json::parse(
-      text, [](int depth, Json::parse_event_t, Json&) { return depth <= kDeepest; }, false);
-}
-
-std::string TextOf(const Json& json, const char* name) {
-  auto found = json.is_object() ? json.find(name) : json.end();
-  return found != json.end() && found->is_string() ? found->get<std::string>() : "";
-}
-
 // It goes into a header.
 StatusOr<std::string> TokenOf(const Json& json, const char* name) {
-  std::string token = TextOf(json, name);
+  std::string token = TextField(json, name);
   if (token.empty()) return absl::InvalidArgumentError(fmt::format("the answer has no {}", name));
   const bool good = token.size() <= kLongestToken &&
                     std::all_of(token.begin(), token.end(), [](char c) { return c > ' ' && c < 0x7f; });
@@ -73,23 +62,23 @@ StatusOr<std::string> TokenOf(const Json& json, const char* name) {
 
 // {access_token, expires_in}: of the OAuth and STS endpoints, and the metadata server.
 Fetched TokenOfOauth(const HttpAnswer& answer) {
-  const Json json = Read(answer.body);
+  const Json json = ReadJson(answer.body);
   BearerToken token;
   MUSTER_ASSIGN_OR_RETURN(token.text, TokenOf(json, "access_token"));
-  auto expires = json.find("expires_in");
+  const Json* expires = FindField(json, "expires_in");
   std::optional<int64_t> seconds;
-  if (expires != json.end() && expires->is_number_integer()) seconds = expires->get<int64_t>();
-  if (expires != json.end() && expires->is_string()) seconds = ParseInt(expires->get<std::string>());
+  if (expires != nullptr && expires->is_number_integer()) seconds = expires->get<int64_t>();
+  if (expires != nullptr && expires->is_string()) seconds = ParseInt(expires->get<std::string>());
   token.life = std::clamp<int64_t>(seconds.value_or(kHour), 0, kLongestLife);
   return token;
 }
 
 // {accessToken, expireTime}: of generateAccessToken.
 Fetched TokenOfIam(const HttpAnswer& answer) {
-  const Json json = Read(answer.body);
+  const Json json = ReadJson(answer.body);
   BearerToken token;
   MUSTER_ASSIGN_OR_RETURN(token.text, TokenOf(json, "accessToken"));
-  MUSTER_ASSIGN_OR_RETURN(const int64_t expires, ParseIsoTime(TextOf(json, "expireTime")));
+  MUSTER_ASSIGN_OR_RETURN(const int64_t expires, ParseIsoTime(TextField(json, "expireTime")));
   token.life = std::clamp<int64_t>(expires - UnixSeconds(), 0, kLongestLife);
   return token;
 }
@@ -103,12 +92,12 @@ Fetched TokenOfMachine(const HttpAnswer& answer) {
 
 // {"error": "invalid_grant", "error_description": ...}, {"error": {"status": ..., "message": ...}}, or text.
 std::string ToldBy(const HttpAnswer& answer) {
-  const Json json = Read(answer.body);
-  std::string code = TextOf(json, "error");
-  std::string message = TextOf(json, "error_description");
-  if (code.empty() && json.is_object() && json.contains("error")) {
-    code = TextOf(json["error"], "status");
-    message = TextOf(json["error"], "message");
+  const Json json = ReadJson(answer.body);
+  std::string code = TextField(json, "error");
+  std::string message = TextField(json, "error_description");
+  if (const Json* error = FindField(json, "error"); error != nullptr && error->is_object()) {
+    code = TextField(*error, "status");
+    message = TextField(*error, "message");
   }
   if (json.is_discarded()) message = Strip(answer.body);
   std::string told = std::to_string(answer.head.status);
@@ -290,8 +279,8 @@ asio::awaitable<StatusOr<std::string>> Fetcher::SubjectOf(SubjectToken subject) 
     auto answer = co_await Say(std::move(request), persistence_, false, keep);
     if (!answer.ok()) co_return Annotate(answer.status(), "the subject token");
   }
-  const Json json = subject.field.empty() ? Json() : Read(text);
-  std::string token(subject.field.empty() ? Strip(text) : TextOf(json, subject.field.c_str()));
+  const Json json = subject.field.empty() ? Json() : ReadJson(text);
+  std::string token(subject.field.empty() ? Strip(text) : TextField(json, subject.field.c_str()));
   if (!token.empty()) co_return token;
   const std::string& where = subject.file.empty() ? subject.url : subject.file;
   co_return absl::FailedPreconditionError(subject.field.empty()

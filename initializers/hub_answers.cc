@@ -2,45 +2,27 @@
 
 #include <algorithm>
 #include <limits>
-#include <nlohmann/json.hpp>
 
+#include "base/json_fields.h"
 #include "base/text.h"
 #include "initializers/quoted.h"
 
 namespace muster::initializers {
 namespace {
 
-using Json = nlohmann::json;
-
 constexpr size_t kCommitDigits = 40;
 constexpr int kDeepest = 2;  // of what is kept: the list, its entries, their lfs
 
 Status Bad(std::string_view what) { return absl::InvalidArgumentError(std::string(what)); }
 
-// `deepest`: containers below that depth are dropped as they are read.
-StatusOr<Json> Parse(std::string_view text, int deepest) {
-  auto keep = [deepest](int depth, Json::parse_event_t event, Json&) {
-    const bool begins = event == Json::parse_event_t::object_start || event == Json::parse_event_t::array_start;
-    return !begins || depth <= deepest;
-  };
-  Json json = Json::parse(text, keep, false);
+StatusOr<Json> Read(std::string_view text, int deepest) {
+  Json json = ReadJson(text, deepest);
   if (json.is_discarded()) return Bad(fmt::format("it is no JSON: {}", Quoted(Strip(text), 60)));
   return json;
 }
 
-const Json* Find(const Json& object, const char* name) {
-  if (!object.is_object()) return nullptr;
-  auto found = object.find(name);
-  return found == object.end() ? nullptr : &*found;
-}
-
-const std::string* Text(const Json& object, const char* name) {
-  const Json* found = Find(object, name);
-  return found == nullptr ? nullptr : found->get_ptr<const std::string*>();
-}
-
 std::optional<uint64_t> Size(const Json& object) {
-  const Json* found = Find(object, "size");
+  const Json* found = FindField(object, "size");
   if (found == nullptr || !found->is_number_unsigned()) return std::nullopt;
   const auto size = found->get<uint64_t>();
   if (size > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) return std::nullopt;
@@ -48,31 +30,30 @@ std::optional<uint64_t> Size(const Json& object) {
 }
 
 StatusOr<Expectation> Hash(const Json& object, HashKind kind) {
-  const std::string* oid = Text(object, "oid");
-  if (oid == nullptr) return Bad("it has no oid");
-  auto raw = FromHex(*oid);
+  const std::string oid = TextField(object, "oid");
+  if (oid.empty()) return Bad("it has no oid");
+  auto raw = FromHex(oid);
   if (!raw.ok() || raw->size() != HashBytes(kind)) {
-    return Bad(fmt::format("its oid is {}, no {}", Quoted(*oid), kind == HashKind::kSha256 ? "SHA-256" : "git id"));
+    return Bad(fmt::format("its oid is {}, no {}", Quoted(oid), kind == HashKind::kSha256 ? "SHA-256" : "git id"));
   }
   return Expectation{kind, *std::move(raw), 0};
 }
 
 StatusOr<std::optional<Entry>> ReadEntry(const Json& item) {
-  const std::string* type = Text(item, "type");
-  if (type == nullptr) return Bad("it has no type");
-  if (*type != "file") return std::nullopt;
-  const std::string* path = Text(item, "path");
-  if (path == nullptr || path->empty()) return Bad("it has no path");
-  auto named = [path](std::string_view what) { return Bad(fmt::format("{}: {}", Quoted(*path), what)); };
+  const std::string type = TextField(item, "type");
+  if (type.empty()) return Bad("it has no type");
+  if (type != "file") return std::nullopt;
+  const std::string path = TextField(item, "path");
+  if (path.empty()) return Bad("it has no path");
+  auto named = [&path](std::string_view what) { return Bad(fmt::format("{}: {}", Quoted(path), what)); };
   const auto size = Size(item);
   if (!size) return named("it has no size");
-  const Json* lfs = Find(item, "lfs");
-  const bool large = lfs != nullptr && !lfs->is_null();
-  if (large && Size(*lfs) != size) return named("its size and that in lfs differ");
-  auto hash = Hash(large ? *lfs : item, large ? HashKind::kSha256 : HashKind::kGitBlob);
+  const Json* lfs = FindField(item, "lfs");
+  if (lfs != nullptr && Size(*lfs) != size) return named("its size and that in lfs differ");
+  auto hash = lfs != nullptr ? Hash(*lfs, HashKind::kSha256) : Hash(item, HashKind::kGitBlob);
   if (!hash.ok()) return named(Message(hash.status()));
   Entry entry;
-  entry.path = entry.key = *path;
+  entry.path = entry.key = path;
   entry.size = *size;
   entry.version = ToHex(hash->value);
   entry.expected = *std::move(hash);
@@ -87,11 +68,7 @@ HubError ErrorOf(const HttpHead& head, std::string_view body) {
   HubError error;
   error.code = head.Find("x-error-code").value_or("");
   error.message = head.Find("x-error-message").value_or("");
-  if (error.message.empty()) {
-    if (auto json = Parse(body, 0); json.ok()) {
-      if (const std::string* said = Text(*json, "error")) error.message = *said;
-    }
-  }
+  if (error.message.empty()) error.message = TextField(ReadJson(body, 0), "error");
   return error;
 }
 
@@ -141,17 +118,17 @@ bool IsCommit(std::string_view revision) {
 }
 
 StatusOr<std::string> ParseRevision(std::string_view json) {
-  auto document = Parse(json, 0);
+  auto document = Read(json, 0);
   if (!document.ok()) return Annotate(document.status(), "the hub's answer to what the revision is cannot be read");
-  const std::string* sha = Text(*document, "sha");
-  if (sha == nullptr) return Bad("the hub's answer to what the revision is has no sha");
-  if (!IsCommit(*sha)) return Bad(fmt::format("the hub says that the commit is {}, which is none", Quoted(*sha)));
-  return *sha;
+  const std::string sha = TextField(*document, "sha");
+  if (sha.empty()) return Bad("the hub's answer to what the revision is has no sha");
+  if (!IsCommit(sha)) return Bad(fmt::format("the hub says that the commit is {}, which is none", Quoted(sha)));
+  return sha;
 }
 
 StatusOr<std::vector<Entry>> ParseTree(std::string_view json) {
   constexpr std::string_view kWhat = "the hub's list of files cannot be read";
-  auto document = Parse(json, kDeepest);
+  auto document = Read(json, kDeepest);
   if (!document.ok()) return Annotate(document.status(), kWhat);
   if (!document->is_array()) return Annotate(Bad("it is no JSON array"), kWhat);
   std::vector<Entry> entries;

@@ -22,8 +22,6 @@ Duration Doubled(const RetryRules& rules, int failures) {
   return std::min(pause, rules.longest);
 }
 
-std::string Times(int failures) { return failures == 1 ? "1 failure" : fmt::format("{} failures", failures); }
-
 // Digits only, at most a year where they say more; nothing where there is something else.
 std::optional<int64_t> ParseSeconds(std::string_view text) {
   if (text.empty() || text.find_first_not_of("0123456789") != std::string_view::npos) return std::nullopt;
@@ -62,14 +60,14 @@ RetryDecision Decide(const RetryRules& rules, RetryState* state, const Failure& 
   }
   if (waited >= rules.patience) {
     return {std::nullopt, fmt::format("{}; giving up after {:.0f} s without progress ({})", failure.what,
-                                      Seconds(waited), Times(state->failures))};
+                                      Seconds(waited), Counted(state->failures, "failure"))};
   }
   const Duration half = Doubled(rules, state->failures) / 2;
   const auto spread = std::chrono::duration_cast<Duration>(half * std::clamp(jitter, 0.0, 1.0));
   const Duration pause =
       failure.asked ? std::max(half, *failure.asked) + spread : std::min(half + spread, rules.patience - waited);
   return {pause, fmt::format("{}, trying again in {:.1f} s{} ({})", failure.what, Seconds(pause),
-                             failure.asked ? " as the server asks" : "", Times(state->failures))};
+                             failure.asked ? " as the server asks" : "", Counted(state->failures, "failure"))};
 }
 
 void Progress(RetryState* state) { *state = {}; }

@@ -280,7 +280,7 @@ void Machine::NewcomerReady(Member& member) {
     return;
   }
   std::string why =
-      !room ? fmt::format("round {} has all its {}", s_.round.id.number, Plural(s_.round.seats.size(), "node"))
+      !room ? fmt::format("round {} has all its {}", s_.round.id.number, Counted(s_.round.seats.size(), "node"))
       : s_.counts.succeeded != 0 ? fmt::format("round {} is about to succeed", s_.round.id.number)
                                  : "the job takes new nodes in at its next restart";
   Tell(member.peer, Notice{fmt::format("{}; {} waits as a spare", why, NodeName(member.node))});

@@ -105,9 +105,8 @@ std::string SeatName(const Round& round, size_t rank);
 std::set<std::string> SeatNames(const Round& round);
 
 // Texts.
-std::string NodeName(const Node& node);              // "node b (host h2)"
-std::string Seconds(Duration duration);              // "600 s", "0.5 s"
-std::string Plural(size_t count, const char* noun);  // "1 node", "2 nodes"
+std::string NodeName(const Node& node);  // "node b (host h2)"
+std::string Seconds(Duration duration);  // "600 s", "0.5 s"
 // The first option in which the two differ: ("nnodes", "1:2", "2:2"); an empty name when they are equal.
 struct Difference {
   std::string name;

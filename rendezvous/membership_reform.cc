@@ -144,11 +144,11 @@ void Machine::Reform() {
     if (late) {
       FinishWith(kExitCoordinatorLost,
                  fmt::format("the coordinator is lost and only {} of {} came together within {}", attending,
-                             Plural(s_.round.seats.size(), "node"), Seconds(options().join_timeout)),
+                             Counted(s_.round.seats.size(), "node"), Seconds(options().join_timeout)),
                  false);
     } else if (!timely) {
       TellWaiting(fmt::format("the coordinator is lost: {} of {} attend, {} are needed", attending,
-                              Plural(s_.round.seats.size(), "node"), quorum));
+                              Counted(s_.round.seats.size(), "node"), quorum));
     }
     return;
   }
@@ -209,7 +209,7 @@ void Machine::Reform() {
                   false, "");
   } else {
     Because(
-        fmt::format("round {} goes on: all {} are back", s_.round.id.number, Plural(s_.round.seats.size(), "node")));
+        fmt::format("round {} goes on: all {} are back", s_.round.id.number, Counted(s_.round.seats.size(), "node")));
     // Who came meanwhile is a newcomer like any other.
     for (auto& [name, member] : s_.members) {
       if (s_.phase == Phase::kRunning && !member.in_round && member.ready && !member.leaving) NewcomerReady(member);

@@ -120,13 +120,13 @@ void Machine::ConcludeFailure() {
     FinishWith(code, fmt::format("{}, which is fatal: trying again would give the same", what), true);
   } else if (NoProgress()) {
     FinishWith(kExitNoProgress,
-               fmt::format("{}; no progress over {} in a row", what, Plural(options().no_progress_limit, "restart")),
+               fmt::format("{}; no progress over {} in a row", what, Counted(options().no_progress_limit, "restart")),
                true);
   } else if (BudgetUsed() >= options().max_restarts) {
     FinishWith(code,
                options().max_restarts == 0
                    ? fmt::format("{}; no restarts are allowed", what)
-                   : fmt::format("{}; all {} are used up", what, Plural(options().max_restarts, "restart")),
+                   : fmt::format("{}; all {} are used up", what, Counted(options().max_restarts, "restart")),
                true);
   } else {
     Restart(what);

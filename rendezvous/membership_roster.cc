@@ -54,9 +54,9 @@ void Machine::Settle() {
         if (s_.counts.seated_busy == 0) {
           Conclude();
         } else if (now_ >= *s_.stopping_since + options().join_timeout) {
-          std::string why = fmt::format("{} did not stop their workers within {}: {}",
-                                        Plural(static_cast<size_t>(s_.counts.seated_busy), "node"),
-                                        Seconds(options().join_timeout), s_.stop_reason);
+          std::string why =
+              fmt::format("{} did not stop their workers within {}: {}", Counted(s_.counts.seated_busy, "node"),
+                          Seconds(options().join_timeout), s_.stop_reason);
           auto cause = s_.stop_charged ? RootCause(s_.failures) : std::nullopt;
           FinishWith(cause && cause->exit_code != 0 ? cause->exit_code : kExitRendezvousTimeout, why, true);
         }
@@ -120,9 +120,9 @@ void Machine::Gather() {
     if (first || reason.empty()) {
       reason = counts.ready >= options().max_nodes
                    ? (options().max_nodes == 1 ? std::string("the node is ready")
-                                               : fmt::format("all {} are ready", Plural(options().max_nodes, "node")))
+                                               : fmt::format("all {} are ready", Counted(options().max_nodes, "node")))
                    : fmt::format("{} of {} are ready and the last call is over", counts.ready,
-                                 Plural(options().max_nodes, "node"));
+                                 Counted(options().max_nodes, "node"));
     }
     StartRound(reason);
     return;
@@ -131,11 +131,11 @@ void Machine::Gather() {
   bool stuck = too_few || counts.seated_busy > 0 || CutOff();
   if (stuck && now_ >= *s_.gathering_since + options().join_timeout) {
     std::string limit = Seconds(options().join_timeout);
-    std::string why = too_few    ? WhoIsMissing()
-                      : CutOff() ? fmt::format("{} fell silent and did not come back within {}",
-                                               Plural(s_.silent.size(), "node"), limit)
-                                 : fmt::format("{} did not stop their workers within {}",
-                                               Plural(static_cast<size_t>(counts.seated_busy), "node"), limit);
+    std::string why =
+        too_few ? WhoIsMissing()
+        : CutOff()
+            ? fmt::format("{} fell silent and did not come back within {}", Counted(s_.silent.size(), "node"), limit)
+            : fmt::format("{} did not stop their workers within {}", Counted(counts.seated_busy, "node"), limit);
     FinishWith(kExitRendezvousTimeout, s_.round.id.number < 0 ? why : fmt::format("{} ({})", why, s_.stop_reason),
                false);
     return;
@@ -143,7 +143,7 @@ void Machine::Gather() {
   if (counts.living == 0) return;
   if (CutOff()) {
     TellWaiting(fmt::format("{} fell silent at once: this side may be the one cut off, waiting for them",
-                            Plural(s_.silent.size(), "node")));
+                            Counted(s_.silent.size(), "node")));
   } else if (counts.seated_busy > 0) {
     TellWaiting("waiting for the last round's workers to end");
   } else if (too_few) {
@@ -152,7 +152,7 @@ void Machine::Gather() {
                             counts.ready, options().min_nodes));
   } else {
     TellWaiting(fmt::format("have {} of {}, {} at least: waiting {} for more", counts.ready,
-                            Plural(options().max_nodes, "node"), options().min_nodes, Seconds(options().last_call)));
+                            Counted(options().max_nodes, "node"), options().min_nodes, Seconds(options().last_call)));
   }
 }
 
@@ -182,10 +182,10 @@ std::string Machine::WhoIsMissing() const {
       if (!indexes.contains(index)) missing.push_back(fmt::format("{}", index));
     }
     return fmt::format("{} of {} came within {}, node {} missing: {}", names.size(),
-                       Plural(options().max_nodes, "node"), limit, missing.size() == 1 ? "rank is" : "ranks are",
+                       Counted(options().max_nodes, "node"), limit, missing.size() == 1 ? "rank is" : "ranks are",
                        List(missing));
   }
-  return fmt::format("{} of {} came within {}{}", names.size(), Plural(options().min_nodes, "node"), limit,
+  return fmt::format("{} of {} came within {}{}", names.size(), Counted(options().min_nodes, "node"), limit,
                      names.empty() ? std::string() : ": " + List(names));
 }
 
@@ -310,7 +310,7 @@ void Machine::StartRound(const std::string& reason) {
   for (auto& [name, member] : s_.members) {
     if (member.in_round || member.peer == 0 || !member.ready || member.leaving) continue;
     Tell(member.peer, Notice{fmt::format("round {} has all its {}; {} waits as a spare", s_.round.id.number,
-                                         Plural(s_.round.seats.size(), "node"), NodeName(member.node))});
+                                         Counted(s_.round.seats.size(), "node"), NodeName(member.node))});
   }
   Because(s_.round.reason);
 }

@@ -97,10 +97,6 @@ std::string Seconds(Duration duration) {
   return fmt::format("{:.10g} s", std::max(0.0, millis) / 1000);
 }
 
-std::string Plural(size_t count, const char* noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
-}
-
 Difference FirstDifference(const JobOptions& ours, const JobOptions& theirs) {
   auto nodes = [](const JobOptions& o) { return fmt::format("{}:{}", o.min_nodes, o.max_nodes); };
   auto window = [](const JobOptions& o) { return o.restart_window ? Seconds(*o.restart_window) : std::string("none"); };

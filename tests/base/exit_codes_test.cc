@@ -24,9 +24,13 @@ TEST(ExitCodes, Classes) {
   EXPECT_EQ(Classify(3, moved), ExitClass::kRetryable);
   EXPECT_EQ(Classify(137, moved), ExitClass::kFatal);
   EXPECT_EQ(Classify(0, {{0}, {0}}), ExitClass::kSuccess);
-  EXPECT_EQ(ExitClassName(ExitClass::kSuccess), "success");
-  EXPECT_EQ(ExitClassName(ExitClass::kFatal), "fatal");
-  EXPECT_EQ(ExitClassName(ExitClass::kRetryable), "retryable");
+  for (const auto& [one, name] : std::initializer_list<std::pair<ExitClass, const char*>>{
+           {ExitClass::kSuccess, "success"}, {ExitClass::kFatal, "fatal"}, {ExitClass::kRetryable, "retryable"}}) {
+    EXPECT_EQ(ExitClassName(one), name);
+    EXPECT_EQ(ParseExitClass(name), one);
+  }
+  EXPECT_EQ(ParseExitClass("Fatal"), std::nullopt);
+  EXPECT_EQ(ParseExitClass(""), std::nullopt);
 }
 
 // The rows of docs/exit-codes.md: | code | meaning | class |
@@ -70,7 +74,8 @@ TEST(ExitCodes, Signals) {
   EXPECT_EQ(SignalName(99), "signal 99");
   for (const char* text : {"TERM", "SIGTERM", "sigterm", "15", " Term "})
     EXPECT_EQ(ParseSignal(text).value_or(0), 15) << text;
-  for (const char* text : {"", "SIG", "SIGNO", "0", "-1", "999", "1x"}) {
+  for (int number = 1; number <= 64; ++number) EXPECT_EQ(ParseSignal(SignalName(number)).value_or(0), number);
+  for (const char* text : {"", "SIG", "SIGNO", "0", "-1", "65", "999", "1x", "signal ", "signal 65", "SIGsignal 9"}) {
     EXPECT_THAT(Message(ParseSignal(text).status()), HasSubstr(fmt::format("'{}'", text)));
   }
 }

@@ -1,0 +1,111 @@
+#include "base/json_fields.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "base/text.h"
+
+namespace muster {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+TEST(ReadJson, WhatIsNestedDeeperIsLeftOut) {
+  struct Row {
+    std::string text;
+    int deepest;
+    std::string kept;
+  };
+  for (const Row& row : {
+           Row{R"({"a":1,"b":[2,[3]]})", 8, R"({"a":1,"b":[2,[3]]})"},
+           Row{R"({"a":1,"b":[2,[3]]})", 1, R"({"a":1,"b":[2]})"},
+           Row{R"([1,{"a":2},[3],4])", 0, "[1,4]"},
+           Row{"7", 0, "7"},
+       }) {
+    EXPECT_EQ(ReadJson(row.text, row.deepest), Json::parse(row.kept)) << row.text << " to " << row.deepest;
+  }
+  const Json left_out = ReadJson(R"({"a":{"x":1},"b":{"y":2},"c":[3],"d":4})", 0);
+  for (const char* name : {"a", "b", "c"}) EXPECT_EQ(FindField(left_out, name), nullptr) << name;
+  EXPECT_EQ(*FindField(left_out, "d"), 4);
+  const Json deep = ReadJson(std::string(1'000'000, '[') + std::string(1'000'000, ']'));
+  EXPECT_TRUE(deep.is_array());
+  for (const char* text : {"", "{", "{} {}", "{\"a\":\xff}", "\"\xff\"", "[1,]", "nul"}) {
+    EXPECT_TRUE(ReadJson(text).is_discarded()) << text;
+  }
+}
+
+TEST(FindField, IsNothingForAbsentNullAndWhatIsNoObject) {
+  const Json object = ReadJson(R"({"a":null,"b":0,"c":"text"})");
+  EXPECT_EQ(FindField(object, "a"), nullptr);
+  EXPECT_NE(FindField(object, "b"), nullptr);
+  EXPECT_EQ(FindField(object, "d"), nullptr);
+  EXPECT_EQ(TextField(object, "b"), "");
+  EXPECT_EQ(TextField(object, "c"), "text");
+  for (const char* text : {"[1]", "\"a\"", "1", "{"}) EXPECT_EQ(FindField(ReadJson(text), "a"), nullptr) << text;
+}
+
+TEST(JsonFields, ReadsWhatIsThere) {
+  const Json object = ReadJson(
+      R"({"text":"a","flag":true,"number":-3,"big":9007199254740993,"real":0.5,"texts":["a","b","c"],"null":null})");
+  JsonFields fields(object, "");
+  EXPECT_EQ(fields.Text("text"), "a");
+  EXPECT_TRUE(fields.Flag("flag"));
+  EXPECT_EQ(fields.Number("number"), -3);
+  EXPECT_EQ(fields.Number("number", -3, -3), -3);
+  EXPECT_EQ(fields.Number("big"), 9007199254740993);
+  EXPECT_EQ(fields.Real("real", 0, 1), 0.5);
+  EXPECT_EQ(fields.Real("number", -3, 0), -3);
+  EXPECT_THAT(fields.Texts("texts"), ElementsAre("a", "b", "c"));
+  EXPECT_THAT(fields.Texts("texts", 2), ElementsAre("b", "c"));
+  for (const char* none : {"null", "other"}) {
+    EXPECT_EQ(fields.Text(none), "");
+    EXPECT_FALSE(fields.Flag(none));
+    EXPECT_EQ(fields.Number(none), std::nullopt);
+    EXPECT_EQ(fields.Real(none, 0, 1), std::nullopt);
+    EXPECT_THAT(fields.Texts(none), IsEmpty());
+  }
+  fields.Need({"text", "number"});
+  EXPECT_TRUE(fields.status().ok()) << fields.status();
+}
+
+TEST(JsonFields, SaysWhatIsWrong) {
+  struct Row {
+    std::string value;
+    std::function<void(JsonFields&)> read;
+    std::string said;
+  };
+  auto text = [](JsonFields& fields) { fields.Text("x"); };
+  auto flag = [](JsonFields& fields) { fields.Flag("x"); };
+  auto number = [](JsonFields& fields) { fields.Number("x", 0, 9); };
+  auto any_number = [](JsonFields& fields) { fields.Number("x"); };
+  auto real = [](JsonFields& fields) { fields.Real("x", 0, 9); };
+  auto texts = [](JsonFields& fields) { fields.Texts("x"); };
+  for (const Row& row : {
+           Row{"1", text, "file: 'x' is not a text"},
+           Row{"1", flag, "file: 'x' is not true or false"},
+           Row{"10", number, "file: 'x' is not a whole number from 0 to 9"},
+           Row{"-1", number, "file: 'x' is not a whole number from 0 to 9"},
+           Row{"1.0", number, "file: 'x' is not a whole number from 0 to 9"},
+           Row{"18446744073709551615", number, "file: 'x' is not a whole number from 0 to 9"},
+           Row{"9223372036854775808", any_number,
+               "file: 'x' is not a whole number from -9223372036854775808 to 9223372036854775807"},
+           Row{"\"1\"", real, "file: 'x' is not a number from 0 to 9"},
+           Row{"1e99", real, "file: 'x' is not a number from 0 to 9"},
+           Row{"\"a\"", texts, "file: 'x' is not a list of texts"},
+           Row{"[\"a\",1]", texts, "file: 'x' is not a list of texts"},
+           Row{"null", [](JsonFields& fields) { fields.Need({"x"}); }, "file: 'x' is not there"},
+       }) {
+    const Json object = ReadJson(fmt::format(R"({{"x":{}}})", row.value));
+    JsonFields fields(object, "file: ");
+    row.read(fields);
+    fields.Wrong("y", "asked for");  // the first complaint stays
+    EXPECT_TRUE(absl::IsInvalidArgument(fields.status())) << row.value;
+    EXPECT_EQ(Message(fields.status()), row.said);
+  }
+}
+
+}  // namespace
+}  // namespace muster
