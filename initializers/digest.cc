@@ -49,8 +49,15 @@ class CrcHasher : public Hasher {
   void Update(std::string_view bytes) override { crc_ = update(crc_, bytes); }
   std::string Finish() override { return BigEndian(crc_); }
 
- private:
+ protected:
   Word crc_ = 0;
+};
+
+class Crc32cHasher final : public CrcHasher<uint32_t, Crc32c> {
+ public:
+  void UpdateKnown(std::string_view bytes, uint32_t crc32c) override {
+    crc_ = CombineCrc32c(crc_, crc32c, bytes.size());
+  }
 };
 
 const EVP_MD* OpenSslHash(HashKind kind) {
@@ -142,7 +149,7 @@ std::unique_ptr<Hasher> Hasher::Make(HashKind kind, uint64_t size) {
     case HashKind::kCrc32:
       return std::make_unique<CrcHasher<uint32_t, Crc32>>();
     case HashKind::kCrc32c:
-      return std::make_unique<CrcHasher<uint32_t, Crc32c>>();
+      return std::make_unique<Crc32cHasher>();
     case HashKind::kCrc64Nvme:
       return std::make_unique<CrcHasher<uint64_t, Crc64Nvme>>();
     default:

@@ -38,6 +38,8 @@ class Hasher {
   static std::unique_ptr<Hasher> Make(HashKind kind, uint64_t size);
   virtual ~Hasher() = default;
   virtual void Update(std::string_view bytes) = 0;
+  // The same, of bytes whose CRC-32C is known: a hasher of that kind does not read them.
+  virtual void UpdateKnown(std::string_view bytes, uint32_t) { Update(bytes); }
   virtual std::string Finish() = 0;  // the raw value; once, the last call
 };
 

@@ -22,6 +22,15 @@ void PieceHash::Update(std::string_view bytes) {
   }
 }
 
+void PieceHash::UpdateKnown(std::string_view bytes, uint32_t crc32c) {
+  const uint64_t room = piece_ - (offset_ + length_) % piece_;
+  if (bytes.empty() || bytes.size() > room) return Update(bytes);
+  if (!hasher_) hasher_ = Hasher::Make(kind_, piece_);
+  hasher_->UpdateKnown(bytes, crc32c);
+  length_ += bytes.size();
+  if (bytes.size() == room) EndPiece();
+}
+
 void PieceHash::EndPiece() {
   values_.push_back({offset_, length_, hasher_->Finish()});
   hasher_.reset();

@@ -27,6 +27,7 @@ class PieceHash {
   PieceHash(HashKind kind, uint64_t piece, uint64_t offset) : kind_(kind), piece_(piece), offset_(offset) {}
 
   void Update(std::string_view bytes);
+  void UpdateKnown(std::string_view bytes, uint32_t crc32c);  // of bytes whose CRC-32C is known
   struct Value {
     uint64_t offset, length;
     std::string value;

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <atomic>
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -41,7 +42,8 @@ Duration FromSeconds(double seconds) {
   return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds));
 }
 
-int Threads() { return static_cast<int>(std::max(2L, std::min(8L, sysconf(_SC_NPROCESSORS_ONLN)))); }
+// At least four: while some hash, others wait for the disk.
+int Threads() { return static_cast<int>(std::clamp(sysconf(_SC_NPROCESSORS_ONLN), 4L, 8L)); }
 
 struct ProgramOptions {
   InitializeOptions run;

@@ -138,7 +138,7 @@ void Transfer::Impl::ReadBack(const std::shared_ptr<Range>& range) {
       if (!got.ok() || *got != note.range.length) break;
       const std::string_view bytes(buffer.get(), *got);
       if (Crc32c(0, bytes) != note.crc32c) break;
-      if (hash) hash->Update(bytes);
+      if (hash) hash->UpdateKnown(bytes, note.crc32c);
       if (ordered) outcome->status = ordered->Add(note.range.offset, bytes);
       if (!outcome->status.ok()) return;
       outcome->have += note.range.length;
@@ -230,10 +230,11 @@ void Transfer::Impl::Submit(const std::shared_ptr<Range>& range) {
   auto work = [block, offset, status, staged = range->file->staged, hash = range->hash,
                ordered = range->file->ordered] {
     const std::string_view bytes(block->data, block->used);
-    if (hash) hash->Update(bytes);
+    const uint32_t crc32c = Crc32c(0, bytes);
+    if (hash) hash->UpdateKnown(bytes, crc32c);
     *status = staged->Write(offset, block->data, block->used);
     if (status->ok() && ordered) *status = ordered->Add(offset, bytes);
-    if (status->ok()) *status = staged->Note({{offset, bytes.size()}, Crc32c(0, bytes)});
+    if (status->ok()) *status = staged->Note({{offset, bytes.size()}, crc32c});
   };
   const uint64_t bytes = block->used;
   pool_.Run(range->strand, std::move(work), [weak = weak_from_this(), &pool = pool_, range, block, status, bytes] {

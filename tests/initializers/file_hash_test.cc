@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <random>
 
+#include "initializers/crc.h"
 #include "initializers/disk_pool.h"
 
 namespace muster::initializers {
@@ -46,6 +47,35 @@ TEST(PieceHash, BeginsWithinAPieceOfACrc) {
   EXPECT_EQ(values[0].length, 50u);
   EXPECT_EQ(values[1].offset, 100u);
   EXPECT_EQ(values[1].value, HashOf(HashKind::kCrc32c, bytes.substr(50)));
+}
+
+// Bytes whose CRC-32C is known, of every kind, within pieces and across their ends.
+TEST(PieceHash, OfBytesThatAreKnown) {
+  const std::string all = SomeBytes(1000);
+  for (HashKind kind : {HashKind::kSha256, HashKind::kMd5, HashKind::kCrc32, HashKind::kCrc32c, HashKind::kCrc64Nvme}) {
+    for (size_t step : {1, 50, 70, 100, 300}) {
+      PieceHash plain(kind, 100, 0), known(kind, 100, 0);
+      for (size_t at = 0; at < all.size(); at += step) {
+        const std::string_view bytes = std::string_view(all).substr(at, step);
+        plain.Update(bytes);
+        known.UpdateKnown(bytes, Crc32c(0, bytes));
+      }
+      const auto want = plain.Finish(), got = known.Finish();
+      ASSERT_EQ(got.size(), 10u);
+      for (size_t i = 0; i < got.size(); ++i) {
+        EXPECT_EQ(got[i].offset, want[i].offset);
+        EXPECT_EQ(got[i].length, want[i].length);
+        EXPECT_EQ(got[i].value, want[i].value) << HashName(kind) << " by " << step;
+      }
+    }
+  }
+}
+
+TEST(PieceHash, ACrc32cThatIsKnownIsNotTakenAgain) {
+  const std::string bytes = SomeBytes(60), others(60, 'x');
+  PieceHash hash(HashKind::kCrc32c, 100, 0);
+  hash.UpdateKnown(others, Crc32c(0, bytes));
+  EXPECT_EQ(hash.Finish().at(0).value, HashOf(HashKind::kCrc32c, bytes));
 }
 
 TEST(PieceHash, OfNothing) { EXPECT_TRUE(PieceHash(HashKind::kMd5, 100, 0).Finish().empty()); }
