@@ -9,6 +9,7 @@
 
 // Functions are compiled for the CPU they are chosen for; what they call has to be inlined into them.
 #define MUSTER_FOLD_128 __attribute__((target("pclmul,sse2")))
+#define MUSTER_FOLD_256 __attribute__((target("vpclmulqdq,pclmul,avx2")))
 #define MUSTER_FOLD_512 __attribute__((target("vpclmulqdq,pclmul,avx512f")))
 #define MUSTER_INLINE __attribute__((always_inline))
 
@@ -58,6 +59,36 @@ MUSTER_FOLD_128 typename Crc::Word Fold128(typename Crc::Word state, const unsig
   return Finish<Crc>(blocks[kBlocks - 1], data, size);
 }
 
+MUSTER_FOLD_256 MUSTER_INLINE inline __m256i LoadPair(const unsigned char* data) {
+  return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(data));
+}
+
+template <class Crc, uint64_t bits>
+MUSTER_FOLD_256 MUSTER_INLINE inline __m256i FoldedPair(__m256i blocks, __m256i onto) {
+  constexpr int64_t kLow = Factor<Crc>(bits + 63), kHigh = Factor<Crc>(bits - 1);
+  const __m256i factors = _mm256_set_epi64x(kHigh, kLow, kHigh, kLow);
+  return _mm256_xor_si256(_mm256_xor_si256(_mm256_clmulepi64_epi128(blocks, factors, 0x00),
+                                           _mm256_clmulepi64_epi128(blocks, factors, 0x11)),
+                          onto);
+}
+
+// For CPUs that have the wide multiplication without AVX-512.
+template <class Crc>
+MUSTER_FOLD_256 typename Crc::Word Fold256(typename Crc::Word state, const unsigned char* data, size_t size) {
+  constexpr size_t kPairs = 8, kStep = 32 * kPairs;
+  if (size < kStep) return Fold128<Crc>(state, data, size);
+  __m256i pairs[kPairs];
+  for (size_t i = 0; i < kPairs; ++i) pairs[i] = LoadPair(data + 32 * i);
+  const __m128i first = _mm_cvtsi64_si128(static_cast<int64_t>(state));
+  pairs[0] = _mm256_xor_si256(pairs[0], _mm256_zextsi128_si256(first));
+  for (data += kStep, size -= kStep; size >= kStep; data += kStep, size -= kStep) {
+    for (size_t i = 0; i < kPairs; ++i) pairs[i] = FoldedPair<Crc, 8 * kStep>(pairs[i], LoadPair(data + 32 * i));
+  }
+  for (size_t i = 1; i < kPairs; ++i) pairs[i] = FoldedPair<Crc, 256>(pairs[i - 1], pairs[i]);
+  const __m128i low = _mm256_castsi256_si128(pairs[kPairs - 1]);
+  return Finish<Crc>(_mm_xor_si128(Folded<Crc, 128>(low), _mm256_extracti128_si256(pairs[kPairs - 1], 1)), data, size);
+}
+
 MUSTER_FOLD_512 MUSTER_INLINE inline __m512i LoadWide(const unsigned char* data) { return _mm512_loadu_si512(data); }
 
 template <class Crc, uint64_t bits>
@@ -96,7 +127,10 @@ std::vector<CrcUpdates> CpuCrcUpdates() {
   std::vector<CrcUpdates> updates;
   if (!__builtin_cpu_supports("pclmul")) return updates;
   if (__builtin_cpu_supports("vpclmulqdq") && __builtin_cpu_supports("avx512f")) {
-    updates.push_back({"vpclmulqdq", &Fold512<IsoHdlc>, &Fold512<Castagnoli>, &Fold512<Nvme>});
+    updates.push_back({"avx512 vpclmulqdq", &Fold512<IsoHdlc>, &Fold512<Castagnoli>, &Fold512<Nvme>});
+  }
+  if (__builtin_cpu_supports("vpclmulqdq") && __builtin_cpu_supports("avx2")) {
+    updates.push_back({"avx2 vpclmulqdq", &Fold256<IsoHdlc>, &Fold256<Castagnoli>, &Fold256<Nvme>});
   }
   updates.push_back({"pclmulqdq", &Fold128<IsoHdlc>, &Fold128<Castagnoli>, &Fold128<Nvme>});
   return updates;
