@@ -182,7 +182,7 @@ class Bench:
 
     def close(self):
         if hasattr(self, "nginx"):
-            self.nginx.kill()
+            self.nginx.terminate()  # it takes its workers with it
             self.nginx.wait()
         shutil.rmtree(self.dir, ignore_errors=True)
 
