@@ -1,19 +1,18 @@
 #include "agent/check_report.h"
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <vector>
 
+#include "base/json_fields.h"
 #include "base/text.h"
 #include "rendezvous/outliers.h"
 
 namespace muster::agent {
 std::map<std::string, double> ReadMeasured(std::string_view line) {
   std::map<std::string, double> measured;
-  nlohmann::json json = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object()) return measured;
-  auto found = json.find("measured");
-  if (found == json.end() || !found->is_object()) return measured;
+  const Json json = ReadJson(line);
+  const Json* found = FindField(json, "measured");
+  if (found == nullptr || !found->is_object()) return measured;
   for (const auto& [name, value] : found->items()) {
     if (measured.size() == rendezvous::kMaxMeasured) break;
     if (name.empty() || name.size() > rendezvous::kMaxMeasuredName || !value.is_number()) continue;

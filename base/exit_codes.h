@@ -47,7 +47,8 @@ std::string DescribeExit(int code);
 // "SIGTERM" for 15; "signal 99" where the number has no name.
 std::string SignalName(int signal);
 
-// Number of a signal given as "TERM", "SIGTERM", "15", or as SignalName writes it; InvalidArgument names the text.
+// Number (1-64: Linux has no others) of a signal given as "TERM", "SIGTERM", "15", or as SignalName writes it;
+// InvalidArgument names the text.
 StatusOr<int> ParseSignal(std::string_view text);
 
 // "130,137-139" -> set; InvalidArgument names the part that is no code in 1..255.

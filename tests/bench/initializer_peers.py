@@ -364,7 +364,7 @@ class Bench:
     @staticmethod
     def warm(size):
         """Free memory that a virtual machine has given back to its host costs who takes it first: not the client."""
-        touch = f"import mmap; mmap.mmap(-1, {size + 1024 * MIB}, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | mmap.MAP_POPULATE)"
+        touch = f"import mmap; mmap.mmap(-1, {size + min(size, 1024 * MIB)}, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | mmap.MAP_POPULATE)"
         subprocess.run([sys.executable, "-c", touch], check=True)
 
     def row(self, title, scheme, keys, contenders, folder=None, synced=False):

@@ -6,7 +6,6 @@
 #include <boost/asio/executor_work_guard.hpp>
 #include <future>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
