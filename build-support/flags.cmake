@@ -22,10 +22,10 @@ add_compile_options(-Wall -Wextra -Werror -Wnon-virtual-dtor -Woverloaded-virtua
                     -ffile-prefix-map=${CMAKE_SOURCE_DIR}=.
                     -ffunction-sections -fdata-sections)
 add_link_options(-Wl,--gc-sections)
-# One thread runs the loop; other threads only post to it. Asio and Process v2 are compiled once, in base/asio.cc.
+# One thread runs the loop; other threads only post to it. Asio, Process v2 and fmt are compiled once, in base/asio.cc
+# and base/fmt.cc.
 add_compile_definitions(BOOST_ASIO_SEPARATE_COMPILATION BOOST_ASIO_NO_DEPRECATED
-                        BOOST_PROCESS_V2_SEPARATE_COMPILATION BOOST_ERROR_CODE_HEADER_ONLY
-                        FMT_HEADER_ONLY SPDLOG_FMT_EXTERNAL)
+                        BOOST_PROCESS_V2_SEPARATE_COMPILATION BOOST_ERROR_CODE_HEADER_ONLY SPDLOG_FMT_EXTERNAL)
 
 if(MUSTER_SANITIZE STREQUAL "address")
   # vptr's check opens a pipe to look at memory: at the descriptor limit, which tests reach, it calls objects invalid.
@@ -37,25 +37,30 @@ elseif(MUSTER_SANITIZE STREQUAL "thread")
   add_link_options(-fsanitize=thread)
 endif()
 
+# GCC 12 takes some optional values for uninitialized at -Os.
+set(MUSTER_COLD $<$<CONFIG:Release>:-Os> $<$<CONFIG:Release>:-Wno-maybe-uninitialized>)
+set(MUSTER_UNOPTIMIZED $<$<CONFIG:Release>:-O0>)
+include(build-support/precompiled.cmake)
+
 # A room: a static library seen from the source root ("base/log.h"). COLD: nothing in it runs often, so that small code
 # is better than fast code; the static binary is copied into every pod.
 function(muster_room name)
-  cmake_parse_arguments(ROOM "COLD" "" "SOURCES;LINK;PRECOMPILE" ${ARGN})
+  cmake_parse_arguments(ROOM "COLD" "" "SOURCES;LINK" ${ARGN})
   add_library(${name} STATIC ${ROOM_SOURCES})
   target_include_directories(${name} PUBLIC ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR})
   target_link_libraries(${name} PUBLIC ${ROOM_LINK})
   if(ROOM_COLD)
-    # GCC 12 takes some optional values for uninitialized at -Os.
-    target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-Os> $<$<CONFIG:Release>:-Wno-maybe-uninitialized>)
-  endif()
-  if(ROOM_PRECOMPILE)
-    target_precompile_headers(${name} PRIVATE ${ROOM_PRECOMPILE})
+    target_compile_options(${name} PRIVATE ${MUSTER_COLD})
+    muster_use_precompiled(${name} cold)
+  else()
+    muster_use_precompiled(${name} hot)
   endif()
 endfunction()
 
-# A GoogleTest binary whose cases ctest runs one by one, in parallel.
+# A GoogleTest binary whose cases ctest runs one by one, in parallel. Not optimized, but what it tests is; HOT: the test
+# itself computes much.
 function(muster_test name)
-  cmake_parse_arguments(TEST "" "TIMEOUT" "SOURCES;LINK;PRECOMPILE" ${ARGN})
+  cmake_parse_arguments(TEST "HOT" "TIMEOUT" "SOURCES;LINK" ${ARGN})
   if(NOT TEST_TIMEOUT)
     set(TEST_TIMEOUT 120)
   endif()
@@ -63,8 +68,11 @@ function(muster_test name)
   target_link_libraries(${name} PRIVATE ${TEST_LINK} GTest::gmock GTest::gtest_main)
   target_compile_definitions(${name} PRIVATE MUSTER_BINARY="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/muster"
                              MUSTER_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
-  if(TEST_PRECOMPILE)
-    target_precompile_headers(${name} PRIVATE ${TEST_PRECOMPILE})
+  if(TEST_HOT)
+    muster_use_precompiled(${name} hot)
+  else()
+    target_compile_options(${name} PRIVATE ${MUSTER_UNOPTIMIZED})
+    muster_use_precompiled(${name} test)
   endif()
   include(GoogleTest)
   gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT ${TEST_TIMEOUT})

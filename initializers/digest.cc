@@ -243,7 +243,7 @@ StatusOr<std::string> FromBase64(std::string_view text) {
     if (raw.substr(raw.size() - padding).find_first_not_of('\0') != std::string::npos) {
       return Bad(text, "is no base64: there are bits after its end");
     }
-    raw.resize(raw.size() - padding);
+    raw.erase(raw.size() - padding);
   }
   return raw;
 }
