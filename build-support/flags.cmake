@@ -57,8 +57,8 @@ function(muster_room name)
   endif()
 endfunction()
 
-# A GoogleTest binary whose cases ctest runs one by one, in parallel. Not optimized, but what it tests is; HOT: the test
-# itself computes much.
+# A GoogleTest binary whose cases ctest runs one by one, in parallel, in the checkout's root (its path among the flags
+# would be news to ccache in every clone). Not optimized, but what it tests is; HOT: the test itself computes much.
 function(muster_test name)
   cmake_parse_arguments(TEST "HOT" "TIMEOUT" "SOURCES;LINK" ${ARGN})
   if(NOT TEST_TIMEOUT)
@@ -66,8 +66,6 @@ function(muster_test name)
   endif()
   add_executable(${name} ${TEST_SOURCES})
   target_link_libraries(${name} PRIVATE ${TEST_LINK} GTest::gmock GTest::gtest_main)
-  target_compile_definitions(${name} PRIVATE MUSTER_BINARY="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/muster"
-                             MUSTER_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
   if(TEST_HOT)
     muster_use_precompiled(${name} hot)
   else()
@@ -75,7 +73,7 @@ function(muster_test name)
     muster_use_precompiled(${name} test)
   endif()
   include(GoogleTest)
-  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT ${TEST_TIMEOUT})
+  gtest_discover_tests(${name} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT ${TEST_TIMEOUT})
 endfunction()
 
 # A libFuzzer target; its corpus lives beside it in tests/fuzz/corpus/<name>.

@@ -88,7 +88,7 @@ TEST(TerminationMessage, NamesSignals) {
 
 // The examples of the page are what Encode writes, and each class has one.
 TEST(TerminationMessage, ExamplesOfTheDocumentationAreReal) {
-  std::ifstream page(std::string(MUSTER_SOURCE_DIR) + "/docs/termination-message.md");
+  std::ifstream page("docs/termination-message.md");
   std::map<int, ExitClass> classes;
   TerminationMessage fatal;
   for (std::string line; std::getline(page, line);) {

@@ -12,7 +12,7 @@ namespace {
 
 TEST(StoreCorpus, EveryInputCutAndBent) {
   int inputs = 0;
-  for (auto& file : std::filesystem::directory_iterator(MUSTER_SOURCE_DIR "/tests/fuzz/corpus/store_fuzz")) {
+  for (auto& file : std::filesystem::directory_iterator("tests/fuzz/corpus/store_fuzz")) {
     std::ifstream stream(file.path(), std::ios::binary);
     std::string bytes{std::istreambuf_iterator<char>(stream), {}};
     ++inputs;
