@@ -39,7 +39,7 @@ endif()
 
 # GCC 12 takes some optional values for uninitialized at -Os.
 set(MUSTER_COLD $<$<CONFIG:Release>:-Os> $<$<CONFIG:Release>:-Wno-maybe-uninitialized>)
-set(MUSTER_UNOPTIMIZED $<$<CONFIG:Release>:-O0>)
+set(MUSTER_UNOPTIMIZED -O0)
 include(build-support/precompiled.cmake)
 
 # A room: a static library seen from the source root ("base/log.h"). COLD: nothing in it runs often, so that small code
