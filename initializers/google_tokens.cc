@@ -25,7 +25,6 @@ constexpr char kForm[] = "application/x-www-form-urlencoded";
 constexpr char kImpersonationScope[] = "https://www.googleapis.com/auth/iam";
 constexpr size_t kLongestAnswer = 256 << 10;
 constexpr size_t kLongestToken = 16 << 10;
-constexpr int kDeepest = 8;
 constexpr int64_t kHour = 3600;           // seconds; a token's life where nothing else is said
 constexpr int64_t kLongestLife = 86'400;  // seconds
 constexpr int64_t kRenewBefore = 225;     // seconds; the metadata server gives the same token until 240 before its end

@@ -69,8 +69,7 @@ TEST(MachineCheck, GivesFigures) {
 
 TEST(MachineCheck, ADiskThatIsNoneSaysWhy) {
   EXPECT_THAT(MeasureDisk("/no/such/folder", In(std::chrono::milliseconds(500))).why, HasSubstr("No such file"));
-  EXPECT_THAT(MeasureDisk("README.md", In(std::chrono::milliseconds(500))).why,
-              HasSubstr("Not a directory"));
+  EXPECT_THAT(MeasureDisk("README.md", In(std::chrono::milliseconds(500))).why, HasSubstr("Not a directory"));
 }
 
 TEST(ReadMeasured, TakesFiguresAndNothingElse) {
