@@ -132,6 +132,7 @@ TEST_F(SessionTest, SignalsOvertakeInput) {
   Talk& talk = Call(server->port(), kObedient);
   talk.to_write = Noise(3 * kInputWindow);
   ASSERT_TRUE(UntilOut(talk, "ready"));
+  ASSERT_TRUE(Until([&] { return talk.written >= kInputWindow; }));
   EXPECT_LT(talk.written, talk.to_write.size());  // until the command ends: then all the rest is taken and dropped
   talk.session->Signal(SIGTERM);
   ASSERT_TRUE(UntilEnded(talk));
