@@ -85,6 +85,8 @@ class Terminal {
 void Terminal::Run() {
   for (int signal : {SIGTERM, SIGUSR1, SIGUSR2}) signals_.add(signal);
   AwaitSignal();
+  fcntl(STDOUT_FILENO, F_SETPIPE_SZ,
+        rsh::kPipeBytes);  // fewer turns; where it is no pipe, or may not, it stays as it is
   rsh::Session::Events events;
   events.waiting = [this](const std::string& obstacle) {
     Say(fmt::format("waiting for {}: {}", session_options_.address, obstacle));
@@ -114,9 +116,10 @@ void Terminal::Started() {
 
 void Terminal::Output(bool err, const rsh::Bytes& bytes) {
   const Console::Stream stream = err ? Console::Stream::kErr : Console::Stream::kOut;
-  for (const grpc::Slice& slice : bytes) {
-    console_.Write(stream, std::string(reinterpret_cast<const char*>(slice.begin()), slice.size()));
-  }
+  std::string text;  // one, so that it takes one write
+  text.reserve(rsh::Size(bytes));
+  for (const grpc::Slice& slice : bytes) text.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
+  console_.Write(stream, std::move(text));
   console_.WhenRoom(stream, [this] { session_->Continue(); });
 }
 

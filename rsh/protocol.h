@@ -26,9 +26,9 @@ namespace muster::rsh {
 inline constexpr char kSessionMethod[] = "/muster.rsh.v1.RemoteShell/Session";
 inline constexpr char kAttendMethod[] = "/muster.rsh.v1.RemoteShell/Attend";
 
-inline constexpr size_t kChunk = size_t{256} << 10;         // of a stream, in one message
+inline constexpr size_t kChunk = size_t{1024} << 10;        // of a stream, in one message
 inline constexpr int kPipeBytes = 1 << 20;                  // as much as an unprivileged process may ask for
-inline constexpr size_t kInputWindow = size_t{4} << 20;     // bytes of stdin on their way
+inline constexpr size_t kInputWindow = size_t{2} << 20;     // bytes of stdin on their way
 inline constexpr size_t kLongestMessage = size_t{2} << 20;  // a command line is shorter
 
 // Of both ends: few connections, which may carry much.

@@ -2,9 +2,11 @@
 
 #include <fcntl.h>
 #include <sys/ioctl.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/post.hpp>
 #include <cerrno>
@@ -23,6 +25,8 @@ using boost::system::error_code;
 using Pipe = asio::posix::stream_descriptor;
 
 namespace {
+
+constexpr size_t kGathered = 64;  // pieces of input in one write
 
 // One stream of the command. `ours` does not block; `theirs` does, as programs expect.
 struct Ends {
@@ -208,8 +212,13 @@ void RemoteProcess::Impl::EndInput() {
 void RemoteProcess::Impl::Write() {
   size_t taken = 0;
   while (!input_.empty() && in_.is_open() && !input_waiting_) {
-    const grpc::Slice& first = input_.front();
-    ssize_t put = write(in_.native_handle(), first.begin() + first_written_, first.size() - first_written_);
+    std::array<iovec, kGathered> pieces;
+    const size_t count = std::min(input_.size(), pieces.size());
+    for (size_t i = 0; i < count; ++i) {
+      const size_t written = i == 0 ? first_written_ : 0;
+      pieces[i] = {const_cast<uint8_t*>(input_[i].begin()) + written, input_[i].size() - written};
+    }
+    ssize_t put = writev(in_.native_handle(), pieces.data(), static_cast<int>(count));
     if (put < 0 && errno == EINTR) continue;
     if (put < 0 && errno == EAGAIN) {
       WatchInput();
@@ -223,9 +232,9 @@ void RemoteProcess::Impl::Write() {
     }
     taken += static_cast<size_t>(put);
     first_written_ += static_cast<size_t>(put);
-    if (first_written_ == first.size()) {
+    while (!input_.empty() && first_written_ >= input_.front().size()) {
+      first_written_ -= input_.front().size();
       input_.pop_front();
-      first_written_ = 0;
     }
   }
   if (input_ended_ && input_.empty()) CloseInput();

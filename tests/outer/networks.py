@@ -8,8 +8,6 @@ import shutil
 import subprocess
 import sys
 
-ENTER = ("--user", "--net", "--preserve-credentials")
-
 # Inside a node's network: what else is a pod's own.
 POD = ("unshare", "--uts", "--mount", "sh", "-ec",
        'hostname "$1"; mount --bind "$2" /etc; mount -t tmpfs tmpfs /dev/shm; shift 2; exec "$@"', "sh")
@@ -32,14 +30,17 @@ class Unavailable(Exception):
 
 
 class Network:
-    def __init__(self, count, routed=True):
-        """`routed`: as behind a router, a lost host is silence. Else it is "no route to host" after a while."""
+    def __init__(self, count, routed=True, every_user=False):
+        """`routed`: as behind a router, a lost host is silence. Else it is "no route to host" after a while.
+        `every_user`: all users exist inside, not root alone, as an sshd needs it; takes the machine's root."""
         for tool in ("unshare", "nsenter", "ip", "bridge"):
             if shutil.which(tool) is None:
                 raise Unavailable(f"`{tool}` is not installed")
         self._holders = []
         try:
-            self._middle = self._hold("unshare", "--user", "--map-root-user", "--net", "cat")
+            self._enter = ("--net",) if every_user else ("--user", "--net", "--preserve-credentials")
+            users = () if every_user else ("--user", "--map-root-user")
+            self._middle = self._hold("unshare", *users, "--net", "cat")
             self._run(self._middle, "ip", "link", "add", "name", "br0", "type", "bridge")
             self._run(self._middle, "ip", "link", "set", "br0", "up")
             self._nodes = [self._add(number, routed) for number in range(count)]
@@ -52,7 +53,7 @@ class Network:
 
     def enter(self, node):
         """What to put before a command, to run it as `node`. The process keeps its id."""
-        return ["nsenter", "--target", str(self._nodes[node].pid), *ENTER]
+        return ["nsenter", "--target", str(self._nodes[node].pid), *self._enter]
 
     def enter_pod(self, node, etc):
         """As enter(), with a host name (`pod-0` ...), a /dev/shm and the folder `etc` as /etc."""
@@ -93,12 +94,12 @@ class Network:
         return holder
 
     def _run(self, place, *command):
-        done = subprocess.run(["nsenter", "--target", str(place.pid), *ENTER, *command], capture_output=True, text=True)
+        done = subprocess.run(["nsenter", "--target", str(place.pid), *self._enter, *command], capture_output=True, text=True)
         if done.returncode:
             raise Unavailable(f"{' '.join(command)}: {done.stderr.strip()}")
 
     def _add(self, number, routed):
-        node = self._hold("nsenter", "--target", str(self._middle.pid), *ENTER, "unshare", "--net", "cat")
+        node = self._hold("nsenter", "--target", str(self._middle.pid), *self._enter, "unshare", "--net", "cat")
         self._run(self._middle, "ip", "link", "add", f"v{number}", "type", "veth",
                   "peer", "name", "eth0", "address", self._mac(number), "netns", str(node.pid))
         self._run(self._middle, "ip", "link", "set", f"v{number}", "master", "br0", "up")
