@@ -83,7 +83,7 @@ class NodeAgent::Impl {
   void AwaitForwarded();
   void OnSignal(int signal);
   void OnNotice(const std::string& what);
-  void Go(int signal, const std::string& reason);
+  void Go(int signal, rendezvous::LeaveCause cause, const std::string& reason);
   void Unhealthy(const std::string& reason);
   int GoneCode() const;
   int BadConfiguration(const Status& status);
@@ -388,17 +388,18 @@ void NodeAgent::Impl::OnSignal(int signal) {
     if (!attempt_ || !attempt_->running()) FinishWith(128 + going_signal_);
     return;
   }
-  Go(signal, signal == SIGTERM ? "preempted: SIGTERM" : fmt::format("stopped by {}", SignalName(signal)));
+  if (signal == SIGTERM) return Go(signal, rendezvous::LeaveCause::kPreempted, "preempted: SIGTERM");
+  Go(signal, rendezvous::LeaveCause::kAsked, fmt::format("stopped by {}", SignalName(signal)));
 }
 
 void NodeAgent::Impl::OnNotice(const std::string& what) {
   if (going_signal_ != 0) return;
   noticed_ = true;
-  Go(SIGTERM, "preempted: " + what);
+  Go(SIGTERM, rendezvous::LeaveCause::kPreempted, "preempted: " + what);
 }
 
 // This node leaves: the others hear of it first, the workers get `signal`.
-void NodeAgent::Impl::Go(int signal, const std::string& reason) {
+void NodeAgent::Impl::Go(int signal, rendezvous::LeaveCause cause, const std::string& reason) {
   if (finishing_) return;
   going_signal_ = signal;
   guard_.End();
@@ -406,7 +407,7 @@ void NodeAgent::Impl::Go(int signal, const std::string& reason) {
   watch_.ledger().Leaves(reason);
   log::Info(fmt::format("{}: leaving, workers get {} and up to {} s", reason, SignalName(signal),
                         std::chrono::duration_cast<std::chrono::seconds>(options_.shutdown_timeout).count()));
-  if (attendant_) attendant_->Leave(reason);
+  if (attendant_) attendant_->Leave(reason, cause);
   if (attempt_ && attempt_->running()) {
     stop_reason_ = reason;
     attempt_->Stop(signal, options_.shutdown_timeout, reason);
@@ -422,7 +423,7 @@ void NodeAgent::Impl::Unhealthy(const std::string& reason) {
   reason_ = reason;
   watch_.ledger().Leaves(reason);
   log::Error(fmt::format("{} (exit code {})", reason, kExitNodeUnhealthy));
-  if (attendant_) attendant_->Leave(reason, true);
+  if (attendant_) attendant_->Leave(reason, rendezvous::LeaveCause::kUnhealthy);
   FinishWith(kExitNodeUnhealthy);
 }
 

@@ -1,19 +1,11 @@
 #include "agent/round_ledger.h"
 
-#include <string_view>
-
 #include "base/text.h"
 
 namespace muster::agent {
 namespace {
 
 double Seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
-
-// The coordinator's sentences for what has no field of its own (membership.cc, membership_restart.cc).
-bool TellsOfPreemption(std::string_view reason) {
-  return reason.find("is leaving (preempted") != std::string_view::npos;
-}
-bool TellsOfSuccess(std::string_view reason) { return reason.starts_with("all workers succeeded"); }
 
 }  // namespace
 
@@ -33,10 +25,17 @@ void RoundLedger::NodeIs(const rendezvous::Node& node) {
 }
 
 std::string RoundLedger::CauseOf(const rendezvous::Assignment& next) const {
-  bool charged = next.restart_count > round_->restart_count;
-  if (!charged) return TellsOfPreemption(stop_reason_) || TellsOfPreemption(next.reason) ? "preemption" : "membership";
-  if (!own_cause_.empty()) return own_cause_;
-  return TellsOfSuccess(stop_reason_) || TellsOfSuccess(next.reason) ? "policy" : "peer";
+  switch (next.cause) {
+    case rendezvous::RoundCause::kMembership:
+      return "membership";
+    case rendezvous::RoundCause::kPreemption:
+      return "preemption";
+    case rendezvous::RoundCause::kFailure:
+      return own_cause_.empty() ? "peer" : own_cause_;
+    case rendezvous::RoundCause::kSuccess:
+      return "policy";
+  }
+  return "";
 }
 
 void RoundLedger::RoundArrived(const rendezvous::Assignment& assignment, TimePoint now) {
@@ -47,7 +46,6 @@ void RoundLedger::RoundArrived(const rendezvous::Assignment& assignment, TimePoi
   }
   round_ = assignment;
   own_cause_.clear();
-  stop_reason_.clear();
   numbers_.round = assignment.id.number;
   numbers_.restarts_charged = assignment.restart_count;
   numbers_.restarts_allowed = assignment.max_restarts;
@@ -96,7 +94,6 @@ void RoundLedger::WorkersSucceeded() {
 
 void RoundLedger::StopCame(const std::string& reason, TimePoint now) {
   Pause(now);
-  stop_reason_ = reason;
   if (stage_ == Stage::kLeaving || stage_ == Stage::kDecided) return;
   stage_ = Stage::kStopping;
   reason_ = reason;

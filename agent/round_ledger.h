@@ -63,7 +63,6 @@ class RoundLedger {
   std::optional<rendezvous::Assignment> round_;
   std::optional<TimePoint> paused_since_;  // the round's end began; no workers of a next one run yet
   std::string own_cause_;                  // of the failure of the current round, where it is this node's
-  std::string stop_reason_;
   Metrics numbers_;
 };
 

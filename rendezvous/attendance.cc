@@ -91,7 +91,7 @@ class Machine {
   void On(const Going& event) {
     if (s_.stage == Stage::kEnded) return;
     s_.left = true;
-    if (Talking()) Tell(Leave{event.reason, event.unhealthy});
+    if (Talking()) Tell(Leave{event.reason, event.cause});
     Finished({kExitStopped, fmt::format("this node leaves the job: {}", event.reason), std::nullopt, {}});
   }
 

@@ -119,7 +119,7 @@ struct Probed {  // the answer to Probe: it refused, or it let us in and closed 
 struct Hosting {};  // the answer to HostEndpoint: it is served in this process now
 struct Going {      // SIGTERM here, or a node check that failed
   std::string reason;
-  bool unhealthy = false;
+  LeaveCause cause = LeaveCause::kAsked;
 };
 struct Tick {};
 using Event = std::variant<Begin, Connected, Disconnected, Heard, WorkersStarted, WorkersEnded, NoWorkerLeft, Silence,

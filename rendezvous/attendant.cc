@@ -337,7 +337,7 @@ void Attendant::WorkersStarted() { impl_->Apply(attendance::WorkersStarted{}); }
 void Attendant::WorkersSilent(bool silent) { impl_->Apply(attendance::Silence{silent}); }
 void Attendant::WorkersEnded(Report report) { impl_->Apply(attendance::WorkersEnded{std::move(report)}); }
 void Attendant::NoWorkerLeft(int store_port) { impl_->Apply(attendance::NoWorkerLeft{store_port}); }
-void Attendant::Leave(const std::string& reason, bool unhealthy) { impl_->Apply(attendance::Going{reason, unhealthy}); }
+void Attendant::Leave(const std::string& reason, LeaveCause cause) { impl_->Apply(attendance::Going{reason, cause}); }
 void Attendant::Close(Duration limit, std::function<void()> done) { impl_->Close(limit, std::move(done)); }
 
 }  // namespace muster::rendezvous

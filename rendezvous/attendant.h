@@ -56,7 +56,7 @@ class Attendant {
   void WorkersSilent(bool silent);
   void WorkersEnded(Report report);
   void NoWorkerLeft(int store_port);
-  void Leave(const std::string& reason, bool unhealthy = false);  // as in messages.h
+  void Leave(const std::string& reason, LeaveCause cause);  // as in messages.h
   // Ends the conversation after what was said has been written, or after `limit`. Then calls `done`.
   void Close(Duration limit, std::function<void()> done);
 

@@ -137,9 +137,9 @@ void Machine::HearReady(Member& member, const Ready& ready) {
   if (!member.in_round) {
     if (!member.leaving) NewcomerReady(member);
   } else if (s_.phase == Phase::kRunning && member.state != NodeState::kSucceeded) {
-    std::string why = fmt::format("{} has no worker left and told no reason", NodeName(member.node));
-    if (s_.loss.empty()) s_.loss = why;
-    BeginStopping(why, false, member.node.name);
+    const Why why{fmt::format("{} has no worker left and told no reason", NodeName(member.node))};
+    if (s_.loss.reason.empty()) s_.loss = why;
+    BeginStopping(why, member.node.name);
   }
 }
 
@@ -150,15 +150,16 @@ void Machine::HearLeave(Member& member, const Leave& leave) {
     Change change(s_, member);
     member.leaving = true;
   }
-  std::string why =
-      fmt::format("{} is leaving ({})", NodeName(member.node), leave.reason.empty() ? "asked to stop" : leave.reason);
-  if (member.in_round && member.state != NodeState::kSucceeded && s_.loss.empty()) s_.loss = why;
+  const Why why{
+      fmt::format("{} is leaving ({})", NodeName(member.node), leave.reason.empty() ? "asked to stop" : leave.reason),
+      leave.cause == LeaveCause::kPreempted ? RoundCause::kPreemption : RoundCause::kMembership};
+  if (member.in_round && member.state != NodeState::kSucceeded && s_.loss.reason.empty()) s_.loss = why;
   if (s_.phase == Phase::kRunning && member.in_round && member.state != NodeState::kSucceeded) {
-    BeginStopping(why, false, member.node.name);
-  } else if (s_.phase == Phase::kStopping && leave.unhealthy) {
+    BeginStopping(why, member.node.name);
+  } else if (s_.phase == Phase::kStopping && leave.cause == LeaveCause::kUnhealthy) {
     Excuse(member.node.name, why);
   } else if (s_.phase == Phase::kGathering) {
-    Because(why);
+    Because(why.reason);
   }
 }
 
@@ -224,9 +225,9 @@ void Machine::Lose(const std::string& name, const std::string& why, bool silent)
     member.peer = 0;
     member.lost_at = now_;
   } else {
-    if (s_.loss.empty()) s_.loss = sentence;
+    if (s_.loss.reason.empty()) s_.loss = {sentence};
     Forget(name);
-    if (s_.phase == Phase::kRunning) BeginStopping(sentence, false, "");
+    if (s_.phase == Phase::kRunning) BeginStopping({sentence}, "");
   }
   if (contender) Opened(contender->first, contender->second);
 }

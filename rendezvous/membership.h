@@ -67,6 +67,12 @@ struct Member {
   std::optional<std::pair<PeerId, Hello>> contender;
 };
 
+// Why a round ends or begins.
+struct Why {
+  std::string reason;  // one sentence; empty: nothing has happened
+  RoundCause cause = RoundCause::kMembership;
+};
+
 struct State {
   std::string run_id;
   std::optional<JobOptions> options;  // of the first Hello
@@ -85,8 +91,7 @@ struct State {
   std::optional<TimePoint> gathering_since;
   std::optional<TimePoint> last_arrival;
   std::optional<TimePoint> reform_until;
-  std::string stop_reason;              // why the current round is being stopped
-  bool stop_charged = false;            // stopping because of a failure (uses the budget), not of membership
+  Why stop;                             // why the current round is being stopped, then the next one made
   bool keep_evidence = false;           // stopping because of a hang: every node notes what its workers are doing first
   std::vector<WorkerFailure> failures;  // heard in the current round, in order of hearing
   std::optional<Verdict> verdict;
@@ -118,7 +123,7 @@ struct State {
   RoundId last_id;                       // the round before `round`, and its nodes
   std::set<std::string> last_names;
   std::map<std::string, std::string> slow;  // nodes of the current round that are, and in what: outliers.h
-  std::string loss;                         // why the first seat of the current round was lost
+  Why loss;                                 // why the first seat of the current round was lost
   bool abandoned = false;                   // a node said Leave, ever
   std::optional<TimePoint> stopping_since;
   std::optional<TimePoint> expected;            // the last look_again: a later Tick means this process was frozen

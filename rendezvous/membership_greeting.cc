@@ -203,7 +203,7 @@ void Machine::Admit(PeerId peer, const Hello& hello) {
       member.rank = hello.resume->node_rank;
     }
     if (hello.report) HearReport(member, *hello.report);
-    if (!member.ready) Tell(peer, Stop{s_.round.id, s_.stop_reason, s_.keep_evidence});
+    if (!member.ready) Tell(peer, Stop{s_.round.id, s_.stop.reason, s_.keep_evidence});
   } else if (!member.ready) {
     OutOfDate(member);
   } else {
@@ -252,14 +252,14 @@ void Machine::AdmitSeated(Member& member, const Hello& hello) {
       HearReady(member, Ready{s_.round.id, hello.node.store_port});
     }
     if (s_.phase == Phase::kStopping && !member.ready && !running) {
-      Tell(member.peer, Stop{s_.round.id, s_.stop_reason, s_.keep_evidence});
+      Tell(member.peer, Stop{s_.round.id, s_.stop.reason, s_.keep_evidence});
     }
     if (hello.state != NodeState::kStopping) return;
   }
   if (s_.phase == Phase::kRunning) {
-    std::string why = fmt::format("{} came back without running workers", NodeName(member.node));
-    if (s_.loss.empty()) s_.loss = why;
-    BeginStopping(why, false, of_this_round ? member.node.name : "");
+    const Why why{fmt::format("{} came back without running workers", NodeName(member.node))};
+    if (s_.loss.reason.empty()) s_.loss = why;
+    BeginStopping(why, of_this_round ? member.node.name : "");
   }
 }
 
@@ -276,7 +276,7 @@ void Machine::NewcomerReady(Member& member) {
   if (s_.phase != Phase::kRunning) return;
   bool room = static_cast<int>(s_.round.seats.size()) < options().max_nodes && !options().indexed;
   if (room && options().scale_up == ScaleUp::kNow && s_.counts.succeeded == 0) {
-    BeginStopping(fmt::format("scaling up: {} joined", NodeName(member.node)), false, "");
+    BeginStopping({fmt::format("scaling up: {} joined", NodeName(member.node))}, "");
     return;
   }
   std::string why =

@@ -62,24 +62,24 @@ class Machine {
   void Forget(const std::string& name);
 
   // membership_restart.cc: the end of a round
-  void BeginStopping(const std::string& reason, bool charged, const std::string& except);
+  void BeginStopping(const Why& why, const std::string& except);
   void Conclude();
   void ConcludeFailure();
   void RoundSucceeded();
   bool NoProgress();
-  void Excuse(const std::string& node, const std::string& why);
+  void Excuse(const std::string& node, const Why& why);
   int BudgetUsed() const;
-  void Restart(const std::string& why);
+  void Restart(const std::string& reason, RoundCause cause);
   void FinishWith(int exit_code, std::string reason, bool with_failures);
 
   // membership_roster.cc: the start of a round
-  void BeginGathering(const std::string& reason);
+  void BeginGathering(const Why& why);
   void Gather();
   bool MayStart();
   bool CutOff() const;
   std::vector<Member*> Choose();
   std::vector<Member*> Place(std::vector<Member*> chosen);
-  void StartRound(const std::string& reason);
+  void StartRound(const Why& why);
   void TellWaiting(const std::string& text);
   std::string WhoIsMissing() const;
 

@@ -71,6 +71,7 @@ void Machine::Adopt(const Assignment& newest) {
   s_.round.world_size = newest.world_size;
   s_.round.coordinator_node = newest.coordinator_node;
   s_.round.reason = newest.reason;
+  s_.round.cause = newest.cause;
   s_.round.seats.resize(static_cast<size_t>(std::clamp(newest.node_count, 1, 1 << 20)));
   for (const Successor& successor : newest.successors) {
     if (successor.node_rank < 0 || successor.node_rank >= newest.node_count) continue;
@@ -79,13 +80,12 @@ void Machine::Adopt(const Assignment& newest) {
   s_.restart_count = newest.restart_count;
   s_.term = std::max(s_.term, newest.id.term + 1);  // what was started after it, nobody here may know
   s_.failures.clear();
-  s_.loss.clear();
+  s_.loss = {};
   s_.silent.clear();
   s_.cut_off.reset();
   s_.last_id = RoundId{};
   s_.last_names.clear();
-  s_.stop_reason.clear();
-  s_.stop_charged = false;
+  s_.stop = {};
   s_.reform_until = now_ + options().heartbeat_timeout;  // its other nodes have not had their time yet
   s_.reform_seen.clear();
   s_.reform_conflict = false;
@@ -191,22 +191,22 @@ void Machine::Reform() {
     if (missing++ == 0) first_missing = node.name.empty() ? fmt::format("node rank {}", rank) : "node " + node.name;
   }
   if (missing > 0) {
-    s_.loss = missing == 1 ? fmt::format("{} was lost", first_missing)
-                           : fmt::format("{} and {} more were lost", first_missing, missing - 1);
-    if (dead > 0) s_.loss += fmt::format(" together with the coordinator");
+    s_.loss = {missing == 1 ? fmt::format("{} was lost", first_missing)
+                            : fmt::format("{} and {} more were lost", first_missing, missing - 1)};
+    if (dead > 0) s_.loss.reason += " together with the coordinator";
   } else if (leaving != nullptr) {
-    s_.loss = fmt::format("{} is leaving", NodeName(leaving->node));
+    s_.loss.reason = fmt::format("{} is leaving", NodeName(leaving->node));
   }
   if (failed != nullptr) {
     std::string who = failed->node.name;
-    BeginStopping(fmt::format("a worker of {} failed", NodeName(failed->node)), true, who);
-  } else if (!s_.loss.empty()) {
-    BeginStopping(s_.loss, false, "");
+    BeginStopping({fmt::format("a worker of {} failed", NodeName(failed->node)), RoundCause::kFailure}, who);
+  } else if (!s_.loss.reason.empty()) {
+    BeginStopping(s_.loss, "");
   } else if (s_.reform_conflict) {
-    BeginStopping(fmt::format("the nodes tell round {} differently", s_.round.id.number), false, "");
+    BeginStopping({fmt::format("the nodes tell round {} differently", s_.round.id.number)}, "");
   } else if (stopped != nullptr) {
-    BeginStopping(fmt::format("{} had no running workers when the coordinator came back", NodeName(stopped->node)),
-                  false, "");
+    BeginStopping({fmt::format("{} had no running workers when the coordinator came back", NodeName(stopped->node))},
+                  "");
   } else {
     Because(
         fmt::format("round {} goes on: all {} are back", s_.round.id.number, Counted(s_.round.seats.size(), "node")));

@@ -54,25 +54,24 @@ void Machine::HearReport(Member& member, const Report& report) {
     if (s_.failures.size() < kMaxFailuresKept || first_cause) s_.failures.push_back(failure);
   }
   if (s_.phase == Phase::kRunning) {
-    BeginStopping(DescribeFailure(*RootCause(report.failures)), true, member.node.name);
+    BeginStopping({DescribeFailure(*RootCause(report.failures)), RoundCause::kFailure}, member.node.name);
   }
 }
 
 // Tells every living node of the round, except one that knows, to stop its workers.
-void Machine::BeginStopping(const std::string& reason, bool charged, const std::string& except) {
+void Machine::BeginStopping(const Why& why, const std::string& except) {
   s_.phase = Phase::kStopping;
-  s_.stop_reason = reason;
-  s_.stop_charged = charged;
-  s_.keep_evidence = charged && std::any_of(s_.failures.begin(), s_.failures.end(), IsHang);
+  s_.stop = why;
+  s_.keep_evidence = UsesBudget(why.cause) && std::any_of(s_.failures.begin(), s_.failures.end(), IsHang);
   s_.stopping_since = now_;
-  Because(reason);
+  Because(why.reason);
   std::vector<std::string> gone;
   for (auto& [name, member] : s_.members) {
     if (!member.in_round) continue;
     if (member.peer == 0) {
       gone.push_back(name);
     } else if (name != except && !member.leaving && !member.ready) {
-      Tell(member.peer, Stop{s_.round.id, reason, s_.keep_evidence});
+      Tell(member.peer, Stop{s_.round.id, why.reason, s_.keep_evidence});
     }
   }
   for (const std::string& name : gone) Forget(name);
@@ -80,28 +79,27 @@ void Machine::BeginStopping(const std::string& reason, bool charged, const std::
 
 // The round ended by a node that turned out to be unhealthy and goes: that is a change of membership, no failure of the
 // job's, unless another node failed by itself as well.
-void Machine::Excuse(const std::string& node, const std::string& why) {
-  if (!s_.stop_charged || s_.failures.empty()) return;
+void Machine::Excuse(const std::string& node, const Why& why) {
+  if (!UsesBudget(s_.stop.cause) || s_.failures.empty()) return;
   std::erase_if(s_.failures, [&](const auto& failure) { return failure.node == node; });
   if (!std::all_of(s_.failures.begin(), s_.failures.end(), [](const auto& f) { return f.consequence; })) return;
   s_.failures.clear();
-  s_.stop_charged = false;
-  s_.stop_reason = why;
-  Because(why);
+  s_.stop = why;
+  Because(why.reason);
 }
 
 void Machine::Conclude() {
-  if (!s_.stop_charged) {
-    BeginGathering(s_.stop_reason);
+  if (!UsesBudget(s_.stop.cause)) {
+    BeginGathering(s_.stop);
     return;
   }
   if (s_.failures.empty()) {  // policy always, after a success
-    Restart(s_.stop_reason);
+    Restart(s_.stop.reason, s_.stop.cause);
     return;
   }
   // Workers that died of a lost peer are no failure of their own.
   bool consequences = std::all_of(s_.failures.begin(), s_.failures.end(), [](const auto& f) { return f.consequence; });
-  if (consequences && !s_.loss.empty()) {
+  if (consequences && !s_.loss.reason.empty()) {
     BeginGathering(s_.loss);
     return;
   }
@@ -129,13 +127,13 @@ void Machine::ConcludeFailure() {
                    : fmt::format("{}; all {} are used up", what, Counted(options().max_restarts, "restart")),
                true);
   } else {
-    Restart(what);
+    Restart(what, RoundCause::kFailure);
   }
 }
 
 void Machine::RoundSucceeded() {
   if (options().policy == RestartPolicy::kAlways && BudgetUsed() < options().max_restarts) {
-    BeginStopping("all workers succeeded and the restart policy is always", true, "");
+    BeginStopping({"all workers succeeded and the restart policy is always", RoundCause::kSuccess}, "");
     return;
   }
   FinishWith(0, "all workers succeeded", false);
@@ -165,13 +163,13 @@ int Machine::BudgetUsed() const {
                                         [&](TimePoint at) { return now_ - at < *options().restart_window; }));
 }
 
-void Machine::Restart(const std::string& why) {
+void Machine::Restart(const std::string& reason, RoundCause cause) {
   ++s_.restart_count;
   if (options().restart_window) {
     std::erase_if(s_.budget_used, [&](TimePoint at) { return now_ - at >= *options().restart_window; });
     s_.budget_used.push_back(now_);
   }
-  BeginGathering(fmt::format("{}; restart {} of {}", why, BudgetUsed(), options().max_restarts));
+  BeginGathering({fmt::format("{}; restart {} of {}", reason, BudgetUsed(), options().max_restarts), cause});
 }
 
 void Machine::FinishWith(int exit_code, std::string reason, bool with_failures) {

@@ -35,7 +35,7 @@ void Machine::Settle() {
   if (!s_.options) return;
   for (;;) {
     Phase phase = s_.phase;
-    if ((phase == Phase::kGathering || (phase == Phase::kStopping && !s_.stop_charged)) && s_.abandoned &&
+    if ((phase == Phase::kGathering || (phase == Phase::kStopping && !UsesBudget(s_.stop.cause))) && s_.abandoned &&
         s_.counts.living == s_.counts.leaving) {
       FinishWith(kExitStopped, "every node was asked to stop", false);
       return;
@@ -56,8 +56,8 @@ void Machine::Settle() {
         } else if (now_ >= *s_.stopping_since + options().join_timeout) {
           std::string why =
               fmt::format("{} did not stop their workers within {}: {}", Counted(s_.counts.seated_busy, "node"),
-                          Seconds(options().join_timeout), s_.stop_reason);
-          auto cause = s_.stop_charged ? RootCause(s_.failures) : std::nullopt;
+                          Seconds(options().join_timeout), s_.stop.reason);
+          auto cause = UsesBudget(s_.stop.cause) ? RootCause(s_.failures) : std::nullopt;
           FinishWith(cause && cause->exit_code != 0 ? cause->exit_code : kExitRendezvousTimeout, why, true);
         }
         break;
@@ -68,12 +68,12 @@ void Machine::Settle() {
   }
 }
 
-void Machine::BeginGathering(const std::string& reason) {
+void Machine::BeginGathering(const Why& why) {
   s_.phase = Phase::kGathering;
   s_.gathering_since = now_;
-  s_.stop_reason = reason;
+  s_.stop = why;
   s_.notice.clear();
-  Because(reason);
+  Because(why.reason);
 }
 
 // More than half of a round's nodes are unheard of without having ended: they may have a coordinator of their own.
@@ -116,15 +116,16 @@ void Machine::Gather() {
   const State::Counts& counts = s_.counts;
   if (MayStart()) {
     bool first = s_.round.id.number < 0;
-    std::string reason = s_.stop_reason;
-    if (first || reason.empty()) {
-      reason = counts.ready >= options().max_nodes
-                   ? (options().max_nodes == 1 ? std::string("the node is ready")
-                                               : fmt::format("all {} are ready", Counted(options().max_nodes, "node")))
-                   : fmt::format("{} of {} are ready and the last call is over", counts.ready,
-                                 Counted(options().max_nodes, "node"));
+    Why why = s_.stop;
+    if (first || why.reason.empty()) {
+      why.reason =
+          counts.ready >= options().max_nodes
+              ? (options().max_nodes == 1 ? std::string("the node is ready")
+                                          : fmt::format("all {} are ready", Counted(options().max_nodes, "node")))
+              : fmt::format("{} of {} are ready and the last call is over", counts.ready,
+                            Counted(options().max_nodes, "node"));
     }
-    StartRound(reason);
+    StartRound(why);
     return;
   }
   bool too_few = counts.ready < options().min_nodes;
@@ -136,7 +137,7 @@ void Machine::Gather() {
         : CutOff()
             ? fmt::format("{} fell silent and did not come back within {}", Counted(s_.silent.size(), "node"), limit)
             : fmt::format("{} did not stop their workers within {}", Counted(counts.seated_busy, "node"), limit);
-    FinishWith(kExitRendezvousTimeout, s_.round.id.number < 0 ? why : fmt::format("{} ({})", why, s_.stop_reason),
+    FinishWith(kExitRendezvousTimeout, s_.round.id.number < 0 ? why : fmt::format("{} ({})", why, s_.stop.reason),
                false);
     return;
   }
@@ -251,7 +252,7 @@ std::vector<Member*> Machine::Place(std::vector<Member*> chosen) {
   return places;
 }
 
-void Machine::StartRound(const std::string& reason) {
+void Machine::StartRound(const Why& why) {
   std::vector<Member*> places = Place(Choose());
   std::vector<const Node*> nodes;
   nodes.reserve(places.size());
@@ -262,7 +263,8 @@ void Machine::StartRound(const std::string& reason) {
   round.restart_count = s_.restart_count;
   round.max_restarts = options().max_restarts;
   round.coordinator_node = s_.self_node;
-  round.reason = s_.slow.empty() ? reason : fmt::format("{}; {}", reason, DescribeOutliers(s_.slow));
+  round.reason = s_.slow.empty() ? why.reason : fmt::format("{}; {}", why.reason, DescribeOutliers(s_.slow));
+  round.cause = why.cause;
   round.seats.reserve(places.size());
   std::map<std::string, int> roles;
   for (const Member* member : places) {
@@ -283,9 +285,8 @@ void Machine::StartRound(const std::string& reason) {
   s_.round = std::move(round);
   s_.phase = Phase::kRunning;
   s_.failures.clear();
-  s_.loss.clear();
-  s_.stop_reason.clear();
-  s_.stop_charged = false;
+  s_.loss = {};
+  s_.stop = {};
   s_.notice.clear();
   for (auto& [name, member] : s_.members) {
     Change change(s_, member);

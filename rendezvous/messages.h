@@ -55,9 +55,14 @@ struct Ready {
   int store_port = 0;
   bool operator==(const Ready&) const = default;
 };
+enum class LeaveCause {
+  kAsked,      // somebody stopped it
+  kPreempted,  // its machine is taken away
+  kUnhealthy,  // its node check failed: what its workers died of in this round was this node's fault
+};
 struct Leave {
-  std::string reason;      // "preempted", "stopped by SIGINT"
-  bool unhealthy = false;  // its node check failed: what its workers died of in this round was this node's fault
+  std::string reason;  // "preempted: SIGTERM", "stopped by SIGINT"
+  LeaveCause cause = LeaveCause::kAsked;
   bool operator==(const Leave&) const = default;
 };
 // This node has not heard the coordinator for the heartbeat limit and looks for another: it lives, whatever becomes of

@@ -17,6 +17,7 @@ Assignment AssignmentFor(const Round& round, int node_rank) {
   assignment.master_port = round.seats.front().node.store_port;
   assignment.coordinator_node = round.coordinator_node;
   assignment.reason = round.reason;
+  assignment.cause = round.cause;
   size_t successors = std::min(round.seats.size(), kMaxSuccessors);
   for (size_t rank = 0; rank < successors; ++rank) {
     const Node& node = round.seats[rank].node;

@@ -52,6 +52,15 @@ struct Seat {
   bool operator==(const Seat&) const = default;
 };
 
+// What made a round, for those who count; the reason beside it is for people.
+enum class RoundCause {
+  kMembership = 0,  // nodes came, left or were lost; also the first round
+  kPreemption = 1,  // a node left because its machine is taken away
+  kFailure = 2,     // a worker failed: uses the budget
+  kSuccess = 3,     // all workers succeeded and the policy is "always": uses the budget
+};
+inline bool UsesBudget(RoundCause cause) { return cause == RoundCause::kFailure || cause == RoundCause::kSuccess; }
+
 // A round as the coordinator knows it, whole.
 struct Round {
   RoundId id;
@@ -61,6 +70,7 @@ struct Round {
   std::vector<Seat> seats;       // by node rank; seats[0] hosts the store
   std::string coordinator_node;  // name of the node whose agent coordinates; empty: a coordinator of its own
   std::string reason;            // why this round was made, one sentence
+  RoundCause cause = RoundCause::kMembership;
   bool operator==(const Round&) const = default;
 
   // Node rank of `name`, or nullopt.
@@ -97,6 +107,7 @@ struct Assignment {
   std::string coordinator_node;  // as in Round
   std::vector<Successor> successors;
   std::string reason;
+  RoundCause cause = RoundCause::kMembership;
   bool operator==(const Assignment&) const = default;
 };
 

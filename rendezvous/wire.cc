@@ -79,6 +79,7 @@ void Put(const Assignment& from, v1::Assignment* to) {
     added->set_control_address(Name(successor.control_address));
   }
   to->set_reason(Text(from.reason));
+  to->set_cause(static_cast<int>(from.cause));
 }
 
 // Takes what is used of `budget`, so that a list of failures stays bounded as a whole.
@@ -193,7 +194,8 @@ struct NodeWriter {
   void operator()(const Report& from) { Put(from, to.mutable_report()); }
   void operator()(const Leave& from) {
     to.mutable_leave()->set_reason(Text(from.reason));
-    to.mutable_leave()->set_unhealthy(from.unhealthy);
+    to.mutable_leave()->set_unhealthy(from.cause == LeaveCause::kUnhealthy);
+    to.mutable_leave()->set_preempted(from.cause == LeaveCause::kPreempted);
   }
   void operator()(const Doubt&) { to.mutable_doubt(); }
   void operator()(const Inspect& from) {

@@ -70,6 +70,12 @@ class Reader {
     return node;
   }
 
+  Leave Get(const v1::Leave& from) {
+    return {Printable(from.reason(), kMaxText), from.unhealthy()   ? LeaveCause::kUnhealthy
+                                                : from.preempted() ? LeaveCause::kPreempted
+                                                                   : LeaveCause::kAsked};
+  }
+
   Assignment Get(const v1::Assignment& from) {
     Assignment assignment;
     assignment.id = Get(from.id());
@@ -96,6 +102,8 @@ class Reader {
                                        Identifier("successor's address", successor.control_address())});
     }
     assignment.reason = Printable(from.reason(), kMaxText);
+    assignment.cause =
+        static_cast<RoundCause>(Number("cause", from.cause(), 0, static_cast<int>(RoundCause::kSuccess)));
     return assignment;
   }
 
@@ -241,7 +249,7 @@ class Reader {
       case v1::FromNode::kReport:
         return Get(from.report());
       case v1::FromNode::kLeave:
-        return Leave{Printable(from.leave().reason(), kMaxText), from.leave().unhealthy()};
+        return Get(from.leave());
       case v1::FromNode::kDoubt:
         return Doubt{};
       case v1::FromNode::kInspect:

@@ -6,6 +6,7 @@ namespace muster::agent {
 namespace {
 
 using rendezvous::Assignment;
+using rendezvous::RoundCause;
 using std::chrono::milliseconds;
 
 class RoundLedgerTest : public testing::Test {
@@ -17,10 +18,12 @@ class RoundLedgerTest : public testing::Test {
     ledger_.NodeIs(node);
   }
 
-  void Round(int number, int restart_count, const std::string& reason = "") {
+  void Round(int number, RoundCause cause, const std::string& reason = "") {
     Assignment assignment;
     assignment.id = {1, number};
-    assignment.restart_count = restart_count;
+    restart_count_ += UsesBudget(cause) ? 1 : 0;
+    assignment.restart_count = restart_count_;
+    assignment.cause = cause;
     assignment.max_restarts = 5;
     assignment.world_size = 8;
     assignment.node_count = 2;
@@ -30,7 +33,7 @@ class RoundLedgerTest : public testing::Test {
     ledger_.RoundArrived(assignment, now_);
   }
   void FirstRound() {
-    Round(0, 0);
+    Round(0, RoundCause::kMembership);
     ledger_.WorkersRun(now_);
   }
   void Fail(int code, bool consequence = false) {
@@ -49,20 +52,21 @@ class RoundLedgerTest : public testing::Test {
   using Counts = std::map<std::string, uint64_t>;
 
   TimePoint now_{std::chrono::hours(1)};
+  int restart_count_ = 0;
   RoundLedger ledger_;
 };
 
 TEST_F(RoundLedgerTest, OwnFailuresHaveTheirClass) {
   FirstRound();
   Fail(3);
-  Round(1, 1);
+  Round(1, RoundCause::kFailure);
   EXPECT_EQ(Causes(), (Counts{{"fatal", 1}}));
   ledger_.WorkersRun(now_);
   Fail(137);
-  Round(2, 2);
+  Round(2, RoundCause::kFailure);
   ledger_.WorkersRun(now_);
   Fail(203);
-  Round(3, 3);
+  Round(3, RoundCause::kFailure);
   EXPECT_EQ(Causes(), (Counts{{"fatal", 1}, {"hang", 1}, {"retryable", 1}}));
   Metrics metrics = ledger_.MetricsAt(now_);
   EXPECT_EQ(metrics.failures, (Counts{{"fatal", 1}, {"hang", 1}, {"retryable", 1}}));
@@ -74,26 +78,30 @@ TEST_F(RoundLedgerTest, OwnFailuresHaveTheirClass) {
 TEST_F(RoundLedgerTest, OthersFailuresAreTheirs) {
   FirstRound();
   ledger_.StopCame("node n0: worker rank 0 ended with exit code 3", now_);
-  Round(1, 1);
+  Round(1, RoundCause::kFailure);
   EXPECT_EQ(Causes(), (Counts{{"peer", 1}}));
   ledger_.WorkersRun(now_);
   Fail(1, true);  // it only lost a peer
-  Round(2, 2);
+  Round(2, RoundCause::kFailure);
   EXPECT_EQ(Causes(), (Counts{{"peer", 2}}));
   EXPECT_EQ(ledger_.MetricsAt(now_).failures, (Counts{{"fatal", 0}, {"hang", 0}, {"retryable", 0}}));
 }
 
-TEST_F(RoundLedgerTest, WhatIsNotCharged) {
+TEST_F(RoundLedgerTest, TheCauseIsTheCoordinators) {
   FirstRound();
   ledger_.StopCame("node n0 (host h) is leaving (preempted: SIGTERM)", now_);
-  Round(1, 0);
+  Round(1, RoundCause::kPreemption);
+  ledger_.WorkersRun(now_);
+  Fail(1, true);  // its own workers died of it first; no Stop was needed
+  Round(2, RoundCause::kPreemption);
   ledger_.WorkersRun(now_);
   ledger_.StopCame("node n0 is lost: its connection closed", now_);
-  Round(2, 0);
+  Round(3, RoundCause::kMembership);
+  EXPECT_EQ(ledger_.MetricsAt(now_).restarts_charged, 0);
   ledger_.WorkersRun(now_);
   ledger_.StopCame("all workers succeeded and the restart policy is always", now_);
-  Round(3, 1);
-  EXPECT_EQ(Causes(), (Counts{{"membership", 1}, {"policy", 1}, {"preemption", 1}}));
+  Round(4, RoundCause::kSuccess);
+  EXPECT_EQ(Causes(), (Counts{{"membership", 1}, {"policy", 1}, {"preemption", 2}}));
 }
 
 TEST_F(RoundLedgerTest, TimeLostRunsUntilTheNextWorkers) {
@@ -104,7 +112,7 @@ TEST_F(RoundLedgerTest, TimeLostRunsUntilTheNextWorkers) {
   now_ += milliseconds(250);
   EXPECT_DOUBLE_EQ(ledger_.MetricsAt(now_).time_lost_seconds, 0.25);  // the present pause is in it
   ledger_.StopCame("the coordinator's word comes later", now_);
-  Round(1, 1);
+  Round(1, RoundCause::kFailure);
   now_ += milliseconds(250);
   ledger_.WorkersRun(now_);
   now_ += milliseconds(9000);
@@ -124,7 +132,7 @@ TEST_F(RoundLedgerTest, TimeLostRunsUntilTheNextWorkers) {
 TEST_F(RoundLedgerTest, ReadyIsARoundWithRunningWorkers) {
   EXPECT_EQ(ledger_.NotReady(), "waiting for the first round");
   EXPECT_EQ(ledger_.OwnView().phase, "gathering");
-  Round(0, 0);
+  Round(0, RoundCause::kMembership);
   EXPECT_EQ(ledger_.NotReady(), "starting the workers of round 0");
   ledger_.WorkersRun(now_);
   EXPECT_EQ(ledger_.NotReady(), "");

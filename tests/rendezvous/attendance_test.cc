@@ -416,8 +416,8 @@ TEST_F(Attendance, FollowsARedirectOfAHigherTerm) {
 
 TEST_F(Attendance, GoingSaysLeaveAndBeatsUntilTheEnd) {
   Run();
-  Do(Going{"preempted"});
-  EXPECT_EQ(Told<Leave>().at(0).reason, "preempted");
+  Do(Going{"preempted", LeaveCause::kPreempted});
+  EXPECT_EQ(Told<Leave>().at(0), (Leave{"preempted", LeaveCause::kPreempted}));
   ASSERT_EQ(ends.size(), 1u);
   EXPECT_EQ(ends[0].exit_code, 143);
   Next();

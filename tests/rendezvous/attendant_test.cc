@@ -161,7 +161,7 @@ TEST_F(AttendantTest, ANodeThatLeavesIsNotWaitedFor) {
   Until([&] { return a->Runs(1); }, "the first round");
   auto b = Start("b", job, a->address);
   Until([&] { return a->Runs(2) && b->Runs(2); }, "the round of two");
-  b->attendant->Leave("preempted");
+  b->attendant->Leave("preempted", LeaveCause::kPreempted);
   Until([&] { return b->verdict.has_value(); }, "the end of b");
   EXPECT_EQ(b->verdict->exit_code, kExitStopped);
   bool closed = false;

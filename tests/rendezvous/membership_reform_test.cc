@@ -218,7 +218,7 @@ TEST_F(Reform, AKnockIsKeptUpToDate) {
   Return("b");
   s.Beats("c");
   EXPECT_EQ(s.state.members.at("c").node.store_port, 7);
-  EXPECT_TRUE(s.state.stop_charged) << "its failure counts";
+  EXPECT_TRUE(UsesBudget(s.state.stop.cause)) << "its failure counts";
 }
 
 TEST_F(Reform, WhoKnocksAndGoesOnIsForgotten) {

@@ -357,12 +357,13 @@ TEST(Leaving, WhenAllLeaveItEndsWith143) {
 TEST(Leaving, OfAnUnhealthyNodeExcusesItsFailure) {
   struct Row {
     const char* name;
-    bool unhealthy;
+    LeaveCause cause;
     int own_failure_of_c;  // 0: only a consequence
     int restarts;          // charged
   };
-  const Row rows[] = {
-      {"unhealthy", true, 0, 0}, {"unhealthy, and c failed too", true, 3, 1}, {"preempted", false, 0, 1}};
+  const Row rows[] = {{"unhealthy", LeaveCause::kUnhealthy, 0, 0},
+                      {"unhealthy, and c failed too", LeaveCause::kUnhealthy, 3, 1},
+                      {"preempted", LeaveCause::kPreempted, 0, 1}};
   for (const Row& row : rows) {
     Stage s(Job(2, 3, 1));
     for (const char* name : {"a", "b", "c", "spare"}) s.Join(name);
@@ -371,7 +372,7 @@ TEST(Leaving, OfAnUnhealthyNodeExcusesItsFailure) {
     s.Ready("a");
     s.Ready("c");
     EXPECT_EQ(s.state.phase, Phase::kStopping) << "b's check runs";
-    s.Says("b", Leave{"node check failed", row.unhealthy});
+    s.Says("b", Leave{"node check failed", row.cause});
     s.Closes("b");
     EXPECT_EQ(s.Roster(), "a spare c") << row.name;
     EXPECT_EQ(s.Seat("a").restart_count, row.restarts) << row.name;
@@ -389,9 +390,56 @@ TEST(Leaving, OfAnUnhealthyNodeEndsNoJobThatMayGoOn) {
   s.Join("b");
   s.Fails("b", 3);  // fatal, and no restart is allowed
   s.Ready("a");
-  s.Says("b", Leave{"node check failed", true});
+  s.Says("b", Leave{"node check failed", LeaveCause::kUnhealthy});
   s.Closes("b");
   EXPECT_EQ(s.Roster(), "a");
+}
+
+// --- why ---
+
+TEST(Cause, OfTheNextRound) {
+  struct Row {
+    const char* name;
+    void (*ends)(Stage&);  // of the round of a and b, as b or as both
+    RoundCause cause;
+    RestartPolicy policy = RestartPolicy::kOnFailure;
+  };
+  const Row rows[] = {
+      {"b is preempted", [](Stage& s) { s.Leaves("b"); }, RoundCause::kPreemption},
+      {"and its peer's workers die of it first",
+       [](Stage& s) {
+         s.Fails("a", 1, true);
+         s.Leaves("b");
+       },
+       RoundCause::kPreemption},
+      {"b was asked to stop", [](Stage& s) { s.Says("b", Leave{"stopped by SIGINT"}); }, RoundCause::kMembership},
+      {"b is unfit",
+       [](Stage& s) {
+         s.Says("b", Leave{"node check failed", LeaveCause::kUnhealthy});
+       },
+       RoundCause::kMembership},
+      {"b is lost", [](Stage& s) { s.Closes("b"); }, RoundCause::kMembership},
+      {"a worker of b failed", [](Stage& s) { s.Fails("b", 3); }, RoundCause::kFailure},
+      {"both succeed, always",
+       [](Stage& s) {
+         s.Succeeds("a");
+         s.Succeeds("b");
+       },
+       RoundCause::kSuccess, RestartPolicy::kAlways},
+  };
+  for (const Row& row : rows) {
+    JobOptions options = Job(1, 2, 1);
+    options.policy = row.policy;
+    Stage s(options);
+    s.Join("a");
+    s.Join("b");
+    EXPECT_EQ(s.Seat("a").cause, RoundCause::kMembership) << "the first round";
+    row.ends(s);
+    s.Ready("a");
+    if (s.state.members.contains("b")) s.Closes("b");
+    ASSERT_TRUE(s.Started("a", 1)) << row.name;
+    EXPECT_EQ(s.Seat("a").cause, row.cause) << row.name << ": " << s.Seat("a").reason;
+  }
 }
 
 // --- late nodes ---

@@ -105,7 +105,7 @@ class Stage {
     failure.host = "host-" + name;
     Says(name, Report{state.round.id, {failure}, lived, progress});
   }
-  void Leaves(const std::string& name) { Says(name, Leave{"preempted"}); }
+  void Leaves(const std::string& name) { Says(name, Leave{"preempted", LeaveCause::kPreempted}); }
   void Closes(const std::string& name) { Do(PeerClosed{peers.at(name)}); }
   // Time passes; Tick comes exactly when it was asked for. `beating` nodes send a beat every second.
   void Wait(Duration duration, std::vector<std::string> beating = {}) {

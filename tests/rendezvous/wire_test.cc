@@ -45,6 +45,7 @@ Assignment SomeAssignment() {
   assignment.coordinator_node = "worker-0";
   assignment.successors = {{0, "worker-0", "10.0.0.1:29400"}, {1, "worker-1", "10.0.0.2:29400"}};
   assignment.reason = "worker 3 of worker-0 failed with 1";
+  assignment.cause = RoundCause::kFailure;
   return assignment;
 }
 
@@ -95,7 +96,8 @@ Hello SomeHello() {
 TEST(Wire, EveryNodeMessageComesBackAsItWas) {
   for (const NodeMessage& message :
        std::vector<NodeMessage>{SomeHello(), Beat{}, Beat{{1, 2}}, Beat{{1, 2}, true}, Ready{{1, 2}, 4000},
-                                SomeReport(), Report{{0, -1}, {}, {}, {}}, Leave{"preempted"}, Leave{"unfit", true},
+                                SomeReport(), Report{{0, -1}, {}, {}, {}}, Leave{"stopped"},
+                                Leave{"unfit", LeaveCause::kUnhealthy}, Leave{"preempted", LeaveCause::kPreempted},
                                 Doubt{}, Inspect{"job-7", true}, Inspect{}, Supersede{"job-7", 4, "10.0.0.2:29400"}}) {
     StatusOr<NodeMessage> again = wire::DecodeFromNode(wire::Encode(message));
     ASSERT_TRUE(again.ok()) << again.status();
@@ -194,6 +196,7 @@ TEST(Wire, AWrongFieldIsNamed) {
       {"round number", [](v1::Hello& hello) { hello.mutable_resume()->mutable_id()->set_number(-2); }},
       {"term", [](v1::Hello& hello) { hello.set_term(uint64_t{1} << 60); }},
       {"node rank", [](v1::Hello& hello) { hello.mutable_resume()->set_node_rank(2); }},
+      {"cause", [](v1::Hello& hello) { hello.mutable_resume()->set_cause(4); }},
       {"exit code", [](v1::Hello& hello) { hello.mutable_report()->mutable_failures(0)->set_exit_code(300); }},
       {"signal", [](v1::Hello& hello) { hello.mutable_report()->mutable_failures(0)->set_signal(-9); }},
       {"rank", [](v1::Hello& hello) { hello.mutable_report()->mutable_failures(0)->set_rank(-2); }},

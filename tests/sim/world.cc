@@ -289,7 +289,7 @@ void World::Fault() {
     case 7: {  // SIGTERM
       int id = victim.id;
       if (victim.attends && !victim.ended)
-        After(Duration{}, id, [this](Process& p) { Attend(p, at::Going{"preempted"}); });
+        After(Duration{}, id, [this](Process& p) { Attend(p, at::Going{"preempted", LeaveCause::kPreempted}); });
       break;
     }
     case 8: {  // a new node
