@@ -5,6 +5,7 @@
 
 #include "base/exit_codes.h"
 #include "base/text.h"
+#include "launcher/log_files.h"
 
 namespace muster::agent {
 
@@ -20,6 +21,8 @@ std::optional<int> ParseCommandLine(CLI::App& app, const std::vector<std::string
 }
 
 int ServeUntilSignal(boost::asio::io_context& loop, const std::string& host, int port) {
+  launcher::Console console(loop);
+  console.CarryLog();
   fmt::print("listening on {}:{}\n", host, port);
   std::fflush(stdout);
   int code = 0;

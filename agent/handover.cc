@@ -4,6 +4,7 @@
 
 #include <cerrno>
 
+#include "agent/early_signals.h"
 #include "base/exit_codes.h"
 #include "base/log.h"
 #include "base/text.h"
@@ -41,6 +42,7 @@ int HandOver(const std::vector<std::string>& arguments, const std::string& reaso
   std::vector<char*> argv;
   for (std::string& argument : *command) argv.push_back(argument.data());
   argv.push_back(nullptr);
+  ReleaseSignals();
   execv(argv.front(), argv.data());
   int error = errno;
   log::Error(Message(ErrnoStatus(error, fmt::format("cannot execute {}", command->front()))));

@@ -5,6 +5,7 @@
 #include <csignal>
 #include <memory>
 
+#include "agent/early_signals.h"
 #include "base/exit_codes.h"
 #include "base/host_fs.h"
 #include "base/log.h"
@@ -67,6 +68,7 @@ int RunLocalNodes(const RunOptions& options, const std::vector<std::string>& arg
   boost::asio::io_context loop(1);
   launcher::Reaper reaper(loop);
   launcher::Console console(loop);
+  console.CarryLog();
   rendezvous::Conductor conductor(loop, {.self_node = "", .self_address = "", .only_run_id = options.run_id});
   auto coordinator = rendezvous::Coordinator::Serve(loop, conductor, {.host = "127.0.0.1"});
   if (!coordinator.ok()) {
@@ -117,6 +119,7 @@ int RunLocalNodes(const RunOptions& options, const std::vector<std::string>& arg
     });
   };
   await();
+  ReleaseSignals({SIGINT, SIGTERM, SIGHUP});
   loop.run();
   console.Drain(std::chrono::seconds(2));
   return interrupted != 0 ? 128 + interrupted : code;

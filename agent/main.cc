@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "agent/commands.h"
+#include "agent/early_signals.h"
 #include "agent/installation.h"
 #include "base/exit_codes.h"
 #include "base/text.h"
@@ -14,16 +15,21 @@
 namespace muster::agent {
 namespace {
 
+// 101 is the first priority that is not the implementation's own: before every other constructor.
+__attribute__((constructor(101))) void HoldEarlySignals() { HoldSignals(); }
+
 struct Subcommand {
   std::string_view name;
   int (*main)(const std::vector<std::string>& arguments);
   std::string_view summary;
+  bool supervises = false;  // releases the held signals itself, once its handlers stand
 };
 
 constexpr Subcommand kSubcommands[] = {
-    {"exec", ExecCommand, "run a command as the main process of a container: signals, zombies, exit codes, reasons"},
-    {"run", RunCommand, "run a script on one or several nodes; takes torchrun's flags"},
-    {"launch", LaunchCommand, "the same with torch.distributed.launch's --local-rank argument"},
+    {"exec", ExecCommand, "run a command as the main process of a container: signals, zombies, exit codes, reasons",
+     true},
+    {"run", RunCommand, "run a script on one or several nodes; takes torchrun's flags", true},
+    {"launch", LaunchCommand, "the same with torch.distributed.launch's --local-rank argument", true},
     {"check", CheckCommand, "measure this machine: memory, loopback, disk, the way to peers"},
     {"coordinator", CoordinatorCommand, "serve the rendezvous alone, for any number of runs"},
     {"status", StatusCommand, "show roster, round and restarts of a run"},
@@ -68,7 +74,10 @@ int Main(int argc, char** argv) {
   called.remove_prefix(std::min(called.size(), called.rfind('/') + 1));
   std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
   if (called == "torchrun") return RunCommand(arguments);
-  if (called == "muster-rsh") return RshCommand(arguments);
+  if (called == "muster-rsh") {
+    ReleaseSignals();
+    return RshCommand(arguments);
+  }
   if (arguments.empty()) {
     fmt::print(stderr, "{}", Usage());
     return kExitUsage;
@@ -81,8 +90,11 @@ int Main(int argc, char** argv) {
   }
   if (name == "--version") name = "version";
   for (const Subcommand& subcommand : kSubcommands) {
-    if (subcommand.name == name) return subcommand.main(arguments);
+    if (subcommand.name != name) continue;
+    if (!subcommand.supervises) ReleaseSignals();
+    return subcommand.main(arguments);
   }
+  ReleaseSignals();
   return RunExternal(name, arguments, argv);
 }
 

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "agent/attempt.h"
+#include "agent/early_signals.h"
 #include "agent/hang_guard.h"
 #include "agent/last_words.h"
 #include "agent/log_place.h"
@@ -134,8 +135,11 @@ WatchSources NodeAgent::Impl::Sources() {
 int NodeAgent::Impl::Run() {
   signal(SIGPIPE, SIG_IGN);
   signal(SIGXFSZ, SIG_IGN);  // a full file is an error of the write
+  console_.CarryLog();
   for (const std::string& warning : options_.warnings) log::Warning(warning);
-  if (auto warning = OmpWarning(WholeProcessEnvironment(), options_.nproc)) fmt::print(stderr, "{}", *warning);
+  if (auto warning = OmpWarning(WholeProcessEnvironment(), options_.nproc)) {
+    console_.Write(launcher::Console::Stream::kErr, *warning);
+  }
   self_ = ThisNode(options_);
   auto logs = FindLogPlace(options_);
   if (!logs.ok()) return BadConfiguration(logs.status());
@@ -152,6 +156,9 @@ int NodeAgent::Impl::Run() {
     forwarded_.add(signal, ignored);
   }
   AwaitForwarded();
+  std::vector<int> heard = options_.signals_to_handle;
+  heard.insert(heard.end(), options_.signals_to_forward.begin(), options_.signals_to_forward.end());
+  ReleaseSignals(heard);
   if (!options_.preempt_file.empty()) {
     auto notice = PreemptNotice::Await(loop_, options_.preempt_file, options_.preempt_interval,
                                        [this](const std::string& what) { OnNotice(what); });
@@ -255,8 +262,7 @@ void NodeAgent::Impl::StartRound(const Assignment& assignment) {
   attempt_gone_ = false;
   check_.RoundBegins();
   if (Status status = attempt_->Start(); !status.ok()) {
-    log::Error(Message(status));
-    WorkersFailed({attempt_->StartFailure(status)});
+    WorkersFailed({attempt_->StartFailure(status)});  // whose message says it
     return;
   }
   watch_.ledger().WorkersRun(MonotonicClock::now());
@@ -405,9 +411,9 @@ void NodeAgent::Impl::Go(int signal, rendezvous::LeaveCause cause, const std::st
   guard_.End();
   reason_ = reason;
   watch_.ledger().Leaves(reason);
+  if (attendant_) attendant_->Leave(reason, cause);
   log::Info(fmt::format("{}: leaving, workers get {} and up to {} s", reason, SignalName(signal),
                         std::chrono::duration_cast<std::chrono::seconds>(options_.shutdown_timeout).count()));
-  if (attendant_) attendant_->Leave(reason, cause);
   if (attempt_ && attempt_->running()) {
     stop_reason_ = reason;
     attempt_->Stop(signal, options_.shutdown_timeout, reason);

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "agent/check_report.h"
+#include "agent/early_signals.h"
 #include "base/exit_codes.h"
 #include "base/host_names.h"
 #include "base/log.h"
@@ -246,6 +247,7 @@ int RunNodeCheck(const RunOptions& options, std::string* reason) {
     auto gone = [&, signal] { end(128 + signal); };
     if (!check.Stop(signal, options.shutdown_timeout, gone)) gone();
   });
+  ReleaseSignals({SIGTERM, SIGINT});
   check.Run([&] { end(0); });
   loop.run();
   console.Drain(std::chrono::seconds(2));

@@ -4,6 +4,7 @@
 #include <boost/asio/signal_set.hpp>
 #include <csignal>
 
+#include "agent/early_signals.h"
 #include "agent/last_words.h"
 #include "agent/mpi_host_files.h"
 #include "agent/preempt_notice.h"
@@ -53,6 +54,7 @@ class Worker {
 
 int Worker::Run() {
   signal(SIGPIPE, SIG_IGN);
+  console_.CarryLog();
   if (Status status = Begin(); !status.ok()) {
     reason_ = Message(status);
     log::Error(reason_);
@@ -71,6 +73,7 @@ Status Worker::Begin() {
     if (error) log::Warning(fmt::format("--signals-to-handle: {} cannot be handled", SignalName(signal)));
   }
   AwaitSignal();
+  ReleaseSignals(options_.signals_to_handle);
   if (!options_.preempt_file.empty()) {
     auto noticed = [this](const std::string& what) {
       noticed_ = true;

@@ -89,7 +89,8 @@ Wiring PlainWiring(const RunOptions& options) {
         MUSTER_ASSIGN_OR_RETURN(told, FrameworkVariables(options, local_rank));
       }
       spec.environment = PlainEnvironment(options, told);
-      if (std::string beats = paths.HeartbeatFile(local_rank); options.hang.step_timeout && !beats.empty()) {
+      if (std::string beats = paths.HeartbeatFile(local_rank);
+          (options.hang.step_timeout || options.job.no_progress_limit > 0) && !beats.empty()) {
         Put("MUSTER_HEARTBEAT_FILE", beats, &spec.environment);
       }
       spec.output = WorkerOutput(options, assignment, local_rank, paths, untouched);

@@ -1,9 +1,16 @@
 #include "base/log.h"
 
+#include <limits.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
 #include <memory>
+#include <mutex>
 #include <nlohmann/json.hpp>
 
-#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/sinks/base_sink.h>
 #include <spdlog/spdlog.h>
 #include "base/clock.h"
 #include "base/text.h"
@@ -11,13 +18,55 @@
 namespace muster::log {
 namespace {
 
+// The outlet where there is one, else stderr with patience.
+class Sink : public spdlog::sinks::base_sink<std::mutex> {
+ public:
+  void SetOutlet(Outlet outlet) {
+    std::lock_guard lock(mutex_);
+    outlet_ = std::move(outlet);
+  }
+
+ private:
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    spdlog::memory_buf_t formatted;
+    formatter_->format(message, formatted);
+    std::string line(formatted.data(), formatted.size());
+    if (outlet_) return outlet_(std::move(line));
+    if (dropped_ > 0 && Write(fmt::format("muster: {} lines were dropped here: nobody read stderr\n", dropped_))) {
+      dropped_ = 0;
+    }
+    if (!Write(line)) ++dropped_;
+  }
+  void flush_() override {}
+
+  // False: not all of it was taken in time.
+  bool Write(std::string_view text) {
+    const TimePoint deadline = MonotonicClock::now() + (dropped_ > 0 ? Duration::zero() : Duration(kStderrPatience));
+    while (!text.empty()) {
+      auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - MonotonicClock::now()).count();
+      pollfd ready{STDERR_FILENO, POLLOUT, 0};
+      const int polled = poll(&ready, 1, static_cast<int>(std::max<int64_t>(left, 0)));
+      if (polled == -1 && errno == EINTR) continue;
+      if (polled != 1) return false;
+      // A pipe that polls writable takes this much at once.
+      ssize_t written = write(STDERR_FILENO, text.data(), std::min<size_t>(text.size(), PIPE_BUF));
+      if (written == -1 && (errno == EINTR || (errno == EAGAIN && left > 0))) continue;
+      if (written == -1) return false;
+      text.remove_prefix(static_cast<size_t>(written));
+    }
+    return true;
+  }
+
+  Outlet outlet_;
+  uint64_t dropped_ = 0;  // lines since stderr was last taken
+};
+
 struct Logger {
   Options options;
-  std::shared_ptr<spdlog::logger> sink;
+  std::shared_ptr<Sink> end = std::make_shared<Sink>();
+  std::shared_ptr<spdlog::logger> sink = std::make_shared<spdlog::logger>("muster", end);
 
-  Logger() : sink(std::make_shared<spdlog::logger>("muster", std::make_shared<spdlog::sinks::stderr_sink_mt>())) {
-    Apply(Options{});
-  }
+  Logger() { Apply(Options{}); }
 
   void Apply(const Options& next) {
     options = next;
@@ -62,6 +111,7 @@ void Write(Level level, std::string_view message, Fields fields) {
 }  // namespace
 
 void Configure(const Options& options) { Instance().Apply(options); }
+void SetOutlet(Outlet outlet) { Instance().end->SetOutlet(std::move(outlet)); }
 
 void Debug(std::string_view message, Fields fields) { Write(Level::kDebug, message, fields); }
 void Info(std::string_view message, Fields fields) { Write(Level::kInfo, message, fields); }

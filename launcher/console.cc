@@ -14,8 +14,10 @@
 #include <cerrno>
 #include <cstring>
 #include <deque>
+#include <mutex>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/text.h"
 #include "launcher/log_files.h"
 
@@ -124,6 +126,26 @@ class Console::Impl : public std::enable_shared_from_this<Impl> {
     return channel.dead || channel.dropping || channel.bytes < options_.queue_bytes;
   }
 
+  // From any thread.
+  void TakeLogLine(std::string line) {
+    std::lock_guard lock(log_mutex_);
+    log_lines_.push_back(std::move(line));
+    if (log_lines_.size() > 1) return;
+    asio::post(loop_, [weak = weak_from_this()] {
+      if (auto self = weak.lock(); self && !self->closed_) self->WriteLog();
+    });
+  }
+
+  // What was logged so far: before anything else that goes to stderr.
+  void WriteLog() {
+    std::vector<std::string> lines;
+    {
+      std::lock_guard lock(log_mutex_);
+      lines.swap(log_lines_);
+    }
+    for (std::string& line : lines) Write(err_, std::move(line));
+  }
+
   void Write(Channel& channel, std::string text) {
     if (text.empty()) return;
     if (channel.dead || channel.dropping) return CountDropped(channel, text);
@@ -143,6 +165,7 @@ class Console::Impl : public std::enable_shared_from_this<Impl> {
   }
 
   void Drain(std::chrono::milliseconds limit) {
+    WriteLog();
     const TimePoint deadline = MonotonicClock::now() + limit;
     for (Channel* channel : {&out_, &err_}) {
       Advance(*channel);
@@ -294,11 +317,28 @@ class Console::Impl : public std::enable_shared_from_this<Impl> {
   asio::posix::stream_descriptor ready_;  // an epoll set
   bool armed_ = false;
   bool closed_ = false;
+  std::mutex log_mutex_;
+  std::vector<std::string> log_lines_;
 };
 
 Console::Console(asio::io_context& loop, ConsoleOptions options) : impl_(std::make_shared<Impl>(loop, options)) {}
-Console::~Console() { impl_->Close(); }
-void Console::Write(Stream stream, std::string text) { impl_->Write(impl_->Of(stream), std::move(text)); }
+Console::~Console() {
+  if (carries_log_) {
+    log::SetOutlet({});
+    impl_->Drain(log::kStderrPatience);
+  }
+  impl_->Close();
+}
+void Console::Write(Stream stream, std::string text) {
+  impl_->WriteLog();
+  impl_->Write(impl_->Of(stream), std::move(text));
+}
+void Console::CarryLog() {
+  carries_log_ = true;
+  log::SetOutlet([weak = std::weak_ptr(impl_)](std::string line) {
+    if (auto impl = weak.lock()) impl->TakeLogLine(std::move(line));
+  });
+}
 bool Console::HasRoom(Stream stream) const { return impl_->HasRoom(impl_->Of(stream)); }
 void Console::WhenRoom(Stream stream, std::function<void()> resume) {
   impl_->WhenRoom(impl_->Of(stream), std::move(resume));

@@ -52,7 +52,7 @@ struct ConsoleOptions {
 class Console {
  public:
   explicit Console(boost::asio::io_context& loop, ConsoleOptions options = {});
-  ~Console();  // what is still queued is lost: Drain first
+  ~Console();  // what is still queued is lost, but for log lines it carries: Drain first
   Console(const Console&) = delete;
   Console& operator=(const Console&) = delete;
 
@@ -63,12 +63,16 @@ class Console {
   bool HasRoom(Stream stream) const;
   // Calls `resume` once, on the loop, as soon as there is room (again).
   void WhenRoom(Stream stream, std::function<void()> resume);
+  // From now on the process's own log goes through this stderr, from whatever thread, until this is destroyed: a reader
+  // that stops does not stop the loop. One console at a time.
+  void CarryLog();
   // Writes what is queued, waiting at most `limit` in all (used once, at the very end; blocks).
   void Drain(std::chrono::milliseconds limit);
 
  private:
   class Impl;
   std::shared_ptr<Impl> impl_;
+  bool carries_log_ = false;
 };
 
 // A log file, appended to. Never fails for its writers: what a full disk refuses is dropped, counted, and said once

@@ -10,9 +10,26 @@ namespace {
 constexpr size_t kMaxFailuresKept = 256;  // one bad node of thousands is enough to know
 constexpr size_t kSmallJob = 64;          // up to so many nodes the verdict tells everything
 constexpr size_t kMaxEvidence = 512;      // bytes of it in a sentence
+constexpr size_t kMaxWhy = 240;           // bytes of what a worker said of its end
 
 // An agent reports a hang by this code (a worker may end with it too) and says in the message what it has seen.
 bool IsHang(const WorkerFailure& failure) { return failure.exit_code == kExitHang && failure.signal == 0; }
+
+// What the worker itself says of its end, one line: its error file's, else its last on stderr. "": nothing.
+std::string OwnWords(const WorkerFailure& failure) {
+  auto line_of = [](std::string_view text, bool last) {
+    text = Strip(text);
+    std::string_view line = last ? text.substr(text.rfind('\n') + 1) : text.substr(0, text.find('\n'));
+    line = Strip(line);
+    return line.size() <= kMaxWhy ? std::string(line) : std::string(line.substr(0, kMaxWhy)) + "...";
+  };
+  if (!failure.message.empty()) {  // a traceback says it at its end
+    return line_of(failure.message, Strip(failure.message).starts_with("Traceback"));
+  }
+  if (failure.stderr_tail.empty()) return "";
+  std::string last = line_of(failure.stderr_tail.back(), true);
+  return last.empty() ? "" : "stderr: " + last;
+}
 
 std::string DescribeFailure(const WorkerFailure& failure) {
   std::string how;
@@ -24,6 +41,7 @@ std::string DescribeFailure(const WorkerFailure& failure) {
     std::string code = DescribeExit(failure.exit_code);
     how = code.starts_with("killed") ? fmt::format("was {}", code) : fmt::format("ended with {}", code);
   }
+  if (std::string why = IsHang(failure) ? "" : OwnWords(failure); !why.empty()) how += fmt::format(" ({})", why);
   return fmt::format(
       "node {}{}: worker rank {} {}", failure.node,
       failure.host.empty() || failure.host == failure.node ? "" : fmt::format(" (host {})", failure.host), failure.rank,

@@ -72,6 +72,73 @@ class ExecCase(MusterCase):
         return [PYTHON, path]
 
 
+def told_before_the_start():
+    """In a child before exec: a TERM is on its way, which the mask that exec keeps holds back."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+class Early(ExecCase):
+    """Signals that come before there is a handler."""
+
+    def test_a_term_from_before_the_start_is_heard(self):
+        path = os.path.join(self.dir, "message")
+        open(path, "w").close()
+        for flags in ([], ["--wire=torch", "--no-python"]):
+            done = self.run_exec("--termination-log", path, *flags, "--", "sleep", "1000", preexec_fn=told_before_the_start)
+            self.assertEqual(done.returncode, 143, done.stderr)
+            with open(path) as file:
+                self.assertEqual(json.load(file)["reason"], "preempted: SIGTERM")
+
+    def test_a_worker_of_the_remote_shell_hears_it_too(self):
+        done = self.run_exec("--serve-rsh", "--rsh-listen", "127.0.0.1:0", preexec_fn=told_before_the_start)
+        self.assertEqual(done.returncode, 143, done.stderr)
+
+    def test_it_does_not_go_on_to_the_command(self):
+        mask = "grep SigBlk /proc/self/status"
+        self.assertEqual(int(self.run_exec("--", "sh", "-c", mask).stdout.split()[1], 16), 0)
+
+
+class Unread(ExecCase):
+    """A stderr that nobody reads, full from the start."""
+
+    def full_pipe(self):
+        read, write = os.pipe()
+        self.addCleanup(os.close, read)
+        os.set_blocking(write, False)
+        try:
+            while True:
+                os.write(write, b"x" * 4096)
+        except BlockingIOError:
+            os.set_blocking(write, True)
+        return write
+
+    def begin_unread(self, *arguments, **more):
+        stderr = self.full_pipe()
+        process = subprocess.Popen([MUSTER, "exec", *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,
+                                   stderr=stderr, env=clean(), **more)
+        os.close(stderr)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        return process
+
+    def test_the_end_is_told(self):
+        for flags in ([], ["--wire=torch", "--no-python"]):
+            self.assertEqual(self.begin_unread(*flags, "--", "sh", "-c", "exit 5").wait(DEADLINE), 5, flags)
+
+    def test_a_term_is_passed_on(self):
+        for flags, code in (([], 4), (["--wire=torch", "--no-python"], 143)):
+            process = self.begin_unread(*flags, "--", "sh", "-c", "trap 'exit 4' TERM; echo ready; while :; do sleep 0.05; done")
+            self.assertEqual(process.stdout.readline(), "ready\n")
+            process.send_signal(signal.SIGTERM)
+            self.assertEqual(process.wait(DEADLINE), code, flags)
+
+    def test_a_worker_of_the_remote_shell_ends(self):
+        process = self.begin_unread("--serve-rsh", "--rsh-listen", "127.0.0.1:0", preexec_fn=told_before_the_start)
+        self.assertEqual(process.wait(DEADLINE), 143)
+
+
 class Transparent(ExecCase):
     def test_exit_codes(self):
         for code in (0, 1, 7, 126, 128, 200, 255):
@@ -508,6 +575,24 @@ class Policies(ExecCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(sorted(done.stdout.split()), ["0/3", "1/3", "2/3"])
 
+
+    def test_what_a_failure_said_of_itself(self):
+        told = 'printf \'{"message": "ValueError: batch size 0"}\' > "$TORCHELASTIC_ERROR_FILE"; echo elsewhere >&2; exit 9'
+        where = os.path.join(self.dir, "error.json")
+        for command, env, words in (("echo first >&2; echo no such table >&2; exit 9", {}, "(stderr: no such table)"),
+                                    (told, {"TORCHELASTIC_ERROR_FILE": where}, "(ValueError: batch size 0)")):
+            path = os.path.join(self.dir, "message")
+            open(path, "w").close()
+            done = self.run_exec("--termination-log", path, "--", "sh", "-c", command, env=clean(**env))
+            self.assertEqual(done.returncode, 9, done.stderr)
+            self.assertIn(f"ended with exit code 9 {words}, which is fatal", done.stderr)
+            with open(path) as file:
+                self.assertIn(f"ended with exit code 9 {words}", json.load(file)["reason"])
+
+    def test_heartbeats_where_progress_counts(self):
+        for flags, there in ((["--no-progress-limit", "2"], True), ([], False)):
+            done = self.run_exec("--log-dir", self.dir, *flags, "--", "sh", "-c", "echo at=$MUSTER_HEARTBEAT_FILE")
+            self.assertEqual(done.stdout.startswith("at=/"), there, done.stdout)
 
     def test_wired_as_jax_and_xgboost(self):
         pod = clean(PET_NNODES="2", PET_NODE_RANK="1", PET_MASTER_ADDR="n0")
