@@ -444,6 +444,7 @@ StatusOr<ParsedRun> Reader::Run() {
   }
   if (flags_.plain()) {
     MUSTER_RETURN_IF_ERROR(ReadPlain());
+    run.overruled = flags_.OverruledVariables(options_.wire);
     run.options = std::move(options_);
     return run;
   }
@@ -469,6 +470,7 @@ StatusOr<ParsedRun> Reader::Run() {
   options_.job.max_nodes = options_.max_nodes;
   options_.job.indexed = options_.backend == Backend::kStatic;
   MUSTER_RETURN_IF_ERROR(flags_.ReadCommon(&options_));
+  run.overruled = flags_.OverruledVariables(options_.wire);
   run.options = std::move(options_);
   return run;
 }

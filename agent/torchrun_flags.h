@@ -26,6 +26,7 @@ struct ParsedRun {
   Outcome outcome = Outcome::kRun;
   RunOptions options;
   std::string text;
+  std::vector<Overruled> overruled;  // not among options.warnings, which every simulated node says for itself
 };
 
 // `arguments` without the program's name. InvalidArgument names the flag or variable and its value (exit code 64).
