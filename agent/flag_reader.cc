@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "agent/flag_values.h"
+#include "agent/pod_facts.h"
 #include "base/text.h"
 
 namespace muster::agent {
@@ -43,6 +44,7 @@ FlagValue FlagReader::Get(std::string_view name) const {
     return {given->second, fmt::format("--{}", name)};
   if (Hears(row) && !row.variable.empty()) {
     if (auto text = getenv_(row.variable)) return {*text, std::string(row.variable)};
+    if (auto told = FirstOf(getenv_, row.pod_variable)) return *std::move(told);
   }
   return {std::string(Fallback(row, called_as_)), ""};
 }

@@ -1,8 +1,8 @@
 // Values of flags, wherever they come from, and the ones that every subcommand with workers shares: log, restart rules,
 // termination message.
 //
-// Command line over variable over default. A wrapped plain command has nothing to do with torchrun's variables, which
-// may be meant for a torchrun inside it: they are not read then.
+// Command line over variable over what Kubeflow's pods are told (TRAINER_*) over default. A wrapped plain command has
+// nothing to do with torchrun's variables, which may be meant for a torchrun inside it: they are not read then.
 #pragma once
 
 #include <functional>

@@ -3,7 +3,7 @@
 //
 // Rules of argparse (torch/distributed/run.py, argparse_util.py): options first, then the script, then everything else
 // verbatim; dash and underscore spellings; any unique prefix; "--flag=value" and "--flag value"; command line over
-// PET_* over default. One table drives parsing, PET_*, abbreviations and the help text.
+// PET_* over TRAINER_* over default. One table drives parsing, PET_*, abbreviations and the help text.
 #pragma once
 
 #include <string>

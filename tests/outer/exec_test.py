@@ -508,6 +508,14 @@ class Policies(ExecCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(sorted(done.stdout.split()), ["0/3", "1/3", "2/3"])
 
+    def test_pods_find_each_other_by_trainers_variables(self):
+        pod = clean(TRAINER_NNODES="2", TRAINER_NPROC_PER_NODE="2", TRAINER_NODE_0_HOSTNAME="localhost", TRAINER_JOB_ID="uid")
+        port = str(self.free_port())  # 29500 may be another's on this machine
+        pods = [self.begin("--wire=torch", "--master-port", port, "--", "sh", "-c", "echo $RANK/$WORLD_SIZE $TORCHELASTIC_RUN_ID",
+                           env={**pod, "JOB_COMPLETION_INDEX": str(index)}) for index in (1, 0)]
+        said = [process.communicate(timeout=DEADLINE) for process in pods]
+        self.assertEqual([process.returncode for process in pods], [0, 0], said)
+        self.assertEqual([sorted(out.splitlines()) for out, _ in said], [["2/4 uid", "3/4 uid"], ["0/4 uid", "1/4 uid"]])
 
     def test_wired_as_jax_and_xgboost(self):
         pod = clean(PET_NNODES="2", PET_NODE_RANK="1", PET_MASTER_ADDR="n0")
