@@ -61,6 +61,14 @@ TEST(LocalNodes, CalledAsTheUserCalledIt) {
   EXPECT_TRUE(exec.no_python);
   EXPECT_EQ(exec.script, "sh");
   EXPECT_EQ(exec.endpoint_port, 4321);
+  RunOptions torchrun =
+      NodeOf({"--wire=torch", "--nodes-on-this-machine=2", "--", "torchrun", "--role=r", "--", "x.py", "a"},
+             CalledAs::kExec, "exec")
+          .options;
+  EXPECT_EQ(torchrun.nodes_on_this_machine, 0);
+  EXPECT_EQ(torchrun.endpoint_port, 4321);
+  EXPECT_EQ(torchrun.script, "x.py");
+  EXPECT_THAT(torchrun.script_args, ElementsAre("a"));
   EXPECT_FALSE(
       NodeOf({"--use-env", "--nodes-on-this-machine=2", "x.py"}, CalledAs::kLaunch, "launch").options.no_python);
 }
