@@ -3,9 +3,27 @@
 #include <algorithm>
 
 #include "agent/flag_values.h"
+#include "agent/pod_facts.h"
 #include "base/text.h"
 
 namespace muster::agent {
+namespace {
+
+// Of an agent around a torchrun the variables are meant for that one, which knows the ranks: two must not judge.
+bool LeftToATorchrunInside(std::string_view name, Wire wire) {
+  return wire == Wire::kPlain && (name == "hang-timeout" || name == "hang-log-timeout" || name == "hang-signal");
+}
+
+bool MeansTheSame(const Flag& flag, std::string_view variable, std::string_view given) {
+  if (flag.kind == FlagKind::kSwitch) return ParsePythonInt(variable).value_or(0) != 0;
+  if (flag.name == "nnodes") {
+    auto one = ParseNodeRange(variable), other = ParseNodeRange(given);  // 2 is 2:2
+    if (one.ok() && other.ok()) return *one == *other;
+  }
+  return Strip(variable) == Strip(given);
+}
+
+}  // namespace
 
 Status Bad(const FlagValue& value, std::string_view wanted) {
   return absl::InvalidArgumentError(
@@ -24,9 +42,9 @@ FlagValue FlagReader::Get(std::string_view name) const {
   const Flag& row = *std::find_if(table.begin(), table.end(), [&](const Flag& flag) { return flag.name == name; });
   if (auto given = line_.values.find(name); given != line_.values.end())
     return {given->second, fmt::format("--{}", name)};
-  const bool heard = !plain_ || row.owner != FlagOwner::kTorchrun;
-  if (heard && !row.variable.empty()) {
+  if (Hears(row) && !row.variable.empty()) {
     if (auto text = getenv_(row.variable)) return {*text, std::string(row.variable)};
+    if (auto told = FirstOf(getenv_, row.pod_variable)) return *std::move(told);
   }
   return {std::string(Fallback(row, called_as_)), ""};
 }
@@ -38,6 +56,27 @@ StatusOr<bool> FlagReader::Switch(std::string_view name) const {
   auto number = ParsePythonInt(value.text);
   if (!number) return Bad(value, "want 1 (on) or 0 (off)");
   return *number != 0;
+}
+
+std::string Describe(const std::vector<Overruled>& overruled) {
+  std::vector<std::string> parts;
+  for (const Overruled& one : overruled) parts.push_back(one.what);
+  return fmt::format("flags win over the environment: {}", Join(parts, ", "));
+}
+
+std::vector<Overruled> FlagReader::OverruledVariables(Wire wire) const {
+  std::vector<Overruled> overruled;
+  for (const Flag& flag : FlagTable()) {
+    auto given = line_.values.find(flag.name);
+    if (given == line_.values.end() || flag.variable.empty()) continue;
+    if (!Hears(flag) || LeftToATorchrunInside(flag.name, wire)) continue;
+    auto variable = getenv_(flag.variable);
+    if (!variable || MeansTheSame(flag, *variable, given->second)) continue;
+    std::string_view equals = flag.kind == FlagKind::kSwitch ? "" : "=";
+    overruled.push_back({flag.variable, fmt::format("--{}{}{} over {}={}", flag.name, equals, given->second,
+                                                    flag.variable, *variable)});
+  }
+  return overruled;
 }
 
 StatusOr<int> ReadNumber(const FlagValue& value, int lowest, int highest) {
@@ -96,9 +135,8 @@ Status FlagReader::ReadHttpPort(HttpListen* http) const {
 }
 
 Status FlagReader::ReadHangRules(RunOptions* options) const {
-  // Of an agent around a torchrun the variables are meant for that one, which knows the ranks: two must not judge.
   auto heard = [&](std::string_view name) {
-    return options->wire == Wire::kPlain && !line_.values.contains(name) ? FlagValue{} : Get(name);
+    return LeftToATorchrunInside(name, options->wire) && !line_.values.contains(name) ? FlagValue{} : Get(name);
   };
   struct {
     std::string_view name;

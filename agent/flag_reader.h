@@ -1,8 +1,8 @@
 // Values of flags, wherever they come from, and the ones that every subcommand with workers shares: log, restart rules,
 // termination message.
 //
-// Command line over variable over default. A wrapped plain command has nothing to do with torchrun's variables, which
-// may be meant for a torchrun inside it: they are not read then.
+// Command line over variable over what Kubeflow's pods are told (TRAINER_*) over default. A wrapped plain command has
+// nothing to do with torchrun's variables, which may be meant for a torchrun inside it: they are not read then.
 #pragma once
 
 #include <functional>
@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "agent/run_options.h"
 #include "agent/torchrun_flag_table.h"
@@ -33,6 +34,14 @@ Status Bad(const FlagValue& value, const Status& status);
 // A whole number in [lowest, highest], or InvalidArgument.
 StatusOr<int> ReadNumber(const FlagValue& value, int lowest, int highest);
 
+// A variable that says something else than the flag that was given.
+struct Overruled {
+  std::string_view variable;
+  std::string what;  // "--nnodes=2 over PET_NNODES=3"
+};
+// One line for all of them; there must be one.
+std::string Describe(const std::vector<Overruled>& overruled);
+
 class FlagReader {
  public:
   static constexpr int kMost = std::numeric_limits<int>::max();
@@ -49,10 +58,14 @@ class FlagReader {
     return ReadNumber(Get(name), lowest, highest);
   }
 
+  // Every variable that a flag of the command line overrules with another value. What is not heard contradicts nothing.
+  std::vector<Overruled> OverruledVariables(Wire wire) const;
+
   // Node name, log, termination log, HTTP port, restart rules.
   Status ReadCommon(RunOptions* options) const;
 
  private:
+  bool Hears(const Flag& flag) const { return !plain_ || flag.owner != FlagOwner::kTorchrun; }
   Status ReadHttpPort(HttpListen* http) const;
   Status ReadRestartRules(rendezvous::JobOptions* job) const;
   Status ReadHangRules(RunOptions* options) const;

@@ -4,8 +4,10 @@
 #include <boost/asio/signal_set.hpp>
 #include <csignal>
 #include <memory>
+#include <set>
 
 #include "agent/early_signals.h"
+#include "agent/torchrun_flags.h"
 #include "base/exit_codes.h"
 #include "base/host_fs.h"
 #include "base/log.h"
@@ -24,22 +26,32 @@ struct LocalNode {
   bool gone = false;
 };
 
-// Without what says where a node is: the arguments say it now.
-std::vector<std::string> NodeEnvironment() {
+std::string_view NameOf(CalledAs called_as) {
+  if (called_as == CalledAs::kExec) return "exec";
+  return called_as == CalledAs::kLaunch ? "launch" : "run";
+}
+
+// Without what says where a node is, and whatever else its arguments (after the subcommand's name) overrule: nothing is
+// said once per node.
+std::vector<std::string> NodeEnvironment(const std::vector<std::string>& node, CalledAs called_as) {
+  std::set<std::string_view> unheard = {"PET_STANDALONE", "PET_NODE_RANK"};
+  auto parsed = ParseRun({node.begin() + 1, node.end()}, ProcessEnvironment, called_as);
+  if (parsed.ok()) {
+    for (const Overruled& one : parsed->overruled) unheard.insert(one.variable);
+  }
   std::vector<std::string> environment = WholeProcessEnvironment();
-  std::erase_if(environment, [](const std::string& variable) {
-    return variable.starts_with("PET_STANDALONE=") || variable.starts_with("PET_NODE_RANK=");
-  });
+  std::erase_if(environment,
+                [&](std::string_view entry) { return unheard.contains(entry.substr(0, entry.find('='))); });
   return environment;
 }
 
 }  // namespace
 
 std::vector<std::string> LocalNodeArguments(const RunOptions& options, const std::vector<std::string>& arguments,
-                                            int index, int port) {
+                                            CalledAs called_as, int index, int port) {
   // Everything from the script on is the script's: it is as long as the script and its arguments are.
   size_t own = arguments.size() - options.script_args.size() - 1;
-  std::vector<std::string> node = {"run"};
+  std::vector<std::string> node = {std::string(NameOf(called_as))};
   for (size_t i = 0; i < own; ++i) {
     if (arguments[i] == "--") continue;
     node.push_back(arguments[i]);
@@ -64,7 +76,7 @@ std::vector<std::string> LocalNodeArguments(const RunOptions& options, const std
   return node;
 }
 
-int RunLocalNodes(const RunOptions& options, const std::vector<std::string>& arguments) {
+int RunLocalNodes(const RunOptions& options, const std::vector<std::string>& arguments, CalledAs called_as) {
   boost::asio::io_context loop(1);
   launcher::Reaper reaper(loop);
   launcher::Console console(loop);
@@ -94,9 +106,9 @@ int RunLocalNodes(const RunOptions& options, const std::vector<std::string>& arg
     node.group = std::make_unique<launcher::WorkerGroup>(loop, reaper, console, std::move(events));
     launcher::WorkerSpec spec;
     spec.local_rank = index;
-    spec.argv = LocalNodeArguments(options, arguments, index, (*coordinator)->port());
+    spec.argv = LocalNodeArguments(options, arguments, called_as, index, (*coordinator)->port());
+    spec.environment = NodeEnvironment(spec.argv, called_as);
     spec.argv.insert(spec.argv.begin(), "/proc/self/exe");
-    spec.environment = NodeEnvironment();
     std::string prefix = fmt::format("[node-{}] ", index);
     spec.output.out.prefix = prefix;
     spec.output.err.prefix = prefix;

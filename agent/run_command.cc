@@ -74,6 +74,9 @@ int Run(const std::vector<std::string>& arguments, CalledAs called_as, std::stri
   }
   RunOptions& options = parsed->options;
   log::Configure(options.log);
+  if (!parsed->overruled.empty() && options.nodes_on_this_machine == 0) {
+    options.warnings.push_back(Describe(parsed->overruled));
+  }
   if (options.serve_rsh) {
     std::string reason;
     if (int code = RunNodeCheck(options, &reason); code != 0) {
@@ -93,7 +96,10 @@ int Run(const std::vector<std::string>& arguments, CalledAs called_as, std::stri
     log::Error(Message(status));
     return Refuse(absl::IsNotFound(status) ? kExitNotFound : kExitNotExecutable, status, options);
   }
-  if (options.nodes_on_this_machine > 0) return RunLocalNodes(options, arguments);
+  if (options.nodes_on_this_machine > 0) {
+    if (!parsed->overruled.empty()) log::Warning(Describe(parsed->overruled));
+    return RunLocalNodes(options, arguments, called_as);
+  }
   return NodeAgent(std::move(options)).Run();
 }
 

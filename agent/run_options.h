@@ -65,6 +65,7 @@ struct RunOptions {
   bool no_python = false;
   bool run_path = false;
   bool virtual_local_rank = false;
+  std::string launcher = "torchrun";   // the torchrun, or the python, whose python starts the scripts
   std::optional<std::string> log_dir;  // "/dev/null": no directories
   StdStreams redirects;
   StdStreams tee;

@@ -81,11 +81,16 @@ std::string FindRealTorchrun(const CommandSurroundings& surroundings) {
   return FindOnPath("torchrun", surroundings.environment("PATH").value_or(""), surroundings.fs, {surroundings.self});
 }
 
-StatusOr<std::string> FindPython(const CommandSurroundings& surroundings) {
+StatusOr<std::string> FindPython(const CommandSurroundings& surroundings, std::string_view launcher) {
   if (auto chosen = surroundings.environment("PYTHON_EXEC"); chosen && !chosen->empty()) return *chosen;
   std::string path = surroundings.environment("PATH").value_or("/usr/local/bin:/usr/bin:/bin");
-  if (std::string torchrun = FindRealTorchrun(surroundings); !torchrun.empty()) {
-    if (std::string python = InterpreterOf(torchrun, path, surroundings.fs); !python.empty()) return python;
+  const std::string found = FindOnPath(launcher, path, surroundings.fs, {surroundings.self});
+  if (launcher.substr(launcher.rfind('/') + 1).starts_with("python")) {
+    if (!found.empty()) return found;
+    return absl::NotFoundError(fmt::format("{}: no such python; PATH is {}", launcher, path));
+  }
+  if (!found.empty()) {
+    if (std::string python = InterpreterOf(found, path, surroundings.fs); !python.empty()) return python;
   }
   for (std::string_view name : {"python3", "python"}) {
     if (std::string python = FindOnPath(name, path, surroundings.fs); !python.empty()) return python;
@@ -99,7 +104,7 @@ StatusOr<std::vector<std::string>> WorkerCommand(const RunOptions& options, int 
   std::vector<std::string> command, arguments;
   bool python = options.run_path || !options.no_python;
   if (python) {
-    MUSTER_ASSIGN_OR_RETURN(std::string interpreter, FindPython(surroundings));
+    MUSTER_ASSIGN_OR_RETURN(std::string interpreter, FindPython(surroundings, options.launcher));
     command = {interpreter, "-u"};
     if (options.run_path) {
       command.insert(command.end(), {"-c", std::string(kRunPath)});

@@ -14,15 +14,18 @@ constexpr FlagOwner kT = FlagOwner::kTorchrun;
 constexpr FlagOwner kM = FlagOwner::kMuster;
 constexpr FlagOwner kE = FlagOwner::kExec;
 
-// name, letter, kind, owner, variable, default, metavar, choices, help, default of exec
+// name, letter, kind, owner, variable, default, metavar, choices, help, default of exec, variable of Kubeflow's pods
 constexpr Flag kTable[] = {
     {"help", 'h', FlagKind::kHelp, kT, "", "", "", "", "show this text and end"},
-    {"nnodes", 0, kV, kT, "PET_NNODES", "1:1", "N|MIN:MAX", "", "number of nodes, or their range"},
-    {"nproc-per-node", 0, kV, kT, "PET_NPROC_PER_NODE", "1", "N|auto|cpu|gpu|xpu", "", "workers on each node"},
+    {"nnodes", 0, kV, kT, "PET_NNODES", "1:1", "N|MIN:MAX", "", "number of nodes, or their range", "",
+     "TRAINER_NNODES"},
+    {"nproc-per-node", 0, kV, kT, "PET_NPROC_PER_NODE", "1", "N|auto|cpu|gpu|xpu", "", "workers on each node", "",
+     "TRAINER_NPROC_PER_NODE"},
     {"rdzv-backend", 0, kV, kT, "PET_RDZV_BACKEND", "static", "NAME", "",
      "static or c10d; others are handed to the real torchrun"},
     {"rdzv-endpoint", 0, kV, kT, "PET_RDZV_ENDPOINT", "", "HOST[:PORT]", "", "where the nodes meet"},
-    {"rdzv-id", 0, kV, kT, "PET_RDZV_ID", "none", "ID", "", "name of the run, the same on every node"},
+    {"rdzv-id", 0, kV, kT, "PET_RDZV_ID", "none", "ID", "", "name of the run, the same on every node", "",
+     "TRAINER_JOB_ID"},
     {"rdzv-conf", 0, kV, kT, "PET_RDZV_CONF", "", "K=V,K=V", "",
      "join_timeout, last_call_timeout, heartbeat_timeout, is_host, token_file, tls_cert, tls_key, tls_ca ..."},
     {"standalone", 0, kS, kT, "PET_STANDALONE", "", "", "",
@@ -50,7 +53,8 @@ constexpr Flag kTable[] = {
     {"duplicate-stderr-filters", 0, kV, kT, "PET_DUPLICATE_STDERR_FILTERS", "", "TEXT,TEXT", "",
      "the same for stderr and filtered_stderr.log"},
     {"node-rank", 0, kV, kT, "PET_NODE_RANK", "0", "N", "", "rank of this node, for the static backend"},
-    {"master-addr", 0, kV, kT, "PET_MASTER_ADDR", "127.0.0.1", "HOST", "", "address of node 0, for the static backend"},
+    {"master-addr", 0, kV, kT, "PET_MASTER_ADDR", "127.0.0.1", "HOST", "", "address of node 0, for the static backend",
+     "", "TRAINER_NODE_0_HOSTNAME"},
     {"master-port", 0, kV, kT, "PET_MASTER_PORT", "29500", "PORT", "", "port on node 0, for the static backend"},
     {"local-addr", 0, kV, kT, "PET_LOCAL_ADDR", "", "HOST", "", "address by which other nodes reach this one"},
     {"logs-specs", 0, kV, kT, "", "", "NAME", "", "handed to the real torchrun (a Python entry point)"},
@@ -243,7 +247,9 @@ void AppendRows(std::string& text, CalledAs called_as, bool own) {
     if (std::string_view fallback = Fallback(flag, called_as); !fallback.empty()) {
       notes.push_back(fmt::format("default {}", fallback));
     }
-    if (!flag.variable.empty()) notes.push_back(std::string(flag.variable));
+    for (std::string_view variable : {flag.variable, flag.pod_variable}) {
+      if (!variable.empty()) notes.push_back(std::string(variable));
+    }
     if (!notes.empty()) right += fmt::format(" [{}]", Join(notes, "; "));
     text += left.size() < 38 ? fmt::format("{:<38}{}\n", left, right) : fmt::format("{}\n{:38}{}\n", left, "", right);
   }

@@ -40,6 +40,7 @@ struct Flag {
   std::string_view choices;  // "a,b": checked on the command line only, as argparse does; empty: any text
   std::string_view help;
   std::string_view exec_fallback = {};  // where `muster exec` has another default
+  std::string_view pod_variable = {};   // read where `variable` is not set: the same fact as Kubeflow's pods have it
 };
 
 std::span<const Flag> FlagTable();

@@ -10,6 +10,7 @@
 
 #include "agent/flag_reader.h"
 #include "agent/flag_values.h"
+#include "agent/inner_torchrun.h"
 #include "agent/pod_facts.h"
 #include "agent/torchrun_flag_table.h"
 #include "agent/wire_mpi.h"
@@ -54,7 +55,13 @@ std::vector<int> ForwardedSignals() {
 class Reader {
  public:
   Reader(const Getenv& getenv, CommandLine line, CalledAs called_as)
-      : getenv_(getenv), flags_(getenv, std::move(line), called_as), called_as_(called_as) {}
+      : getenv_(getenv), flags_(getenv, std::move(line), called_as), called_as_(called_as), written_for_(called_as) {}
+  // `line`: the flags of `command` over those of the `muster exec` around it.
+  Reader(const Getenv& getenv, CommandLine line, const InnerTorchrun& command)
+      : Reader(getenv, std::move(line), CalledAs::kExec) {
+    written_for_ = command.called_as;
+    options_.launcher = command.launcher;
+  }
 
   StatusOr<ParsedRun> Run();
 
@@ -79,7 +86,8 @@ class Reader {
 
   const Getenv& getenv_;
   const FlagReader flags_;
-  const CalledAs called_as_;
+  const CalledAs called_as_;  // whose defaults
+  CalledAs written_for_;      // who would read the script: not called_as_ where `muster exec` was given a torchrun
   std::map<std::string, std::string> conf_;  // --rdzv-conf
   RunOptions options_;
 };
@@ -302,11 +310,11 @@ Status Reader::ReadWorkers() {
   MUSTER_ASSIGN_OR_RETURN(options_.no_python, Switch("no-python"));
   MUSTER_ASSIGN_OR_RETURN(options_.run_path, Switch("run-path"));
   MUSTER_ASSIGN_OR_RETURN(options_.virtual_local_rank, Switch("virtual-local-rank"));
-  if (called_as_ == CalledAs::kExec) options_.no_python = true;
+  if (written_for_ == CalledAs::kExec) options_.no_python = true;
   if (options_.no_python && options_.module && !options_.run_path) {
     return absl::InvalidArgumentError("--no-python and --module contradict each other: give one of them");
   }
-  const bool launch = called_as_ == CalledAs::kLaunch;
+  const bool launch = written_for_ == CalledAs::kLaunch;
   options_.legacy_launch = launch;
   options_.use_env = !launch;
   if (launch) {
@@ -379,7 +387,7 @@ Status Reader::ReadSignals() {
 
 Status Reader::MissingScript() const {
   return absl::InvalidArgumentError(
-      called_as_ == CalledAs::kExec
+      written_for_ == CalledAs::kExec
           ? "the command is missing: muster exec [flags] -- COMMAND [arguments]; see --help"
           : "the script (training_script) is missing: muster run [flags] script [arguments]; see --help");
 }
@@ -439,11 +447,12 @@ StatusOr<ParsedRun> Reader::Run() {
   ParsedRun run;
   if (flags_.line().help) {
     run.outcome = ParsedRun::Outcome::kHelp;
-    run.text = HelpText(called_as_);
+    run.text = HelpText(written_for_);
     return run;
   }
   if (flags_.plain()) {
     MUSTER_RETURN_IF_ERROR(ReadPlain());
+    run.overruled = flags_.OverruledVariables(options_.wire);
     run.options = std::move(options_);
     return run;
   }
@@ -454,6 +463,10 @@ StatusOr<ParsedRun> Reader::Run() {
   conf_ = *std::move(parsed);
   options_.rdzv_conf = conf.text;
   MUSTER_ASSIGN_OR_RETURN(std::optional<std::string> reason, HandOverReason());
+  if (reason && called_as_ == CalledAs::kExec) {
+    return absl::InvalidArgumentError(fmt::format(
+        "{}, and --wire=torch has no place for that one; use --wire=plain with that torchrun as the command", *reason));
+  }
   if (reason) {
     run.outcome = ParsedRun::Outcome::kHandOver;
     run.text = *std::move(reason);
@@ -469,6 +482,7 @@ StatusOr<ParsedRun> Reader::Run() {
   options_.job.max_nodes = options_.max_nodes;
   options_.job.indexed = options_.backend == Backend::kStatic;
   MUSTER_RETURN_IF_ERROR(flags_.ReadCommon(&options_));
+  run.overruled = flags_.OverruledVariables(options_.wire);
   run.options = std::move(options_);
   return run;
 }
@@ -477,6 +491,13 @@ StatusOr<ParsedRun> Reader::Run() {
 
 StatusOr<ParsedRun> ParseRun(const std::vector<std::string>& arguments, const Getenv& getenv, CalledAs called_as) {
   MUSTER_ASSIGN_OR_RETURN(CommandLine line, SplitCommandLine(arguments, called_as));
+  if (called_as == CalledAs::kExec && !FlagReader(getenv, line, called_as).plain()) {
+    if (auto command = FindInnerTorchrun(line)) {
+      MUSTER_ASSIGN_OR_RETURN(CommandLine inner, SplitCommandLine(command->arguments, command->called_as));
+      inner.values.merge(line.values);  // of a flag that both have, the later one stays
+      return Reader(getenv, std::move(inner), *command).Run();
+    }
+  }
   return Reader(getenv, std::move(line), called_as).Run();
 }
 

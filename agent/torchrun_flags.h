@@ -3,7 +3,7 @@
 //
 // Rules of argparse (torch/distributed/run.py, argparse_util.py): options first, then the script, then everything else
 // verbatim; dash and underscore spellings; any unique prefix; "--flag=value" and "--flag value"; command line over
-// PET_* over default. One table drives parsing, PET_*, abbreviations and the help text.
+// PET_* over TRAINER_* over default. One table drives parsing, PET_*, abbreviations and the help text.
 #pragma once
 
 #include <string>
@@ -26,6 +26,7 @@ struct ParsedRun {
   Outcome outcome = Outcome::kRun;
   RunOptions options;
   std::string text;
+  std::vector<Overruled> overruled;  // not among options.warnings, which every simulated node says for itself
 };
 
 // `arguments` without the program's name. InvalidArgument names the flag or variable and its value (exit code 64).

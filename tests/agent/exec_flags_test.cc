@@ -138,6 +138,98 @@ TEST(ExecFlags, APodsIndexIsItsRank) {
   EXPECT_THAT(std::string(run.status().message()), HasSubstr("JOB_COMPLETION_INDEX=3"));
 }
 
+// trainer-v21-shape.md 3: flags over PET_* over TRAINER_*.
+TEST(ExecFlags, ThePodsOwnNamesCountLast) {
+  const Environment pod = {{"TRAINER_NNODES", "4"},
+                           {"TRAINER_NPROC_PER_NODE", "3"},
+                           {"TRAINER_NODE_0_HOSTNAME", "job-node-0-0.job"},
+                           {"TRAINER_JOB_ID", "uid"},
+                           {"JOB_COMPLETION_INDEX", "2"}};
+  auto tell = [](const RunOptions& o) {
+    return fmt::format("{}x{} {} {}:{} {}", o.max_nodes, o.nproc, o.node_rank, o.endpoint_host, o.endpoint_port,
+                       o.run_id);
+  };
+  const struct {
+    Words flags;
+    Environment more;
+    std::string expected;
+  } rows[] = {
+      {{}, {}, "4x3 2 job-node-0-0.job:29500 uid"},
+      {{}, {{"PET_NNODES", "5"}}, "5x3 2 job-node-0-0.job:29500 uid"},
+      {{}, {{"PET_NPROC_PER_NODE", "7"}, {"PET_NODE_RANK", "1"}}, "4x7 1 job-node-0-0.job:29500 uid"},
+      {{}, {{"PET_MASTER_ADDR", "m"}, {"PET_MASTER_PORT", "29400"}, {"PET_RDZV_ID", "r"}}, "4x3 2 m:29400 r"},
+      {{"--nnodes=6", "--nproc-per-node=1"}, {{"PET_NNODES", "5"}}, "6x1 2 job-node-0-0.job:29500 uid"},
+      {{"--master-addr=h", "--rdzv-id=i"}, {}, "4x3 2 h:29500 i"},
+      {{}, {{"TRAINER_NPROC_PER_NODE", " "}}, "4x1 2 job-node-0-0.job:29500 uid"},
+      {{}, {{"TRAINER_NNODES", "x"}, {"PET_NNODES", "5"}}, "5x3 2 job-node-0-0.job:29500 uid"},
+      {{}, {{"TRAINER_NNODES", "1:4"}}, "4x3 0 job-node-0-0.job:29500 uid"},  // elastic: ranks by arrival
+  };
+  for (const auto& row : rows) {
+    Environment environment = row.more;
+    environment.insert(pod.begin(), pod.end());
+    Words words = row.flags;
+    words.insert(words.end(), {"--wire=torch", "--", "true"});
+    EXPECT_EQ(tell(Good(words, environment)), row.expected);
+  }
+  EXPECT_EQ(
+      Good({"--wire=torch", "--", "true"}, {{"TRAINER_NNODES", "1"}, {"TRAINER_NODE_0_HOSTNAME", "h"}}).standalone,
+      true);
+  RunOptions plain = Good({"--", "true"}, pod);  // for a torchrun inside
+  EXPECT_EQ(plain.max_nodes, 1);
+  EXPECT_EQ(plain.nproc, 1);
+}
+
+TEST(ExecFlags, ATorchrunWiredAsTorchIsReadAsOurOwn) {
+  const struct {
+    Words command;
+    std::string launcher;
+    bool module = false, no_python = false, launch = false;
+  } rows[] = {
+      {{"torchrun", "--nproc-per-node=2", "t.py", "--nnodes", "9"}, "torchrun"},
+      {{"/venv/bin/torchrun", "--nproc_per=2", "-m", "t.py", "--nnodes", "9"}, "/venv/bin/torchrun", true},
+      {{"torchrun", "--no-python", "--nproc-per-node", "2", "--", "t.py", "--nnodes", "9"}, "torchrun", false, true},
+      {{"python", "-m", "torch.distributed.run", "--nproc-per-node=2", "t.py", "--nnodes", "9"}, "python"},
+      {{"/v/python3.12", "-u", "-X", "dev", "-mtorch.distributed.launch", "--nproc-per-node=2", "t.py", "--nnodes",
+        "9"},
+       "/v/python3.12",
+       false,
+       false,
+       true},
+  };
+  for (const auto& row : rows) {
+    Words words = {"--nproc-per-node=5", "--max-restarts=3", "--"};
+    words.insert(words.end(), row.command.begin(), row.command.end());
+    SCOPED_TRACE(Join(words, " "));
+    RunOptions run = Good(words, {{"MUSTER_WIRE", "torch"}, {"PET_NPROC_PER_NODE", "4"}});
+    EXPECT_EQ(run.nproc, 2);
+    EXPECT_EQ(run.job.max_restarts, 3);
+    EXPECT_EQ(run.job.policy, rendezvous::RestartPolicy::kExitCode);
+    EXPECT_EQ(run.max_nodes, 1);
+    EXPECT_EQ(run.script, "t.py");
+    EXPECT_THAT(run.script_args, ElementsAre("--nnodes", "9"));
+    EXPECT_EQ(run.launcher, row.launcher);
+    EXPECT_EQ(run.module, row.module);
+    EXPECT_EQ(run.no_python, row.no_python);
+    EXPECT_EQ(run.legacy_launch, row.launch);
+  }
+  // What is no torchrun, or not wired as torch, stays a command.
+  for (const Words& command :
+       {Words{"python", "t.py", "-m", "torch.distributed.run"}, Words{"python", "-m", "torch.distributed.runner"},
+        Words{"python", "-m"}, Words{"python", "-c", "1"}, Words{"sh", "-c", "torchrun t.py"}, Words{"python"},
+        Words{"my-torchrun", "t.py"}}) {
+    Words words = {"--wire=torch", "--"};
+    words.insert(words.end(), command.begin(), command.end());
+    RunOptions run = Good(words);
+    EXPECT_TRUE(run.no_python);
+    EXPECT_EQ(run.script, command.front());
+    EXPECT_EQ(run.script_args.size(), command.size() - 1);
+  }
+  EXPECT_EQ(Good({"--", "torchrun", "t.py"}).script, "torchrun");
+  auto help = Parse({"--wire=torch", "--", "torchrun", "--help"});
+  ASSERT_TRUE(help.ok());
+  EXPECT_THAT(help->text, HasSubstr("usage: muster run"));
+}
+
 TEST(ExecFlags, WhatIsWrongIsNamed) {
   const struct {
     Words words;
@@ -153,6 +245,12 @@ TEST(ExecFlags, WhatIsWrongIsNamed) {
       {{"--", "true"},
        {{"MUSTER_WIRE", "tensorflow"}},
        "MUSTER_WIRE=tensorflow: choose one of plain, torch, jax, mpi, xgboost"},
+      {{"--wire=torch", "--", "torchrun"}, {}, "the script (training_script) is missing"},
+      {{"--wire=torch", "--", "torchrun", "--nproc-per-node=x", "t.py"}, {}, "--nproc-per-node=x"},
+      {{"--wire=torch", "--", "torchrun", "--rdzv-backend=etcd", "t.py"}, {}, "use --wire=plain with that torchrun"},
+      {{"--wire=torch", "--rdzv-backend=etcd", "--", "true"}, {}, "use --wire=plain"},
+      {{"--wire=torch", "--", "true"}, {{"TRAINER_NNODES", "many"}}, "TRAINER_NNODES=many"},
+      {{"--wire=torch", "--", "true"}, {{"TRAINER_NPROC_PER_NODE", "0"}}, "TRAINER_NPROC_PER_NODE=0"},
       {{"--", "mpirun"}, {{"MUSTER_MPI_HOSTS", "a,b:x"}}, "MUSTER_MPI_HOSTS: line 1, 'b:x'"},
       {{"--wire=mpi", "--", "mpirun"}, {{"MUSTER_MPI_SLOTS", "0"}}, "MUSTER_MPI_SLOTS=0"},
       {{"--wire=mpi", "--nproc-per-node=2", "--", "mpirun"}, {}, "means nothing with --wire=mpi"},

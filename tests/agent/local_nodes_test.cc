@@ -13,13 +13,14 @@ using testing::ElementsAre;
 std::optional<std::string> NoEnvironment(std::string_view) { return std::nullopt; }
 
 // What node 1 makes of the arguments it is given.
-ParsedRun NodeOf(const std::vector<std::string>& arguments) {
-  auto parsed = ParseRun(arguments, NoEnvironment);
+ParsedRun NodeOf(const std::vector<std::string>& arguments, CalledAs called_as = CalledAs::kRun,
+                 std::string_view name = "run") {
+  auto parsed = ParseRun(arguments, NoEnvironment, called_as);
   EXPECT_TRUE(parsed.ok()) << Message(parsed.status());
-  auto node = LocalNodeArguments(parsed->options, arguments, 1, 4321);
-  EXPECT_EQ(node.front(), "run");
+  auto node = LocalNodeArguments(parsed->options, arguments, called_as, 1, 4321);
+  EXPECT_EQ(node.front(), name);
   node.erase(node.begin());
-  auto again = ParseRun(node, NoEnvironment);
+  auto again = ParseRun(node, NoEnvironment, called_as);
   EXPECT_TRUE(again.ok()) << Message(again.status());
   return *again;
 }
@@ -52,6 +53,24 @@ TEST(LocalNodes, AScriptThatLooksLikeAFlag) {
   ParsedRun node = NodeOf({"--nodes-on-this-machine", "2", "--", "-odd.py", "x"});
   EXPECT_EQ(node.options.script, "-odd.py");
   EXPECT_THAT(node.options.script_args, ElementsAre("x"));
+}
+
+TEST(LocalNodes, CalledAsTheUserCalledIt) {
+  RunOptions exec =
+      NodeOf({"--wire=torch", "--nodes-on-this-machine=2", "--", "sh", "-c", "x"}, CalledAs::kExec, "exec").options;
+  EXPECT_TRUE(exec.no_python);
+  EXPECT_EQ(exec.script, "sh");
+  EXPECT_EQ(exec.endpoint_port, 4321);
+  RunOptions torchrun =
+      NodeOf({"--wire=torch", "--nodes-on-this-machine=2", "--", "torchrun", "--role=r", "--", "x.py", "a"},
+             CalledAs::kExec, "exec")
+          .options;
+  EXPECT_EQ(torchrun.nodes_on_this_machine, 0);
+  EXPECT_EQ(torchrun.endpoint_port, 4321);
+  EXPECT_EQ(torchrun.script, "x.py");
+  EXPECT_THAT(torchrun.script_args, ElementsAre("a"));
+  EXPECT_FALSE(
+      NodeOf({"--use-env", "--nodes-on-this-machine=2", "x.py"}, CalledAs::kLaunch, "launch").options.no_python);
 }
 
 }  // namespace

@@ -111,6 +111,20 @@ TEST(FindPython, InOrder) {
   EXPECT_EQ(python(), "mypython");
 }
 
+TEST(FindPython, OfTheLauncherThatWasNamed) {
+  FakeMachine machine;
+  WithPython(machine).Program("/venv/bin/python").Program("/usr/bin/python3.12").Program("/conda/bin/python3");
+  machine.Program("/conda/bin/torchrun", "#!/conda/bin/python3\n").Link("/opt/muster/torchrun", "/opt/muster/muster");
+  struct {
+    std::string launcher, expected;
+  } const rows[] = {{"/venv/bin/python", "/venv/bin/python"},      {"python3.12", "/usr/bin/python3.12"},
+                    {"/conda/bin/torchrun", "/conda/bin/python3"}, {"/opt/muster/torchrun", "/usr/bin/python3"},
+                    {"/gone/bin/torchrun", "/usr/bin/python3"},    {"/gone/bin/python", "none"}};
+  for (const auto& row : rows) {
+    EXPECT_EQ(FindPython(Around(machine), row.launcher).value_or("none"), row.expected) << row.launcher;
+  }
+}
+
 TEST(FindPython, HeadsOfScripts) {
   struct {
     std::string head, expected;

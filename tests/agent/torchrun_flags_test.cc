@@ -427,6 +427,55 @@ TEST(TorchrunFlags, Credentials) {
   EXPECT_EQ(files.token + files.tls_cert + files.tls_key + files.tls_ca, "/T/C/K/A");
 }
 
+TEST(TorchrunFlags, FlagsThatOverruleVariables) {
+  const struct {
+    Words words;
+    Environment environment;
+    std::string says;  // empty: nothing
+    CalledAs as = CalledAs::kRun;
+  } rows[] = {
+      {{"--nproc-per-node=2"}, {{"PET_NPROC_PER_NODE", "3"}}, "--nproc-per-node=2 over PET_NPROC_PER_NODE=3"},
+      {{"--master_port", "29611", "--nnodes=2"},
+       {{"PET_MASTER_PORT", "abc"}, {"PET_NNODES", "3"}, {"PET_MASTER_ADDR", "h"}},
+       "--nnodes=2 over PET_NNODES=3, --master-port=29611 over PET_MASTER_PORT=abc"},
+      {{"-r", "3"}, {{"PET_REDIRECTS", "0:1"}}, "--redirects=3 over PET_REDIRECTS=0:1"},
+      {{"--role=a", "--role=b"}, {{"PET_ROLE", "a"}}, "--role=b over PET_ROLE=a"},
+      {{"--role="}, {{"PET_ROLE", "a"}}, "--role= over PET_ROLE=a"},
+      {{"--standalone"}, {{"PET_STANDALONE", "0"}}, "--standalone over PET_STANDALONE=0"},
+      {{"--standalone"}, {{"PET_STANDALONE", "yes"}}, "--standalone over PET_STANDALONE=yes"},
+      {{"--log-format=json"}, {{"MUSTER_LOG_FORMAT", "text"}}, "--log-format=json over MUSTER_LOG_FORMAT=text"},
+      // The same, however it is written; no flag; no variable of that flag.
+      {{"--nproc-per-node=2"}, {{"PET_NPROC_PER_NODE", " 2 "}}, ""},
+      {{"--nnodes=2:2", "--master-port=1"}, {{"PET_NNODES", "2"}}, ""},
+      {{"--standalone"}, {{"PET_STANDALONE", "1"}}, ""},
+      {{"--nproc-per-node=2"}, {{"PET_NNODES", "1"}, {"PET_MAX_RESTARTS", "3"}}, ""},
+      {{"--numa-binding=node"}, {{"PET_NUMA_BINDING", "socket"}}, ""},
+      // What a plain command's agent does not hear contradicts nothing there.
+      {{"--max-restarts=1", "--hang-timeout=5m"},
+       {{"PET_MAX_RESTARTS", "2"}, {"MUSTER_HANG_TIMEOUT", "30"}},
+       "",
+       CalledAs::kExec},
+      {{"--node-check=builtin"},
+       {{"MUSTER_NODE_CHECK", "true"}},
+       "--node-check=builtin over MUSTER_NODE_CHECK=true",
+       CalledAs::kExec},
+      {{"--wire=torch", "--max-restarts=1", "--hang-timeout=5m"},
+       {{"PET_MAX_RESTARTS", "2"}, {"MUSTER_HANG_TIMEOUT", "30"}, {"MUSTER_WIRE", "jax"}},
+       "--max-restarts=1 over PET_MAX_RESTARTS=2, --hang-timeout=5m over MUSTER_HANG_TIMEOUT=30, --wire=torch over "
+       "MUSTER_WIRE=jax",
+       CalledAs::kExec},
+  };
+  for (const auto& row : rows) {
+    SCOPED_TRACE(Join(row.words, " "));
+    Words words = row.words;
+    words.push_back("x.py");
+    auto run = Parse(words, row.environment, row.as);
+    ASSERT_TRUE(run.ok()) << run.status();
+    EXPECT_EQ(run->overruled.empty() ? "" : Describe(run->overruled),
+              row.says.empty() ? "" : "flags win over the environment: " + row.says);
+  }
+}
+
 TEST(TorchrunFlags, HandOver) {
   for (const Words& words :
        {Words{"--rdzv-backend=etcd"}, Words{"--rdzv-backend=etcd-v2"}, Words{"--rdzv-backend", "mine"},

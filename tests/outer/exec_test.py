@@ -575,6 +575,26 @@ class Policies(ExecCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(sorted(done.stdout.split()), ["0/3", "1/3", "2/3"])
 
+    def test_a_torchrun_wired_as_torch_is_not_started_many_times(self):
+        _, script = self.script("import os; os.write(1, '{RANK} of {WORLD_SIZE}\\n'.format(**os.environ).encode())")
+        for torchrun in (["torchrun"], ["/no/bin/torchrun"], [PYTHON, "-m", "torch.distributed.run"],
+                         ["python3", "-m", "torch.distributed.launch"]):
+            with self.subTest(torchrun=torchrun):
+                done = self.run_exec("--", *torchrun, "--nproc-per-node", "2", script, env=clean(MUSTER_WIRE="torch"))
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertEqual(sorted(done.stdout.splitlines()), ["0 of 2", "1 of 2"])
+        done = self.run_exec("--wire=torch", "--nodes-on-this-machine", "2", "--", "torchrun", script)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(sorted(line.split("] ")[1] for line in done.stdout.splitlines()), ["0 of 2", "1 of 2"])
+
+    def test_pods_find_each_other_by_trainers_variables(self):
+        pod = clean(TRAINER_NNODES="2", TRAINER_NPROC_PER_NODE="2", TRAINER_NODE_0_HOSTNAME="localhost", TRAINER_JOB_ID="uid")
+        port = str(self.free_port())  # 29500 may be another's on this machine
+        pods = [self.begin("--wire=torch", "--master-port", port, "--", "sh", "-c", "echo $RANK/$WORLD_SIZE $TORCHELASTIC_RUN_ID",
+                           env={**pod, "JOB_COMPLETION_INDEX": str(index)}) for index in (1, 0)]
+        said = [process.communicate(timeout=DEADLINE) for process in pods]
+        self.assertEqual([process.returncode for process in pods], [0, 0], said)
+        self.assertEqual([sorted(out.splitlines()) for out, _ in said], [["2/4 uid", "3/4 uid"], ["0/4 uid", "1/4 uid"]])
 
     def test_what_a_failure_said_of_itself(self):
         told = 'printf \'{"message": "ValueError: batch size 0"}\' > "$TORCHELASTIC_ERROR_FILE"; echo elsewhere >&2; exit 9'

@@ -66,6 +66,20 @@ class ExitCodes(MusterCase):
 
 
 class Environment(MusterCase):
+    def test_flags_that_contradict_variables_are_said_once(self):
+        pet = {"PET_NPROC_PER_NODE": "3", "PET_MASTER_PORT": "abc", "PET_ROLE": "same"}
+        flags = ("--nproc-per-node", "1", "--master-port", str(self.free_port()), "--role", "same")
+        for simulated in ((), ("--nodes-on-this-machine", "2")):
+            with self.subTest(simulated=simulated):
+                agent = self.start(*flags, *simulated, env={**pet, "MUSTER_NODE": "here"} if simulated else pet)
+                for worker in self.workers(2 if simulated else 1):
+                    worker.tell("exit 0")
+                self.assertEqual(agent.wait(), 0)
+                (line,) = [line for line in agent.output().splitlines() if "flags win" in line]
+                self.assertIn("--nproc-per-node=1 over PET_NPROC_PER_NODE=3", line)
+                self.assertRegex(line, r"--master-port=\d+ over PET_MASTER_PORT=abc")
+                self.assertNotIn("same", line)
+
     def test_worker_environment(self):
         agent = self.start("--standalone", "--nproc-per-node", "2", "--max-restarts", "4", "--role", "trainer",
                            script_args=["--epochs", "3"])
