@@ -104,6 +104,14 @@ class Transparent(ExecCase):
         done = self.run_exec("--", "sh", "-c", 'echo ${#V0} ${#V9}', env=ours)
         self.assertEqual((done.returncode, done.stdout), (0, "100000 100000\n"))
 
+    def test_an_environment_that_is_too_long_for_the_command(self):
+        # Muster starts; then the check lowers the stack's limit, a quarter of which arguments and environment may take.
+        ours = clean(**{f"V{i}": "y" * 100_000 for i in range(15)})
+        done = self.run_exec("--node-check", "prlimit --pid $PPID --stack=4194304:", "--", "true", env=ours)
+        self.assertEqual(done.returncode, 126, done.stderr)
+        self.assertRegex(done.stderr, r"'/\S+/true' cannot be executed: its arguments \(\d+ bytes\) and environment \(15\d+ bytes\) "
+                                      r"are too long together \(at most 1048576\); pass long values in files")
+
     def test_commands_that_cannot_run(self):
         def file(name, content, mode):
             path = os.path.join(self.dir, name)
