@@ -453,6 +453,16 @@ class TerminationMessages(ExecCase):
         self.assertEqual(done.returncode, 64)
         self.assertIn("--max-restarts=x", self.left()["reason"])
 
+    def test_a_wrong_flag_is_told_where_another_flag_says(self):
+        log = ("--termination-log", self.path)
+        for flags, words in (((*log, "--max-restarts", "x"), "--max-restarts=x"), ((*log, "--no-such-flag"), "--no-such-flag"),
+                             (("--no-such-flag", *log), "--no-such-flag"), (("-Z", "--nnodes", *log), "unknown flag -Z"),
+                             (("--wire=x", "--termination_log=" + self.path), "--wire=x"), (log, "command is missing")):
+            open(self.path, "w").close()
+            command = [] if flags == log else ["--", "true", "--termination-log", "/nowhere"]
+            self.assertEqual(self.run_exec(*flags, *command, env=clean(MUSTER_TERMINATION_LOG="/dev/full")).returncode, 64)
+            self.assertIn(words, self.left()["reason"])
+
     def test_places_that_cannot_be_written(self):
         missing = os.path.join(self.dir, "missing")
         done = self.run_exec("--termination-log", missing, "--", "sh", "-c", "exit 3")
