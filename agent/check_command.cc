@@ -102,7 +102,7 @@ int CheckCommand(const std::vector<std::string>& arguments) {
   const char* help[] = {"GB/s that memory must reach", "GB/s that loopback must reach", "MB/s that the disk must reach",
                         "ms within which each peer must answer"};
   for (size_t i = 0; i < bounds.size(); ++i) {
-    app.add_option(std::string(bounds[i].flag), bounds[i].value, help[i])->check(CLI::PositiveNumber);
+    app.add_option(std::string(bounds[i].flag), bounds[i].value, help[i])->check(WantPositive);
   }
   if (auto end = ParseCommandLine(app, arguments)) return *end;
 

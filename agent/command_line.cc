@@ -15,9 +15,15 @@ std::optional<int> ParseCommandLine(CLI::App& app, const std::vector<std::string
     app.parse(reversed);
     return std::nullopt;
   } catch (const CLI::ParseError& error) {
-    int code = app.exit(error);  // prints help or the error
-    return code == 0 ? 0 : kExitUsage;
+    if (error.get_exit_code() == 0) return app.exit(error);  // prints the help
+    fmt::print(stderr, "{}: {}; see {} --help\n", app.get_name(), error.what(), app.get_name());
+    return kExitUsage;
   }
+}
+
+std::string WantPositive(const std::string& text) {
+  auto number = ParseDouble(text);
+  return number && *number > 0 ? "" : fmt::format("'{}': want a number, more than 0", text);
 }
 
 int ServeUntilSignal(boost::asio::io_context& loop, const std::string& host, int port) {

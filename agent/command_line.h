@@ -12,6 +12,9 @@ namespace muster::agent {
 // Parses; an exit code means "end now" (help or an error was printed).
 std::optional<int> ParseCommandLine(CLI::App& app, const std::vector<std::string>& arguments);
 
+// For an option's check(): CLI11's own names a range of 300 digits.
+std::string WantPositive(const std::string& text);
+
 // Says "listening on HOST:PORT" on stdout and runs the loop until SIGTERM or SIGINT; gives 128 + signal.
 int ServeUntilSignal(boost::asio::io_context& loop, const std::string& host, int port);
 

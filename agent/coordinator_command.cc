@@ -68,7 +68,7 @@ int CoordinatorCommand(const std::vector<std::string>& arguments) {
   options.credentials = *credentials;
   auto coordinator = rendezvous::Coordinator::Serve(loop, conductor, options);
   if (!coordinator.ok()) {
-    log::Error(fmt::format("cannot listen on {}: {}", listen, Message(coordinator.status())));
+    log::Error(fmt::format("--listen {}: {}", listen, Message(coordinator.status())));
     return kExitBadConfiguration;
   }
   auto watched = WatchServer(loop, *http, &conductor);

@@ -228,7 +228,9 @@ Status HttpPort::Impl::Start(const std::string& host, uint16_t port) {
   } else if (!host.empty()) {
     address = asio::ip::make_address(host, error);
   }
-  if (error) return absl::InvalidArgumentError(fmt::format("\"{}\" is no numeric address", host));
+  if (error)
+    return absl::InvalidArgumentError(
+        fmt::format("\"{}\" is no numeric address; give one of this machine, or the port alone", host));
   error = Bind({address, port}, host.empty());
   if (error && host.empty()) error = Bind({asio::ip::address_v4::any(), port}, false);  // no IPv6 here
   if (error) {
@@ -236,7 +238,9 @@ Status HttpPort::Impl::Start(const std::string& host, uint16_t port) {
     if (error == boost::system::errc::address_in_use) {
       return absl::AlreadyExistsError(fmt::format("{} is taken; choose another one, or 0", where));
     }
-    return ErrnoStatus(error.value(), fmt::format("cannot listen on {}", where));
+    Status status = ErrnoStatus(error.value(), fmt::format("cannot listen on {}", where));
+    return Status(status.code(), fmt::format("{}; give an address of this machine, and a port that this user may take",
+                                             Message(status)));
   }
   port_ = acceptor_.local_endpoint(error).port();
   acceptor_.non_blocking(true, error);

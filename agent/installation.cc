@@ -160,7 +160,7 @@ class Installer {
       Status status = ErrnoStatus(error, fmt::format("cannot make the folder {}", part));
       if (error == EROFS) return Annotated(status, "mount a writable volume there, such as an emptyDir");
       if (error == EACCES) return Annotated(status, fmt::format("user {} may not write there", geteuid()));
-      return status;
+      return Annotated(status, "give a folder on a volume for files, such as an emptyDir");
     }
     return absl::OkStatus();
   }

@@ -78,7 +78,10 @@ int ReportCommand(const std::vector<std::string>& arguments) {
     return kExitBadConfiguration;
   };
   auto history = ReadAttemptHistory(folder);
-  if (!history.ok()) return fail(Message(history.status()));
+  if (!history.ok()) {
+    return fail(
+        fmt::format("{}; give what --log-dir of `muster run` named, or a folder above", Message(history.status())));
+  }
   for (const HistoryProblem& problem : history->problems) {
     fmt::print(stderr, "muster report: {}: {}\n", problem.path, problem.what);
   }

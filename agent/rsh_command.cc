@@ -59,6 +59,7 @@ class Terminal {
   [[noreturn]] void Run();
 
  private:
+  std::string About(const std::string& what) const;
   void Output(bool err, const rsh::Bytes& bytes);
   void Started();
   void AwaitSignal();
@@ -88,9 +89,7 @@ void Terminal::Run() {
   fcntl(STDOUT_FILENO, F_SETPIPE_SZ,
         rsh::kPipeBytes);  // fewer turns; where it is no pipe, or may not, it stays as it is
   rsh::Session::Events events;
-  events.waiting = [this](const std::string& obstacle) {
-    Say(fmt::format("waiting for {}: {}", session_options_.address, obstacle));
-  };
+  events.waiting = [this](const std::string& obstacle) { Say(fmt::format("waiting for {}", About(obstacle))); };
   events.started = [this] { Started(); };
   events.output = [this](bool err, const rsh::Bytes& bytes) { Output(err, bytes); };
   events.room = [this] {
@@ -102,6 +101,12 @@ void Terminal::Run() {
   // gRPC takes ten milliseconds to put its threads away. All is written; the kernel closes the rest.
   std::fflush(nullptr);
   _exit(code_);
+}
+
+// What is told of the place names it, once: a name that is not known begins with it already.
+std::string Terminal::About(const std::string& what) const {
+  const std::string place = session_options_.address + ": ";
+  return what.starts_with(place) ? what : place + what;
 }
 
 void Terminal::Started() {
@@ -145,7 +150,7 @@ void Terminal::OnSignal(int signal) {
 void Terminal::Ended(const rsh::Ended& ended) {
   code_ = ended.exit_code;
   if (!ended.reason.empty()) {
-    const std::string reason = fmt::format("{}: {}", session_options_.address, ended.reason);
+    const std::string reason = About(ended.reason);
     Say(reason);
     ReportRshFailure(ProcessEnvironment, {code_, reason});
   }
@@ -165,7 +170,10 @@ int Refuse(int code, const Status& status) {
 
 int RshCommand(const std::vector<std::string>& arguments) {
   auto command = rsh::ParseRshArguments(arguments);
-  if (!command.ok()) return Refuse(kExitUsage, Annotate(command.status(), "see muster rsh --help"));
+  if (!command.ok()) {
+    return Refuse(kExitUsage,
+                  absl::InvalidArgumentError(fmt::format("{}; see muster rsh --help", Message(command.status()))));
+  }
   if (command->ask == rsh::RshCommand::Ask::kHelp) {
     fmt::print("{}", kHelp);
     return 0;

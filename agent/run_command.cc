@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "agent/commands.h"
+#include "agent/flag_reader.h"
 #include "agent/handover.h"
 #include "agent/last_words.h"
 #include "agent/local_nodes.h"
@@ -60,7 +61,8 @@ int Run(const std::vector<std::string>& arguments, CalledAs called_as, std::stri
   if (!parsed.ok()) {
     fmt::print(stderr, "muster {}: {}\n", name, Message(parsed.status()));
     RunOptions unread;
-    unread.termination_log = Environment("MUSTER_TERMINATION_LOG").value_or(kTerminationLog);
+    FlagReader read(Environment, SplitWhatCanBeRead(arguments, called_as), called_as);
+    unread.termination_log = read.Get("termination-log").text;
     return Refuse(kExitUsage, parsed.status(), unread);
   }
   switch (parsed->outcome) {

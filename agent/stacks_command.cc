@@ -28,7 +28,7 @@ int StacksCommand(const std::vector<std::string>& arguments) {
       "Print what processes and their descendants are doing: state, kernel stack and system call of each thread",
       "muster stacks"};
   std::vector<pid_t> pids;
-  app.add_option("PID", pids, "processes to start from")->required()->check(CLI::PositiveNumber);
+  app.add_option("PID", pids, "processes to start from")->required()->check(WantPositive);
   if (auto end = ParseCommandLine(app, arguments)) return *end;
   for (pid_t pid : pids) DescribeTree(HostFs(), pid, {}, WriteOut);
   return 0;

@@ -150,7 +150,7 @@ class Splitter {
   Splitter(const std::vector<std::string>& arguments, CalledAs called_as)
       : arguments_(arguments), called_as_(called_as) {}
 
-  StatusOr<CommandLine> Run() {
+  StatusOr<CommandLine> Run(bool lenient) {
     bool ended = false;  // "--" was seen
     while (at_ < arguments_.size() && !line_.script && !line_.help) {
       const std::string& text = arguments_[at_++];
@@ -159,9 +159,9 @@ class Splitter {
       } else if (text == "--") {
         ended = true;
       } else if (text.starts_with("--")) {
-        MUSTER_RETURN_IF_ERROR(TakeLong(text));
-      } else {
-        MUSTER_RETURN_IF_ERROR(TakeLetters(text));
+        if (Status status = TakeLong(text); !status.ok() && !lenient) return status;
+      } else if (Status status = TakeLetters(text); !status.ok() && !lenient) {
+        return status;
       }
     }
     if (line_.script && !ended && at_ < arguments_.size() && arguments_[at_] == "--") ++at_;
@@ -287,7 +287,11 @@ StatusOr<const Flag*> FindFlag(std::string_view name, CalledAs called_as) {
 }
 
 StatusOr<CommandLine> SplitCommandLine(const std::vector<std::string>& arguments, CalledAs called_as) {
-  return Splitter(arguments, called_as).Run();
+  return Splitter(arguments, called_as).Run(false);
+}
+
+CommandLine SplitWhatCanBeRead(const std::vector<std::string>& arguments, CalledAs called_as) {
+  return *Splitter(arguments, called_as).Run(true);
 }
 
 std::string_view Fallback(const Flag& flag, CalledAs called_as) {

@@ -65,6 +65,9 @@ struct CommandLine {
 // are values. InvalidArgument names the argument.
 StatusOr<CommandLine> SplitCommandLine(const std::vector<std::string>& arguments, CalledAs called_as);
 
+// What can be read of a command line that is wrong: what is wrong is passed over.
+CommandLine SplitWhatCanBeRead(const std::vector<std::string>& arguments, CalledAs called_as);
+
 // The text of --help.
 std::string HelpText(CalledAs called_as);
 

@@ -115,6 +115,30 @@ class SignalsBlocked {
   sigset_t before_;
 };
 
+// Linux limits each string, and all of them together to a quarter of the stack's limit.
+std::string WhatIsTooLong(const ProcessSpec& spec) {
+  constexpr size_t kLongest = 32 * 4096;  // MAX_ARG_STRLEN, with the NUL
+  size_t arguments = 0, environment = 0;
+  for (size_t i = 0; i < spec.argv.size(); ++i) {
+    if (spec.argv[i].size() >= kLongest) {
+      return fmt::format("its argument {} is too long ({} bytes, at most {}); pass it in a file", i,
+                         spec.argv[i].size(), kLongest - 1);
+    }
+    arguments += spec.argv[i].size() + 1;
+  }
+  for (const std::string& entry : spec.environment) {
+    if (entry.size() >= kLongest) {
+      return fmt::format("the variable {} is too long ({} bytes, at most {}); pass it in a file",
+                         entry.substr(0, entry.find('=')), entry.size(), kLongest - 1);
+    }
+    environment += entry.size() + 1;
+  }
+  return fmt::format(
+      "its arguments ({} bytes) and environment ({} bytes) are too long together (at most {}); pass long values in "
+      "files, leave variables out (Kubernetes: enableServiceLinks: false), or raise the stack limit (ulimit -s)",
+      arguments, environment, sysconf(_SC_ARG_MAX));
+}
+
 Status Explain(const ChildError& failure, const ProcessSpec& spec, const std::string& executable) {
   const std::string& command = spec.argv.front();
   switch (failure.stage) {
@@ -148,8 +172,7 @@ Status Explain(const ChildError& failure, const ProcessSpec& spec, const std::st
           "built for this machine",
           executable));
     case E2BIG:
-      return absl::ResourceExhaustedError(
-          fmt::format("'{}' cannot be executed: arguments and environment are too long", executable));
+      return absl::PermissionDeniedError(fmt::format("'{}' cannot be executed: {}", executable, WhatIsTooLong(spec)));
     case EACCES:
     case EPERM:
     case EISDIR:

@@ -39,9 +39,10 @@ StatusOr<std::string> FindExecutable(const std::string& command, const std::vect
 
 // The pid of the new process, which has been exec'd. Errors, all naming the command:
 //   NotFound            no such command, or its interpreter is missing (shells end with 127)
-//   PermissionDenied    it exists and cannot be executed: mode, a directory, exec format error (shells end with 126)
+//   PermissionDenied    it exists and cannot be executed: mode, a directory, exec format error, arguments and
+//                       environment too long (shells end with 126)
 //   FailedPrecondition  the working directory cannot be entered
-//   ResourceExhausted   limit of processes, descriptors or memory reached; arguments too long
+//   ResourceExhausted   limit of processes, descriptors or memory reached
 StatusOr<pid_t> StartProcess(const ProcessSpec& spec);
 
 }  // namespace muster::launcher

@@ -100,8 +100,9 @@ Status GrpcPort::Impl::Listen() {
         "port {} is taken by another process on this machine; free it or choose another one", options_.port));
   }
   if (error) {
-    return absl::UnavailableError(
-        fmt::format("cannot listen on {}:{}: {}", address.to_string(), options_.port, error.message()));
+    return absl::UnavailableError(fmt::format(
+        "cannot listen on {} port {}: {}; give an address of this machine, and a port that this user may take",
+        address.to_string(), options_.port, error.message()));
   }
   port_ = acceptor_.local_endpoint(error).port();
   acceptor_.non_blocking(true, error);

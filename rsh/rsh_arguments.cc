@@ -16,7 +16,7 @@ constexpr double kShortestTimeout = 0.001;
 constexpr double kLongestTimeout = 31'536'000;
 
 Status Bad(std::string_view argument, std::string_view what) {
-  return absl::InvalidArgumentError(fmt::format("muster rsh: '{}': {}", argument, what));
+  return absl::InvalidArgumentError(fmt::format("'{}': {}", argument, what));
 }
 
 class Parser {
@@ -26,7 +26,7 @@ class Parser {
   StatusOr<RshCommand> Parse() {
     MUSTER_RETURN_IF_ERROR(Options());
     if (command_.ask != RshCommand::Ask::kRun) return Asked();
-    if (at_ == arguments_.size()) return absl::InvalidArgumentError(fmt::format("muster rsh: no host; {}", kUsage));
+    if (at_ == arguments_.size()) return absl::InvalidArgumentError(fmt::format("no host; {}", kUsage));
     MUSTER_RETURN_IF_ERROR(Host(arguments_[at_++]));
     if (!ended_) MUSTER_RETURN_IF_ERROR(Options());
     if (command_.ask != RshCommand::Ask::kRun) return Asked();

@@ -83,8 +83,10 @@ void Session::Impl::Dial() {
   Dialling::Events events;
   events.connected = [this](std::shared_ptr<grpc::Channel> channel) { Connected(std::move(channel)); };
   events.gave_up = [this](const std::string& obstacle) {
-    End({kExitRendezvousTimeout, fmt::format("{} was not reached within {:.6g} s: {}", options_.address,
-                                             std::chrono::duration<double>(options_.timeout).count(), obstacle)});
+    End({kExitRendezvousTimeout,
+         fmt::format("{}; not reached within {:.6g} s. Is the pod up, and does it run `muster exec --serve-rsh`? "
+                     "--rsh-timeout (MUSTER_RSH_TIMEOUT) waits longer",
+                     obstacle, std::chrono::duration<double>(options_.timeout).count())});
   };
   events.waiting = events_.waiting;
   dialling_ = Dialling::Start(loop_, resolver_, options_.address, options_.credentials, deadline_, std::move(events));
@@ -147,8 +149,8 @@ void Session::Impl::Over(const grpc::Status& status) {
   if (!garbage_.empty() || IsRefusal(status)) return End({kExitBadConfiguration, detail});
   if (overdue_) {
     return End(
-        {kExitRendezvousTimeout, fmt::format("{} was reached, but it did not start the command within {:.6g} s{}{}",
-                                             options_.address, std::chrono::duration<double>(options_.timeout).count(),
+        {kExitRendezvousTimeout, fmt::format("it was reached, but it did not start the command within {:.6g} s{}{}",
+                                             std::chrono::duration<double>(options_.timeout).count(),
                                              obstacle_.empty() ? "" : ": ", obstacle_)});
   }
   if (started_) return End({kExitPeerFailed, fmt::format("the connection was lost: {}", detail)});

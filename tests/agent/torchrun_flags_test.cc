@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <fstream>
 #include <functional>
 #include <map>
 
@@ -560,6 +561,30 @@ TEST(TorchrunFlags, NodesOnThisMachine) {
   run = Good({"--nodes-on-this-machine=3", "--nnodes=1:3", "--rdzv-backend=c10d", "--rdzv-endpoint=localhost:5000"});
   EXPECT_EQ(run.min_nodes, 1);
   EXPECT_EQ(run.endpoint_port, 5000);
+}
+
+// A name in a text, not a longer name that begins with it.
+bool Names(const std::string& text, const std::string& name) {
+  for (size_t at = text.find(name); at != std::string::npos; at = text.find(name, at + 1)) {
+    const char next = at + name.size() < text.size() ? text[at + name.size()] : ' ';
+    if (std::isalnum(static_cast<unsigned char>(next)) == 0 && next != '-' && next != '_') return true;
+  }
+  return false;
+}
+
+TEST(TorchrunFlags, TheDocumentationNamesEveryFlagAndVariable) {
+  auto read = [](const char* path) {
+    std::ifstream page(path);
+    return std::string(std::istreambuf_iterator<char>(page), {});
+  };
+  const std::string torchrun = read("docs/torchrun-flags.md"), agent = read("docs/agent.md");
+  for (const Flag& flag : FlagTable()) {
+    const bool own = flag.owner == FlagOwner::kMuster || flag.owner == FlagOwner::kExec;
+    const std::string& page = own ? agent : torchrun;
+    EXPECT_TRUE(Names(page, fmt::format("--{}", flag.name))) << flag.name;
+    EXPECT_TRUE(flag.variable.empty() || Names(page, std::string(flag.variable))) << flag.variable;
+    EXPECT_TRUE(flag.owner == FlagOwner::kExec || Names(torchrun, fmt::format("--{}", flag.name))) << flag.name;
+  }
 }
 
 }  // namespace

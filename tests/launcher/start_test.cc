@@ -143,6 +143,12 @@ TEST_F(StartTest, PathOfTheWorkerIsSearched) {
   EXPECT_EQ(Out(), "mine\n");
 }
 
+std::vector<std::string> LongInSum() {
+  std::vector<std::string> words(101, std::string(99'999, 'x'));
+  words[0] = "echo";
+  return words;
+}
+
 TEST_F(StartTest, StartErrors) {
   struct {
     std::string name;
@@ -162,7 +168,12 @@ TEST_F(StartTest, StartErrors) {
       {"a directory", {folder_}, absl::StatusCode::kPermissionDenied, "cannot be executed"},
       {"no format", {Script("text", "hello\n")}, absl::StatusCode::kPermissionDenied, "exec format error"},
       {"no interpreter", {Script("odd", "#!/no/such/shell\n")}, absl::StatusCode::kNotFound, "interpreter"},
-      {"too long", {"echo", std::string(4 << 20, 'x')}, absl::StatusCode::kResourceExhausted, "too long"},
+      {"a long argument",
+       {"echo", "a", std::string(4 << 20, 'x')},
+       absl::StatusCode::kPermissionDenied,
+       "its argument 2 is too long (4194304 bytes, at most 131071); pass it in a file"},
+      {"long in sum", LongInSum(), absl::StatusCode::kPermissionDenied,
+       "its arguments (10000005 bytes) and environment"},
       {"empty", {""}, absl::StatusCode::kNotFound, "empty"},
       {"nothing", {}, absl::StatusCode::kInvalidArgument, "empty"},
   };

@@ -7,8 +7,9 @@ import subprocess
 import unittest
 
 import containers
+import networks
 from exec_test import ExecCase, clean
-from muster_case import DEADLINE, MUSTER, MusterCase, main, sanitized, wait_gone
+from muster_case import DEADLINE, MUSTER, PYTHON, MusterCase, main, sanitized, wait_gone
 from several_nodes_test import Nodes
 
 
@@ -242,6 +243,35 @@ class Machine(MusterCase):
         self.assertRegex(done.stdout, r"disk in /no/such/folder +-  No such file or directory\n"
                                       r"round trip to 127.0.0.1:1 +-  it is this machine\n"
                                       r"round trip to no-such-host.invalid:1 +-  \S")
+
+    def test_the_round_trip_to_peers(self):
+        """One that accepts, one that refuses, one that is cut off."""
+        try:
+            network = networks.Network(4)
+        except networks.Unavailable as why:
+            self.skipTest(f"the round trip between nodes is NOT tested here: {why}")
+        self.addCleanup(network.close)
+        network.cut(3)
+        listener = self.with_pipes([*network.enter(1), PYTHON, "-c", "import socket, sys\n"
+                                    "s = socket.create_server(('', 7000)); print('ready', flush=True); sys.stdin.read()"], text=True)
+        self.assertEqual(listener.stdout.readline(), "ready\n")
+        there, refusing, silent = (f"{network.address(node)}:7000" for node in (1, 2, 3))
+        def check(*flags):
+            return subprocess.run([*network.enter(0), MUSTER, "check", "--peers", f"{there},{refusing},{silent}", *flags],
+                                  capture_output=True, text=True, timeout=DEADLINE, env=clean())
+        done = check("--json", "--max-round-trip", "2000")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        told = json.loads(done.stdout)
+        parts = {part["where"]: part for part in told["parts"] if part["name"] == "round trip"}
+        self.assertEqual([("value" in parts[peer], parts[peer].get("why", "")) for peer in (there, refusing, silent)],
+                         [(True, ""), (True, "refused, which is an answer"), (False, "no answer in time")])
+        self.assertEqual(told["measured"]["round trip"], max(parts[there]["value"], parts[refusing]["value"]))
+        self.assertGreater(told["measured"]["round trip"], 0)
+        done = check("--max-round-trip", "0.000001")
+        self.assertEqual(done.returncode, 204)
+        for peer in (there, refusing):
+            self.assertRegex(done.stderr, rf"round trip to {peer} is [\d.]+ ms, at most .* ms is asked for \(--max-round-trip\)")
+        self.assertNotIn(silent, done.stderr)
 
     @unittest.skipIf(*TOO_SLOW)
     def test_builtin(self):

@@ -32,6 +32,26 @@ class Commands(Nodes):
             self.assertEqual(done.returncode, 0, name)
             self.assertTrue(done.stdout.strip(), name)
 
+    def test_wrong_usage_names_the_program(self):
+        for arguments, said in ((("wait",), "TARGET is required"), (("wait", "--dns", "--tcp", "h"), "--dns excludes --tcp"),
+                                (("report", "--bogus", "x"), "not expected: --bogus"), (("install",), "DIR is required"),
+                                (("status",), "endpoint is required"), (("version", "x"), "not expected: x"),
+                                (("store", "--port", "x"), "--port"), (("stacks", "0"), "PID: '0': want a number, more than 0"),
+                                (("check", "--min-memory", "x"), "--min-memory: 'x': want a number, more than 0")):
+            done = muster(*arguments)
+            self.assertEqual((done.returncode, done.stdout), (64, ""), arguments)
+            name = f"muster {arguments[0]}"
+            self.assertRegex(done.stderr, rf"^{name}: .*; see {name} --help\n$")
+            self.assertIn(said, done.stderr)
+
+    def test_an_address_that_is_not_ours(self):
+        for flag, arguments in (("--listen", ("coordinator", "--listen", "192.0.2.1:0")),
+                                ("--rsh-listen", ("exec", "--serve-rsh", "--rsh-listen", "192.0.2.1:0")),
+                                ("--http-port", ("exec", "--http-port", "192.0.2.1:0", "--", "true"))):
+            done = muster(*arguments)
+            self.assertEqual(done.returncode, 78, done.stderr)
+            self.assertRegex(done.stderr, rf" {flag}\b.* cannot listen on 192.0.2.1 port 0: .*; give an address of this machine")
+
     def test_version(self):
         facts = json.loads(muster("version", "--json").stdout)
         self.assertEqual(set(facts), {"version", "commit", "rendezvous_protocol", "rsh_protocol", "store_protocol"})

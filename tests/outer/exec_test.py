@@ -143,7 +143,7 @@ class Transparent(ExecCase):
     def test_exit_codes(self):
         for code in (0, 1, 7, 126, 128, 200, 255):
             self.assertEqual(self.run_exec("--", "sh", "-c", f"exit {code}").returncode, code)
-        for name in ("KILL", "TERM", "SEGV", "USR1"):
+        for name in ("KILL", "TERM", "SEGV", "ABRT", "BUS", "USR1"):
             number = signal.Signals["SIG" + name]
             self.assertEqual(self.run_exec("--", "sh", "-c", f"kill -{name} $$").returncode, 128 + number, name)
 
@@ -170,6 +170,14 @@ class Transparent(ExecCase):
         ours = clean(**{f"V{i}": "y" * 100_000 for i in range(10)})
         done = self.run_exec("--", "sh", "-c", 'echo ${#V0} ${#V9}', env=ours)
         self.assertEqual((done.returncode, done.stdout), (0, "100000 100000\n"))
+
+    def test_an_environment_that_is_too_long_for_the_command(self):
+        # Muster starts; then the check lowers the stack's limit, a quarter of which arguments and environment may take.
+        ours = clean(**{f"V{i}": "y" * 100_000 for i in range(15)})
+        done = self.run_exec("--node-check", "prlimit --pid $PPID --stack=4194304:", "--", "true", env=ours)
+        self.assertEqual(done.returncode, 126, done.stderr)
+        self.assertRegex(done.stderr, r"'/\S+/true' cannot be executed: its arguments \(\d+ bytes\) and environment \(15\d+ bytes\) "
+                                      r"are too long together \(at most 1048576\); pass long values in files")
 
     def test_commands_that_cannot_run(self):
         def file(name, content, mode):
@@ -310,7 +318,8 @@ class FirstProcess(ExecCase):
     def test_exit_codes(self):
         for code in (0, 7, 255):
             self.assertEqual(self.code(self.inside("--", "sh", "-c", f"exit {code}")), code)
-        self.assertEqual(self.code(self.inside("--", "sh", "-c", "kill -SEGV $$")), 139)
+        for name, code in (("ABRT", 134), ("BUS", 135), ("SEGV", 139)):
+            self.assertEqual(self.code(self.inside("--", "sh", "-c", f"kill -{name} $$")), code)
         self.assertEqual(self.code(self.inside("--", "no-such-command")), 127)
 
     def test_it_is_pid_1_and_signals_arrive(self):
@@ -388,13 +397,22 @@ class Preemption(ExecCase):
 
 
 class Terminal(ExecCase):
+    def setUp(self):
+        super().setUp()
+        self.open = []
+        self.addCleanup(lambda: [os.close(terminal) for terminal in self.open])
+
     def begin_on_terminal(self, *arguments):
         pid, terminal = pty.fork()
         if pid == 0:
             os.execve(MUSTER, [MUSTER, "exec", *arguments], clean())
-        self.addCleanup(os.close, terminal)
+        self.open.append(terminal)
         self.pid = pid
         return terminal
+
+    def hang_up(self, terminal):
+        self.open.remove(terminal)
+        os.close(terminal)
 
     def read_until(self, terminal, word):
         text = b""
@@ -434,6 +452,32 @@ except KeyboardInterrupt:
         os.write(terminal, b"\x03")
         self.read_until(terminal, b"interrupted")
         self.assertEqual(self.end(), 9)
+
+    def test_exit_codes(self):
+        for script, code in (("exit 0", 0), ("exit 7", 7), ("exit 255", 255), ("kill -TERM $$", 143), ("kill -ABRT $$", 134),
+                             ("kill -KILL $$", 137), ("no-such-command", 127)):
+            self.begin_on_terminal("--", "sh", "-c", script)
+            self.assertEqual(self.end(), code, script)
+
+    def test_term_and_a_second_term(self):
+        terminal = self.begin_on_terminal("--", *self.script(POLITE), "3")
+        self.read_until(terminal, b"ready")
+        os.kill(self.pid, signal.SIGTERM)
+        self.assertEqual(self.end(), 3)
+        terminal = self.begin_on_terminal("--shutdown-timeout", "100000", "--", *self.script(LISTENER))
+        self.read_until(terminal, b"ready")
+        os.kill(self.pid, signal.SIGTERM)
+        self.read_until(terminal, b"15")
+        os.kill(self.pid, signal.SIGTERM)
+        self.assertEqual(self.end(), 143)
+
+    def test_a_terminal_that_hangs_up(self):
+        """The command is told and answers as it likes; without an answer HUP is its end."""
+        for script, code in (("trap 'exit 5' HUP; echo ready; while :; do sleep 0.01; done", 5), ("echo ready; exec sleep 1000", 129)):
+            terminal = self.begin_on_terminal("--", "sh", "-c", script)
+            self.read_until(terminal, b"ready")
+            self.hang_up(terminal)
+            self.assertEqual(self.end(), code)
 
     def test_the_next_attempt_has_the_foreground_too(self):
         flag = os.path.join(self.dir, "second")
@@ -512,6 +556,16 @@ class TerminationMessages(ExecCase):
         self.assertEqual(done.returncode, 64)
         self.assertIn("--max-restarts=x", self.left()["reason"])
 
+    def test_a_wrong_flag_is_told_where_another_flag_says(self):
+        log = ("--termination-log", self.path)
+        for flags, words in (((*log, "--max-restarts", "x"), "--max-restarts=x"), ((*log, "--no-such-flag"), "--no-such-flag"),
+                             (("--no-such-flag", *log), "--no-such-flag"), (("-Z", "--nnodes", *log), "unknown flag -Z"),
+                             (("--wire=x", "--termination_log=" + self.path), "--wire=x"), (log, "command is missing")):
+            open(self.path, "w").close()
+            command = [] if flags == log else ["--", "true", "--termination-log", "/nowhere"]
+            self.assertEqual(self.run_exec(*flags, *command, env=clean(MUSTER_TERMINATION_LOG="/dev/full")).returncode, 64)
+            self.assertIn(words, self.left()["reason"])
+
     def test_places_that_cannot_be_written(self):
         missing = os.path.join(self.dir, "missing")
         done = self.run_exec("--termination-log", missing, "--", "sh", "-c", "exit 3")
@@ -522,6 +576,28 @@ class TerminationMessages(ExecCase):
             self.assertIn(path, done.stderr)
         done = self.run_exec("--termination-log", "", "--", "sh", "-c", "exit 3")
         self.assertEqual((done.returncode, done.stderr.count("\n")), (3, 1))
+
+
+    def unwritable(self, why, code, **more):
+        done = self.run_exec("--", "sh", "-c", f"exit {code}", env=clean(MUSTER_TERMINATION_LOG=self.path), **more)
+        self.assertEqual(done.returncode, code, done.stderr)
+        self.assertRegex(done.stderr, rf"cannot write the termination message \(the exit code still holds\): {self.path}: {why}")
+
+    @unittest.skipUnless(os.geteuid() == 0, "SKIPPED: to be somebody else takes root")
+    def test_a_file_that_this_user_may_not_write(self):
+        os.chmod(self.dir, 0o755)
+        os.chmod(self.path, 0o444)
+        for code in (0, 3, 137):
+            self.unwritable("Permission denied", code, user=65534, group=65534, extra_groups=[])
+        self.assertEqual(os.path.getsize(self.path), 0)
+
+    def test_a_file_that_is_mounted_read_only(self):
+        mounted = subprocess.run(["mount", "--bind", "-o", "ro", self.path, self.path], capture_output=True)
+        if mounted.returncode:
+            self.skipTest("SKIPPED: nothing can be mounted here")
+        self.addCleanup(subprocess.run, ["umount", self.path], check=True)
+        for code in (0, 3, 137):
+            self.unwritable("Read-only file system", code)
 
 
 class Policies(ExecCase):

@@ -204,6 +204,9 @@ class InstallPlaces(InstallCase):
         self.refused(self.install(), self.target, "noexec", "emptyDir")
         self.assertEqual(os.listdir(self.target), [])
 
+    def test_no_place_for_files(self):
+        self.refused(self.install("/proc/no/such"), "/proc/no", "emptyDir")
+
     def test_no_space(self):
         self.mount("size=1m")
         self.refused(self.install(), "No space left on device", "MB are free", "sizeLimit")

@@ -134,7 +134,7 @@ class Reaching(RshCase):
     def test_an_unknown_host(self):
         done = self.rsh(self.Place("no-such-pod.invalid", 1), "true", flags=["--rsh-timeout", "0.5"])
         self.assertEqual(done.returncode, NOT_REACHED)
-        self.assertIn(b"no-such-pod.invalid", done.stderr)
+        self.assertRegex(done.stderr.decode(), r"(?m)^muster rsh: no-such-pod.invalid:1: [^:]*; not reached within 0.5 s. .*--serve-rsh.*--rsh-timeout")
 
     def test_a_port_nobody_listens_on(self):
         done = self.rsh(self.Place("127.0.0.1", self.free_port()), "true", flags=["--rsh-timeout=0.2"])
@@ -227,6 +227,7 @@ class Reaching(RshCase):
             done = subprocess.run([MUSTER, "rsh", *arguments], capture_output=True, text=True, env=clean(), timeout=DEADLINE)
             self.assertEqual(done.returncode, 64, arguments)
             self.assertIn(words, done.stderr)
+            self.assertRegex(done.stderr, r"^muster rsh: (?!.*muster rsh:).*; see muster rsh --help\n$")
         done = subprocess.run([MUSTER, "rsh", "h", "true"], capture_output=True, text=True,
                               env=clean(MUSTER_RSH_PORT="x"), timeout=DEADLINE)
         self.assertEqual(done.returncode, 64)

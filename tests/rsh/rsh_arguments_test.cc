@@ -63,9 +63,9 @@ TEST(RshArguments, ThatMeanNothingAreNamed) {
     Arguments arguments;
     std::string_view error;
   } rows[] = {
-      {{}, "muster rsh: no host; usage: muster rsh [options] [user@]HOST COMMAND"},
+      {{}, "no host; usage: muster rsh [options] [user@]HOST COMMAND"},
       {{"-x", "--"}, "no host"},
-      {{"h"}, "muster rsh: 'h': no command for this host: an interactive login is not offered, use kubectl exec"},
+      {{"h"}, "'h': no command for this host: an interactive login is not offered, use kubectl exec"},
       {{"h", ""}, "an interactive login is not offered"},
       {{"h", " ", ""}, "an interactive login is not offered"},
       {{"u@h", "-x"}, "'h': no command"},
