@@ -432,7 +432,11 @@ HttpEnd HttpClient::Impl::EndOf(const Transfer& transfer, CURLcode code) const {
                         "in it, or name the host in NO_PROXY",
                         tunnel)};
   }
-  return {KindOf(code), transfer.error[0] ? transfer.error : curl_easy_strerror(code)};
+  HttpEnd end{KindOf(code), transfer.error[0] ? transfer.error : curl_easy_strerror(code)};
+  if (end.kind == HttpEnd::Kind::kUntrusted) {
+    end.what += fmt::format("; name the authority's certificate with --ca-bundle ({})", options_.ca_variables);
+  }
+  return end;
 }
 
 HttpClient::HttpClient(asio::io_context& loop, HttpOptions options)
