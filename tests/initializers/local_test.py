@@ -5,6 +5,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 import unittest
 
 sys.dont_write_bytecode = True
@@ -306,6 +307,34 @@ class Afterwards(LocalCase):
             self.assertEqual(reader.readline(), "here\n")
         process.send_signal(signal.SIGTERM)
         self.assertEqual(process.wait(DEADLINE), 143)
+
+    def test_then_has_a_deadline(self):
+        """Also what the shell has started; the next start runs it again."""
+        self.lay({"a": b"1"})
+        began = time.monotonic()
+        code, end = self.bring(self.uri, "--deadline", "1", "--then", "sleep 60; exit 0")
+        self.assertEqual((code, end["event"]), (UNREACHABLE, "failed"), self.said)
+        self.assertRegex(end["reason"], "--then 'sleep 60; exit 0' was not done after 1 s .--deadline.; the data is in place")
+        self.assertLess(time.monotonic() - began, 30)
+        self.succeeds(self.uri, {"a": b"1"}, "--deadline", "60", "--then", "true")
+
+    def test_the_last_word_of_wrong_flags(self):
+        path = os.path.join(self.dir, "termination-log")
+        for flags, words in (((), "STORAGE_URI"), (("",), "STORAGE_URI"), ((self.uri, "--verify=foo"), "verify"),
+                             ((self.uri, "--nonsense"), "nonsense"), (("hf://a/b", "--hf-cache"), "HF_HUB_CACHE")):
+            for told in (("--termination-log", path), (f"--termination-log={path}",), ()):
+                open(path, "w").close()
+                variables = {} if told else {"MUSTER_TERMINATION_LOG": path}
+                done = subprocess.run([BINARY, "dataset", *flags, "--json", *told], capture_output=True, text=True, timeout=DEADLINE,
+                                      env=clean_environment(**variables, **({} if "--hf-cache" not in flags else {"HOME": ""})))
+                with open(path) as file:
+                    word = json.load(file)
+                event = json.loads(done.stdout)
+                self.assertEqual((event["event"], event["exit_code"]), ("failed", done.returncode), done.stdout)
+                self.assertEqual((word["exit_code"], word["class"]), (done.returncode, "fatal"))
+                self.assertIn(done.returncode, (1, 64))
+                self.assertIn(words, word["reason"])
+                self.assertEqual(word["reason"], event["reason"])
 
     def test_the_last_word(self):
         path = os.path.join(self.dir, "termination-log")
