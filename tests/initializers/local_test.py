@@ -318,6 +318,47 @@ class Afterwards(LocalCase):
         self.assertLess(time.monotonic() - began, 30)
         self.succeeds(self.uri, {"a": b"1"}, "--deadline", "60", "--then", "true")
 
+    def test_what_was_not_verified(self):
+        files = self.lay({"a": b"1", "b": b"2"})
+        for _ in range(2):
+            self.assertEqual(self.succeeds(self.uri, files, "--verify", "size")["unverified_files"], 2)
+        done = subprocess.run([BINARY, "dataset", self.uri, "--to", self.target, "--verify=size"], capture_output=True, text=True,
+                              env=self.environment(), timeout=DEADLINE)
+        self.assertIn("2 files not verified, as asked (--verify)", done.stderr)
+        self.assertNotIn("publishes no hash", done.stderr)
+
+    def test_what_stays(self):
+        self.lay({"a": b"1", "b": b"2", "c": b"3"})
+        self.succeeds(self.uri, {"a": b"1", "b": b"2", "c": b"3"})
+        os.unlink(os.path.join(self.source, "b"))
+        code, _ = self.bring(self.uri)
+        self.assertEqual((code, sorted(self.there())), (0, ["a", "b", "c"]), self.said)
+        self.assertIn("1 file of an earlier run stays that this source does not have (b)", self.said)
+        other = os.path.join(self.dir, "other")
+        os.mkdir(other)
+        with open(os.path.join(other, "d"), "w") as file:
+            file.write("4")
+        self.bring(f"file://{other}")
+        self.assertIn("2 files of an earlier run stay that this source does not have (a, ...)", self.said)
+
+    def test_what_the_user_may_not(self):
+        if os.geteuid() != 0:
+            self.skipTest("only root can be another user")
+        self.lay({"secret": b"1"})
+        os.chmod(self.dir, 0o755)
+        os.chmod(os.path.join(self.source, "secret"), 0)
+        os.mkdir(self.target)
+        binary = shutil.copy(BINARY, self.dir)
+
+        def denied(*flags):
+            done = subprocess.run([binary, "dataset", f"file://{self.source}", *flags], capture_output=True, text=True, user=4321,
+                                  group=4321, extra_groups=[], env=self.environment(), timeout=DEADLINE)
+            self.assertEqual(done.returncode, 1, done.stderr)
+            self.assertRegex(done.stderr, "Permission denied to user 4321 .group 4321.: let it in")
+        denied("--to", self.target)
+        os.chmod(self.target, 0o777)
+        denied("--to", self.target)
+
     def test_the_last_word_of_wrong_flags(self):
         path = os.path.join(self.dir, "termination-log")
         for flags, words in (((), "STORAGE_URI"), (("",), "STORAGE_URI"), ((self.uri, "--verify=foo"), "verify"),
