@@ -10,6 +10,7 @@
 #include "base/json_fields.h"
 #include "base/text.h"
 #include "initializers/cloud_clock.h"
+#include "initializers/endpoint_url.h"
 #include "initializers/iso_time.h"
 #include "initializers/percent.h"
 #include "initializers/s3_answers.h"
@@ -56,12 +57,12 @@ Fetched KeysOfJson(std::string_view text) {
   return temporary;
 }
 
-std::optional<Refusal> JudgePlainly(const HttpAnswer& answer) {
+std::optional<Refusal> JudgePlainly(const HttpAnswer& answer, std::string_view where) {
   const int status = answer.head.status;
   if (status == 200) return std::nullopt;
   const S3Error error = ParseS3Error(answer.body);  // STS's are such
-  const std::string what =
-      error.code.empty() ? std::to_string(status) : fmt::format("{} {}: {}", status, error.code, error.message);
+  const std::string what = error.code.empty() ? fmt::format("{}: {}", where, status)
+                                              : fmt::format("{}: {} {}: {}", where, status, error.code, error.message);
   const bool again = status == 429 || status >= 500 || error.code == "IDPCommunicationError";
   return Refusal{again ? Refusal::Kind::kTransient : Refusal::Kind::kFatal,
                  again ? absl::UnavailableError(what) : absl::PermissionDeniedError(what),
@@ -137,15 +138,19 @@ class Fetcher {
   asio::awaitable<Fetched> FetchRole(AssumeRole identity, std::shared_ptr<AwsKeySource> source) const;
 
  private:
-  asio::awaitable<StatusOr<std::string>> Say(HttpRequest request, Persistence how) const;
+  asio::awaitable<StatusOr<std::string>> Say(HttpRequest request, Persistence how, bool* answered = nullptr) const;
 
   Persistence persistence_;
   StsPlace sts_;
 };
 
-asio::awaitable<StatusOr<std::string>> Fetcher::Say(HttpRequest request, Persistence how) const {
+asio::awaitable<StatusOr<std::string>> Fetcher::Say(HttpRequest request, Persistence how, bool* answered) const {
   auto prepare = [&request]() -> asio::awaitable<StatusOr<HttpRequest>> { co_return request; };
-  auto answer = co_await AskedUntilAnswered(how, kLongestAnswer, prepare, JudgePlainly);
+  auto judge = [&](const HttpAnswer& answer) {
+    if (answered != nullptr) *answered = true;
+    return JudgePlainly(answer, WithoutQuery(request.url));
+  };
+  auto answer = co_await AskedUntilAnswered(how, kLongestAnswer, prepare, judge);
   if (!answer.ok()) co_return answer.status();
   co_return std::move(answer->body);
 }
@@ -212,7 +217,7 @@ asio::awaitable<Fetched> Fetcher::Fetch(ContainerEndpoint identity) const {
   if (!token.empty()) request.headers.emplace_back("Authorization", token);
   Persistence how = persistence_;
   how.limits.connect = how.limits.silence = std::chrono::seconds(2);
-  how.retry.patience = std::min<Duration>(how.retry.patience, std::chrono::seconds(20));
+  how.unanswered = std::chrono::seconds(20);
   auto answer = co_await Say(std::move(request), how);
   if (!answer.ok()) co_return answer.status();
   co_return KeysOfJson(*answer);
@@ -222,14 +227,15 @@ asio::awaitable<Fetched> Fetcher::Fetch(InstanceMetadata identity) const {
   Persistence how = persistence_;
   how.limits.connect = how.limits.silence = std::chrono::seconds(identity.timeout_seconds);
   how.limits.total = std::chrono::seconds(identity.timeout_seconds + 1);  // a hop limit of 1 shows as silence in a pod
-  how.retry.patience =
-      std::min<Duration>(how.retry.patience, std::chrono::seconds(identity.timeout_seconds * identity.attempts));
+  how.unanswered = std::chrono::seconds(identity.timeout_seconds * identity.attempts);
   HttpRequest request;
   request.method = "PUT";
   request.url = identity.endpoint + "/latest/api/token";
   request.direct = true;
   request.headers = {{"X-aws-ec2-metadata-token-ttl-seconds", "21600"}};
-  auto token = co_await Say(request, how);
+  bool there = false;  // something answers, if only that it is busy
+  auto token = co_await Say(request, how, &there);
+  if (absl::IsUnavailable(token.status()) && there) co_return token.status();
   if (!token.ok()) {
     co_return absl::FailedPreconditionError(fmt::format(
         "no credentials were found: none in the environment or in shared files, and the instance's metadata "
@@ -237,6 +243,7 @@ asio::awaitable<Fetched> Fetcher::Fetch(InstanceMetadata identity) const {
         "or use --anonymous",
         Message(token.status())));
   }
+  how.unanswered.reset();
   const std::string roles = identity.endpoint + "/latest/meta-data/iam/security-credentials/";
   request.method = "GET";
   request.headers = {{"X-aws-ec2-metadata-token", std::string(Strip(*token))}};

@@ -6,6 +6,7 @@
 #include <cctype>
 
 #include "base/text.h"
+#include "initializers/ca_bundle.h"
 #include "initializers/endpoint_url.h"
 #include "initializers/percent.h"
 #include "initializers/quoted.h"
@@ -143,12 +144,13 @@ std::optional<std::string> RegionOfOwnEndpoint(const EndpointUrl& url) {
   return region;
 }
 
-StatusOr<std::string> CaBundle(const AwsConfig& config) {
-  if (const auto own = config.Find({"AWS_CA_BUNDLE"}, {"ca_bundle"})) return own->value;
-  const auto kserve = config.Env({"CA_BUNDLE_VOLUME_MOUNT_POINT"});
-  if (kserve && config.Env({"CA_BUNDLE_CONFIGMAP_NAME"})) return kserve->value + "/cabundle.crt";
-  const auto requests = config.Env({"REQUESTS_CA_BUNDLE"});
-  return requests ? requests->value : std::string();
+std::string CaBundle(const AwsConfig& config) {
+  const auto profile = config.profile().Get("ca_bundle");
+  auto variable = [&config](std::string_view name) -> std::optional<std::string> {
+    const auto found = config.Env({name});
+    return found ? std::optional(found->value) : std::nullopt;
+  };
+  return FindCaBundle(Scheme::kS3, variable, profile ? profile->value : "");
 }
 
 StatusOr<bool> RequesterPays(const AwsConfig& config) {
@@ -241,7 +243,7 @@ StatusOr<S3Place> FindS3Place(const AwsConfig& config, std::string_view bucket) 
 
   MUSTER_ASSIGN_OR_RETURN(place.requester_pays, RequesterPays(config));
   MUSTER_ASSIGN_OR_RETURN(place.verify_tls, config.Flag({"S3_VERIFY_SSL"}, {}, true));
-  MUSTER_ASSIGN_OR_RETURN(place.ca_bundle, CaBundle(config));
+  place.ca_bundle = CaBundle(config);
   return place;
 }
 

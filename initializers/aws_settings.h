@@ -11,9 +11,7 @@
 //   accelerate  S3_USE_ACCELERATE (KServe), profile s3.use_accelerate_endpoint
 //   dualstack   profile s3.use_dualstack_endpoint, AWS_USE_DUALSTACK_ENDPOINT, profile use_dualstack_endpoint
 //   FIPS        AWS_USE_FIPS_ENDPOINT, profile use_fips_endpoint
-//   TLS         S3_VERIFY_SSL (KServe); AWS_CA_BUNDLE, profile ca_bundle, CA_BUNDLE_VOLUME_MOUNT_POINT/cabundle.crt
-//   where
-//               CA_BUNDLE_CONFIGMAP_NAME is set (KServe), REQUESTS_CA_BUNDLE
+//   TLS         S3_VERIFY_SSL (KServe); certificates: ca_bundle.h
 //   payer       AWS_REQUEST_PAYER=requester (GDAL's name; the SDKs have none)
 // Reference: initializers.md 1.1, 1.2, 2.2, 2.3.
 #pragma once

@@ -1,5 +1,6 @@
 #include "initializers/conversation.h"
 
+#include <algorithm>
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
@@ -85,6 +86,8 @@ void Turn::End() { std::exchange(taken_, nullptr)->cancel(); }
 asio::awaitable<StatusOr<HttpAnswer>> AskedUntilAnswered(const Persistence& persistence, size_t limit,
                                                          PrepareRequest prepare, JudgeAnswer judge) {
   RetryState state;
+  RetryRules rules = persistence.retry;
+  if (persistence.unanswered) rules.patience = std::min(rules.patience, *persistence.unanswered);
   asio::steady_timer pause(co_await asio::this_coro::executor);
   while (true) {
     StatusOr<HttpRequest> request = co_await prepare();
@@ -92,6 +95,7 @@ asio::awaitable<StatusOr<HttpAnswer>> AskedUntilAnswered(const Persistence& pers
     HttpAnswer answer = co_await Asked(persistence.http, *request, persistence.limits, limit);
     Refusal refusal;
     if (answer.end.kind == HttpEnd::Kind::kWhole) {
+      rules = persistence.retry;
       std::optional<Refusal> judged = judge(answer);
       if (!judged) co_return std::move(answer);
       refusal = std::move(*judged);
@@ -99,9 +103,8 @@ asio::awaitable<StatusOr<HttpAnswer>> AskedUntilAnswered(const Persistence& pers
       refusal = RefusalOf(answer.end, WithoutQuery(request->url));
     }
     if (refusal.kind == Refusal::Kind::kFatal || refusal.kind == Refusal::Kind::kChanged) co_return refusal.status;
-    RetryDecision decision =
-        Decide(persistence.retry, &state, {true, refusal.asked, std::string(Message(refusal.status))},
-               MonotonicClock::now(), persistence.jitter());
+    RetryDecision decision = Decide(rules, &state, {true, refusal.asked, std::string(Message(refusal.status))},
+                                    MonotonicClock::now(), persistence.jitter());
     if (!decision.pause) co_return absl::UnavailableError(decision.reason);
     persistence.say(decision.reason);
     pause.expires_after(*decision.pause);

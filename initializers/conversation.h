@@ -51,6 +51,7 @@ struct Persistence {
   RetryRules retry;
   std::function<double()> jitter;
   std::function<void(const std::string&)> say;
+  std::optional<Duration> unanswered = {};  // patience until the first answer: there may be nobody
 };
 
 // Asks until `judge` is content (no refusal), the failure is final, or patience is over. `prepare` makes the request

@@ -2,6 +2,8 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
+
 #include "base/text.h"
 #include "initializers/own_files.h"
 
@@ -29,6 +31,10 @@ EarlierRun EarlierRun::Read(const std::string& target, const Wanted& wanted,
     say(fmt::format("the manifest cannot be read ({}); what is there is fetched again", Message(manifest.status())));
     return run;
   }
+  run.target_ = target;
+  for (const ManifestFile& file : manifest->files) {
+    if (!file.unpacked && !file.path.ends_with('/')) run.laid_.push_back(file.path);
+  }
   if (manifest->source != wanted.source || manifest->selection != wanted.selection) return run;
   run.there_ = true;
   run.version_ = std::move(manifest->version);
@@ -45,6 +51,7 @@ EarlierRun EarlierRun::Read(const std::string& target, const Wanted& wanted,
     }
     ++run.files_;
     run.bytes_ += file.size;
+    run.unverified_ += !file.verified && !(wanted.by_version && file.path.starts_with("refs/"));
     if (wanted.by_version && as_written && file.verified) run.paths_.emplace(file.version, file.path);
     kept.file = std::move(file);
   }
@@ -65,6 +72,18 @@ std::vector<ManifestFile> EarlierRun::Keep(const Entry& entry) {
   files.push_back(std::move(kept.file));
   entries_.erase(found);
   return files;
+}
+
+std::vector<std::string> EarlierRun::NotAmong(const std::vector<ManifestFile>& files) const {
+  std::vector<std::string> others;
+  auto by_path = [](const ManifestFile& file, const std::string& path) { return file.path < path; };
+  for (const std::string& path : laid_) {
+    const auto found = std::lower_bound(files.begin(), files.end(), path, by_path);
+    struct stat facts {};
+    if (found != files.end() && found->path == path && !found->unpacked) continue;
+    if (lstat(fmt::format("{}/{}", target_, path).c_str(), &facts) == 0) others.push_back(path);
+  }
+  return others;
 }
 
 std::optional<std::string> EarlierRun::PathOf(const std::string& version) const {

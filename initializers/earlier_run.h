@@ -33,11 +33,16 @@ class EarlierRun {
   const std::string& version() const { return version_; }
   uint64_t files() const { return files_; }  // of the source: an archive counts, not what came out of it
   uint64_t bytes() const { return bytes_; }
+  uint64_t unverified() const { return unverified_; }  // of the files, whose store had published no hash
 
   // Of a folder that is there, or a file in this very version: what the manifest says of it and of what was unpacked
   // out of it. Empty: it has to be brought in. Once for each entry.
   std::vector<ManifestFile> Keep(const Entry& entry);
   bool all_kept() const { return entries_.empty(); }  // nothing is left that the source does not have any more
+
+  // Files of the manifest, whatever its source was, that are still there and are not among `files`, which are sorted by
+  // their paths.
+  std::vector<std::string> NotAmong(const std::vector<ManifestFile>& files) const;
 
   // Where a verified file of that version is, below the target.
   std::optional<std::string> PathOf(const std::string& version) const;
@@ -51,7 +56,9 @@ class EarlierRun {
   std::map<std::string, Kept> entries_;  // by path
   std::map<std::string, std::string> paths_;
   std::string version_;
-  uint64_t files_ = 0, bytes_ = 0;
+  std::string target_;
+  std::vector<std::string> laid_;  // paths of all its files on disk
+  uint64_t files_ = 0, bytes_ = 0, unverified_ = 0;
   bool there_ = false, all_ = true;
 };
 

@@ -432,7 +432,11 @@ HttpEnd HttpClient::Impl::EndOf(const Transfer& transfer, CURLcode code) const {
                         "in it, or name the host in NO_PROXY",
                         tunnel)};
   }
-  return {KindOf(code), transfer.error[0] ? transfer.error : curl_easy_strerror(code)};
+  HttpEnd end{KindOf(code), transfer.error[0] ? transfer.error : curl_easy_strerror(code)};
+  if (end.kind == HttpEnd::Kind::kUntrusted) {
+    end.what += fmt::format("; name the authority's certificate with --ca-bundle ({})", options_.ca_variables);
+  }
+  return end;
 }
 
 HttpClient::HttpClient(asio::io_context& loop, HttpOptions options)
@@ -453,12 +457,15 @@ class Asking final : public HttpSink {
   ~Asking() override {
     if (id_ != 0) client_.Cancel(id_);
   }
-  void Begin(const HttpRequest& request, const HttpLimits& limits) { id_ = client_.Start(request, limits, *this); }
+  void Begin(const HttpRequest& request, const HttpLimits& limits) {
+    head_only_ = request.head_only;
+    id_ = client_.Start(request, limits, *this);
+  }
 
  private:
   bool Head(const HttpHead& head) override {
     answer_.head = head;
-    return true;
+    return !head_only_ || head.ContentLength().value_or(SIZE_MAX) <= limit_;
   }
   bool Body(std::string_view bytes) override {
     too_long_ = too_long_ || answer_.body.size() + bytes.size() > limit_;
@@ -467,7 +474,7 @@ class Asking final : public HttpSink {
   }
   void End(const HttpEnd& end) override {
     id_ = 0;
-    answer_.end = end;
+    answer_.end = end.kind == HttpEnd::Kind::kRefused ? HttpEnd{} : end;  // only for its length
     if (too_long_ && end.kind == HttpEnd::Kind::kWhole) {
       answer_.end = {HttpEnd::Kind::kInvalid, fmt::format("the answer is longer than {} bytes", limit_)};
     }
@@ -479,6 +486,7 @@ class Asking final : public HttpSink {
   HttpAnswered answered_;
   HttpClient::Id id_ = 0;
   HttpAnswer answer_;
+  bool head_only_ = false;
   bool too_long_ = false;
 };
 

@@ -27,9 +27,10 @@ struct HttpRequest {
   std::string method = "GET";  // GET, HEAD, POST, PUT
   std::string url;
   std::vector<std::pair<std::string, std::string>> headers;
-  std::string body;     // of POST and PUT
-  bool direct = false;  // past every proxy: what answers is on this machine, and knows it by that
-  int mark = 0;         // the asker's own; comes back with the answer's head
+  std::string body;        // of POST and PUT
+  bool direct = false;     // past every proxy: what answers is on this machine, and knows it by that
+  int mark = 0;            // the asker's own; comes back with the answer's head
+  bool head_only = false;  // for Ask: a body beyond its limit is not read, and the answer is whole without it
 };
 
 struct HttpLimits {
@@ -75,7 +76,8 @@ class HttpSink {
 };
 
 struct HttpOptions {
-  std::string ca_bundle;  // path; empty: the system's
+  std::string ca_bundle;     // path; empty: the system's
+  std::string ca_variables;  // that name one, for people
   bool verify_tls = true;
   // Over TLS, where the server has it. One transfer a connection also then: a reader that waits holds back its own
   // bytes only, and the kernel's buffer is all they wait in.

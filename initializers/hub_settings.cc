@@ -74,13 +74,6 @@ Status CheckRevision(std::string_view revision) {
       fmt::format("MODEL_VERSION is {}, which is no revision (a branch, a tag, a commit)", Quoted(revision)));
 }
 
-std::string CaBundle(const Getenv& getenv) {
-  const auto folder = First(getenv, {"CA_BUNDLE_VOLUME_MOUNT_POINT"});
-  const auto file = First(getenv, {"REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE"});
-  if (file) return file->value;
-  return folder && First(getenv, {"CA_BUNDLE_CONFIGMAP_NAME"}) ? folder->value + "/cabundle.crt" : "";
-}
-
 }  // namespace
 
 std::string FindHubRevision(const Source& source, const Getenv& getenv) {
@@ -109,7 +102,6 @@ StatusOr<HubSettings> FindHubSettings(const Source& source, bool anonymous, cons
   settings.endpoint = UrlText(*url);
   settings.revision = FindHubRevision(source, getenv);
   MUSTER_RETURN_IF_ERROR(CheckRevision(settings.revision));
-  settings.ca_bundle = CaBundle(getenv);
   if (anonymous) return settings;
   MUSTER_ASSIGN_OR_RETURN(auto token, FindToken(getenv, read, home));
   if (!token) return settings;

@@ -6,7 +6,6 @@
 // the file HF_TOKEN_PATH, else $HF_HOME/token, else $XDG_CACHE_HOME/huggingface/token, else ~/.cache/huggingface/token
 // (not there: none; HF_HUB_DISABLE_IMPLICIT_TOKEN leaves the file out). White space around a token is dropped.
 // Revision: the URI's, else MODEL_VERSION, else "main".
-// Certificates: REQUESTS_CA_BUNDLE, CURL_CA_BUNDLE, SSL_CERT_FILE (the client's), KServe's CA_BUNDLE_* pair.
 // Cache: HF_HUB_CACHE, HUGGINGFACE_HUB_CACHE; else $HF_HOME/hub, $XDG_CACHE_HOME/huggingface/hub,
 // ~/.cache/huggingface/hub.
 // Reference: initializers.md 1.1, 1.3, 2.5.
@@ -25,7 +24,6 @@ struct HubSettings {
   std::string endpoint;                            // "https://huggingface.co", without a '/' at its end
   std::string revision;                            // branch, tag or commit; never empty
   std::optional<std::string> token, token_origin;  // origin for people: "HF_TOKEN"; never the token
-  std::string ca_bundle;                           // path; empty: the system's
   bool cache_layout = false;  // entries lie as in a hub cache: snapshots/COMMIT/PATH, refs/REVISION
 };
 

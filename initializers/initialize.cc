@@ -1,8 +1,11 @@
 #include "initializers/initialize.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <boost/asio/post.hpp>
+#include <cstring>
 #include <random>
 
 #include "base/exit_codes.h"
@@ -34,6 +37,17 @@ std::string SelectionOf(const InitializeOptions& options) {
   if (options.extract) text += "extract\n";
   if (options.hub_cache) text += "hub cache\n";
   return text;
+}
+
+// What the system denies, it denies to a user.
+Status WithUser(Status status) {
+  const std::string_view text = Message(status);
+  if (!absl::IsPermissionDenied(status) || !(text.ends_with(strerror(EACCES)) || text.ends_with(strerror(EPERM)))) {
+    return status;
+  }
+  return absl::PermissionDeniedError(
+      fmt::format("{} to user {} (group {}): let it in (the folder's mode; of a volume, fsGroup), or run as another",
+                  text, geteuid(), getegid()));
 }
 
 }  // namespace
@@ -83,6 +97,7 @@ class Initialize::Impl {
   void Transferred(Status status);
   void PublishIfWhole();
   Status Publish();
+  void SayWhatStays(const std::vector<ManifestFile>& files);
   void End(Status status);
 
   asio::io_context& loop_;
@@ -134,6 +149,7 @@ Status Initialize::Impl::FindOut() {
   MUSTER_ASSIGN_OR_RETURN(source_, ParseSource(options_.uri, options_.role));
   result_.source = source_.uri;
   result_.target = options_.target;
+  result_.verify = options_.transfer.verify;
   if (source_.scheme == Scheme::kHuggingFace) {
     if (!options_.version_id.empty()) {
       return absl::InvalidArgumentError(
@@ -183,6 +199,7 @@ bool Initialize::Impl::IsComplete() {
   if (!before_.whole() || !pinned) return false;
   result_.files = result_.kept_files = before_.files();
   result_.bytes = before_.bytes();
+  result_.unverified_files = before_.unverified();
   result_.unchanged = true;
   return true;
 }
@@ -275,6 +292,7 @@ StatusOr<bool> Initialize::Impl::Keep(const Entry& entry) {
   std::vector<ManifestFile> kept = before_.Keep(entry);
   for (ManifestFile& file : kept) {
     if (!file.archive.empty()) MUSTER_RETURN_IF_ERROR(paths_.Add(file.path));
+    result_.unverified_files += file.archive.empty() && !file.verified && !entry.content;
     files_.push_back(std::move(file));
   }
   return !kept.empty();
@@ -418,7 +436,21 @@ Status Initialize::Impl::Publish() {
         fmt::format("another initializer has taken {} over; nothing was published by this one", options_.target));
   }
   if (!options_.then.empty()) MUSTER_RETURN_IF_ERROR(staging_->WriteOwn(kThenName, options_.then));
-  return initializers::Publish(*staging_, options_.target, manifest, places_);
+  MUSTER_RETURN_IF_ERROR(initializers::Publish(*staging_, options_.target, manifest, places_));
+  SayWhatStays(manifest.files);
+  return absl::OkStatus();
+}
+
+// In a hub cache other commits are meant to.
+void Initialize::Impl::SayWhatStays(const std::vector<ManifestFile>& files) {
+  if (options_.hub_cache) return;
+  const std::vector<std::string> staying = before_.NotAmong(files);
+  if (staying.empty()) return;
+  events_.say(
+      fmt::format("{} of an earlier run {} that this source does not have ({}{}); remove what should not be there, or "
+                  "name a folder of its own",
+                  Counted(static_cast<int64_t>(staying.size()), "file"), staying.size() == 1 ? "stays" : "stay",
+                  staying.front(), staying.size() == 1 ? "" : ", ..."));
 }
 
 void Initialize::Impl::End(Status status) {
@@ -430,7 +462,7 @@ void Initialize::Impl::End(Status status) {
   if (status.ok() && result_.unchanged && staging_) staging_->Clear();
   result_.then_due = ThenIsDue();  // and the lease is held until it has run
   result_.seconds = std::chrono::duration<double>(MonotonicClock::now() - began_).count();
-  events_.end(status.ok() ? StatusOr<InitializeResult>(result_) : status);
+  events_.end(status.ok() ? StatusOr<InitializeResult>(result_) : WithUser(std::move(status)));
 }
 
 Initialize::Initialize(asio::io_context& loop, InitializeOptions options, Getenv getenv, Events events)

@@ -52,7 +52,8 @@ struct InitializeResult {
   uint64_t files = 0, bytes = 0;                    // of the whole source
   uint64_t kept_files = 0;                          // that were there, in this version
   uint64_t unpacked_files = 0, unpacked_bytes = 0;  // by this run, out of archives
-  uint64_t unverified_files = 0;                    // that the store publishes no hash of
+  uint64_t unverified_files = 0;                    // whose hash was not checked, also of kept ones
+  bool verify = true;                               // it was wanted: the store publishes no hash of those
   double seconds = 0;
 };
 

@@ -52,6 +52,13 @@ struct ProgramOptions {
   std::string termination_log = kTerminationLog;
 };
 
+constexpr Duration kThenGrace = std::chrono::seconds(10);
+
+void LeaveLastWord(const std::string& path, const StatusOr<InitializeResult>& result, int code) {
+  Status written = WriteTerminationMessage(path, TerminationLine(result, code));
+  if (!written.ok() && !absl::IsNotFound(written)) log::Warning(Message(written));
+}
+
 class Program {
  public:
   explicit Program(ProgramOptions options) : options_(std::move(options)), progress_(options_.json) {}
@@ -62,6 +69,7 @@ class Program {
       deadline_.expires_after(FromSeconds(options_.deadline));
       deadline_.async_wait([this](boost::system::error_code error) {
         if (error) return;
+        if (then_) return StopThen();
         End(absl::DeadlineExceededError(
             fmt::format("not complete after {} s (--deadline); what is there is kept, the next start goes on from it",
                         options_.deadline)));
@@ -117,10 +125,16 @@ class Program {
     loop_.stop();
   }
   void Then() {
-    deadline_.cancel();
     then_ = std::make_unique<AfterPublish>(loop_, options_.run.target, [this](StatusOr<int> code) {
       code_ = code.ok() ? *code : kExitNotExecutable;
-      if (code_ != 0) {
+      if (code_ != 0 && late_) {
+        result_ = absl::DeadlineExceededError(fmt::format(
+            "--then '{}' was not done after {} s (--deadline); the data is in place, the next start runs it "
+            "again",
+            options_.run.then, options_.deadline));
+        code_ = ExitCodeOf(result_.status());
+        progress_.Failed(result_.status(), code_);
+      } else if (code_ != 0) {
         std::string text = code.ok()
                                ? fmt::format("--then '{}': {}; the data is in place, the next start runs it again",
                                              options_.run.then, DescribeExit(*code))
@@ -133,10 +147,16 @@ class Program {
     });
     then_->Run(options_.run.then);
   }
-  void Leave() const {
-    Status written = WriteTerminationMessage(options_.termination_log, TerminationLine(result_, code_));
-    if (!written.ok() && !absl::IsNotFound(written)) log::Warning(Message(written));
+  // What it has started, too; killed where it does not go.
+  void StopThen() {
+    late_ = true;
+    then_->Signal(SIGTERM);
+    deadline_.expires_after(kThenGrace);
+    deadline_.async_wait([this](boost::system::error_code error) {
+      if (!error) then_->Signal(SIGKILL);
+    });
   }
+  void Leave() const { LeaveLastWord(options_.termination_log, result_, code_); }
 
   const ProgramOptions options_;
   ProgressView progress_;
@@ -147,6 +167,7 @@ class Program {
   std::unique_ptr<AfterPublish> then_;
   StatusOr<InitializeResult> result_ = absl::UnknownError("it has not ended");
   std::optional<int> stopped_by_;
+  bool late_ = false;  // the command was stopped at the deadline
   int code_ = 0;
 };
 
@@ -263,6 +284,28 @@ Status UseHubCache(InitializeOptions* run) {
   return absl::OkStatus();
 }
 
+// Where a failure is told, also of a command line that could not be read as a whole.
+ProgramOptions Telling(int argc, char** argv) {
+  constexpr std::string_view kLog = "--termination-log";
+  ProgramOptions telling;
+  telling.termination_log = Environment("MUSTER_TERMINATION_LOG").value_or(kTerminationLog);
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view word = argv[i];
+    if (word == "--json") telling.json = true;
+    if (word == kLog && i + 1 < argc) telling.termination_log = argv[i + 1];
+    if (word.starts_with(kLog) && word.substr(kLog.size()).starts_with('=')) {
+      telling.termination_log = word.substr(kLog.size() + 1);
+    }
+  }
+  return telling;
+}
+
+int Refuse(const ProgramOptions& telling, const Status& status, int code) {
+  ProgressView(telling.json).Failed(status, code);
+  LeaveLastWord(telling.termination_log, status, code);
+  return code;
+}
+
 int Main(int argc, char** argv) {
   signal(SIGPIPE, SIG_IGN);
   TakeHttpProxy();
@@ -287,19 +330,22 @@ int Main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    const int code = app.exit(error);
-    return code == 0 ? 0 : kExitUsage;
+    if (app.exit(error) == 0) return 0;
+    const ProgramOptions telling = Telling(argc, argv);
+    const Status status = absl::InvalidArgumentError(error.what());
+    if (telling.json) return Refuse(telling, status, kExitUsage);
+    LeaveLastWord(telling.termination_log, status, kExitUsage);  // and it was said
+    return kExitUsage;
   }
   if (verify->parsed()) return Verify(folder, program.json);
   if (program.run.uri.empty()) {
-    log::Error("what to bring in is not said: give a URI, or set STORAGE_URI");
-    return kExitUsage;
+    const Status status = absl::InvalidArgumentError("what to bring in is not said: give a URI, or set STORAGE_URI");
+    return Refuse(program, status, kExitUsage);
   }
   Apply(words, &program.run);
   if (program.run.hub_cache) {
     if (Status used = UseHubCache(&program.run); !used.ok()) {
-      log::Error(Message(used));
-      return ExitCodeOf(used);
+      return Refuse(program, used, ExitCodeOf(used));
     }
   }
   return Program(std::move(program)).Run();

@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 #include "initializers/aws_credentials.h"
+#include "initializers/ca_bundle.h"
 #include "initializers/endpoint_url.h"
 #include "initializers/gcs.h"
 #include "initializers/hub.h"
@@ -27,7 +28,10 @@ struct Opening {
 
   std::string Home() const { return getenv("HOME").value_or(""); }
   Persistence Connect(OpenedSource* opened) {
-    opened->http = std::make_unique<HttpClient>(loop, settings.http);
+    HttpOptions& http = settings.http;
+    if (http.ca_bundle.empty()) http.ca_bundle = FindCaBundle(source.scheme, getenv);
+    http.ca_variables = CaVariables(source.scheme);
+    opened->http = std::make_unique<HttpClient>(loop, http);
     HttpLimits limits = settings.limits;
     limits.total = kSmallAnswer;
     return {*opened->http, limits, settings.retry, jitter, say};
@@ -53,9 +57,17 @@ StatusOr<OpenedSource> OpenFolder(Opening opening) {
   return opened;
 }
 
+// What has a version is.
+Status CheckOneObject(const Source& source) {
+  if (!source.folder) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      fmt::format("--version-id is of one object, and {} is a prefix; leave it out", source.uri));
+}
+
 StatusOr<OpenedSource> OpenS3(Opening opening) {
   S3Settings s3;
   s3.version_id = opening.settings.version_id;
+  if (!s3.version_id.empty()) MUSTER_RETURN_IF_ERROR(CheckOneObject(opening.source));
   MUSTER_ASSIGN_OR_RETURN(AwsConfig config, AwsConfig::Read(opening.getenv, ReadSettingsFile, opening.Home()));
   MUSTER_ASSIGN_OR_RETURN(s3.place, FindS3Place(config, opening.source.container));
   MUSTER_ASSIGN_OR_RETURN(StsPlace sts, FindStsPlace(config));
@@ -87,10 +99,7 @@ StatusOr<OpenedSource> OpenGcs(Opening opening) {
     return absl::InvalidArgumentError(fmt::format(
         "--version-id {}: the version of a GCS object is its generation, a number", Quoted(gcs.generation)));
   }
-  if (!gcs.generation.empty() && opening.source.folder) {
-    return absl::InvalidArgumentError(
-        fmt::format("--version-id is of one object, and {} is a prefix; leave it out", opening.source.uri));
-  }
+  if (!gcs.generation.empty()) MUSTER_RETURN_IF_ERROR(CheckOneObject(opening.source));
   GoogleIdentity identity{NoGoogleIdentity{}};
   if (!opening.settings.anonymous) {
     MUSTER_ASSIGN_OR_RETURN(identity, FindGoogleIdentity(opening.getenv, ReadSettingsFile, opening.Home()));
@@ -108,8 +117,6 @@ StatusOr<OpenedSource> OpenHub(Opening opening) {
   MUSTER_ASSIGN_OR_RETURN(HubSettings hub, FindHubSettings(opening.source, opening.settings.anonymous, opening.getenv,
                                                            ReadSettingsFile, opening.Home()));
   hub.cache_layout = opening.settings.hub_cache;
-  std::string& ca_bundle = opening.settings.http.ca_bundle;
-  if (ca_bundle.empty()) ca_bundle = hub.ca_bundle;
   OpenedSource opened;
   const Persistence persistence = opening.Connect(&opened);
   return With(std::move(opened), MakeHub(opening.loop, persistence, opening.source, std::move(hub)));

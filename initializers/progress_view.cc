@@ -49,6 +49,13 @@ void Print(const nlohmann::ordered_json& event) {
   std::fflush(stdout);
 }
 
+void SayUnverified(const InitializeResult& result) {
+  if (result.unverified_files == 0) return;
+  const std::string files = Counted(static_cast<int64_t>(result.unverified_files), "file");
+  log::Info(result.verify ? fmt::format("of {} the source publishes no hash: only size and version were checked", files)
+                          : fmt::format("{} not verified, as asked (--verify): only sizes were checked", files));
+}
+
 }  // namespace
 
 std::string BytesText(uint64_t bytes) {
@@ -157,8 +164,9 @@ void ProgressView::Done(const InitializeResult& result, bool dry_run) {
                                  result.files, BytesText(result.bytes), result.kept_files));
   }
   if (result.unchanged) {
-    return log::Info(fmt::format("{} is complete in {}: {} files, {}; no byte was moved", result.source, result.target,
-                                 result.files, BytesText(result.bytes)));
+    log::Info(fmt::format("{} is complete in {}: {} files, {}; no byte was moved", result.source, result.target,
+                          result.files, BytesText(result.bytes)));
+    return SayUnverified(result);
   }
   const double rate = result.seconds > 0 ? static_cast<double>(result.counts.bytes_received) / result.seconds : 0;
   log::Info(fmt::format("{} is complete in {}: {} files, {}; {} received in {:.2f} s, {}/s, {} retries", result.source,
@@ -168,10 +176,7 @@ void ProgressView::Done(const InitializeResult& result, bool dry_run) {
     log::Info(fmt::format("{} files, {}, were unpacked out of archives", result.unpacked_files,
                           BytesText(result.unpacked_bytes)));
   }
-  if (result.unverified_files > 0) {
-    log::Info(fmt::format("of {} files the source publishes no hash: only size and version were checked",
-                          result.unverified_files));
-  }
+  SayUnverified(result);
 }
 
 void ProgressView::Failed(const Status& status, int exit_code) {

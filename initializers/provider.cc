@@ -8,10 +8,6 @@ Refusal RefusalOf(const HttpEnd& end, std::string_view where) {
   const std::string what = fmt::format("{}: {}", where, end.what);
   switch (end.kind) {
     case HttpEnd::Kind::kUntrusted:
-      return {Refusal::Kind::kFatal,
-              absl::FailedPreconditionError(
-                  fmt::format("{}; name the authority's certificate with --ca-bundle (AWS_CA_BUNDLE)", what)),
-              {}};
     case HttpEnd::Kind::kInvalid:
       return {Refusal::Kind::kFatal, absl::FailedPreconditionError(what), {}};
     default:

@@ -8,6 +8,7 @@
 #include "initializers/http_date.h"
 #include "initializers/key_listing.h"
 #include "initializers/percent.h"
+#include "initializers/quoted.h"
 #include "initializers/s3_answers.h"
 #include "initializers/s3_checksums.h"
 #include "initializers/web_file.h"
@@ -70,6 +71,7 @@ class S3 final : public Provider {
   };
   asio::awaitable<void> ListAll(Listing listing);
   asio::awaitable<StatusOr<KeyStore::Found>> Find();
+  asio::awaitable<Status> NoSuchVersion();
   asio::awaitable<StatusOr<KeyPage>> Page(std::string prefix, std::string token);
   asio::awaitable<void> LookAt(Entry entry, std::function<void(StatusOr<Entry>)> looked);
   asio::awaitable<void> PrepareSlowly(Wanted wanted, std::function<void(StatusOr<HttpRequest>)> ready);
@@ -241,7 +243,9 @@ Refusal S3::Judge(const HttpHead& head, std::string_view body, const std::string
                 error.endpoint.empty() ? "" : ": ", error.endpoint)),
             {}};
   }
-  return {Refusal::Kind::kFatal, absl::FailedPreconditionError(what), {}};
+  std::string remedy;  // a version that is a deletion is 405
+  if (!settings_.version_id.empty()) remedy = fmt::format("; check --version-id {}", Quoted(settings_.version_id));
+  return {Refusal::Kind::kFatal, absl::FailedPreconditionError(what + remedy), {}};
 }
 
 // `content`: statuses that are answers.
@@ -279,6 +283,10 @@ asio::awaitable<StatusOr<KeyStore::Found>> S3::Find() {
     found.entry = EntryOf(answer->head, source_.path, "", 0);
     found.entry->known = !NeedsPartSize(ReaderOf(answer->head), found.entry->version);
   }
+  if (!found.entry && !settings_.version_id.empty()) {  // it is of a single object
+    if (!found.denied.ok()) co_return found.denied;
+    co_return co_await NoSuchVersion();
+  }
   co_return found;
 }
 
@@ -307,6 +315,16 @@ asio::awaitable<StatusOr<KeyPage>> S3::Page(std::string prefix, std::string toke
     entry.known = false;
   }
   co_return page;
+}
+
+asio::awaitable<Status> S3::NoSuchVersion() {
+  const auto below = co_await Page(source_.path + "/", "");
+  if (below.ok() && !below->entries.empty()) {
+    co_return absl::InvalidArgumentError(
+        fmt::format("--version-id is of one object, and {} is a prefix; leave it out", source_.uri));
+  }
+  co_return absl::NotFoundError(fmt::format("{}: there is no object of the version {}; check key and --version-id",
+                                            source_.uri, Quoted(settings_.version_id)));
 }
 
 asio::awaitable<void> S3::ListAll(Listing listing) {

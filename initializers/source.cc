@@ -119,6 +119,11 @@ Status UnknownScheme(std::string_view uri, std::string_view name) {
   for (const auto& [other, ours] : kOtherNames) {
     if (other == name) return Bad(uri, fmt::format("write {}:// for {}://", ours, name));
   }
+  if (name == "cache") {
+    return Bad(uri,
+               "Kubeflow's data cache is a service of its own, which Muster does not set up; name the data itself "
+               "(s3://BUCKET/PREFIX/), or let Kubeflow's dataset initializer build the cache");
+  }
   return Bad(uri, fmt::format("the scheme {} is not known; known are {}", Quoted(name), kKnown));
 }
 

@@ -13,6 +13,20 @@ namespace {
 namespace asio = boost::asio;
 
 constexpr int kMostRedirects = 5;
+constexpr size_t kLongestAnswer = 1 << 16;  // bytes, of a redirect or a refusal
+
+// 403: a URL that is signed for GET.
+bool RefusesHead(int status) { return status == 403 || status == 405 || status == 501; }
+
+// Of the whole, as the answer to a request for its first byte tells it; nothing: it is no such answer.
+std::optional<uint64_t> SizeOfPart(const HttpHead& head) {
+  constexpr std::string_view kFirstByte = "bytes 0-0/", kNone = "bytes */0";
+  const std::string_view said = head.Find("content-range").value_or("");
+  if (head.status == 416 && (said.empty() || said == kNone)) return 0;  // there is no first byte
+  if (head.status != 206 || !said.starts_with(kFirstByte)) return std::nullopt;
+  const auto size = ParseInt(said.substr(kFirstByte.size()));
+  return size && *size > 0 ? std::optional<uint64_t>(*size) : std::nullopt;
+}
 
 class WebFile final : public Provider {
  public:
@@ -51,7 +65,7 @@ class WebFile final : public Provider {
   }
 
   Reception Receive(const Entry& entry, ByteRange range, const HttpHead& head) override {
-    if (RangeProblem(head, range, entry.size)) return {};
+    if (RangeProblem(head, range, entry.size) || IsPageInstead(head, WithoutQuery(uri_))) return {};
     return {Reception::Kind::kBytes, "", {}};
   }
 
@@ -66,7 +80,9 @@ class WebFile final : public Provider {
 
  private:
   asio::awaitable<void> Find(Listing listing);
-  StatusOr<Entry> EntryOf(const HttpHead& head) const;
+  asio::awaitable<StatusOr<HttpAnswer>> AskedFor(std::string url, bool* by_get);
+  StatusOr<Entry> EntryOf(const HttpHead& head, bool by_get) const;
+  Status PageInstead() const;
   Refusal Judge(const HttpHead& head, uint64_t size) const;
 
   asio::io_context& loop_;
@@ -75,28 +91,44 @@ class WebFile final : public Provider {
   std::string url_;        // what is asked: with the whole query, and once it was found, where
 };
 
+// By HEAD, or by a GET of the first byte where the server refuses that; what refused it once is not asked so again.
+asio::awaitable<StatusOr<HttpAnswer>> WebFile::AskedFor(std::string url, bool* by_get) {
+  auto prepare = [&]() -> asio::awaitable<StatusOr<HttpRequest>> {
+    HttpRequest request;
+    request.url = url;
+    request.headers = {{"Accept-Encoding", "identity"}, {"Want-Repr-Digest", "sha-256=1"}};
+    if (*by_get) {
+      request.headers.emplace_back("Range", "bytes=0-0");
+      request.head_only = true;
+    } else {
+      request.method = "HEAD";
+    }
+    co_return request;
+  };
+  auto judge = [&](const HttpAnswer& answer) -> std::optional<Refusal> {
+    const int status = answer.head.status;
+    if (status == 200 || status / 100 == 3 || (*by_get && SizeOfPart(answer.head))) return std::nullopt;
+    if (*by_get || !RefusesHead(status)) return Judge(answer.head, 0);
+    *by_get = true;
+    return std::nullopt;
+  };
+  auto answer = co_await AskedUntilAnswered(persistence_, kLongestAnswer, prepare, judge);
+  if (!answer.ok() || !RefusesHead(answer->head.status)) co_return answer;
+  co_return co_await AskedUntilAnswered(persistence_, kLongestAnswer, prepare, judge);
+}
+
 asio::awaitable<void> WebFile::Find(Listing listing) {
   std::string url = url_;
+  bool by_get = false;
   for (int redirects = 0; redirects <= kMostRedirects; ++redirects) {
-    auto prepare = [&url]() -> asio::awaitable<StatusOr<HttpRequest>> {
-      HttpRequest request;
-      request.method = "HEAD";
-      request.url = url;
-      request.headers = {{"Accept-Encoding", "identity"}, {"Want-Repr-Digest", "sha-256=1"}};
-      co_return request;
-    };
-    auto judge = [this](const HttpAnswer& answer) -> std::optional<Refusal> {
-      if (answer.head.status == 200 || answer.head.status / 100 == 3) return std::nullopt;
-      return Judge(answer.head, 0);
-    };
-    StatusOr<HttpAnswer> answer = co_await AskedUntilAnswered(persistence_, 1 << 16, prepare, judge);
+    StatusOr<HttpAnswer> answer = co_await AskedFor(url, &by_get);
     if (!answer.ok()) {
       listing.end(answer.status());
       co_return;
     }
-    if (answer->head.status == 200) {
+    if (answer->head.status / 100 != 3) {
       url_ = url;
-      StatusOr<Entry> entry = EntryOf(answer->head);
+      StatusOr<Entry> entry = EntryOf(answer->head, by_get);
       if (entry.ok()) listing.page({*entry});
       listing.end(entry.status());
       co_return;
@@ -113,7 +145,13 @@ asio::awaitable<void> WebFile::Find(Listing listing) {
       fmt::format("{}: redirected more than {} times, last to {}", uri_, kMostRedirects, WithoutQuery(url))));
 }
 
-StatusOr<Entry> WebFile::EntryOf(const HttpHead& head) const {
+Status WebFile::PageInstead() const {
+  return absl::FailedPreconditionError(fmt::format(
+      "{}: the answer is a web page in place of {}: is it a login? The file must be public, or its URL signed",
+      WithoutQuery(url_), uri_));
+}
+
+StatusOr<Entry> WebFile::EntryOf(const HttpHead& head, bool by_get) const {
   Entry entry;
   const std::string path(WithoutQuery(uri_));
   entry.path = PercentDecode(path.substr(path.rfind('/') + 1));
@@ -122,7 +160,9 @@ StatusOr<Entry> WebFile::EntryOf(const HttpHead& head) const {
     return absl::InvalidArgumentError(
         fmt::format("{} names no file: a folder of a web server cannot be listed; name a file in it", uri_));
   }
-  auto size = head.ContentLength();
+  if (IsPageInstead(head, path)) return PageInstead();
+  const bool part = head.status != 200;
+  auto size = part ? SizeOfPart(head) : head.ContentLength();
   if (!size) {
     return absl::FailedPreconditionError(fmt::format(
         "{}: the server does not say how long it is, so that a cut answer could not be told from a whole one; "
@@ -138,8 +178,9 @@ StatusOr<Entry> WebFile::EntryOf(const HttpHead& head) const {
     entry.version = *modified;
   }
   auto accepts = head.Find("accept-ranges");
-  entry.ranges = accepts && *accepts == "bytes";
+  entry.ranges = part || (!by_get && accepts && *accepts == "bytes");
   for (std::string_view name : {"repr-digest", "content-digest"}) {
+    if (part && name == "content-digest") break;  // of the first byte
     auto digest = head.Find(name);
     if (digest && !entry.expected) entry.expected = ParseDigestHeader(*digest);
   }
@@ -159,12 +200,17 @@ Refusal WebFile::Judge(const HttpHead& head, uint64_t size) const {
   }
   if (status == 401 || status == 403) {
     return {Refusal::Kind::kFatal,
-            absl::PermissionDeniedError(fmt::format("{}: {}: access is denied; is it public?", where, status)),
+            absl::PermissionDeniedError(fmt::format(
+                "{}: {}: access is denied; it must be public, or its URL signed and not expired", where, status)),
             {}};
   }
   if (status == 404 || status == 410) {
-    return {
-        Refusal::Kind::kFatal, absl::NotFoundError(fmt::format("{}: {}: there is no such file", where, status)), {}};
+    return {Refusal::Kind::kFatal,
+            absl::NotFoundError(fmt::format("{}: {}: there is no such file; check the URL", where, status)),
+            {}};
+  }
+  if (status / 100 == 2 && IsPageInstead(head, WithoutQuery(uri_))) {  // a proxy's, maybe: it was another kind before
+    return {Refusal::Kind::kTransient, absl::UnavailableError(std::string(Message(PageInstead()))), pause};
   }
   if (status / 100 == 2) {  // not the bytes that were asked for
     return {Refusal::Kind::kTransient,
@@ -172,7 +218,10 @@ Refusal WebFile::Judge(const HttpHead& head, uint64_t size) const {
                                                where, status, size)),
             {}};
   }
-  return {Refusal::Kind::kFatal, absl::FailedPreconditionError(fmt::format("{}: {}", where, status)), {}};
+  return {Refusal::Kind::kFatal,
+          absl::FailedPreconditionError(
+              fmt::format("{}: {}; the server does not give it to a plain GET: check the URL", where, status)),
+          {}};
 }
 
 }  // namespace
@@ -191,6 +240,17 @@ std::optional<Expectation> ParseDigestHeader(std::string_view value) {
     }
   }
   return std::nullopt;
+}
+
+bool IsPageInstead(const HttpHead& head, std::string_view path) {
+  const std::string type = Lower(head.Find("content-type").value_or(""));
+  const std::string_view kind = Strip(std::string_view(type).substr(0, type.find(';')));
+  if (kind != "text/html" && kind != "application/xhtml+xml") return false;
+  const std::string name = Lower(path.substr(path.rfind('/') + 1));
+  const size_t dot = name.rfind('.');
+  if (dot == std::string::npos) return false;
+  const std::string extension = name.substr(dot);
+  return extension != ".html" && extension != ".htm" && extension != ".xhtml";
 }
 
 std::optional<std::string> RangeProblem(const HttpHead& head, ByteRange range, uint64_t size) {

@@ -1,5 +1,7 @@
 // One file of a web server: https://HOST/PATH. Pinned by a strong ETag, else by Last-Modified; verified by Repr-Digest
 // or Content-Digest (RFC 9530) where they are sent. Redirects are followed once, before anything is moved.
+// A server that refuses HEAD, as one does whose URL is signed for GET, is asked for the first byte. A web page where
+// the path names another kind of file is a login or an error, and refused.
 #pragma once
 
 #include <memory>
@@ -14,6 +16,9 @@ std::unique_ptr<Provider> MakeWebFile(boost::asio::io_context& loop, Persistence
 
 // `sha-256=:base64:` among others -> the best of what is known; nothing: none is.
 std::optional<Expectation> ParseDigestHeader(std::string_view value);
+
+// The answer is a web page, and the last element of `path` names another kind of file by its extension.
+bool IsPageInstead(const HttpHead& head, std::string_view path);
 
 // What is wrong with the head of an answer to a request for bytes of an entry; nothing: the bytes follow. A whole entry
 // may come as 200; a part only as 206 with exactly the range that was asked for.

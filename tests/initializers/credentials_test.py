@@ -1,5 +1,6 @@
 """Who muster-initializer is on AWS: every step of the chain, with keys that a strict server (MinIO's STS) has given out."""
 import os
+import shutil
 import sys
 import unittest
 
@@ -77,6 +78,33 @@ class Machine(InitializerCase):
     def test_a_machine_that_is_busy(self):
         self.machine.busy = [503, 429]
         self.works(AWS_EC2_METADATA_SERVICE_ENDPOINT=self.machine.url, AWS_METADATA_SERVICE_NUM_ATTEMPTS="5")
+
+    def test_a_machine_that_is_busy_for_longer(self):
+        """AWS's own second and attempt are for one that is silent: this one is there."""
+        self.machine.busy = [503, 500, 429, 503]
+        self.works(AWS_EC2_METADATA_SERVICE_ENDPOINT=self.machine.url)
+        self.assertIn(f"{self.machine.url}/latest/api/token: 503, trying again", self.said)
+
+    def test_a_machine_that_stays_busy(self):
+        self.machine.busy = [503] * 1000
+        self.refused("s3://data/", UNREACHABLE, "instance metadata: .*/latest/api/token: 503; giving up after", "--patience", "3",
+                     env=self.around(AWS_EC2_METADATA_SERVICE_ENDPOINT=self.machine.url))
+
+    def test_a_machine_that_is_silent(self):
+        self.fails(1, "no credentials were found: .*AWS_ACCESS_KEY_ID", AWS_EC2_METADATA_SERVICE_ENDPOINT="http://127.0.0.1:9")
+
+    def test_others_that_are_busy(self):
+        """Which of them is said."""
+        self.machine.busy = [503]
+        self.works(AWS_CONTAINER_CREDENTIALS_FULL_URI=f"{self.machine.url}/v1/credentials",
+                   AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE=self.token)
+        self.assertIn(f"{self.machine.url}/v1/credentials: 503, trying again", self.said)
+        self.machine.busy = [429]
+        shutil.rmtree(self.target)
+        self.proxy.reset()
+        self.works(AWS_ENDPOINT_URL_STS=self.machine.url, AWS_WEB_IDENTITY_TOKEN_FILE=self.token,
+                   AWS_ROLE_ARN="arn:aws:iam::123456789012:role/reader")
+        self.assertIn(f"{self.machine.url}/: 429, trying again", self.said)
 
     def test_no_identity_at_all(self):
         self.fails(1, "AWS_EC2_METADATA_DISABLED", AWS_EC2_METADATA_DISABLED="true")

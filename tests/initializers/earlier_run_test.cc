@@ -153,5 +153,18 @@ TEST_F(EarlierRunTest, AnArchiveIsKeptWithAllThatCameOutOfIt) {
   EXPECT_TRUE(one.Keep(EntryOf("b.tar", 3, "v")).empty());
 }
 
+TEST_F(EarlierRunTest, WhatStaysOfAnotherSource) {
+  Lay("a", "1", "v");
+  Lay("gone", "1", "v").verified = false;
+  Lay("z", "1", "v");
+  manifest_.files.push_back({.path = "folder/", .verified = true});
+  const EarlierRun run = Read({"s3://other/", "", true, false});
+  EXPECT_FALSE(run.whole());
+  EXPECT_EQ(run.NotAmong({{.path = "b"}, {.path = "z"}}), (std::vector<std::string>{"a", "gone"}));
+  fs::remove(target_ + "/gone");
+  EXPECT_EQ(run.NotAmong({}), (std::vector<std::string>{"a", "z"}));
+  EXPECT_EQ(Read().unverified(), 1u);
+}
+
 }  // namespace
 }  // namespace muster::initializers

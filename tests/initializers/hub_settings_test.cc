@@ -119,23 +119,6 @@ TEST(HubSettings, Offline) {
   }
 }
 
-TEST(HubSettings, Certificates) {
-  AwsCase given = {.variables = {{"REQUESTS_CA_BUNDLE", "/r"},
-                                 {"CURL_CA_BUNDLE", "/c"},
-                                 {"SSL_CERT_FILE", "/s"},
-                                 {"CA_BUNDLE_VOLUME_MOUNT_POINT", "/k"},
-                                 {"CA_BUNDLE_CONFIGMAP_NAME", "k"}}};
-  for (const auto& [variable, file] :
-       std::vector<std::pair<std::string, std::string>>{{"REQUESTS_CA_BUNDLE", "/r"},
-                                                        {"CURL_CA_BUNDLE", "/c"},
-                                                        {"SSL_CERT_FILE", "/s"},
-                                                        {"CA_BUNDLE_CONFIGMAP_NAME", "/k/cabundle.crt"},
-                                                        {"", ""}}) {
-    EXPECT_EQ(FindHubSettings(SourceOf("hf://a/b"), false, given.Variables(), given.Files(), kHome)->ca_bundle, file);
-    given.variables.erase(variable);
-  }
-}
-
 TEST(HubCache, WhereTheClientLooks) {
   AwsCase given = {.variables = {{"HF_HUB_CACHE", "~/c"},
                                  {"HUGGINGFACE_HUB_CACHE", "/legacy"},

@@ -5,6 +5,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 import unittest
 
 sys.dont_write_bytecode = True
@@ -306,6 +307,75 @@ class Afterwards(LocalCase):
             self.assertEqual(reader.readline(), "here\n")
         process.send_signal(signal.SIGTERM)
         self.assertEqual(process.wait(DEADLINE), 143)
+
+    def test_then_has_a_deadline(self):
+        """Also what the shell has started; the next start runs it again."""
+        self.lay({"a": b"1"})
+        began = time.monotonic()
+        code, end = self.bring(self.uri, "--deadline", "1", "--then", "sleep 60; exit 0")
+        self.assertEqual((code, end["event"]), (UNREACHABLE, "failed"), self.said)
+        self.assertRegex(end["reason"], "--then 'sleep 60; exit 0' was not done after 1 s .--deadline.; the data is in place")
+        self.assertLess(time.monotonic() - began, 30)
+        self.succeeds(self.uri, {"a": b"1"}, "--deadline", "60", "--then", "true")
+
+    def test_what_was_not_verified(self):
+        files = self.lay({"a": b"1", "b": b"2"})
+        for _ in range(2):
+            self.assertEqual(self.succeeds(self.uri, files, "--verify", "size")["unverified_files"], 2)
+        done = subprocess.run([BINARY, "dataset", self.uri, "--to", self.target, "--verify=size"], capture_output=True, text=True,
+                              env=self.environment(), timeout=DEADLINE)
+        self.assertIn("2 files not verified, as asked (--verify)", done.stderr)
+        self.assertNotIn("publishes no hash", done.stderr)
+
+    def test_what_stays(self):
+        self.lay({"a": b"1", "b": b"2", "c": b"3"})
+        self.succeeds(self.uri, {"a": b"1", "b": b"2", "c": b"3"})
+        os.unlink(os.path.join(self.source, "b"))
+        code, _ = self.bring(self.uri)
+        self.assertEqual((code, sorted(self.there())), (0, ["a", "b", "c"]), self.said)
+        self.assertIn("1 file of an earlier run stays that this source does not have (b)", self.said)
+        other = os.path.join(self.dir, "other")
+        os.mkdir(other)
+        with open(os.path.join(other, "d"), "w") as file:
+            file.write("4")
+        self.bring(f"file://{other}")
+        self.assertIn("2 files of an earlier run stay that this source does not have (a, ...)", self.said)
+
+    def test_what_the_user_may_not(self):
+        if os.geteuid() != 0:
+            self.skipTest("only root can be another user")
+        self.lay({"secret": b"1"})
+        os.chmod(self.dir, 0o755)
+        os.chmod(os.path.join(self.source, "secret"), 0)
+        os.mkdir(self.target)
+        binary = shutil.copy(BINARY, self.dir)
+
+        def denied(*flags):
+            done = subprocess.run([binary, "dataset", f"file://{self.source}", *flags], capture_output=True, text=True, user=4321,
+                                  group=4321, extra_groups=[], env=self.environment(), timeout=DEADLINE)
+            self.assertEqual(done.returncode, 1, done.stderr)
+            self.assertRegex(done.stderr, "Permission denied to user 4321 .group 4321.: let it in")
+        denied("--to", self.target)
+        os.chmod(self.target, 0o777)
+        denied("--to", self.target)
+
+    def test_the_last_word_of_wrong_flags(self):
+        path = os.path.join(self.dir, "termination-log")
+        for flags, words in (((), "STORAGE_URI"), (("",), "STORAGE_URI"), ((self.uri, "--verify=foo"), "verify"),
+                             ((self.uri, "--nonsense"), "nonsense"), (("hf://a/b", "--hf-cache"), "HF_HUB_CACHE")):
+            for told in (("--termination-log", path), (f"--termination-log={path}",), ()):
+                open(path, "w").close()
+                variables = {} if told else {"MUSTER_TERMINATION_LOG": path}
+                done = subprocess.run([BINARY, "dataset", *flags, "--json", *told], capture_output=True, text=True, timeout=DEADLINE,
+                                      env=clean_environment(**variables, **({} if "--hf-cache" not in flags else {"HOME": ""})))
+                with open(path) as file:
+                    word = json.load(file)
+                event = json.loads(done.stdout)
+                self.assertEqual((event["event"], event["exit_code"]), ("failed", done.returncode), done.stdout)
+                self.assertEqual((word["exit_code"], word["class"]), (done.returncode, "fatal"))
+                self.assertIn(done.returncode, (1, 64))
+                self.assertIn(words, word["reason"])
+                self.assertEqual(word["reason"], event["reason"])
 
     def test_the_last_word(self):
         path = os.path.join(self.dir, "termination-log")

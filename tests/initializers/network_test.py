@@ -149,6 +149,18 @@ class Outage(NetworkCase):
 
 
 class Tls(NetworkCase):
+    def test_certificates_by_the_environment(self):
+        url = f"https://127.0.0.1:{self.serve(secure=True).server_address[1]}/f"
+        self.refused(url, 1, r"certificate.*--ca-bundle \(CURL_CA_BUNDLE, SSL_CERT_FILE, REQUESTS_CA_BUNDLE, AWS_CA_BUNDLE, ")
+        for name in ("AWS_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE"):
+            with self.subTest(name):
+                shutil.rmtree(self.target, ignore_errors=True)
+                self.succeeds(url, {"f": self.data}, env={name: f"{self.certificates}/public.crt"})
+        shutil.rmtree(self.target)
+        os.rename(f"{self.certificates}/public.crt", f"{self.certificates}/cabundle.crt")
+        self.succeeds(url, {"f": self.data}, env={"CA_BUNDLE_VOLUME_MOUNT_POINT": self.certificates,
+                                                  "CA_BUNDLE_CONFIGMAP_NAME": "certificates"})
+
     def test_small_records_in_one_burst(self):
         """All is in our memory at once, a record for each piece of a chunk, and the server waits for the next request."""
         self.data = some_bytes(30_000)

@@ -129,6 +129,17 @@ class Strict(StrictCase):
         self.succeeds(f"{self.uri}/w", {"w": b"first"}, "--version-id", first)
         self.succeeds(f"{self.uri}/w", {"w": b"second"})
 
+    def test_a_version_of_what_has_none(self):
+        self.client.put_bucket_versioning(Bucket=self.bucket, VersioningConfiguration={"Status": "Enabled"})
+        version = self.client.put_object(Bucket=self.bucket, Key="d/w", Body=b"1")["VersionId"]
+        for uri in (self.uri, f"{self.uri}/d/", f"{self.uri}/d"):
+            self.refused(uri, 78, "--version-id is of one object, and .* is a prefix; leave it out", "--version-id", version)
+        self.refused(f"{self.uri}/none", 1, f"none: there is no object of the version '{version}'; check key and --version-id",
+                     "--version-id", version)
+        self.refused(f"{self.uri}/d/w", 1, "version.*nonsense", "--version-id", "nonsense")
+        deleted = self.client.delete_object(Bucket=self.bucket, Key="d/w")["VersionId"]
+        self.refused(f"{self.uri}/d/w", 1, f"version.*{deleted}", "--version-id", deleted)
+
     def test_anonymous(self):
         self.put("a/w", b"public")
         self.refused(f"{self.uri}/a/", 1, "AccessDenied.*check the credentials", "--anonymous")

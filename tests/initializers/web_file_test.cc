@@ -29,6 +29,30 @@ TEST(DigestHeader, TheBestThatIsKnown) {
   }
 }
 
+TEST(PageInstead, Rows) {
+  const struct {
+    std::string type, path;
+    bool instead;
+  } rows[] = {
+      {"text/html", "https://h/a/model.safetensors", true},
+      {"Text/HTML ;charset=x", "/m.bin", true},
+      {"application/xhtml+xml", "/m.bin", true},
+      {"text/html", "/m.tar.gz", true},
+      {"text/html", "/page.html", false},
+      {"text/html", "/page.HTM", false},
+      {"text/html", "/page.xhtml", false},
+      {"text/html", "https://h.example/v1.2/README", false},
+      {"text/htmlx", "/m.bin", false},
+      {"application/octet-stream", "/m.bin", false},
+      {"", "/m.bin", false},
+  };
+  for (const auto& row : rows) {
+    EXPECT_EQ(IsPageInstead({.status = 200, .headers = {{"content-type", row.type}}}, row.path), row.instead)
+        << row.type << row.path;
+  }
+  EXPECT_FALSE(IsPageInstead({.status = 200}, "/m.bin"));
+}
+
 TEST(RangeProblem, Rows) {
   using Headers = std::vector<std::pair<std::string, std::string>>;
   const struct {

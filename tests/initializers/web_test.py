@@ -79,6 +79,76 @@ class Plain(WebCase):
             file.write(b"damage")
         self.succeeds(url, data)
 
+    def refusing_head(self, *others):
+        """As a URL that is signed for GET; `others`: what becomes of the first GETs."""
+        gets = iter(others)
+
+        def fault(request):
+            if request.command == "HEAD":
+                return request.plain(self.status, b"")
+            return next(gets, lambda _: False)(request)
+        self.server.faulty = lambda request: True
+        self.server.faults = [fault] * 1000
+
+    def test_a_server_that_refuses_head(self):
+        for self.status in (403, 405, 501):
+            for size in (0, 1, 3 * MIB):
+                with self.subTest(status=self.status, size=size):
+                    shutil.rmtree(self.target, ignore_errors=True)
+                    self.server.requests.clear()
+                    self.refusing_head()
+                    data = some_bytes(size)
+                    end = self.succeeds(self.serve(data), data)
+                    self.assertEqual((end["unverified_files"], end["retries"]), (size == 0, 0))
+                    probes = [said["Range"] for method, _, said in self.server.requests if method == "GET"]
+                    self.assertEqual(probes[0], "bytes=0-0")
+                    self.assertTrue(all("If-Match" in said for method, _, said in self.server.requests[2:]))
+
+    def test_a_server_that_refuses_head_and_knows_no_ranges(self):
+        """The whole of it is announced, and not read."""
+        self.status = 403
+        data = some_bytes(200 * MIB)
+        sent = []
+        self.server.sent = sent.append
+
+        def all_of_it(request):
+            del request.headers["Range"]
+        self.refusing_head(all_of_it)
+        code, end = self.bring(self.serve(data), "--dry-run")
+        self.assertEqual((code, end["files"], end["bytes"]), (0, 1, 200 * MIB), self.said)
+        self.assertLess(sum(sent), 50 * MIB)
+        data = some_bytes(3 * MIB)
+        self.refusing_head(*[all_of_it] * 10)
+        self.succeeds(self.serve(data), data)
+        self.assertNotIn("Range", self.server.requests[-1][2])
+
+    def test_a_redirect_where_head_is_refused(self):
+        self.status = 405
+        data = some_bytes(3 * MIB)
+        self.serve(data, "/elsewhere/x")
+        self.refusing_head(lambda request: request.plain(302, b"", ("Location", "/elsewhere/x?signed=1")))
+        self.succeeds(self.server.url + "/weights.bin", data)
+
+    def typed(self, kind):
+        def fault(request):
+            send_header = request.send_header
+
+            def with_kind(name, value):
+                if name == "ETag":
+                    send_header("Content-Type", kind)
+                send_header(name, value)
+            request.send_header = with_kind
+            return False
+        return fault
+
+    def test_web_pages_that_are_wanted(self):
+        self.server.faulty = lambda request: True
+        page = b"<html>1</html>"
+        for name in ("page.html", "page.HTM", "page.xhtml", "README"):
+            shutil.rmtree(self.target, ignore_errors=True)
+            self.server.faults = [self.typed("text/html; charset=utf-8")] * 9
+            InitializerCase.succeeds(self, self.serve(page, "/" + name), {name: page})
+
     def test_a_dry_run_moves_nothing(self):
         code, end = self.bring(self.serve(some_bytes(MIB)), "--dry-run")
         self.assertEqual((code, end["event"], end["files"], end["bytes"]), (0, "plan", 1, MIB), self.said)
@@ -207,7 +277,37 @@ class Permanent(WebCase):
             self.refused(self.serve(some_bytes(size)), 1, "weights.bin: .*expected sha256:.* got sha256:.*nothing was published")
 
     def test_not_there(self):
-        self.refused(self.server.url + "/nothing", 1, "/nothing: 404: there is no such file")
+        self.refused(self.server.url + "/nothing", 1, "/nothing: 404: there is no such file; check the URL")
+
+    def test_a_login_page(self):
+        """Where a redirect led; also where HEAD is refused. It may have no hash and any length."""
+        page = b"<html><body>Please log in</body></html>"
+        url = self.serve(b"weights", "/model.safetensors")
+        self.server.faulty = lambda request: True
+        for kind in ("text/html", "Text/HTML; charset=utf-8", "application/xhtml+xml"):
+            for head in (200, 405):
+                def led(request):
+                    if request.path == "/model.safetensors":
+                        return request.plain(302, b"", ("Location", "/login"))
+                    if request.command == "HEAD" and head != 200:
+                        return request.plain(head, b"")
+                    return request.plain(200, page, ("Content-Type", kind))
+                self.always(led)
+                self.refused(url, 1, "/login: the answer is a web page in place of .*/model.safetensors: is it a login.*"
+                                     "must be public, or its URL signed")
+
+    def test_a_login_page_once_it_was_found(self):
+        """As long as the file, too: it is asked for again, and said."""
+        page = b"<html><body>Please log in</body></html>"
+        self.server.digests = False
+        self.always(lambda request: request.plain(200, page, ("Content-Type", "text/html")))
+        self.refused(self.serve(b"w" * len(page), "/weights.bin"), UNREACHABLE, "a web page in place of", "--patience", "1")
+
+    def test_what_a_server_does_not_give(self):
+        self.server.faulty = lambda request: True
+        for status in (405, 400, 451):
+            self.always(lambda request: request.plain(status, b""))
+            self.refused(self.serve(b"x"), 1, f"{status}; .*check the URL")
 
     def test_denied(self):
         self.server.faulty = lambda request: True

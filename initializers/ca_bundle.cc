@@ -1,0 +1,49 @@
+#include "initializers/ca_bundle.h"
+
+#include <vector>
+
+#include "base/text.h"
+
+namespace muster::initializers {
+namespace {
+
+constexpr std::string_view kAws = "AWS_CA_BUNDLE", kRequests = "REQUESTS_CA_BUNDLE", kCurl = "CURL_CA_BUNDLE",
+                           kOpenSsl = "SSL_CERT_FILE", kFolder = "CA_BUNDLE_VOLUME_MOUNT_POINT",
+                           kConfigMap = "CA_BUNDLE_CONFIGMAP_NAME";
+
+// kFolder stands for KServe's pair.
+std::vector<std::string_view> InOrder(Scheme scheme) {
+  switch (scheme) {
+    case Scheme::kS3:
+      return {kAws, kFolder, kRequests, kCurl, kOpenSsl};
+    case Scheme::kHttp:
+      return {kCurl, kOpenSsl, kRequests, kAws, kFolder};
+    default:
+      return {kRequests, kCurl, kOpenSsl, kFolder};
+  }
+}
+
+std::string Value(const Getenv& getenv, std::string_view name) { return std::string(Strip(getenv(name).value_or(""))); }
+
+}  // namespace
+
+std::string FindCaBundle(Scheme scheme, const Getenv& getenv, std::string_view profile) {
+  for (std::string_view name : InOrder(scheme)) {
+    const std::string value = Value(getenv, name);
+    if (name == kFolder) {
+      if (!value.empty() && !Value(getenv, kConfigMap).empty()) return value + "/cabundle.crt";
+    } else if (!value.empty()) {
+      return value;
+    }
+    if (name == kAws && !profile.empty()) return std::string(profile);
+  }
+  return "";
+}
+
+std::string CaVariables(Scheme scheme) {
+  std::vector<std::string> names;
+  for (std::string_view name : InOrder(scheme)) names.emplace_back(name);
+  return Join(names, ", ");
+}
+
+}  // namespace muster::initializers
