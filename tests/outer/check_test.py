@@ -215,18 +215,22 @@ class Machine(MusterCase):
 
     @unittest.skipIf(*TOO_SLOW)
     def test_figures(self):
-        done = self.check("--json", "--disk", self.dir)
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
-        (line,) = done.stdout.splitlines()
-        told = json.loads(line)
-        for name in ("memory", "loopback", "loopback round trip"):
+        figures = {"memory", "loopback", "loopback round trip"}
+        for _ in range(20):  # on a busy machine the two seconds may be over before all is measured
+            done = self.check("--json", "--disk", self.dir)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            (line,) = done.stdout.splitlines()
+            told = json.loads(line)
+            if figures <= told["measured"].keys():
+                break
+        for name in figures:
             self.assertGreater(told["measured"][name], 0)
         disk = next(part for part in told["parts"] if part["name"] == "disk")
         self.assertEqual(disk["where"], self.dir)
         self.assertTrue("value" in disk or disk["why"])
         self.assertEqual(os.listdir(self.dir), ["socket"], "nothing is left")
         table = self.check().stdout
-        self.assertRegex(table, r"memory +[\d.]+ GB/s\nloopback +[\d.]+ GB/s\nloopback round trip +[\d.]+ ms\n")
+        self.assertRegex(table, r"memory +([\d.]+ GB/s|-  \S.*)\nloopback +([\d.]+ GB/s|-  \S.*)\nloopback round trip +([\d.]+ ms|-  \S.*)\n")
 
     @unittest.skipIf(*TOO_SLOW)
     def test_bounds(self):
