@@ -23,6 +23,8 @@ namespace muster::initializers {
 namespace {
 
 constexpr size_t kLongestRanges = size_t{16} << 20;  // bytes of one NAME.ranges that are read
+constexpr size_t kLongestHashes = size_t{1} << 30;   // bytes of .hashes that are read
+constexpr char kHashes[] = ".hashes";
 constexpr std::string_view kPart = ".part";
 constexpr std::string_view kRanges = ".ranges";
 
@@ -36,6 +38,29 @@ Status WriteAll(int file, const char* bytes, size_t length, uint64_t offset) {
     length -= static_cast<size_t>(written);
   }
   return absl::OkStatus();
+}
+
+StatusOr<std::string> ReadAll(int file, size_t most) {
+  std::string text;
+  char buffer[1 << 14];
+  while (text.size() < most) {
+    const ssize_t got = read(file, buffer, sizeof buffer);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return ErrnoStatus(errno, "reading");
+    if (got == 0) break;
+    text.append(buffer, static_cast<size_t>(got));
+  }
+  return text;
+}
+
+// Appended in one call: a line is there whole, or cut at the end of the file. Before the name is: what is whole without
+// a line was not staged by us.
+Status NoteHash(int hashes, const std::string& name, const StagedHash& hash) {
+  if (hash.hash.empty()) return absl::OkStatus();
+  const std::string line = WriteHashLine(name, hash);
+  const ssize_t written = write(hashes, line.data(), line.size());
+  if (written == static_cast<ssize_t>(line.size())) return absl::OkStatus();
+  return ErrnoStatus(written < 0 ? errno : ENOSPC, fmt::format("writing {}", kHashes));
 }
 
 Status MakeFolder(int at, const std::string& name, const std::string& shown) {
@@ -131,6 +156,25 @@ std::vector<StagedRange> ReadRangeLines(std::string_view text, uint64_t size) {
   return ranges;
 }
 
+std::string WriteHashLine(std::string_view name, const StagedHash& hash) {
+  std::string line = fmt::format("{} {} {}", name, hash.hash, hash.verified ? "verified" : "ours");
+  return fmt::format("{} {:08x}\n", line, Crc32c(0, line));
+}
+
+std::unordered_map<std::string, StagedHash> ReadHashLines(std::string_view text) {
+  constexpr size_t kCheck = 9;  // a blank and the line's own CRC
+  std::unordered_map<std::string, StagedHash> hashes;
+  for (std::string_view line : Split(text, '\n')) {
+    if (line.size() <= kCheck) continue;
+    const std::string_view said = line.substr(0, line.size() - kCheck);
+    if (line.substr(said.size()) != fmt::format(" {:08x}", Crc32c(0, said))) continue;
+    const auto words = Split(said, ' ');
+    if (words.size() != 3) continue;
+    hashes.insert_or_assign(std::string(words[0]), StagedHash{std::string(words[1]), words[2] == "verified"});
+  }
+  return hashes;
+}
+
 StagedFile::~StagedFile() = default;
 
 Status StagedFile::Write(uint64_t offset, char* bytes, size_t length) {
@@ -182,9 +226,10 @@ Status StagedFile::Forget() {
   return absl::OkStatus();
 }
 
-Status StagedFile::Finish(bool sync) {
+Status StagedFile::Finish(const StagedHash& hash, bool sync) {
   if (ftruncate(file_.get(), static_cast<off_t>(size_)) != 0) return ErrnoStatus(errno, name_);
   if (sync && fdatasync(file_.get()) != 0) return ErrnoStatus(errno, fmt::format("syncing {}", name_));
+  MUSTER_RETURN_IF_ERROR(NoteHash(hashes_, name_, hash));
   const std::string part = fmt::format("{}{}", name_, kPart);
   if (renameat(folder_, part.c_str(), folder_, name_.c_str()) != 0) return ErrnoStatus(errno, part);
   if (ranges_.ok()) unlinkat(folder_, fmt::format("{}{}", name_, kRanges).c_str(), 0);
@@ -215,6 +260,7 @@ StatusOr<std::unique_ptr<Staging>> Staging::Open(const std::string& target) {
   if (entries == nullptr) return ErrnoStatus(errno, shown);
   while (const dirent* entry = readdir(entries)) {
     std::string_view name = entry->d_name;
+    if (name.starts_with('.')) continue;
     if (name.find('.') == std::string_view::npos) staging->whole_.emplace(name);
     struct stat facts {};
     if (fstatat(staging->folder_.get(), entry->d_name, &facts, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(facts.st_mode)) {
@@ -224,11 +270,23 @@ StatusOr<std::unique_ptr<Staging>> Staging::Open(const std::string& target) {
     staging->held_[std::string(name.substr(0, name.find('.')))] += static_cast<uint64_t>(facts.st_blocks) * kSector;
   }
   closedir(entries);
+  MUSTER_RETURN_IF_ERROR(Annotate(staging->OpenHashes(), fmt::format("{}/{}", shown, kHashes)));
   return staging;
 }
 
+Status Staging::OpenHashes() {
+  hashes_ = Descriptor(openat(folder_.get(), kHashes, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0644));
+  if (!hashes_.ok()) return ErrnoStatus(errno, "opening");
+  MUSTER_ASSIGN_OR_RETURN(const std::string text, ReadAll(hashes_.get(), kLongestHashes));
+  hash_of_ = ReadHashLines(text);
+  std::erase_if(hash_of_, [this](const auto& of) { return !whole_.contains(of.first); });
+  // A cut line must not swallow the next one.
+  if (text.empty() || text.ends_with('\n') || write(hashes_.get(), "\n", 1) == 1) return absl::OkStatus();
+  return ErrnoStatus(errno, "writing");
+}
+
 StatusOr<std::unique_ptr<StagedFile>> Staging::OpenFile(const std::string& name, uint64_t size, bool direct) {
-  std::unique_ptr<StagedFile> staged(new StagedFile(folder_.get(), name, size));
+  std::unique_ptr<StagedFile> staged(new StagedFile(folder_.get(), hashes_.get(), name, size));
   const std::string part = fmt::format("{}{}", name, kPart);
   const int flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW;
   if (direct && !in_memory_) {
@@ -244,12 +302,7 @@ StatusOr<std::unique_ptr<StagedFile>> Staging::OpenFile(const std::string& name,
   const std::string ranges = fmt::format("{}{}", name, kRanges);
   staged->ranges_ = Descriptor(openat(folder_.get(), ranges.c_str(), flags | O_APPEND, 0644));
   if (!staged->ranges_.ok()) return ErrnoStatus(errno, ranges);
-  std::string text;
-  char buffer[1 << 14];
-  ssize_t got = 0;
-  while (text.size() < kLongestRanges && (got = read(staged->ranges_.get(), buffer, sizeof buffer)) > 0) {
-    text.append(buffer, static_cast<size_t>(got));
-  }
+  MUSTER_ASSIGN_OR_RETURN(const std::string text, ReadAll(staged->ranges_.get(), kLongestRanges));
   staged->noted_ = ReadRangeLines(text, size);
   // A cut line must not swallow the next one.
   std::string good;
@@ -261,13 +314,14 @@ StatusOr<std::unique_ptr<StagedFile>> Staging::OpenFile(const std::string& name,
   return staged;
 }
 
-Status Staging::WriteWhole(const std::string& name, std::string_view bytes, bool sync) {
+Status Staging::WriteWhole(const std::string& name, std::string_view bytes, const StagedHash& hash, bool sync) {
   const std::string part = fmt::format("{}{}", name, kPart);
   Descriptor file(openat(folder_.get(), part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644));
   if (!file.ok()) return ErrnoStatus(errno, part);
   MUSTER_RETURN_IF_ERROR(Annotate(WriteAll(file.get(), bytes.data(), bytes.size(), 0), target_));
   if (sync && fdatasync(file.get()) != 0) return ErrnoStatus(errno, part);
   if (file.Close() != 0) return ErrnoStatus(errno, part);
+  MUSTER_RETURN_IF_ERROR(NoteHash(hashes_.get(), name, hash));
   if (renameat(folder_.get(), part.c_str(), folder_.get(), name.c_str()) != 0) return ErrnoStatus(errno, part);
   return absl::OkStatus();
 }
@@ -297,7 +351,18 @@ uint64_t Staging::Held(const std::string& name) const {
 Status Staging::AdoptWhole(const std::string& name, const std::string& path) {
   MUSTER_RETURN_IF_ERROR(LinkWhole(name, path));
   whole_.insert(name);
+  adopted_.insert(name);
   return absl::OkStatus();
+}
+
+const StagedHash* Staging::HashOf(const std::string& name) const {
+  auto found = hash_of_.find(name);
+  return found == hash_of_.end() ? nullptr : &found->second;
+}
+
+void Staging::Drop(const std::string& name) {
+  unlinkat(folder_.get(), name.c_str(), 0);
+  whole_.erase(name);
 }
 
 StatusOr<Descriptor> Staging::OpenWhole(const std::string& name) const {

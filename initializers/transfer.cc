@@ -58,6 +58,7 @@ void Transfer::Impl::EndOfList() {
 // What is under way ends without a word; work in the pool keeps what it needs.
 void Transfer::Impl::Stop() {
   ended_ = true;
+  *stopped_ = true;
   queue_.clear();
   for (const auto& file : busy_) Release(file);
   busy_.clear();
@@ -117,10 +118,15 @@ Fetch::Taker Transfer::Impl::TakerFor(const std::shared_ptr<File>& file) {
   return taker;
 }
 
+// Whole since an earlier start. Where nothing pins it, or its bytes are at hand, it is brought in once more.
+bool Transfer::Impl::IsStaged(const File& file) const {
+  return !file.entry.version.empty() && !file.entry.content && staging_.IsWhole(file.name);
+}
+
 // --- small files: one block, one write
 
 void Transfer::Impl::StartSmall(const std::shared_ptr<File>& file) {
-  if (staging_.IsWhole(file->name)) return Open(file);
+  if (IsStaged(*file)) return Open(file);
   ++active_;
   Block* const block = pool_.Take();
   file->block = block;
@@ -178,7 +184,9 @@ void Transfer::Impl::SmallDone(const std::shared_ptr<File>& file, Block* block) 
       outcome->mismatch = verifier.Mismatch();
       outcome->hash = Describe({verifier.kind(), verifier.Value(), expected ? expected->part_size : 0});
     }
-    if (!outcome->mismatch) outcome->status = staging.WriteWhole(name, bytes, sync);
+    if (!outcome->mismatch) {
+      outcome->status = staging.WriteWhole(name, bytes, {outcome->hash, expected.has_value()}, sync);
+    }
   };
   pool_.Run(file->strand, std::move(work),
             [weak = weak_from_this(), &pool = pool_, file, block, outcome, life = file->life] {
@@ -215,7 +223,9 @@ void Transfer::Impl::Verified(const std::shared_ptr<File>& file, const std::opti
   }
   auto status = std::make_shared<Status>();
   pool_.Run(
-      file->strand, [status, staged = file->staged, sync = options_.sync_each] { *status = staged->Finish(sync); },
+      file->strand,
+      [status, staged = file->staged, noted = StagedHash{hash, file->entry.expected.has_value()},
+       sync = options_.sync_each] { *status = staged->Finish(noted, sync); },
       [weak = weak_from_this(), file, status, hash = std::move(hash), life = file->life] {
         auto self = weak.lock();
         if (!self || self->ended_ || file->life != life) return;

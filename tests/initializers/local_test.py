@@ -158,6 +158,21 @@ class Copies(LocalCase):
             self.assertGreater(end["kept"], 0)
 
 
+    def test_what_was_whole_is_read_again(self):
+        files = self.lay({"a": some_bytes(1000), "b": some_bytes(3 * MIB), "c": b""})
+        for flags in ((), ("--verify", "size")):
+            shutil.rmtree(self.target, ignore_errors=True)
+            self.assertTrue(self.dies_at_rename(len(files) + 1, self.uri, *flags))
+            for path in self.staged():
+                if flags:
+                    os.truncate(path, 7)
+                else:
+                    with open(path, "r+b") as file:
+                        file.write(bytes(os.path.getsize(path)))
+            self.succeeds(self.uri, files, *flags)
+            self.assertEqual(self.said.count("is not what it was"), 1, self.said)
+
+
 class Together(LocalCase):
     """Several initializers, one target."""
 
