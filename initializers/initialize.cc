@@ -71,6 +71,7 @@ class Initialize::Impl {
   bool ThenIsDue() const { return !options_.then.empty() && ReadOwnFile(options_.target, kThenName).ok(); }
   void List();
   Status Page(std::vector<Entry> entries);
+  Status CheckPlace(const std::string& path);
   StatusOr<bool> Keep(const Entry& entry);
   bool IsUnpacked(const std::string& path) const { return options_.extract && IsArchiveName(path); }
   void CountNeeded(const Entry& entry);
@@ -167,7 +168,11 @@ void Initialize::Impl::Prepare() {
 Status Initialize::Impl::SetUp() {
   if (!options_.dry_run) {
     MUSTER_ASSIGN_OR_RETURN(staging_, Staging::Open(options_.target));
-    MUSTER_RETURN_IF_ERROR(FinishPublication(*staging_, options_.target, events_.say));
+    if (IsHalfPublished(options_.target)) {
+      const Plan plan{source_.uri, SelectionOf(options_)};
+      MUSTER_RETURN_IF_ERROR(FinishPublication(*staging_, options_.target, plan, events_.say));
+      MUSTER_ASSIGN_OR_RETURN(staging_, Staging::Open(options_.target));
+    }
     complete_ = IsComplete();
     if (complete_) return absl::OkStatus();
     MUSTER_ASSIGN_OR_RETURN(room_, staging_->room());
@@ -257,6 +262,7 @@ Status Initialize::Impl::Page(std::vector<Entry> entries) {
       ++result_.kept_files;
       continue;
     }
+    MUSTER_RETURN_IF_ERROR(CheckPlace(entry.path));
     if (folder) {
       files_.push_back({.path = entry.path, .verified = true});
       places_.push_back({"", entry.path});
@@ -268,6 +274,14 @@ Status Initialize::Impl::Page(std::vector<Entry> entries) {
   MUSTER_RETURN_IF_ERROR(CheckRoom());
   if (mover_) mover_->Add(std::move(missing));
   return absl::OkStatus();
+}
+
+// What stands in its way is said before anything is fetched.
+Status Initialize::Impl::CheckPlace(const std::string& path) {
+  if (!staging_) return absl::OkStatus();
+  if (!IsUnpacked(path)) return staging_->CheckPath(path);
+  const size_t slash = path.rfind('/');  // it is its folder that what is in the archive goes to
+  return slash == std::string::npos ? absl::OkStatus() : staging_->CheckPath(path.substr(0, slash + 1));
 }
 
 // Whether it is there from an earlier run, in this very version.
@@ -412,13 +426,17 @@ Status Initialize::Impl::Publish() {
   manifest.tool = fmt::format("muster {} ({})", Version(), Commit());
   manifest.completed_unix_ms = UnixMillis();
   std::sort(files_.begin(), files_.end(), [](const ManifestFile& a, const ManifestFile& b) { return a.path < b.path; });
+  // A folder may be named again, by another archive.
+  files_.erase(std::unique(files_.begin(), files_.end(),
+                           [](const ManifestFile& a, const ManifestFile& b) { return a.path == b.path; }),
+               files_.end());
   manifest.files = std::move(files_);
+  MUSTER_RETURN_IF_ERROR(staging_->Sync());  // which may take so long that another takes over
   if (!lease_->StillHeld()) {
     return absl::UnavailableError(
         fmt::format("another initializer has taken {} over; nothing was published by this one", options_.target));
   }
-  if (!options_.then.empty()) MUSTER_RETURN_IF_ERROR(staging_->WriteOwn(kThenName, options_.then));
-  return initializers::Publish(*staging_, options_.target, manifest, places_);
+  return initializers::Publish(*staging_, options_.target, std::move(manifest), places_, options_.then);
 }
 
 void Initialize::Impl::End(Status status) {

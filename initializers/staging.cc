@@ -89,6 +89,11 @@ StatusOr<Descriptor> OpenTarget(const std::string& target) {
   return ErrnoStatus(errno, target);
 }
 
+Status FolderInTheWay(const std::string& target, const std::string& path) {
+  return absl::FailedPreconditionError(
+      fmt::format("{}/{} is a folder, where a file has to be: remove it, or name another target", target, path));
+}
+
 // Room for all of a file at once: a disk that is too small says so before anything is fetched.
 Status Reserve(int file, uint64_t size, uint64_t have, bool in_memory) {
   if (size == 0) return absl::OkStatus();
@@ -355,6 +360,12 @@ Status Staging::AdoptWhole(const std::string& name, const std::string& path) {
   return absl::OkStatus();
 }
 
+StatusOr<struct stat> Staging::FactsOf(const std::string& name) const {
+  struct stat facts {};
+  if (fstatat(folder_.get(), name.c_str(), &facts, AT_SYMLINK_NOFOLLOW) != 0) return ErrnoStatus(errno, name);
+  return facts;
+}
+
 const StagedHash* Staging::HashOf(const std::string& name) const {
   auto found = hash_of_.find(name);
   return found == hash_of_.end() ? nullptr : &found->second;
@@ -390,17 +401,47 @@ StatusOr<int> Staging::FolderOf(const std::string& path) {
   return last_folder_.get();
 }
 
-Status Staging::Publish(const std::vector<Place>& places, bool sync) {
-  if (sync && syncfs(folder_.get()) != 0) return ErrnoStatus(errno, fmt::format("syncing {}", target_));
+Status Staging::CheckPath(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  const std::string folder = slash == std::string::npos ? "" : path.substr(0, slash);
+  if (folder != checked_path_ || !checked_.ok()) {
+    Descriptor at(dup(root_.get()));
+    for (size_t begin = 0; begin < folder.size();) {
+      const size_t end = std::min(folder.find('/', begin), folder.size());
+      auto next =
+          OpenFolder(at.get(), folder.substr(begin, end - begin), fmt::format("{}/{}", target_, folder.substr(0, end)));
+      if (absl::IsNotFound(next.status())) return absl::OkStatus();
+      MUSTER_RETURN_IF_ERROR(next.status());
+      at = *std::move(next);
+      begin = end + 1;
+    }
+    checked_ = std::move(at);
+    checked_path_ = folder;
+  }
+  struct stat facts {};
+  const std::string last = path.substr(slash + 1);
+  if (last.empty() || fstatat(checked_.get(), last.c_str(), &facts, AT_SYMLINK_NOFOLLOW) != 0) return absl::OkStatus();
+  return S_ISDIR(facts.st_mode) ? FolderInTheWay(target_, path) : absl::OkStatus();
+}
+
+Status Staging::CheckPlaces(const std::vector<Place>& places) {
+  checked_ = Descriptor();
+  for (const Place& place : places) MUSTER_RETURN_IF_ERROR(CheckPath(place.path));
+  return absl::OkStatus();
+}
+
+Status Staging::Sync() {
+  if (syncfs(folder_.get()) != 0) return ErrnoStatus(errno, fmt::format("syncing {}", target_));
+  return absl::OkStatus();
+}
+
+Status Staging::Publish(const std::vector<Place>& places) {
   for (const Place& place : places) {
     MUSTER_ASSIGN_OR_RETURN(int folder, FolderOf(place.path));
     if (place.name.empty()) continue;  // FolderOf made it
     const std::string last = place.path.substr(place.path.rfind('/') + 1);
     if (renameat(folder_.get(), place.name.c_str(), folder, last.c_str()) == 0) continue;
-    if (errno == EISDIR) {
-      return absl::FailedPreconditionError(fmt::format(
-          "{}/{} is a folder, where a file has to be: remove it, or name another target", target_, place.path));
-    }
+    if (errno == EISDIR) return FolderInTheWay(target_, place.path);
     return ErrnoStatus(errno, fmt::format("{}/{}", target_, place.path));
   }
   return absl::OkStatus();
@@ -417,7 +458,9 @@ Status Staging::WriteOwn(const std::string& name, std::string_view text) {
   return absl::OkStatus();
 }
 
-void Staging::RemoveOwn(const std::string& name) { unlinkat(own_.get(), name.c_str(), 0); }
+void Staging::RemoveOwn(const std::string& name) {
+  if (unlinkat(own_.get(), name.c_str(), 0) == 0) (void)fsync(own_.get());
+}
 
 void Staging::Clear() {
   DIR* entries = fdopendir(dup(folder_.get()));

@@ -13,6 +13,8 @@
 // and Read may be called from any thread at once, for different ranges.
 #pragma once
 
+#include <sys/stat.h>
+
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -112,6 +114,8 @@ class Staging {
   Status AdoptWhole(const std::string& name, const std::string& path);
   // It was adopted by this process: the file it is linked to counts as it was written (earlier_run.h).
   bool IsAdopted(const std::string& name) const { return adopted_.contains(name); }
+  // Its facts on the disk.
+  StatusOr<struct stat> FactsOf(const std::string& name) const;
   // For reading what is whole.
   StatusOr<Descriptor> OpenWhole(const std::string& name) const;
   // What an earlier start noted of what is whole; nullptr: nothing.
@@ -123,8 +127,15 @@ class Staging {
     std::string name;  // in the staging folder; empty: a folder to be made
     std::string path;  // below the target
   };
-  // Renames all into place, after one sync of all of it when `sync`. Stops at the first that cannot be.
-  Status Publish(const std::vector<Place>& places, bool sync);
+  // FailedPrecondition: something stands where `path` has to be (a folder's ends with '/'), or a link or a file where a
+  // folder above it has to be; says which and what to do. What it finds of folders is remembered for the next call.
+  Status CheckPath(const std::string& path);
+  // The same of all of them, as it is now.
+  Status CheckPlaces(const std::vector<Place>& places);
+  // What is staged is on the disk, bytes and names.
+  Status Sync();
+  // Renames all into place. Stops at the first that cannot be.
+  Status Publish(const std::vector<Place>& places);
   // A file of ours below .muster: written beside, synced, renamed.
   Status WriteOwn(const std::string& name, std::string_view text);
   void RemoveOwn(const std::string& name);
@@ -149,8 +160,8 @@ class Staging {
   std::unordered_set<std::string> whole_, adopted_;
   std::unordered_map<std::string, StagedHash> hash_of_;  // of what an earlier start left whole
   std::unordered_map<std::string, uint64_t> held_;
-  std::string last_folder_path_;
-  Descriptor last_folder_;
+  std::string last_folder_path_, checked_path_;
+  Descriptor last_folder_, checked_;  // not open: none yet; there is no such folder
 };
 
 }  // namespace muster::initializers

@@ -99,7 +99,7 @@ TEST_F(StagingTest, AFileThatIsPublished) {
   auto staging = Open();
   ASSERT_TRUE(staging->WriteWhole("one", "hello", {}, true).ok());
   EXPECT_FALSE(std::filesystem::exists(target_ + "/d/e/hello.txt"));
-  ASSERT_TRUE(staging->Publish({{"one", "d/e/hello.txt"}, {"", "empty/"}}, true).ok());
+  ASSERT_TRUE(staging->Publish({{"one", "d/e/hello.txt"}, {"", "empty/"}}).ok());
   EXPECT_EQ(Content("d/e/hello.txt"), "hello");
   EXPECT_TRUE(std::filesystem::is_directory(target_ + "/empty"));
   staging->Clear();
@@ -145,7 +145,7 @@ TEST_F(StagingTest, AFileThatIsThereByAnotherName) {
   std::ofstream(target_ + "/before") << "x";
   ASSERT_TRUE(staging->AdoptWhole("one", target_ + "/before").ok());
   EXPECT_TRUE(staging->IsWhole("one"));
-  ASSERT_TRUE(staging->Publish({{"one", "after"}}, false).ok());
+  ASSERT_TRUE(staging->Publish({{"one", "after"}}).ok());
   EXPECT_TRUE(std::filesystem::equivalent(target_ + "/before", target_ + "/after"));
 }
 
@@ -169,7 +169,10 @@ TEST_F(StagingTest, LinksAreNotFollowed) {
   ASSERT_TRUE(staging->WriteWhole("one", "x", {}, false).ok());
   std::filesystem::create_directory(folder_ + "/outside");
   std::filesystem::create_directory_symlink(folder_ + "/outside", target_ + "/link");
-  Status status = staging->Publish({{"one", "link/file"}}, false);
+  EXPECT_TRUE(absl::IsFailedPrecondition(staging->CheckPath("link/file")));
+  EXPECT_TRUE(absl::IsFailedPrecondition(staging->CheckPath("link/")));
+  EXPECT_TRUE(staging->CheckPath("link").ok()) << "a file may take a link's place";
+  Status status = staging->Publish({{"one", "link/file"}});
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(status.message()), HasSubstr("link is a link or a file"));
   EXPECT_TRUE(std::filesystem::is_empty(folder_ + "/outside"));
@@ -179,7 +182,11 @@ TEST_F(StagingTest, AFolderInTheWay) {
   auto staging = Open();
   ASSERT_TRUE(staging->WriteWhole("one", "x", {}, false).ok());
   std::filesystem::create_directories(target_ + "/file/below");
-  Status status = staging->Publish({{"one", "file"}}, false);
+  EXPECT_TRUE(absl::IsFailedPrecondition(staging->CheckPath("file")));
+  EXPECT_TRUE(staging->CheckPath("file/").ok());
+  EXPECT_TRUE(staging->CheckPath("file/other").ok());
+  EXPECT_TRUE(staging->CheckPath("not/there").ok());
+  Status status = staging->Publish({{"one", "file"}});
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(status.message()), HasSubstr("is a folder, where a file has to be"));
 }
