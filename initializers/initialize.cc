@@ -76,7 +76,7 @@ class Initialize::Impl {
   bool IsUnpacked(const std::string& path) const { return options_.extract && IsArchiveName(path); }
   void CountNeeded(const Entry& entry);
   bool LinkFromBefore(const Entry& entry, const std::string& name);
-  Status CheckRoom() const;
+  Status CheckRoom(const Staging::Room& more) const;
   void Listed(Status status);
   void Moved(MovedFile file);
   void BeginUnpacking(MovedFile archive);
@@ -103,7 +103,8 @@ class Initialize::Impl {
   EarlierRun before_;
   std::vector<ManifestFile> files_;  // of this run
   std::vector<Staging::Place> places_;
-  Staging::Room room_;
+  Staging::Room room_;          // at the beginning, and what was left over
+  std::vector<Entry> waiting_;  // for room
   uint64_t needed_bytes_ = 0, needed_files_ = 0;
   std::vector<DiskPool::Strand> unpackers_;
   std::atomic<bool> stop_unpacking_ = false;
@@ -271,9 +272,14 @@ Status Initialize::Impl::Page(std::vector<Entry> entries) {
     CountNeeded(entry);
     missing.push_back(std::move(entry));
   }
-  MUSTER_RETURN_IF_ERROR(CheckRoom());
-  if (mover_) mover_->Add(std::move(missing));
-  return absl::OkStatus();
+  if (!mover_) return absl::OkStatus();
+  if (CheckRoom({}).ok()) {
+    mover_->Add(std::move(missing));
+    return absl::OkStatus();
+  }
+  // Until the end of the list tells which leftovers can go.
+  waiting_.insert(waiting_.end(), std::make_move_iterator(missing.begin()), std::make_move_iterator(missing.end()));
+  return CheckRoom(staging_->leftovers());
 }
 
 // What stands in its way is said before anything is fetched.
@@ -313,16 +319,17 @@ bool Initialize::Impl::LinkFromBefore(const Entry& entry, const std::string& nam
   return path && staging_->AdoptWhole(name, fmt::format("{}/{}", options_.target, *path)).ok();
 }
 
-Status Initialize::Impl::CheckRoom() const {
-  if (options_.dry_run) return absl::OkStatus();
-  if (needed_bytes_ > room_.bytes) {
+// `more`: room there will be.
+Status Initialize::Impl::CheckRoom(const Staging::Room& more) const {
+  const Staging::Room room{room_.bytes + more.bytes, room_.files + more.files};
+  if (needed_bytes_ > room.bytes) {
     return absl::ResourceExhaustedError(fmt::format("{} needs {} bytes and {} are free in {}: give it a larger volume",
-                                                    source_.uri, needed_bytes_, room_.bytes, options_.target));
+                                                    source_.uri, needed_bytes_, room.bytes, options_.target));
   }
-  if (room_.files != 0 && needed_files_ > room_.files) {
+  if (room_.files != 0 && needed_files_ > room.files) {
     return absl::ResourceExhaustedError(
         fmt::format("{} has {} files and there is room for {} more in {} (inodes): give it another volume", source_.uri,
-                    needed_files_, room_.files, options_.target));
+                    needed_files_, room.files, options_.target));
   }
   return absl::OkStatus();
 }
@@ -344,6 +351,15 @@ void Initialize::Impl::Listed(Status status) {
     asio::post(loop_, [this, status] { End(status); });
     return;
   }
+  const Staging::Room dropped = staging_->DropLeftovers();
+  room_.bytes += dropped.bytes;
+  if (room_.files != 0) room_.files += dropped.files;
+  status = CheckRoom({});
+  if (!status.ok()) {
+    asio::post(loop_, [this, status] { End(status); });
+    return;
+  }
+  if (!waiting_.empty()) mover_->Add(std::exchange(waiting_, {}));
   mover_->EndOfList();
 }
 

@@ -76,6 +76,7 @@ Status Copying::Run() {
     mismatch_.reset();
     Status status = Once();
     if (status.code() == absl::StatusCode::kAborted && ++changes_ < kMostTries) {
+      staging_.Drop(moved_.name);  // the next one needs its room
       notes_.push_back(fmt::format("{}; copying it anew", Message(status)));
       continue;
     }
@@ -111,6 +112,7 @@ Status Copying::Once() {
       return absl::OkStatus();
     }
     if (absl::IsCancelled(found.status())) return found.status();
+    staging_.Drop(moved_.name);
     if (!shared_->said_damaged.exchange(true)) notes_.push_back(DamageText(entry.key, found.status()));
   }
   if (options_.hard_links) {

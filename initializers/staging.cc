@@ -231,6 +231,13 @@ Status StagedFile::Forget() {
   return absl::OkStatus();
 }
 
+void StagedFile::Discard() {
+  noted_.clear();
+  (void)ftruncate(file_.get(), 0);  // whoever still has it open holds no room
+  unlinkat(folder_, fmt::format("{}{}", name_, kPart).c_str(), 0);
+  unlinkat(folder_, fmt::format("{}{}", name_, kRanges).c_str(), 0);
+}
+
 Status StagedFile::Finish(const StagedHash& hash, bool sync) {
   if (ftruncate(file_.get(), static_cast<off_t>(size_)) != 0) return ErrnoStatus(errno, name_);
   if (sync && fdatasync(file_.get()) != 0) return ErrnoStatus(errno, fmt::format("syncing {}", name_));
@@ -264,19 +271,78 @@ StatusOr<std::unique_ptr<Staging>> Staging::Open(const std::string& target) {
   DIR* entries = fdopendir(dup(staging->folder_.get()));
   if (entries == nullptr) return ErrnoStatus(errno, shown);
   while (const dirent* entry = readdir(entries)) {
-    std::string_view name = entry->d_name;
-    if (name.starts_with('.')) continue;
-    if (name.find('.') == std::string_view::npos) staging->whole_.emplace(name);
-    struct stat facts {};
-    if (fstatat(staging->folder_.get(), entry->d_name, &facts, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(facts.st_mode)) {
-      continue;
-    }
-    constexpr uint64_t kSector = 512;  // what st_blocks counts
-    staging->held_[std::string(name.substr(0, name.find('.')))] += static_cast<uint64_t>(facts.st_blocks) * kSector;
+    if (entry->d_name[0] != '.') staging->Count(entry->d_name);
   }
   closedir(entries);
   MUSTER_RETURN_IF_ERROR(Annotate(staging->OpenHashes(), fmt::format("{}/{}", shown, kHashes)));
   return staging;
+}
+
+void Staging::Count(const std::string& name) {
+  const size_t dot = name.find('.');
+  if (dot == std::string::npos) whole_.insert(name);
+  struct stat facts {};
+  if (fstatat(folder_.get(), name.c_str(), &facts, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(facts.st_mode)) return;
+  constexpr uint64_t kSector = 512;  // what st_blocks counts
+  const uint64_t bytes = static_cast<uint64_t>(facts.st_blocks) * kSector;
+  Found& found = found_[name.substr(0, dot)];
+  found.held += bytes;
+  if (facts.st_nlink > 1) return;  // another name keeps it
+  for (Room* room : {&found.frees, &leftovers_}) {
+    room->bytes += bytes;
+    ++room->files;
+  }
+}
+
+void Staging::Want(const std::string& name) {
+  auto found = found_.find(name);
+  if (found == found_.end() || std::exchange(found->second.wanted, true)) return;
+  leftovers_.bytes -= found->second.frees.bytes;
+  leftovers_.files -= found->second.frees.files;
+}
+
+void Staging::Claim(const std::string& name) {
+  std::lock_guard lock(guard_);
+  Want(name);
+}
+
+void Staging::Remove(const std::string& name) {
+  for (std::string_view kind : {std::string_view(), kPart, kRanges}) {
+    unlinkat(folder_.get(), fmt::format("{}{}", name, kind).c_str(), 0);
+  }
+  whole_.erase(name);
+}
+
+bool Staging::IsWhole(const std::string& name) {
+  std::lock_guard lock(guard_);
+  Want(name);
+  return whole_.contains(name);
+}
+
+uint64_t Staging::Held(const std::string& name) {
+  std::lock_guard lock(guard_);
+  Want(name);
+  auto found = found_.find(name);
+  return found == found_.end() ? 0 : found->second.held;
+}
+
+Staging::Room Staging::leftovers() {
+  std::lock_guard lock(guard_);
+  return leftovers_;
+}
+
+Staging::Room Staging::DropLeftovers() {
+  std::lock_guard lock(guard_);
+  std::erase_if(found_, [this](const auto& found) {
+    if (!found.second.wanted) Remove(found.first);
+    return !found.second.wanted;
+  });
+  return std::exchange(leftovers_, {});
+}
+
+void Staging::Drop(const std::string& name) {
+  std::lock_guard lock(guard_);
+  Remove(name);
 }
 
 Status Staging::OpenHashes() {
@@ -291,6 +357,7 @@ Status Staging::OpenHashes() {
 }
 
 StatusOr<std::unique_ptr<StagedFile>> Staging::OpenFile(const std::string& name, uint64_t size, bool direct) {
+  Claim(name);
   std::unique_ptr<StagedFile> staged(new StagedFile(folder_.get(), hashes_.get(), name, size));
   const std::string part = fmt::format("{}{}", name, kPart);
   const int flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW;
@@ -320,6 +387,7 @@ StatusOr<std::unique_ptr<StagedFile>> Staging::OpenFile(const std::string& name,
 }
 
 Status Staging::WriteWhole(const std::string& name, std::string_view bytes, const StagedHash& hash, bool sync) {
+  Claim(name);
   const std::string part = fmt::format("{}{}", name, kPart);
   Descriptor file(openat(folder_.get(), part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644));
   if (!file.ok()) return ErrnoStatus(errno, part);
@@ -332,6 +400,7 @@ Status Staging::WriteWhole(const std::string& name, std::string_view bytes, cons
 }
 
 Status Staging::LinkWhole(const std::string& name, const std::string& path) {
+  Claim(name);
   unlinkat(folder_.get(), name.c_str(), 0);
   if (linkat(AT_FDCWD, path.c_str(), folder_.get(), name.c_str(), 0) == 0) return absl::OkStatus();
   if (errno == EXDEV) {
@@ -343,18 +412,15 @@ Status Staging::LinkWhole(const std::string& name, const std::string& path) {
 
 Status Staging::LinkStaged(const std::string& name, const std::string& other) {
   if (name == other) return absl::OkStatus();
+  Claim(name);
   unlinkat(folder_.get(), name.c_str(), 0);
   if (linkat(folder_.get(), other.c_str(), folder_.get(), name.c_str(), 0) == 0) return absl::OkStatus();
   return ErrnoStatus(errno, fmt::format("linking below {}", target_));
 }
 
-uint64_t Staging::Held(const std::string& name) const {
-  auto found = held_.find(name);
-  return found == held_.end() ? 0 : found->second;
-}
-
 Status Staging::AdoptWhole(const std::string& name, const std::string& path) {
   MUSTER_RETURN_IF_ERROR(LinkWhole(name, path));
+  std::lock_guard lock(guard_);
   whole_.insert(name);
   adopted_.insert(name);
   return absl::OkStatus();
@@ -369,11 +435,6 @@ StatusOr<struct stat> Staging::FactsOf(const std::string& name) const {
 const StagedHash* Staging::HashOf(const std::string& name) const {
   auto found = hash_of_.find(name);
   return found == hash_of_.end() ? nullptr : &found->second;
-}
-
-void Staging::Drop(const std::string& name) {
-  unlinkat(folder_.get(), name.c_str(), 0);
-  whole_.erase(name);
 }
 
 StatusOr<Descriptor> Staging::OpenWhole(const std::string& name) const {

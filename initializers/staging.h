@@ -9,14 +9,18 @@
 // with. A range, and what is whole since an earlier start, counts after its bytes have been read back and hashed
 // (recheck.h): a machine that lost power may have kept the line or the name and not the bytes.
 //
-// No step follows a symbolic link below the target, whoever laid it. Staging is not thread-safe; a StagedFile's Write
-// and Read may be called from any thread at once, for different ranges.
+// What earlier starts left and this one does not want is a leftover: its room is needed for what this one does. Whoever
+// asks for a NAME wants it.
+//
+// No step follows a symbolic link below the target, whoever laid it. Staging is not thread-safe but for what says so; a
+// StagedFile's Write and Read may be called from any thread at once, for different ranges.
 #pragma once
 
 #include <sys/stat.h>
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -72,6 +76,8 @@ class StagedFile {
   Status Finish(const StagedHash& hash, bool sync);
   // Nothing of what is there counts any more.
   Status Forget();
+  // The same, and it takes no room any more: another version is wanted. Nothing is written afterwards.
+  void Discard();
 
  private:
   friend class Staging;
@@ -99,9 +105,19 @@ class Staging {
   // NAME of an entry.
   static std::string NameOf(std::string_view source, const Entry& entry);
 
-  bool IsWhole(const std::string& name) const { return whole_.contains(name); }
+  // Bytes and files that fit; what an unprivileged user may take.
+  struct Room {
+    uint64_t bytes = 0;
+    uint64_t files = 0;  // 0: the file system does not count them
+  };
+  StatusOr<Room> room() const;
+
+  bool IsWhole(const std::string& name);  // any thread
   // Bytes on the disk that an earlier start has taken for NAME, whole or not: they are not needed once more.
-  uint64_t Held(const std::string& name) const;
+  uint64_t Held(const std::string& name);
+  // What their removal gives; and removes them.
+  Room leftovers();
+  Room DropLeftovers();
   // `direct`: past the page cache, where the file system takes it. Room for all of it is reserved at once.
   StatusOr<std::unique_ptr<StagedFile>> OpenFile(const std::string& name, uint64_t size, bool direct);
   // A small file at once, whole. Any thread.
@@ -120,7 +136,7 @@ class Staging {
   StatusOr<Descriptor> OpenWhole(const std::string& name) const;
   // What an earlier start noted of what is whole; nullptr: nothing.
   const StagedHash* HashOf(const std::string& name) const;
-  // What is whole by its name alone is removed; Staging's own thread.
+  // All of NAME, whole or not, is removed. Any thread.
   void Drop(const std::string& name);
 
   struct Place {
@@ -142,24 +158,29 @@ class Staging {
   // What was staged and is not wanted any more.
   void Clear();
 
-  // Bytes and files that still fit; what an unprivileged user may take.
-  struct Room {
-    uint64_t bytes = 0;
-    uint64_t files = 0;  // 0: the file system does not count them
-  };
-  StatusOr<Room> room() const;
-
  private:
+  struct Found {  // of an earlier start
+    uint64_t held = 0;
+    Room frees;
+    bool wanted = false;
+  };
   explicit Staging(std::string target) : target_(std::move(target)) {}
   Status OpenHashes();
+  void Count(const std::string& name);  // a file of the staging folder
+  void Claim(const std::string& name);  // takes the lock; the next two are called with it
+  void Want(const std::string& name);
+  void Remove(const std::string& name);
   StatusOr<int> FolderOf(const std::string& path);  // opens or makes the folder that `path` lies in; kept open
 
   const std::string target_;
   Descriptor root_, own_, folder_, hashes_;
   bool in_memory_ = false;
-  std::unordered_set<std::string> whole_, adopted_;
+  std::mutex guard_;  // of the next three
+  std::unordered_set<std::string> whole_;
+  std::unordered_map<std::string, Found> found_;
+  Room leftovers_;
+  std::unordered_set<std::string> adopted_;
   std::unordered_map<std::string, StagedHash> hash_of_;  // of what an earlier start left whole
-  std::unordered_map<std::string, uint64_t> held_;
   std::string last_folder_path_, checked_path_;
   Descriptor last_folder_, checked_;  // not open: none yet; there is no such folder
 };

@@ -276,8 +276,10 @@ void Transfer::Impl::BeginAnew(const std::shared_ptr<File>& file) {
   file->ordered.reset();
   file->verifier.reset();
   auto staged = std::exchange(file->staged, nullptr);
-  auto forget = [staged] {
-    if (staged) (void)staged->Forget();  // what it cannot forget is read back, and found to be wrong
+  auto forget = [staged, look] {
+    if (!staged) return;
+    if (look) return staged->Discard();  // the next one needs its room
+    (void)staged->Forget();              // what it cannot forget is read back, and found to be wrong
   };
   pool_.Run(file->strand, forget, [weak = weak_from_this(), file, look, life = file->life] {
     auto self = weak.lock();

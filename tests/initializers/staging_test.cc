@@ -138,6 +138,34 @@ TEST_F(StagingTest, WhatAnEarlierStartLeft) {
   EXPECT_EQ(std::filesystem::file_size(target_ + "/.muster/staging/half"), 2 * kBlockBytes);
 }
 
+TEST_F(StagingTest, WhatNobodyWantsAnyMoreGivesItsRoom) {
+  {
+    auto staging = Open();
+    for (const char* name : {"wanted", "whole"}) {
+      ASSERT_TRUE(staging->WriteWhole(name, std::string(9000, 'x'), {"crc32c:01020304", true}, false).ok());
+    }
+    auto file = staging->OpenFile("half", kBlockBytes, false);
+    ASSERT_TRUE(file.ok()) << file.status();
+    std::string bytes(kBlockBytes, 'b');
+    ASSERT_TRUE((*file)->Write(0, bytes.data(), bytes.size()).ok());
+  }
+  auto staging = Open();
+  EXPECT_TRUE(staging->IsWhole("wanted"));
+  auto begun = staging->OpenFile("half", kBlockBytes, false);  // wanted by whoever opens it
+  EXPECT_EQ(staging->leftovers().files, 1U);
+  const Staging::Room dropped = staging->DropLeftovers();
+  EXPECT_GE(dropped.bytes, 9000U);
+  EXPECT_EQ(dropped.files, 1U);
+  EXPECT_EQ(staging->leftovers().bytes, 0U);
+  EXPECT_TRUE(std::filesystem::exists(target_ + "/.muster/staging/wanted"));
+  EXPECT_TRUE(std::filesystem::exists(target_ + "/.muster/staging/half.part"));
+  EXPECT_FALSE(std::filesystem::exists(target_ + "/.muster/staging/whole"));
+  EXPECT_FALSE(staging->IsWhole("whole"));
+  (*begun)->Discard();
+  EXPECT_FALSE(std::filesystem::exists(target_ + "/.muster/staging/half.part"));
+  EXPECT_FALSE(std::filesystem::exists(target_ + "/.muster/staging/half.ranges"));
+}
+
 TEST_F(StagingTest, AFileThatIsThereByAnotherName) {
   auto staging = Open();
   EXPECT_TRUE(absl::IsNotFound(staging->AdoptWhole("one", target_ + "/before")));
