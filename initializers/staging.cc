@@ -28,11 +28,24 @@ constexpr char kHashes[] = ".hashes";
 constexpr std::string_view kPart = ".part";
 constexpr std::string_view kRanges = ".ranges";
 
+// With what to do, where that is known.
+Status DiskStatus(int error, std::string_view what) {
+  const Status status = ErrnoStatus(error, what);
+  const std::string_view remedy = error == ENOSPC || error == EDQUOT ? "give it a larger volume, or make room"
+                                  : error == EROFS                   ? "mount it writable, or name another target"
+                                  : error == EACCES || error == EPERM
+                                      ? "let this user write there, or name another target"
+                                  : error == ENOTDIR ? "remove what is in the way, or name another target"
+                                                     : "";
+  if (remedy.empty()) return status;
+  return Status(status.code(), fmt::format("{}: {}", Message(status), remedy));
+}
+
 Status WriteAll(int file, const char* bytes, size_t length, uint64_t offset) {
   while (length > 0) {
     ssize_t written = pwrite(file, bytes, length, static_cast<off_t>(offset));
     if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return ErrnoStatus(errno, "writing");
+    if (written < 0) return DiskStatus(errno, "writing");
     bytes += written;
     offset += static_cast<size_t>(written);
     length -= static_cast<size_t>(written);
@@ -46,7 +59,7 @@ StatusOr<std::string> ReadAll(int file, size_t most) {
   while (text.size() < most) {
     const ssize_t got = read(file, buffer, sizeof buffer);
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return ErrnoStatus(errno, "reading");
+    if (got < 0) return DiskStatus(errno, "reading");
     if (got == 0) break;
     text.append(buffer, static_cast<size_t>(got));
   }
@@ -60,12 +73,12 @@ Status NoteHash(int hashes, const std::string& name, const StagedHash& hash) {
   const std::string line = WriteHashLine(name, hash);
   const ssize_t written = write(hashes, line.data(), line.size());
   if (written == static_cast<ssize_t>(line.size())) return absl::OkStatus();
-  return ErrnoStatus(written < 0 ? errno : ENOSPC, fmt::format("writing {}", kHashes));
+  return DiskStatus(written < 0 ? errno : ENOSPC, fmt::format("writing {}", kHashes));
 }
 
 Status MakeFolder(int at, const std::string& name, const std::string& shown) {
   if (mkdirat(at, name.c_str(), 0755) == 0 || errno == EEXIST) return absl::OkStatus();
-  return ErrnoStatus(errno, shown);
+  return DiskStatus(errno, shown);
 }
 
 // A folder that is no link.
@@ -76,7 +89,7 @@ StatusOr<Descriptor> OpenFolder(int at, const std::string& name, const std::stri
     return absl::FailedPreconditionError(
         fmt::format("{} is a link or a file, where a folder has to be: remove it, or name another target", shown));
   }
-  return ErrnoStatus(errno, shown);
+  return DiskStatus(errno, shown);
 }
 
 StatusOr<Descriptor> OpenTarget(const std::string& target) {
@@ -86,7 +99,7 @@ StatusOr<Descriptor> OpenTarget(const std::string& target) {
     return absl::FailedPreconditionError(
         fmt::format("{} is a file, where a folder has to be: remove it, or name another target", target));
   }
-  return ErrnoStatus(errno, target);
+  return DiskStatus(errno, target);
 }
 
 Status FolderInTheWay(const std::string& target, const std::string& path) {
@@ -100,10 +113,10 @@ Status Reserve(int file, uint64_t size, uint64_t have, bool in_memory) {
   // tmpfs would fill all of it with zeros first.
   if (!in_memory) {
     if (fallocate(file, 0, 0, static_cast<off_t>(size)) == 0) return absl::OkStatus();
-    if (errno != EOPNOTSUPP && errno != ENOSYS) return ErrnoStatus(errno, fmt::format("reserving {} bytes", size));
+    if (errno != EOPNOTSUPP && errno != ENOSYS) return DiskStatus(errno, fmt::format("reserving {} bytes", size));
   }
   if (have >= size || ftruncate(file, static_cast<off_t>(size)) == 0) return absl::OkStatus();
-  return ErrnoStatus(errno, fmt::format("a file of {} bytes", size));
+  return DiskStatus(errno, fmt::format("a file of {} bytes", size));
 }
 
 }  // namespace
@@ -111,10 +124,10 @@ Status Reserve(int file, uint64_t size, uint64_t have, bool in_memory) {
 StatusOr<Descriptor> OpenOwnFolder(const std::string& target) {
   for (size_t slash = target.find('/', 1); slash != std::string::npos; slash = target.find('/', slash + 1)) {
     if (mkdir(target.substr(0, slash).c_str(), 0755) != 0 && errno != EEXIST) {
-      return ErrnoStatus(errno, target.substr(0, slash));
+      return DiskStatus(errno, fmt::format("making {}", target.substr(0, slash)));
     }
   }
-  if (mkdir(target.c_str(), 0755) != 0 && errno != EEXIST) return ErrnoStatus(errno, target);
+  if (mkdir(target.c_str(), 0755) != 0 && errno != EEXIST) return DiskStatus(errno, fmt::format("making {}", target));
   MUSTER_ASSIGN_OR_RETURN(Descriptor root, OpenTarget(target));
   const std::string own = fmt::format("{}/{}", target, kOwnFolder);
   MUSTER_RETURN_IF_ERROR(MakeFolder(root.get(), std::string(kOwnFolder), own));
@@ -197,7 +210,7 @@ StatusOr<size_t> StagedFile::Read(uint64_t offset, char* bytes, size_t length) {
   while (have < length) {
     ssize_t got = pread(file_.get(), bytes + have, wanted - have, static_cast<off_t>(offset + have));
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return ErrnoStatus(errno, fmt::format("reading {}", name_));
+    if (got < 0) return DiskStatus(errno, fmt::format("reading {}", name_));
     if (got == 0) break;
     have += static_cast<size_t>(got);
   }
@@ -214,7 +227,7 @@ StatusOr<size_t> StagedFile::CopyFrom(int source, uint64_t offset, size_t length
   if (errno == EXDEV || errno == EINVAL || errno == EOPNOTSUPP || errno == ENOSYS) {
     return absl::UnimplementedError("copy_file_range");
   }
-  return ErrnoStatus(errno, fmt::format("copying to {}", name_));
+  return DiskStatus(errno, fmt::format("copying to {}", name_));
 }
 
 Status StagedFile::Note(const StagedRange& staged) {
@@ -222,12 +235,12 @@ Status StagedFile::Note(const StagedRange& staged) {
   // Appended in one call: a line is there whole, or cut at the end of the file.
   ssize_t written = write(ranges_.get(), line.data(), line.size());
   if (written == static_cast<ssize_t>(line.size())) return absl::OkStatus();
-  return ErrnoStatus(written < 0 ? errno : ENOSPC, fmt::format("writing {}{}", name_, kRanges));
+  return DiskStatus(written < 0 ? errno : ENOSPC, fmt::format("writing {}{}", name_, kRanges));
 }
 
 Status StagedFile::Forget() {
   noted_.clear();
-  if (ftruncate(ranges_.get(), 0) != 0) return ErrnoStatus(errno, name_);
+  if (ftruncate(ranges_.get(), 0) != 0) return DiskStatus(errno, name_);
   return absl::OkStatus();
 }
 
@@ -239,13 +252,13 @@ void StagedFile::Discard() {
 }
 
 Status StagedFile::Finish(const StagedHash& hash, bool sync) {
-  if (ftruncate(file_.get(), static_cast<off_t>(size_)) != 0) return ErrnoStatus(errno, name_);
-  if (sync && fdatasync(file_.get()) != 0) return ErrnoStatus(errno, fmt::format("syncing {}", name_));
+  if (ftruncate(file_.get(), static_cast<off_t>(size_)) != 0) return DiskStatus(errno, name_);
+  if (sync && fdatasync(file_.get()) != 0) return DiskStatus(errno, fmt::format("syncing {}", name_));
   MUSTER_RETURN_IF_ERROR(NoteHash(hashes_, name_, hash));
   const std::string part = fmt::format("{}{}", name_, kPart);
-  if (renameat(folder_, part.c_str(), folder_, name_.c_str()) != 0) return ErrnoStatus(errno, part);
+  if (renameat(folder_, part.c_str(), folder_, name_.c_str()) != 0) return DiskStatus(errno, part);
   if (ranges_.ok()) unlinkat(folder_, fmt::format("{}{}", name_, kRanges).c_str(), 0);
-  if (file_.Close() != 0) return ErrnoStatus(errno, name_);
+  if (file_.Close() != 0) return DiskStatus(errno, name_);
   return absl::OkStatus();
 }
 
@@ -269,7 +282,7 @@ StatusOr<std::unique_ptr<Staging>> Staging::Open(const std::string& target) {
   struct statfs kind {};
   staging->in_memory_ = fstatfs(staging->folder_.get(), &kind) == 0 && kind.f_type == TMPFS_MAGIC;
   DIR* entries = fdopendir(dup(staging->folder_.get()));
-  if (entries == nullptr) return ErrnoStatus(errno, shown);
+  if (entries == nullptr) return DiskStatus(errno, shown);
   while (const dirent* entry = readdir(entries)) {
     if (entry->d_name[0] != '.') staging->Count(entry->d_name);
   }
@@ -347,13 +360,13 @@ void Staging::Drop(const std::string& name) {
 
 Status Staging::OpenHashes() {
   hashes_ = Descriptor(openat(folder_.get(), kHashes, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0644));
-  if (!hashes_.ok()) return ErrnoStatus(errno, "opening");
+  if (!hashes_.ok()) return DiskStatus(errno, "opening");
   MUSTER_ASSIGN_OR_RETURN(const std::string text, ReadAll(hashes_.get(), kLongestHashes));
   hash_of_ = ReadHashLines(text);
   std::erase_if(hash_of_, [this](const auto& of) { return !whole_.contains(of.first); });
   // A cut line must not swallow the next one.
   if (text.empty() || text.ends_with('\n') || write(hashes_.get(), "\n", 1) == 1) return absl::OkStatus();
-  return ErrnoStatus(errno, "writing");
+  return DiskStatus(errno, "writing");
 }
 
 StatusOr<std::unique_ptr<StagedFile>> Staging::OpenFile(const std::string& name, uint64_t size, bool direct) {
@@ -366,21 +379,21 @@ StatusOr<std::unique_ptr<StagedFile>> Staging::OpenFile(const std::string& name,
     staged->direct_ = staged->file_.ok();  // EINVAL: the file system has no such thing
   }
   if (!staged->file_.ok()) staged->file_ = Descriptor(openat(folder_.get(), part.c_str(), flags, 0644));
-  if (!staged->file_.ok()) return ErrnoStatus(errno, part);
+  if (!staged->file_.ok()) return DiskStatus(errno, part);
   struct stat before {};
-  if (fstat(staged->file_.get(), &before) != 0) return ErrnoStatus(errno, part);
+  if (fstat(staged->file_.get(), &before) != 0) return DiskStatus(errno, part);
   const auto have = static_cast<uint64_t>(before.st_size);
   MUSTER_RETURN_IF_ERROR(Annotate(Reserve(staged->file_.get(), size, have, in_memory_), target_));
   const std::string ranges = fmt::format("{}{}", name, kRanges);
   staged->ranges_ = Descriptor(openat(folder_.get(), ranges.c_str(), flags | O_APPEND, 0644));
-  if (!staged->ranges_.ok()) return ErrnoStatus(errno, ranges);
+  if (!staged->ranges_.ok()) return DiskStatus(errno, ranges);
   MUSTER_ASSIGN_OR_RETURN(const std::string text, ReadAll(staged->ranges_.get(), kLongestRanges));
   staged->noted_ = ReadRangeLines(text, size);
   // A cut line must not swallow the next one.
   std::string good;
   for (const StagedRange& range : staged->noted_) good += WriteRangeLine(range);
   if (good != text) {
-    if (ftruncate(staged->ranges_.get(), 0) != 0) return ErrnoStatus(errno, ranges);
+    if (ftruncate(staged->ranges_.get(), 0) != 0) return DiskStatus(errno, ranges);
     MUSTER_RETURN_IF_ERROR(WriteAll(staged->ranges_.get(), good.data(), good.size(), 0));
   }
   return staged;
@@ -390,12 +403,12 @@ Status Staging::WriteWhole(const std::string& name, std::string_view bytes, cons
   Claim(name);
   const std::string part = fmt::format("{}{}", name, kPart);
   Descriptor file(openat(folder_.get(), part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644));
-  if (!file.ok()) return ErrnoStatus(errno, part);
+  if (!file.ok()) return DiskStatus(errno, part);
   MUSTER_RETURN_IF_ERROR(Annotate(WriteAll(file.get(), bytes.data(), bytes.size(), 0), target_));
-  if (sync && fdatasync(file.get()) != 0) return ErrnoStatus(errno, part);
-  if (file.Close() != 0) return ErrnoStatus(errno, part);
+  if (sync && fdatasync(file.get()) != 0) return DiskStatus(errno, part);
+  if (file.Close() != 0) return DiskStatus(errno, part);
   MUSTER_RETURN_IF_ERROR(NoteHash(hashes_.get(), name, hash));
-  if (renameat(folder_.get(), part.c_str(), folder_.get(), name.c_str()) != 0) return ErrnoStatus(errno, part);
+  if (renameat(folder_.get(), part.c_str(), folder_.get(), name.c_str()) != 0) return DiskStatus(errno, part);
   return absl::OkStatus();
 }
 
@@ -407,7 +420,7 @@ Status Staging::LinkWhole(const std::string& name, const std::string& path) {
     return absl::FailedPreconditionError(fmt::format(
         "{} is on another file system than {}: a hard link cannot reach it; leave --hard-link out", path, target_));
   }
-  return ErrnoStatus(errno, fmt::format("linking {}", path));
+  return DiskStatus(errno, fmt::format("linking {}", path));
 }
 
 Status Staging::LinkStaged(const std::string& name, const std::string& other) {
@@ -415,7 +428,7 @@ Status Staging::LinkStaged(const std::string& name, const std::string& other) {
   Claim(name);
   unlinkat(folder_.get(), name.c_str(), 0);
   if (linkat(folder_.get(), other.c_str(), folder_.get(), name.c_str(), 0) == 0) return absl::OkStatus();
-  return ErrnoStatus(errno, fmt::format("linking below {}", target_));
+  return DiskStatus(errno, fmt::format("linking below {}", target_));
 }
 
 Status Staging::AdoptWhole(const std::string& name, const std::string& path) {
@@ -428,7 +441,7 @@ Status Staging::AdoptWhole(const std::string& name, const std::string& path) {
 
 StatusOr<struct stat> Staging::FactsOf(const std::string& name) const {
   struct stat facts {};
-  if (fstatat(folder_.get(), name.c_str(), &facts, AT_SYMLINK_NOFOLLOW) != 0) return ErrnoStatus(errno, name);
+  if (fstatat(folder_.get(), name.c_str(), &facts, AT_SYMLINK_NOFOLLOW) != 0) return DiskStatus(errno, name);
   return facts;
 }
 
@@ -439,7 +452,7 @@ const StagedHash* Staging::HashOf(const std::string& name) const {
 
 StatusOr<Descriptor> Staging::OpenWhole(const std::string& name) const {
   Descriptor file(openat(folder_.get(), name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
-  if (!file.ok()) return ErrnoStatus(errno, name);
+  if (!file.ok()) return DiskStatus(errno, name);
   return file;
 }
 
@@ -492,7 +505,7 @@ Status Staging::CheckPlaces(const std::vector<Place>& places) {
 }
 
 Status Staging::Sync() {
-  if (syncfs(folder_.get()) != 0) return ErrnoStatus(errno, fmt::format("syncing {}", target_));
+  if (syncfs(folder_.get()) != 0) return DiskStatus(errno, fmt::format("syncing {}", target_));
   return absl::OkStatus();
 }
 
@@ -503,7 +516,7 @@ Status Staging::Publish(const std::vector<Place>& places) {
     const std::string last = place.path.substr(place.path.rfind('/') + 1);
     if (renameat(folder_.get(), place.name.c_str(), folder, last.c_str()) == 0) continue;
     if (errno == EISDIR) return FolderInTheWay(target_, place.path);
-    return ErrnoStatus(errno, fmt::format("{}/{}", target_, place.path));
+    return DiskStatus(errno, fmt::format("{}/{}", target_, place.path));
   }
   return absl::OkStatus();
 }
@@ -511,11 +524,11 @@ Status Staging::Publish(const std::vector<Place>& places) {
 Status Staging::WriteOwn(const std::string& name, std::string_view text) {
   const std::string part = fmt::format("{}{}", name, kPart);
   Descriptor file(openat(own_.get(), part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644));
-  if (!file.ok()) return ErrnoStatus(errno, part);
+  if (!file.ok()) return DiskStatus(errno, part);
   MUSTER_RETURN_IF_ERROR(Annotate(WriteAll(file.get(), text.data(), text.size(), 0), part));
-  if (fdatasync(file.get()) != 0 || file.Close() != 0) return ErrnoStatus(errno, part);
-  if (renameat(own_.get(), part.c_str(), own_.get(), name.c_str()) != 0) return ErrnoStatus(errno, name);
-  if (fsync(own_.get()) != 0) return ErrnoStatus(errno, fmt::format("syncing {}", target_));
+  if (fdatasync(file.get()) != 0 || file.Close() != 0) return DiskStatus(errno, part);
+  if (renameat(own_.get(), part.c_str(), own_.get(), name.c_str()) != 0) return DiskStatus(errno, name);
+  if (fsync(own_.get()) != 0) return DiskStatus(errno, fmt::format("syncing {}", target_));
   return absl::OkStatus();
 }
 
@@ -534,7 +547,7 @@ void Staging::Clear() {
 
 StatusOr<Staging::Room> Staging::room() const {
   struct statvfs facts {};
-  if (fstatvfs(root_.get(), &facts) != 0) return ErrnoStatus(errno, target_);
+  if (fstatvfs(root_.get(), &facts) != 0) return DiskStatus(errno, target_);
   return Room{uint64_t{facts.f_bavail} * facts.f_frsize, facts.f_files == 0 ? 0 : uint64_t{facts.f_favail}};
 }
 

@@ -193,7 +193,7 @@ void Transfer::Impl::SmallDone(const std::shared_ptr<File>& file, Block* block) 
               pool.Give(block);
               auto self = weak.lock();
               if (!self || self->ended_ || file->life != life) return;
-              if (!outcome->status.ok()) return self->Fail(outcome->status);
+              if (!outcome->status.ok()) return self->Fail(Annotate(outcome->status, file->entry.key));
               self->Verified(file, outcome->mismatch, std::move(outcome->hash));
             });
   Dispatch();
@@ -229,7 +229,7 @@ void Transfer::Impl::Verified(const std::shared_ptr<File>& file, const std::opti
       [weak = weak_from_this(), file, status, hash = std::move(hash), life = file->life] {
         auto self = weak.lock();
         if (!self || self->ended_ || file->life != life) return;
-        if (!status->ok()) return self->Fail(*status);
+        if (!status->ok()) return self->Fail(Annotate(*status, file->entry.key));
         self->FileDone(file, hash);
       });
 }

@@ -67,7 +67,7 @@ void Transfer::Impl::Open(const std::shared_ptr<File>& file) {
     auto self = weak.lock();
     if (!self || self->ended_ || file->life != life) return;
     --self->active_;
-    if (!outcome->status.ok()) return self->Fail(outcome->status);
+    if (!outcome->status.ok()) return self->Fail(Annotate(outcome->status, file->entry.key));
     file->staged = std::move(outcome->staged);
     file->noted = file->entry.version.empty() ? std::vector<StagedRange>() : file->staged->noted();
     if (ordered && self->options_.verify) {
@@ -264,7 +264,7 @@ void Transfer::Impl::Submit(const std::shared_ptr<Range>& range) {
     if (range->file->anew) return self->BeginAnew(range->file);
     if (range->file->life != range->life) return;
     --range->writing;
-    if (!status->ok()) return self->Fail(*status);
+    if (!status->ok()) return self->Fail(Annotate(*status, range->file->entry.key));
     self->counts_.bytes_done += bytes;
     range->file->counted += bytes;
     self->RangeDone(range);

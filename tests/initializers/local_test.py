@@ -223,6 +223,7 @@ class Publication(LocalCase):
         return "a is a folder, where a file has to be: remove it", lambda: shutil.rmtree(self.in_target("a"))
 
     def lay_link(self):
+        shutil.rmtree(self.in_target("sub"), ignore_errors=True)  # made for the first of its files, and empty
         os.makedirs(self.in_target("elsewhere"))
         os.symlink("elsewhere", self.in_target("sub"))
         return "sub is a link or a file, where a folder has to be: remove it", lambda: (

@@ -314,6 +314,10 @@ class Permanent(WebCase):
         ended, end = self.bring(self.serve(b"x"))
         self.assertEqual(ended, 1, self.said)
         self.assertIn("is a file, where a folder has to be", end["reason"])
+        file, self.target = self.target, os.path.join(self.target, "sub", "folder")
+        ended, end = self.bring(self.serve(b"x"))
+        self.assertEqual(ended, 1, self.said)
+        self.assertIn(f"making {file}/sub: Not a directory: remove what is in the way, or name another target", end["reason"])
 
     def test_a_link_in_the_target(self):
         outside = os.path.join(self.dir, "outside")
