@@ -85,11 +85,12 @@ class Initialize::Impl {
   bool ThenIsDue() const { return !options_.then.empty() && ReadOwnFile(options_.target, kThenName).ok(); }
   void List();
   Status Page(std::vector<Entry> entries);
+  Status CheckPlace(const std::string& path);
   StatusOr<bool> Keep(const Entry& entry);
   bool IsUnpacked(const std::string& path) const { return options_.extract && IsArchiveName(path); }
   void CountNeeded(const Entry& entry);
   bool LinkFromBefore(const Entry& entry, const std::string& name);
-  Status CheckRoom() const;
+  Status CheckRoom(const Staging::Room& more) const;
   void Listed(Status status);
   void Moved(MovedFile file);
   void BeginUnpacking(MovedFile archive);
@@ -97,7 +98,7 @@ class Initialize::Impl {
   void Transferred(Status status);
   void PublishIfWhole();
   Status Publish();
-  void SayWhatStays(const std::vector<ManifestFile>& files);
+  void SayWhatStays(const std::vector<std::string>& staying);
   void End(Status status);
 
   asio::io_context& loop_;
@@ -117,7 +118,8 @@ class Initialize::Impl {
   EarlierRun before_;
   std::vector<ManifestFile> files_;  // of this run
   std::vector<Staging::Place> places_;
-  Staging::Room room_;
+  Staging::Room room_;          // at the beginning, and what was left over
+  std::vector<Entry> waiting_;  // for room
   uint64_t needed_bytes_ = 0, needed_files_ = 0;
   std::vector<DiskPool::Strand> unpackers_;
   std::atomic<bool> stop_unpacking_ = false;
@@ -183,7 +185,11 @@ void Initialize::Impl::Prepare() {
 Status Initialize::Impl::SetUp() {
   if (!options_.dry_run) {
     MUSTER_ASSIGN_OR_RETURN(staging_, Staging::Open(options_.target));
-    MUSTER_RETURN_IF_ERROR(FinishPublication(*staging_, options_.target, events_.say));
+    if (IsHalfPublished(options_.target)) {
+      const Plan plan{source_.uri, SelectionOf(options_)};
+      MUSTER_RETURN_IF_ERROR(FinishPublication(*staging_, options_.target, plan, events_.say));
+      MUSTER_ASSIGN_OR_RETURN(staging_, Staging::Open(options_.target));
+    }
     complete_ = IsComplete();
     if (complete_) return absl::OkStatus();
     MUSTER_ASSIGN_OR_RETURN(room_, staging_->room());
@@ -274,6 +280,7 @@ Status Initialize::Impl::Page(std::vector<Entry> entries) {
       ++result_.kept_files;
       continue;
     }
+    MUSTER_RETURN_IF_ERROR(CheckPlace(entry.path));
     if (folder) {
       files_.push_back({.path = entry.path, .verified = true});
       places_.push_back({"", entry.path});
@@ -282,9 +289,22 @@ Status Initialize::Impl::Page(std::vector<Entry> entries) {
     CountNeeded(entry);
     missing.push_back(std::move(entry));
   }
-  MUSTER_RETURN_IF_ERROR(CheckRoom());
-  if (mover_) mover_->Add(std::move(missing));
-  return absl::OkStatus();
+  if (!mover_) return absl::OkStatus();
+  if (CheckRoom({}).ok()) {
+    mover_->Add(std::move(missing));
+    return absl::OkStatus();
+  }
+  // Until the end of the list tells which leftovers can go.
+  waiting_.insert(waiting_.end(), std::make_move_iterator(missing.begin()), std::make_move_iterator(missing.end()));
+  return CheckRoom(staging_->leftovers());
+}
+
+// What stands in its way is said before anything is fetched.
+Status Initialize::Impl::CheckPlace(const std::string& path) {
+  if (!staging_) return absl::OkStatus();
+  if (!IsUnpacked(path)) return staging_->CheckPath(path);
+  const size_t slash = path.rfind('/');  // it is its folder that what is in the archive goes to
+  return slash == std::string::npos ? absl::OkStatus() : staging_->CheckPath(path.substr(0, slash + 1));
 }
 
 // Whether it is there from an earlier run, in this very version.
@@ -317,16 +337,17 @@ bool Initialize::Impl::LinkFromBefore(const Entry& entry, const std::string& nam
   return path && staging_->AdoptWhole(name, fmt::format("{}/{}", options_.target, *path)).ok();
 }
 
-Status Initialize::Impl::CheckRoom() const {
-  if (options_.dry_run) return absl::OkStatus();
-  if (needed_bytes_ > room_.bytes) {
+// `more`: room there will be.
+Status Initialize::Impl::CheckRoom(const Staging::Room& more) const {
+  const Staging::Room room{room_.bytes + more.bytes, room_.files + more.files};
+  if (needed_bytes_ > room.bytes) {
     return absl::ResourceExhaustedError(fmt::format("{} needs {} bytes and {} are free in {}: give it a larger volume",
-                                                    source_.uri, needed_bytes_, room_.bytes, options_.target));
+                                                    source_.uri, needed_bytes_, room.bytes, options_.target));
   }
-  if (room_.files != 0 && needed_files_ > room_.files) {
+  if (room_.files != 0 && needed_files_ > room.files) {
     return absl::ResourceExhaustedError(
         fmt::format("{} has {} files and there is room for {} more in {} (inodes): give it another volume", source_.uri,
-                    needed_files_, room_.files, options_.target));
+                    needed_files_, room.files, options_.target));
   }
   return absl::OkStatus();
 }
@@ -348,6 +369,15 @@ void Initialize::Impl::Listed(Status status) {
     asio::post(loop_, [this, status] { End(status); });
     return;
   }
+  const Staging::Room dropped = staging_->DropLeftovers();
+  room_.bytes += dropped.bytes;
+  if (room_.files != 0) room_.files += dropped.files;
+  status = CheckRoom({});
+  if (!status.ok()) {
+    asio::post(loop_, [this, status] { End(status); });
+    return;
+  }
+  if (!waiting_.empty()) mover_->Add(std::exchange(waiting_, {}));
   mover_->EndOfList();
 }
 
@@ -430,21 +460,25 @@ Status Initialize::Impl::Publish() {
   manifest.tool = fmt::format("muster {} ({})", Version(), Commit());
   manifest.completed_unix_ms = UnixMillis();
   std::sort(files_.begin(), files_.end(), [](const ManifestFile& a, const ManifestFile& b) { return a.path < b.path; });
+  // A folder may be named again, by another archive.
+  files_.erase(std::unique(files_.begin(), files_.end(),
+                           [](const ManifestFile& a, const ManifestFile& b) { return a.path == b.path; }),
+               files_.end());
   manifest.files = std::move(files_);
+  MUSTER_RETURN_IF_ERROR(staging_->Sync());  // which may take so long that another takes over
   if (!lease_->StillHeld()) {
     return absl::UnavailableError(
         fmt::format("another initializer has taken {} over; nothing was published by this one", options_.target));
   }
-  if (!options_.then.empty()) MUSTER_RETURN_IF_ERROR(staging_->WriteOwn(kThenName, options_.then));
-  MUSTER_RETURN_IF_ERROR(initializers::Publish(*staging_, options_.target, manifest, places_));
-  SayWhatStays(manifest.files);
+  std::vector<std::string> staying;  // in a hub cache other commits are meant to
+  if (!options_.hub_cache) staying = before_.NotAmong(manifest.files);
+  MUSTER_RETURN_IF_ERROR(
+      initializers::Publish(*staging_, options_.target, std::move(manifest), places_, options_.then));
+  SayWhatStays(staying);
   return absl::OkStatus();
 }
 
-// In a hub cache other commits are meant to.
-void Initialize::Impl::SayWhatStays(const std::vector<ManifestFile>& files) {
-  if (options_.hub_cache) return;
-  const std::vector<std::string> staying = before_.NotAmong(files);
+void Initialize::Impl::SayWhatStays(const std::vector<std::string>& staying) {
   if (staying.empty()) return;
   events_.say(
       fmt::format("{} of an earlier run {} that this source does not have ({}{}); remove what should not be there, or "

@@ -12,6 +12,7 @@
 #include "initializers/crc.h"
 #include "initializers/file_hash.h"
 #include "initializers/local_folder.h"
+#include "initializers/recheck.h"
 
 namespace muster::initializers {
 namespace {
@@ -25,6 +26,7 @@ constexpr size_t kKernelCopy = size_t{64} << 20;  // bytes asked for at a time
 // What the threads and the loop share.
 struct Shared {
   std::atomic<bool> stop = false;
+  std::atomic<bool> said_damaged = false;
   std::atomic<uint64_t> copied = 0, kept = 0;  // bytes
 };
 
@@ -39,7 +41,8 @@ class Copying {
         moved_{std::move(entry), "", "", false} {}
 
   // Sentences about what went wrong on the way; the status is final.
-  Status Run(std::vector<std::string>* notes);
+  Status Run();
+  const std::vector<std::string>& notes() const { return notes_; }
   MovedFile& moved() { return moved_; }
   int changes() const { return changes_; }
   int refetched() const { return refetched_; }
@@ -51,6 +54,7 @@ class Copying {
   Status Large(int source);
   StatusOr<bool> Clone(int source, StagedFile& staged);
   StatusOr<bool> InKernel(int source, StagedFile& staged);
+  void TakeHash(PieceHash& hash, Verifier& verifier);
   Status ByHand(int source, StagedFile& staged);
   bool ReadBack(StagedFile& staged, uint64_t offset, size_t* length);
   bool Stopped() const { return shared_->stop.load(std::memory_order_relaxed); }
@@ -60,18 +64,20 @@ class Copying {
   Shared* const shared_;
   const std::span<char> buffer_;
   MovedFile moved_;
+  std::vector<std::string> notes_;
   std::optional<std::string> mismatch_;
   int changes_ = 0;
   int refetched_ = 0;
 };
 
-Status Copying::Run(std::vector<std::string>* notes) {
+Status Copying::Run() {
   while (true) {
     moved_.name = Staging::NameOf(options_.source, moved_.entry);
     mismatch_.reset();
     Status status = Once();
     if (status.code() == absl::StatusCode::kAborted && ++changes_ < kMostTries) {
-      notes->push_back(fmt::format("{}; copying it anew", Message(status)));
+      staging_.Drop(moved_.name);  // the next one needs its room
+      notes_.push_back(fmt::format("{}; copying it anew", Message(status)));
       continue;
     }
     if (!status.ok() || !mismatch_) return status;
@@ -79,7 +85,7 @@ Status Copying::Run(std::vector<std::string>* notes) {
       return absl::DataLossError(
           fmt::format("{}: {}, also after it was copied again; nothing was published", moved_.entry.key, *mismatch_));
     }
-    notes->push_back(fmt::format("{}: {}; copying it again", moved_.entry.key, *mismatch_));
+    notes_.push_back(fmt::format("{}: {}; copying it again", moved_.entry.key, *mismatch_));
   }
 }
 
@@ -94,14 +100,20 @@ Status Copying::Once() {
     entry.expected.reset();  // that was another content's
     return absl::AbortedError(fmt::format("{} has changed", entry.key));
   }
-  if (staging_.IsWhole(moved_.name)) {
-    MUSTER_ASSIGN_OR_RETURN(Descriptor whole, staging_.OpenWhole(moved_.name));
-    MUSTER_RETURN_IF_ERROR(HashWhole(whole.get()));
-    if (!mismatch_) {
+  if (!options_.hard_links && staging_.IsWhole(moved_.name)) {
+    const StagedHash* noted = staging_.HashOf(moved_.name);
+    auto found = Recheck(staging_, moved_.name,
+                         {entry.size, entry.expected, noted == nullptr ? StagedHash() : *noted, options_.verify},
+                         buffer_, shared_->stop);
+    if (found.ok()) {
+      moved_.hash = std::move(found->hash);
+      moved_.verified = found->verified;
       shared_->kept += entry.size;
       return absl::OkStatus();
     }
-    mismatch_.reset();  // the disk has lost it: it is copied as if it were not there
+    if (absl::IsCancelled(found.status())) return found.status();
+    staging_.Drop(moved_.name);
+    if (!shared_->said_damaged.exchange(true)) notes_.push_back(DamageText(entry.key, found.status()));
   }
   if (options_.hard_links) {
     MUSTER_RETURN_IF_ERROR(staging_.LinkWhole(moved_.name, entry.key));
@@ -133,11 +145,24 @@ Status Copying::Small(int source) {
     have += got;
   }
   shared_->copied += have;
-  MUSTER_RETURN_IF_ERROR(staging_.WriteWhole(moved_.name, {buffer_.data(), have}, false));
-  if (!options_.verify) return absl::OkStatus();
-  // Read back from what was written: the bytes that are published are the ones that were hashed.
-  MUSTER_ASSIGN_OR_RETURN(Descriptor whole, staging_.OpenWhole(moved_.name));
-  return HashWhole(whole.get());
+  const std::string_view bytes(buffer_.data(), have);
+  if (options_.verify) {
+    const auto& expected = moved_.entry.expected;
+    Verifier verifier(have, expected);
+    PieceHash hash(verifier.kind(), std::max<uint64_t>(1, verifier.PieceSize()), 0);
+    hash.Update(bytes);
+    TakeHash(hash, verifier);
+    if (mismatch_) return absl::OkStatus();
+  }
+  return staging_.WriteWhole(moved_.name, bytes, {moved_.hash, moved_.verified}, false);
+}
+
+void Copying::TakeHash(PieceHash& hash, Verifier& verifier) {
+  const auto& expected = moved_.entry.expected;
+  for (auto& value : hash.Finish()) verifier.Add(value.offset, value.length, std::move(value.value));
+  moved_.hash = Describe({verifier.kind(), verifier.Value(), expected ? expected->part_size : 0});
+  moved_.verified = expected.has_value();
+  mismatch_ = verifier.Mismatch();
 }
 
 Status Copying::Large(int source) {
@@ -149,7 +174,7 @@ Status Copying::Large(int source) {
   }
   if (!done) MUSTER_RETURN_IF_ERROR(ByHand(source, *staged));
   if (mismatch_) return staged->Forget();
-  return staged->Finish(false);
+  return staged->Finish({moved_.hash, moved_.verified}, false);
 }
 
 StatusOr<bool> Copying::Clone(int source, StagedFile& staged) {
@@ -205,10 +230,7 @@ Status Copying::ByHand(int source, StagedFile& staged) {
     at += length;
   }
   if (!options_.verify) return absl::OkStatus();
-  for (auto& value : hash.Finish()) verifier.Add(value.offset, value.length, std::move(value.value));
-  moved_.hash = Describe({verifier.kind(), verifier.Value(), expected ? expected->part_size : 0});
-  moved_.verified = expected.has_value();
-  mismatch_ = verifier.Mismatch();
+  TakeHash(hash, verifier);
   return absl::OkStatus();
 }
 
@@ -242,7 +264,7 @@ class LocalCopy final : public Mover {
  private:
   void Dispatch();
   void Start(Entry entry, Block* block);
-  void Done(Copying& copying, const Status& status, const std::vector<std::string>& notes);
+  void Done(Copying& copying, const Status& status);
   void End(Status status);
 
   asio::io_context& loop_;
@@ -276,23 +298,22 @@ void LocalCopy::Start(Entry entry, Block* block) {
     Copying copying;
     std::shared_ptr<Shared> shared;
     Status status;
-    std::vector<std::string> notes;
   };
   auto work = std::make_shared<Work>(
-      Work{Copying(staging_, options_, std::move(entry), block, shared_.get()), shared_, absl::OkStatus(), {}});
+      Work{Copying(staging_, options_, std::move(entry), block, shared_.get()), shared_, absl::OkStatus()});
   auto strand = pool_.NewStrand();
   pool_.Run(
-      strand, [work] { work->status = work->copying.Run(&work->notes); },
+      strand, [work] { work->status = work->copying.Run(); },
       [this, work, block, &pool = pool_, alive = std::weak_ptr<bool>(alive_)] {
         pool.Give(block);
-        if (!alive.expired()) Done(work->copying, work->status, work->notes);
+        if (!alive.expired()) Done(work->copying, work->status);
       });
 }
 
-void LocalCopy::Done(Copying& copying, const Status& status, const std::vector<std::string>& notes) {
+void LocalCopy::Done(Copying& copying, const Status& status) {
   --busy_;
   if (ended_) return;
-  for (const std::string& note : notes) events_.say(note);
+  for (const std::string& note : copying.notes()) events_.say(note);
   counts_.changed += static_cast<uint64_t>(copying.changes());
   counts_.refetched += static_cast<uint64_t>(copying.refetched());
   if (!status.ok()) return End(status);

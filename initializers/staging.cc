@@ -23,14 +23,29 @@ namespace muster::initializers {
 namespace {
 
 constexpr size_t kLongestRanges = size_t{16} << 20;  // bytes of one NAME.ranges that are read
+constexpr size_t kLongestHashes = size_t{1} << 30;   // bytes of .hashes that are read
+constexpr char kHashes[] = ".hashes";
 constexpr std::string_view kPart = ".part";
 constexpr std::string_view kRanges = ".ranges";
+
+// With what to do, where that is known.
+Status DiskStatus(int error, std::string_view what) {
+  const Status status = ErrnoStatus(error, what);
+  const std::string_view remedy = error == ENOSPC || error == EDQUOT ? "give it a larger volume, or make room"
+                                  : error == EROFS                   ? "mount it writable, or name another target"
+                                  : error == EACCES || error == EPERM
+                                      ? "let this user write there, or name another target"
+                                  : error == ENOTDIR ? "remove what is in the way, or name another target"
+                                                     : "";
+  if (remedy.empty()) return status;
+  return Status(status.code(), fmt::format("{}: {}", Message(status), remedy));
+}
 
 Status WriteAll(int file, const char* bytes, size_t length, uint64_t offset) {
   while (length > 0) {
     ssize_t written = pwrite(file, bytes, length, static_cast<off_t>(offset));
     if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return ErrnoStatus(errno, "writing");
+    if (written < 0) return DiskStatus(errno, "writing");
     bytes += written;
     offset += static_cast<size_t>(written);
     length -= static_cast<size_t>(written);
@@ -38,9 +53,32 @@ Status WriteAll(int file, const char* bytes, size_t length, uint64_t offset) {
   return absl::OkStatus();
 }
 
+StatusOr<std::string> ReadAll(int file, size_t most) {
+  std::string text;
+  char buffer[1 << 14];
+  while (text.size() < most) {
+    const ssize_t got = read(file, buffer, sizeof buffer);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return DiskStatus(errno, "reading");
+    if (got == 0) break;
+    text.append(buffer, static_cast<size_t>(got));
+  }
+  return text;
+}
+
+// Appended in one call: a line is there whole, or cut at the end of the file. Before the name is: what is whole without
+// a line was not staged by us.
+Status NoteHash(int hashes, const std::string& name, const StagedHash& hash) {
+  if (hash.hash.empty()) return absl::OkStatus();
+  const std::string line = WriteHashLine(name, hash);
+  const ssize_t written = write(hashes, line.data(), line.size());
+  if (written == static_cast<ssize_t>(line.size())) return absl::OkStatus();
+  return DiskStatus(written < 0 ? errno : ENOSPC, fmt::format("writing {}", kHashes));
+}
+
 Status MakeFolder(int at, const std::string& name, const std::string& shown) {
   if (mkdirat(at, name.c_str(), 0755) == 0 || errno == EEXIST) return absl::OkStatus();
-  return ErrnoStatus(errno, shown);
+  return DiskStatus(errno, shown);
 }
 
 // A folder that is no link.
@@ -51,7 +89,7 @@ StatusOr<Descriptor> OpenFolder(int at, const std::string& name, const std::stri
     return absl::FailedPreconditionError(
         fmt::format("{} is a link or a file, where a folder has to be: remove it, or name another target", shown));
   }
-  return ErrnoStatus(errno, shown);
+  return DiskStatus(errno, shown);
 }
 
 StatusOr<Descriptor> OpenTarget(const std::string& target) {
@@ -61,7 +99,12 @@ StatusOr<Descriptor> OpenTarget(const std::string& target) {
     return absl::FailedPreconditionError(
         fmt::format("{} is a file, where a folder has to be: remove it, or name another target", target));
   }
-  return ErrnoStatus(errno, target);
+  return DiskStatus(errno, target);
+}
+
+Status FolderInTheWay(const std::string& target, const std::string& path) {
+  return absl::FailedPreconditionError(
+      fmt::format("{}/{} is a folder, where a file has to be: remove it, or name another target", target, path));
 }
 
 // Room for all of a file at once: a disk that is too small says so before anything is fetched.
@@ -70,10 +113,10 @@ Status Reserve(int file, uint64_t size, uint64_t have, bool in_memory) {
   // tmpfs would fill all of it with zeros first.
   if (!in_memory) {
     if (fallocate(file, 0, 0, static_cast<off_t>(size)) == 0) return absl::OkStatus();
-    if (errno != EOPNOTSUPP && errno != ENOSYS) return ErrnoStatus(errno, fmt::format("reserving {} bytes", size));
+    if (errno != EOPNOTSUPP && errno != ENOSYS) return DiskStatus(errno, fmt::format("reserving {} bytes", size));
   }
   if (have >= size || ftruncate(file, static_cast<off_t>(size)) == 0) return absl::OkStatus();
-  return ErrnoStatus(errno, fmt::format("a file of {} bytes", size));
+  return DiskStatus(errno, fmt::format("a file of {} bytes", size));
 }
 
 }  // namespace
@@ -81,10 +124,10 @@ Status Reserve(int file, uint64_t size, uint64_t have, bool in_memory) {
 StatusOr<Descriptor> OpenOwnFolder(const std::string& target) {
   for (size_t slash = target.find('/', 1); slash != std::string::npos; slash = target.find('/', slash + 1)) {
     if (mkdir(target.substr(0, slash).c_str(), 0755) != 0 && errno != EEXIST) {
-      return ErrnoStatus(errno, target.substr(0, slash));
+      return DiskStatus(errno, fmt::format("making {}", target.substr(0, slash)));
     }
   }
-  if (mkdir(target.c_str(), 0755) != 0 && errno != EEXIST) return ErrnoStatus(errno, target);
+  if (mkdir(target.c_str(), 0755) != 0 && errno != EEXIST) return DiskStatus(errno, fmt::format("making {}", target));
   MUSTER_ASSIGN_OR_RETURN(Descriptor root, OpenTarget(target));
   const std::string own = fmt::format("{}/{}", target, kOwnFolder);
   MUSTER_RETURN_IF_ERROR(MakeFolder(root.get(), std::string(kOwnFolder), own));
@@ -131,6 +174,25 @@ std::vector<StagedRange> ReadRangeLines(std::string_view text, uint64_t size) {
   return ranges;
 }
 
+std::string WriteHashLine(std::string_view name, const StagedHash& hash) {
+  std::string line = fmt::format("{} {} {}", name, hash.hash, hash.verified ? "verified" : "ours");
+  return fmt::format("{} {:08x}\n", line, Crc32c(0, line));
+}
+
+std::unordered_map<std::string, StagedHash> ReadHashLines(std::string_view text) {
+  constexpr size_t kCheck = 9;  // a blank and the line's own CRC
+  std::unordered_map<std::string, StagedHash> hashes;
+  for (std::string_view line : Split(text, '\n')) {
+    if (line.size() <= kCheck) continue;
+    const std::string_view said = line.substr(0, line.size() - kCheck);
+    if (line.substr(said.size()) != fmt::format(" {:08x}", Crc32c(0, said))) continue;
+    const auto words = Split(said, ' ');
+    if (words.size() != 3) continue;
+    hashes.insert_or_assign(std::string(words[0]), StagedHash{std::string(words[1]), words[2] == "verified"});
+  }
+  return hashes;
+}
+
 StagedFile::~StagedFile() = default;
 
 Status StagedFile::Write(uint64_t offset, char* bytes, size_t length) {
@@ -148,7 +210,7 @@ StatusOr<size_t> StagedFile::Read(uint64_t offset, char* bytes, size_t length) {
   while (have < length) {
     ssize_t got = pread(file_.get(), bytes + have, wanted - have, static_cast<off_t>(offset + have));
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return ErrnoStatus(errno, fmt::format("reading {}", name_));
+    if (got < 0) return DiskStatus(errno, fmt::format("reading {}", name_));
     if (got == 0) break;
     have += static_cast<size_t>(got);
   }
@@ -165,7 +227,7 @@ StatusOr<size_t> StagedFile::CopyFrom(int source, uint64_t offset, size_t length
   if (errno == EXDEV || errno == EINVAL || errno == EOPNOTSUPP || errno == ENOSYS) {
     return absl::UnimplementedError("copy_file_range");
   }
-  return ErrnoStatus(errno, fmt::format("copying to {}", name_));
+  return DiskStatus(errno, fmt::format("copying to {}", name_));
 }
 
 Status StagedFile::Note(const StagedRange& staged) {
@@ -173,22 +235,30 @@ Status StagedFile::Note(const StagedRange& staged) {
   // Appended in one call: a line is there whole, or cut at the end of the file.
   ssize_t written = write(ranges_.get(), line.data(), line.size());
   if (written == static_cast<ssize_t>(line.size())) return absl::OkStatus();
-  return ErrnoStatus(written < 0 ? errno : ENOSPC, fmt::format("writing {}{}", name_, kRanges));
+  return DiskStatus(written < 0 ? errno : ENOSPC, fmt::format("writing {}{}", name_, kRanges));
 }
 
 Status StagedFile::Forget() {
   noted_.clear();
-  if (ftruncate(ranges_.get(), 0) != 0) return ErrnoStatus(errno, name_);
+  if (ftruncate(ranges_.get(), 0) != 0) return DiskStatus(errno, name_);
   return absl::OkStatus();
 }
 
-Status StagedFile::Finish(bool sync) {
-  if (ftruncate(file_.get(), static_cast<off_t>(size_)) != 0) return ErrnoStatus(errno, name_);
-  if (sync && fdatasync(file_.get()) != 0) return ErrnoStatus(errno, fmt::format("syncing {}", name_));
+void StagedFile::Discard() {
+  noted_.clear();
+  (void)ftruncate(file_.get(), 0);  // whoever still has it open holds no room
+  unlinkat(folder_, fmt::format("{}{}", name_, kPart).c_str(), 0);
+  unlinkat(folder_, fmt::format("{}{}", name_, kRanges).c_str(), 0);
+}
+
+Status StagedFile::Finish(const StagedHash& hash, bool sync) {
+  if (ftruncate(file_.get(), static_cast<off_t>(size_)) != 0) return DiskStatus(errno, name_);
+  if (sync && fdatasync(file_.get()) != 0) return DiskStatus(errno, fmt::format("syncing {}", name_));
+  MUSTER_RETURN_IF_ERROR(NoteHash(hashes_, name_, hash));
   const std::string part = fmt::format("{}{}", name_, kPart);
-  if (renameat(folder_, part.c_str(), folder_, name_.c_str()) != 0) return ErrnoStatus(errno, part);
+  if (renameat(folder_, part.c_str(), folder_, name_.c_str()) != 0) return DiskStatus(errno, part);
   if (ranges_.ok()) unlinkat(folder_, fmt::format("{}{}", name_, kRanges).c_str(), 0);
-  if (file_.Close() != 0) return ErrnoStatus(errno, name_);
+  if (file_.Close() != 0) return DiskStatus(errno, name_);
   return absl::OkStatus();
 }
 
@@ -212,23 +282,96 @@ StatusOr<std::unique_ptr<Staging>> Staging::Open(const std::string& target) {
   struct statfs kind {};
   staging->in_memory_ = fstatfs(staging->folder_.get(), &kind) == 0 && kind.f_type == TMPFS_MAGIC;
   DIR* entries = fdopendir(dup(staging->folder_.get()));
-  if (entries == nullptr) return ErrnoStatus(errno, shown);
+  if (entries == nullptr) return DiskStatus(errno, shown);
   while (const dirent* entry = readdir(entries)) {
-    std::string_view name = entry->d_name;
-    if (name.find('.') == std::string_view::npos) staging->whole_.emplace(name);
-    struct stat facts {};
-    if (fstatat(staging->folder_.get(), entry->d_name, &facts, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(facts.st_mode)) {
-      continue;
-    }
-    constexpr uint64_t kSector = 512;  // what st_blocks counts
-    staging->held_[std::string(name.substr(0, name.find('.')))] += static_cast<uint64_t>(facts.st_blocks) * kSector;
+    if (entry->d_name[0] != '.') staging->Count(entry->d_name);
   }
   closedir(entries);
+  MUSTER_RETURN_IF_ERROR(Annotate(staging->OpenHashes(), fmt::format("{}/{}", shown, kHashes)));
   return staging;
 }
 
+void Staging::Count(const std::string& name) {
+  const size_t dot = name.find('.');
+  if (dot == std::string::npos) whole_.insert(name);
+  struct stat facts {};
+  if (fstatat(folder_.get(), name.c_str(), &facts, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(facts.st_mode)) return;
+  constexpr uint64_t kSector = 512;  // what st_blocks counts
+  const uint64_t bytes = static_cast<uint64_t>(facts.st_blocks) * kSector;
+  Found& found = found_[name.substr(0, dot)];
+  found.held += bytes;
+  if (facts.st_nlink > 1) return;  // another name keeps it
+  for (Room* room : {&found.frees, &leftovers_}) {
+    room->bytes += bytes;
+    ++room->files;
+  }
+}
+
+void Staging::Want(const std::string& name) {
+  auto found = found_.find(name);
+  if (found == found_.end() || std::exchange(found->second.wanted, true)) return;
+  leftovers_.bytes -= found->second.frees.bytes;
+  leftovers_.files -= found->second.frees.files;
+}
+
+void Staging::Claim(const std::string& name) {
+  std::lock_guard lock(guard_);
+  Want(name);
+}
+
+void Staging::Remove(const std::string& name) {
+  for (std::string_view kind : {std::string_view(), kPart, kRanges}) {
+    unlinkat(folder_.get(), fmt::format("{}{}", name, kind).c_str(), 0);
+  }
+  whole_.erase(name);
+}
+
+bool Staging::IsWhole(const std::string& name) {
+  std::lock_guard lock(guard_);
+  Want(name);
+  return whole_.contains(name);
+}
+
+uint64_t Staging::Held(const std::string& name) {
+  std::lock_guard lock(guard_);
+  Want(name);
+  auto found = found_.find(name);
+  return found == found_.end() ? 0 : found->second.held;
+}
+
+Staging::Room Staging::leftovers() {
+  std::lock_guard lock(guard_);
+  return leftovers_;
+}
+
+Staging::Room Staging::DropLeftovers() {
+  std::lock_guard lock(guard_);
+  std::erase_if(found_, [this](const auto& found) {
+    if (!found.second.wanted) Remove(found.first);
+    return !found.second.wanted;
+  });
+  return std::exchange(leftovers_, {});
+}
+
+void Staging::Drop(const std::string& name) {
+  std::lock_guard lock(guard_);
+  Remove(name);
+}
+
+Status Staging::OpenHashes() {
+  hashes_ = Descriptor(openat(folder_.get(), kHashes, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0644));
+  if (!hashes_.ok()) return DiskStatus(errno, "opening");
+  MUSTER_ASSIGN_OR_RETURN(const std::string text, ReadAll(hashes_.get(), kLongestHashes));
+  hash_of_ = ReadHashLines(text);
+  std::erase_if(hash_of_, [this](const auto& of) { return !whole_.contains(of.first); });
+  // A cut line must not swallow the next one.
+  if (text.empty() || text.ends_with('\n') || write(hashes_.get(), "\n", 1) == 1) return absl::OkStatus();
+  return DiskStatus(errno, "writing");
+}
+
 StatusOr<std::unique_ptr<StagedFile>> Staging::OpenFile(const std::string& name, uint64_t size, bool direct) {
-  std::unique_ptr<StagedFile> staged(new StagedFile(folder_.get(), name, size));
+  Claim(name);
+  std::unique_ptr<StagedFile> staged(new StagedFile(folder_.get(), hashes_.get(), name, size));
   const std::string part = fmt::format("{}{}", name, kPart);
   const int flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW;
   if (direct && !in_memory_) {
@@ -236,73 +379,80 @@ StatusOr<std::unique_ptr<StagedFile>> Staging::OpenFile(const std::string& name,
     staged->direct_ = staged->file_.ok();  // EINVAL: the file system has no such thing
   }
   if (!staged->file_.ok()) staged->file_ = Descriptor(openat(folder_.get(), part.c_str(), flags, 0644));
-  if (!staged->file_.ok()) return ErrnoStatus(errno, part);
+  if (!staged->file_.ok()) return DiskStatus(errno, part);
   struct stat before {};
-  if (fstat(staged->file_.get(), &before) != 0) return ErrnoStatus(errno, part);
+  if (fstat(staged->file_.get(), &before) != 0) return DiskStatus(errno, part);
   const auto have = static_cast<uint64_t>(before.st_size);
   MUSTER_RETURN_IF_ERROR(Annotate(Reserve(staged->file_.get(), size, have, in_memory_), target_));
   const std::string ranges = fmt::format("{}{}", name, kRanges);
   staged->ranges_ = Descriptor(openat(folder_.get(), ranges.c_str(), flags | O_APPEND, 0644));
-  if (!staged->ranges_.ok()) return ErrnoStatus(errno, ranges);
-  std::string text;
-  char buffer[1 << 14];
-  ssize_t got = 0;
-  while (text.size() < kLongestRanges && (got = read(staged->ranges_.get(), buffer, sizeof buffer)) > 0) {
-    text.append(buffer, static_cast<size_t>(got));
-  }
+  if (!staged->ranges_.ok()) return DiskStatus(errno, ranges);
+  MUSTER_ASSIGN_OR_RETURN(const std::string text, ReadAll(staged->ranges_.get(), kLongestRanges));
   staged->noted_ = ReadRangeLines(text, size);
   // A cut line must not swallow the next one.
   std::string good;
   for (const StagedRange& range : staged->noted_) good += WriteRangeLine(range);
   if (good != text) {
-    if (ftruncate(staged->ranges_.get(), 0) != 0) return ErrnoStatus(errno, ranges);
+    if (ftruncate(staged->ranges_.get(), 0) != 0) return DiskStatus(errno, ranges);
     MUSTER_RETURN_IF_ERROR(WriteAll(staged->ranges_.get(), good.data(), good.size(), 0));
   }
   return staged;
 }
 
-Status Staging::WriteWhole(const std::string& name, std::string_view bytes, bool sync) {
+Status Staging::WriteWhole(const std::string& name, std::string_view bytes, const StagedHash& hash, bool sync) {
+  Claim(name);
   const std::string part = fmt::format("{}{}", name, kPart);
   Descriptor file(openat(folder_.get(), part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644));
-  if (!file.ok()) return ErrnoStatus(errno, part);
+  if (!file.ok()) return DiskStatus(errno, part);
   MUSTER_RETURN_IF_ERROR(Annotate(WriteAll(file.get(), bytes.data(), bytes.size(), 0), target_));
-  if (sync && fdatasync(file.get()) != 0) return ErrnoStatus(errno, part);
-  if (file.Close() != 0) return ErrnoStatus(errno, part);
-  if (renameat(folder_.get(), part.c_str(), folder_.get(), name.c_str()) != 0) return ErrnoStatus(errno, part);
+  if (sync && fdatasync(file.get()) != 0) return DiskStatus(errno, part);
+  if (file.Close() != 0) return DiskStatus(errno, part);
+  MUSTER_RETURN_IF_ERROR(NoteHash(hashes_.get(), name, hash));
+  if (renameat(folder_.get(), part.c_str(), folder_.get(), name.c_str()) != 0) return DiskStatus(errno, part);
   return absl::OkStatus();
 }
 
 Status Staging::LinkWhole(const std::string& name, const std::string& path) {
+  Claim(name);
   unlinkat(folder_.get(), name.c_str(), 0);
   if (linkat(AT_FDCWD, path.c_str(), folder_.get(), name.c_str(), 0) == 0) return absl::OkStatus();
   if (errno == EXDEV) {
     return absl::FailedPreconditionError(fmt::format(
         "{} is on another file system than {}: a hard link cannot reach it; leave --hard-link out", path, target_));
   }
-  return ErrnoStatus(errno, fmt::format("linking {}", path));
+  return DiskStatus(errno, fmt::format("linking {}", path));
 }
 
 Status Staging::LinkStaged(const std::string& name, const std::string& other) {
   if (name == other) return absl::OkStatus();
+  Claim(name);
   unlinkat(folder_.get(), name.c_str(), 0);
   if (linkat(folder_.get(), other.c_str(), folder_.get(), name.c_str(), 0) == 0) return absl::OkStatus();
-  return ErrnoStatus(errno, fmt::format("linking below {}", target_));
-}
-
-uint64_t Staging::Held(const std::string& name) const {
-  auto found = held_.find(name);
-  return found == held_.end() ? 0 : found->second;
+  return DiskStatus(errno, fmt::format("linking below {}", target_));
 }
 
 Status Staging::AdoptWhole(const std::string& name, const std::string& path) {
   MUSTER_RETURN_IF_ERROR(LinkWhole(name, path));
+  std::lock_guard lock(guard_);
   whole_.insert(name);
+  adopted_.insert(name);
   return absl::OkStatus();
+}
+
+StatusOr<struct stat> Staging::FactsOf(const std::string& name) const {
+  struct stat facts {};
+  if (fstatat(folder_.get(), name.c_str(), &facts, AT_SYMLINK_NOFOLLOW) != 0) return DiskStatus(errno, name);
+  return facts;
+}
+
+const StagedHash* Staging::HashOf(const std::string& name) const {
+  auto found = hash_of_.find(name);
+  return found == hash_of_.end() ? nullptr : &found->second;
 }
 
 StatusOr<Descriptor> Staging::OpenWhole(const std::string& name) const {
   Descriptor file(openat(folder_.get(), name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
-  if (!file.ok()) return ErrnoStatus(errno, name);
+  if (!file.ok()) return DiskStatus(errno, name);
   return file;
 }
 
@@ -325,18 +475,48 @@ StatusOr<int> Staging::FolderOf(const std::string& path) {
   return last_folder_.get();
 }
 
-Status Staging::Publish(const std::vector<Place>& places, bool sync) {
-  if (sync && syncfs(folder_.get()) != 0) return ErrnoStatus(errno, fmt::format("syncing {}", target_));
+Status Staging::CheckPath(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  const std::string folder = slash == std::string::npos ? "" : path.substr(0, slash);
+  if (folder != checked_path_ || !checked_.ok()) {
+    Descriptor at(dup(root_.get()));
+    for (size_t begin = 0; begin < folder.size();) {
+      const size_t end = std::min(folder.find('/', begin), folder.size());
+      auto next =
+          OpenFolder(at.get(), folder.substr(begin, end - begin), fmt::format("{}/{}", target_, folder.substr(0, end)));
+      if (absl::IsNotFound(next.status())) return absl::OkStatus();
+      MUSTER_RETURN_IF_ERROR(next.status());
+      at = *std::move(next);
+      begin = end + 1;
+    }
+    checked_ = std::move(at);
+    checked_path_ = folder;
+  }
+  struct stat facts {};
+  const std::string last = path.substr(slash + 1);
+  if (last.empty() || fstatat(checked_.get(), last.c_str(), &facts, AT_SYMLINK_NOFOLLOW) != 0) return absl::OkStatus();
+  return S_ISDIR(facts.st_mode) ? FolderInTheWay(target_, path) : absl::OkStatus();
+}
+
+Status Staging::CheckPlaces(const std::vector<Place>& places) {
+  checked_ = Descriptor();
+  for (const Place& place : places) MUSTER_RETURN_IF_ERROR(CheckPath(place.path));
+  return absl::OkStatus();
+}
+
+Status Staging::Sync() {
+  if (syncfs(folder_.get()) != 0) return DiskStatus(errno, fmt::format("syncing {}", target_));
+  return absl::OkStatus();
+}
+
+Status Staging::Publish(const std::vector<Place>& places) {
   for (const Place& place : places) {
     MUSTER_ASSIGN_OR_RETURN(int folder, FolderOf(place.path));
     if (place.name.empty()) continue;  // FolderOf made it
     const std::string last = place.path.substr(place.path.rfind('/') + 1);
     if (renameat(folder_.get(), place.name.c_str(), folder, last.c_str()) == 0) continue;
-    if (errno == EISDIR) {
-      return absl::FailedPreconditionError(fmt::format(
-          "{}/{} is a folder, where a file has to be: remove it, or name another target", target_, place.path));
-    }
-    return ErrnoStatus(errno, fmt::format("{}/{}", target_, place.path));
+    if (errno == EISDIR) return FolderInTheWay(target_, place.path);
+    return DiskStatus(errno, fmt::format("{}/{}", target_, place.path));
   }
   return absl::OkStatus();
 }
@@ -344,15 +524,17 @@ Status Staging::Publish(const std::vector<Place>& places, bool sync) {
 Status Staging::WriteOwn(const std::string& name, std::string_view text) {
   const std::string part = fmt::format("{}{}", name, kPart);
   Descriptor file(openat(own_.get(), part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644));
-  if (!file.ok()) return ErrnoStatus(errno, part);
+  if (!file.ok()) return DiskStatus(errno, part);
   MUSTER_RETURN_IF_ERROR(Annotate(WriteAll(file.get(), text.data(), text.size(), 0), part));
-  if (fdatasync(file.get()) != 0 || file.Close() != 0) return ErrnoStatus(errno, part);
-  if (renameat(own_.get(), part.c_str(), own_.get(), name.c_str()) != 0) return ErrnoStatus(errno, name);
-  if (fsync(own_.get()) != 0) return ErrnoStatus(errno, fmt::format("syncing {}", target_));
+  if (fdatasync(file.get()) != 0 || file.Close() != 0) return DiskStatus(errno, part);
+  if (renameat(own_.get(), part.c_str(), own_.get(), name.c_str()) != 0) return DiskStatus(errno, name);
+  if (fsync(own_.get()) != 0) return DiskStatus(errno, fmt::format("syncing {}", target_));
   return absl::OkStatus();
 }
 
-void Staging::RemoveOwn(const std::string& name) { unlinkat(own_.get(), name.c_str(), 0); }
+void Staging::RemoveOwn(const std::string& name) {
+  if (unlinkat(own_.get(), name.c_str(), 0) == 0) (void)fsync(own_.get());
+}
 
 void Staging::Clear() {
   DIR* entries = fdopendir(dup(folder_.get()));
@@ -365,7 +547,7 @@ void Staging::Clear() {
 
 StatusOr<Staging::Room> Staging::room() const {
   struct statvfs facts {};
-  if (fstatvfs(root_.get(), &facts) != 0) return ErrnoStatus(errno, target_);
+  if (fstatvfs(root_.get(), &facts) != 0) return DiskStatus(errno, target_);
   return Room{uint64_t{facts.f_bavail} * facts.f_frsize, facts.f_files == 0 ? 0 : uint64_t{facts.f_favail}};
 }
 

@@ -2,18 +2,25 @@
 //
 // The folder is the journal; a kill at any byte leaves it such that the next start understands it:
 //   NAME           whole and verified
+//   .hashes        a line for each NAME, from before it takes that name: the hash of its bytes
 //   NAME.part      being written, of its full length from the beginning
 //   NAME.ranges    what of NAME.part is there: a line for each range, with the hash of its bytes and of the line itself
 // NAME comes from the source, the path, the size and the version, so that a file of another version is never gone on
-// with. A range counts after its bytes have been read back and hashed: a machine that lost power may have kept the line
-// and not the bytes.
+// with. A range, and what is whole since an earlier start, counts after its bytes have been read back and hashed
+// (recheck.h): a machine that lost power may have kept the line or the name and not the bytes.
 //
-// No step follows a symbolic link below the target, whoever laid it. Staging is not thread-safe; a StagedFile's Write
-// and Read may be called from any thread at once, for different ranges.
+// What earlier starts left and this one does not want is a leftover: its room is needed for what this one does. Whoever
+// asks for a NAME wants it.
+//
+// No step follows a symbolic link below the target, whoever laid it. Staging is not thread-safe but for what says so; a
+// StagedFile's Write and Read may be called from any thread at once, for different ranges.
 #pragma once
+
+#include <sys/stat.h>
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -36,6 +43,17 @@ struct StagedRange {
 std::string WriteRangeLine(const StagedRange& staged);
 std::vector<StagedRange> ReadRangeLines(std::string_view text, uint64_t size);
 
+// What is known of the bytes of a NAME.
+struct StagedHash {
+  std::string hash;       // Describe()d; empty: none was taken
+  bool verified = false;  // the source published it
+  bool operator==(const StagedHash&) const = default;
+};
+
+// Lines of .hashes, each for itself: one that is not whole is left out, the last of a name counts. Pure.
+std::string WriteHashLine(std::string_view name, const StagedHash& hash);
+std::unordered_map<std::string, StagedHash> ReadHashLines(std::string_view text);
+
 class StagedFile {
  public:
   ~StagedFile();
@@ -55,15 +73,18 @@ class StagedFile {
   Status Note(const StagedRange& staged);                    // its bytes are written
   std::vector<StagedRange> noted() const { return noted_; }  // by an earlier start; to be read back
   // Whole and verified: takes its name in the staging folder. `sync`: its bytes are on the disk when this returns.
-  Status Finish(bool sync);
+  Status Finish(const StagedHash& hash, bool sync);
   // Nothing of what is there counts any more.
   Status Forget();
+  // The same, and it takes no room any more: another version is wanted. Nothing is written afterwards.
+  void Discard();
 
  private:
   friend class Staging;
-  StagedFile(int folder, std::string name, uint64_t size) : folder_(folder), name_(std::move(name)), size_(size) {}
+  StagedFile(int folder, int hashes, std::string name, uint64_t size)
+      : folder_(folder), hashes_(hashes), name_(std::move(name)), size_(size) {}
 
-  const int folder_;  // Staging's
+  const int folder_, hashes_;  // Staging's
   const std::string name_;
   const uint64_t size_;
   Descriptor file_;
@@ -84,52 +105,84 @@ class Staging {
   // NAME of an entry.
   static std::string NameOf(std::string_view source, const Entry& entry);
 
-  bool IsWhole(const std::string& name) const { return whole_.contains(name); }
-  // Bytes on the disk that an earlier start has taken for NAME, whole or not: they are not needed once more.
-  uint64_t Held(const std::string& name) const;
-  // `direct`: past the page cache, where the file system takes it. Room for all of it is reserved at once.
-  StatusOr<std::unique_ptr<StagedFile>> OpenFile(const std::string& name, uint64_t size, bool direct);
-  // A small file at once, whole. Any thread.
-  Status WriteWhole(const std::string& name, std::string_view bytes, bool sync);
-  // A file of the same file system, whole at once. FailedPrecondition: it is on another one.
-  Status LinkWhole(const std::string& name, const std::string& path);
-  // The same bytes once more: `name` and the whole `other` are one file.
-  Status LinkStaged(const std::string& name, const std::string& other);
-  // The same on Staging's own thread: IsWhole says so from then on.
-  Status AdoptWhole(const std::string& name, const std::string& path);
-  // For reading what is whole.
-  StatusOr<Descriptor> OpenWhole(const std::string& name) const;
-
-  struct Place {
-    std::string name;  // in the staging folder; empty: a folder to be made
-    std::string path;  // below the target
-  };
-  // Renames all into place, after one sync of all of it when `sync`. Stops at the first that cannot be.
-  Status Publish(const std::vector<Place>& places, bool sync);
-  // A file of ours below .muster: written beside, synced, renamed.
-  Status WriteOwn(const std::string& name, std::string_view text);
-  void RemoveOwn(const std::string& name);
-  // What was staged and is not wanted any more.
-  void Clear();
-
-  // Bytes and files that still fit; what an unprivileged user may take.
+  // Bytes and files that fit; what an unprivileged user may take.
   struct Room {
     uint64_t bytes = 0;
     uint64_t files = 0;  // 0: the file system does not count them
   };
   StatusOr<Room> room() const;
 
+  bool IsWhole(const std::string& name);  // any thread
+  // Bytes on the disk that an earlier start has taken for NAME, whole or not: they are not needed once more.
+  uint64_t Held(const std::string& name);
+  // What their removal gives; and removes them.
+  Room leftovers();
+  Room DropLeftovers();
+  // `direct`: past the page cache, where the file system takes it. Room for all of it is reserved at once.
+  StatusOr<std::unique_ptr<StagedFile>> OpenFile(const std::string& name, uint64_t size, bool direct);
+  // A small file at once, whole. Any thread.
+  Status WriteWhole(const std::string& name, std::string_view bytes, const StagedHash& hash, bool sync);
+  // A file of the same file system, whole at once. FailedPrecondition: it is on another one.
+  Status LinkWhole(const std::string& name, const std::string& path);
+  // The same bytes once more: `name` and the whole `other` are one file.
+  Status LinkStaged(const std::string& name, const std::string& other);
+  // The same on Staging's own thread: IsWhole says so from then on.
+  Status AdoptWhole(const std::string& name, const std::string& path);
+  // It was adopted by this process: the file it is linked to counts as it was written (earlier_run.h).
+  bool IsAdopted(const std::string& name) const { return adopted_.contains(name); }
+  // Its facts on the disk.
+  StatusOr<struct stat> FactsOf(const std::string& name) const;
+  // For reading what is whole.
+  StatusOr<Descriptor> OpenWhole(const std::string& name) const;
+  // What an earlier start noted of what is whole; nullptr: nothing.
+  const StagedHash* HashOf(const std::string& name) const;
+  // All of NAME, whole or not, is removed. Any thread.
+  void Drop(const std::string& name);
+
+  struct Place {
+    std::string name;  // in the staging folder; empty: a folder to be made
+    std::string path;  // below the target
+  };
+  // FailedPrecondition: something stands where `path` has to be (a folder's ends with '/'), or a link or a file where a
+  // folder above it has to be; says which and what to do. What it finds of folders is remembered for the next call.
+  Status CheckPath(const std::string& path);
+  // The same of all of them, as it is now.
+  Status CheckPlaces(const std::vector<Place>& places);
+  // What is staged is on the disk, bytes and names.
+  Status Sync();
+  // Renames all into place. Stops at the first that cannot be.
+  Status Publish(const std::vector<Place>& places);
+  // A file of ours below .muster: written beside, synced, renamed.
+  Status WriteOwn(const std::string& name, std::string_view text);
+  void RemoveOwn(const std::string& name);
+  // What was staged and is not wanted any more.
+  void Clear();
+
  private:
+  struct Found {  // of an earlier start
+    uint64_t held = 0;
+    Room frees;
+    bool wanted = false;
+  };
   explicit Staging(std::string target) : target_(std::move(target)) {}
+  Status OpenHashes();
+  void Count(const std::string& name);  // a file of the staging folder
+  void Claim(const std::string& name);  // takes the lock; the next two are called with it
+  void Want(const std::string& name);
+  void Remove(const std::string& name);
   StatusOr<int> FolderOf(const std::string& path);  // opens or makes the folder that `path` lies in; kept open
 
   const std::string target_;
-  Descriptor root_, own_, folder_;
+  Descriptor root_, own_, folder_, hashes_;
   bool in_memory_ = false;
+  std::mutex guard_;  // of the next three
   std::unordered_set<std::string> whole_;
-  std::unordered_map<std::string, uint64_t> held_;
-  std::string last_folder_path_;
-  Descriptor last_folder_;
+  std::unordered_map<std::string, Found> found_;
+  Room leftovers_;
+  std::unordered_set<std::string> adopted_;
+  std::unordered_map<std::string, StagedHash> hash_of_;  // of what an earlier start left whole
+  std::string last_folder_path_, checked_path_;
+  Descriptor last_folder_, checked_;  // not open: none yet; there is no such folder
 };
 
 }  // namespace muster::initializers

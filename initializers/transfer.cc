@@ -58,6 +58,7 @@ void Transfer::Impl::EndOfList() {
 // What is under way ends without a word; work in the pool keeps what it needs.
 void Transfer::Impl::Stop() {
   ended_ = true;
+  *stopped_ = true;
   queue_.clear();
   for (const auto& file : busy_) Release(file);
   busy_.clear();
@@ -117,10 +118,15 @@ Fetch::Taker Transfer::Impl::TakerFor(const std::shared_ptr<File>& file) {
   return taker;
 }
 
+// Whole since an earlier start. Where nothing pins it, or its bytes are at hand, it is brought in once more.
+bool Transfer::Impl::IsStaged(const File& file) const {
+  return !file.entry.version.empty() && !file.entry.content && staging_.IsWhole(file.name);
+}
+
 // --- small files: one block, one write
 
 void Transfer::Impl::StartSmall(const std::shared_ptr<File>& file) {
-  if (staging_.IsWhole(file->name)) return Open(file);
+  if (IsStaged(*file)) return Open(file);
   ++active_;
   Block* const block = pool_.Take();
   file->block = block;
@@ -178,14 +184,16 @@ void Transfer::Impl::SmallDone(const std::shared_ptr<File>& file, Block* block) 
       outcome->mismatch = verifier.Mismatch();
       outcome->hash = Describe({verifier.kind(), verifier.Value(), expected ? expected->part_size : 0});
     }
-    if (!outcome->mismatch) outcome->status = staging.WriteWhole(name, bytes, sync);
+    if (!outcome->mismatch) {
+      outcome->status = staging.WriteWhole(name, bytes, {outcome->hash, expected.has_value()}, sync);
+    }
   };
   pool_.Run(file->strand, std::move(work),
             [weak = weak_from_this(), &pool = pool_, file, block, outcome, life = file->life] {
               pool.Give(block);
               auto self = weak.lock();
               if (!self || self->ended_ || file->life != life) return;
-              if (!outcome->status.ok()) return self->Fail(outcome->status);
+              if (!outcome->status.ok()) return self->Fail(Annotate(outcome->status, file->entry.key));
               self->Verified(file, outcome->mismatch, std::move(outcome->hash));
             });
   Dispatch();
@@ -215,11 +223,13 @@ void Transfer::Impl::Verified(const std::shared_ptr<File>& file, const std::opti
   }
   auto status = std::make_shared<Status>();
   pool_.Run(
-      file->strand, [status, staged = file->staged, sync = options_.sync_each] { *status = staged->Finish(sync); },
+      file->strand,
+      [status, staged = file->staged, noted = StagedHash{hash, file->entry.expected.has_value()},
+       sync = options_.sync_each] { *status = staged->Finish(noted, sync); },
       [weak = weak_from_this(), file, status, hash = std::move(hash), life = file->life] {
         auto self = weak.lock();
         if (!self || self->ended_ || file->life != life) return;
-        if (!status->ok()) return self->Fail(*status);
+        if (!status->ok()) return self->Fail(Annotate(*status, file->entry.key));
         self->FileDone(file, hash);
       });
 }
@@ -266,8 +276,10 @@ void Transfer::Impl::BeginAnew(const std::shared_ptr<File>& file) {
   file->ordered.reset();
   file->verifier.reset();
   auto staged = std::exchange(file->staged, nullptr);
-  auto forget = [staged] {
-    if (staged) (void)staged->Forget();  // what it cannot forget is read back, and found to be wrong
+  auto forget = [staged, look] {
+    if (!staged) return;
+    if (look) return staged->Discard();  // the next one needs its room
+    (void)staged->Forget();              // what it cannot forget is read back, and found to be wrong
   };
   pool_.Run(file->strand, forget, [weak = weak_from_this(), file, look, life = file->life] {
     auto self = weak.lock();

@@ -2,6 +2,7 @@
 // and the ends of files, transfer_ranges.cc the ranges of large ones.
 #pragma once
 
+#include <atomic>
 #include <deque>
 #include <list>
 #include <memory>
@@ -39,7 +40,9 @@ class Transfer::Impl : public std::enable_shared_from_this<Impl> {
   void StartLarge(const std::shared_ptr<File>& file);
   void LookAt(const std::shared_ptr<File>& file);
   void Open(const std::shared_ptr<File>& file);
-  void Opened(const std::shared_ptr<File>& file);
+  void OpenStaged(const std::shared_ptr<File>& file);
+  void Rechecked(const std::shared_ptr<File>& file, const StatusOr<StagedHash>& found);
+  bool IsStaged(const File& file) const;
   bool StartRange(const std::shared_ptr<File>& file);
   void ReadBack(const std::shared_ptr<Range>& range);
   void FetchRest(const std::shared_ptr<Range>& range);
@@ -76,6 +79,8 @@ class Transfer::Impl : public std::enable_shared_from_this<Impl> {
   bool listed_ = false;
   bool ended_ = false;
   bool dispatching_ = false;
+  bool said_damaged_ = false;
+  const std::shared_ptr<std::atomic<bool>> stopped_ = std::make_shared<std::atomic<bool>>(false);  // read by the pool
 };
 
 // A file on its way. Everything on the loop but what work on its strands is given.

@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "initializers/crc.h"
+#include "initializers/recheck.h"
 #include "initializers/transfer_impl.h"
 
 namespace muster::initializers {
@@ -42,8 +43,8 @@ void Transfer::Impl::LookAt(const std::shared_ptr<File>& file) {
 }
 
 void Transfer::Impl::Open(const std::shared_ptr<File>& file) {
+  if (IsStaged(*file)) return OpenStaged(file);
   ++active_;
-  const bool whole = staging_.IsWhole(file->name);
   file->verifier = std::make_unique<Verifier>(file->entry.size, file->entry.expected);
   const uint64_t piece = std::max<uint64_t>(1, file->verifier->PieceSize());
   const bool one = piece == file->entry.size;
@@ -55,40 +56,18 @@ void Transfer::Impl::Open(const std::shared_ptr<File>& file) {
   struct Outcome {
     Status status;
     std::shared_ptr<StagedFile> staged;
-    std::string hash;
   };
   auto outcome = std::make_shared<Outcome>();
-  auto work = [&staging = staging_, outcome, whole, name = file->name, entry = file->entry, direct,
-               verify = options_.verify] {
-    if (!whole) {
-      auto opened = staging.OpenFile(name, entry.size, direct);
-      if (opened.ok()) outcome->staged = *std::move(opened);
-      outcome->status = opened.status();
-      return;
-    }
-    // Whole since an earlier start, and verified then; without the store's hash ours is taken down again.
-    if (entry.expected || !verify) {
-      if (entry.expected) outcome->hash = Describe(*entry.expected);
-      return;
-    }
-    auto opened = staging.OpenWhole(name);
+  auto work = [&staging = staging_, outcome, name = file->name, size = file->entry.size, direct] {
+    auto opened = staging.OpenFile(name, size, direct);
+    if (opened.ok()) outcome->staged = *std::move(opened);
     outcome->status = opened.status();
-    if (!opened.ok()) return;
-    std::string buffer(kBlockBytes, '\0');
-    auto hash = HashContent(ReadAtOf(opened->get()), entry.size, {}, buffer, [] { return false; });
-    outcome->status = Annotate(hash.status(), name);
-    if (hash.ok()) outcome->hash = std::move(hash->described);
   };
-  pool_.Run(file->strand, std::move(work), [weak = weak_from_this(), file, outcome, whole, ordered, life = file->life] {
+  pool_.Run(file->strand, std::move(work), [weak = weak_from_this(), file, outcome, ordered, life = file->life] {
     auto self = weak.lock();
     if (!self || self->ended_ || file->life != life) return;
     --self->active_;
-    if (!outcome->status.ok()) return self->Fail(outcome->status);
-    if (whole) {
-      self->counts_.bytes_kept += file->entry.size;
-      self->counts_.bytes_done += file->entry.size;
-      return self->FileDone(file, std::move(outcome->hash));
-    }
+    if (!outcome->status.ok()) return self->Fail(Annotate(outcome->status, file->entry.key));
     file->staged = std::move(outcome->staged);
     file->noted = file->entry.version.empty() ? std::vector<StagedRange>() : file->staged->noted();
     if (ordered && self->options_.verify) {
@@ -101,6 +80,46 @@ void Transfer::Impl::Open(const std::shared_ptr<File>& file) {
     if (file->entry.size == 0) return self->Whole(file);
     self->Dispatch();
   });
+}
+
+// Whole since an earlier start, if its bytes still are what they were.
+void Transfer::Impl::OpenStaged(const std::shared_ptr<File>& file) {
+  ++active_;
+  auto found = std::make_shared<StatusOr<StagedHash>>(absl::UnknownError("not yet"));
+  if (staging_.IsAdopted(file->name) && file->entry.expected) {
+    *found = StagedHash{Describe(*file->entry.expected), true};
+    return asio::post(loop_, [weak = weak_from_this(), file, found, life = file->life] {
+      auto self = weak.lock();
+      if (self && !self->ended_ && file->life == life) self->Rechecked(file, *found);
+    });
+  }
+  const StagedHash* noted = staging_.HashOf(file->name);
+  auto work = [&staging = staging_, found, name = file->name, size = file->entry.size, expected = file->entry.expected,
+               noted = noted == nullptr ? StagedHash() : *noted, verify = options_.verify, stopped = stopped_] {
+    std::string buffer(verify ? kBlockBytes : 0, '\0');
+    *found = Recheck(staging, name, {size, expected, noted, verify}, buffer, *stopped);
+  };
+  pool_.Run(file->strand, std::move(work), [weak = weak_from_this(), file, found, life = file->life] {
+    auto self = weak.lock();
+    if (self && !self->ended_ && file->life == life) self->Rechecked(file, *found);
+  });
+}
+
+void Transfer::Impl::Rechecked(const std::shared_ptr<File>& file, const StatusOr<StagedHash>& found) {
+  --active_;
+  if (!found.ok()) {
+    if (!std::exchange(said_damaged_, true)) events_.say(DamageText(file->entry.key, found.status()));
+    staging_.Drop(file->name);
+    file->large ? Open(file) : StartSmall(file);
+    return;
+  }
+  if (found->verified && !file->entry.expected) {  // which only the answer to a request tells
+    auto expected = ParseExpectation(found->hash);
+    if (expected.ok()) file->entry.expected = *std::move(expected);
+  }
+  counts_.bytes_kept += file->entry.size;
+  counts_.bytes_done += file->entry.size;
+  FileDone(file, found->hash);
 }
 
 bool Transfer::Impl::StartRange(const std::shared_ptr<File>& file) {
@@ -245,7 +264,7 @@ void Transfer::Impl::Submit(const std::shared_ptr<Range>& range) {
     if (range->file->anew) return self->BeginAnew(range->file);
     if (range->file->life != range->life) return;
     --range->writing;
-    if (!status->ok()) return self->Fail(*status);
+    if (!status->ok()) return self->Fail(Annotate(*status, range->file->entry.key));
     self->counts_.bytes_done += bytes;
     range->file->counted += bytes;
     self->RangeDone(range);

@@ -156,7 +156,7 @@ Status Unpacking::BringSmall(ArchiveReader& reader, MovedFile* file) {
   auto hasher = Hasher::Make(HashKind::kCrc32c, have);
   hasher->Update({buffer_.data(), have});
   file->hash = Described(*hasher);
-  return staging_.WriteWhole(file->name, {buffer_.data(), have}, false);
+  return staging_.WriteWhole(file->name, {buffer_.data(), have}, {}, false);
 }
 
 Status Unpacking::BringLarge(ArchiveReader& reader, MovedFile* file) {
@@ -175,7 +175,7 @@ Status Unpacking::BringLarge(ArchiveReader& reader, MovedFile* file) {
   }
   MUSTER_RETURN_IF_ERROR(CheckEnd(reader, file->entry));
   file->hash = Described(*hasher);
-  return staged->Finish(false);
+  return staged->Finish({}, false);
 }
 
 // When all members are known: a link may stand before what it leads to.

@@ -52,6 +52,7 @@ class InitializerCase(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.dir, ignore_errors=True)
         self.target = os.path.join(self.dir, "target")
         self.said = ""
+        self.more = {}  # variables, whatever the environment
 
     def environment(self):
         return clean_environment(HOME=self.dir)
@@ -59,8 +60,8 @@ class InitializerCase(unittest.TestCase):
     def start(self, uri, *flags, env=None):
         """`env`: variables in place of environment()'s."""
         words = [BINARY, self.role, *([uri] if uri else []), "--to", self.target, "--json", *self.flags, *flags]
-        process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                   env=self.environment() if env is None else clean_environment(**{"HOME": self.dir, **env}))
+        env = self.environment() if env is None else clean_environment(**{"HOME": self.dir, **env})
+        process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**env, **self.more})
 
         def end():
             process.kill()
@@ -117,6 +118,22 @@ class InitializerCase(unittest.TestCase):
         self.assertEqual((ended, end.get("event")), (code, "failed"), self.said)
         self.assertRegex(end["reason"], words)
         self.check_nothing()
+
+    def dies_at_rename(self, number, uri, *flags):
+        """Killed as it begins that many renames: one for each file that is staged, next.json, one for each that is published, the
+        manifest. False: it was done before."""
+        library = os.environ.get("MUSTER_DIES_AT_RENAME", os.path.join(os.path.dirname(BINARY), "dies_at_rename.so"))
+        self.more = {"LD_PRELOAD": library, "MUSTER_TEST_DIE_AT_RENAME": str(number), "ASAN_OPTIONS": "verify_asan_link_order=0"}
+        process = self.start(uri, *flags)
+        out, err = process.communicate(timeout=DEADLINE)
+        self.more = {}
+        self.assertIn(process.returncode, (0, -signal.SIGKILL), out + err)
+        return process.returncode != 0
+
+    def staged(self):
+        """Paths of what is whole in the staging folder."""
+        folder = os.path.join(self.target, ".muster", "staging")
+        return [os.path.join(folder, name) for name in os.listdir(folder) if "." not in name]
 
     def kill(self, process):
         process.send_signal(signal.SIGKILL)

@@ -159,6 +159,119 @@ class Copies(LocalCase):
             self.assertGreater(end["kept"], 0)
 
 
+    def test_what_was_whole_is_read_again(self):
+        files = self.lay({"a": some_bytes(1000), "b": some_bytes(3 * MIB), "c": b""})
+        for flags in ((), ("--verify", "size")):
+            shutil.rmtree(self.target, ignore_errors=True)
+            self.assertTrue(self.dies_at_rename(len(files) + 1, self.uri, *flags))
+            for path in self.staged():
+                if flags:
+                    os.truncate(path, 7)
+                else:
+                    with open(path, "r+b") as file:
+                        file.write(bytes(os.path.getsize(path)))
+            self.succeeds(self.uri, files, *flags)
+            self.assertEqual(self.said.count("is not what it was"), 1, self.said)
+
+
+class Publication(LocalCase):
+    """Killed while files take their names, and what stands in their way."""
+
+    def setUp(self):
+        super().setUp()
+        self.before = self.lay({"a": b"1", "sub/b": b"2", "sub/c": some_bytes(MIB)})
+
+    def in_target(self, path):
+        return os.path.join(self.target, path)
+
+    def test_killed_at_any_rename(self):
+        """And the source is another by the next start."""
+        after = {"a": b"11", "sub/b": b"2", "sub/c": some_bytes(MIB, 2), "d": b"4"}
+        for changed in (False, True):
+            for number in range(1, 20):
+                shutil.rmtree(self.target, ignore_errors=True)
+                self.lay(self.before)
+                if os.path.exists(os.path.join(self.source, "d")):
+                    os.unlink(os.path.join(self.source, "d"))
+                if not self.dies_at_rename(number, self.uri):
+                    break
+                self.assertFalse(os.path.exists(self.in_target(".muster/manifest.json")))
+                self.succeeds(self.uri, self.lay(after) if changed else self.before)
+            self.assertEqual(number, 9, "three are staged, next.json, three are published, the manifest")
+
+    def test_killed_when_it_replaces(self):
+        after = {"a": b"9", "sub/b": b"8", "sub/c": some_bytes(MIB, 2)}
+        for number in range(1, 9):
+            shutil.rmtree(self.target, ignore_errors=True)
+            self.lay(self.before)
+            self.succeeds(self.uri, self.before)
+            self.lay(after)
+            self.assertTrue(self.dies_at_rename(number, self.uri))
+            self.succeeds(self.uri, after)
+
+    def test_what_was_staged_is_gone(self):
+        """What is in its place is as long, and another."""
+        self.succeeds(self.uri, self.before)
+        self.lay({"a": b"9"})
+        self.assertTrue(self.dies_at_rename(3, self.uri))
+        self.assertFalse(os.path.exists(self.in_target(".muster/manifest.json")))
+        shutil.rmtree(self.in_target(".muster/staging"))
+        self.succeeds(self.uri, {**self.before, "a": b"9"})
+        self.assertIn("cannot be finished (a is gone, or another); beginning anew", self.said)
+
+    def lay_folder(self):
+        os.makedirs(self.in_target("a/mine"))
+        return "a is a folder, where a file has to be: remove it", lambda: shutil.rmtree(self.in_target("a"))
+
+    def lay_link(self):
+        shutil.rmtree(self.in_target("sub"), ignore_errors=True)  # made for the first of its files, and empty
+        os.makedirs(self.in_target("elsewhere"))
+        os.symlink("elsewhere", self.in_target("sub"))
+        return "sub is a link or a file, where a folder has to be: remove it", lambda: (
+            os.unlink(self.in_target("sub")), os.rmdir(self.in_target("elsewhere")))
+
+    def test_an_obstacle_is_seen_before_anything_is_moved(self):
+        for lay in (self.lay_folder, self.lay_link):
+            shutil.rmtree(self.target, ignore_errors=True)
+            words, remove = lay()
+            code, end = self.bring(self.uri)
+            self.assertEqual(code, 1, self.said)
+            self.assertIn(words, end["reason"])
+            self.assertEqual((end.get("received", 0), self.there(), self.staged()), (0, {}, []))
+            remove()
+            self.succeeds(self.uri, self.before)
+
+    def test_an_obstacle_leaves_what_is_there(self):
+        self.lay({"old": b"o"})
+        self.succeeds(f"{self.uri}/old", {"old": b"o"})
+        manifest = self.manifest()
+        os.unlink(os.path.join(self.source, "old"))
+        os.mkdir(self.in_target("a"))
+        self.assertEqual(self.bring(self.uri)[0], 1, self.said)
+        self.assertEqual((self.manifest(), self.there()), (manifest, {"old": b"o"}))
+        self.assertFalse(os.path.exists(self.in_target(".muster/next.json")))
+
+    def test_an_obstacle_after_a_kill(self):
+        for lay in (self.lay_folder, self.lay_link):
+            for other in (False, True):
+                shutil.rmtree(self.target, ignore_errors=True)
+                self.assertTrue(self.dies_at_rename(5, self.uri), "before the first takes its name")
+                words, remove = lay()
+                for _ in range(2):
+                    code, end = self.bring(self.uri)
+                    self.assertEqual(code, 1, self.said)
+                    self.assertRegex(end["reason"], f"{words}.*once it is out of the way, the next start publishes the rest")
+                if not other:
+                    remove()
+                    self.succeeds(self.uri, self.before)
+                    continue
+                code, end = self.bring(f"{self.uri}/sub/b")
+                self.assertEqual(code, 0, self.said)
+                self.assertIn("cannot be finished", self.said)
+                self.assertEqual([file["path"] for file in self.manifest()["files"]], ["b"])
+                self.assertEqual(os.listdir(self.in_target(".muster")), ["manifest.json"])
+
+
 class Together(LocalCase):
     """Several initializers, one target."""
 

@@ -60,6 +60,18 @@ TEST(RangeLines, OutsideTheFileOrTwice) {
                    {At(0, 10, 1), At(10, 1, 4)}));
 }
 
+TEST(HashLines, EachStandsForItself) {
+  const std::string one = WriteHashLine("one", {"md5:00", true}), two = WriteHashLine("two", {"crc32c:01", false});
+  EXPECT_EQ(ReadHashLines(one + two),
+            (std::unordered_map<std::string, StagedHash>{{"one", {"md5:00", true}}, {"two", {"crc32c:01", false}}}));
+  for (size_t cut = 0; cut < one.size(); ++cut) {
+    const std::string text = one.substr(0, cut) + "\n" + two;
+    EXPECT_EQ(ReadHashLines(text).size(), cut + 1 < one.size() ? 1U : 2U) << cut;
+  }
+  EXPECT_EQ(ReadHashLines(one + WriteHashLine("one", {"md5:11", false})).at("one"), (StagedHash{"md5:11", false}));
+  EXPECT_TRUE(ReadHashLines("\n\nnonsense\n").empty());
+}
+
 class StagingTest : public testing::Test {
  protected:
   StagingTest() {
@@ -85,9 +97,9 @@ class StagingTest : public testing::Test {
 
 TEST_F(StagingTest, AFileThatIsPublished) {
   auto staging = Open();
-  ASSERT_TRUE(staging->WriteWhole("one", "hello", true).ok());
+  ASSERT_TRUE(staging->WriteWhole("one", "hello", {}, true).ok());
   EXPECT_FALSE(std::filesystem::exists(target_ + "/d/e/hello.txt"));
-  ASSERT_TRUE(staging->Publish({{"one", "d/e/hello.txt"}, {"", "empty/"}}, true).ok());
+  ASSERT_TRUE(staging->Publish({{"one", "d/e/hello.txt"}, {"", "empty/"}}).ok());
   EXPECT_EQ(Content("d/e/hello.txt"), "hello");
   EXPECT_TRUE(std::filesystem::is_directory(target_ + "/empty"));
   staging->Clear();
@@ -97,7 +109,7 @@ TEST_F(StagingTest, AFileThatIsPublished) {
 TEST_F(StagingTest, WhatAnEarlierStartLeft) {
   {
     auto staging = Open();
-    ASSERT_TRUE(staging->WriteWhole("whole", "x", false).ok());
+    ASSERT_TRUE(staging->WriteWhole("whole", "x", {"crc32c:01020304", true}, false).ok());
     auto file = staging->OpenFile("half", 2 * kBlockBytes, false);
     ASSERT_TRUE(file.ok()) << file.status();
     std::string bytes(kBlockBytes, 'b');
@@ -107,6 +119,9 @@ TEST_F(StagingTest, WhatAnEarlierStartLeft) {
   std::ofstream(target_ + "/.muster/staging/half.ranges", std::ios::app) << "123 4";  // killed in the middle of a line
   auto staging = Open();
   EXPECT_TRUE(staging->IsWhole("whole"));
+  ASSERT_NE(staging->HashOf("whole"), nullptr);
+  EXPECT_EQ(*staging->HashOf("whole"), (StagedHash{"crc32c:01020304", true}));
+  EXPECT_EQ(staging->HashOf("half"), nullptr);
   EXPECT_GE(staging->Held("half"), kBlockBytes);
   EXPECT_EQ(staging->Held("other"), 0U);
   EXPECT_FALSE(staging->IsWhole("half"));
@@ -119,8 +134,36 @@ TEST_F(StagingTest, WhatAnEarlierStartLeft) {
   std::string read(kBlockBytes, '\0');
   EXPECT_EQ((*file)->Read(kBlockBytes, read.data(), read.size()).value_or(0), kBlockBytes);
   EXPECT_EQ(read, std::string(kBlockBytes, 'b'));
-  ASSERT_TRUE((*file)->Finish(true).ok());
+  ASSERT_TRUE((*file)->Finish({}, true).ok());
   EXPECT_EQ(std::filesystem::file_size(target_ + "/.muster/staging/half"), 2 * kBlockBytes);
+}
+
+TEST_F(StagingTest, WhatNobodyWantsAnyMoreGivesItsRoom) {
+  {
+    auto staging = Open();
+    for (const char* name : {"wanted", "whole"}) {
+      ASSERT_TRUE(staging->WriteWhole(name, std::string(9000, 'x'), {"crc32c:01020304", true}, false).ok());
+    }
+    auto file = staging->OpenFile("half", kBlockBytes, false);
+    ASSERT_TRUE(file.ok()) << file.status();
+    std::string bytes(kBlockBytes, 'b');
+    ASSERT_TRUE((*file)->Write(0, bytes.data(), bytes.size()).ok());
+  }
+  auto staging = Open();
+  EXPECT_TRUE(staging->IsWhole("wanted"));
+  auto begun = staging->OpenFile("half", kBlockBytes, false);  // wanted by whoever opens it
+  EXPECT_EQ(staging->leftovers().files, 1U);
+  const Staging::Room dropped = staging->DropLeftovers();
+  EXPECT_GE(dropped.bytes, 9000U);
+  EXPECT_EQ(dropped.files, 1U);
+  EXPECT_EQ(staging->leftovers().bytes, 0U);
+  EXPECT_TRUE(std::filesystem::exists(target_ + "/.muster/staging/wanted"));
+  EXPECT_TRUE(std::filesystem::exists(target_ + "/.muster/staging/half.part"));
+  EXPECT_FALSE(std::filesystem::exists(target_ + "/.muster/staging/whole"));
+  EXPECT_FALSE(staging->IsWhole("whole"));
+  (*begun)->Discard();
+  EXPECT_FALSE(std::filesystem::exists(target_ + "/.muster/staging/half.part"));
+  EXPECT_FALSE(std::filesystem::exists(target_ + "/.muster/staging/half.ranges"));
 }
 
 TEST_F(StagingTest, AFileThatIsThereByAnotherName) {
@@ -130,7 +173,7 @@ TEST_F(StagingTest, AFileThatIsThereByAnotherName) {
   std::ofstream(target_ + "/before") << "x";
   ASSERT_TRUE(staging->AdoptWhole("one", target_ + "/before").ok());
   EXPECT_TRUE(staging->IsWhole("one"));
-  ASSERT_TRUE(staging->Publish({{"one", "after"}}, false).ok());
+  ASSERT_TRUE(staging->Publish({{"one", "after"}}).ok());
   EXPECT_TRUE(std::filesystem::equivalent(target_ + "/before", target_ + "/after"));
 }
 
@@ -145,16 +188,19 @@ TEST_F(StagingTest, PastThePageCacheAnyLengthWillDo) {
   ASSERT_TRUE((*file)->Write(kBlockBytes, bytes.get(), 5).ok());
   std::fill(bytes.get(), bytes.get() + kBlockBytes, 'x');
   ASSERT_TRUE((*file)->Write(0, bytes.get(), kBlockBytes).ok());
-  ASSERT_TRUE((*file)->Finish(true).ok());
+  ASSERT_TRUE((*file)->Finish({}, true).ok());
   EXPECT_EQ(Content(".muster/staging/odd"), std::string(size, 'x'));
 }
 
 TEST_F(StagingTest, LinksAreNotFollowed) {
   auto staging = Open();
-  ASSERT_TRUE(staging->WriteWhole("one", "x", false).ok());
+  ASSERT_TRUE(staging->WriteWhole("one", "x", {}, false).ok());
   std::filesystem::create_directory(folder_ + "/outside");
   std::filesystem::create_directory_symlink(folder_ + "/outside", target_ + "/link");
-  Status status = staging->Publish({{"one", "link/file"}}, false);
+  EXPECT_TRUE(absl::IsFailedPrecondition(staging->CheckPath("link/file")));
+  EXPECT_TRUE(absl::IsFailedPrecondition(staging->CheckPath("link/")));
+  EXPECT_TRUE(staging->CheckPath("link").ok()) << "a file may take a link's place";
+  Status status = staging->Publish({{"one", "link/file"}});
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(status.message()), HasSubstr("link is a link or a file"));
   EXPECT_TRUE(std::filesystem::is_empty(folder_ + "/outside"));
@@ -162,9 +208,13 @@ TEST_F(StagingTest, LinksAreNotFollowed) {
 
 TEST_F(StagingTest, AFolderInTheWay) {
   auto staging = Open();
-  ASSERT_TRUE(staging->WriteWhole("one", "x", false).ok());
+  ASSERT_TRUE(staging->WriteWhole("one", "x", {}, false).ok());
   std::filesystem::create_directories(target_ + "/file/below");
-  Status status = staging->Publish({{"one", "file"}}, false);
+  EXPECT_TRUE(absl::IsFailedPrecondition(staging->CheckPath("file")));
+  EXPECT_TRUE(staging->CheckPath("file/").ok());
+  EXPECT_TRUE(staging->CheckPath("file/other").ok());
+  EXPECT_TRUE(staging->CheckPath("not/there").ok());
+  Status status = staging->Publish({{"one", "file"}});
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(status.message()), HasSubstr("is a folder, where a file has to be"));
 }

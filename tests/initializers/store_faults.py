@@ -2,6 +2,7 @@
 
 A test class that takes one has `proxy`, `uri`, `put(name, data)`, and `objects`: name -> content, the large ones in several ranges.
 """
+import os
 import random
 import shutil
 
@@ -185,6 +186,24 @@ class KilledAnywhere(Store):
             self.put(name, after)
             end = self.succeeds(f"{self.uri}/{name}", {name: after})
             self.assertEqual(end["kept"], 0, "of another version")
+
+    def test_what_was_whole_is_read_again(self):
+        """Killed before anything was published; the disk then loses what it had not yet written."""
+        def zeros(path):
+            with open(path, "r+b") as file:
+                file.write(bytes(os.path.getsize(path)))
+        total = sum(map(len, self.objects.values()))
+        for damage in (None, zeros, lambda path: os.truncate(path, 0), lambda path: os.truncate(path, os.path.getsize(path) + 1)):
+            shutil.rmtree(self.target, ignore_errors=True)
+            self.assertTrue(self.dies_at_rename(len(self.objects) + 1, self.uri))
+            self.check_nothing()
+            self.assertEqual(len(self.staged()), len(self.objects))
+            for path in self.staged() if damage else ():
+                damage(path)
+            end = self.succeeds(self.uri, self.objects)
+            self.assertEqual(self.said.count("is not what it was"), 1 if damage else 0, self.said)
+            self.assertEqual((end["kept"], end["unverified_files"]), (0 if damage else total, 0))
+            self.assertEqual([file["path"] for file in self.manifest()["files"] if not file["verified"]], [])
 
     def test_goes_on_where_it_was(self):
         name = self.large[0]

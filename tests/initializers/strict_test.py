@@ -349,7 +349,7 @@ class Permanent(FaultCase, PermanentFaults):
         self.proxy.faults = [fill]
         ended, end = self.bring(f"{self.uri}/some/")
         self.assertEqual(ended, 1, self.said)
-        self.assertIn("No space left on device", end["reason"])
+        self.assertRegex(end["reason"], "some/\\d+: .*No space left on device: give it a larger volume, or make room")
         self.assertEqual(list(self.there()), ["other"])
         os.unlink(os.path.join(self.target, "other"))
         self.succeeds(f"{self.uri}/some/", {f"{n:02}": some_bytes(200 << 10, n) for n in range(50)})
@@ -370,11 +370,27 @@ class Permanent(FaultCase, PermanentFaults):
         self.addCleanup(subprocess.run, ["umount", self.target])
         ended, end = self.bring(f"{self.uri}/small")
         self.assertEqual(ended, 1, self.said)
-        self.assertIn("Read-only file system", end["reason"])
+        self.assertRegex(end["reason"], "target/.muster: Read-only file system: mount it writable, or name another target")
+        self.target = os.path.join(self.target, "new")
+        ended, end = self.bring(f"{self.uri}/small")
+        self.assertRegex(end["reason"], "making .*target/new: Read-only file system: mount it writable")
 
 
 class Killed(FaultCase, KilledAnywhere):
-    pass
+    def test_hashes_that_come_with_the_bytes_alone(self):
+        """No list tells them, and what is whole is not asked for again."""
+        plain = boto3.client("s3", endpoint_url=self.server.url, aws_access_key_id=minio_server.KEY,
+                             aws_secret_access_key=minio_server.SECRET, region_name="us-east-1",
+                             config=Config(request_checksum_calculation="when_required"))
+        files = {"md5": some_bytes(1000, 1), "crc": some_bytes(1000, 2)}
+        plain.put_object(Bucket=self.bucket, Key="of/md5", Body=files["md5"])
+        self.put("of/crc", files["crc"], ChecksumAlgorithm="CRC32")
+        self.assertTrue(self.dies_at_rename(len(files) + 1, f"{self.uri}/of/"))
+        gets = self.proxy.count("GET")
+        end = self.succeeds(f"{self.uri}/of/", files)
+        self.assertEqual((end["received"], end["unverified_files"], self.proxy.count("GET") - gets), (0, 0, 1), "only the list")
+        self.assertEqual({file["path"]: (file["hash"].split(":")[0], file["verified"]) for file in self.manifest()["files"]},
+                         {"md5": ("md5", True), "crc": ("crc32", True)})
 
 
 if __name__ == "__main__":

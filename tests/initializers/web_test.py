@@ -5,6 +5,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import unittest
 
 sys.dont_write_bytecode = True
@@ -257,6 +258,83 @@ class Transient(WebCase):
         self.succeeds(url, after)
 
 
+class LittleRoom(WebCase):
+    """A file system that has room for one version, not for two."""
+    SIZE = 20 * MIB + 5
+
+    def setUp(self):
+        super().setUp()
+        if os.geteuid() != 0:
+            self.skipTest("only root can mount a small file system")
+        os.mkdir(self.target)
+        mounted = self.mount()
+        if mounted.returncode != 0:
+            self.skipTest(f"cannot mount: {mounted.stderr}")
+        self.addCleanup(subprocess.run, ["umount", self.target], check=True)
+        self.before, self.after = some_bytes(self.SIZE), some_bytes(self.SIZE, 2)
+        self.url = self.serve(self.before)
+
+    def mount(self):
+        return subprocess.run(["mount", "-t", "tmpfs", "-o", "size=30m", "tmpfs", self.target], capture_output=True)
+
+    def succeeds(self, url, data):
+        code, end = self.bring(url)
+        self.assertEqual(code, 0, self.said)
+        self.assertTrue(list(self.there().values()) == [data], self.said)
+        return end
+
+    def sending(self, then):
+        """`then`: what happens when most of it was sent, once."""
+        sent = [0]
+
+        def count(size):
+            sent[0] += size
+            if sent[0] >= 15 * MIB:
+                self.server.sent = lambda _: None
+                then()
+        self.server.sent = count
+
+    def test_overwritten_while_it_is_read(self):
+        most = threading.Event()
+
+        def overwrite(_):
+            most.wait(DEADLINE)
+            self.serve(self.after)
+        self.sending(most.set)
+        self.server.faults = [lambda _: None, overwrite]
+        self.succeeds(self.url, self.after)
+        self.assertIn("another version is there now", self.said)
+
+    def test_overwritten_before_the_next_start(self):
+        process = self.start(self.url)
+        self.sending(process.kill)
+        self.assertEqual(process.wait(DEADLINE), -signal.SIGKILL)
+        self.serve(self.after)
+        self.succeeds(self.url, self.after)
+
+    def test_what_another_source_left(self):
+        process = self.start(self.url)
+        self.sending(process.kill)
+        self.assertEqual(process.wait(DEADLINE), -signal.SIGKILL)
+        self.succeeds(self.serve(self.after, "/other.bin"), self.after)
+
+    def test_more_than_there_is(self):
+        code, end = self.bring(self.serve(some_bytes(40 * MIB)))
+        self.assertEqual(code, 1, self.said)
+        self.assertRegex(end["reason"], r"needs 4\d+ bytes and [23]\d+ are free in .*: give it a larger volume")
+
+
+class LittleRoomOnDisk(LittleRoom):
+    """One that reserves."""
+
+    def mount(self):
+        image = os.path.join(self.dir, "image")
+        with open(image, "wb") as file:
+            file.truncate(34 * MIB)
+        made = subprocess.run(["mkfs.ext4", "-q", "-O", "^has_journal", "-m", "0", image], capture_output=True)
+        return made if made.returncode != 0 else subprocess.run(["mount", "-o", "loop", image, self.target], capture_output=True)
+
+
 class Permanent(WebCase):
     """Each ends in a clear error, and nothing is published."""
 
@@ -336,6 +414,10 @@ class Permanent(WebCase):
         ended, end = self.bring(self.serve(b"x"))
         self.assertEqual(ended, 1, self.said)
         self.assertIn("is a file, where a folder has to be", end["reason"])
+        file, self.target = self.target, os.path.join(self.target, "sub", "folder")
+        ended, end = self.bring(self.serve(b"x"))
+        self.assertEqual(ended, 1, self.said)
+        self.assertIn(f"making {file}/sub: Not a directory: remove what is in the way, or name another target", end["reason"])
 
     def test_a_link_in_the_target(self):
         outside = os.path.join(self.dir, "outside")
