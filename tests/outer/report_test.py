@@ -12,7 +12,8 @@ import unittest
 
 from muster_case import MUSTER, MusterCase, main
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
+CHROMIUM = next(filter(None, map(shutil.which, BROWSERS)), None)
 
 
 def report(*arguments, **more):
@@ -208,7 +209,7 @@ f.onload = () => {{
 </script>"""
 
 
-@unittest.skipUnless(CHROMIUM, "NO BROWSER: install chromium to have the report's layout tested")
+@unittest.skipUnless(CHROMIUM, "NO BROWSER: install chromium-headless-shell to have the report's layout tested")
 class Browser(Case):
     def measure(self, page, width):
         wrapper = os.path.join(self.dir, f"frame-{width}.html")
