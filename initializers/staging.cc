@@ -28,13 +28,11 @@ constexpr char kHashes[] = ".hashes";
 constexpr std::string_view kPart = ".part";
 constexpr std::string_view kRanges = ".ranges";
 
-// With what to do, where that is known.
+// With what to do, where that is known. Who may not is told so at the end (initialize.cc), for every room alike.
 Status DiskStatus(int error, std::string_view what) {
   const Status status = ErrnoStatus(error, what);
   const std::string_view remedy = error == ENOSPC || error == EDQUOT ? "give it a larger volume, or make room"
                                   : error == EROFS                   ? "mount it writable, or name another target"
-                                  : error == EACCES || error == EPERM
-                                      ? "let this user write there, or name another target"
                                   : error == ENOTDIR ? "remove what is in the way, or name another target"
                                                      : "";
   if (remedy.empty()) return status;
