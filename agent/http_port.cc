@@ -13,6 +13,7 @@
 #include <list>
 #include <optional>
 
+#include "base/host_names.h"
 #include "base/text.h"
 
 namespace muster::agent {
@@ -228,20 +229,13 @@ Status HttpPort::Impl::Start(const std::string& host, uint16_t port) {
   } else if (!host.empty()) {
     address = asio::ip::make_address(host, error);
   }
-  if (error)
+  if (error) {
     return absl::InvalidArgumentError(
         fmt::format("\"{}\" is no numeric address; give one of this machine, or the port alone", host));
+  }
   error = Bind({address, port}, host.empty());
   if (error && host.empty()) error = Bind({asio::ip::address_v4::any(), port}, false);  // no IPv6 here
-  if (error) {
-    std::string where = host.empty() ? fmt::format("port {}", port) : fmt::format("{} port {}", host, port);
-    if (error == boost::system::errc::address_in_use) {
-      return absl::AlreadyExistsError(fmt::format("{} is taken; choose another one, or 0", where));
-    }
-    Status status = ErrnoStatus(error.value(), fmt::format("cannot listen on {}", where));
-    return Status(status.code(), fmt::format("{}; give an address of this machine, and a port that this user may take",
-                                             Message(status)));
-  }
+  if (error) return ListenStatus(error.value(), host, port);
   port_ = acceptor_.local_endpoint(error).port();
   acceptor_.non_blocking(true, error);
   Accept();

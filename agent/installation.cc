@@ -84,21 +84,18 @@ class Installer {
     if (error == ENOSPC || error == EDQUOT) {
       struct statvfs facts {};
       fstatvfs(folder_fd_->get(), &facts);
-      return Annotated(status,
-                       fmt::format("the binary needs {:.1f} MB, {:.1f} MB are free; give the volume more room "
-                                   "(emptyDir: sizeLimit)",
-                                   static_cast<double>(size_) / 1e6,
-                                   static_cast<double>(facts.f_bavail) * static_cast<double>(facts.f_frsize) / 1e6));
+      return WithRemedy(status,
+                        fmt::format("the binary needs {:.1f} MB, {:.1f} MB are free; give the volume more room "
+                                    "(emptyDir: sizeLimit)",
+                                    static_cast<double>(size_) / 1e6,
+                                    static_cast<double>(facts.f_bavail) * static_cast<double>(facts.f_frsize) / 1e6));
     }
-    if (error == EROFS) return Annotated(status, "mount a writable volume there, such as an emptyDir");
+    if (error == EROFS) return WithRemedy(status, "mount a writable volume there, such as an emptyDir");
     if (error == EACCES || error == EPERM) {
-      return Annotated(
+      return WithRemedy(
           status, fmt::format("user {} may not write there; set the pod's fsGroup, or mount an emptyDir", geteuid()));
     }
     return status;
-  }
-  static Status Annotated(const Status& status, const std::string& remedy) {
-    return Status(status.code(), fmt::format("{}; {}", Message(status), remedy));
   }
 
   Status OpenSelf() {
@@ -158,9 +155,9 @@ class Installer {
         continue;
       }
       Status status = ErrnoStatus(error, fmt::format("cannot make the folder {}", part));
-      if (error == EROFS) return Annotated(status, "mount a writable volume there, such as an emptyDir");
-      if (error == EACCES) return Annotated(status, fmt::format("user {} may not write there", geteuid()));
-      return Annotated(status, "give a folder on a volume for files, such as an emptyDir");
+      if (error == EROFS) return WithRemedy(status, "mount a writable volume there, such as an emptyDir");
+      if (error == EACCES) return WithRemedy(status, fmt::format("user {} may not write there", geteuid()));
+      return WithRemedy(status, "give a folder on a volume for files, such as an emptyDir");
     }
     return absl::OkStatus();
   }

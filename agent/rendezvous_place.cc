@@ -110,8 +110,8 @@ struct Search : std::enable_shared_from_this<Search> {
         place.coordinator = *std::move(coordinator);
         SayIfOpen(options, credentials, place.address);
       } else if (!guessed || !absl::IsAlreadyExists(coordinator.status())) {
-        return Annotate(coordinator.status(),
-                        fmt::format("cannot serve the endpoint {}:{}", options.endpoint_host, options.endpoint_port));
+        return Annotate(coordinator.status(), fmt::format("cannot serve the endpoint {}",
+                                                          JoinHostPort(options.endpoint_host, options.endpoint_port)));
       } else {
         place.endpoint_taken = true;
       }

@@ -99,7 +99,7 @@ int ReportCommand(const std::vector<std::string>& arguments) {
   }
   if (output.empty()) output = folder + (folder.ends_with('/') ? "" : "/") + "report.html";
   if (Status status = WriteFile(output, ReportPage(folder, runs, history->problems)); !status.ok()) {
-    return fail(fmt::format("{}; -o FILE writes it elsewhere", Message(status)));
+    return fail(Message(WithRemedy(status, "-o FILE writes it elsewhere")));
   }
   fmt::print("{}\n", output);
   return 0;

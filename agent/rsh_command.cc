@@ -11,6 +11,7 @@
 #include "agent/commands.h"
 #include "agent/mpi_launcher.h"
 #include "agent/rsh_place.h"
+#include "base/descriptors.h"
 #include "base/exit_codes.h"
 #include "base/host_fs.h"
 #include "base/host_names.h"
@@ -86,8 +87,7 @@ class Terminal {
 void Terminal::Run() {
   for (int signal : {SIGTERM, SIGUSR1, SIGUSR2}) signals_.add(signal);
   AwaitSignal();
-  fcntl(STDOUT_FILENO, F_SETPIPE_SZ,
-        rsh::kPipeBytes);  // fewer turns; where it is no pipe, or may not, it stays as it is
+  WidenPipe(STDOUT_FILENO, rsh::kPipeBytes);
   rsh::Session::Events events;
   events.waiting = [this](const std::string& obstacle) { Say(fmt::format("waiting for {}", About(obstacle))); };
   events.started = [this] { Started(); };
@@ -121,10 +121,7 @@ void Terminal::Started() {
 
 void Terminal::Output(bool err, const rsh::Bytes& bytes) {
   const Console::Stream stream = err ? Console::Stream::kErr : Console::Stream::kOut;
-  std::string text;  // one, so that it takes one write
-  text.reserve(rsh::Size(bytes));
-  for (const grpc::Slice& slice : bytes) text.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
-  console_.Write(stream, std::move(text));
+  console_.Write(stream, rendezvous::Joined(bytes));  // one text takes one write
   console_.WhenRoom(stream, [this] { session_->Continue(); });
 }
 
@@ -171,8 +168,7 @@ int Refuse(int code, const Status& status) {
 int RshCommand(const std::vector<std::string>& arguments) {
   auto command = rsh::ParseRshArguments(arguments);
   if (!command.ok()) {
-    return Refuse(kExitUsage,
-                  absl::InvalidArgumentError(fmt::format("{}; see muster rsh --help", Message(command.status()))));
+    return Refuse(kExitUsage, WithRemedy(command.status(), "see muster rsh --help"));
   }
   if (command->ask == rsh::RshCommand::Ask::kHelp) {
     fmt::print("{}", kHelp);

@@ -5,6 +5,7 @@
 #include <cctype>
 #include <vector>
 
+#include "base/host_names.h"
 #include "base/text.h"
 
 namespace muster::agent {
@@ -36,10 +37,7 @@ bool IsHostName(std::string_view name) {
 
 }  // namespace
 
-std::string WaitTarget::Address() const {
-  if (port == 0) return host;
-  return host.find(':') == std::string::npos ? fmt::format("{}:{}", host, port) : fmt::format("[{}]:{}", host, port);
-}
+std::string WaitTarget::Address() const { return port == 0 ? host : JoinHostPort(host, port); }
 
 std::string WaitTarget::Name() const {
   switch (kind) {

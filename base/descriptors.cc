@@ -11,6 +11,8 @@ namespace muster {
 
 int Descriptor::Close() { return fd_ < 0 ? 0 : close(std::exchange(fd_, -1)); }
 
+void WidenPipe(int descriptor, int bytes) { (void)fcntl(descriptor, F_SETPIPE_SZ, bytes); }
+
 bool DescriptorsLeft(int open_fd, int keep, int most) {
   rlimit limit{};
   if (keep == 0 || getrlimit(RLIMIT_NOFILE, &limit) != 0) return true;

@@ -29,6 +29,9 @@ class Descriptor {
   int fd_;
 };
 
+// Fewer turns for those who move much through a pipe. What is no pipe, or may not have so many bytes, stays as it is.
+void WidenPipe(int descriptor, int bytes);
+
 // True while at least `keep` descriptors, but never more than `1 / most` of what ulimit -n allows, stay free after one
 // more is opened. `open_fd`: any open one, to ask with. Two system calls: the limit may change at any time.
 bool DescriptorsLeft(int open_fd, int keep, int most);

@@ -120,6 +120,16 @@ bool MeansThisMachine(std::string_view host, const MachineNames& machine, const 
   return own(wanted) || std::any_of(resolved.begin(), resolved.end(), own);
 }
 
+Status ListenStatus(int error, std::string_view host, int port) {
+  const std::string where = host.empty() ? fmt::format("port {}", port) : fmt::format("{} port {}", host, port);
+  if (error == EADDRINUSE) {
+    return absl::AlreadyExistsError(
+        fmt::format("{} is taken by another process; free it, or choose another one (0: any)", where));
+  }
+  return WithRemedy(ErrnoStatus(error, fmt::format("cannot listen on {}", where)),
+                    "give an address of this machine, and a port that this user may take");
+}
+
 std::string JoinHostPort(std::string_view host, int port) {
   return host.find(':') == std::string_view::npos ? fmt::format("{}:{}", host, port)
                                                   : fmt::format("[{}]:{}", host, port);

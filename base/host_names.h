@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/host_fs.h"
+#include "base/status.h"
 
 namespace muster {
 
@@ -33,6 +34,10 @@ MachineNames ThisMachine();
 // headless Service of this pod). Pure.
 bool MeansThisMachine(std::string_view host, const MachineNames& machine,
                       const std::vector<std::string>& resolved = {});
+
+// Why nothing can be listened to at `host` (numeric; empty: every address) and `port`, by errno, with what to do.
+// AlreadyExists: the port is taken.
+Status ListenStatus(int error, std::string_view host, int port);
 
 // "host:port", an IPv6 address in brackets.
 std::string JoinHostPort(std::string_view host, int port);

@@ -5,11 +5,22 @@
 
 namespace muster {
 
+namespace {
+
+Status WithMessage(const Status& status, const std::string& message) {
+  Status said(status.code(), message);
+  status.ForEachPayload([&](absl::string_view url, const absl::Cord& payload) { said.SetPayload(url, payload); });
+  return said;
+}
+
+}  // namespace
+
 Status Annotate(const Status& status, std::string_view context) {
-  if (status.ok()) return status;
-  Status annotated(status.code(), fmt::format("{}: {}", context, Message(status)));
-  status.ForEachPayload([&](absl::string_view url, const absl::Cord& payload) { annotated.SetPayload(url, payload); });
-  return annotated;
+  return status.ok() ? status : WithMessage(status, fmt::format("{}: {}", context, Message(status)));
+}
+
+Status WithRemedy(const Status& status, std::string_view remedy) {
+  return status.ok() ? status : WithMessage(status, fmt::format("{}; {}", Message(status), remedy));
 }
 
 std::string_view Message(const Status& status) { return {status.message().data(), status.message().size()}; }

@@ -17,6 +17,10 @@ using absl::StatusOr;
 // Puts `context` in front of the message: "reading hosts: no such file". OK stays OK; code and payloads are kept.
 Status Annotate(const Status& status, std::string_view context);
 
+// Puts what to do behind the message: "cannot write x: No space left on device; give the volume more room". OK stays
+// OK; code and payloads are kept.
+Status WithRemedy(const Status& status, std::string_view remedy);
+
 // The message of a status, as the standard's string_view.
 std::string_view Message(const Status& status);
 

@@ -1,20 +1,17 @@
 #include "initializers/initialize.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <atomic>
 #include <boost/asio/post.hpp>
-#include <cstring>
 #include <random>
 
-#include "base/exit_codes.h"
 #include "base/text.h"
 #include "base/version.h"
 #include "initializers/after_publish.h"
 #include "initializers/archive_reader.h"
 #include "initializers/earlier_run.h"
 #include "initializers/entry_path.h"
+#include "initializers/failure.h"
 #include "initializers/hub_settings.h"
 #include "initializers/lease.h"
 #include "initializers/local_copy.h"
@@ -39,33 +36,7 @@ std::string SelectionOf(const InitializeOptions& options) {
   return text;
 }
 
-// What the system denies, it denies to a user.
-Status WithUser(Status status) {
-  const std::string_view text = Message(status);
-  if (!absl::IsPermissionDenied(status) || !(text.ends_with(strerror(EACCES)) || text.ends_with(strerror(EPERM)))) {
-    return status;
-  }
-  return absl::PermissionDeniedError(
-      fmt::format("{} to user {} (group {}): let it in (the folder's mode; of a volume, fsGroup), or run as another",
-                  text, geteuid(), getegid()));
-}
-
 }  // namespace
-
-int ExitCodeOf(const Status& status) {
-  switch (status.code()) {
-    case absl::StatusCode::kOk:
-      return 0;
-    case absl::StatusCode::kInvalidArgument:
-      return kExitBadConfiguration;
-    case absl::StatusCode::kUnavailable:
-    case absl::StatusCode::kDeadlineExceeded:
-    case absl::StatusCode::kAborted:
-      return kExitSourceUnreachable;
-    default:
-      return 1;
-  }
-}
 
 class Initialize::Impl {
  public:
@@ -185,9 +156,9 @@ void Initialize::Impl::Prepare() {
 Status Initialize::Impl::SetUp() {
   if (!options_.dry_run) {
     MUSTER_ASSIGN_OR_RETURN(staging_, Staging::Open(options_.target));
-    if (IsHalfPublished(options_.target)) {
-      const Plan plan{source_.uri, SelectionOf(options_)};
-      MUSTER_RETURN_IF_ERROR(FinishPublication(*staging_, options_.target, plan, events_.say));
+    const Plan plan{source_.uri, SelectionOf(options_)};
+    MUSTER_ASSIGN_OR_RETURN(const bool finished, FinishPublication(*staging_, options_.target, plan, events_.say));
+    if (finished) {
       MUSTER_ASSIGN_OR_RETURN(staging_, Staging::Open(options_.target));
     }
     complete_ = IsComplete();

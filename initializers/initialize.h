@@ -77,7 +77,4 @@ class Initialize {
   std::unique_ptr<Impl> impl_;
 };
 
-// 0 for OK; 1 or 78 where trying again gives the same; kExitSourceUnreachable where it may help.
-int ExitCodeOf(const Status& status);
-
 }  // namespace muster::initializers

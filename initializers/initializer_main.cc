@@ -16,6 +16,7 @@
 #include "base/text.h"
 #include "base/version.h"
 #include "initializers/after_publish.h"
+#include "initializers/failure.h"
 #include "initializers/hub.h"
 #include "initializers/initialize.h"
 #include "initializers/progress_view.h"
@@ -197,6 +198,13 @@ struct Words {
   double patience = 300, stall = 20, lease_silence = 30;  // seconds
 };
 
+// How it ends up being told.
+void AddTellingFlags(CLI::App* command, ProgramOptions* program) {
+  command->add_flag("--json", program->json, "events as JSON lines on stdout");
+  command->add_option("--termination-log", program->termination_log, "where the last word goes, if it is there")
+      ->envname("MUSTER_TERMINATION_LOG");
+}
+
 void AddFlags(CLI::App* command, ProgramOptions* program, Words* words, std::string_view target) {
   InitializeOptions& run = program->run;
   command->option_defaults()->take_last();  // of a flag that is given twice
@@ -242,9 +250,7 @@ void AddFlags(CLI::App* command, ProgramOptions* program, Words* words, std::str
   command->add_flag("--http2", run.http.http2, "HTTP/2 over https, where the server has it; default HTTP/1.1");
   command->add_flag("--anonymous", run.anonymous, "send no credentials");
   command->add_flag("--dry-run", run.dry_run, "say what would be moved, and move nothing");
-  command->add_flag("--json", program->json, "events as JSON lines on stdout");
-  command->add_option("--termination-log", program->termination_log, "where the last word goes, if it is there")
-      ->envname("MUSTER_TERMINATION_LOG");
+  AddTellingFlags(command, program);
 }
 
 bool ProxyByTls() {
@@ -286,16 +292,14 @@ Status UseHubCache(InitializeOptions* run) {
 
 // Where a failure is told, also of a command line that could not be read as a whole.
 ProgramOptions Telling(int argc, char** argv) {
-  constexpr std::string_view kLog = "--termination-log";
   ProgramOptions telling;
-  telling.termination_log = Environment("MUSTER_TERMINATION_LOG").value_or(kTerminationLog);
-  for (int i = 1; i < argc; ++i) {
-    const std::string_view word = argv[i];
-    if (word == "--json") telling.json = true;
-    if (word == kLog && i + 1 < argc) telling.termination_log = argv[i + 1];
-    if (word.starts_with(kLog) && word.substr(kLog.size()).starts_with('=')) {
-      telling.termination_log = word.substr(kLog.size() + 1);
-    }
+  CLI::App app;
+  app.set_help_flag();
+  app.allow_extras();
+  AddTellingFlags(&app, &telling);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError&) {  // of these flags; what was read counts
   }
   return telling;
 }

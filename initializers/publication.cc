@@ -94,14 +94,14 @@ Status Publish(Staging& staging, const std::string& target, Manifest manifest,
 
 bool IsHalfPublished(const std::string& target) { return ReadOwnFile(target, kNext).ok(); }
 
-Status FinishPublication(Staging& staging, const std::string& target, const Plan& plan,
-                         const std::function<void(const std::string&)>& say) {
+StatusOr<bool> FinishPublication(Staging& staging, const std::string& target, const Plan& plan,
+                                 const std::function<void(const std::string&)>& say) {
   auto text = ReadOwnFile(target, kNext);
-  if (!text.ok()) return absl::OkStatus();
+  if (!text.ok()) return false;
   const auto drop = [&](std::string_view why) {
     say(fmt::format("what an earlier start was publishing in {} cannot be finished ({}); beginning anew", target, why));
     staging.RemoveOwn(kNext);
-    return absl::OkStatus();
+    return true;
   };
   auto next = ReadManifest(*text);
   if (!next.ok()) return drop(Message(next.status()));
@@ -120,14 +120,15 @@ Status FinishPublication(Staging& staging, const std::string& target, const Plan
   Status status = staging.CheckPlaces(places);
   if (absl::IsFailedPrecondition(status)) {
     if (next->source != plan.source || next->selection != plan.selection) return drop(Message(status));
-    return absl::FailedPreconditionError(
-        fmt::format("{}; once it is out of the way, the next start publishes the rest", Message(status)));
+    return WithRemedy(status, "once it is out of the way, the next start publishes the rest");
   }
   MUSTER_RETURN_IF_ERROR(status);
   staging.RemoveOwn(kManifestName);
   MUSTER_RETURN_IF_ERROR(staging.Publish(places));
   status = Settle(staging, target, *std::move(next));
-  return absl::IsDataLoss(status) ? drop(Message(status)) : status;
+  if (absl::IsDataLoss(status)) return drop(Message(status));
+  MUSTER_RETURN_IF_ERROR(status);
+  return true;
 }
 
 }  // namespace muster::initializers

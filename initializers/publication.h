@@ -32,10 +32,10 @@ bool IsHalfPublished(const std::string& target);
 struct Plan {
   std::string source, selection;  // as in the manifest
 };
-// What is still staged goes where it belongs; `staging` has to be opened anew afterwards. What cannot be finished, as
-// something of it is gone, is said and dropped, and who called begins anew: the manifest is there if nothing was
-// renamed. FailedPrecondition: an obstacle, and it is `plan`'s; another's is dropped.
-Status FinishPublication(Staging& staging, const std::string& target, const Plan& plan,
-                         const std::function<void(const std::string&)>& say);
+// What is still staged goes where it belongs. False: nothing was left to finish; else `staging` has to be opened anew.
+// What cannot be finished, as something of it is gone, is said and dropped, and who called begins anew: the manifest is
+// there if nothing was renamed. FailedPrecondition: an obstacle, and it is `plan`'s; another's is dropped.
+StatusOr<bool> FinishPublication(Staging& staging, const std::string& target, const Plan& plan,
+                                 const std::function<void(const std::string&)>& say);
 
 }  // namespace muster::initializers

@@ -11,11 +11,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
+#include <functional>
 
 #include "base/text.h"
-#include "initializers/crc.h"
 #include "initializers/disk_pool.h"
 #include "initializers/entry_path.h"
 
@@ -23,7 +22,6 @@ namespace muster::initializers {
 namespace {
 
 constexpr size_t kLongestRanges = size_t{16} << 20;  // bytes of one NAME.ranges that are read
-constexpr size_t kLongestHashes = size_t{1} << 30;   // bytes of .hashes that are read
 constexpr char kHashes[] = ".hashes";
 constexpr std::string_view kPart = ".part";
 constexpr std::string_view kRanges = ".ranges";
@@ -35,8 +33,7 @@ Status DiskStatus(int error, std::string_view what) {
                                   : error == EROFS                   ? "mount it writable, or name another target"
                                   : error == ENOTDIR ? "remove what is in the way, or name another target"
                                                      : "";
-  if (remedy.empty()) return status;
-  return Status(status.code(), fmt::format("{}: {}", Message(status), remedy));
+  return remedy.empty() ? status : WithRemedy(status, remedy);
 }
 
 Status WriteAll(int file, const char* bytes, size_t length, uint64_t offset) {
@@ -51,27 +48,36 @@ Status WriteAll(int file, const char* bytes, size_t length, uint64_t offset) {
   return absl::OkStatus();
 }
 
-StatusOr<std::string> ReadAll(int file, size_t most) {
-  std::string text;
+// The file in pieces, until its end or until `take` says false.
+Status ReadPieces(int file, const std::function<bool(std::string_view)>& take) {
   char buffer[1 << 14];
-  while (text.size() < most) {
+  while (true) {
     const ssize_t got = read(file, buffer, sizeof buffer);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return DiskStatus(errno, "reading");
-    if (got == 0) break;
-    text.append(buffer, static_cast<size_t>(got));
+    if (got == 0 || !take({buffer, static_cast<size_t>(got)})) return absl::OkStatus();
   }
+}
+
+StatusOr<std::string> ReadAll(int file, size_t most) {
+  std::string text;
+  MUSTER_RETURN_IF_ERROR(ReadPieces(file, [&](std::string_view piece) {
+    text += piece;
+    return text.size() < most;
+  }));
   return text;
 }
 
-// Appended in one call: a line is there whole, or cut at the end of the file. Before the name is: what is whole without
-// a line was not staged by us.
-Status NoteHash(int hashes, const std::string& name, const StagedHash& hash) {
-  if (hash.hash.empty()) return absl::OkStatus();
-  const std::string line = WriteHashLine(name, hash);
-  const ssize_t written = write(hashes, line.data(), line.size());
+// In one call: a line is there whole, or cut at the end of the file.
+Status Append(int file, const std::string& line, std::string_view shown) {
+  const ssize_t written = write(file, line.data(), line.size());
   if (written == static_cast<ssize_t>(line.size())) return absl::OkStatus();
-  return DiskStatus(written < 0 ? errno : ENOSPC, fmt::format("writing {}", kHashes));
+  return DiskStatus(written < 0 ? errno : ENOSPC, fmt::format("writing {}", shown));
+}
+
+// Before the name is there: what is whole without a line was not staged by us.
+Status NoteHash(int hashes, const std::string& name, const StagedHash& hash) {
+  return hash.hash.empty() ? absl::OkStatus() : Append(hashes, WriteHashLine(name, hash), kHashes);
 }
 
 Status MakeFolder(int at, const std::string& name, const std::string& shown) {
@@ -132,65 +138,6 @@ StatusOr<Descriptor> OpenOwnFolder(const std::string& target) {
   return OpenFolder(root.get(), std::string(kOwnFolder), own);
 }
 
-std::string WriteRangeLine(const StagedRange& staged) {
-  std::string line = fmt::format("{} {} {:08x}", staged.range.offset, staged.range.length, staged.crc32c);
-  return fmt::format("{} {:08x}\n", line, Crc32c(0, line));
-}
-
-std::vector<StagedRange> ReadRangeLines(std::string_view text, uint64_t size) {
-  std::vector<StagedRange> ranges;
-  while (true) {
-    size_t end = text.find('\n');
-    if (end == std::string_view::npos) break;
-    std::string_view line = text.substr(0, end);
-    text.remove_prefix(end + 1);
-    uint64_t numbers[2] = {};
-    uint32_t hashes[2] = {};
-    const char* at = line.data();
-    const char* const stop = line.data() + line.size();
-    auto number = [&](auto& value, int base) {
-      auto [next, error] = std::from_chars(at, stop, value, base);
-      const bool good = error == std::errc() && (next == stop || *next == ' ');
-      at = next == stop ? next : next + 1;
-      return good;
-    };
-    if (!number(numbers[0], 10) || !number(numbers[1], 10) || !number(hashes[0], 16)) break;
-    const size_t said = line.size() < 9 ? 0 : line.size() - 9;
-    if (!number(hashes[1], 16) || at != stop || Crc32c(0, line.substr(0, said)) != hashes[1]) break;
-    const ByteRange range{numbers[0], numbers[1]};
-    if (range.length == 0 || range.offset > size || range.length > size - range.offset) break;
-    ranges.push_back({range, hashes[0]});
-  }
-  std::sort(ranges.begin(), ranges.end(),
-            [](const StagedRange& a, const StagedRange& b) { return a.range.offset < b.range.offset; });
-  uint64_t end = 0;
-  std::erase_if(ranges, [&end](const StagedRange& staged) {
-    if (staged.range.offset < end) return true;
-    end = staged.range.end();
-    return false;
-  });
-  return ranges;
-}
-
-std::string WriteHashLine(std::string_view name, const StagedHash& hash) {
-  std::string line = fmt::format("{} {} {}", name, hash.hash, hash.verified ? "verified" : "ours");
-  return fmt::format("{} {:08x}\n", line, Crc32c(0, line));
-}
-
-std::unordered_map<std::string, StagedHash> ReadHashLines(std::string_view text) {
-  constexpr size_t kCheck = 9;  // a blank and the line's own CRC
-  std::unordered_map<std::string, StagedHash> hashes;
-  for (std::string_view line : Split(text, '\n')) {
-    if (line.size() <= kCheck) continue;
-    const std::string_view said = line.substr(0, line.size() - kCheck);
-    if (line.substr(said.size()) != fmt::format(" {:08x}", Crc32c(0, said))) continue;
-    const auto words = Split(said, ' ');
-    if (words.size() != 3) continue;
-    hashes.insert_or_assign(std::string(words[0]), StagedHash{std::string(words[1]), words[2] == "verified"});
-  }
-  return hashes;
-}
-
 StagedFile::~StagedFile() = default;
 
 Status StagedFile::Write(uint64_t offset, char* bytes, size_t length) {
@@ -229,11 +176,7 @@ StatusOr<size_t> StagedFile::CopyFrom(int source, uint64_t offset, size_t length
 }
 
 Status StagedFile::Note(const StagedRange& staged) {
-  const std::string line = WriteRangeLine(staged);
-  // Appended in one call: a line is there whole, or cut at the end of the file.
-  ssize_t written = write(ranges_.get(), line.data(), line.size());
-  if (written == static_cast<ssize_t>(line.size())) return absl::OkStatus();
-  return DiskStatus(written < 0 ? errno : ENOSPC, fmt::format("writing {}{}", name_, kRanges));
+  return Append(ranges_.get(), WriteRangeLine(staged), fmt::format("{}{}", name_, kRanges));
 }
 
 Status StagedFile::Forget() {
@@ -359,12 +302,15 @@ void Staging::Drop(const std::string& name) {
 Status Staging::OpenHashes() {
   hashes_ = Descriptor(openat(folder_.get(), kHashes, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0644));
   if (!hashes_.ok()) return DiskStatus(errno, "opening");
-  MUSTER_ASSIGN_OR_RETURN(const std::string text, ReadAll(hashes_.get(), kLongestHashes));
-  hash_of_ = ReadHashLines(text);
-  std::erase_if(hash_of_, [this](const auto& of) { return !whole_.contains(of.first); });
+  HashLines lines([this](const std::string& name) { return whole_.contains(name); });
+  MUSTER_RETURN_IF_ERROR(ReadPieces(hashes_.get(), [&](std::string_view piece) {
+    lines.Add(piece);
+    return true;
+  }));
   // A cut line must not swallow the next one.
-  if (text.empty() || text.ends_with('\n') || write(hashes_.get(), "\n", 1) == 1) return absl::OkStatus();
-  return DiskStatus(errno, "writing");
+  if (lines.cut()) MUSTER_RETURN_IF_ERROR(Append(hashes_.get(), "\n", kHashes));
+  hash_of_ = std::move(lines).End();
+  return absl::OkStatus();
 }
 
 StatusOr<std::unique_ptr<StagedFile>> Staging::OpenFile(const std::string& name, uint64_t size, bool direct) {

@@ -30,29 +30,9 @@
 #include "base/descriptors.h"
 #include "base/status.h"
 #include "initializers/provider.h"
+#include "initializers/staging_lines.h"
 
 namespace muster::initializers {
-
-struct StagedRange {
-  ByteRange range;
-  uint32_t crc32c = 0;  // of its bytes
-  bool operator==(const StagedRange&) const = default;
-};
-
-// Lines of NAME.ranges. Reading stops at the first one that is not whole; overlapping ranges are dropped. Pure.
-std::string WriteRangeLine(const StagedRange& staged);
-std::vector<StagedRange> ReadRangeLines(std::string_view text, uint64_t size);
-
-// What is known of the bytes of a NAME.
-struct StagedHash {
-  std::string hash;       // Describe()d; empty: none was taken
-  bool verified = false;  // the source published it
-  bool operator==(const StagedHash&) const = default;
-};
-
-// Lines of .hashes, each for itself: one that is not whole is left out, the last of a name counts. Pure.
-std::string WriteHashLine(std::string_view name, const StagedHash& hash);
-std::unordered_map<std::string, StagedHash> ReadHashLines(std::string_view text);
 
 class StagedFile {
  public:

@@ -110,8 +110,8 @@ void Transfer::Impl::Rechecked(const std::shared_ptr<File>& file, const StatusOr
   if (!found.ok()) {
     if (!std::exchange(said_damaged_, true)) events_.say(DamageText(file->entry.key, found.status()));
     staging_.Drop(file->name);
-    file->large ? Open(file) : StartSmall(file);
-    return;
+    if (file->large) return Open(file);
+    return StartSmall(file);
   }
   if (found->verified && !file->entry.expected) {  // which only the answer to a request tells
     auto expected = ParseExpectation(found->hash);

@@ -9,6 +9,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <utility>
 
+#include "base/host_names.h"
 #include "base/text.h"
 
 namespace muster::rendezvous {
@@ -40,9 +41,7 @@ StatusOr<HostPort> ParseHostPort(const std::string& address, int lowest_port) {
 namespace {
 
 std::string Numeric(const tcp::endpoint& endpoint) {
-  std::string host = endpoint.address().to_string();
-  return endpoint.address().is_v6() ? fmt::format("[{}]:{}", host, endpoint.port())
-                                    : fmt::format("{}:{}", host, endpoint.port());
+  return JoinHostPort(endpoint.address().to_string(), endpoint.port());
 }
 
 // Linux's own words: Boost's for the same number are the same.

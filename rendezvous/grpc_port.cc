@@ -18,6 +18,7 @@
 
 #include "base/clock.h"
 #include "base/descriptors.h"
+#include "base/host_names.h"
 #include "base/log.h"
 #include "base/text.h"
 
@@ -95,15 +96,7 @@ Status GrpcPort::Impl::Listen() {
     if (error != asio::error::address_in_use) break;
     std::this_thread::sleep_for(std::chrono::microseconds(random() % 1000));
   }
-  if (error == asio::error::address_in_use) {
-    return absl::AlreadyExistsError(fmt::format(
-        "port {} is taken by another process on this machine; free it or choose another one", options_.port));
-  }
-  if (error) {
-    return absl::UnavailableError(fmt::format(
-        "cannot listen on {} port {}: {}; give an address of this machine, and a port that this user may take",
-        address.to_string(), options_.port, error.message()));
-  }
+  if (error) return ListenStatus(error.value(), options_.host, options_.port);
   port_ = acceptor_.local_endpoint(error).port();
   acceptor_.non_blocking(true, error);
   return absl::OkStatus();

@@ -79,10 +79,15 @@ grpc::ByteBuffer ToBuffer(const std::string& bytes) {
 }
 
 std::string FromBuffer(const grpc::ByteBuffer& buffer) {
-  std::string bytes;
   std::vector<grpc::Slice> slices;
-  if (!buffer.Dump(&slices).ok()) return bytes;
-  bytes.reserve(buffer.Length());
+  return buffer.Dump(&slices).ok() ? Joined(slices) : std::string();
+}
+
+std::string Joined(const std::vector<grpc::Slice>& slices) {
+  size_t size = 0;
+  for (const grpc::Slice& slice : slices) size += slice.size();
+  std::string bytes;
+  bytes.reserve(size);
   for (const grpc::Slice& slice : slices) bytes.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
   return bytes;
 }

@@ -86,7 +86,8 @@ struct GrpcTuning {
 
 // Bytes in and out of gRPC's buffers.
 grpc::ByteBuffer ToBuffer(const std::string& bytes);
-std::string FromBuffer(const grpc::ByteBuffer& buffer);
+std::string FromBuffer(const grpc::ByteBuffer& buffer);  // empty: it cannot be unpacked
+std::string Joined(const std::vector<grpc::Slice>& slices);
 
 inline constexpr char kAttendMethod[] = "/muster.rendezvous.v1.Rendezvous/Attend";
 

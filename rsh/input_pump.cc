@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "base/descriptors.h"
 #include "rsh/protocol.h"
 
 namespace muster::rsh {
@@ -21,7 +22,7 @@ class InputPump::Impl : public std::enable_shared_from_this<Impl> {
  public:
   Impl(asio::io_context& loop, int descriptor, Events events)
       : loop_(loop), descriptor_(descriptor), events_(std::move(events)), ready_(loop) {
-    fcntl(descriptor, F_SETPIPE_SZ, kPipeBytes);  // fewer turns; where it is no pipe, or may not, it stays as it is
+    WidenPipe(descriptor, kPipeBytes);
   }
 
   void Continue() {

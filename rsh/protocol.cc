@@ -73,11 +73,9 @@ StatusOr<Bytes> Slices(const grpc::ByteBuffer& buffer) {
 
 template <typename Message>
 StatusOr<Message> Parsed(const Bytes& slices) {
-  std::string text;
-  text.reserve(Size(slices));
-  for (const grpc::Slice& slice : slices) text.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
   Message message;
-  if (!message.ParseFromString(text)) return absl::InvalidArgumentError("not a message of the remote shell");
+  if (!message.ParseFromString(rendezvous::Joined(slices)))
+    return absl::InvalidArgumentError("not a message of the remote shell");
   return message;
 }
 

@@ -37,7 +37,7 @@ struct Ends {
 StatusOr<Ends> MakePipe(bool for_input) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return ErrnoStatus(errno, "cannot make a pipe for a command");
-  fcntl(ends[0], F_SETPIPE_SZ, kPipeBytes);  // the default serves too
+  WidenPipe(ends[0], kPipeBytes);
   Ends made{Descriptor(ends[for_input ? 1 : 0]), Descriptor(ends[for_input ? 0 : 1])};
   fcntl(made.ours.get(), F_SETFL, O_NONBLOCK);
   return made;

@@ -16,9 +16,7 @@ void Must(bool holds) {
 std::string Text(const grpc::ByteBuffer& buffer) {
   Bytes slices;
   Must(buffer.Dump(&slices).ok());
-  std::string text;
-  for (const grpc::Slice& slice : slices) text.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
-  return text;
+  return rendezvous::Joined(slices);
 }
 
 grpc::ByteBuffer Cut(const std::string& text, const uint8_t* lengths, size_t count) {

@@ -33,45 +33,6 @@ bool Same(const std::vector<StagedRange>& got, std::vector<StagedRange> wanted) 
   });
 }
 
-TEST(RangeLines, ComeBackInOrder) {
-  EXPECT_TRUE(Same(ReadRangeLines(Lines({At(512, 100, 1), At(0, 512, 0xffffffff)}), 1000),
-                   {At(0, 512, 0xffffffff), At(512, 100, 1)}));
-  EXPECT_THAT(ReadRangeLines("", 1000), IsEmpty());
-}
-
-TEST(RangeLines, EndWhereALineIsNotWhole) {
-  const std::string good = Lines({At(0, 10)});
-  const std::string whole = good + Lines({At(10, 10)});
-  for (size_t cut = good.size(); cut < whole.size(); ++cut) {
-    EXPECT_TRUE(Same(ReadRangeLines(whole.substr(0, cut), 100), {At(0, 10)})) << cut;
-  }
-  std::string flipped = whole;
-  flipped[good.size() + 1] ^= 1;
-  EXPECT_TRUE(Same(ReadRangeLines(flipped, 100), {At(0, 10)}));
-  EXPECT_THAT(ReadRangeLines("nonsense\n" + good, 100), IsEmpty());
-}
-
-TEST(RangeLines, OutsideTheFileOrTwice) {
-  EXPECT_THAT(ReadRangeLines(Lines({At(95, 10)}), 100), IsEmpty());
-  EXPECT_THAT(ReadRangeLines(Lines({At(101, 1)}), 100), IsEmpty());
-  EXPECT_THAT(ReadRangeLines(Lines({At(5, 0)}), 100), IsEmpty());
-  EXPECT_THAT(ReadRangeLines(Lines({At(5, UINT64_MAX)}), 100), IsEmpty());
-  EXPECT_TRUE(Same(ReadRangeLines(Lines({At(0, 10, 1), At(0, 10, 2), At(5, 10, 3), At(10, 1, 4)}), 100),
-                   {At(0, 10, 1), At(10, 1, 4)}));
-}
-
-TEST(HashLines, EachStandsForItself) {
-  const std::string one = WriteHashLine("one", {"md5:00", true}), two = WriteHashLine("two", {"crc32c:01", false});
-  EXPECT_EQ(ReadHashLines(one + two),
-            (std::unordered_map<std::string, StagedHash>{{"one", {"md5:00", true}}, {"two", {"crc32c:01", false}}}));
-  for (size_t cut = 0; cut < one.size(); ++cut) {
-    const std::string text = one.substr(0, cut) + "\n" + two;
-    EXPECT_EQ(ReadHashLines(text).size(), cut + 1 < one.size() ? 1U : 2U) << cut;
-  }
-  EXPECT_EQ(ReadHashLines(one + WriteHashLine("one", {"md5:11", false})).at("one"), (StagedHash{"md5:11", false}));
-  EXPECT_TRUE(ReadHashLines("\n\nnonsense\n").empty());
-}
-
 class StagingTest : public testing::Test {
  protected:
   StagingTest() {

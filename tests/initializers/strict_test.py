@@ -349,7 +349,7 @@ class Permanent(FaultCase, PermanentFaults):
         self.proxy.faults = [fill]
         ended, end = self.bring(f"{self.uri}/some/")
         self.assertEqual(ended, 1, self.said)
-        self.assertRegex(end["reason"], "some/\\d+: .*No space left on device: give it a larger volume, or make room")
+        self.assertRegex(end["reason"], "some/\\d+: .*No space left on device; give it a larger volume, or make room")
         self.assertEqual(list(self.there()), ["other"])
         os.unlink(os.path.join(self.target, "other"))
         self.succeeds(f"{self.uri}/some/", {f"{n:02}": some_bytes(200 << 10, n) for n in range(50)})
@@ -370,10 +370,10 @@ class Permanent(FaultCase, PermanentFaults):
         self.addCleanup(subprocess.run, ["umount", self.target])
         ended, end = self.bring(f"{self.uri}/small")
         self.assertEqual(ended, 1, self.said)
-        self.assertRegex(end["reason"], "target/.muster: Read-only file system: mount it writable, or name another target")
+        self.assertRegex(end["reason"], "target/.muster: Read-only file system; mount it writable, or name another target")
         self.target = os.path.join(self.target, "new")
         ended, end = self.bring(f"{self.uri}/small")
-        self.assertRegex(end["reason"], "making .*target/new: Read-only file system: mount it writable")
+        self.assertRegex(end["reason"], "making .*target/new: Read-only file system; mount it writable")
 
 
 class Killed(FaultCase, KilledAnywhere):

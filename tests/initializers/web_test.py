@@ -419,7 +419,7 @@ class Permanent(WebCase):
         file, self.target = self.target, os.path.join(self.target, "sub", "folder")
         ended, end = self.bring(self.serve(b"x"))
         self.assertEqual(ended, 1, self.said)
-        self.assertIn(f"making {file}/sub: Not a directory: remove what is in the way, or name another target", end["reason"])
+        self.assertIn(f"making {file}/sub: Not a directory; remove what is in the way, or name another target", end["reason"])
 
     def test_a_link_in_the_target(self):
         outside = os.path.join(self.dir, "outside")

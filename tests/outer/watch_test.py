@@ -273,14 +273,14 @@ class Settings(WatchCase):
             port = taken.getsockname()[1]
             done = self.exec("--http-port", f"127.0.0.1:{port}")
             self.assertEqual(done.returncode, 78)
-            self.assertRegex(done.stderr, rf"--http-port: 127.0.0.1 port {port} is taken; choose another one, or 0")
+            self.assertRegex(done.stderr, rf"--http-port: 127.0.0.1 port {port} is taken by another process; free it, or choose another one")
 
     def test_under_kubernetes_the_default_port_is_a_favour(self):
         """The first one gets it (or somebody else on this machine has it), the second one goes on without."""
         inner = [MUSTER, "exec", "--", "sh", "-c", "exit 7"]
         done = self.exec(command=["env", "-u", "MUSTER_HTTP_PORT", *inner], KUBERNETES_SERVICE_HOST="10.0.0.1")
         self.assertEqual(done.returncode, 7)
-        self.assertRegex(done.stderr, "W muster no /healthz, .*: port 29480 is taken")
+        self.assertRegex(done.stderr, "W muster no /healthz, .*: port 29480 is taken by another process")
         # A muster inside does not try: the port is the outer one's.
         done = self.exec("--http-port=127.0.0.1:0", command=["sh", "-c", "echo $MUSTER_HTTP_PORT"])
         self.assertEqual((done.returncode, done.stdout), (0, "off\n"))

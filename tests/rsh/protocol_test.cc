@@ -12,19 +12,9 @@
 namespace muster::rsh {
 namespace {
 
+using rendezvous::FromBuffer;
+using rendezvous::Joined;
 using testing::HasSubstr;
-
-std::string Text(const Bytes& bytes) {
-  std::string text;
-  for (const grpc::Slice& slice : bytes) text.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
-  return text;
-}
-
-std::string Text(const grpc::ByteBuffer& buffer) {
-  Bytes slices;
-  EXPECT_TRUE(buffer.Dump(&slices).ok());
-  return Text(slices);
-}
 
 // In slices of these lengths, the last one with the rest.
 grpc::ByteBuffer Buffer(const std::string& text, const std::vector<size_t>& lengths = {}) {
@@ -69,7 +59,7 @@ TEST(RshProtocol, BytesOnTheWire) {
       {Encode(FromWorker(Welcome())), Wire(8, 1)},
       {Encode(FromWorker(Heard())), Wire(0x10, 1)},
   };
-  for (const auto& row : rows) EXPECT_EQ(Text(row.message), row.wire);
+  for (const auto& row : rows) EXPECT_EQ(FromBuffer(row.message), row.wire);
 }
 
 TEST(RshProtocol, DataIsWhatProtobufWouldWrite) {
@@ -78,16 +68,16 @@ TEST(RshProtocol, DataIsWhatProtobufWouldWrite) {
     const std::string data(size, '\xfe');
     v1::FromCaller input;
     input.set_input(data);
-    EXPECT_EQ(Text(Encode(FromCaller(Input{{grpc::Slice(data)}}))), input.SerializeAsString()) << size;
+    EXPECT_EQ(FromBuffer(Encode(FromCaller(Input{{grpc::Slice(data)}}))), input.SerializeAsString()) << size;
     v1::FromPod err;
     err.set_err(data);
-    EXPECT_EQ(Text(Encode(FromPod(Output{true, {grpc::Slice(data)}}))), err.SerializeAsString()) << size;
+    EXPECT_EQ(FromBuffer(Encode(FromPod(Output{true, {grpc::Slice(data)}}))), err.SerializeAsString()) << size;
     v1::FromPod out;
     out.set_out(data);
     auto read = DecodeFromPod(Buffer(out.SerializeAsString()));
     ASSERT_TRUE(read.ok()) << read.status();
     EXPECT_FALSE(std::get<Output>(*read).err);
-    EXPECT_EQ(Text(std::get<Output>(*read).bytes), data);
+    EXPECT_EQ(Joined(std::get<Output>(*read).bytes), data);
   }
 }
 
@@ -117,16 +107,16 @@ TEST(RshProtocol, ThereAndBack) {
 
 TEST(RshProtocol, DataInPieces) {
   const std::string data = std::string(200, 'a') + std::string(100, 'b');
-  const std::string wire = Text(Encode(FromCaller(Input{{grpc::Slice(data)}})));
+  const std::string wire = FromBuffer(Encode(FromCaller(Input{{grpc::Slice(data)}})));
   for (size_t cut = 0; cut <= wire.size(); ++cut) {
     auto read = DecodeFromCaller(Buffer(wire, {cut}));
     ASSERT_TRUE(read.ok()) << cut;
-    ASSERT_EQ(Text(std::get<Input>(*read).bytes), data) << cut;
+    ASSERT_EQ(Joined(std::get<Input>(*read).bytes), data) << cut;
   }
   auto bytewise = DecodeFromCaller(Buffer(wire, std::vector<size_t>(wire.size(), 1)));
   ASSERT_TRUE(bytewise.ok());
-  EXPECT_EQ(Text(std::get<Input>(*bytewise).bytes), data);
-  const std::string open = Text(Encode(FromCaller(Open{"command", "me"})));
+  EXPECT_EQ(Joined(std::get<Input>(*bytewise).bytes), data);
+  const std::string open = FromBuffer(Encode(FromCaller(Open{"command", "me"})));
   for (size_t cut = 0; cut <= open.size(); ++cut) {
     auto read = DecodeFromCaller(Buffer(open, {cut, 0, 1}));
     ASSERT_TRUE(read.ok()) << cut;
@@ -193,10 +183,10 @@ TEST(RshProtocol, OddWaysToSayItAreReadAsProtobufDoes) {
   EXPECT_EQ(std::get<SignalSent>(*signal).signal, 15);
   auto later = DecodeFromCaller(Buffer(Wire(0xa0, 1, 0, 0x12, 1, 'x')));  // a field of a later version before it
   ASSERT_TRUE(later.ok());
-  EXPECT_EQ(Text(std::get<Input>(*later).bytes), "x");
+  EXPECT_EQ(Joined(std::get<Input>(*later).bytes), "x");
   auto longer = DecodeFromCaller(Buffer(Wire(0x12, 0x81, 0x80, 0, 'x')));  // a length in more bytes than it takes
   ASSERT_TRUE(longer.ok());
-  EXPECT_EQ(Text(std::get<Input>(*longer).bytes), "x");
+  EXPECT_EQ(Joined(std::get<Input>(*longer).bytes), "x");
 }
 
 }  // namespace

@@ -20,12 +20,6 @@
 
 namespace muster::rsh {
 
-inline std::string Text(const Bytes& bytes) {
-  std::string text;
-  for (const grpc::Slice& slice : bytes) text.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
-  return text;
-}
-
 class RshHarness : public testing::Test {
  protected:
   RshHarness() {

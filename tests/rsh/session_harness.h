@@ -48,7 +48,7 @@ class SessionHarness : public RshHarness {
     events.waiting = [&talk](const std::string& obstacle) { talk.waited.push_back(obstacle); };
     events.started = [&talk] { talk.started = true; };
     events.output = [&talk](bool err, const Bytes& bytes) {
-      (err ? talk.err : talk.out) += Text(bytes);
+      (err ? talk.err : talk.out) += rendezvous::Joined(bytes);
       if (talk.take) talk.session->Continue();
     };
     events.room = [&talk] { Write(talk); };

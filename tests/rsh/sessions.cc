@@ -49,9 +49,7 @@ class Crowd {
     Session::Events events;
     events.started = [&place] { place.session->Write(grpc::Slice(fmt::format("line {}\n", place.code))); };
     events.output = [&place](bool, const Bytes& bytes) {
-      for (const grpc::Slice& slice : bytes) {
-        place.out.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
-      }
+      place.out += rendezvous::Joined(bytes);
       place.session->Continue();
     };
     events.ended = [this, &place](const Ended& ended) {

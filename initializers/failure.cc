@@ -1,0 +1,38 @@
+#include "initializers/failure.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "base/exit_codes.h"
+#include "base/text.h"
+
+namespace muster::initializers {
+
+Status WithUser(Status status) {
+  const std::string_view text = Message(status);
+  if (!absl::IsPermissionDenied(status) || !(text.ends_with(strerror(EACCES)) || text.ends_with(strerror(EPERM)))) {
+    return status;
+  }
+  return absl::PermissionDeniedError(
+      fmt::format("{} to user {} (group {}): let it in (the folder's mode; of a volume, fsGroup), or run as another",
+                  text, geteuid(), getegid()));
+}
+
+int ExitCodeOf(const Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kOk:
+      return 0;
+    case absl::StatusCode::kInvalidArgument:
+      return kExitBadConfiguration;
+    case absl::StatusCode::kUnavailable:
+    case absl::StatusCode::kDeadlineExceeded:
+    case absl::StatusCode::kAborted:
+      return kExitSourceUnreachable;
+    default:
+      return 1;
+  }
+}
+
+}  // namespace muster::initializers

@@ -1,0 +1,14 @@
+// How a run that failed ends. Pure, but for asking who this process is.
+#pragma once
+
+#include "base/status.h"
+
+namespace muster::initializers {
+
+// 0 for OK; 1 or 78 where trying again gives the same; kExitSourceUnreachable where it may help.
+int ExitCodeOf(const Status& status);
+
+// What the system denies, it denies to a user: says to whom, and what to do. Anything else stays as it is.
+Status WithUser(Status status);
+
+}  // namespace muster::initializers
