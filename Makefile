@@ -59,10 +59,11 @@ fuzz: deps
 	  "$$target" -max_total_time=$${FUZZ_SECONDS:-60} -timeout=10 "$$(mktemp -d)" tests/fuzz/corpus/$$(basename $$target) || exit 1; done
 
 # Only reports. FILES limits clang-tidy to some sources; all of them take an hour.
-lint: build
+lint: deps
 	@build-support/install-deps debian-packages-lint.txt
+	@cmake --preset lint && cmake --build build/lint --target muster_proto muster_rsh_proto muster_version
 	@git ls-files '*.h' '*.cc' | xargs clang-format-16 --dry-run -Werror
-	@run-clang-tidy-16 -quiet -p build -j $(JOBS) $(or $(FILES),'/(base|rendezvous|launcher|rsh|agent|initializers)/.*\.cc$$')
+	@run-clang-tidy-16 -quiet -p build/lint -j $(JOBS) $(or $(FILES),'/(base|rendezvous|launcher|rsh|agent|initializers)/.*\.cc$$')
 
 clean:
 	rm -rf build
