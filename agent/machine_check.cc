@@ -22,6 +22,7 @@
 #include <mutex>
 #include <thread>
 
+#include "base/descriptors.h"
 #include "base/host_facts.h"
 #include "base/text.h"
 
@@ -138,29 +139,9 @@ class Copier {
 
 // --- loopback ---
 
-class Fd {
- public:
-  explicit Fd(int fd) : fd_(fd) {}
-  ~Fd() {
-    if (fd_ >= 0) close(fd_);
-  }
-  Fd(const Fd&) = delete;
-  Fd& operator=(const Fd&) = delete;
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
-
-bool WaitFor(int fd, short events, TimePoint until) {
-  auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - Now()).count();
-  pollfd one{fd, events, 0};
-  return left > 0 && poll(&one, 1, static_cast<int>(left)) > 0;
-}
-
 // A connected pair over 127.0.0.1; an errno otherwise.
 int ConnectLoopback(int* one, int* other) {
-  Fd listener(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  Descriptor listener(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (listener.get() < 0) return errno;
   sockaddr_in address{};
   address.sin_family = AF_INET;
@@ -176,7 +157,7 @@ int ConnectLoopback(int* one, int* other) {
   if (client < 0) return errno;
   *one = client;
   if (connect(client, generic, length) != 0 && errno != EINPROGRESS) return errno;
-  if (!WaitFor(listener.get(), POLLIN, Now() + std::chrono::milliseconds(100))) return ETIMEDOUT;
+  if (!ReadyBy(listener.get(), POLLIN, Now() + std::chrono::milliseconds(100))) return ETIMEDOUT;
   *other = accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
   if (*other < 0) return errno;
   int on = 1;
@@ -188,11 +169,11 @@ int ConnectLoopback(int* one, int* other) {
 bool Give(int fd, TimePoint until) {
   char byte = 1;
   return send(fd, &byte, 1, MSG_NOSIGNAL) == 1 ||
-         (WaitFor(fd, POLLOUT, until) && send(fd, &byte, 1, MSG_NOSIGNAL) == 1);
+         (ReadyBy(fd, POLLOUT, until) && send(fd, &byte, 1, MSG_NOSIGNAL) == 1);
 }
 bool Take(int fd, TimePoint until) {
   char byte;
-  return WaitFor(fd, POLLIN, until) && recv(fd, &byte, 1, 0) == 1;
+  return ReadyBy(fd, POLLIN, until) && recv(fd, &byte, 1, 0) == 1;
 }
 
 // --- disk ---
@@ -223,7 +204,7 @@ void Write(const std::shared_ptr<Written>& result, const std::string& folder, Ti
     result->done = true;
     result->changed.notify_all();
   };
-  Fd file(OpenNameless(folder));
+  Descriptor file(OpenNameless(folder));
   if (file.get() < 0) return end(errno);
   std::vector<uint64_t> block(kBlock / sizeof(uint64_t));
   uint64_t noise = 0x9e3779b97f4a7c15;  // what does not compress
@@ -298,7 +279,7 @@ std::vector<MachineFigure> MeasureLoopback(TimePoint until) {
   int one = -1;
   int other = -1;
   int error = ConnectLoopback(&one, &other);
-  Fd first(one), second(other);
+  Descriptor first(one), second(other);
   if (error != 0) {
     std::string why = fmt::format("no connection over 127.0.0.1: {}", Reason(error));
     return {CannotSay("loopback", "", why), CannotSay("loopback round trip", "", why)};
@@ -322,14 +303,14 @@ std::vector<MachineFigure> MeasureLoopback(TimePoint until) {
   int64_t received = 0;
   std::thread reader([&] {
     std::vector<char> buffer(size_t{256} << 10);
-    while (!over && WaitFor(other, POLLIN, until)) {
+    while (!over && ReadyBy(other, POLLIN, until)) {
       ssize_t got = recv(other, buffer.data(), buffer.size(), 0);
       if (got > 0) received += got;
     }
   });
   std::vector<char> buffer(size_t{256} << 10, 'x');
   while (Now() < until) {
-    if (send(one, buffer.data(), buffer.size(), MSG_NOSIGNAL) < 0 && !WaitFor(one, POLLOUT, until)) break;
+    if (send(one, buffer.data(), buffer.size(), MSG_NOSIGNAL) < 0 && !ReadyBy(one, POLLOUT, until)) break;
   }
   over = true;
   reader.join();

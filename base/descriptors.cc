@@ -1,6 +1,7 @@
 #include "base/descriptors.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -10,6 +11,16 @@
 namespace muster {
 
 int Descriptor::Close() { return fd_ < 0 ? 0 : close(std::exchange(fd_, -1)); }
+
+bool ReadyBy(int fd, short events, TimePoint deadline) {
+  while (true) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - MonotonicClock::now()).count();
+    pollfd one{fd, events, 0};
+    const int count = poll(&one, 1, static_cast<int>(std::clamp<int64_t>(left, 0, 1 << 30)));
+    if (count > 0 || (count < 0 && errno != EINTR)) return true;
+    if (left <= 0) return false;
+  }
+}
 
 void WidenPipe(int descriptor, int bytes) { (void)fcntl(descriptor, F_SETPIPE_SZ, bytes); }
 

@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "base/clock.h"
+
 namespace muster {
 
 // Closes what it owns. -1: nothing. Not thread-safe.
@@ -28,6 +30,10 @@ class Descriptor {
  private:
   int fd_;
 };
+
+// Waits, for what has no loop: true when `fd` is ready for `events` (poll(2)'s) or broken, as the next call on it says;
+// false at the deadline.
+bool ReadyBy(int fd, short events, TimePoint deadline);
 
 // Fewer turns for those who move much through a pipe. What is no pipe, or may not have so many bytes, stays as it is.
 void WidenPipe(int descriptor, int bytes);

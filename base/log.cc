@@ -13,6 +13,7 @@
 #include <spdlog/sinks/base_sink.h>
 #include <spdlog/spdlog.h>
 #include "base/clock.h"
+#include "base/descriptors.h"
 #include "base/text.h"
 
 namespace muster::log {
@@ -43,14 +44,10 @@ class Sink : public spdlog::sinks::base_sink<std::mutex> {
   bool Write(std::string_view text) {
     const TimePoint deadline = MonotonicClock::now() + (dropped_ > 0 ? Duration::zero() : Duration(kStderrPatience));
     while (!text.empty()) {
-      auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - MonotonicClock::now()).count();
-      pollfd ready{STDERR_FILENO, POLLOUT, 0};
-      const int polled = poll(&ready, 1, static_cast<int>(std::max<int64_t>(left, 0)));
-      if (polled == -1 && errno == EINTR) continue;
-      if (polled != 1) return false;
+      if (!ReadyBy(STDERR_FILENO, POLLOUT, deadline)) return false;
       // A pipe that polls writable takes this much at once.
       ssize_t written = write(STDERR_FILENO, text.data(), std::min<size_t>(text.size(), PIPE_BUF));
-      if (written == -1 && (errno == EINTR || (errno == EAGAIN && left > 0))) continue;
+      if (written == -1 && (errno == EINTR || (errno == EAGAIN && MonotonicClock::now() < deadline))) continue;
       if (written == -1) return false;
       text.remove_prefix(static_cast<size_t>(written));
     }

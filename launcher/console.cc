@@ -17,6 +17,7 @@
 #include <mutex>
 
 #include "base/clock.h"
+#include "base/descriptors.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "launcher/log_files.h"
@@ -170,10 +171,7 @@ class Console::Impl : public std::enable_shared_from_this<Impl> {
     for (Channel* channel : {&out_, &err_}) {
       Advance(*channel);
       while (!channel->queue.empty()) {
-        auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - MonotonicClock::now()).count();
-        if (left <= 0) break;
-        pollfd ready{channel->descriptor, POLLOUT, 0};
-        if (poll(&ready, 1, static_cast<int>(left)) == -1 && errno != EINTR) break;
+        if (!ReadyBy(channel->descriptor, POLLOUT, deadline)) break;
         Advance(*channel);
       }
       // What nobody took is counted, so that the other stream can say it.

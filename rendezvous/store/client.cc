@@ -10,25 +10,11 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <cerrno>
 
+#include "base/descriptors.h"
 #include "base/text.h"
 #include "rendezvous/store/protocol.h"
 
 namespace muster::store {
-namespace {
-
-// True when the descriptor is ready (or broken); false at the deadline.
-bool Ready(int fd, short events, TimePoint deadline) {
-  for (;;) {
-    auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - MonotonicClock::now()).count();
-    pollfd one{fd, events, 0};
-    int count = ::poll(&one, 1, left < 0 ? 0 : static_cast<int>(std::min<int64_t>(left, 1 << 30)));
-    if (count > 0) return true;
-    if (count == 0 && left <= 0) return false;
-    if (count < 0 && errno != EINTR) return true;
-  }
-}
-
-}  // namespace
 
 StatusOr<StoreClient> StoreClient::Connect(std::string_view host, uint16_t port, Duration timeout) {
   TimePoint deadline = MonotonicClock::now() + timeout;
@@ -44,7 +30,7 @@ StatusOr<StoreClient> StoreClient::Connect(std::string_view host, uint16_t port,
   std::string where = fmt::format("store client: connecting to {}:{}", host, port);
   if (::connect(fd, endpoint.data(), endpoint.size()) != 0) {
     if (errno != EINPROGRESS) return ErrnoStatus(errno, where);
-    if (!Ready(fd, POLLOUT, deadline)) return absl::DeadlineExceededError(where + ": no answer in time");
+    if (!ReadyBy(fd, POLLOUT, deadline)) return absl::DeadlineExceededError(where + ": no answer in time");
     int failure = 0;
     socklen_t size = sizeof(failure);
     ::getsockopt(fd, SOL_SOCKET, SO_ERROR, &failure, &size);
@@ -83,7 +69,7 @@ Status StoreClient::Send(TimePoint deadline) {
     if (sent > 0) {
       done += static_cast<size_t>(sent);
     } else if (errno == EAGAIN) {
-      if (Ready(fd_, POLLOUT, deadline)) continue;
+      if (ReadyBy(fd_, POLLOUT, deadline)) continue;
       return Broken("the server takes nothing", absl::StatusCode::kDeadlineExceeded);
     } else if (errno != EINTR) {
       return Broken(Message(ErrnoStatus(errno, "sending")));
@@ -103,7 +89,7 @@ Status StoreClient::ReceiveExactly(void* into, size_t bytes, TimePoint deadline)
     } else if (count == 0) {
       return Broken("the server closed the connection");
     } else if (errno == EAGAIN) {
-      if (Ready(fd_, POLLIN, deadline)) continue;
+      if (ReadyBy(fd_, POLLIN, deadline)) continue;
       return Broken("no answer in time", absl::StatusCode::kDeadlineExceeded);
     } else if (errno != EINTR) {
       return Broken(Message(ErrnoStatus(errno, "receiving")));
@@ -186,7 +172,7 @@ Status StoreClient::Wait(const std::vector<std::string>& keys, Duration timeout)
 Status StoreClient::AwaitStop(Duration timeout) {
   MUSTER_RETURN_IF_ERROR(Send(Deadline()));
   uint8_t answer = 0;
-  if (Ready(fd_, POLLIN, MonotonicClock::now() + timeout)) {
+  if (ReadyBy(fd_, POLLIN, MonotonicClock::now() + timeout)) {
     MUSTER_RETURN_IF_ERROR(ReceiveExactly(&answer, 1, Deadline()));
     return answer == kStopWaiting ? absl::OkStatus() : Broken("an unexpected answer to a wait");
   }

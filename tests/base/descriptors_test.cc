@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -30,6 +31,18 @@ TEST(Descriptors, AreKeptBackFromTheLimit) {
     EXPECT_EQ(left, row.left) << row.free << " free, " << row.keep << " kept, at most 1/" << row.most;
   }
   close(open_fd);
+}
+
+TEST(Descriptors, AreReadyByTheirDeadlineOrNot) {
+  int ends[2];
+  ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
+  EXPECT_FALSE(ReadyBy(ends[0], POLLIN, MonotonicClock::now()));
+  EXPECT_FALSE(ReadyBy(ends[0], POLLIN, MonotonicClock::now() - std::chrono::hours(1)));
+  ASSERT_EQ(write(ends[1], "x", 1), 1);
+  EXPECT_TRUE(ReadyBy(ends[0], POLLIN, TimePoint::max() - std::chrono::hours(1)));
+  close(ends[0]);
+  EXPECT_TRUE(ReadyBy(ends[1], POLLOUT, MonotonicClock::now()));  // broken: the next write says how
+  close(ends[1]);
 }
 
 }  // namespace

@@ -17,15 +17,8 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-using testing::IsEmpty;
 
 StagedRange At(uint64_t offset, uint64_t length, uint32_t crc = 7) { return {{offset, length}, crc}; }
-
-std::string Lines(std::initializer_list<StagedRange> ranges) {
-  std::string text;
-  for (const StagedRange& range : ranges) text += WriteRangeLine(range);
-  return text;
-}
 
 bool Same(const std::vector<StagedRange>& got, std::vector<StagedRange> wanted) {
   return std::equal(got.begin(), got.end(), wanted.begin(), wanted.end(), [](const auto& a, const auto& b) {
