@@ -5,7 +5,9 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "initializers/entry_path.h"
 #include "initializers/own_files.h"
+#include "initializers/staging.h"
 
 namespace muster::initializers {
 namespace {
@@ -89,6 +91,17 @@ std::vector<std::string> EarlierRun::NotAmong(const std::vector<ManifestFile>& f
 std::optional<std::string> EarlierRun::PathOf(const std::string& version) const {
   auto found = paths_.find(version);
   return found == paths_.end() ? std::nullopt : std::optional(found->second);
+}
+
+uint64_t StagedBytes(const std::string& target, const std::string& source, const Entry& entry) {
+  const std::string name = Staging::NameOf(source, entry);
+  struct stat facts {};
+  if (lstat(fmt::format("{}/{}/staging/{}", target, kOwnFolder, name).c_str(), &facts) == 0) return entry.size;
+  uint64_t bytes = 0;
+  auto ranges = ReadOwnFile(target, fmt::format("staging/{}{}", name, kRanges));
+  if (!ranges.ok()) return 0;
+  for (const StagedRange& staged : ReadRangeLines(*ranges, entry.size)) bytes += staged.range.length;
+  return bytes;
 }
 
 }  // namespace muster::initializers

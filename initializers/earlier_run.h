@@ -62,4 +62,7 @@ class EarlierRun {
   bool there_ = false, all_ = true;
 };
 
+// Bytes of a file that an earlier run has left in the staging folder, by its journal. Writes nothing.
+uint64_t StagedBytes(const std::string& target, const std::string& source, const Entry& entry);
+
 }  // namespace muster::initializers

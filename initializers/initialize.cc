@@ -59,6 +59,7 @@ class Initialize::Impl {
   Status CheckPlace(const std::string& path);
   StatusOr<bool> Keep(const Entry& entry);
   bool IsUnpacked(const std::string& path) const { return options_.extract && IsArchiveName(path); }
+  void NotePlanned(const Entry& entry);
   void CountNeeded(const Entry& entry);
   bool LinkFromBefore(const Entry& entry, const std::string& name);
   Status CheckRoom(const Staging::Room& more) const;
@@ -257,10 +258,14 @@ Status Initialize::Impl::Page(std::vector<Entry> entries) {
       places_.push_back({"", entry.path});
       continue;
     }
+    if (options_.dry_run) {
+      NotePlanned(entry);
+      continue;
+    }
     CountNeeded(entry);
     missing.push_back(std::move(entry));
   }
-  if (!mover_) return absl::OkStatus();
+  if (options_.dry_run) return absl::OkStatus();
   if (CheckRoom({}).ok()) {
     mover_->Add(std::move(missing));
     return absl::OkStatus();
@@ -287,6 +292,13 @@ StatusOr<bool> Initialize::Impl::Keep(const Entry& entry) {
     files_.push_back(std::move(file));
   }
   return !kept.empty();
+}
+
+void Initialize::Impl::NotePlanned(const Entry& entry) {
+  const Planned planned{entry.path, entry.size, StagedBytes(options_.target, source_.uri, entry)};
+  ++result_.planned_files;
+  result_.planned_bytes += planned.bytes - planned.staged_bytes;
+  events_.planned(planned);
 }
 
 // What it takes of the disk, less what an earlier start or another commit has already.

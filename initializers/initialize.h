@@ -51,6 +51,7 @@ struct InitializeResult {
   MoveCounts counts;
   uint64_t files = 0, bytes = 0;                    // of the whole source
   uint64_t kept_files = 0;                          // that were there, in this version
+  uint64_t planned_files = 0, planned_bytes = 0;    // of a dry run: what would be moved
   uint64_t unpacked_files = 0, unpacked_bytes = 0;  // by this run, out of archives
   uint64_t unverified_files = 0;                    // whose hash was not checked, also of kept ones
   bool verify = true;                               // it was wanted: the store publishes no hash of those
@@ -59,8 +60,14 @@ struct InitializeResult {
 
 class Initialize {
  public:
+  struct Planned {
+    std::string path;
+    uint64_t bytes = 0;
+    uint64_t staged_bytes = 0;  // of them, that an earlier start has brought
+  };
   struct Events {
     std::function<void(const std::string&)> say;  // a sentence
+    std::function<void(const Planned&)> planned;  // of a dry run: a file that would be moved
     std::function<void(StatusOr<InitializeResult>)> end;
   };
   Initialize(boost::asio::io_context& loop, InitializeOptions options, Getenv getenv, Events events);

@@ -78,6 +78,7 @@ class Program {
     }
     Initialize::Events events;
     events.say = [this](const std::string& text) { progress_.Say(text); };
+    events.planned = [this](const Initialize::Planned& file) { progress_.Plan(file); };
     events.end = [this](StatusOr<InitializeResult> result) { End(std::move(result)); };
     run_ = std::make_unique<Initialize>(loop_, options_.run, Environment, std::move(events));
     run_->Begin();

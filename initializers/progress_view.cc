@@ -152,16 +152,29 @@ void ProgressView::Say(const std::string& text) {
   log::Info(text);
 }
 
+void ProgressView::Plan(const Initialize::Planned& file) {
+  if (json_) {
+    return Print({{"event", "file"}, {"path", file.path}, {"bytes", file.bytes}, {"staged_bytes", file.staged_bytes}});
+  }
+  ClearBar();
+  const std::string staged =
+      file.staged_bytes == 0 ? "" : fmt::format(", {} of it staged", BytesText(file.staged_bytes));
+  fmt::print("{}  {}{}\n", file.path, BytesText(file.bytes), staged);
+}
+
 void ProgressView::Done(const InitializeResult& result, bool dry_run) {
   if (json_) {
     nlohmann::ordered_json event = ToJson(result);
     event["event"] = dry_run ? "plan" : "done";
+    if (dry_run) event.update({{"planned_files", result.planned_files}, {"planned_bytes", result.planned_bytes}});
     return Print(event);
   }
   ClearBar();
   if (dry_run) {
-    return log::Info(fmt::format("{}: {} files, {}; {} of them are there already; nothing was moved", result.source,
-                                 result.files, BytesText(result.bytes), result.kept_files));
+    return log::Info(fmt::format("{}: {} files, {}, of which {} are in {}; {} in {} would be moved, and nothing was",
+                                 result.source, result.files, BytesText(result.bytes), result.kept_files, result.target,
+                                 BytesText(result.planned_bytes),
+                                 Counted(static_cast<int64_t>(result.planned_files), "file")));
   }
   if (result.unchanged) {
     log::Info(fmt::format("{} is complete in {}: {} files, {}; no byte was moved", result.source, result.target,

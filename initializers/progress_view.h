@@ -27,6 +27,7 @@ class ProgressView {
   Duration interval() const;
   void Show(const MoveCounts& counts, TimePoint now);
   void Say(const std::string& text);
+  void Plan(const Initialize::Planned& file);
   void Done(const InitializeResult& result, bool dry_run);
   void Failed(const Status& status, int exit_code);
 

@@ -23,8 +23,6 @@ namespace {
 
 constexpr size_t kLongestRanges = size_t{16} << 20;  // bytes of one NAME.ranges that are read
 constexpr char kHashes[] = ".hashes";
-constexpr std::string_view kPart = ".part";
-constexpr std::string_view kRanges = ".ranges";
 
 // With what to do, where that is known. Who may not is told so at the end (initialize.cc), for every room alike.
 Status DiskStatus(int error, std::string_view what) {

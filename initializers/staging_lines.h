@@ -14,6 +14,9 @@
 
 namespace muster::initializers {
 
+inline constexpr std::string_view kPart = ".part";      // NAME.part
+inline constexpr std::string_view kRanges = ".ranges";  // NAME.ranges
+
 struct StagedRange {
   ByteRange range;
   uint32_t crc32c = 0;  // of its bytes

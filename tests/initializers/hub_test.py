@@ -1,4 +1,5 @@
 """muster-initializer against a hub and its CDN that go wrong: the bytes are right, or the end is a clear error."""
+import json
 import os
 import random
 import signal
@@ -173,6 +174,14 @@ class Models(HubCase):
                          (0, "plan", len(FILES), sum(map(len, FILES.values()))), self.said)
         self.assertFalse(os.path.exists(self.target))
         self.assertEqual(self.hub.count("hub"), 2)
+        planned = [event for event in map(json.loads, self.said.splitlines()) if event["event"] == "file"]
+        self.assertEqual({file["path"]: file["bytes"] for file in planned}, {path: len(data) for path, data in FILES.items()})
+        self.assertEqual((end["planned_files"], end["planned_bytes"]), (end["files"], end["bytes"]))
+        self.succeeds(URI, FILES)
+        self.repository.commit("main", {**FILES, min(FILES): b"another"})
+        code, end = self.bring(URI, "--dry-run")
+        self.assertEqual((code, end["planned_files"], end["planned_bytes"]), (0, 1, len(b"another")), self.said)
+        self.check_right(FILES)
 
 
 class Refusals(HubCase):

@@ -1,4 +1,5 @@
 """muster-initializer against a web server that goes wrong in every way: the bytes are right, or the end is a clear error."""
+import json
 import os
 import random
 import shutil
@@ -478,8 +479,12 @@ class Killed(WebCase):
         self.server.sent = count
         self.assertEqual(process.wait(DEADLINE), -signal.SIGKILL)
         self.server.sent = lambda _: None
+        code, plan = self.bring(url, "--dry-run")
+        file = next(event for event in map(json.loads, self.said.splitlines()) if event["event"] == "file")
+        self.assertEqual((code, file["bytes"], plan["planned_bytes"]), (0, size, size - file["staged_bytes"]))
         end = self.succeeds(url, data)
         self.assertEqual(end["kept"] + end["received"], size)
+        self.assertEqual(end["kept"], file["staged_bytes"])
         self.assertGreater(end["kept"], size // 4)
 
 
