@@ -26,6 +26,7 @@ Transfer::Impl::Impl(asio::io_context& loop, HttpClient& http, Provider& provide
       options_(std::move(options)),
       events_(std::move(events)),
       pace_(Within(options_.pace, pool.blocks())),
+      range_size_(options_.range),
       context_{loop_,
                http_,
                provider_,

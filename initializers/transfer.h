@@ -28,17 +28,18 @@
 #include "initializers/mover.h"
 #include "initializers/pace.h"
 #include "initializers/provider.h"
+#include "initializers/range_size.h"
 #include "initializers/retry.h"
 #include "initializers/staging.h"
 
 namespace muster::initializers {
 
 struct TransferOptions {
-  std::string source;         // identity of what is brought in, for the names of staged files
-  uint64_t range = 16 << 20;  // bytes of one request of a large file; a multiple of kBlockBytes
-  bool verify = true;         // false: sizes only
-  bool direct = true;         // past the page cache, for files from kDirectFrom on
-  bool sync_each = false;     // each file on the disk as it is whole; else one sync before publishing
+  std::string source;      // identity of what is brought in, for the names of staged files
+  RangeLimits range;       // of one request of a large file
+  bool verify = true;      // false: sizes only
+  bool direct = true;      // past the page cache, for files from kDirectFrom on
+  bool sync_each = false;  // each file on the disk as it is whole; else one sync before publishing
   HttpLimits limits;
   RetryRules retry;
   PaceLimits pace;

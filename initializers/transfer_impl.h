@@ -43,6 +43,7 @@ class Transfer::Impl : public std::enable_shared_from_this<Impl> {
   void OpenStaged(const std::shared_ptr<File>& file);
   void Rechecked(const std::shared_ptr<File>& file, const StatusOr<StagedHash>& found);
   bool IsStaged(const File& file) const;
+  ByteRange NextOf(const File& file) const;
   bool StartRange(const std::shared_ptr<File>& file);
   void ReadBack(const std::shared_ptr<Range>& range);
   void FetchRest(const std::shared_ptr<Range>& range);
@@ -69,6 +70,7 @@ class Transfer::Impl : public std::enable_shared_from_this<Impl> {
   const TransferOptions options_;
   MoveEvents events_;
   Pace pace_;
+  RangeSize range_size_;
   std::mt19937_64 random_{std::random_device{}()};
   Fetch::Context context_;
   MoveCounts counts_;
@@ -98,7 +100,7 @@ struct Transfer::Impl::File {
   Block* block = nullptr;
   std::list<std::shared_ptr<Range>> ranges;  // under way
   Provider::Handle looking;
-  uint64_t step = 0;         // bytes of a range
+  uint64_t unit = 1;         // a range is a multiple of it
   uint64_t next = 0;         // offset of the next range
   uint64_t life = 0;         // grows when it is begun anew: what comes from before counts no more
   uint64_t counted = 0;      // of counts_.bytes_done
@@ -119,6 +121,8 @@ struct Transfer::Impl::Range {
   const uint64_t life;
   std::shared_ptr<PieceHash> hash;
   std::unique_ptr<Fetch> fetch;
+  TimePoint asked{}, began{};  // for its first byte; when that came
+  uint64_t received = 0;
   Block* block = nullptr;  // being filled
   uint64_t filled_to = 0;  // of the range: where the block begins
   int writing = 0;

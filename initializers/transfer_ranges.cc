@@ -49,10 +49,9 @@ void Transfer::Impl::Open(const std::shared_ptr<File>& file) {
   const uint64_t piece = std::max<uint64_t>(1, file->verifier->PieceSize());
   const bool one = piece == file->entry.size;
   const bool ordered = one && !file->verifier->AnyRange();
-  file->step = one ? options_.range : piece * std::max<uint64_t>(1, options_.range / piece);
-  if (!file->entry.ranges) file->step = file->entry.size;
-  const bool direct =
-      options_.direct && !ordered && file->step % kBlockAlignment == 0 && file->entry.size >= kDirectFrom;
+  file->unit = one ? kBlockBytes : piece;
+  const bool direct = options_.direct && !ordered && file->unit % kBlockAlignment == 0 && file->entry.ranges &&
+                      file->entry.size >= kDirectFrom;
   struct Outcome {
     Status status;
     std::shared_ptr<StagedFile> staged;
@@ -122,8 +121,16 @@ void Transfer::Impl::Rechecked(const std::shared_ptr<File>& file, const StatusOr
   FileDone(file, found->hash);
 }
 
+ByteRange Transfer::Impl::NextOf(const File& file) const {
+  const uint64_t left = file.entry.size - file.next;
+  if (!file.entry.ranges) return {file.next, left};
+  // In turn, what comes before its turn is read again to be hashed: not too far ahead.
+  const uint64_t most = file.ordered ? options_.range.usual : range_size_.Next(left, pace_.target());
+  return NextRange(file.next, file.entry.size, most, file.unit, file.noted);
+}
+
 bool Transfer::Impl::StartRange(const std::shared_ptr<File>& file) {
-  const ByteRange what{file->next, std::min(file->step, file->entry.size - file->next)};
+  const ByteRange what = NextOf(*file);
   file->next += what.length;
   const bool in_turn = file->ordered || !file->staged->direct();
   auto range = std::make_shared<Range>(file, what, in_turn ? file->strand : pool_.NewStrand());
@@ -205,9 +212,11 @@ void Transfer::Impl::FetchRest(const std::shared_ptr<Range>& range) {
     auto range = weak.lock();
     if (!range) return;
     range->fetched = true;
+    range_size_.Fetched(range->received, range->began - range->asked, MonotonicClock::now() - range->began);
     if (range->block != nullptr) Submit(range);
     RangeDone(range);
   };
+  range->asked = MonotonicClock::now();
   range->fetch = std::make_unique<Fetch>(context_, range->file->entry, rest, std::move(taker));
   range->fetch->Begin();
 }
@@ -227,6 +236,8 @@ bool Transfer::Impl::Take(const std::shared_ptr<Range>& range, std::string_view 
     return false;
   }
   counts_.bytes_received += bytes.size();
+  if (range->received == 0) range->began = MonotonicClock::now();
+  range->received += bytes.size();
   while (!bytes.empty()) {
     if (range->block == nullptr) range->block = std::exchange(more, nullptr);
     const size_t now = std::min(bytes.size(), kBlockBytes - range->block->used);

@@ -1,0 +1,48 @@
+#include "initializers/range_size.h"
+
+#include <algorithm>
+#include <chrono>
+
+namespace muster::initializers {
+namespace {
+
+constexpr double kWaits = 20;          // a range takes so many times its latency: 5 % of the time are lost
+constexpr double kLongest = 30;        // s that one may take
+constexpr double kNewest = 0.25;       // weight of the last one
+constexpr uint64_t kEnough = 1 << 20;  // bytes; fewer tell nothing of the rate
+
+double Seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
+
+}  // namespace
+
+void RangeSize::Fetched(uint64_t bytes, Duration waited, Duration took) {
+  if (bytes < kEnough || took <= Duration::zero()) return;
+  const double weight = rate_ == 0 ? 1 : kNewest;
+  rate_ += weight * (static_cast<double>(bytes) / Seconds(took) - rate_);
+  waited_ += weight * (Seconds(waited) - waited_);
+}
+
+uint64_t RangeSize::Next(uint64_t left, int requests) const {
+  const auto bytes = [this](double seconds) {
+    return static_cast<uint64_t>(std::min(rate_ * seconds, static_cast<double>(limits_.most)));
+  };
+  if (rate_ == 0) return limits_.usual;
+  uint64_t size = std::max(limits_.usual, bytes(kWaits * waited_));
+  size = std::min(size, std::max(limits_.usual, left / static_cast<uint64_t>(std::max(1, requests))));
+  return std::min(size, std::max(limits_.least, bytes(kLongest)));
+}
+
+ByteRange NextRange(uint64_t next, uint64_t size, uint64_t most, uint64_t unit, const std::vector<StagedRange>& noted) {
+  uint64_t end = size - next > most ? next + std::max(most / unit, uint64_t{1}) * unit : size;
+  uint64_t there = next;  // without a gap
+  for (const StagedRange& staged : noted) {
+    if (staged.range.offset == there) there = staged.range.end();
+    if (staged.range.offset <= there) continue;
+    const uint64_t begins = (staged.range.offset + unit - 1) / unit * unit;
+    if (begins > there) end = std::min(end, begins);
+    break;
+  }
+  return {next, std::min(end, size) - next};
+}
+
+}  // namespace muster::initializers
