@@ -165,8 +165,8 @@ class FaultProxy:
         with self.lock:
             return sum(1 for verb, path, _ in self.exchanges if verb == method and words in path)
 
-    def pass_on(self, handler, body):
-        connection = http.client.HTTPConnection(*self.upstream, timeout=60)
+    def pass_on(self, handler, body, upstream=None):
+        connection = http.client.HTTPConnection(*(upstream or self.upstream), timeout=60)
         try:
             connection.putrequest(handler.command, handler.path, skip_host=True, skip_accept_encoding=True)
             for name, value in handler.headers.items():

@@ -1,0 +1,76 @@
+"""muster-initializer on the hub behind a proxy that spoils what passes, of the hub itself and of its CDN alike."""
+import os
+import shutil
+import sys
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from fault_proxy import FaultProxy  # noqa: E402
+from hub_case import NAME, URI, HubCase  # noqa: E402
+from initializer_case import MIB, some_bytes  # noqa: E402
+from store_faults import KilledAnywhere, PermanentFaults, TransientFaults, answering  # noqa: E402
+
+
+class HubProxy(FaultProxy):
+    """Before the hub and its CDN at once: where the hub leads to its CDN, it leads back here."""
+
+    def __init__(self, hub):
+        super().__init__("127.0.0.1", hub.server.server_address[1])
+        self.hub = hub
+        hub.link_base = self.url
+
+    def pass_on(self, handler, body):
+        origin = self.hub.cdn if handler.path.startswith("/lfs/") else self.hub.server
+        exchange = super().pass_on(handler, body, origin.server_address)
+        exchange.headers = [(name, value.replace(self.hub.cdn.url, self.url) if name == "Location" else value)
+                            for name, value in exchange.headers]
+        return exchange
+
+
+class FaultCase(HubCase):
+    """Git's small and large, LFS's large."""
+    large = ("model.safetensors",)
+    uri = URI
+    busy = staticmethod(answering(503, b"", ("Content-Type", "text/plain")))
+    is_data = staticmethod(lambda exchange: exchange.path.startswith(("/lfs/", "/api/resolve-cache/")))
+    is_list = staticmethod(lambda exchange: "/tree/" in exchange.path)
+
+    def setUp(self):
+        super().setUp()
+        self.objects = {"config.json": some_bytes(8 << 10, 1), "tokenizer.json": some_bytes(700 << 10, 2),
+                        "model.safetensors": some_bytes(20 * MIB + 5, 3)}
+        self.repository = self.hub.add(NAME, self.objects)
+        self.proxy = HubProxy(self.hub)
+        self.addCleanup(self.proxy.close)
+
+    def keys(self, **more):
+        return super().keys(HF_ENDPOINT=self.proxy.url, **more)
+
+    def put(self, name, data):
+        main = self.repository.commits[self.repository.branches["main"]]
+        self.repository.commit("main", {**main, name: data})
+
+
+class Transient(FaultCase, TransientFaults):
+    def test_overwritten_between_a_cut_and_its_resume(self):
+        """The commit is pinned: it is still there, under its own name."""
+        for name in self.large:
+            def cut(exchange):
+                exchange.cut = 300_000
+                self.put(name, some_bytes(len(self.objects[name]) - 5, 9))
+            shutil.rmtree(self.target, ignore_errors=True)
+            self.proxy.faults = [cut]
+            self.succeeds(f"{self.uri}/{name}", {name: self.objects[name]})
+            self.assertEqual(self.proxy.faults, [])
+
+
+class Permanent(FaultCase, PermanentFaults):
+    busy_words = "503"
+
+
+class Killed(FaultCase, KilledAnywhere):
+    pass
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
