@@ -20,6 +20,7 @@ class Exchange:
         self.cut = None            # a reset after so many bytes of the body
         self.silent_after = None   # nothing more after so many bytes, until the proxy is closed
         self.reset = False         # a reset in place of an answer
+        self.late = 0              # seconds until anything of it comes; for ever: float("inf")
         self.ends_early = None     # chunked, and ended as if it were whole after so many bytes
         self.drip = None           # bytes at a time, each after the client has had time to want more (seconds)
 
@@ -72,6 +73,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
     do_GET = do_HEAD = do_POST = do_PUT = do_DELETE = do_any
 
     def send(self, exchange):
+        if exchange.late and self.server.proxy.closing.wait(min(exchange.late, threading.TIMEOUT_MAX)):
+            return self.abort()
         if exchange.reset:
             return self.abort()
         chunked = exchange.ends_early is not None

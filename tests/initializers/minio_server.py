@@ -22,12 +22,14 @@ def free_port():
 
 
 class Minio:
-    """Ready when it is constructed. `certificates`: a folder with public.crt and private.key, for https."""
+    """Ready when it is constructed. `certificates`: a folder with public.crt and private.key, for https. `region`:
+    what requests have to be signed for."""
 
-    def __init__(self, certificates=None):
+    def __init__(self, certificates=None, region=None):
         self.dir = tempfile.mkdtemp(prefix="muster-minio-")
         self.certificates = certificates or os.path.join(self.dir, "no-certificates")
         os.makedirs(self.certificates, exist_ok=True)
+        self.region = {"MINIO_REGION": region} if region else {}
         self.scheme = "https" if certificates else "http"
         for _ in range(5):  # a port may be taken between its choice and its use
             if self.begin(free_port()):
@@ -37,7 +39,8 @@ class Minio:
 
     def begin(self, port):
         environment = {"PATH": os.environ["PATH"], "HOME": self.dir, "MINIO_ROOT_USER": KEY, "MINIO_ROOT_PASSWORD": SECRET,
-                       "MINIO_BROWSER": "off", "MINIO_UPDATE": "off", "MINIO_DOMAIN": "localhost"}
+                       "MINIO_BROWSER": "off", "MINIO_UPDATE": "off", "MINIO_DOMAIN": "localhost",
+                       **self.region}
         data = os.path.join(self.dir, "data")
         self.process = subprocess.Popen(
             [binary(), "server", data, "--address", f"127.0.0.1:{port}", "--certs-dir", self.certificates],

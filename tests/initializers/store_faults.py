@@ -43,12 +43,12 @@ class TransientFaults(Store):
                 end = self.succeeds(f"{self.uri}/{name}", {name: self.objects[name]}, *flags)
                 self.assertEqual((self.proxy.faults, end["unverified_files"]), ([], 0))
 
-    def all_listed(self, *faults):
+    def all_listed(self, *faults, flags=()):
         shutil.rmtree(self.target, ignore_errors=True)
         self.proxy.reset()
         self.proxy.faulty = self.is_list
         self.proxy.faults = list(faults)
-        self.succeeds(self.uri, self.objects)
+        self.succeeds(self.uri, self.objects, *flags)
         self.assertEqual(self.proxy.faults, [])
 
     def test_resets_before_any_byte(self):
@@ -93,6 +93,16 @@ class TransientFaults(Store):
 
     def test_silence(self):
         self.repaired(setting(silent_after=1000), flags=["--stall-timeout", "1"])
+
+    def test_an_answer_that_never_comes(self):
+        never = setting(late=float("inf"))
+        self.repaired(never, flags=["--stall-timeout", "1"], names=self.large[:1])
+        self.all_listed(never, flags=["--stall-timeout", "1"])
+
+    def test_five_seconds_of_latency(self):
+        late = setting(late=5)
+        self.repaired(late, names=self.large[:1])
+        self.all_listed(late)
 
     def test_a_drip(self):
         self.repaired(setting(drip=(1600, 0.1)), flags=["--stall-timeout", "1"], names=self.large[:1])

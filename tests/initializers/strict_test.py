@@ -11,9 +11,7 @@ import unittest
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from initializer_case import BINARY, MIB, SKIPPED, UNREACHABLE, InitializerCase, clean_environment, needs  # noqa: E402
-
-needs("s3-server", "run build-support/setup-venv s3-server", "awscrt", "boto3")
+from strict_case import XML, StrictCase  # noqa: E402 before what only its machine has
 
 import boto3  # noqa: E402
 from boto3.s3.transfer import TransferConfig  # noqa: E402
@@ -22,63 +20,10 @@ from botocore.config import Config  # noqa: E402
 import certificate  # noqa: E402
 import minio_server  # noqa: E402
 from fault_proxy import FaultProxy  # noqa: E402
+from initializer_case import BINARY, MIB, UNREACHABLE, clean_environment  # noqa: E402
 from store_faults import KilledAnywhere, PermanentFaults, TransientFaults, answering, setting, some_bytes  # noqa: E402
 
-if not minio_server.binary():
-    print("SKIPPED: run build-support/setup-go-server minio (needs Go)", file=sys.stderr)
-    sys.exit(SKIPPED)
-
 SLOW_DOWN = b"<Error><Code>SlowDown</Code><Message>Please reduce your request rate.</Message></Error>"
-XML = ("Content-Type", "application/xml")
-
-
-class StrictCase(InitializerCase):
-    flags = ("--patience", "20")
-
-    @classmethod
-    def setUpClass(cls):
-        cls.server = minio_server.Minio()
-        cls.addClassCleanup(cls.server.close)
-        cls.client = cls.client_of(cls.server)
-        cls.proxy = FaultProxy(cls.server.host, cls.server.port)
-        cls.addClassCleanup(cls.proxy.close)
-
-    @staticmethod
-    def client_of(server, **more):
-        return boto3.client("s3", endpoint_url=server.url, aws_access_key_id=minio_server.KEY,
-                            aws_secret_access_key=minio_server.SECRET, region_name="us-east-1",
-                            config=Config(s3={"addressing_style": "path"}), **more)
-
-    def setUp(self):
-        super().setUp()
-        self.proxy.reset()
-        self.bucket = "b" + os.path.basename(self.dir).lower().replace("_", "x").removeprefix("muster-test-")
-        self.client.create_bucket(Bucket=self.bucket)
-        self.addCleanup(self.remove_bucket)
-
-    def remove_bucket(self):
-        for page in self.client.get_paginator("list_object_versions").paginate(Bucket=self.bucket):
-            for version in page.get("Versions", []) + page.get("DeleteMarkers", []):
-                self.client.delete_object(Bucket=self.bucket, Key=version["Key"], VersionId=version["VersionId"])
-        self.client.delete_bucket(Bucket=self.bucket)
-
-    def keys(self, **more):
-        return {"AWS_ENDPOINT_URL": self.proxy.url, "AWS_ACCESS_KEY_ID": minio_server.KEY,
-                "AWS_SECRET_ACCESS_KEY": minio_server.SECRET, "AWS_REGION": "us-east-1", "HOME": self.dir, **more}
-
-    def environment(self):
-        return clean_environment(**self.keys())
-
-    def put(self, key, data, **more):
-        self.client.put_object(Bucket=self.bucket, Key=key, Body=data, **more)
-
-    def put_in_parts(self, key, data, part=5 * MIB, **more):
-        self.client.upload_fileobj(io.BytesIO(data), self.bucket, key, ExtraArgs=more or None,
-                                   Config=TransferConfig(multipart_threshold=part, multipart_chunksize=part))
-
-    @property
-    def uri(self):
-        return f"s3://{self.bucket}"
 
 
 class Strict(StrictCase):
