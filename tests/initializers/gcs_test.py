@@ -148,6 +148,20 @@ class Content(GcsCase):
         end = self.succeeds(f"{self.uri}/d", expected)
         self.assertEqual((end["unchanged"], self.proxy.count("GET") - gets), (True, 3), "the look for an object, and the list")
 
+    def test_a_list_that_changes_between_its_pages(self):
+        expected = {f"{n:04}": b"%d" % n for n in range(1003)}
+        for name, data in expected.items():
+            self.put(f"d/{name}", data)
+
+        def change(_):
+            self.put("d/0001", b"another content")
+            self.put("d/1003", b"new")
+        self.proxy.faulty = is_list
+        self.proxy.faults = [change]  # the first page is on its way as it was
+        expected.update({"0001": b"another content", "1003": b"new"})
+        self.succeeds(f"{self.uri}/d", expected)
+        self.assertEqual(self.proxy.faults, [])
+
     def test_compressed_objects_come_as_they_are_stored(self):
         """Whole, in ranges, and one that only says it is compressed."""
         expected = {"small.json": gzip.compress(b"{}" * 1000), "large.json": gzip.compress(some_bytes(20 * MIB), 1),

@@ -331,6 +331,22 @@ class Together(LocalCase):
         self.assertIn("has ended without a word; taking over", out)
         self.check_right({"w.bin": self.data})
 
+    def test_a_frozen_one_is_taken_over_and_harms_nothing_when_it_thaws(self):
+        first, go = self.first_asks()
+        other = self.start(self.url, "--lease-timeout", "10")
+        self.wait_for(other, "waiting for it")
+        first.send_signal(signal.SIGSTOP)
+        go.set()
+        out, err = other.communicate(timeout=DEADLINE)
+        self.assertEqual(other.returncode, 0, out + err)
+        self.assertRegex(out, "has been silent for .*taking over")
+        self.check_right({"w.bin": self.data})
+        first.send_signal(signal.SIGCONT)
+        out, err = first.communicate(timeout=DEADLINE)
+        self.assertEqual(first.returncode, UNREACHABLE, out + err)
+        self.assertRegex(json.loads(out.splitlines()[-1])["reason"], "another .*taken .*over")
+        self.check_right({"w.bin": self.data})
+
     def test_a_waiter_can_be_told_to_go(self):
         first, go = self.first_asks()
         other = self.start(self.url)
