@@ -83,7 +83,8 @@ class KeptKeys final : public AwsKeySource {
 // Renewed in good time; one renewal at a time, whoever asks meanwhile waits for it.
 class RenewedKeys final : public AwsKeySource {
  public:
-  RenewedKeys(std::string origin, FetchKeys fetch) : origin_(std::move(origin)), fetch_(std::move(fetch)) {}
+  RenewedKeys(std::string origin, std::shared_ptr<const CloudClock> clock, FetchKeys fetch)
+      : origin_(std::move(origin)), clock_(std::move(clock)), fetch_(std::move(fetch)) {}
 
   asio::awaitable<StatusOr<std::optional<AwsKeys>>> Get() override {
     const auto turn = co_await Turn::Take(turn_);
@@ -115,10 +116,11 @@ class RenewedKeys final : public AwsKeySource {
   }
   int64_t Left() const {
     if (!have_) return 0;
-    return keys_.expires_unix == 0 ? INT64_MAX : keys_.expires_unix - UnixSeconds();
+    return keys_.expires_unix == 0 ? INT64_MAX : keys_.expires_unix - clock_->Now();
   }
 
   const std::string origin_;
+  const std::shared_ptr<const CloudClock> clock_;
   const FetchKeys fetch_;
   Temporary keys_;
   bool have_ = false;
@@ -139,6 +141,7 @@ class Fetcher {
 
  private:
   asio::awaitable<StatusOr<std::string>> Say(HttpRequest request, Persistence how, bool* answered = nullptr) const;
+  asio::awaitable<StatusOr<std::string>> SaySigned(HttpRequest request, SigningRequest signing, AwsKeys keys) const;
 
   Persistence persistence_;
   StsPlace sts_;
@@ -148,9 +151,32 @@ asio::awaitable<StatusOr<std::string>> Fetcher::Say(HttpRequest request, Persist
   auto prepare = [&request]() -> asio::awaitable<StatusOr<HttpRequest>> { co_return request; };
   auto judge = [&](const HttpAnswer& answer) {
     if (answered != nullptr) *answered = true;
+    HearClock(how, answer.head, WithoutQuery(request.url));  // by which the keys expire
     return JudgePlainly(answer, WithoutQuery(request.url));
   };
   auto answer = co_await AskedUntilAnswered(how, kLongestAnswer, prepare, judge);
+  if (!answer.ok()) co_return answer.status();
+  co_return std::move(answer->body);
+}
+
+asio::awaitable<StatusOr<std::string>> Fetcher::SaySigned(HttpRequest request, SigningRequest signing,
+                                                          AwsKeys keys) const {
+  auto prepare = [&]() -> asio::awaitable<StatusOr<HttpRequest>> {
+    HttpRequest signed_now = request;
+    for (auto& header : Sign(signing, {sts_.region, "sts"}, keys, persistence_.clock->Now())) {
+      signed_now.headers.push_back(std::move(header));
+    }
+    co_return signed_now;
+  };
+  auto judge = [&](const HttpAnswer& answer) {
+    std::optional<Refusal> refusal = JudgePlainly(answer, request.url);
+    if (HearClock(persistence_, answer.head, request.url) && refusal) {
+      refusal->kind = Refusal::Kind::kTransient;
+      refusal->asked = Duration::zero();
+    }
+    return refusal;
+  };
+  auto answer = co_await AskedUntilAnswered(persistence_, kLongestAnswer, prepare, judge);
   if (!answer.ok()) co_return answer.status();
   co_return std::move(answer->body);
 }
@@ -195,9 +221,8 @@ asio::awaitable<Fetched> Fetcher::FetchRole(AssumeRole identity, std::shared_ptr
   signing.host = endpoint.substr(endpoint.find("://") + 3);
   signing.body = request.body = CanonicalQuery(form);
   request.url = endpoint + "/";
-  request.headers = Sign(signing, {sts_.region, "sts"}, **keys, UnixSeconds());
-  request.headers.emplace_back("Content-Type", kForm);
-  auto answer = co_await Say(std::move(request), persistence_);
+  request.headers = {{"Content-Type", kForm}};
+  auto answer = co_await SaySigned(std::move(request), std::move(signing), **keys);
   co_return KeysOfSts(answer);
 }
 
@@ -298,11 +323,12 @@ struct Maker {
   Made operator()(const AssumeRole& role) const {
     MUSTER_ASSIGN_OR_RETURN(std::shared_ptr<AwsKeySource> source, MakeAwsKeySource(persistence, *role.source, sts));
     return std::make_unique<RenewedKeys>(
-        role.origin, [fetcher = fetcher, role, source] { return fetcher->FetchRole(role, source); });
+        role.origin, persistence.clock, [fetcher = fetcher, role, source] { return fetcher->FetchRole(role, source); });
   }
   template <typename Identity>
   Made Renewed(const std::string& origin, const Identity& identity) const {
-    return std::make_unique<RenewedKeys>(origin, [fetcher = fetcher, identity] { return fetcher->Fetch(identity); });
+    return std::make_unique<RenewedKeys>(origin, persistence.clock,
+                                         [fetcher = fetcher, identity] { return fetcher->Fetch(identity); });
   }
   Made operator()(const WebIdentity& identity) const { return Renewed(identity.origin, identity); }
   Made operator()(const ContainerEndpoint& identity) const { return Renewed(identity.origin, identity); }

@@ -13,6 +13,7 @@
 
 #include "base/text.h"
 #include "initializers/endpoint_url.h"
+#include "initializers/http_date.h"
 
 namespace muster::initializers {
 
@@ -82,6 +83,20 @@ asio::awaitable<std::unique_ptr<Turn::Held>> Turn::Take(std::shared_ptr<Turn> tu
 }
 
 void Turn::End() { std::exchange(taken_, nullptr)->cancel(); }
+
+std::optional<int64_t> DateOf(const HttpHead& head) {
+  auto date = head.Find("date");
+  return date ? ParseHttpDate(*date, UnixSeconds()) : std::nullopt;
+}
+
+bool HearClock(const Persistence& persistence, const HttpHead& head, std::string_view where) {
+  const auto date = DateOf(head);
+  if (!date || !persistence.clock->Hear(*date)) return false;
+  const int64_t offset = persistence.clock->offset();
+  persistence.say(fmt::format("the clock here is {} s {} that of {}; signatures and expirations go by the server's",
+                              std::abs(offset), offset < 0 ? "ahead of" : "behind", where));
+  return true;
+}
 
 asio::awaitable<StatusOr<HttpAnswer>> AskedUntilAnswered(const Persistence& persistence, size_t limit,
                                                          PrepareRequest prepare, JudgeAnswer judge) {

@@ -10,6 +10,7 @@
 #include <memory>
 
 #include "base/status.h"
+#include "initializers/cloud_clock.h"
 #include "initializers/http.h"
 #include "initializers/provider.h"
 #include "initializers/retry.h"
@@ -52,7 +53,14 @@ struct Persistence {
   std::function<double()> jitter;
   std::function<void(const std::string&)> say;
   std::optional<Duration> unanswered = {};  // patience until the first answer: there may be nobody
+  std::shared_ptr<CloudClock> clock = std::make_shared<CloudClock>();  // of all copies
 };
+
+// When an answer was made, by its server.
+std::optional<int64_t> DateOf(const HttpHead& head);
+// The clock hears an answer's date; true: it was off, which is said, and what it signed is worth another try. `where`:
+// the server, for people.
+bool HearClock(const Persistence& persistence, const HttpHead& head, std::string_view where);
 
 // Asks until `judge` is content (no refusal), the failure is final, or patience is over. `prepare` makes the request
 // anew each time (a signature ages); a Status it gives is final. What the network failed at is transient by itself.

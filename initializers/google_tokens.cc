@@ -78,7 +78,7 @@ Fetched TokenOfIam(const HttpAnswer& answer) {
   BearerToken token;
   MUSTER_ASSIGN_OR_RETURN(token.text, TokenOf(json, "accessToken"));
   MUSTER_ASSIGN_OR_RETURN(const int64_t expires, ParseIsoTime(TextField(json, "expireTime")));
-  token.life = std::clamp<int64_t>(expires - UnixSeconds(), 0, kLongestLife);
+  token.life = std::clamp<int64_t>(expires - DateOf(answer.head).value_or(UnixSeconds()), 0, kLongestLife);
   return token;
 }
 
@@ -194,6 +194,7 @@ asio::awaitable<Fetched> Fetcher::Say(HttpRequest request, Persistence how, bool
     what += ToldBy(answer);
     const bool again = status == 429 || status == 408 || status >= 500 || (status == 404 && may_come);
     auto asked = answer.head.Find("retry-after");
+    HearClock(how, answer.head, WithoutQuery(request.url));
     if (!again) return Refusal{Refusal::Kind::kFatal, absl::PermissionDeniedError(what), {}};
     return Refusal{Refusal::Kind::kTransient, absl::UnavailableError(what),
                    asked ? ParseRetryAfter(*asked, UnixSeconds()) : std::nullopt};
@@ -217,12 +218,17 @@ asio::awaitable<Fetched> Fetcher::Of(NoGoogleIdentity, std::string) const {
 }
 
 asio::awaitable<Fetched> Fetcher::Of(ServiceAccount account, std::string scope) const {
-  auto assertion = SignAssertion(account, UnixSeconds(), scope);
-  if (!assertion.ok()) co_return assertion.status();
-  QueryParameters form;
-  form.emplace_back("grant_type", "urn:ietf:params:oauth:grant-type:jwt-bearer");
-  form.emplace_back("assertion", *std::move(assertion));
-  auto token = co_await Post(account.token_uri, std::move(form));
+  Fetched token = absl::InternalError("");
+  for (bool again = true; again;) {
+    const int64_t offset = persistence_.clock->offset();
+    auto assertion = SignAssertion(account, persistence_.clock->Now(), scope);
+    if (!assertion.ok()) co_return assertion.status();
+    QueryParameters form;
+    form.emplace_back("grant_type", "urn:ietf:params:oauth:grant-type:jwt-bearer");
+    form.emplace_back("assertion", *std::move(assertion));
+    token = co_await Post(account.token_uri, std::move(form));
+    again = !token.ok() && persistence_.clock->offset() != offset;  // it was signed by a clock that is off
+  }
   co_return token.ok() ? token
                        : Annotate(token.status(), fmt::format("the service account {} gets no token (is its key still "
                                                               "there, and this machine's clock right?)",

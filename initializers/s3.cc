@@ -29,11 +29,6 @@ constexpr int kThere[] = {200};
 constexpr int kThereOrNot[] = {200, 404, 403};
 constexpr int kPartOrNot[] = {200, 206, 400, 404, 412, 501};
 
-std::optional<int64_t> DateOf(const HttpHead& head) {
-  auto date = head.Find("date");
-  return date ? ParseHttpDate(*date, UnixSeconds()) : std::nullopt;
-}
-
 HeaderReader ReaderOf(const HttpHead& head) {
   return [&head](std::string_view name) -> std::optional<std::string> {
     auto value = head.Find(name);
@@ -93,8 +88,7 @@ class S3 final : public Provider {
   const Source source_;
   S3Settings settings_;
   const std::unique_ptr<AwsKeySource> keys_;
-  int64_t clock_offset_ = 0;  // seconds to add to ours
-  int learnt_ = 0;            // times that the region was another
+  int learnt_ = 0;  // times that the region was another
 };
 
 HttpRequest S3::Signed(const Wanted& wanted, const std::optional<AwsKeys>& keys) const {
@@ -115,7 +109,7 @@ HttpRequest S3::Signed(const Wanted& wanted, const std::optional<AwsKeys>& keys)
       if (header.first.starts_with("x-amz-")) signing.headers.push_back(header);
     }
     const std::string region = settings_.place.region.empty() ? kFallbackRegion : settings_.place.region;
-    for (auto& header : Sign(signing, {region, "s3"}, *keys, UnixSeconds() + clock_offset_)) {
+    for (auto& header : Sign(signing, {region, "s3"}, *keys, persistence_.clock->Now())) {
       request.headers.push_back(std::move(header));
     }
   }
@@ -185,15 +179,7 @@ Refusal S3::Explain(const Entry& entry, const HttpHead& head, std::string_view b
 
 // Region and host of the bucket, or the time there: what the next request has to be signed with.
 bool S3::Learn(const HttpHead& head, const S3Error& error) {
-  if (error.code == "RequestTimeTooSkewed") {
-    auto date = DateOf(head);
-    const int64_t offset = date ? *date - UnixSeconds() : clock_offset_;
-    if (offset == clock_offset_) return false;
-    persistence_.say(fmt::format("the clock here is {} s {} that of {}; requests are signed by the server's",
-                                 offset < 0 ? -offset : offset, offset < 0 ? "ahead of" : "behind", endpoint()));
-    clock_offset_ = offset;
-    return true;
-  }
+  if (error.code == "RequestTimeTooSkewed") return HearClock(persistence_, head, endpoint());
   const bool wrong_region = head.status == 301 || head.status == 307 || error.code == "AuthorizationHeaderMalformed" ||
                             error.code == "IllegalLocationConstraintException" || error.code == "PermanentRedirect";
   std::string region(head.Find("x-amz-bucket-region").value_or(error.region));

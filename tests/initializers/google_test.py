@@ -11,7 +11,7 @@ import unittest
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from initializer_case import MIB, SKIPPED, UNREACHABLE, InitializerCase, needs  # noqa: E402
+from initializer_case import MIB, SKIPPED, UNREACHABLE, InitializerCase, needs, under_a_clock  # noqa: E402
 
 needs("gcs-client", "run build-support/setup-venv gcs-client", "google_crc32c", "cryptography")
 
@@ -108,6 +108,13 @@ class GoogleCase(InitializerCase):
 class Identities(GoogleCase):
     def test_a_service_account(self):
         self.brings(self.as_file(self.account()), ("account", READ))
+
+    def test_a_service_account_under_a_clock_that_is_off(self):
+        for offset, words in (("-7300", "behind"), ("7300", "ahead of")):
+            self.google.reset()
+            shutil.rmtree(self.target, ignore_errors=True)
+            self.brings(self.as_file(self.account(), **under_a_clock(offset)), ("/token", None), ("account", READ))
+            self.assertRegex(self.said, rf"the clock here is 7\d\d\d s {words} that of {self.google.url}/token; signatures")
 
     def test_a_user(self):
         self.brings(self.as_file(self.user()), ("user", READ))

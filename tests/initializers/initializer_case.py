@@ -31,6 +31,12 @@ def clean_environment(**more):
     return {**kept, **more}
 
 
+def under_a_clock(offset):
+    """Environment of a process whose clock is off by so many seconds."""
+    library = os.environ.get("MUSTER_OTHER_CLOCK", os.path.join(os.path.dirname(BINARY), "other_clock.so"))
+    return {"LD_PRELOAD": library, "MUSTER_TEST_CLOCK_OFFSET": str(offset), "ASAN_OPTIONS": "verify_asan_link_order=0"}
+
+
 def needs(cache, reason, *modules):
     """Runs this test again by the venv `cache` of setup scripts where `modules` are; ends with SKIPPED and `reason` without it."""
     import importlib.util

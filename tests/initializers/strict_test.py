@@ -20,7 +20,7 @@ from botocore.config import Config  # noqa: E402
 import certificate  # noqa: E402
 import minio_server  # noqa: E402
 from fault_proxy import FaultProxy  # noqa: E402
-from initializer_case import BINARY, MIB, UNREACHABLE, clean_environment  # noqa: E402
+from initializer_case import BINARY, MIB, UNREACHABLE, clean_environment, under_a_clock  # noqa: E402
 from store_faults import KilledAnywhere, PermanentFaults, TransientFaults, answering, setting, some_bytes  # noqa: E402
 
 SLOW_DOWN = b"<Error><Code>SlowDown</Code><Message>Please reduce your request rate.</Message></Error>"
@@ -150,13 +150,21 @@ class Strict(StrictCase):
         self.assertEqual(len(self.proxy.exchanges), 1)
 
     def test_a_clock_that_is_off(self):
-        library = os.environ.get("MUSTER_OTHER_CLOCK", os.path.join(os.path.dirname(BINARY), "other_clock.so"))
         self.put("w", b"1")
         for offset, words in (("-7300", "behind"), ("7300", "ahead of")):
             shutil.rmtree(self.target, ignore_errors=True)
-            self.succeeds(self.uri, {"w": b"1"}, env=self.keys(LD_PRELOAD=library, MUSTER_TEST_CLOCK_OFFSET=offset,
-                                                               ASAN_OPTIONS="verify_asan_link_order=0"))
+            self.succeeds(self.uri, {"w": b"1"}, env=self.keys(**under_a_clock(offset)))
             self.assertRegex(self.said, rf"the clock here is 7\d\d\d s {words} that of")
+
+    def test_a_role_under_a_clock_that_is_off(self):
+        self.put("w", b"1")
+        for offset in ("-7300", "7300"):
+            shutil.rmtree(self.target, ignore_errors=True)
+            self.succeeds(self.uri, {"w": b"1"}, env=self.keys(
+                **under_a_clock(offset), ROLE_ARN="arn:minio:iam:::role/any", AWS_ENDPOINT_URL_STS=self.proxy.url))
+            self.assertRegex(self.said, r"the clock here is 7\d\d\d s .* that of .*; signatures and expirations go by the server's")
+            self.assertLessEqual(self.proxy.count("POST"), 2, "the keys hold for as long as the server says")
+            self.proxy.reset()
 
     def put_many(self, files):
         keys = list(files)
