@@ -100,7 +100,7 @@ int Run(const std::vector<std::string>& arguments, CalledAs called_as, std::stri
   }
   if (options.nodes_on_this_machine > 0) {
     if (!parsed->overruled.empty()) log::Warning(Describe(parsed->overruled));
-    return RunLocalNodes(options, arguments, called_as);
+    return RunLocalNodes(*parsed, arguments, called_as);
   }
   return NodeAgent(std::move(options)).Run();
 }
