@@ -70,6 +70,7 @@ class Attempt::Impl : public std::enable_shared_from_this<Impl> {
   AttemptPaths paths_;
   std::string record_path_;
   std::vector<WorkerFailure> failures_;
+  bool started_ = false;   // the group was
   bool reported_ = false;  // failed or succeeded was said
   bool stopping_ = false;
   bool gone_ = false;
@@ -111,6 +112,7 @@ Status Attempt::Impl::Start() {
   Write();
   MUSTER_ASSIGN_OR_RETURN(std::vector<launcher::WorkerSpec> specs, wiring_.workers(record_.assignment, paths_));
   MUSTER_RETURN_IF_ERROR(group_.Start(specs));
+  started_ = true;
   for (const launcher::WorkerSpec& spec : specs) recorders_.push_back(FlightRecorderOf(spec.environment));
   record_.pids = group_.pids();
   record_.workers_started_unix_ms = UnixMillis();
@@ -166,8 +168,9 @@ void Attempt::Impl::Hold(const std::string& reason) {
 
 void Attempt::Impl::Stop(int signal, Duration grace, const std::string& reason) {
   Hold(reason);
-  if (group_.running()) {
-    group_.Stop(signal, grace);
+  if (gone_) return;
+  if (started_) {
+    group_.Stop(signal, grace);  // it knows when all are gone: the groups may be, and strays left
   } else {
     SayGone();
   }

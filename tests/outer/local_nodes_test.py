@@ -80,6 +80,14 @@ class LocalNodes(MusterCase):
         self.assertEqual(agent.wait(), 0, agent.output())
         self.assertRegex(agent.output(), rf"{lost.node} ended: killed by SIGKILL")
 
+    def test_success_is_silent(self):
+        """Nobody's record is written into a folder that is gone; each life ends in other moments."""
+        for _ in range(10):
+            agent = self.nodes(2, "--no-python", "/bin/true", worker=False)
+            self.assertEqual(agent.wait(), 0)
+            self.assertNotRegex(agent.output(), r" [WE] muster |FAILED")
+        self.assertEqual([name for name in os.listdir(self.dir) if name.startswith("muster_")], [])
+
     def test_the_code_is_the_failed_workers(self):
         agent = self.nodes(2, "--max-restarts", "1")
         for restarts in range(2):

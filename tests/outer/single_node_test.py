@@ -1,5 +1,7 @@
 """`muster run` on one node: exit codes, environment, logs, restarts, signals, nobody left behind."""
+import json
 import os
+import re
 import signal
 import subprocess
 
@@ -147,6 +149,39 @@ class Logs(MusterCase):
             agent = self.start(*arguments, worker=False, env={"PET_MASTER_PORT": str(self.free_port())})
             self.assertEqual(agent.wait(), 0, agent.output())
         self.assertEqual(sorted(self.attempts(logs)), ["job/attempt_0", "job/attempt_1"])
+
+    def test_output_without_a_log_dir_is_kept(self):
+        """Where it went is said before the workers start; without output nothing is left of a success."""
+        for flags, script, kept in (((), "true", False), (("-r", "3"), "echo hi", True), (("-t", "0:1"), "echo hi", True), ((), "exit 3", True)):
+            with self.subTest(flags=flags, script=script):
+                before = set(os.listdir(self.dir))
+                agent = self.start("--standalone", *flags, "--no-python", "sh", "-c", script, worker=False)
+                code = agent.wait()
+                self.assertEqual(code, 3 if "exit" in script else 0)
+                made = [name for name in set(os.listdir(self.dir)) - before if name.startswith("muster_")]
+                self.assertEqual(len(made), 1 if kept else 0)
+                if not kept:
+                    self.assertEqual(agent.output(), "")
+                    continue
+                said = re.search(r"exit code 3\) logs=(\S+)\n$" if code else r"output goes to (\S+);", agent.output())[1]
+                self.assertTrue(said.startswith(os.path.join(self.dir, made[0]) + "/"))
+                self.assertIn("attempt.json", os.listdir(os.path.join(said, "attempt_0")))
+                if code == 0:
+                    with open(os.path.join(said, "attempt_0", "0", "stdout.log")) as file:
+                        self.assertEqual(file.read(), "hi\n")
+
+    def test_a_refusal_leaves_no_folder(self):
+        agent = self.start("--http-port", "192.0.2.1:0", "--no-python", "/bin/true", worker=False)
+        self.assertEqual(agent.wait(), 78, agent.output())
+        self.assertEqual([name for name in os.listdir(self.dir) if name.startswith("muster_")], [])
+
+    def test_no_run_id_leaves_the_log_dir(self):
+        logs = os.path.join(self.dir, "deep", "logs")
+        for run_id, folder in (("..", "__"), (".", "_"), ("a/../b", "a_.._b")):
+            agent = self.start("--rdzv-id", run_id, "--log-dir", logs, "--master-port", str(self.free_port()), "--no-python", "/bin/true", worker=False)
+            self.assertEqual(agent.wait(), 0, agent.output())
+            self.assertIn("attempt_0", os.listdir(os.path.join(logs, folder)))
+        self.assertEqual(os.listdir(os.path.dirname(logs)), ["logs"])
 
     def test_last_lines_of_stderr_reach_the_summary(self):
         agent = self.start("--standalone")
