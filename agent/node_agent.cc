@@ -137,8 +137,12 @@ int NodeAgent::Impl::Run() {
   signal(SIGXFSZ, SIG_IGN);  // a full file is an error of the write
   console_.CarryLog();
   for (const std::string& warning : options_.warnings) log::Warning(warning);
-  if (auto warning = OmpWarning(WholeProcessEnvironment(), options_.nproc)) {
-    console_.Write(launcher::Console::Stream::kErr, *warning);
+  if (auto warning = OmpWarning(WholeProcessEnvironment(), options_)) {
+    if (options_.log.format == log::Format::kJson) {
+      log::Warning(*warning);
+    } else {
+      console_.Write(launcher::Console::Stream::kErr, BetweenStars(*warning));
+    }
   }
   self_ = ThisNode(options_);
   auto logs = FindLogPlace(options_);

@@ -86,13 +86,15 @@ StatusOr<std::vector<std::string>> WorkerEnvironment(const std::vector<std::stri
   return environment;
 }
 
-std::optional<std::string> OmpWarning(const std::vector<std::string>& agent_environment, int nproc) {
-  if (!SetsOmp(agent_environment, nproc)) return std::nullopt;
+std::optional<std::string> OmpWarning(const std::vector<std::string>& agent_environment, const RunOptions& options) {
+  if (options.wire != Wire::kTorch || !SetsOmp(agent_environment, options.nproc)) return std::nullopt;
+  return "Setting OMP_NUM_THREADS environment variable for each process to be 1 in default, to avoid your system being "
+         "overloaded, please further tune the variable for optimal performance in your application as needed.";
+}
+
+std::string BetweenStars(std::string_view text) {
   constexpr std::string_view kStars = "*****************************************";
-  return fmt::format(
-      "\n{}\nSetting OMP_NUM_THREADS environment variable for each process to be 1 in default, to avoid your system "
-      "being overloaded, please further tune the variable for optimal performance in your application as needed.\n{}",
-      kStars, kStars);
+  return fmt::format("{}\n{}\n{}\n", kStars, text, kStars);
 }
 
 }  // namespace muster::agent

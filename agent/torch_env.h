@@ -24,9 +24,11 @@ StatusOr<std::vector<std::string>> WorkerEnvironment(const std::vector<std::stri
                                                      const rendezvous::Assignment& assignment, int local_rank,
                                                      const AttemptPaths& paths);
 
-// torchrun's star-framed words when OMP_NUM_THREADS is set to 1 for the workers because nobody set it and there are
-// several; nullopt where nothing is set.
-std::optional<std::string> OmpWarning(const std::vector<std::string>& agent_environment, int nproc);
+// torchrun's words when OMP_NUM_THREADS is set to 1 for the workers because nobody set it and there are several;
+// nullopt where nothing is set.
+std::optional<std::string> OmpWarning(const std::vector<std::string>& agent_environment, const RunOptions& options);
+// As torchrun shows them: whole lines, between two of asterisks.
+std::string BetweenStars(std::string_view text);
 
 // The value of `name` in a list of "KEY=VALUE"; the first one counts.
 std::optional<std::string> FindVariable(const std::vector<std::string>& environment, std::string_view name);

@@ -87,9 +87,18 @@ TEST(WorkerEnvironment, OmpRule) {
   EXPECT_EQ(omp({"OMP_NUM_THREADS="}), "");
   assignment.seat.node.slots = 1;
   EXPECT_EQ(omp({}), std::nullopt);
-  EXPECT_THAT(OmpWarning({}, 2).value_or(""), HasSubstr("Setting OMP_NUM_THREADS"));
-  EXPECT_EQ(OmpWarning({}, 1), std::nullopt);
-  EXPECT_EQ(OmpWarning({"OMP_NUM_THREADS=2"}, 2), std::nullopt);
+}
+
+TEST(WorkerEnvironment, OmpThreadsThatAreSetAreSaid) {
+  RunOptions options = Options();
+  options.nproc = 2;
+  EXPECT_THAT(OmpWarning({}, options).value_or(""), HasSubstr("Setting OMP_NUM_THREADS"));
+  EXPECT_EQ(OmpWarning({"OMP_NUM_THREADS=2"}, options), std::nullopt);
+  options.wire = Wire::kXgboost;  // whose commands get no such variable
+  EXPECT_EQ(OmpWarning({}, options), std::nullopt);
+  options.wire = Wire::kTorch;
+  options.nproc = 1;
+  EXPECT_EQ(OmpWarning({}, options), std::nullopt);
 }
 
 TEST(WorkerEnvironment, InheritedNcclErrorHandling) {

@@ -18,9 +18,17 @@ class ExitCodes(MusterCase):
         self.assertEqual((code, output), (0, ""))
 
     def test_omp_warning_is_said(self):
-        code, output = self.run_command("--standalone", "--nproc-per-node", "2", "--no-python", "/bin/true")
+        arguments = ("--standalone", "--nproc-per-node", "2", "--tee", "1", "--no-python", "/bin/echo", "hi")
+        code, output = self.run_command(*arguments)
         self.assertEqual(code, 0)
-        self.assertIn("OMP_NUM_THREADS", output)
+        stars, said, end = output.splitlines()[:3]
+        self.assertEqual((stars, end), ("*" * 41, "*" * 41))
+        self.assertIn("OMP_NUM_THREADS", said)
+        code, output = self.run_command("--log-format", "json", *arguments)
+        self.assertEqual(code, 0)
+        lines = [json.loads(line) for line in output.splitlines() if not line.startswith("[default")]
+        self.assertIn("OMP_NUM_THREADS", lines[0]["message"])
+        self.assertEqual(lines[0]["level"], "warning")
 
     def test_code_of_the_worker_is_kept(self):
         for code in (1, 3, 93, 255):
