@@ -17,12 +17,15 @@
 
 namespace muster::agent {
 
-// `agent_environment` ("KEY=VALUE") overlaid with the worker's variables; each name appears once. InvalidArgument:
-// --virtual-local-rank and CUDA_VISIBLE_DEVICES has no entry for this local rank.
+// `agent_environment` ("KEY=VALUE") overlaid with the worker's variables; each name appears once.
+// FailedPrecondition: --virtual-local-rank and CUDA_VISIBLE_DEVICES has no entry for this local rank.
 StatusOr<std::vector<std::string>> WorkerEnvironment(const std::vector<std::string>& agent_environment,
                                                      const RunOptions& options,
                                                      const rendezvous::Assignment& assignment, int local_rank,
                                                      const AttemptPaths& paths);
+
+// That every worker of this node gets its own; FailedPrecondition as above.
+Status CheckDevices(const std::vector<std::string>& agent_environment, const RunOptions& options);
 
 // torchrun's words when OMP_NUM_THREADS is set to 1 for the workers because nobody set it and there are several;
 // nullopt where nothing is set.

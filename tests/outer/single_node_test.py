@@ -48,6 +48,33 @@ class ExitCodes(MusterCase):
             self.assertEqual(code, 127, output)
             self.assertIn(arguments[-1], output)
 
+    def test_a_start_that_cannot_succeed_is_not_tried_again(self):
+        """Said in one line before anybody is waited for; what only the start itself finds costs no restart either."""
+        loader = os.path.join(self.dir, "program")
+        with open(loader, "w") as file:
+            file.write("#!/no/such/interpreter\n")
+        os.chmod(loader, 0o755)
+        for arguments, env, code, said in (
+            (["--no-python", "no-such-command"], {}, 127, "'no-such-command' was not found in PATH"),
+            (["--numa-binding", "node", "x.py"], {"PATH": "/nowhere"}, 127, "numactl is not on PATH"),
+            (["--virtual-local-rank", "--nproc-per-node", "2", "x.py"], {"CUDA_VISIBLE_DEVICES": "4"}, 78,
+             "CUDA_VISIBLE_DEVICES=4 names 1 device, none for local rank 1"),
+            (["--no-python", loader], {}, 127, "the interpreter it names"),
+        ):
+            with self.subTest(arguments=arguments):
+                open(os.path.join(self.dir, "x.py"), "w").close()
+                agent = self.start("--standalone", "--max-restarts", "3", *arguments, worker=False, env=env)
+                self.assertEqual(agent.wait(), code, agent.output())
+                self.assertIn(said, agent.output())
+                self.assertNotRegex(agent.output(), r"restart 1|pid: 0")
+                if arguments[-1] != loader:
+                    self.assertEqual(len(agent.output().splitlines()), 1, agent.output())
+
+    def test_a_reason_is_said_once(self):
+        code, output = self.run_command("--standalone", "--no-python", "/bin/sh", "-c", "exit 5")
+        self.assertEqual(code, 5)
+        self.assertEqual(output.count("no restarts are allowed"), 1, output)
+
     def test_not_executable_is_126(self):
         path = os.path.join(self.dir, "plain.txt")
         with open(path, "w") as file:
