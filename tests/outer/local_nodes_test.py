@@ -44,6 +44,22 @@ class LocalNodes(MusterCase):
         self.assertEqual(agent.wait(), 78)
         self.assertRegex(agent.output(), rf"cannot meet at 127.0.0.1:{port}: .* is taken by another process; free it")
 
+    def test_a_token_holds_in_the_parent_too(self):
+        token = os.path.join(self.dir, "token")
+        agent = self.nodes(2, "--rdzv-conf", f"token_file={token}")
+        self.assertEqual(agent.wait(), 78)
+        self.assertIn(token, agent.output())
+        with open(token, "w") as file:
+            file.write("s3cret-of-this-test\n")
+        agent = self.nodes(2, "--rdzv-conf", f"token_file={token}")
+        workers = self.workers(2)
+        status = [MUSTER, "status", self.endpoint_of(agent)]
+        self.assertNotEqual(subprocess.run(status, capture_output=True, timeout=60).returncode, 0)
+        self.assertEqual(subprocess.run([*status, "--token-file", token], capture_output=True, timeout=60).returncode, 0)
+        for worker in workers:
+            worker.tell("exit 0")
+        self.assertEqual(agent.wait(), 0, agent.output())
+
     def test_one_interrupt_stops_all(self):
         agent = self.nodes(2, "--nproc-per-node", "2")
         workers = self.workers(4)
