@@ -11,6 +11,7 @@
 
 #include "agent/failure_summary.h"
 #include "agent/log_layout.h"
+#include "agent/start_check.h"
 #include "base/exit_codes.h"
 #include "base/host_fs.h"
 #include "base/log.h"
@@ -70,6 +71,7 @@ class Attempt::Impl : public std::enable_shared_from_this<Impl> {
   AttemptPaths paths_;
   std::string record_path_;
   std::vector<WorkerFailure> failures_;
+  bool started_ = false;   // the group was
   bool reported_ = false;  // failed or succeeded was said
   bool stopping_ = false;
   bool gone_ = false;
@@ -107,10 +109,12 @@ Status Attempt::Impl::MakeFolder() {
 }
 
 Status Attempt::Impl::Start() {
-  MUSTER_RETURN_IF_ERROR(MakeFolder());
+  // Not what a command's own errors mean.
+  if (Status made = MakeFolder(); !made.ok()) return absl::UnavailableError(made.message());
   Write();
   MUSTER_ASSIGN_OR_RETURN(std::vector<launcher::WorkerSpec> specs, wiring_.workers(record_.assignment, paths_));
   MUSTER_RETURN_IF_ERROR(group_.Start(specs));
+  started_ = true;
   for (const launcher::WorkerSpec& spec : specs) recorders_.push_back(FlightRecorderOf(spec.environment));
   record_.pids = group_.pids();
   record_.workers_started_unix_ms = UnixMillis();
@@ -166,8 +170,9 @@ void Attempt::Impl::Hold(const std::string& reason) {
 
 void Attempt::Impl::Stop(int signal, Duration grace, const std::string& reason) {
   Hold(reason);
-  if (group_.running()) {
-    group_.Stop(signal, grace);
+  if (gone_) return;
+  if (started_) {
+    group_.Stop(signal, grace);  // it knows when all are gone: the groups may be, and strays left
   } else {
     SayGone();
   }
@@ -272,17 +277,14 @@ Duration Attempt::lived() const { return impl_->lived(); }
 std::optional<int64_t> Attempt::Progress() const { return impl_->Progress(); }
 
 WorkerFailure Attempt::StartFailure(const Status& error) const {
-  return Failure(absl::IsNotFound(error)             ? kExitNotFound
-                 : absl::IsPermissionDenied(error)   ? kExitNotExecutable
-                 : absl::IsFailedPrecondition(error) ? kExitBadConfiguration
-                                                     : 1,
-                 std::string(Message(error)));
+  return Failure(StartExitCode(error), std::string(Message(error)));
 }
 
 WorkerFailure Attempt::Failure(int exit_code, std::string message) const {
   WorkerFailure failure;
   failure.rank = impl_->record().assignment.seat.first_rank;
   failure.local_rank = 0;
+  if (!impl_->record().pids.empty()) failure.pid = impl_->record().pids.front();
   failure.exit_code = exit_code;
   failure.message = std::move(message);
   failure.unix_millis = UnixMillis();

@@ -71,7 +71,7 @@ class Attempt {
   std::vector<EvidenceTarget> EvidenceTargets() const;
   // The failure of a worker that hangs, with code 203; the record keeps why, in the order of the calls.
   WorkerFailure HangFailure(int local_rank, const std::string& evidence);
-  // A failure that says why Start() failed: exit code 127, 126 or 1.
+  // A failure that says why Start() failed, with the code of start_check.h and no pid.
   WorkerFailure StartFailure(const Status& error) const;
   // A failure of the first worker here that it does not tell itself.
   WorkerFailure Failure(int exit_code, std::string message) const;

@@ -34,6 +34,7 @@ std::string Indented(std::string_view text, std::string_view blanks) {
 }
 
 std::string ExitText(const WorkerFailure& failure) {
+  if (failure.pid == 0) return std::to_string(failure.exit_code);  // it was never started
   if (failure.signal == 0) return fmt::format("{} (pid: {})", failure.exit_code, failure.pid);
   return fmt::format("-{} (pid: {})  ({})", failure.signal, failure.pid, SignalName(failure.signal));
 }
@@ -61,7 +62,7 @@ std::string FailureText(size_t index, const WorkerFailure& failure, bool with_ta
   row("traceback", MessageText(failure));
   if (failure.consequence) row("note", "it lost a peer: probably a consequence of another failure");
   if (with_tail && !failure.stderr_tail.empty()) {
-    row("stderr", fmt::format("last {} lines", failure.stderr_tail.size()));
+    row("stderr", fmt::format("last {}", Counted(static_cast<int64_t>(failure.stderr_tail.size()), "line")));
     for (const std::string& line : failure.stderr_tail) text += fmt::format("    {}\n", line);
   }
   return text;
@@ -76,13 +77,13 @@ size_t LongestLine(std::string_view text) {
 }  // namespace
 
 std::string FailureSummary(const rendezvous::Verdict& verdict, const RunOptions& options) {
-  if (verdict.exit_code == 0) return "";
+  if (verdict.exit_code == 0 || !verdict.root_cause) return "";
   std::string title = fmt::format("{} FAILED", options.script);
   std::string others, root;
   size_t index = 0, left_out = 0;
   bool root_skipped = false;
   for (const WorkerFailure& failure : verdict.failures) {
-    if (verdict.root_cause && !root_skipped && failure == *verdict.root_cause) {
+    if (!root_skipped && failure == *verdict.root_cause) {
       root_skipped = true;
       continue;
     }
@@ -94,16 +95,12 @@ std::string FailureSummary(const rendezvous::Verdict& verdict, const RunOptions&
   }
   if (others.empty()) others = "  <NO_OTHER_FAILURES>\n";
   if (left_out > 0) others += fmt::format("  ... and {} more\n", left_out);
-  root = verdict.root_cause ? FailureText(0, *verdict.root_cause, true)
-                            : fmt::format("  {}\n", verdict.reason.empty() ? "unknown" : verdict.reason);
-  std::string result = fmt::format("{} (exit code {})", DescribeExit(verdict.exit_code), verdict.exit_code);
-  if (result.find("exit code") != result.rfind("exit code")) result = DescribeExit(verdict.exit_code);
+  root = FailureText(0, *verdict.root_cause, true);
 
   size_t width = std::min(kWidest, std::max({title.size(), LongestLine(others), LongestLine(root)}));
   std::string border(width, '='), line(width, '-');
-  return fmt::format("{}\n{}\n{}\nFailures:\n{}{}\nRoot Cause (first observed failure):\n{}{}\n{}{}\n{}\n", border,
-                     title, line, others, line, root, line, verdict.reason.empty() ? "" : verdict.reason + ": ", result,
-                     border);
+  return fmt::format("{}\n{}\n{}\nFailures:\n{}{}\nRoot Cause (first observed failure):\n{}{}\n", border, title, line,
+                     others, line, root, border);
 }
 
 }  // namespace muster::agent

@@ -1,5 +1,6 @@
 // How a failed job is told to its user: torchrun's block (elastic/multiprocessing/errors, ChildFailedError; reference:
-// torchrun.md 3.7) with the root cause that the coordinator chose, its last lines of stderr, and the reason.
+// torchrun.md 3.7) with the root cause that the coordinator chose and its last lines of stderr. The reason is the line
+// of the log behind it.
 #pragma once
 
 #include <string>
@@ -12,7 +13,7 @@
 
 namespace muster::agent {
 
-// The block, ending in a newline; empty for a verdict with exit code 0. Times are local.
+// The block, ending in a newline; empty where no worker failed. Times are local.
 std::string FailureSummary(const rendezvous::Verdict& verdict, const RunOptions& options);
 
 // The worker says of itself that a peer went away or never answered: a likely consequence of another worker's death,

@@ -7,18 +7,21 @@
 #include <set>
 
 #include "agent/early_signals.h"
-#include "agent/torchrun_flags.h"
 #include "base/exit_codes.h"
 #include "base/host_fs.h"
+#include "base/host_names.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "launcher/reaper.h"
 #include "launcher/worker_group.h"
 #include "rendezvous/conductor.h"
 #include "rendezvous/coordinator.h"
+#include "rendezvous/credentials.h"
 
 namespace muster::agent {
 namespace {
+
+constexpr std::string_view kHere = "127.0.0.1";
 
 // One simulated node: a group of its own, so that killing one harms no other.
 struct LocalNode {
@@ -45,25 +48,44 @@ std::vector<std::string> NodeEnvironment(const std::vector<std::string>& node, C
   return environment;
 }
 
+// In any spelling. An option's value never begins so.
+bool IsStandalone(std::string_view argument, CalledAs called_as) {
+  if (!argument.starts_with("--")) return false;
+  auto flag = FindFlag(argument.substr(2), called_as);
+  return flag.ok() && (*flag)->name == "standalone";
+}
+
+StatusOr<std::unique_ptr<rendezvous::Coordinator>> ServeNodes(boost::asio::io_context& loop,
+                                                              rendezvous::Conductor& conductor,
+                                                              const RunOptions& options) {
+  rendezvous::Coordinator::Options serving;
+  serving.host = kHere;
+  serving.port = options.endpoint_port;
+  serving.heartbeat_timeout = options.job.heartbeat_timeout;
+  MUSTER_ASSIGN_OR_RETURN(serving.credentials, rendezvous::ReadCredentials(options.credentials));
+  auto coordinator = rendezvous::Coordinator::Serve(loop, conductor, serving);
+  if (coordinator.ok()) return coordinator;
+  return Annotate(coordinator.status(),
+                  fmt::format("the nodes on this machine cannot meet at {}", JoinHostPort(kHere, serving.port)));
+}
+
 }  // namespace
 
-std::vector<std::string> LocalNodeArguments(const RunOptions& options, const std::vector<std::string>& arguments,
+std::vector<std::string> LocalNodeArguments(const ParsedRun& parsed, const std::vector<std::string>& arguments,
                                             CalledAs called_as, int index, int port) {
-  // Everything from the script on is the script's: it is as long as the script and its arguments are.
-  size_t own = arguments.size() - options.script_args.size() - 1;
+  const RunOptions& options = parsed.options;
   std::vector<std::string> node = {std::string(NameOf(called_as))};
-  for (size_t i = 0; i < own; ++i) {
-    if (arguments[i] == "--") continue;
-    node.push_back(arguments[i]);
+  for (size_t i = 0; i < parsed.script_at; ++i) {
+    if (arguments[i] != "--" && !IsStandalone(arguments[i], called_as)) node.push_back(arguments[i]);
   }
   auto add = [&](std::string_view flag, std::string value) { node.push_back(fmt::format("{}={}", flag, value)); };
   add("--nnodes", fmt::format("{}:{}", options.min_nodes, options.max_nodes));
   add("--nodes-on-this-machine", "0");
   add("--rdzv-backend", "c10d");
-  add("--rdzv-endpoint", fmt::format("127.0.0.1:{}", port));
+  add("--rdzv-endpoint", JoinHostPort(kHere, port));
   add("--rdzv-id", options.run_id);
   add("--rdzv-conf", options.rdzv_conf.empty() ? "is_host=0" : options.rdzv_conf + ",is_host=0");
-  add("--local-addr", "127.0.0.1");
+  add("--local-addr", std::string(kHere));
   add("--node-name", fmt::format("node-{}", index));
   // One port has room for one of them; 0 is a port each.
   if (options.http.on && options.http.required && options.http.port != 0 && index > 0) add("--http-port", "off");
@@ -76,19 +98,22 @@ std::vector<std::string> LocalNodeArguments(const RunOptions& options, const std
   return node;
 }
 
-int RunLocalNodes(const RunOptions& options, const std::vector<std::string>& arguments, CalledAs called_as) {
+int RunLocalNodes(const ParsedRun& parsed, const std::vector<std::string>& arguments, CalledAs called_as) {
+  const RunOptions& options = parsed.options;
   boost::asio::io_context loop(1);
   launcher::Reaper reaper(loop);
   launcher::Console console(loop);
   console.CarryLog();
   rendezvous::Conductor conductor(loop, {.self_node = "", .self_address = "", .only_run_id = options.run_id});
-  auto coordinator = rendezvous::Coordinator::Serve(loop, conductor, {.host = "127.0.0.1"});
+  auto coordinator = ServeNodes(loop, conductor, options);
   if (!coordinator.ok()) {
     log::Error(Message(coordinator.status()));
     return kExitBadConfiguration;
   }
 
   int count = options.nodes_on_this_machine;
+  log::Info(fmt::format("{} on this machine; the rendezvous is at {}", Counted(count, "node"),
+                        JoinHostPort(kHere, (*coordinator)->port())));
   int running = count;
   int code = 0;
   std::vector<LocalNode> nodes(static_cast<size_t>(count));
@@ -106,7 +131,7 @@ int RunLocalNodes(const RunOptions& options, const std::vector<std::string>& arg
     node.group = std::make_unique<launcher::WorkerGroup>(loop, reaper, console, std::move(events));
     launcher::WorkerSpec spec;
     spec.local_rank = index;
-    spec.argv = LocalNodeArguments(options, arguments, called_as, index, (*coordinator)->port());
+    spec.argv = LocalNodeArguments(parsed, arguments, called_as, index, (*coordinator)->port());
     spec.environment = NodeEnvironment(spec.argv, called_as);
     spec.argv.insert(spec.argv.begin(), "/proc/self/exe");
     std::string prefix = fmt::format("[node-{}] ", index);

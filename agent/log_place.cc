@@ -30,12 +30,38 @@ StatusOr<LogPlace> FindLogPlace(const RunOptions& options) {
     }
     log_dir = place.temporary = pattern;
   }
-  std::string run_folder = options.run_id;
-  for (char& c : run_folder) {
-    if (c == '/') c = '_';
+  place.root = std::filesystem::absolute(log_dir, error) / RunFolder(options.run_id);
+  place.holds_output = HoldsOutput(options);
+  if (place.holds_output && !place.temporary.empty()) {
+    log::Info(fmt::format("the workers' output goes to {}; --log-dir chooses another folder", place.root));
   }
-  place.root = std::filesystem::absolute(log_dir, error) / run_folder;
   return place;
+}
+
+void LeaveLogPlace(const LogPlace& place, bool success) {
+  if (place.temporary.empty()) return;
+  std::error_code ignored;
+  if (success && !place.holds_output) {
+    std::filesystem::remove_all(place.temporary, ignored);
+  } else {
+    std::filesystem::remove(place.temporary, ignored);  // where it is empty
+  }
+}
+
+std::string RunFolder(std::string_view run_id) {
+  std::string folder(run_id);
+  const bool no_name = folder == "." || folder == "..";
+  for (char& c : folder) {
+    if (c == '/' || (no_name && c == '.')) c = '_';
+  }
+  return folder;
+}
+
+bool HoldsOutput(const RunOptions& options) {
+  for (int local_rank = 0; local_rank < options.nproc; ++local_rank) {
+    if (options.redirects.For(local_rank) != 0 || options.tee.For(local_rank) != 0) return true;
+  }
+  return false;
 }
 
 }  // namespace muster::agent

@@ -3,7 +3,6 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <csignal>
-#include <filesystem>
 
 #include "agent/attempt.h"
 #include "agent/early_signals.h"
@@ -57,8 +56,9 @@ class NodeAgent::Impl {
         watch_(loop_, options_, Sources()) {}
 
   int Run();
-  // For the termination message, once Run() has given `exit_code`.
+  // Once Run() has given `exit_code`. The first is for the termination message.
   JobEnd end(int exit_code) const;
+  void LeaveLogs(int exit_code) const { LeaveLogPlace(logs_, exit_code == 0); }
   const RunOptions& options() const { return options_; }
 
  private:
@@ -137,8 +137,12 @@ int NodeAgent::Impl::Run() {
   signal(SIGXFSZ, SIG_IGN);  // a full file is an error of the write
   console_.CarryLog();
   for (const std::string& warning : options_.warnings) log::Warning(warning);
-  if (auto warning = OmpWarning(WholeProcessEnvironment(), options_.nproc)) {
-    console_.Write(launcher::Console::Stream::kErr, *warning);
+  if (auto warning = OmpWarning(WholeProcessEnvironment(), options_)) {
+    if (options_.log.format == log::Format::kJson) {
+      log::Warning(*warning);
+    } else {
+      console_.Write(launcher::Console::Stream::kErr, BetweenStars(*warning));
+    }
   }
   self_ = ThisNode(options_);
   auto logs = FindLogPlace(options_);
@@ -355,9 +359,14 @@ void NodeAgent::Impl::End(const Verdict& verdict) {
   watch_.ledger().Decided(verdict, MonotonicClock::now());
   if (verdict.exit_code != 0) {
     console_.Write(launcher::Console::Stream::kErr, wiring_.summary(verdict));
-    log::Error(fmt::format("{} (exit code {})", verdict.reason, verdict.exit_code));
+    std::string text = fmt::format("{} (exit code {})", verdict.reason, verdict.exit_code);
+    if (logs_.temporary.empty()) {
+      log::Error(text);
+    } else {
+      log::Error(text, {{"logs", logs_.root}});
+    }
   }
-  if (attempt_ && attempt_->running()) {
+  if (attempt_ && !attempt_gone_) {  // its record comes before the job's end
     if (stop_reason_.empty()) stop_reason_ = verdict.reason;
     if (guard_.gathering()) return;  // they are stopped after it
     guard_.End();
@@ -460,10 +469,6 @@ void NodeAgent::Impl::FinishWith(int code) {
   } else if (attempt_ && options_.max_nodes == 1) {  // told to go: where it is alone that is the job's end
     attempt_->JobEnded(code, reason_);
   }
-  if (code == 0 && !logs_.temporary.empty()) {
-    std::error_code ignored;
-    std::filesystem::remove_all(logs_.temporary, ignored);
-  }
   if (wiring_.end && verdict_) {
     wiring_.end(verdict_->exit_code, verdict_->reason, [this] { TakeLeave(); });
   } else {
@@ -487,6 +492,7 @@ NodeAgent::~NodeAgent() = default;
 int NodeAgent::Run() {
   ForgetLastWords(impl_->options());
   int code = impl_->Run();
+  impl_->LeaveLogs(code);
   LeaveLastWords(impl_->end(code), impl_->options());
   return code;
 }

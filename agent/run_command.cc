@@ -1,8 +1,4 @@
 // `muster run`, `muster launch` and `muster exec`: a command line, then one node or several simulated ones.
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <cerrno>
 #include <cstdlib>
 
 #include "agent/commands.h"
@@ -13,6 +9,7 @@
 #include "agent/node_agent.h"
 #include "agent/node_check.h"
 #include "agent/serve_rsh.h"
+#include "agent/start_check.h"
 #include "agent/torchrun_flags.h"
 #include "base/exit_codes.h"
 #include "base/host_facts.h"
@@ -26,28 +23,6 @@ std::optional<std::string> Environment(std::string_view name) {
   const char* value = std::getenv(std::string(name).c_str());
   if (value == nullptr) return std::nullopt;
   return value;
-}
-
-// Known before anybody is kept waiting: NotFound for a script that is not there, PermissionDenied for one that cannot
-// be read or run.
-Status CheckScript(const RunOptions& options) {
-  if (options.module) return absl::OkStatus();
-  if (options.no_python && !options.run_path && options.script.find('/') == std::string::npos) return absl::OkStatus();
-  struct stat facts {};
-  if (stat(options.script.c_str(), &facts) != 0) {
-    int error = errno;
-    std::string why = fmt::format("{}: {}", options.script, Message(ErrnoStatus(error, "cannot run it")));
-    return error == EACCES ? absl::PermissionDeniedError(why) : absl::NotFoundError(why);
-  }
-  bool command = options.no_python && !options.run_path;
-  if (command && S_ISDIR(facts.st_mode)) {
-    return absl::PermissionDeniedError(fmt::format("{} is a directory, not a command", options.script));
-  }
-  if (access(options.script.c_str(), command ? X_OK : R_OK) != 0) {
-    return absl::PermissionDeniedError(
-        fmt::format("{} is not {}; check its mode", options.script, command ? "executable" : "readable"));
-  }
-  return absl::OkStatus();
 }
 
 // Ends before there is an agent: for the pod's controller too.
@@ -94,13 +69,13 @@ int Run(const std::vector<std::string>& arguments, CalledAs called_as, std::stri
   }
   options.nproc = workers->count;
   if (!workers->warning.empty()) options.warnings.push_back(workers->warning);
-  if (Status status = options.wire == Wire::kTorch ? CheckScript(options) : absl::OkStatus(); !status.ok()) {
+  if (Status status = options.wire == Wire::kTorch ? CheckStart(options) : absl::OkStatus(); !status.ok()) {
     log::Error(Message(status));
-    return Refuse(absl::IsNotFound(status) ? kExitNotFound : kExitNotExecutable, status, options);
+    return Refuse(StartExitCode(status), status, options);
   }
   if (options.nodes_on_this_machine > 0) {
     if (!parsed->overruled.empty()) log::Warning(Describe(parsed->overruled));
-    return RunLocalNodes(options, arguments, called_as);
+    return RunLocalNodes(*parsed, arguments, called_as);
   }
   return NodeAgent(std::move(options)).Run();
 }

@@ -14,15 +14,16 @@ bool SetsOmp(const std::vector<std::string>& agent_environment, int nproc) {
   return nproc > 1 && !FindVariable(agent_environment, "OMP_NUM_THREADS");
 }
 
+// FailedPrecondition: there are fewer.
 StatusOr<std::string> VirtualDevice(const std::vector<std::string>& agent_environment, int local_rank) {
   auto list = FindVariable(agent_environment, "CUDA_VISIBLE_DEVICES");
   if (!list) return std::to_string(local_rank);
   std::vector<std::string_view> devices = Split(*list, ',');
   if (static_cast<size_t>(local_rank) >= devices.size()) {
-    return absl::InvalidArgumentError(
-        fmt::format("--virtual-local-rank: CUDA_VISIBLE_DEVICES={} has {} entries and none for local rank {}; start at "
-                    "most {} workers or make more devices visible",
-                    *list, devices.size(), local_rank, devices.size()));
+    return absl::FailedPreconditionError(fmt::format(
+        "--virtual-local-rank: CUDA_VISIBLE_DEVICES={} names {}, none for local rank {}; start fewer workers "
+        "or make more devices visible",
+        *list, Counted(static_cast<int64_t>(devices.size()), "device"), local_rank));
   }
   return std::string(Strip(devices[static_cast<size_t>(local_rank)]));
 }
@@ -86,13 +87,20 @@ StatusOr<std::vector<std::string>> WorkerEnvironment(const std::vector<std::stri
   return environment;
 }
 
-std::optional<std::string> OmpWarning(const std::vector<std::string>& agent_environment, int nproc) {
-  if (!SetsOmp(agent_environment, nproc)) return std::nullopt;
+Status CheckDevices(const std::vector<std::string>& agent_environment, const RunOptions& options) {
+  if (!options.virtual_local_rank) return absl::OkStatus();
+  return VirtualDevice(agent_environment, options.nproc - 1).status();
+}
+
+std::optional<std::string> OmpWarning(const std::vector<std::string>& agent_environment, const RunOptions& options) {
+  if (options.wire != Wire::kTorch || !SetsOmp(agent_environment, options.nproc)) return std::nullopt;
+  return "Setting OMP_NUM_THREADS environment variable for each process to be 1 in default, to avoid your system being "
+         "overloaded, please further tune the variable for optimal performance in your application as needed.";
+}
+
+std::string BetweenStars(std::string_view text) {
   constexpr std::string_view kStars = "*****************************************";
-  return fmt::format(
-      "\n{}\nSetting OMP_NUM_THREADS environment variable for each process to be 1 in default, to avoid your system "
-      "being overloaded, please further tune the variable for optimal performance in your application as needed.\n{}",
-      kStars, kStars);
+  return fmt::format("{}\n{}\n{}\n", kStars, text, kStars);
 }
 
 }  // namespace muster::agent

@@ -156,6 +156,7 @@ class Splitter {
       const std::string& text = arguments_[at_++];
       if (ended || IsPlain(text)) {
         line_.script = text;
+        line_.script_at = at_ - 1;
       } else if (text == "--") {
         ended = true;
       } else if (text.starts_with("--")) {
@@ -164,6 +165,7 @@ class Splitter {
         return status;
       }
     }
+    if (!line_.script) line_.script_at = arguments_.size();
     if (line_.script && !ended && at_ < arguments_.size() && arguments_[at_] == "--") ++at_;
     for (; at_ < arguments_.size(); ++at_) line_.script_args.push_back(arguments_[at_]);
     return std::move(line_);

@@ -57,6 +57,7 @@ struct CommandLine {
   std::map<std::string_view, std::string> values;  // by Flag::name, as given last; switches hold ""
   bool help = false;
   std::optional<std::string> script;
+  size_t script_at = 0;  // its place among the arguments; their number where there is no script
   std::vector<std::string> script_args;
 };
 

@@ -158,10 +158,11 @@ Status Reader::ReadRendezvous() {
   }
   options_.backend = backend.text == "c10d" ? Backend::kC10d : Backend::kStatic;
   options_.run_id = Get("rdzv-id").text;
-  bool unplaced = options_.backend == Backend::kStatic && Strip(endpoint.text).empty() && !port.given();
+  const bool is_static = options_.backend == Backend::kStatic;
+  const bool unplaced = Strip(endpoint.text).empty() && !(is_static && port.given());
   // Torchrun's implicit standalone (torchrun.md 1.4 rule 2), and simulated nodes, which need no port chosen by hand.
-  bool simulated = options_.nodes_on_this_machine > 0;
-  if (options_.standalone || (unplaced && (options_.max_nodes == 1 || simulated))) {
+  const bool simulated = options_.nodes_on_this_machine > 0;
+  if (options_.standalone || (unplaced && (simulated || (is_static && options_.max_nodes == 1)))) {
     options_.standalone = !simulated;
     options_.backend = Backend::kC10d;
     options_.endpoint_host = "localhost";
@@ -483,6 +484,7 @@ StatusOr<ParsedRun> Reader::Run() {
   options_.job.indexed = options_.backend == Backend::kStatic;
   MUSTER_RETURN_IF_ERROR(flags_.ReadCommon(&options_));
   run.overruled = flags_.OverruledVariables(options_.wire);
+  run.script_at = flags_.line().script_at;
   run.options = std::move(options_);
   return run;
 }
@@ -495,6 +497,7 @@ StatusOr<ParsedRun> ParseRun(const std::vector<std::string>& arguments, const Ge
     if (auto command = FindInnerTorchrun(line)) {
       MUSTER_ASSIGN_OR_RETURN(CommandLine inner, SplitCommandLine(command->arguments, command->called_as));
       inner.values.merge(line.values);  // of a flag that both have, the later one stays
+      inner.script_at += arguments.size() - command->arguments.size();
       return Reader(getenv, std::move(inner), *command).Run();
     }
   }

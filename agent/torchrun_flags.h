@@ -25,6 +25,7 @@ struct ParsedRun {
   };
   Outcome outcome = Outcome::kRun;
   RunOptions options;
+  size_t script_at = 0;  // place of the script among `arguments`, wherever a torchrun inside stands
   std::string text;
   std::vector<Overruled> overruled;  // not among options.warnings, which every simulated node says for itself
 };

@@ -13,7 +13,7 @@ struct WorkerFailure {
   std::string host;  // host name of that node
   int rank = -1;     // global rank
   int local_rank = -1;
-  int64_t pid = 0;
+  int64_t pid = 0;    // 0: it was never started
   int exit_code = 0;  // 1..255; 128 + n for signal n
   int signal = 0;     // 0: it exited by itself
   bool core_dumped = false;

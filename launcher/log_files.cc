@@ -75,7 +75,8 @@ void LogFile::Write(std::string_view bytes) {
 
 void LogFile::SayDropped() {
   if (dropped_bytes_ == 0) return;
-  log::Warning(fmt::format("{} lines ({} bytes) are missing in a log file", dropped_lines_, dropped_bytes_),
+  log::Warning(fmt::format("a log file lacks {} ({} bytes): they were dropped while it could not be written",
+                           Counted(static_cast<int64_t>(dropped_lines_), "line"), dropped_bytes_),
                {{"file", path_}});
   dropped_bytes_ = 0;
   dropped_lines_ = 0;

@@ -1,7 +1,8 @@
 // Where a worker's output goes: files, the console, both; with prefixes and filters. No thread per pipe, nothing lost.
 //
 // Rules of torchrun (reference/torchrun.md 3.8): a stream is inherited, redirected to a file, or tee'd to both. Muster
-// carries tee'd output through a pipe, so that whole lines get the prefix and the last line before _exit is kept.
+// carries what goes to a file through a pipe, so that whole lines get the prefix, the last line before _exit is kept,
+// and a full disk costs lines and not the worker.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -28,8 +29,7 @@ struct StreamSpec {
   bool observed = false;             // through a pipe in any case, so that the moment of its last byte is known
   // A line ends at \n or, for progress bars, at \r; one longer than 64 KiB is passed on in pieces.
   // file empty, console, no prefix, no tail, no filters: the worker inherits the agent's descriptor; neither file nor
-  // console: /dev/null; file only and no tail: the worker writes to the file itself. Everything else, and everything
-  // observed, goes through a pipe.
+  // console: /dev/null. Everything else, and everything observed, goes through a pipe.
 };
 struct OutputSpec {
   StreamSpec out;
@@ -87,14 +87,13 @@ class LogFile {
   LogFile& operator=(const LogFile&) = delete;
 
   void Write(std::string_view bytes);
-  int descriptor() const { return descriptor_; }  // -1 where it could not be opened for lack of space
 
  private:
   LogFile(std::string path, int descriptor) : path_(std::move(path)), descriptor_(descriptor) {}
   void SayDropped();
 
   std::string path_;
-  int descriptor_;
+  int descriptor_;  // -1 where it could not be opened for lack of space
   uint64_t dropped_bytes_ = 0;
   uint64_t dropped_lines_ = 0;
 };

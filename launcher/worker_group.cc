@@ -154,7 +154,12 @@ class WorkerGroup::Impl : public std::enable_shared_from_this<Impl> {
 
   Status StartOne(const WorkerSpec& spec, std::optional<int64_t> oom_kills, SharedFiles& shared) {
     Worker worker;
-    MUSTER_ASSIGN_OR_RETURN(worker.output, WorkerOutput::Open(loop_, console_, spec.output, shared));
+    auto output = WorkerOutput::Open(loop_, console_, spec.output, shared);
+    if (!output.ok()) {  // its other codes would speak of the command
+      if (absl::IsResourceExhausted(output.status())) return output.status();
+      return absl::UnavailableError(output.status().message());
+    }
+    worker.output = *std::move(output);
     ProcessSpec process;
     process.argv = spec.argv;
     process.environment = spec.environment;

@@ -55,7 +55,8 @@ class WorkerGroup {
 
   // Starts all workers, each in a session and process group of its own. Once. On an error none is left running (SIGKILL
   // has been sent) and no event follows; the codes are those of process.h: NotFound and PermissionDenied name the
-  // command (the agent maps them to 127 and 126). Log files and their folders are made here.
+  // command (the agent maps them to 127 and 126). Log files and their folders are made here; Unavailable: they cannot
+  // be.
   Status Start(const std::vector<WorkerSpec>& specs);
 
   // Sends `signal` to every group that has a process left, and SIGCONT; SIGKILL after `grace`. Also sweeps groups whose

@@ -42,10 +42,6 @@ class WorkerOutput::Stream : public std::enable_shared_from_this<Stream> {
     }
     if (!spec_.file.empty()) {
       MUSTER_ASSIGN_OR_RETURN(file_, LogFile::Open(spec_.file, /*truncate=*/true));
-      if (!spec_.console && !by_line && file_->descriptor() != -1) {
-        for_worker_ = file_->descriptor();
-        return absl::OkStatus();
-      }
     }
     if (!spec_.filters.empty()) {
       auto& filtered = shared[spec_.filter_file];
@@ -63,7 +59,6 @@ class WorkerOutput::Stream : public std::enable_shared_from_this<Stream> {
     if (owned_) close(for_worker_);
     owned_ = false;
     for_worker_ = -1;
-    if (!pipe_.is_open()) file_.reset();  // the worker writes it itself
     Wait();
   }
 

@@ -15,6 +15,13 @@ constexpr size_t kMaxWhy = 240;           // bytes of what a worker said of its 
 // An agent reports a hang by this code (a worker may end with it too) and says in the message what it has seen.
 bool IsHang(const WorkerFailure& failure) { return failure.exit_code == kExitHang && failure.signal == 0; }
 
+// It never ran, for a reason that the next round meets again: no such command, contradicting settings.
+bool NeverStarts(const WorkerFailure& failure) {
+  const int code = failure.exit_code;
+  return failure.pid == 0 && !failure.message.empty() &&
+         (code == kExitBadConfiguration || code == kExitNotExecutable || code == kExitNotFound);
+}
+
 // What the worker itself says of its end, one line: its error file's, else its last on stderr. "": nothing.
 std::string OwnWords(const WorkerFailure& failure) {
   auto line_of = [](std::string_view text, bool last) {
@@ -32,6 +39,10 @@ std::string OwnWords(const WorkerFailure& failure) {
 }
 
 std::string DescribeFailure(const WorkerFailure& failure) {
+  const std::string node =
+      fmt::format("node {}{}", failure.node,
+                  failure.host.empty() || failure.host == failure.node ? "" : fmt::format(" (host {})", failure.host));
+  if (NeverStarts(failure)) return fmt::format("{}: its workers cannot start: {}", node, OwnWords(failure));
   std::string how;
   if (IsHang(failure) && !failure.message.empty()) {
     how = fmt::format("hangs: {}", failure.message.substr(0, std::min(failure.message.find('\n'), kMaxEvidence)));
@@ -42,10 +53,7 @@ std::string DescribeFailure(const WorkerFailure& failure) {
     how = code.starts_with("killed") ? fmt::format("was {}", code) : fmt::format("ended with {}", code);
   }
   if (std::string why = IsHang(failure) ? "" : OwnWords(failure); !why.empty()) how += fmt::format(" ({})", why);
-  return fmt::format(
-      "node {}{}: worker rank {} {}", failure.node,
-      failure.host.empty() || failure.host == failure.node ? "" : fmt::format(" (host {})", failure.host), failure.rank,
-      how);
+  return fmt::format("{}: worker rank {} {}", node, failure.rank, how);
 }
 
 }  // namespace
@@ -132,17 +140,19 @@ void Machine::ConcludeFailure() {
   bool called_fatal = options().overrides.fatal.contains(code);
   if (options().policy == RestartPolicy::kNever) {
     FinishWith(code, fmt::format("{}; the restart policy is never", what), true);
-  } else if (fatal && (options().policy == RestartPolicy::kExitCode || called_fatal)) {
+  } else if (fatal && (options().policy == RestartPolicy::kExitCode || called_fatal || NeverStarts(cause))) {
     FinishWith(code, fmt::format("{}, which is fatal: trying again would give the same", what), true);
   } else if (NoProgress()) {
     FinishWith(kExitNoProgress,
                fmt::format("{}; no progress over {} in a row", what, Counted(options().no_progress_limit, "restart")),
                true);
   } else if (BudgetUsed() >= options().max_restarts) {
+    const int allowed = options().max_restarts;
     FinishWith(code,
-               options().max_restarts == 0
-                   ? fmt::format("{}; no restarts are allowed", what)
-                   : fmt::format("{}; all {} are used up", what, Counted(options().max_restarts, "restart")),
+               fmt::format("{}; {}", what,
+                           allowed == 0   ? "no restarts are allowed"
+                           : allowed == 1 ? "the only restart is used up"
+                                          : fmt::format("all {} are used up", Counted(allowed, "restart"))),
                true);
   } else {
     Restart(what, RoundCause::kFailure);

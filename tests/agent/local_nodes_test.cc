@@ -17,7 +17,7 @@ ParsedRun NodeOf(const std::vector<std::string>& arguments, CalledAs called_as =
                  std::string_view name = "run") {
   auto parsed = ParseRun(arguments, NoEnvironment, called_as);
   EXPECT_TRUE(parsed.ok()) << Message(parsed.status());
-  auto node = LocalNodeArguments(parsed->options, arguments, called_as, 1, 4321);
+  auto node = LocalNodeArguments(*parsed, arguments, called_as, 1, 4321);
   EXPECT_EQ(node.front(), name);
   node.erase(node.begin());
   auto again = ParseRun(node, NoEnvironment, called_as);
@@ -49,10 +49,66 @@ TEST(LocalNodes, ElasticRangeAndRunIdAreKept) {
   EXPECT_EQ(node.options.run_id, "mine");
 }
 
-TEST(LocalNodes, AScriptThatLooksLikeAFlag) {
-  ParsedRun node = NodeOf({"--nodes-on-this-machine", "2", "--", "-odd.py", "x"});
-  EXPECT_EQ(node.options.script, "-odd.py");
-  EXPECT_THAT(node.options.script_args, ElementsAre("x"));
+TEST(LocalNodes, TheScriptKeepsItsArguments) {
+  struct {
+    std::vector<std::string> behind;  // --nodes-on-this-machine=2
+    std::string script;
+    std::vector<std::string> script_args;
+  } const rows[] = {
+      {{"x.py"}, "x.py", {}},
+      {{"x.py", "a", "--", "b"}, "x.py", {"a", "--", "b"}},
+      {{"x.py", "--", "a", "b"}, "x.py", {"a", "b"}},
+      {{"x.py", "--", "--", "a"}, "x.py", {"--", "a"}},
+      {{"--", "x.py", "--", "a"}, "x.py", {"--", "a"}},
+      {{"--", "-odd.py", "x"}, "-odd.py", {"x"}},
+      {{"--role", "x.py", "x.py", "x.py"}, "x.py", {"x.py"}},
+      {{"x.py", "--standalone"}, "x.py", {"--standalone"}},
+  };
+  for (const auto& row : rows) {
+    std::vector<std::string> arguments = {"--nodes-on-this-machine=2"};
+    arguments.insert(arguments.end(), row.behind.begin(), row.behind.end());
+    ParsedRun node = NodeOf(arguments);
+    EXPECT_EQ(node.options.nodes_on_this_machine, 0) << testing::PrintToString(row.behind);
+    EXPECT_EQ(node.options.script, row.script) << testing::PrintToString(row.behind);
+    EXPECT_EQ(node.options.script_args, row.script_args) << testing::PrintToString(row.behind);
+  }
+}
+
+TEST(LocalNodes, StandaloneIsLeftToTheParent) {
+  for (const char* spelled : {"--standalone", "--stand"}) {
+    for (const ParsedRun& node :
+         {NodeOf({spelled, "--nodes-on-this-machine", "2", "x.py"}),
+          NodeOf({"--wire=torch", "--nodes-on-this-machine=2", "--", "torchrun", spelled, "x.py", "--", "a"},
+                 CalledAs::kExec, "exec")}) {
+      EXPECT_FALSE(node.options.standalone);
+      EXPECT_EQ(node.options.endpoint_port, 4321);
+      EXPECT_EQ(node.options.script, "x.py");
+      EXPECT_THAT(node.options.warnings, testing::IsEmpty());
+    }
+  }
+}
+
+TEST(LocalNodes, WhereTheParentServes) {
+  struct {
+    std::vector<std::string> flags;
+    int port;  // 0: the kernel chooses
+  } const rows[] = {
+      {{}, 0},
+      {{"--standalone"}, 0},
+      {{"--rdzv-backend=c10d"}, 0},
+      {{"--rdzv-backend=c10d", "--master-port=29501"}, 0},  // of the static backend only
+      {{"--rdzv-backend=c10d", "--rdzv-endpoint=localhost:29501"}, 29501},
+      {{"--rdzv-backend=c10d", "--rdzv-endpoint=localhost"}, 29400},
+      {{"--rdzv-endpoint=localhost:29501"}, 29501},
+      {{"--master-port=29501"}, 29501},
+  };
+  for (const auto& row : rows) {
+    std::vector<std::string> arguments = row.flags;
+    arguments.insert(arguments.end(), {"--nodes-on-this-machine=2", "x.py"});
+    auto parsed = ParseRun(arguments, NoEnvironment, CalledAs::kRun);
+    ASSERT_TRUE(parsed.ok()) << Message(parsed.status());
+    EXPECT_EQ(parsed->options.endpoint_port, row.port) << testing::PrintToString(row.flags);
+  }
 }
 
 TEST(LocalNodes, CalledAsTheUserCalledIt) {

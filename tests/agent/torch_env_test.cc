@@ -87,9 +87,29 @@ TEST(WorkerEnvironment, OmpRule) {
   EXPECT_EQ(omp({"OMP_NUM_THREADS="}), "");
   assignment.seat.node.slots = 1;
   EXPECT_EQ(omp({}), std::nullopt);
-  EXPECT_THAT(OmpWarning({}, 2).value_or(""), HasSubstr("Setting OMP_NUM_THREADS"));
-  EXPECT_EQ(OmpWarning({}, 1), std::nullopt);
-  EXPECT_EQ(OmpWarning({"OMP_NUM_THREADS=2"}, 2), std::nullopt);
+}
+
+TEST(WorkerEnvironment, EveryWorkerHasADevice) {
+  RunOptions options = Options();
+  options.nproc = 2;
+  EXPECT_TRUE(CheckDevices({"CUDA_VISIBLE_DEVICES=4"}, options).ok());
+  options.virtual_local_rank = true;
+  EXPECT_TRUE(CheckDevices({}, options).ok());
+  EXPECT_TRUE(CheckDevices({"CUDA_VISIBLE_DEVICES=4,5"}, options).ok());
+  EXPECT_EQ(CheckDevices({"CUDA_VISIBLE_DEVICES=4"}, options).code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(CheckDevices({"CUDA_VISIBLE_DEVICES="}, options).code(), absl::StatusCode::kFailedPrecondition);
+}
+
+TEST(WorkerEnvironment, OmpThreadsThatAreSetAreSaid) {
+  RunOptions options = Options();
+  options.nproc = 2;
+  EXPECT_THAT(OmpWarning({}, options).value_or(""), HasSubstr("Setting OMP_NUM_THREADS"));
+  EXPECT_EQ(OmpWarning({"OMP_NUM_THREADS=2"}, options), std::nullopt);
+  options.wire = Wire::kXgboost;  // whose commands get no such variable
+  EXPECT_EQ(OmpWarning({}, options), std::nullopt);
+  options.wire = Wire::kTorch;
+  options.nproc = 1;
+  EXPECT_EQ(OmpWarning({}, options), std::nullopt);
 }
 
 TEST(WorkerEnvironment, InheritedNcclErrorHandling) {
@@ -114,8 +134,8 @@ TEST(WorkerEnvironment, VirtualLocalRank) {
   environment = WorkerEnvironment({}, options, Second(), 3, {});
   EXPECT_EQ(FindVariable(*environment, "CUDA_VISIBLE_DEVICES"), "3");
   Status error = WorkerEnvironment({"CUDA_VISIBLE_DEVICES=5,7"}, options, Second(), 2, {}).status();
-  EXPECT_EQ(error.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(Message(error), HasSubstr("CUDA_VISIBLE_DEVICES=5,7 has 2 entries and none for local rank 2"));
+  EXPECT_EQ(error.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(Message(error), HasSubstr("CUDA_VISIBLE_DEVICES=5,7 names 2 devices, none for local rank 2"));
 }
 
 // ---- where the output goes ----

@@ -1,6 +1,7 @@
 """The other subcommands, credentials, and machine-readable output."""
 import json
 import os
+import shutil
 import socket
 import subprocess
 import threading
@@ -145,10 +146,15 @@ class Output(MusterCase):
         path = os.path.join(self.dir, "chatter.py")
         with open(path, "w") as file:
             file.write("for i in range(20000): print('line', i, 'x' * 60)\n")
-        agent = self.start("--standalone", "--tee", "1", "--log-dir", logs, path, worker=False)
-        self.assertEqual(agent.wait(), 0)
-        self.assertIn("line 19999", agent.output())
-        self.assertRegex(agent.output(), r"(?i)no space|dropped")
+        for flag in ("--tee", "--redirects"):
+            with self.subTest(flag):
+                agent = self.start("--standalone", flag, "1", "--log-dir", logs, path, worker=False)
+                self.assertEqual(agent.wait(), 0, agent.output())
+                self.assertEqual("line 19999" in agent.output(), flag == "--tee")
+                self.assertRegex(agent.output(), r"cannot be written, its lines are dropped until it can.*No space left")
+                self.assertRegex(agent.output(), r"a log file lacks 1\d{4} lines \(\d{7} bytes\).* file=\S+/stdout.log\n")
+                for name in os.listdir(logs):
+                    shutil.rmtree(os.path.join(logs, name))
 
     def test_the_last_line_before_exit_is_there(self):
         path = os.path.join(self.dir, "abrupt.py")
@@ -157,6 +163,12 @@ class Output(MusterCase):
         agent = self.start("--standalone", "--tee", "3", path, worker=False)
         self.assertEqual(agent.wait(), 0)
         self.assertIn("[default0]:last words", agent.output())
+        logs = os.path.join(self.dir, "logs")
+        agent = self.start("--standalone", "--redirects", "3", "--log-dir", logs, path, worker=False)
+        self.assertEqual(agent.wait(), 0)
+        (folder,) = self.attempts(logs)
+        with open(os.path.join(logs, folder, "0", "stdout.log")) as file:
+            self.assertEqual(file.read(), "last words")
 
     def test_descriptor_limit(self):
         agent = self.start("--standalone", "--nproc-per-node", "64", "--tee", "3", "--no-python", "/bin/true", worker=False,

@@ -1,5 +1,7 @@
 """`muster run` on one node: exit codes, environment, logs, restarts, signals, nobody left behind."""
+import json
 import os
+import re
 import signal
 import subprocess
 
@@ -16,9 +18,17 @@ class ExitCodes(MusterCase):
         self.assertEqual((code, output), (0, ""))
 
     def test_omp_warning_is_said(self):
-        code, output = self.run_command("--standalone", "--nproc-per-node", "2", "--no-python", "/bin/true")
+        arguments = ("--standalone", "--nproc-per-node", "2", "--tee", "1", "--no-python", "/bin/echo", "hi")
+        code, output = self.run_command(*arguments)
         self.assertEqual(code, 0)
-        self.assertIn("OMP_NUM_THREADS", output)
+        stars, said, end = output.splitlines()[:3]
+        self.assertEqual((stars, end), ("*" * 41, "*" * 41))
+        self.assertIn("OMP_NUM_THREADS", said)
+        code, output = self.run_command("--log-format", "json", *arguments)
+        self.assertEqual(code, 0)
+        lines = [json.loads(line) for line in output.splitlines() if not line.startswith("[default")]
+        self.assertIn("OMP_NUM_THREADS", lines[0]["message"])
+        self.assertEqual(lines[0]["level"], "warning")
 
     def test_code_of_the_worker_is_kept(self):
         for code in (1, 3, 93, 255):
@@ -37,6 +47,33 @@ class ExitCodes(MusterCase):
             code, output = self.run_command("--standalone", *arguments)
             self.assertEqual(code, 127, output)
             self.assertIn(arguments[-1], output)
+
+    def test_a_start_that_cannot_succeed_is_not_tried_again(self):
+        """Said in one line before anybody is waited for; what only the start itself finds costs no restart either."""
+        loader = os.path.join(self.dir, "program")
+        with open(loader, "w") as file:
+            file.write("#!/no/such/interpreter\n")
+        os.chmod(loader, 0o755)
+        for arguments, env, code, said in (
+            (["--no-python", "no-such-command"], {}, 127, "'no-such-command' was not found in PATH"),
+            (["--numa-binding", "node", "x.py"], {"PATH": "/nowhere"}, 127, "numactl is not on PATH"),
+            (["--virtual-local-rank", "--nproc-per-node", "2", "x.py"], {"CUDA_VISIBLE_DEVICES": "4"}, 78,
+             "CUDA_VISIBLE_DEVICES=4 names 1 device, none for local rank 1"),
+            (["--no-python", loader], {}, 127, "the interpreter it names"),
+        ):
+            with self.subTest(arguments=arguments):
+                open(os.path.join(self.dir, "x.py"), "w").close()
+                agent = self.start("--standalone", "--max-restarts", "3", *arguments, worker=False, env=env)
+                self.assertEqual(agent.wait(), code, agent.output())
+                self.assertIn(said, agent.output())
+                self.assertNotRegex(agent.output(), r"restart 1|pid: 0")
+                if arguments[-1] != loader:
+                    self.assertEqual(len(agent.output().splitlines()), 1, agent.output())
+
+    def test_a_reason_is_said_once(self):
+        code, output = self.run_command("--standalone", "--no-python", "/bin/sh", "-c", "exit 5")
+        self.assertEqual(code, 5)
+        self.assertEqual(output.count("no restarts are allowed"), 1, output)
 
     def test_not_executable_is_126(self):
         path = os.path.join(self.dir, "plain.txt")
@@ -147,6 +184,39 @@ class Logs(MusterCase):
             agent = self.start(*arguments, worker=False, env={"PET_MASTER_PORT": str(self.free_port())})
             self.assertEqual(agent.wait(), 0, agent.output())
         self.assertEqual(sorted(self.attempts(logs)), ["job/attempt_0", "job/attempt_1"])
+
+    def test_output_without_a_log_dir_is_kept(self):
+        """Where it went is said before the workers start; without output nothing is left of a success."""
+        for flags, script, kept in (((), "true", False), (("-r", "3"), "echo hi", True), (("-t", "0:1"), "echo hi", True), ((), "exit 3", True)):
+            with self.subTest(flags=flags, script=script):
+                before = set(os.listdir(self.dir))
+                agent = self.start("--standalone", *flags, "--no-python", "sh", "-c", script, worker=False)
+                code = agent.wait()
+                self.assertEqual(code, 3 if "exit" in script else 0)
+                made = [name for name in set(os.listdir(self.dir)) - before if name.startswith("muster_")]
+                self.assertEqual(len(made), 1 if kept else 0)
+                if not kept:
+                    self.assertEqual(agent.output(), "")
+                    continue
+                said = re.search(r"exit code 3\) logs=(\S+)\n$" if code else r"output goes to (\S+);", agent.output())[1]
+                self.assertTrue(said.startswith(os.path.join(self.dir, made[0]) + "/"))
+                self.assertIn("attempt.json", os.listdir(os.path.join(said, "attempt_0")))
+                if code == 0:
+                    with open(os.path.join(said, "attempt_0", "0", "stdout.log")) as file:
+                        self.assertEqual(file.read(), "hi\n")
+
+    def test_a_refusal_leaves_no_folder(self):
+        agent = self.start("--http-port", "192.0.2.1:0", "--no-python", "/bin/true", worker=False)
+        self.assertEqual(agent.wait(), 78, agent.output())
+        self.assertEqual([name for name in os.listdir(self.dir) if name.startswith("muster_")], [])
+
+    def test_no_run_id_leaves_the_log_dir(self):
+        logs = os.path.join(self.dir, "deep", "logs")
+        for run_id, folder in (("..", "__"), (".", "_"), ("a/../b", "a_.._b")):
+            agent = self.start("--rdzv-id", run_id, "--log-dir", logs, "--master-port", str(self.free_port()), "--no-python", "/bin/true", worker=False)
+            self.assertEqual(agent.wait(), 0, agent.output())
+            self.assertIn("attempt_0", os.listdir(os.path.join(logs, folder)))
+        self.assertEqual(os.listdir(os.path.dirname(logs)), ["logs"])
 
     def test_last_lines_of_stderr_reach_the_summary(self):
         agent = self.start("--standalone")

@@ -343,5 +343,37 @@ TEST(Report, LostWithItsStreamComesWithTheNextHello) {
   EXPECT_EQ(s.End("b")->exit_code, 7);
 }
 
+TEST(NeverStarted, IsTriedAgainOnlyWhereThatCanHelp) {
+  struct {
+    int code;
+    int64_t pid;
+    ExitCodeOverrides overrides;
+    bool restarts;
+  } const rows[] = {
+      {127, 0, {}, false}, {126, 0, {}, false},         {78, 0, {}, false}, {1, 0, {}, true},  // no descriptor left
+      {127, 5, {}, true},  {127, 0, {{127}, {}}, true}, {78, 5, {}, true},
+  };
+  for (const auto& row : rows) {
+    JobOptions options = Job(2, 2, 3);
+    options.overrides = row.overrides;
+    Stage s(options);
+    s.Join("a");
+    s.Join("b");
+    WorkerFailure failure = Failure(row.code, 2);
+    failure.node = "b";
+    failure.pid = row.pid;
+    failure.message = "'train' was not found in PATH (/bin)";
+    s.Says("b", Report{s.state.round.id, {failure}, {}, {}});
+    s.Ready("b");
+    s.Ready("a");
+    EXPECT_EQ(s.Started("a", 1), row.restarts) << row.code << " " << row.pid;
+    if (row.restarts) continue;
+    EXPECT_EQ(s.End("a")->exit_code, row.code);
+    EXPECT_EQ(s.End("a")->reason,
+              "node b: its workers cannot start: 'train' was not found in PATH (/bin), which is fatal: trying "
+              "again would give the same");
+  }
+}
+
 }  // namespace
 }  // namespace muster::rendezvous

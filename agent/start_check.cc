@@ -1,0 +1,59 @@
+#include "agent/start_check.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "agent/torch_command.h"
+#include "agent/torch_env.h"
+#include "base/exit_codes.h"
+#include "base/host_fs.h"
+#include "base/text.h"
+#include "launcher/process.h"
+
+namespace muster::agent {
+namespace {
+
+Status CheckScript(const RunOptions& options, const std::vector<std::string>& environment) {
+  if (options.module) return absl::OkStatus();
+  const bool command = options.no_python && !options.run_path;
+  if (command && options.script.find('/') == std::string::npos) {
+    return launcher::FindExecutable(options.script, environment, "").status();
+  }
+  struct stat facts {};
+  if (stat(options.script.c_str(), &facts) != 0) {
+    int error = errno;
+    std::string why = fmt::format("{}: {}", options.script, Message(ErrnoStatus(error, "cannot run it")));
+    return error == EACCES ? absl::PermissionDeniedError(why) : absl::NotFoundError(why);
+  }
+  if (command && S_ISDIR(facts.st_mode)) {
+    return absl::PermissionDeniedError(fmt::format("{} is a directory, not a command", options.script));
+  }
+  if (access(options.script.c_str(), command ? X_OK : R_OK) != 0) {
+    return absl::PermissionDeniedError(
+        fmt::format("{} is not {}; check its mode", options.script, command ? "executable" : "readable"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+Status CheckStart(const RunOptions& options) {
+  const std::vector<std::string> environment = WholeProcessEnvironment();
+  MUSTER_RETURN_IF_ERROR(CheckScript(options, environment));
+  MUSTER_RETURN_IF_ERROR(CheckDevices(environment, options));
+  const int commands = options.numa_binding.empty() ? 1 : options.nproc;  // else they differ in words only
+  for (int local_rank = 0; local_rank < commands; ++local_rank) {
+    MUSTER_RETURN_IF_ERROR(WorkerCommand(options, local_rank).status());
+  }
+  return absl::OkStatus();
+}
+
+int StartExitCode(const Status& error) {
+  if (absl::IsNotFound(error)) return kExitNotFound;
+  if (absl::IsPermissionDenied(error)) return kExitNotExecutable;
+  return absl::IsFailedPrecondition(error) ? kExitBadConfiguration : 1;
+}
+
+}  // namespace muster::agent
