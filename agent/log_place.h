@@ -13,8 +13,10 @@ struct LogPlace {
   std::string temporary;  // the folder that was made because no --log-dir was given; to be removed after success
 };
 
-// Makes the log folder. InvalidArgument where the one that was asked for cannot be made; where none was asked for and
-// none can be made it says so and gives an empty place.
-StatusOr<LogPlace> FindLogPlace(const RunOptions& options);
+// Makes the log folder that was asked for. InvalidArgument names the flag or variable: it cannot be made, or is none.
+Status MakeLogFolder(const RunOptions& options);
+
+// After MakeLogFolder(). Where none was asked for and none can be made it says so and gives an empty place.
+LogPlace FindLogPlace(const RunOptions& options);
 
 }  // namespace muster::agent

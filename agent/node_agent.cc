@@ -141,9 +141,7 @@ int NodeAgent::Impl::Run() {
     console_.Write(launcher::Console::Stream::kErr, *warning);
   }
   self_ = ThisNode(options_);
-  auto logs = FindLogPlace(options_);
-  if (!logs.ok()) return BadConfiguration(logs.status());
-  logs_ = *std::move(logs);
+  logs_ = FindLogPlace(options_);
   if (Status status = watch_.Open(); !status.ok()) return BadConfiguration(status);
   for (int signal : options_.signals_to_handle) {
     boost::system::error_code error;

@@ -10,6 +10,7 @@
 #include "agent/handover.h"
 #include "agent/last_words.h"
 #include "agent/local_nodes.h"
+#include "agent/log_place.h"
 #include "agent/node_agent.h"
 #include "agent/node_check.h"
 #include "agent/serve_rsh.h"
@@ -69,8 +70,16 @@ int Run(const std::vector<std::string>& arguments, CalledAs called_as, std::stri
     case ParsedRun::Outcome::kHelp:
       fmt::print("{}", parsed->text);
       return 0;
-    case ParsedRun::Outcome::kHandOver:
-      return HandOver(arguments, parsed->text, called_as == CalledAs::kLaunch);
+    case ParsedRun::Outcome::kHandOver: {
+      log::Configure(parsed->options.log);
+      ForgetLastWords(parsed->options);
+      Status failed = HandOver(parsed->torchruns, parsed->text, called_as == CalledAs::kLaunch);
+      log::Error(Message(failed));
+      return Refuse(absl::IsNotFound(failed)             ? kExitNotFound
+                    : absl::IsFailedPrecondition(failed) ? kExitBadConfiguration
+                                                         : kExitNotExecutable,
+                    failed, parsed->options);
+    }
     case ParsedRun::Outcome::kRun:
       break;
   }
@@ -87,7 +96,7 @@ int Run(const std::vector<std::string>& arguments, CalledAs called_as, std::stri
     }
     return ServeRsh(options);
   }
-  auto workers = ResolveNproc(options.nproc_per_node, ReadHostFacts());
+  auto workers = ResolveNproc(options.nproc_per_node, ReadHostFacts(), options.nproc_origin);
   if (!workers.ok()) {
     log::Error(Message(workers.status()));
     return Refuse(kExitUsage, workers.status(), options);
@@ -97,6 +106,10 @@ int Run(const std::vector<std::string>& arguments, CalledAs called_as, std::stri
   if (Status status = options.wire == Wire::kTorch ? CheckScript(options) : absl::OkStatus(); !status.ok()) {
     log::Error(Message(status));
     return Refuse(absl::IsNotFound(status) ? kExitNotFound : kExitNotExecutable, status, options);
+  }
+  if (Status status = MakeLogFolder(options); !status.ok()) {
+    log::Error(Message(status));
+    return Refuse(kExitUsage, status, options);
   }
   if (options.nodes_on_this_machine > 0) {
     if (!parsed->overruled.empty()) log::Warning(Describe(parsed->overruled));

@@ -58,6 +58,12 @@ struct CommandLine {
   bool help = false;
   std::optional<std::string> script;
   std::vector<std::string> script_args;
+  // Muster's own flags as they stand among the arguments, from the first of their words to behind the last.
+  struct Own {
+    const Flag* flag;
+    size_t first, end;
+  };
+  std::vector<Own> own;
 };
 
 // argparse's reading: options, then the script, then the rest verbatim; "--flag=value", "--flag value", "-r3", "-mr3";
@@ -67,6 +73,14 @@ StatusOr<CommandLine> SplitCommandLine(const std::vector<std::string>& arguments
 
 // What can be read of a command line that is wrong: what is wrong is passed over.
 CommandLine SplitWhatCanBeRead(const std::vector<std::string>& arguments, CalledAs called_as);
+
+// What PyTorch's own launcher understands of the `arguments` that `line` was split from, and the flags left out:
+// Muster's.
+struct TorchrunsPart {
+  std::vector<std::string> arguments;
+  std::vector<std::string> left_out;  // "--node-name"
+};
+TorchrunsPart WithoutOwnFlags(const std::vector<std::string>& arguments, const CommandLine& line);
 
 // The text of --help.
 std::string HelpText(CalledAs called_as);

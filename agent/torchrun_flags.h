@@ -21,11 +21,12 @@ struct ParsedRun {
   enum class Outcome {
     kRun,       // options are good
     kHelp,      // print `text` on stdout, end 0
-    kHandOver,  // only the real torchrun can do this; `text` says what and why. Hand over (handover.h)
+    kHandOver,  // only the real torchrun can do this; `text` says what and why. Hand `torchruns` over (handover.h)
   };
   Outcome outcome = Outcome::kRun;
-  RunOptions options;
+  RunOptions options;  // of a hand-over only log and termination log
   std::string text;
+  TorchrunsPart torchruns;
   std::vector<Overruled> overruled;  // not among options.warnings, which every simulated node says for itself
 };
 
