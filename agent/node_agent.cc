@@ -7,6 +7,7 @@
 
 #include "agent/attempt.h"
 #include "agent/early_signals.h"
+#include "agent/error_file.h"
 #include "agent/hang_guard.h"
 #include "agent/last_words.h"
 #include "agent/log_place.h"
@@ -485,7 +486,9 @@ NodeAgent::~NodeAgent() = default;
 int NodeAgent::Run() {
   ForgetLastWords(impl_->options());
   int code = impl_->Run();
-  LeaveLastWords(impl_->end(code), impl_->options());
+  const JobEnd end = impl_->end(code);
+  LeaveErrorFile(end, impl_->options());
+  LeaveLastWords(end, impl_->options());
   return code;
 }
 

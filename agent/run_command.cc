@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "agent/commands.h"
+#include "agent/error_file.h"
 #include "agent/flag_reader.h"
 #include "agent/handover.h"
 #include "agent/last_words.h"
@@ -53,7 +54,9 @@ Status CheckScript(const RunOptions& options) {
 
 // Ends before there is an agent: for the pod's controller too.
 int Refuse(int code, const Status& status, const RunOptions& options) {
-  LeaveLastWords({.exit_code = code, .reason = std::string(Message(status))}, options);
+  const JobEnd end{.exit_code = code, .reason = std::string(Message(status))};
+  LeaveErrorFile(end, options);
+  LeaveLastWords(end, options);
   return code;
 }
 
@@ -64,6 +67,7 @@ int Run(const std::vector<std::string>& arguments, CalledAs called_as, std::stri
     RunOptions unread;
     FlagReader read(Environment, SplitWhatCanBeRead(arguments, called_as), called_as);
     unread.termination_log = read.Get("termination-log").text;
+    if (read.plain()) unread.wire = Wire::kPlain;
     return Refuse(kExitUsage, parsed.status(), unread);
   }
   switch (parsed->outcome) {

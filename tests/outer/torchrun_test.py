@@ -316,5 +316,62 @@ class HandOver(TorchrunCase):
         self.assertEqual(self.read(path), "")
 
 
+class ErrorFile(TorchrunCase):
+    """TORCHELASTIC_ERROR_FILE of the agent itself: what an outer launcher or a scheduler reads."""
+    TOLD = {"message": {"message": "ValueError: boom", "extraInfo": {"py_callstack": "Traceback of boom", "timestamp": "1700000000"}}}
+
+    def left(self, *arguments, then=(), exit_with="exit 3", **options):
+        """(exit code, what is in the agent's error file) after rank 0 has done as told."""
+        path = os.path.join(self.dir, "error.json")
+        if os.path.exists(path):
+            os.remove(path)
+        agent = self.start(*arguments, env={**NONE, "TORCHELASTIC_ERROR_FILE": path}, **options)
+        (worker,) = [w for w in self.workers(2) if w.rank == 0]
+        self.assertNotEqual(worker.env["TORCHELASTIC_ERROR_FILE"], path)
+        for command in then:
+            worker.ask(command)
+        worker.tell(exit_with)
+        return agent.wait(), json.loads(self.read(path)) if os.path.exists(path) else None
+
+    def test_the_root_causes_error_file_is_copied(self):
+        tell = f"file $TORCHELASTIC_ERROR_FILE {json.dumps(self.TOLD)}"
+        copied = {"message": {**self.TOLD["message"], "errorCode": 3}}
+        for shape in (["--standalone", "--nproc-per-node", "2"], ["--nodes-on-this-machine", "2"]):
+            self.assertEqual(self.left(*shape, then=[tell]), (3, copied))
+        killed = {"message": {**self.TOLD["message"], "errorCode": -9}}
+        self.assertEqual(self.left("--standalone", "--nproc-per-node", "2", then=[tell], exit_with="signal 9"), (137, killed))
+
+    def test_a_short_message_is_copied_as_it_is(self):
+        short = {"message": "no such data", "timestamp": 1700000000}
+        self.assertEqual(self.left("--standalone", "--nproc-per-node", "2", then=[f"file $TORCHELASTIC_ERROR_FILE {json.dumps(short)}"]),
+                         (3, short))
+
+    def test_a_worker_that_left_none(self):
+        code, left = self.left("--standalone", "--nproc-per-node", "2", then=["error the disk is on fire"])
+        self.assertEqual((code, left["message"]["errorCode"]), (3, 3))
+        self.assertIn("rank 0 ended with exit code 3", left["message"]["message"])
+        self.assertEqual(left["message"]["extraInfo"]["py_callstack"], "the disk is on fire")
+        self.assertGreater(int(left["message"]["extraInfo"]["timestamp"]), 1700000000)
+
+    def test_a_failure_before_the_workers(self):
+        path = os.path.join(self.dir, "error.json")
+        code, _ = self.started("--standalone", "no-such-script.py", env={"TORCHELASTIC_ERROR_FILE": path})
+        self.assertEqual(code, 127)
+        self.assertIn("no-such-script.py", json.loads(self.read(path))["message"]["message"])
+
+    def test_nothing_after_a_success_or_around_a_plain_command(self):
+        path = os.path.join(self.dir, "error.json")
+        for subcommand, flags, code in (("run", ["--standalone", "--no-python", "/bin/true"], 0), ("exec", ["--", "/bin/false"], 1)):
+            agent = self.start(*flags, worker=False, subcommand=subcommand, env={"TORCHELASTIC_ERROR_FILE": path})
+            self.assertEqual(agent.wait(), code, agent.output())
+            self.assertFalse(os.path.exists(path))
+
+    def test_a_file_that_cannot_be_written_is_a_warning(self):
+        code, output = self.started("--standalone", "--no-python", "/bin/sh", "-c", "exit 4",
+                                    env={"TORCHELASTIC_ERROR_FILE": "/no/such/folder/error.json"})
+        self.assertEqual(code, 4)
+        self.assertIn("TORCHELASTIC_ERROR_FILE=/no/such/folder/error.json: cannot write", output)
+
+
 if __name__ == "__main__":
     main()
