@@ -139,7 +139,7 @@ int NodeAgent::Impl::Run() {
   console_.CarryLog();
   for (const std::string& warning : options_.warnings) log::Warning(warning);
   if (auto warning = OmpWarning(WholeProcessEnvironment(), options_.nproc)) {
-    console_.Write(launcher::Console::Stream::kErr, *warning);
+    console_.Write(launcher::Console::Stream::kErr, *warning + "\n");
   }
   self_ = ThisNode(options_);
   logs_ = FindLogPlace(options_);
