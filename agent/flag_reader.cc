@@ -88,7 +88,7 @@ StatusOr<int> ReadNumber(const FlagValue& value, int lowest, int highest) {
   return static_cast<int>(*number);
 }
 
-Status FlagReader::ReadCommon(RunOptions* options) const {
+Status FlagReader::ReadLog(RunOptions* options) const {
   options->node_name = std::string(Strip(Get("node-name").text));
   FlagValue format = Get("log-format");
   auto parsed_format = log::ParseFormat(format.text);
@@ -107,6 +107,12 @@ Status FlagReader::ReadCommon(RunOptions* options) const {
       options->warnings.push_back(fmt::format("LOGLEVEL={} has no effect: {}", *text, Message(parsed.status())));
     }
   }
+  options->termination_log = Get("termination-log").text;
+  return absl::OkStatus();
+}
+
+Status FlagReader::ReadCommon(RunOptions* options) const {
+  MUSTER_RETURN_IF_ERROR(ReadLog(options));
   MUSTER_RETURN_IF_ERROR(ReadHttpPort(&options->http));
   options->node_check = std::string(Strip(Get("node-check").text));
   FlagValue limit = Get("node-check-timeout");
@@ -120,7 +126,6 @@ Status FlagReader::ReadCommon(RunOptions* options) const {
   if (!pause.ok()) return Bad(interval, pause.status());
   if (*pause < std::chrono::milliseconds(10)) return Bad(interval, "want at least 10ms");
   options->preempt_interval = *pause;
-  options->termination_log = Get("termination-log").text;
   MUSTER_RETURN_IF_ERROR(ReadHangRules(options));
   return ReadRestartRules(&options->job);
 }

@@ -61,7 +61,9 @@ class FlagReader {
   // Every variable that a flag of the command line overrules with another value. What is not heard contradicts nothing.
   std::vector<Overruled> OverruledVariables(Wire wire) const;
 
-  // Node name, log, termination log, HTTP port, restart rules.
+  // Node name, log, termination log.
+  Status ReadLog(RunOptions* options) const;
+  // All of ReadLog(), HTTP port, node check, preemption, restart rules.
   Status ReadCommon(RunOptions* options) const;
 
  private:

@@ -1,5 +1,8 @@
 #include "agent/flag_values.h"
 
+#include <arpa/inet.h>
+
+#include <algorithm>
 #include <csignal>
 #include <limits>
 
@@ -14,6 +17,12 @@ Status Bad(const std::string& text) { return absl::InvalidArgumentError(text); }
 bool IsHostByte(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' ||
          c == ':' || c == '-';
+}
+
+// As inet_pton(3); "%eth0" behind a link-local address names its interface.
+bool IsIpv6(std::string_view text) {
+  in6_addr parsed{};
+  return inet_pton(AF_INET6, std::string(text.substr(0, text.find('%'))).c_str(), &parsed) == 1;
 }
 
 std::optional<Duration> UnitOf(std::string_view name) {
@@ -165,6 +174,15 @@ StatusOr<Endpoint> ParseEndpoint(std::string_view text, int default_port) {
       return Bad("the host must be a name, an IPv4 or an IPv6 address: want HOST:PORT or [IPV6]:PORT");
   }
   return endpoint;
+}
+
+Status CheckHost(std::string_view text) {
+  constexpr size_t kLongestName = 253;
+  text = Strip(text);
+  bool name = text.size() <= kLongestName && text.find(':') == std::string_view::npos &&
+              std::all_of(text.begin(), text.end(), IsHostByte);
+  if (name || IsIpv6(text)) return absl::OkStatus();
+  return Bad("want a host name, an IPv4 or an IPv6 address, without a port");
 }
 
 StatusOr<HttpListen> ParseHttpListen(std::string_view text) {

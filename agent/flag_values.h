@@ -41,6 +41,9 @@ struct Endpoint {
 };
 StatusOr<Endpoint> ParseEndpoint(std::string_view text, int default_port);
 
+// What can be the name or the address of a host, blanks around it aside; empty is fine.
+Status CheckHost(std::string_view text);
+
 // "PORT", "HOST:PORT" or "[V6]:PORT" of --http-port, `required`. Whether the host is numeric is said when it is bound.
 StatusOr<HttpListen> ParseHttpListen(std::string_view text);
 // What `given`, or nothing, means: off where it is "off", empty, or not given outside of Kubernetes.

@@ -35,9 +35,10 @@ std::string_view NameOf(CalledAs called_as) {
 }
 
 // Without what says where a node is, and whatever else its arguments (after the subcommand's name) overrule: nothing is
-// said once per node.
-std::vector<std::string> NodeEnvironment(const std::vector<std::string>& node, CalledAs called_as) {
+// said once per node. One error file has one writer.
+std::vector<std::string> NodeEnvironment(const std::vector<std::string>& node, CalledAs called_as, int index) {
   std::set<std::string_view> unheard = {"PET_STANDALONE", "PET_NODE_RANK"};
+  if (index > 0) unheard.insert("TORCHELASTIC_ERROR_FILE");
   auto parsed = ParseRun({node.begin() + 1, node.end()}, ProcessEnvironment, called_as);
   if (parsed.ok()) {
     for (const Overruled& one : parsed->overruled) unheard.insert(one.variable);
@@ -132,7 +133,7 @@ int RunLocalNodes(const ParsedRun& parsed, const std::vector<std::string>& argum
     launcher::WorkerSpec spec;
     spec.local_rank = index;
     spec.argv = LocalNodeArguments(parsed, arguments, called_as, index, (*coordinator)->port());
-    spec.environment = NodeEnvironment(spec.argv, called_as);
+    spec.environment = NodeEnvironment(spec.argv, called_as, index);
     spec.argv.insert(spec.argv.begin(), "/proc/self/exe");
     std::string prefix = fmt::format("[node-{}] ", index);
     spec.output.out.prefix = prefix;

@@ -32,7 +32,7 @@ launcher::StreamSpec Stream(const RunOptions& options, int bit, int local_rank, 
   launcher::StreamSpec stream;
   if (teed || redirected) stream.file = files.own;
   stream.console = heard && (teed || stream.file.empty());
-  if (teed && !files.filtered.empty() && !filters.empty()) {
+  if (teed && heard && !files.filtered.empty() && !filters.empty()) {
     stream.filters = filters;
     stream.filter_file = files.filtered;
   }

@@ -7,7 +7,7 @@
 //   tee                     file and console, console lines with the prefix; wins over redirect
 //   redirect                file only
 //   neither                 console only
-//   not in the rank filter  nothing on the console; files are written as before
+//   not in the rank filter  nothing on the console nor among the filtered lines; its own files are written as before
 //   --log-dir /dev/null     no files: a redirected stream stays on the console
 // Beyond torchrun: the last lines of stderr are kept for the failure summary, unless stderr goes straight to a
 // terminal. With --hang-log-timeout everything goes through pipes, so that silence can be seen.

@@ -15,9 +15,11 @@ struct LogPlace {
   bool holds_output = false;  // the workers' output goes there: it is kept after a success too
 };
 
-// Makes the log folder. InvalidArgument where the one that was asked for cannot be made; where none was asked for and
-// none can be made it says so and gives an empty place.
-StatusOr<LogPlace> FindLogPlace(const RunOptions& options);
+// Makes the log folder that was asked for. InvalidArgument names the flag or variable: it cannot be made, or is none.
+Status MakeLogFolder(const RunOptions& options);
+
+// After MakeLogFolder(). Where none was asked for and none can be made it says so and gives an empty place.
+LogPlace FindLogPlace(const RunOptions& options);
 
 // After the last write: a temporary folder that holds nothing of worth goes.
 void LeaveLogPlace(const LogPlace& place, bool success);

@@ -6,6 +6,7 @@
 
 #include "agent/attempt.h"
 #include "agent/early_signals.h"
+#include "agent/error_file.h"
 #include "agent/hang_guard.h"
 #include "agent/last_words.h"
 #include "agent/log_place.h"
@@ -145,9 +146,7 @@ int NodeAgent::Impl::Run() {
     }
   }
   self_ = ThisNode(options_);
-  auto logs = FindLogPlace(options_);
-  if (!logs.ok()) return BadConfiguration(logs.status());
-  logs_ = *std::move(logs);
+  logs_ = FindLogPlace(options_);
   if (Status status = watch_.Open(); !status.ok()) return BadConfiguration(status);
   for (int signal : options_.signals_to_handle) {
     boost::system::error_code error;
@@ -493,7 +492,9 @@ int NodeAgent::Run() {
   ForgetLastWords(impl_->options());
   int code = impl_->Run();
   impl_->LeaveLogs(code);
-  LeaveLastWords(impl_->end(code), impl_->options());
+  const JobEnd end = impl_->end(code);
+  LeaveErrorFile(end, impl_->options());
+  LeaveLastWords(end, impl_->options());
   return code;
 }
 

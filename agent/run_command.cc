@@ -2,10 +2,12 @@
 #include <cstdlib>
 
 #include "agent/commands.h"
+#include "agent/error_file.h"
 #include "agent/flag_reader.h"
 #include "agent/handover.h"
 #include "agent/last_words.h"
 #include "agent/local_nodes.h"
+#include "agent/log_place.h"
 #include "agent/node_agent.h"
 #include "agent/node_check.h"
 #include "agent/serve_rsh.h"
@@ -27,7 +29,9 @@ std::optional<std::string> Environment(std::string_view name) {
 
 // Ends before there is an agent: for the pod's controller too.
 int Refuse(int code, const Status& status, const RunOptions& options) {
-  LeaveLastWords({.exit_code = code, .reason = std::string(Message(status))}, options);
+  const JobEnd end{.exit_code = code, .reason = std::string(Message(status))};
+  LeaveErrorFile(end, options);
+  LeaveLastWords(end, options);
   return code;
 }
 
@@ -38,14 +42,23 @@ int Run(const std::vector<std::string>& arguments, CalledAs called_as, std::stri
     RunOptions unread;
     FlagReader read(Environment, SplitWhatCanBeRead(arguments, called_as), called_as);
     unread.termination_log = read.Get("termination-log").text;
+    if (read.plain()) unread.wire = Wire::kPlain;
     return Refuse(kExitUsage, parsed.status(), unread);
   }
   switch (parsed->outcome) {
     case ParsedRun::Outcome::kHelp:
       fmt::print("{}", parsed->text);
       return 0;
-    case ParsedRun::Outcome::kHandOver:
-      return HandOver(arguments, parsed->text, called_as == CalledAs::kLaunch);
+    case ParsedRun::Outcome::kHandOver: {
+      log::Configure(parsed->options.log);
+      ForgetLastWords(parsed->options);
+      Status failed = HandOver(parsed->torchruns, parsed->text, called_as == CalledAs::kLaunch);
+      log::Error(Message(failed));
+      return Refuse(absl::IsNotFound(failed)             ? kExitNotFound
+                    : absl::IsFailedPrecondition(failed) ? kExitBadConfiguration
+                                                         : kExitNotExecutable,
+                    failed, parsed->options);
+    }
     case ParsedRun::Outcome::kRun:
       break;
   }
@@ -62,7 +75,7 @@ int Run(const std::vector<std::string>& arguments, CalledAs called_as, std::stri
     }
     return ServeRsh(options);
   }
-  auto workers = ResolveNproc(options.nproc_per_node, ReadHostFacts());
+  auto workers = ResolveNproc(options.nproc_per_node, ReadHostFacts(), options.nproc_origin);
   if (!workers.ok()) {
     log::Error(Message(workers.status()));
     return Refuse(kExitUsage, workers.status(), options);
@@ -72,6 +85,10 @@ int Run(const std::vector<std::string>& arguments, CalledAs called_as, std::stri
   if (Status status = options.wire == Wire::kTorch ? CheckStart(options) : absl::OkStatus(); !status.ok()) {
     log::Error(Message(status));
     return Refuse(StartExitCode(status), status, options);
+  }
+  if (Status status = MakeLogFolder(options); !status.ok()) {
+    log::Error(Message(status));
+    return Refuse(kExitUsage, status, options);
   }
   if (options.nodes_on_this_machine > 0) {
     if (!parsed->overruled.empty()) log::Warning(Describe(parsed->overruled));

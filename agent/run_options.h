@@ -42,8 +42,9 @@ enum class Wire { kTorch, kPlain, kJax, kMpi, kXgboost };
 struct RunOptions {
   int min_nodes = 1;
   int max_nodes = 1;
-  std::string nproc_per_node = "1";  // number, auto, cpu, gpu, xpu: host_facts.h resolves it
-  int nproc = 1;                     // resolved
+  std::string nproc_per_node = "1";               // number, auto, cpu, gpu, xpu: host_facts.h resolves it
+  std::string nproc_origin = "--nproc-per-node";  // or the variable that said it
+  int nproc = 1;                                  // resolved
   Backend backend = Backend::kStatic;
   bool standalone = false;  // --standalone, or torchrun's implicit one (torchrun.md 1.4 rule 2)
   std::string endpoint_host;
@@ -67,6 +68,7 @@ struct RunOptions {
   bool virtual_local_rank = false;
   std::string launcher = "torchrun";   // the torchrun, or the python, whose python starts the scripts
   std::optional<std::string> log_dir;  // "/dev/null": no directories
+  std::string log_dir_origin;          // the flag or variable that said it
   StdStreams redirects;
   StdStreams tee;
   std::string log_line_prefix_template;

@@ -35,7 +35,8 @@ constexpr Flag kTable[] = {
      "accepted and not needed: workers are watched by events"},
     {"start-method", 0, kV, kT, "PET_START_METHOD", "spawn", "METHOD", "spawn,fork,forkserver",
      "accepted: workers are always started as new processes"},
-    {"event-log-handler", 0, kV, kT, "PET_EVENT_LOG_HANDLER", "null", "NAME", "", "null or console"},
+    {"event-log-handler", 0, kV, kT, "PET_EVENT_LOG_HANDLER", "null", "NAME", "",
+     "null; console: accepted, no events are printed"},
     {"role", 0, kV, kT, "PET_ROLE", "default", "NAME", "", "role of the workers"},
     {"module", 'm', kS, kT, "PET_MODULE", "", "", "", "the script is a module: python -m"},
     {"no-python", 0, kS, kT, "PET_NO_PYTHON", "", "", "", "run the script itself, without python"},
@@ -180,7 +181,10 @@ class Splitter {
       name = name.substr(0, equals);
     }
     MUSTER_ASSIGN_OR_RETURN(const Flag* flag, FindFlag(name, called_as_));
-    return Take(*flag, value, fmt::format("--{}", flag->name));
+    const size_t first = at_ - 1;
+    MUSTER_RETURN_IF_ERROR(Take(*flag, value, fmt::format("--{}", flag->name)));
+    if (IsOwn(*flag)) line_.own.push_back({flag, first, at_});
+    return absl::OkStatus();
   }
 
   // "-r3", "-r=3", "-r 3", "-mr3".
@@ -294,6 +298,21 @@ StatusOr<CommandLine> SplitCommandLine(const std::vector<std::string>& arguments
 
 CommandLine SplitWhatCanBeRead(const std::vector<std::string>& arguments, CalledAs called_as) {
   return *Splitter(arguments, called_as).Run(true);
+}
+
+TorchrunsPart WithoutOwnFlags(const std::vector<std::string>& arguments, const CommandLine& line) {
+  TorchrunsPart part;
+  size_t at = 0;
+  auto keep_until = [&](size_t end) {
+    for (; at < end; ++at) part.arguments.push_back(arguments[at]);
+  };
+  for (const CommandLine::Own& own : line.own) {
+    keep_until(own.first);
+    part.left_out.push_back(fmt::format("--{}", own.flag->name));
+    at = own.end;
+  }
+  keep_until(arguments.size());
+  return part;
 }
 
 std::string_view Fallback(const Flag& flag, CalledAs called_as) {

@@ -59,6 +59,12 @@ struct CommandLine {
   std::optional<std::string> script;
   size_t script_at = 0;  // its place among the arguments; their number where there is no script
   std::vector<std::string> script_args;
+  // Muster's own flags as they stand among the arguments, from the first of their words to behind the last.
+  struct Own {
+    const Flag* flag;
+    size_t first, end;
+  };
+  std::vector<Own> own;
 };
 
 // argparse's reading: options, then the script, then the rest verbatim; "--flag=value", "--flag value", "-r3", "-mr3";
@@ -68,6 +74,14 @@ StatusOr<CommandLine> SplitCommandLine(const std::vector<std::string>& arguments
 
 // What can be read of a command line that is wrong: what is wrong is passed over.
 CommandLine SplitWhatCanBeRead(const std::vector<std::string>& arguments, CalledAs called_as);
+
+// What PyTorch's own launcher understands of the `arguments` that `line` was split from, and the flags left out:
+// Muster's.
+struct TorchrunsPart {
+  std::vector<std::string> arguments;
+  std::vector<std::string> left_out;  // "--node-name"
+};
+TorchrunsPart WithoutOwnFlags(const std::vector<std::string>& arguments, const CommandLine& line);
 
 // The text of --help.
 std::string HelpText(CalledAs called_as);

@@ -10,6 +10,7 @@
 
 #include "agent/flag_reader.h"
 #include "agent/flag_values.h"
+#include "agent/handover.h"
 #include "agent/inner_torchrun.h"
 #include "agent/pod_facts.h"
 #include "agent/torchrun_flag_table.h"
@@ -27,9 +28,6 @@ constexpr int kC10dPort = 29400;
 constexpr int kNoPort = -1;
 constexpr int kMostWorkers = 100'000;
 constexpr int kStaticTimeoutSeconds = 900;  // torchrun's "legacy total timeout" (torchrun.md 1.4 rule 5)
-
-// Devices whose PyTorch extension renames the "privateuse1" backend: only Python can count them.
-constexpr std::string_view kForeignDevices[] = {"npu", "hpu", "mlu", "musa", "gcu", "dipu", "maia", "privateuseone"};
 
 // A random identifier as uuid.uuid4() writes it.
 std::string RandomId() {
@@ -72,7 +70,6 @@ class Reader {
     return flags_.Number(name, lowest, highest);
   }
 
-  StatusOr<std::optional<std::string>> HandOverReason();
   Status ReadNodes();
   Status ReadRendezvous();
   Status ReadStatic(const Value& endpoint);
@@ -92,36 +89,6 @@ class Reader {
   RunOptions options_;
 };
 
-// What only Python can do. Asked before values are judged: the real torchrun judges its own.
-StatusOr<std::optional<std::string>> Reader::HandOverReason() {
-  auto because = [](const Value& value, std::string_view what) {
-    return fmt::format("{}={} {}, which only the real torchrun has", value.origin, value.text, what);
-  };
-  if (Value shell = Get("print-completion"); shell.given()) return because(shell, "prints a completion script");
-  if (Value specs = Get("logs-specs"); specs.given() && specs.text != "default") {
-    return because(specs, "names a Python entry point for logs");
-  }
-  if (Value handler = Get("event-log-handler");
-      handler.text != "null" && handler.text != "console" && handler.text != "dynamic_rendezvous") {
-    return because(handler, "names a Python event handler");
-  }
-  Value nproc = Get("nproc-per-node");
-  for (std::string_view device : kForeignDevices) {
-    if (nproc.text == device) return because(nproc, "asks a PyTorch extension how many devices there are");
-  }
-  if (options_.standalone) return std::nullopt;
-  Value backend = Get("rdzv-backend");
-  if (backend.text.starts_with("etcd")) return because(backend, "meets through etcd");
-  if (backend.text != "static" && backend.text != "c10d")
-    return because(backend, "is an out-of-tree rendezvous handler");
-  if (backend.text == "c10d") {
-    if (auto store = conf_.find("store_type"); store != conf_.end() && Lower(store->second) == "file") {
-      return because(Get("rdzv-conf"), "meets through a file");
-    }
-  }
-  return std::nullopt;
-}
-
 Status Reader::ReadNodes() {
   Value nodes = Get("nnodes");
   auto range = ParseNodeRange(nodes.text);
@@ -134,6 +101,7 @@ Status Reader::ReadNodes() {
 
   Value nproc = Get("nproc-per-node");
   options_.nproc_per_node = std::string(Strip(nproc.text));
+  if (nproc.given()) options_.nproc_origin = nproc.origin;
   if (auto number = ParsePythonInt(nproc.text)) {
     if (*number < 1 || *number > kMostWorkers) {
       return Bad(nproc, fmt::format("want a number of workers from 1 to {}, auto, cpu, gpu or xpu", kMostWorkers));
@@ -204,7 +172,9 @@ Status Reader::ReadRendezvous() {
     Warn(fmt::format("{}={} is only used by the static backend; ranks are given by order of arrival", rank.origin,
                      rank.text));
   }
-  options_.local_addr = Get("local-addr").text;
+  Value local = Get("local-addr");
+  if (Status status = CheckHost(local.text); !status.ok()) return Bad(local, status);
+  options_.local_addr = Strip(local.text);
   return ReadRdzvConf();
 }
 
@@ -335,7 +305,14 @@ Status Reader::ReadWorkers() {
   if (!monitor || *monitor <= 0) return Bad(interval, "want seconds, more than 0");
   options_.monitor_interval = *monitor;
   options_.start_method = Get("start-method").text;
-  options_.event_log_handler = Get("event-log-handler").text;
+  Value events = Get("event-log-handler");
+  options_.event_log_handler = events.text;
+  if (events.text == "console") {
+    Warn(
+        fmt::format("{}=console: muster prints no events; attempt.json in the log folder and the termination message "
+                    "say what happened",
+                    events.origin));
+  }
   options_.role = Get("role").text;
   options_.numa_binding = Get("numa-binding").text;
   options_.script = *flags_.line().script;
@@ -345,7 +322,10 @@ Status Reader::ReadWorkers() {
 }
 
 Status Reader::ReadLogs() {
-  if (Value folder = Get("log-dir"); folder.given()) options_.log_dir = folder.text;
+  if (Value folder = Get("log-dir"); !folder.text.empty()) {  // empty: as torchrun, none is asked for
+    options_.log_dir = folder.text;
+    options_.log_dir_origin = folder.origin;
+  }
   struct {
     std::string_view name;
     StdStreams& into;
@@ -463,14 +443,19 @@ StatusOr<ParsedRun> Reader::Run() {
   if (!parsed.ok()) return Bad(conf, parsed.status());
   conf_ = *std::move(parsed);
   options_.rdzv_conf = conf.text;
-  MUSTER_ASSIGN_OR_RETURN(std::optional<std::string> reason, HandOverReason());
+  MUSTER_ASSIGN_OR_RETURN(std::optional<std::string> reason, HandOverReason(flags_, options_.standalone, conf_));
   if (reason && called_as_ == CalledAs::kExec) {
     return absl::InvalidArgumentError(fmt::format(
         "{}, and --wire=torch has no place for that one; use --wire=plain with that torchrun as the command", *reason));
   }
   if (reason) {
+    if (Value nodes = Get("nodes-on-this-machine"); nodes.given()) {
+      return Bad(nodes, fmt::format("{}, and that one simulates no nodes; start one on each machine", *reason));
+    }
+    MUSTER_RETURN_IF_ERROR(flags_.ReadLog(&options_));
     run.outcome = ParsedRun::Outcome::kHandOver;
     run.text = *std::move(reason);
+    run.options = std::move(options_);
     return run;
   }
   if (!flags_.line().script) return MissingScript();
@@ -501,7 +486,10 @@ StatusOr<ParsedRun> ParseRun(const std::vector<std::string>& arguments, const Ge
       return Reader(getenv, std::move(inner), *command).Run();
     }
   }
-  return Reader(getenv, std::move(line), called_as).Run();
+  TorchrunsPart torchruns = WithoutOwnFlags(arguments, line);
+  auto run = Reader(getenv, std::move(line), called_as).Run();
+  if (run.ok()) run->torchruns = std::move(torchruns);
+  return run;
 }
 
 }  // namespace muster::agent

@@ -21,12 +21,13 @@ struct ParsedRun {
   enum class Outcome {
     kRun,       // options are good
     kHelp,      // print `text` on stdout, end 0
-    kHandOver,  // only the real torchrun can do this; `text` says what and why. Hand over (handover.h)
+    kHandOver,  // only the real torchrun can do this; `text` says what and why. Hand `torchruns` over (handover.h)
   };
   Outcome outcome = Outcome::kRun;
-  RunOptions options;
+  RunOptions options;    // of a hand-over only log and termination log
   size_t script_at = 0;  // place of the script among `arguments`, wherever a torchrun inside stands
   std::string text;
+  TorchrunsPart torchruns;
   std::vector<Overruled> overruled;  // not among options.warnings, which every simulated node says for itself
 };
 

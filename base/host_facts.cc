@@ -223,16 +223,16 @@ int VisibleCudaDevices(const std::optional<std::string>& text, int present) {
   return CountOrdinals(list, present);
 }
 
-StatusOr<WorkerCount> ResolveNproc(std::string_view text, const HostFacts& facts) {
+StatusOr<WorkerCount> ResolveNproc(std::string_view text, const HostFacts& facts, std::string_view origin) {
   text = Strip(text);
   const std::string gpu_search = fmt::format("{}; {}", facts.nvidia.looked_at, facts.amd.looked_at);
   if (auto number = ParseInt(text)) {
     if (*number < 1 || *number > 100'000) {
-      return absl::InvalidArgumentError(fmt::format("--nproc-per-node={}: want at least 1 and at most 100000", text));
+      return absl::InvalidArgumentError(fmt::format("{}={}: want at least 1 and at most 100000", origin, text));
     }
     WorkerCount workers{static_cast<int>(*number), ""};
     if (facts.gpus() > 0 && workers.count > facts.gpus()) {
-      workers.warning = fmt::format("--nproc-per-node={}: there are only {} GPUs ({}); workers will share them",
+      workers.warning = fmt::format("{}={}: there are only {} GPUs ({}); workers will share them", origin,
                                     workers.count, facts.gpus(), gpu_search);
     }
     return workers;
@@ -241,13 +241,12 @@ StatusOr<WorkerCount> ResolveNproc(std::string_view text, const HostFacts& facts
   if (text == "gpu") {
     if (facts.gpus() > 0) return WorkerCount{facts.gpus(), ""};
     return absl::InvalidArgumentError(fmt::format(
-        "--nproc-per-node=gpu: no GPU was found ({}); give a number, cpu or auto, or make the devices visible",
-        gpu_search));
+        "{}=gpu: no GPU was found ({}); give a number, cpu or auto, or make the devices visible", origin, gpu_search));
   }
   if (text == "xpu") {
     if (facts.xpu.count > 0) return WorkerCount{facts.xpu.count, ""};
-    return absl::InvalidArgumentError(fmt::format(
-        "--nproc-per-node=xpu: no Intel GPU was found ({}); give a number, cpu or auto", facts.xpu.looked_at));
+    return absl::InvalidArgumentError(
+        fmt::format("{}=xpu: no Intel GPU was found ({}); give a number, cpu or auto", origin, facts.xpu.looked_at));
   }
   if (text == "auto") {
     if (facts.gpus() > 0) return WorkerCount{facts.gpus(), ""};
@@ -255,7 +254,7 @@ StatusOr<WorkerCount> ResolveNproc(std::string_view text, const HostFacts& facts
     return WorkerCount{facts.cpus, ""};
   }
   return absl::InvalidArgumentError(
-      fmt::format("--nproc-per-node={}: want a number of workers, auto, cpu, gpu or xpu", text));
+      fmt::format("{}={}: want a number of workers, auto, cpu, gpu or xpu", origin, text));
 }
 
 }  // namespace muster

@@ -47,10 +47,12 @@ int VisibleCudaDevices(const std::optional<std::string>& text, int present);
 
 // torchrun's --nproc-per-node: a number, "cpu" (usable CPUs), "gpu", "xpu", "auto" (GPUs if any, else CPUs; Intel GPUs
 // only where ZE_AFFINITY_MASK says that they are meant, because many machines have one that is no accelerator).
+// `origin`: the flag or variable that said it, for messages.
 struct WorkerCount {
   int count = 1;
   std::string warning;  // empty: none. More workers than GPUs
 };
-StatusOr<WorkerCount> ResolveNproc(std::string_view text, const HostFacts& facts);
+StatusOr<WorkerCount> ResolveNproc(std::string_view text, const HostFacts& facts,
+                                   std::string_view origin = "--nproc-per-node");
 
 }  // namespace muster

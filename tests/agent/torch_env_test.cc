@@ -203,6 +203,9 @@ TEST(WorkerOutput, DuplicateFilters) {
   EXPECT_EQ(output.out.filter_file, "/l/filtered_stdout.log");
   EXPECT_TRUE(output.err.filters.empty());  // stderr is not tee'd
   EXPECT_EQ(output.err.filter_file, "");
+  options.local_ranks_filter = {1};  // who is not heard is not among the filtered lines either
+  EXPECT_EQ(WorkerOutput(options, Second(), 0, {"/l"}, true).out.filter_file, "");
+  EXPECT_EQ(WorkerOutput(options, Second(), 1, {"/l"}, true).out.filter_file, "/l/filtered_stdout.log");
 }
 
 TEST(WorkerOutput, Prefix) {

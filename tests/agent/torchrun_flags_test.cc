@@ -91,7 +91,7 @@ const std::vector<Row>& Rows() {
       {"node-rank", "PET_NODE_RANK", "3", text(&RunOptions::node_rank), "3", "one"},
       {"master-addr", "PET_MASTER_ADDR", "::1", text(&RunOptions::master_addr), "::1", "a b"},
       {"master-port", "PET_MASTER_PORT", "1234", text(&RunOptions::master_port), "1234", "70000"},
-      {"local-addr", "PET_LOCAL_ADDR", "10.0.0.1", text(&RunOptions::local_addr), "10.0.0.1", ""},
+      {"local-addr", "PET_LOCAL_ADDR", "10.0.0.1", text(&RunOptions::local_addr), "10.0.0.1", "bad host"},
       {"numa-binding", "", "node", text(&RunOptions::numa_binding), "node", "here"},
       {"signals-to-handle", "PET_SIGNALS_TO_HANDLE", "SIGTERM,SIGUSR1",
        [](auto& o) { return fmt::format("{}", fmt::join(o.signals_to_handle, "|")); }, "15|10", "SIGNO"},
@@ -490,7 +490,60 @@ TEST(TorchrunFlags, HandOver) {
   auto run = Parse({"x.py"}, {{"PET_RDZV_BACKEND", "etcd"}});
   ASSERT_TRUE(run.ok());
   EXPECT_THAT(run->text, HasSubstr("PET_RDZV_BACKEND=etcd"));
-  EXPECT_EQ(Good({"--logs-specs=default", "--event-log-handler=console"}).event_log_handler, "console");
+  EXPECT_EQ(Good({"--logs-specs=default", "--event-log-handler=dynamic_rendezvous"}).warnings.size(), 0u);
+  EXPECT_THAT(Good({"--event-log-handler=console"}).warnings,
+              ElementsAre(HasSubstr("--event-log-handler=console: muster prints no events")));
+}
+
+TEST(TorchrunFlags, HandOverLeavesMustersOwnFlagsOut) {
+  const struct {
+    Words words, torchruns, left_out;
+  } rows[] = {
+      {{"--rdzv-backend=etcd", "x.py", "--node-name=y"}, {"--rdzv-backend=etcd", "x.py", "--node-name=y"}, {}},
+      {{"--node-name", "a", "--nnodes", "2", "--log-format=json", "--rdzv-backend", "etcd", "--hang-t", "5m", "--",
+        "x"},
+       {"--nnodes", "2", "--rdzv-backend", "etcd", "--", "x"},
+       {"--node-name", "--log-format", "--hang-timeout"}},
+      {{"-mr3", "--rdzv_backend=etcd", "--termination_log=/t", "x"},
+       {"-mr3", "--rdzv_backend=etcd", "x"},
+       {"--termination-log"}},
+  };
+  for (const auto& row : rows) {
+    auto run = Parse(row.words);
+    ASSERT_TRUE(run.ok()) << run.status();
+    EXPECT_EQ(run->outcome, ParsedRun::Outcome::kHandOver);
+    EXPECT_EQ(run->torchruns.arguments, row.torchruns);
+    EXPECT_EQ(run->torchruns.left_out, row.left_out);
+  }
+  auto run = Parse({"--rdzv-backend=etcd", "--log-format=json", "x.py"}, {{"MUSTER_TERMINATION_LOG", "/t"}});
+  ASSERT_TRUE(run.ok()) << run.status();
+  EXPECT_EQ(run->options.log.format, log::Format::kJson);
+  EXPECT_EQ(run->options.termination_log, "/t");
+  EXPECT_THAT(Error({"--rdzv-backend=etcd", "--log-format=xml", "x.py"}), HasSubstr("--log-format=xml"));
+  EXPECT_THAT(Error({"--rdzv-backend=etcd", "--nodes-on-this-machine=2", "x.py"}),
+              HasSubstr("--nodes-on-this-machine=2"));
+}
+
+// As torchrun counts a variable that is set and empty: some stand for nothing, some are wrong values.
+TEST(TorchrunFlags, EmptyVariables) {
+  for (const char* wrong : {"PET_RDZV_BACKEND", "PET_EVENT_LOG_HANDLER", "PET_NNODES", "PET_NPROC_PER_NODE",
+                            "PET_REDIRECTS", "PET_TEE", "PET_MAX_RESTARTS", "PET_STANDALONE"}) {
+    EXPECT_THAT(Error({"x.py"}, {{wrong, ""}}), HasSubstr(fmt::format("{}=: ", wrong)));
+  }
+  for (const char* nothing : {"PET_LOG_DIR", "PET_RDZV_ENDPOINT", "PET_RDZV_ID", "PET_RDZV_CONF", "PET_LOCAL_ADDR",
+                              "PET_ROLE", "PET_SIGNALS_TO_HANDLE", "PET_START_METHOD"}) {
+    EXPECT_EQ(Good({}, {{nothing, ""}}).log_dir, std::nullopt) << nothing;
+  }
+}
+
+TEST(TorchrunFlags, LocalAddr) {
+  for (const char* good : {"h", "node-1.svc_x", "10.0.0.1", "::1", "fe80::1%eth0", "", " h "}) {
+    EXPECT_EQ(Good({fmt::format("--local-addr={}", good)}).local_addr, Strip(good));
+  }
+  for (const std::string& bad :
+       {std::string("a b"), std::string("h:29400"), std::string("[::1]"), std::string("a/b"), std::string(300, 'h')}) {
+    EXPECT_THAT(Error({"--local-addr=" + bad, "x.py"}), HasSubstr("--local-addr=" + bad + ": want a host name"));
+  }
 }
 
 TEST(TorchrunFlags, Help) {

@@ -185,6 +185,14 @@ TEST(ResolveNproc, ErrorsNameWhatWasLookedAt) {
   }
 }
 
+TEST(ResolveNproc, MessagesNameWhereTheValueCameFrom) {
+  for (const char* text : {"gpu", "xpu", "0", "many"}) {
+    EXPECT_THAT(Message(ResolveNproc(text, With(4, 0), "PET_NPROC_PER_NODE").status()),
+                HasSubstr(fmt::format("PET_NPROC_PER_NODE={}: ", text)));
+  }
+  EXPECT_THAT(ResolveNproc("3", With(4, 2), "PET_NPROC_PER_NODE")->warning, HasSubstr("PET_NPROC_PER_NODE=3: "));
+}
+
 TEST(ResolveNproc, MoreWorkersThanGpusIsAWarning) {
   auto workers = ResolveNproc("3", With(4, 2));
   ASSERT_TRUE(workers.ok());

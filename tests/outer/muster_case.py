@@ -163,15 +163,15 @@ class MusterCase(unittest.TestCase):
             except OSError:
                 pass  # gone, or not ours
 
-    def start(self, *arguments, worker=True, env=None, script_args=(), stdin=subprocess.DEVNULL, prefix=(), **popen):
-        """Starts `muster run arguments`, by default with the obedient worker as its script.
+    def start(self, *arguments, worker=True, env=None, script_args=(), stdin=subprocess.DEVNULL, prefix=(), subcommand="run", **popen):
+        """Starts `muster run arguments`, or another subcommand, by default with the obedient worker as its script.
 
         `prefix`: a command that ends in running what follows it as the same process."""
-        command = [*prefix, MUSTER, "run", *arguments]
+        command = [*prefix, MUSTER, subcommand, *arguments]
         if worker:
             command += [WORKER, *script_args]
         environment = {k: v for k, v in os.environ.items() if not k.startswith(("PET_", "MUSTER_", "TORCHELASTIC", "KUBERNETES_"))}
-        environment.update(MUSTER_TEST_SOCKET=os.path.join(self.dir, "socket"), PYTHON_EXEC=PYTHON, **(env or {}))
+        environment.update({"MUSTER_TEST_SOCKET": os.path.join(self.dir, "socket"), "PYTHON_EXEC": PYTHON, **(env or {})})
         path = os.path.join(self.dir, f"agent-{len(self.agents)}.txt")
         with open(path, "w") as output:
             process = subprocess.Popen(

@@ -325,14 +325,15 @@ class Faults(Nodes):
 
     def test_an_agent_killed_before_the_round_harms_nobody(self):
         endpoint = self.endpoint()
-        first = self.node(endpoint, "2")
+        first = self.node(endpoint, "3")
         Rendezvous.wait_for_port(self, endpoint)
-        early = self.node(endpoint, "3")  # joins with other options, or is killed before it could: both harmless
+        early = self.node(endpoint, "3")  # one of three: whether or not it has joined by now, no round starts with it
         early.send(signal.SIGKILL)
-        second = self.node(endpoint, "2")
-        for worker in self.workers(2):
+        self.assertEqual(early.wait(), 137)
+        others = [self.node(endpoint, "3") for _ in range(2)]
+        for worker in self.round_of(3, at_least=0):
             worker.tell("exit 0")
-        self.assertEqual([first.wait(), second.wait()], [0, 0])
+        self.assertEqual([agent.wait() for agent in (first, *others)], [0, 0, 0])
 
 
 if __name__ == "__main__":

@@ -258,6 +258,14 @@ class Restarts(MusterCase):
         self.assertEqual((jobs[2]["exit_code"], jobs[2]["class"]), (9, "fatal"))
         self.assertIn("all 2 restarts are used up", jobs[2]["reason"])
 
+    def test_old_restarts_do_not_count_in_a_window(self):
+        for window, lives in (("1ms", 4), ("1h", 2)):
+            agent = self.start("--standalone", "--max-restarts", "1", "--restart-window", window)
+            for life in range(lives):
+                (worker,) = self.workers(1)
+                worker.tell("exit 0" if life == 3 else "exit 9")
+            self.assertEqual(agent.wait(), 0 if lives == 4 else 9, agent.output())
+
     def test_success_after_a_restart(self):
         agent = self.start("--standalone", "--max-restarts", "1")
         self.workers(1)[0].tell("signal 9")
