@@ -63,6 +63,12 @@ class FlagReader {
 
   // Node name, log, termination log, HTTP port, restart rules.
   Status ReadCommon(RunOptions* options) const;
+  // --nproc-per-node, as text and, where it is one, as a number.
+  Status ReadNproc(RunOptions* options) const;
+  // Where the workers' streams and files go.
+  Status ReadLogs(RunOptions* options) const;
+  // --signals-to-handle and --shutdown-timeout.
+  Status ReadSignals(RunOptions* options) const;
 
  private:
   bool Hears(const Flag& flag) const { return !plain_ || flag.owner != FlagOwner::kTorchrun; }

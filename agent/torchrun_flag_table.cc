@@ -326,4 +326,11 @@ std::string HelpText(CalledAs called_as) {
   return text;
 }
 
+Status MissingScript(CalledAs called_as) {
+  return absl::InvalidArgumentError(
+      called_as == CalledAs::kExec
+          ? "the command is missing: muster exec [flags] -- COMMAND [arguments]; see --help"
+          : "the script (training_script) is missing: muster run [flags] script [arguments]; see --help");
+}
+
 }  // namespace muster::agent

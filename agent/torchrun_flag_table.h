@@ -70,5 +70,7 @@ CommandLine SplitWhatCanBeRead(const std::vector<std::string>& arguments, Called
 
 // The text of --help.
 std::string HelpText(CalledAs called_as);
+// That nothing is to be run, and what to write.
+Status MissingScript(CalledAs called_as);
 
 }  // namespace muster::agent
