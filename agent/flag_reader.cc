@@ -36,7 +36,21 @@ Status Bad(const FlagValue& value, const Status& status) { return Bad(value, Mes
 
 FlagReader::FlagReader(const Getenv& getenv, CommandLine line, CalledAs called_as)
     : getenv_(getenv), line_(std::move(line)), called_as_(called_as) {
-  plain_ = called_as == CalledAs::kExec && Get("wire").text != "torch";
+  const std::string wire = Get("wire").text;
+  plain_ = called_as == CalledAs::kExec && wire != "torch";
+  meets_ = plain_ && (wire == "jax" || wire == "xgboost");
+}
+
+bool FlagReader::MeetsBy(std::string_view name) const {
+  constexpr std::string_view kNames[] = {"nnodes",  "node-rank", "rdzv-endpoint",
+                                         "rdzv-id", "rdzv-conf", "max-restarts"};
+  return meets_ && std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
+}
+
+std::optional<FlagValue> FlagReader::FlagOr(std::string_view name, std::string_view variables) const {
+  if (auto given = line_.values.find(name); given != line_.values.end())
+    return FlagValue{given->second, fmt::format("--{}", name)};
+  return FirstOf(getenv_, variables);
 }
 
 FlagValue FlagReader::Get(std::string_view name) const {

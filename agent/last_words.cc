@@ -10,7 +10,7 @@ TerminationMessage MessageOf(const JobEnd& end, const RunOptions& options) {
   message.exit_code = end.exit_code;
   message.exit_class = Classify(end.exit_code, options.job.overrides);
   message.reason = end.verdict ? end.verdict->reason : end.reason;
-  if (options.wire == Wire::kTorch) message.run_id = options.run_id;
+  if (options.wire == Wire::kTorch || options.max_nodes > 1) message.run_id = options.run_id;
   message.node = end.node;
   message.host = end.host;
   message.max_restarts = options.job.max_restarts;

@@ -137,8 +137,10 @@ int NodeAgent::Impl::Run() {
   signal(SIGXFSZ, SIG_IGN);  // a full file is an error of the write
   console_.CarryLog();
   for (const std::string& warning : options_.warnings) log::Warning(warning);
-  if (auto warning = OmpWarning(WholeProcessEnvironment(), options_.nproc)) {
-    console_.Write(launcher::Console::Stream::kErr, *warning);
+  if (options_.wire == Wire::kTorch) {  // a plain command's variable is left as it is
+    if (auto warning = OmpWarning(WholeProcessEnvironment(), options_.nproc)) {
+      console_.Write(launcher::Console::Stream::kErr, *warning);
+    }
   }
   self_ = ThisNode(options_);
   auto logs = FindLogPlace(options_);

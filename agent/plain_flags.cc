@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <csignal>
 
+#include "agent/flag_values.h"
 #include "agent/pod_facts.h"
+#include "agent/rdzv_conf.h"
 #include "agent/wire_mpi.h"
+#include "base/host_names.h"
 #include "base/text.h"
 
 namespace muster::agent {
@@ -17,10 +20,7 @@ std::vector<int> ForwardedSignals() {
   return signals;
 }
 
-}  // namespace
-
-StatusOr<RunOptions> ReadPlain(const FlagReader& flags, const Getenv& getenv) {
-  RunOptions options;
+Status ReadWire(const FlagReader& flags, const Getenv& getenv, RunOptions* options) {
   constexpr std::string_view kMeaningful[] = {
       "max-restarts", "log-dir", "redirects", "tee", "role", "log-line-prefix-template", "shutdown-timeout"};
   constexpr std::pair<std::string_view, Wire> kWires[] = {
@@ -29,15 +29,74 @@ StatusOr<RunOptions> ReadPlain(const FlagReader& flags, const Getenv& getenv) {
   if (!wire.given() && FirstOf(getenv, "MUSTER_MPI_HOSTS")) wire = {"mpi", "MUSTER_MPI_HOSTS"};
   auto chosen = std::find_if(std::begin(kWires), std::end(kWires), [&](auto& row) { return row.first == wire.text; });
   if (chosen == std::end(kWires)) return Bad(wire, "choose one of plain, torch, jax, mpi, xgboost");
-  options.wire = chosen->second;
+  options->wire = chosen->second;
   for (const Flag& flag : FlagTable()) {
     const bool for_torch = flag.owner == FlagOwner::kTorchrun || flag.name == "nodes-on-this-machine";
     if (!for_torch || !flags.line().values.contains(flag.name)) continue;
-    if (options.wire == Wire::kXgboost && flag.name == "nproc-per-node") continue;
+    if (flags.MeetsBy(flag.name)) continue;
+    if (options->wire == Wire::kXgboost && flag.name == "nproc-per-node") continue;
     if (std::find(std::begin(kMeaningful), std::end(kMeaningful), flag.name) != std::end(kMeaningful)) continue;
     return absl::InvalidArgumentError(
         fmt::format("--{} means nothing with --wire={}; use --wire=torch, or leave it out", flag.name, wire.text));
   }
+  return absl::OkStatus();
+}
+
+// Where the agents of several pods meet: node 0's host, beside the port of the framework's own.
+Status ReadEndpoint(const FlagReader& flags, const PodPlace& place, RunOptions* options) {
+  const int beside = place.framework_port == kC10dPort ? kC10dPort + 1 : kC10dPort;
+  FlagValue given = flags.Get("rdzv-endpoint");
+  const bool told = !Strip(given.text).empty();
+  if (!told) given = {JoinHostPort(place.first_node, beside), "the first node"};
+  auto endpoint = ParseEndpoint(given.text, beside);
+  if (!endpoint.ok()) return Bad(given, endpoint.status());
+  if (endpoint->host == place.first_node && endpoint->port == place.framework_port) {
+    return Bad(given, fmt::format("the command itself listens there; the agents want a port of their own, such as {}",
+                                  beside));
+  }
+  options->endpoint_host = endpoint->host;
+  options->endpoint_port = endpoint->port;
+  return absl::OkStatus();
+}
+
+Status ReadMeeting(const FlagReader& flags, const Getenv& getenv, const PodPlace& place, RunOptions* options) {
+  options->nproc = static_cast<int>(place.workers.size());
+  options->told = place.workers;
+  if (!place.warning.empty()) options->warnings.push_back(place.warning);
+  if (place.nodes == 1) return absl::OkStatus();
+  options->standalone = false;
+  options->min_nodes = options->max_nodes = place.nodes;
+  options->job.min_nodes = options->job.max_nodes = place.nodes;
+  options->job.indexed = true;
+  options->node_rank = place.node_rank;
+  if (FlagValue id = flags.Get("rdzv-id"); id.given() && !id.text.empty()) options->run_id = id.text;
+  MUSTER_RETURN_IF_ERROR(ReadEndpoint(flags, place, options));
+  FlagValue conf = flags.Get("rdzv-conf");
+  auto parsed = ParseRdzvConf(conf.text);
+  if (!parsed.ok()) return Bad(conf, parsed.status());
+  MUSTER_RETURN_IF_ERROR(ReadRdzvConf(conf, *parsed, getenv, options));
+  if (!options->is_host) options->is_host = place.node_rank == 0;
+  return absl::OkStatus();
+}
+
+Status ReadPods(const FlagReader& flags, const Getenv& getenv, const HostFacts& facts, RunOptions* options) {
+  if (options->wire == Wire::kJax) {
+    MUSTER_ASSIGN_OR_RETURN(PodPlace place, JaxPlace(flags, getenv));
+    return ReadMeeting(flags, getenv, place, options);
+  }
+  if (options->wire == Wire::kXgboost) {
+    MUSTER_ASSIGN_OR_RETURN(WorkerCount processes, ResolveNproc(options->nproc_per_node, facts));
+    MUSTER_ASSIGN_OR_RETURN(PodPlace place, XgboostPlace(flags, getenv, processes.count, facts.gpus()));
+    return ReadMeeting(flags, getenv, place, options);
+  }
+  return options->wire == Wire::kMpi ? CheckMpi(getenv) : absl::OkStatus();
+}
+
+}  // namespace
+
+StatusOr<RunOptions> ReadPlain(const FlagReader& flags, const Getenv& getenv, const HostFacts& facts) {
+  RunOptions options;
+  MUSTER_RETURN_IF_ERROR(ReadWire(flags, getenv, &options));
   MUSTER_ASSIGN_OR_RETURN(options.serve_rsh, flags.Switch("serve-rsh"));
   const bool command = flags.line().script && !flags.line().script->empty();
   if (options.serve_rsh && command) {
@@ -55,11 +114,7 @@ StatusOr<RunOptions> ReadPlain(const FlagReader& flags, const Getenv& getenv) {
   options.script_args = flags.line().script_args;
   options.role = flags.Get("role").text;
   MUSTER_RETURN_IF_ERROR(flags.ReadNproc(&options));
-  if (options.wire == Wire::kJax) MUSTER_RETURN_IF_ERROR(JaxVariables(getenv).status());
-  if (options.wire == Wire::kMpi) MUSTER_RETURN_IF_ERROR(CheckMpi(getenv));
-  if (options.wire == Wire::kXgboost) {
-    MUSTER_RETURN_IF_ERROR(XgboostVariables(getenv, options.nproc - 1, options.nproc).status());
-  }
+  MUSTER_RETURN_IF_ERROR(ReadPods(flags, getenv, facts, &options));
   MUSTER_RETURN_IF_ERROR(flags.ReadLogs(&options));
   MUSTER_RETURN_IF_ERROR(flags.ReadSignals(&options));
   options.signals_to_handle = {SIGTERM, SIGINT};

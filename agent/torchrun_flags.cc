@@ -21,7 +21,6 @@ namespace {
 
 using Value = FlagValue;
 
-constexpr int kC10dPort = 29400;
 constexpr int kNoPort = -1;
 
 // Devices whose PyTorch extension renames the "privateuse1" backend: only Python can count them.
@@ -242,11 +241,6 @@ StatusOr<ParsedRun> Reader::Run() {
     run.text = HelpText(written_for_);
     return run;
   }
-  if (flags_.plain()) {
-    MUSTER_ASSIGN_OR_RETURN(run.options, ReadPlain(flags_, getenv_));
-    run.overruled = flags_.OverruledVariables(run.options.wire);
-    return run;
-  }
   MUSTER_ASSIGN_OR_RETURN(options_.standalone, Switch("standalone"));
   Value conf = Get("rdzv-conf");
   auto parsed = ParseRdzvConf(conf.text);
@@ -280,9 +274,16 @@ StatusOr<ParsedRun> Reader::Run() {
 
 }  // namespace
 
-StatusOr<ParsedRun> ParseRun(const std::vector<std::string>& arguments, const Getenv& getenv, CalledAs called_as) {
+StatusOr<ParsedRun> ParseRun(const std::vector<std::string>& arguments, const Getenv& getenv, CalledAs called_as,
+                             const HostFacts& facts) {
   MUSTER_ASSIGN_OR_RETURN(CommandLine line, SplitCommandLine(arguments, called_as));
-  if (called_as == CalledAs::kExec && !FlagReader(getenv, line, called_as).plain()) {
+  if (FlagReader flags(getenv, line, called_as); flags.plain() && !line.help) {
+    ParsedRun run;
+    MUSTER_ASSIGN_OR_RETURN(run.options, ReadPlain(flags, getenv, facts));
+    run.overruled = flags.OverruledVariables(run.options.wire);
+    return run;
+  }
+  if (called_as == CalledAs::kExec && !line.help) {
     if (auto command = FindInnerTorchrun(line)) {
       MUSTER_ASSIGN_OR_RETURN(CommandLine inner, SplitCommandLine(command->arguments, command->called_as));
       inner.values.merge(line.values);  // of a flag that both have, the later one stays

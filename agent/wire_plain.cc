@@ -21,12 +21,6 @@ bool SameFile(int one, int other) {
   return fstat(one, &a) == 0 && fstat(other, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-StatusOr<Variables> FrameworkVariables(const RunOptions& options, int local_rank) {
-  if (options.wire == Wire::kJax) return JaxVariables(ProcessEnvironment);
-  if (options.wire == Wire::kXgboost) return XgboostVariables(ProcessEnvironment, local_rank, options.nproc);
-  return Variables{};
-}
-
 void Put(std::string_view name, std::string_view value, std::vector<std::string>* environment) {
   std::erase_if(*environment, [&](const std::string& entry) {
     return entry.starts_with(name) && entry.size() > name.size() && entry[name.size()] == '=';
@@ -85,9 +79,7 @@ Wiring PlainWiring(const RunOptions& options) {
       spec.local_rank = local_rank;
       spec.argv.push_back(options.script);
       spec.argv.insert(spec.argv.end(), options.script_args.begin(), options.script_args.end());
-      if (*mpi == nullptr) {
-        MUSTER_ASSIGN_OR_RETURN(told, FrameworkVariables(options, local_rank));
-      }
+      if (static_cast<size_t>(local_rank) < options.told.size()) told = options.told[static_cast<size_t>(local_rank)];
       spec.environment = PlainEnvironment(options, told);
       if (std::string beats = paths.HeartbeatFile(local_rank);
           (options.hang.step_timeout || options.job.no_progress_limit > 0) && !beats.empty()) {
@@ -103,8 +95,9 @@ Wiring PlainWiring(const RunOptions& options) {
   };
   wiring.summary = [](const rendezvous::Verdict&) { return std::string(); };
   wiring.store = false;
-  // mpirun that was told to go ends with a number of its own: Open MPI with 1, MPICH with 15.
-  wiring.own_code = options.wire != Wire::kMpi;
+  // mpirun that was told to go ends with a number of its own: Open MPI with 1, MPICH with 15. And the others of a job
+  // wait for the pod that takes the place of this one: a 0 would say that none is needed.
+  wiring.own_code = options.wire != Wire::kMpi && options.max_nodes == 1;
   return wiring;
 }
 

@@ -1,5 +1,5 @@
 // How the workers of one attempt are made: the part of an agent that knows the framework. One file per framework:
-// wire_torch.cc, wire_plain.cc; wire_jax.cc and wire_xgboost.cc add variables to a plain command (pod_facts.h).
+// wire_torch.cc, wire_plain.cc; wire_jax.cc and wire_xgboost.cc say what a plain command is told (pod_facts.h).
 #pragma once
 
 #include <boost/asio/io_context.hpp>

@@ -179,6 +179,113 @@ TEST(ExecFlags, ThePodsOwnNamesCountLast) {
   EXPECT_EQ(plain.nproc, 1);
 }
 
+// Wired as jax or xgboost: how the agents of several pods meet.
+TEST(ExecFlags, PodsOfOtherFrameworksMeetBesideTheirOwnPort) {
+  const Environment jax = {{"MUSTER_WIRE", "jax"},
+                           {"JAX_NUM_PROCESSES", "3"},
+                           {"JAX_PROCESS_ID", "2"},
+                           {"JAX_COORDINATOR_ADDRESS", "n0:29500"}};
+  const Environment xgboost = {
+      {"MUSTER_WIRE", "xgboost"}, {"DMLC_NUM_WORKER", "3"}, {"DMLC_TASK_ID", "2"}, {"DMLC_TRACKER_URI", "n0"}};
+  auto tell = [](const RunOptions& o) {
+    return fmt::format("{}/{} {}:{} {} {} {}", o.node_rank, o.max_nodes, o.endpoint_host, o.endpoint_port, o.run_id,
+                       o.is_host.value_or(false) ? "serves" : "dials", o.job.max_restarts);
+  };
+  const struct {
+    Words flags;
+    Environment more;
+    std::string expected;
+  } rows[] = {
+      {{}, {}, "2/3 n0:29400 exec dials 0"},
+      {{"--node-rank=0"}, {}, "0/3 n0:29400 exec serves 0"},
+      {{"--nnodes=2", "--node-rank=1", "--max-restarts=7"}, {}, "1/2 n0:29400 exec dials 7"},
+      {{}, {{"PET_MAX_RESTARTS", "6"}, {"PET_NODE_RANK", "1"}}, "2/3 n0:29400 exec dials 6"},
+      {{}, {{"TRAINER_JOB_ID", "uid"}, {"TRAINER_NODE_0_HOSTNAME", "first"}}, "2/3 first:29400 uid dials 0"},
+      {{}, {{"PET_RDZV_ID", "r"}, {"TRAINER_JOB_ID", "uid"}}, "2/3 n0:29400 r dials 0"},
+      {{"--rdzv-id=i", "--rdzv-endpoint=h:1"}, {{"PET_RDZV_ID", "r"}}, "2/3 h:1 i dials 0"},
+      {{"--rdzv-endpoint=h"}, {}, "2/3 h:29400 exec dials 0"},
+      {{}, {{"PET_RDZV_ENDPOINT", "[fd00::1]:5"}}, "2/3 fd00::1:5 exec dials 0"},
+      {{"--rdzv-conf=is_host=1"}, {}, "2/3 n0:29400 exec serves 0"},
+      {{"--node-rank=0"}, {{"PET_RDZV_CONF", "is_host=0"}}, "0/3 n0:29400 exec dials 0"},
+  };
+  for (const Environment& pod : {jax, xgboost}) {
+    for (const auto& row : rows) {
+      Environment environment = row.more;
+      environment.insert(pod.begin(), pod.end());
+      Words words = row.flags;
+      words.insert(words.end(), {"--", "true"});
+      RunOptions options = Good(words, environment);
+      EXPECT_EQ(tell(options), row.expected) << Join(words, " ");
+      EXPECT_TRUE(options.job.indexed);
+      EXPECT_EQ(options.job.min_nodes, options.max_nodes);
+      EXPECT_EQ(options.job.max_nodes, options.max_nodes);
+      EXPECT_FALSE(options.standalone);
+      EXPECT_EQ(options.told.size(), 1U);
+    }
+  }
+}
+
+TEST(ExecFlags, HowPodsOfOtherFrameworksWaitForEachOther) {
+  const Environment pod = {{"PET_NNODES", "2"},
+                           {"PET_NODE_RANK", "0"},
+                           {"PET_MASTER_ADDR", "n0"},
+                           {"PET_MASTER_PORT", "29400"},
+                           {"MUSTER_TOKEN_FILE", "/token"}};
+  RunOptions jax = Good({"--wire=jax", "--rdzv-conf=join_timeout=7,tls_ca=/ca", "--", "true"}, pod);
+  EXPECT_EQ(jax.endpoint_port, 29401) << "29400 is JAX's here";
+  EXPECT_EQ(jax.job.join_timeout, std::chrono::seconds(7));
+  EXPECT_EQ(jax.credentials.token, "/token");
+  EXPECT_EQ(jax.credentials.tls_ca, "/ca");
+  EXPECT_THAT(Good({"--wire=jax", "--rdzv-conf=x=1", "--", "true"}, pod).warnings, Contains(HasSubstr("x=1")));
+  for (const char* wire : {"--wire=jax", "--wire=xgboost"}) {
+    RunOptions alone = Good({wire, "--nnodes=1", "--", "true"}, pod);
+    EXPECT_TRUE(alone.standalone);
+    EXPECT_EQ(alone.run_id, "exec");
+    EXPECT_EQ(alone.max_nodes, 1);
+    EXPECT_FALSE(alone.job.indexed);
+    EXPECT_EQ(alone.credentials.token, "");
+    const struct {
+      Words flags;
+      std::string_view says;
+    } rows[] = {
+        {{"--rdzv-endpoint=n0:29400"}, "--rdzv-endpoint=n0:29400: the command itself listens there"},
+        {{"--rdzv-endpoint=n0:x"}, "--rdzv-endpoint=n0:x: the port must be"},
+        {{"--rdzv-conf=join_timeout=x"}, "--rdzv-conf=join_timeout=x: join_timeout=x"},
+        {{"--rdzv-conf=join_timeout"}, "'join_timeout' has no value"},
+        {{"--nnodes=1:2"}, "--nnodes=1:2: want a whole number"},
+        {{"--node-rank=2"}, "--node-rank=2"},
+        {{"--master-port=5"}, "--master-port means nothing"},
+        {{"--rdzv-backend=c10d"}, "--rdzv-backend means nothing"},
+    };
+    for (const auto& row : rows) {
+      Words words = {wire};
+      words.insert(words.end(), row.flags.begin(), row.flags.end());
+      words.insert(words.end(), {"--", "true"});
+      auto run = Parse(words, pod);
+      ASSERT_FALSE(run.ok()) << Join(words, " ");
+      EXPECT_THAT(std::string(run.status().message()), HasSubstr(std::string(row.says)));
+    }
+  }
+  auto overruled = Parse({"--wire=jax", "--nnodes=3", "--", "true"}, pod);
+  ASSERT_TRUE(overruled.ok());
+  EXPECT_EQ(Describe(overruled->overruled), "flags win over the environment: --nnodes=3 over PET_NNODES=2");
+}
+
+TEST(ExecFlags, APlainCommandMeetsNobody) {
+  const Environment pod = {{"PET_NNODES", "2"},
+                           {"PET_NODE_RANK", "0"},
+                           {"PET_MASTER_ADDR", "n0"},
+                           {"MUSTER_TOKEN_FILE", "/token"},
+                           {"PET_RDZV_CONF", "nonsense"}};
+  for (const char* wire : {"--wire=plain", "--wire=mpi"}) {
+    RunOptions alone = Good({wire, "--", "true"}, pod);
+    EXPECT_TRUE(alone.standalone);
+    EXPECT_EQ(alone.max_nodes, 1);
+    EXPECT_EQ(alone.credentials.token, "");
+    EXPECT_FALSE(Parse({wire, "--rdzv-endpoint=h:1", "--", "true"}, pod).ok());
+  }
+}
+
 TEST(ExecFlags, ATorchrunWiredAsTorchIsReadAsOurOwn) {
   const struct {
     Words command;
