@@ -31,7 +31,8 @@ std::optional<TerminationMessage> Heard(TerminationMessage ours, std::string_vie
     return ours;
   }
   if (ours.exit_code == 0) return std::nullopt;
-  if (ours.cause && ours.cause->message.empty()) ours.cause->message = text;
+  // Not where the cause is another node's, whose worker did not write here.
+  if (ours.cause && ours.cause->node == ours.node && ours.cause->message.empty()) ours.cause->message = text;
   return ours;
 }
 
