@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "agent/flag_values.h"
+#include "agent/inner_environment.h"
 #include "agent/pod_facts.h"
 #include "base/text.h"
 
@@ -88,6 +89,7 @@ std::vector<Overruled> FlagReader::OverruledVariables(Wire wire) const {
     if (!Hears(flag) || LeftToATorchrunInside(flag.name, wire)) continue;
     auto variable = getenv_(flag.variable);
     if (!variable || MeansTheSame(flag, *variable, given->second)) continue;
+    if (IsFromOutside(getenv_, flag.variable)) continue;
     std::string_view equals = flag.kind == FlagKind::kSwitch ? "" : "=";
     overruled.push_back({flag.variable, fmt::format("--{}{}{} over {}={}", flag.name, equals, given->second,
                                                     flag.variable, *variable)});

@@ -2,6 +2,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "agent/inner_environment.h"
 #include "agent/installation.h"
 #include "agent/mpi_launcher.h"
 #include "agent/pod_facts.h"
@@ -21,13 +22,6 @@ bool SameFile(int one, int other) {
   return fstat(one, &a) == 0 && fstat(other, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-void Put(std::string_view name, std::string_view value, std::vector<std::string>* environment) {
-  std::erase_if(*environment, [&](const std::string& entry) {
-    return entry.starts_with(name) && entry.size() > name.size() && entry[name.size()] == '=';
-  });
-  environment->push_back(fmt::format("{}={}", name, value));
-}
-
 // `variables`: what the framework is told.
 std::vector<std::string> PlainEnvironment(const RunOptions& options, const Variables& variables) {
   std::vector<std::string> environment = WholeProcessEnvironment();
@@ -38,8 +32,9 @@ std::vector<std::string> PlainEnvironment(const RunOptions& options, const Varia
     std::string path = FindVariable(environment, "PATH").value_or("/usr/local/bin:/usr/bin:/bin");
     Put("PATH", fmt::format("{}:{}", folder, path), &environment);
   }
-  if (options.http.on) Put("MUSTER_HTTP_PORT", "off", &environment);  // the port is ours, not a torchrun's inside
-  if (lacks("MUSTER_RESTART_POLICY")) environment.push_back("MUSTER_RESTART_POLICY=exit-code");
+  if (options.http.on)
+    PutForInside("MUSTER_HTTP_PORT", "off", &environment);  // the port is ours, not a torchrun's inside
+  if (lacks("MUSTER_RESTART_POLICY")) PutForInside("MUSTER_RESTART_POLICY", "exit-code", &environment);
   if (lacks("TORCH_ELASTIC_SHUTDOWN_TIMEOUT") && options.shutdown_timeout > 2 * kInnerMargin) {
     auto inner = std::chrono::duration_cast<std::chrono::seconds>(options.shutdown_timeout - kInnerMargin);
     environment.push_back(fmt::format("TORCH_ELASTIC_SHUTDOWN_TIMEOUT={}", inner.count()));

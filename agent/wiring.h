@@ -43,7 +43,7 @@ Wiring TorchWiring(const RunOptions& options);
 //
 // Beside the framework's variables the environment differs in three points, for a torchrun inside the command: a folder
 // that holds this binary under that name comes first on PATH; MUSTER_RESTART_POLICY is exit-code and
-// TORCH_ELASTIC_SHUTDOWN_TIMEOUT below our own grace, unless they are set.
+// TORCH_ELASTIC_SHUTDOWN_TIMEOUT below our own grace, unless they are set (inner_environment.h).
 Wiring PlainWiring(const RunOptions& options);
 
 }  // namespace muster::agent

@@ -3,6 +3,7 @@
 
 #include <csignal>
 
+#include "agent/inner_environment.h"
 #include "agent/torchrun_flags.h"
 #include "base/text.h"
 #include "tests/agent/variables.h"
@@ -269,6 +270,29 @@ TEST(ExecFlags, HowPodsOfOtherFrameworksWaitForEachOther) {
   auto overruled = Parse({"--wire=jax", "--nnodes=3", "--", "true"}, pod);
   ASSERT_TRUE(overruled.ok());
   EXPECT_EQ(Describe(overruled->overruled), "flags win over the environment: --nnodes=3 over PET_NNODES=2");
+}
+
+TEST(ExecFlags, WhatAnAgentAroundHasSetIsNobodysWish) {
+  auto overruled = [](const Environment& environment) {
+    auto run = ParseRun({"--restart-policy=on-failure", "--http-port=9000", "t.py"}, LookUp(environment));
+    EXPECT_TRUE(run.ok()) << run.status();
+    Words variables;
+    for (const Overruled& one : run->overruled) variables.emplace_back(one.variable);
+    return variables;
+  };
+  const Environment set = {{"MUSTER_RESTART_POLICY", "exit-code"}, {"MUSTER_HTTP_PORT", "off"}};
+  EXPECT_THAT(overruled(set), ElementsAre("MUSTER_RESTART_POLICY", "MUSTER_HTTP_PORT"));
+  std::vector<std::string> inside = {"PATH=/bin", "MUSTER_HTTP_PORT=8"};
+  for (const auto& [name, value] : set) PutForInside(name, value, &inside);
+  PutForInside("MUSTER_HTTP_PORT", "off", &inside);  // by one more agent
+  EXPECT_EQ(inside.size(), 4U);
+  Environment environment;
+  for (const std::string& entry : inside)
+    environment[entry.substr(0, entry.find('='))] = entry.substr(entry.find('=') + 1);
+  EXPECT_EQ(environment[std::string(kFromOutside)], "MUSTER_RESTART_POLICY=exit-code MUSTER_HTTP_PORT=off");
+  EXPECT_THAT(overruled(environment), ElementsAre());
+  environment["MUSTER_RESTART_POLICY"] = "never";  // the command's own
+  EXPECT_THAT(overruled(environment), ElementsAre("MUSTER_RESTART_POLICY"));
 }
 
 TEST(ExecFlags, APlainCommandMeetsNobody) {

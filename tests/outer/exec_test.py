@@ -163,6 +163,7 @@ class Transparent(ExecCase):
         done = self.run_exec("--", "env", "-0", env=ours)
         theirs = dict(entry.split("=", 1) for entry in done.stdout.split("\0") if entry)
         self.assertEqual(theirs.pop("MUSTER_RESTART_POLICY"), "exit-code")
+        self.assertEqual(theirs.pop("MUSTER_FROM_OUTSIDE"), "MUSTER_RESTART_POLICY=exit-code")
         self.assertEqual(theirs.pop("TORCH_ELASTIC_SHUTDOWN_TIMEOUT"), "23")
         self.assertEqual(theirs, ours)
 
@@ -637,6 +638,13 @@ class Policies(ExecCase):
                               capture_output=True, text=True, env=clean(), timeout=DEADLINE)
         self.assertEqual(done.returncode, 3, done.stderr)
         self.assertIn("which is fatal", done.stderr)  # the policy of exec
+
+    def test_a_flag_inside_overrules_nobody(self):
+        inner = f"'{MUSTER}' run --restart-policy on-failure --http-port 127.0.0.1:0 --no-python true"
+        done = self.run_exec("--http-port", "127.0.0.1:0", "--", "sh", "-c", inner)
+        self.assertEqual((done.returncode, "win over" in done.stderr), (0, False), done.stderr)
+        done = self.run_exec("--", "sh", "-c", inner, env=clean(MUSTER_RESTART_POLICY="never"))
+        self.assertIn("--restart-policy=on-failure over MUSTER_RESTART_POLICY=never", done.stderr)
 
     def test_wired_as_torch(self):
         flags = ("--wire=torch", "--nproc-per-node", "2", "--", "sh", "-c")
