@@ -290,7 +290,14 @@ StatusOr<ParsedRun> ParseRun(const std::vector<std::string>& arguments, const Ge
       return Reader(getenv, std::move(inner), *command).Run();
     }
   }
-  return Reader(getenv, std::move(line), called_as).Run();
+  const bool many = called_as == CalledAs::kExec && NamesTorchrun(line);
+  auto run = Reader(getenv, std::move(line), called_as).Run();
+  if (run.ok() && many) {
+    run->options.warnings.emplace_back(
+        "--wire=torch starts the command once per worker, and it names a torchrun: each worker would start one of its "
+        "own; use --wire=plain, whose torchrun inside is Muster too, or give torchrun itself as the command");
+  }
+  return run;
 }
 
 }  // namespace muster::agent

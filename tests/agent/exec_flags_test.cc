@@ -356,9 +356,34 @@ TEST(ExecFlags, ATorchrunWiredAsTorchIsReadAsOurOwn) {
     EXPECT_EQ(run.script_args.size(), command.size() - 1);
   }
   EXPECT_EQ(Good({"--", "torchrun", "t.py"}).script, "torchrun");
+  EXPECT_THAT(Good({"--", "sh", "-c", "torchrun t.py"}).warnings, testing::IsEmpty());
   auto help = Parse({"--wire=torch", "--", "torchrun", "--help"});
   ASSERT_TRUE(help.ok());
   EXPECT_THAT(help->text, HasSubstr("usage: muster run"));
+}
+
+TEST(ExecFlags, ATorchrunForEachWorkerIsWarnedOf) {
+  const struct {
+    Words command;
+    bool warned;
+  } rows[] = {
+      {{"sh", "-c", "torchrun t.py"}, true},
+      {{"bash", "-ec", "pip install x&&(/venv/bin/torchrun t.py)"}, true},
+      {{"sh", "-c", "exec python -m torch.distributed.run t.py"}, true},
+      {{"env", "A=B", "torchrun", "t.py"}, true},
+      {{"sh", "-c", "python t.py --note my-torchrun torchrun.py"}, false},
+      {{"python", "t.py", "--launcher", "torchrun"}, false},
+      {{"torchrun", "t.py", "torchrun"}, false},
+      {{"torchrun.sh"}, false},
+      {{"sh", "-c", ""}, false},
+  };
+  for (const auto& row : rows) {
+    Words words = {"--wire=torch", "--"};
+    words.insert(words.end(), row.command.begin(), row.command.end());
+    EXPECT_THAT(Good(words).warnings, row.warned ? testing::Contains(HasSubstr("use --wire=plain"))
+                                                 : testing::Matcher<Words>(testing::IsEmpty()))
+        << Join(words, " ");
+  }
 }
 
 TEST(ExecFlags, WhatIsWrongIsNamed) {
