@@ -159,9 +159,13 @@ class Splitter {
       } else if (text == "--") {
         ended = true;
       } else if (text.starts_with("--")) {
-        if (Status status = TakeLong(text); !status.ok() && !lenient) return status;
-      } else if (Status status = TakeLetters(text); !status.ok() && !lenient) {
-        return status;
+        if (Status status = TakeLong(text); !status.ok()) {
+          if (!lenient) return status;
+          if (text.find('=') == std::string::npos) PassOverValue();
+        }
+      } else if (Status status = TakeLetters(text); !status.ok()) {
+        if (!lenient) return status;
+        PassOverValue();
       }
     }
     if (line_.script && !ended && at_ < arguments_.size() && arguments_[at_] == "--") ++at_;
@@ -170,6 +174,13 @@ class Splitter {
   }
 
  private:
+  // Behind a wrong flag: a word between two options, the command still to come behind "--", was meant as its value.
+  void PassOverValue() {
+    const auto rest = arguments_.begin() + static_cast<std::ptrdiff_t>(at_);
+    if (arguments_.end() - rest < 2 || !IsPlain(rest[0]) || IsPlain(rest[1])) return;
+    if (std::find(rest, arguments_.end(), "--") != arguments_.end()) ++at_;
+  }
+
   Status TakeLong(std::string_view text) {
     std::string_view name = text.substr(2);
     std::optional<std::string> value;

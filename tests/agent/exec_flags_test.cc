@@ -421,6 +421,28 @@ TEST(ExecFlags, WhatIsWrongIsNamed) {
   }
 }
 
+TEST(ExecFlags, WhatCanBeReadOfAWrongCommandLine) {
+  const struct {
+    Words words;
+    std::string log;  // --termination-log
+  } rows[] = {
+      {{"--nosuch", "x", "--termination-log", "F", "--", "cmd"}, "F"},
+      {{"-Z", "x", "--termination-log=F", "--", "cmd"}, "F"},
+      {{"--nosuch", "--termination-log", "F", "--", "cmd"}, "F"},
+      {{"--nosuch", "x", "--other", "y", "--termination-log", "F", "--", "cmd"}, "F"},
+      // The command's own, or not to be told from it.
+      {{"--nosuch", "cmd", "--termination-log", "F"}, ""},
+      {{"--nosuch", "cmd", "t.py", "--termination-log", "F", "--", "x"}, ""},
+      {{"--nosuch=1", "cmd", "--termination-log", "F", "--", "x"}, ""},
+      {{"--nosuch", "x", "--", "cmd", "--termination-log", "F"}, ""},
+  };
+  for (const auto& row : rows) {
+    CommandLine line = SplitWhatCanBeRead(row.words, CalledAs::kExec);
+    auto log = line.values.find("termination-log");
+    EXPECT_EQ(log == line.values.end() ? "" : log->second, row.log) << Join(row.words, " ");
+  }
+}
+
 TEST(ExecFlags, HangsAreLookedForWhenAskedFor) {
   auto off = Parse({"--", "true"});
   ASSERT_TRUE(off.ok());

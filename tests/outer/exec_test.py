@@ -560,7 +560,8 @@ class TerminationMessages(ExecCase):
     def test_a_wrong_flag_is_told_where_another_flag_says(self):
         log = ("--termination-log", self.path)
         for flags, words in (((*log, "--max-restarts", "x"), "--max-restarts=x"), ((*log, "--no-such-flag"), "--no-such-flag"),
-                             (("--no-such-flag", *log), "--no-such-flag"), (("-Z", "--nnodes", *log), "unknown flag -Z"),
+                             (("--no-such-flag", *log), "--no-such-flag"), (("--no-such-flag", "x", *log), "--no-such-flag"),
+                             (("-Z", "--nnodes", *log), "unknown flag -Z"),
                              (("--wire=x", "--termination_log=" + self.path), "--wire=x"), (log, "command is missing")):
             open(self.path, "w").close()
             command = [] if flags == log else ["--", "true", "--termination-log", "/nowhere"]
