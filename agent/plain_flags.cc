@@ -44,13 +44,15 @@ Status ReadWire(const FlagReader& flags, const Getenv& getenv, RunOptions* optio
 
 // Where the agents of several pods meet: node 0's host, beside the port of the framework's own.
 Status ReadEndpoint(const FlagReader& flags, const PodPlace& place, RunOptions* options) {
-  const int beside = place.framework_port == kC10dPort ? kC10dPort + 1 : kC10dPort;
+  const int after = place.framework_port + place.framework_ports;
+  auto taken = [&](int port) { return port >= place.framework_port && port < after; };
+  const int beside = taken(kC10dPort) ? after : kC10dPort;
   FlagValue given = flags.Get("rdzv-endpoint");
   const bool told = !Strip(given.text).empty();
   if (!told) given = {JoinHostPort(place.first_node, beside), "the first node"};
   auto endpoint = ParseEndpoint(given.text, beside);
   if (!endpoint.ok()) return Bad(given, endpoint.status());
-  if (endpoint->host == place.first_node && endpoint->port == place.framework_port) {
+  if (endpoint->host == place.first_node && taken(endpoint->port)) {
     return Bad(given, fmt::format("the command itself listens there; the agents want a port of their own, such as {}",
                                   beside));
   }
@@ -62,6 +64,7 @@ Status ReadEndpoint(const FlagReader& flags, const PodPlace& place, RunOptions* 
 Status ReadMeeting(const FlagReader& flags, const Getenv& getenv, const PodPlace& place, RunOptions* options) {
   options->nproc = static_cast<int>(place.workers.size());
   options->told = place.workers;
+  options->tracker_ports = place.framework_ports;
   if (!place.warning.empty()) options->warnings.push_back(place.warning);
   if (place.nodes == 1) return absl::OkStatus();
   options->standalone = false;

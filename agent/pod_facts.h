@@ -2,6 +2,7 @@
 // the Job controller's (reference: trainer-v2.md 2.7, trainer-v21-shape.md 3). Pure.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -32,6 +33,7 @@ struct PodPlace {
   // Node 0's host, as its own variables have it, else the framework's; empty where the job has one node.
   std::string first_node;
   int framework_port = kTrainerPort;  // on node 0, of JAX's coordinator or XGBoost's tracker: nobody else's
+  int framework_ports = 1;            // that many from there on, round by round
   std::vector<Variables> workers;     // what this pod's processes are told, by local rank
   std::string warning;                // empty: none
 };
@@ -49,6 +51,11 @@ StatusOr<PodPlace> JaxPlace(const FlagReader& flags, const Getenv& getenv);
 // Where only DMLC_NUM_WORKER tells the number of nodes, it is that many divided by `nproc`. Kubeflow counts the GPUs of
 // each pod in it whatever runs there: on `gpus` > 1 of them, and no --nproc-per-node, the pods stay apart, with a
 // warning.
+//
+// The tracker takes no port that has connections in TIME_WAIT, as those of the last round's are for a minute: where it
+// runs on node 0 it gets the next of a few ports with each round.
 StatusOr<PodPlace> XgboostPlace(const FlagReader& flags, const Getenv& getenv, int nproc, int gpus);
+// Moves the tracker's port in `variables` to that of a round; 1 port: not at all.
+void MoveTracker(int64_t round, int ports, Variables* variables);
 
 }  // namespace muster::agent

@@ -96,6 +96,7 @@ struct RunOptions {
   std::string node_name;          // MUSTER_NODE; empty: chosen by the agent
   // Wired as jax or xgboost: the framework's variables for each worker, by local rank.
   std::vector<std::map<std::string, std::string>> told;
+  int tracker_ports = 1;  // XGBoost's tracker has them in turn, round by round
   log::Options log;
 
   std::string script;  // the positional "training_script"

@@ -75,6 +75,7 @@ Wiring PlainWiring(const RunOptions& options) {
       spec.argv.push_back(options.script);
       spec.argv.insert(spec.argv.end(), options.script_args.begin(), options.script_args.end());
       if (static_cast<size_t>(local_rank) < options.told.size()) told = options.told[static_cast<size_t>(local_rank)];
+      MoveTracker(assignment.id.number, options.tracker_ports, &told);
       spec.environment = PlainEnvironment(options, told);
       if (std::string beats = paths.HeartbeatFile(local_rank);
           (options.hang.step_timeout || options.job.no_progress_limit > 0) && !beats.empty()) {

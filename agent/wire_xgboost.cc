@@ -8,6 +8,7 @@ namespace muster::agent {
 namespace {
 
 constexpr int kMostNodes = 100'000;
+constexpr int kTrackerPorts = 8;
 
 // How many pods there are, by --nnodes or the variables, else by the `workers` of all of them.
 StatusOr<int> Pods(const FlagReader& flags, std::optional<int> workers, int nproc, int gpus, std::string* warning) {
@@ -73,6 +74,8 @@ StatusOr<PodPlace> XgboostPlace(const FlagReader& flags, const Getenv& getenv, i
   MUSTER_ASSIGN_OR_RETURN(auto port, FirstNumberOf(getenv, "DMLC_TRACKER_PORT PET_MASTER_PORT", 1, 65535));
   place.framework_port = port.value_or(kTrainerPort);
   if (place.nodes > 1) place.first_node = first ? first->text : tracker->text;
+  const bool on_node_0 = tracker && (!first || first->text == tracker->text);
+  if (on_node_0) place.framework_ports = std::min(kTrackerPorts, 65536 - place.framework_port);
 
   Variables variables = {{"DMLC_TRACKER_PORT", std::to_string(place.framework_port)},
                          {"DMLC_NUM_WORKER", std::to_string(all)}};
@@ -82,6 +85,12 @@ StatusOr<PodPlace> XgboostPlace(const FlagReader& flags, const Getenv& getenv, i
     place.workers.push_back(variables);
   }
   return place;
+}
+
+void MoveTracker(int64_t round, int ports, Variables* variables) {
+  auto port = variables->find("DMLC_TRACKER_PORT");
+  auto first = port == variables->end() ? std::nullopt : ParseInt(port->second);
+  if (first && ports > 1) port->second = std::to_string(*first + round % ports);
 }
 
 }  // namespace muster::agent

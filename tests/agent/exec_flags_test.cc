@@ -238,6 +238,7 @@ TEST(ExecFlags, HowPodsOfOtherFrameworksWaitForEachOther) {
   EXPECT_EQ(jax.credentials.token, "/token");
   EXPECT_EQ(jax.credentials.tls_ca, "/ca");
   EXPECT_THAT(Good({"--wire=jax", "--rdzv-conf=x=1", "--", "true"}, pod).warnings, Contains(HasSubstr("x=1")));
+  EXPECT_EQ(Good({"--wire=xgboost", "--", "true"}, pod).endpoint_port, 29408) << "8 of them are the tracker's";
   for (const char* wire : {"--wire=jax", "--wire=xgboost"}) {
     RunOptions alone = Good({wire, "--nnodes=1", "--", "true"}, pod);
     EXPECT_TRUE(alone.standalone);

@@ -113,6 +113,33 @@ TEST(PodFacts, XgboostFromThePodsPlace) {
   EXPECT_THAT(Told(Xgboost({{"DMLC_TASK_ID", "x"}}, 1)), HasSubstr("DMLC_TASK_ID=x"));
 }
 
+TEST(PodFacts, TheTrackerMovesWithEachRound) {
+  const struct {
+    Variables pod;
+    std::vector<std::string> ports;  // of the rounds 0, 1, 2, 8
+  } rows[] = {
+      {{{"DMLC_TRACKER_URI", "n0"}}, {"29500", "29501", "29502", "29500"}},
+      {{{"DMLC_TRACKER_URI", "n0"}, {"PET_MASTER_ADDR", "n0"}, {"DMLC_TRACKER_PORT", "7"}}, {"7", "8", "9", "7"}},
+      {{{"DMLC_TRACKER_URI", "n0"}, {"DMLC_TRACKER_PORT", "65534"}}, {"65534", "65535", "65534", "65534"}},
+      {{{"DMLC_TRACKER_URI", "outside"}, {"PET_MASTER_ADDR", "n0"}}, {"29500", "29500", "29500", "29500"}},
+      {{}, {"29500", "29500", "29500", "29500"}},
+  };
+  for (const auto& row : rows) {
+    auto place = Xgboost(row.pod, 1);
+    ASSERT_TRUE(place.ok()) << place.status();
+    std::vector<std::string> ports;
+    for (int64_t round : {0, 1, 2, 8}) {
+      Variables told = place->workers.front();
+      MoveTracker(round, place->framework_ports, &told);
+      ports.push_back(told["DMLC_TRACKER_PORT"]);
+    }
+    EXPECT_EQ(ports, row.ports);
+  }
+  Variables none;
+  MoveTracker(1, 8, &none);
+  EXPECT_TRUE(none.empty());
+}
+
 TEST(PodFacts, HowManyXgboostPodsThereAre) {
   const struct {
     Variables pod;

@@ -182,6 +182,17 @@ class Xgboost(Pods, MusterCase):
 
     told = variables
 
+    def test_the_tracker_has_another_port_in_the_next_round(self):
+        agents = self.pods("--max-restarts=1")
+        workers = self.workers(2)
+        self.assertEqual({worker.env["DMLC_TRACKER_PORT"] for worker in workers}, {"29500"})
+        workers[0].tell("exit 130")
+        again = self.workers(2)
+        self.assertEqual({worker.env["DMLC_TRACKER_PORT"] for worker in again}, {"29501"})
+        for worker in again:
+            worker.tell("exit 0")
+        self.assertEqual([agent.wait() for agent in agents], [0, 0])
+
     def test_several_processes_in_each_pod(self):
         agents = [self.pod(rank, "--nproc-per-node=2", nodes=4) for rank in range(2)]
         workers = self.workers(4)
