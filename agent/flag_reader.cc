@@ -3,11 +3,14 @@
 #include <algorithm>
 
 #include "agent/flag_values.h"
+#include "agent/inner_environment.h"
 #include "agent/pod_facts.h"
 #include "base/text.h"
 
 namespace muster::agent {
 namespace {
+
+constexpr int kMostWorkers = 100'000;
 
 // Of an agent around a torchrun the variables are meant for that one, which knows the ranks: two must not judge.
 bool LeftToATorchrunInside(std::string_view name, Wire wire) {
@@ -34,7 +37,21 @@ Status Bad(const FlagValue& value, const Status& status) { return Bad(value, Mes
 
 FlagReader::FlagReader(const Getenv& getenv, CommandLine line, CalledAs called_as)
     : getenv_(getenv), line_(std::move(line)), called_as_(called_as) {
-  plain_ = called_as == CalledAs::kExec && Get("wire").text != "torch";
+  const std::string wire = Get("wire").text;
+  plain_ = called_as == CalledAs::kExec && wire != "torch";
+  meets_ = plain_ && (wire == "jax" || wire == "xgboost");
+}
+
+bool FlagReader::MeetsBy(std::string_view name) const {
+  constexpr std::string_view kNames[] = {"nnodes",  "node-rank", "rdzv-endpoint",
+                                         "rdzv-id", "rdzv-conf", "max-restarts"};
+  return meets_ && std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
+}
+
+std::optional<FlagValue> FlagReader::FlagOr(std::string_view name, std::string_view variables) const {
+  if (auto given = line_.values.find(name); given != line_.values.end())
+    return FlagValue{given->second, fmt::format("--{}", name)};
+  return FirstOf(getenv_, variables);
 }
 
 FlagValue FlagReader::Get(std::string_view name) const {
@@ -72,6 +89,7 @@ std::vector<Overruled> FlagReader::OverruledVariables(Wire wire) const {
     if (!Hears(flag) || LeftToATorchrunInside(flag.name, wire)) continue;
     auto variable = getenv_(flag.variable);
     if (!variable || MeansTheSame(flag, *variable, given->second)) continue;
+    if (IsFromOutside(getenv_, flag.variable)) continue;
     std::string_view equals = flag.kind == FlagKind::kSwitch ? "" : "=";
     overruled.push_back({flag.variable, fmt::format("--{}{}{} over {}={}", flag.name, equals, given->second,
                                                     flag.variable, *variable)});
@@ -128,6 +146,66 @@ Status FlagReader::ReadCommon(RunOptions* options) const {
   options->preempt_interval = *pause;
   MUSTER_RETURN_IF_ERROR(ReadHangRules(options));
   return ReadRestartRules(&options->job);
+}
+
+Status FlagReader::ReadNproc(RunOptions* options) const {
+  FlagValue nproc = Get("nproc-per-node");
+  options->nproc_per_node = std::string(Strip(nproc.text));
+  if (nproc.given()) options->nproc_origin = nproc.origin;
+  if (auto number = ParsePythonInt(nproc.text)) {
+    if (*number < 1 || *number > kMostWorkers) {
+      return Bad(nproc, fmt::format("want a number of workers from 1 to {}, auto, cpu, gpu or xpu", kMostWorkers));
+    }
+    options->nproc = static_cast<int>(*number);
+  } else if (nproc.text != "auto" && nproc.text != "cpu" && nproc.text != "gpu" && nproc.text != "xpu") {
+    return Bad(nproc, "want a number of workers, auto, cpu, gpu or xpu");
+  }
+  return absl::OkStatus();
+}
+
+Status FlagReader::ReadLogs(RunOptions* options) const {
+  if (FlagValue folder = Get("log-dir"); !folder.text.empty()) {  // empty: as torchrun, none is asked for
+    options->log_dir = folder.text;
+    options->log_dir_origin = folder.origin;
+  }
+  struct {
+    std::string_view name;
+    StdStreams& into;
+  } const streams[] = {{"redirects", options->redirects}, {"tee", options->tee}};
+  for (const auto& stream : streams) {
+    FlagValue value = Get(stream.name);
+    auto parsed = ParseStdStreams(value.text);
+    if (!parsed.ok()) return Bad(value, parsed.status());
+    stream.into = *parsed;
+  }
+  options->log_line_prefix_template = Get("log-line-prefix-template").text;
+  if (options->log_line_prefix_template.empty()) {
+    options->log_line_prefix_template = getenv_("TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE").value_or("");
+  }
+  FlagValue filter = Get("local-ranks-filter");
+  auto ranks = ParseRankList(filter.text);
+  if (!ranks.ok()) return Bad(filter, ranks.status());
+  options->local_ranks_filter = *ranks;
+  options->duplicate_stdout_filters = ParseFilters(Get("duplicate-stdout-filters").text);
+  options->duplicate_stderr_filters = ParseFilters(Get("duplicate-stderr-filters").text);
+  return absl::OkStatus();
+}
+
+Status FlagReader::ReadSignals(RunOptions* options) const {
+  FlagValue signals = Get("signals-to-handle");
+  auto parsed = ParseSignalList(signals.text);
+  if (!parsed.ok()) return Bad(signals, parsed.status());
+  options->signals_to_handle = *parsed;
+  options->signals_to_handle_text = signals.text;
+
+  FlagValue timeout = Get("shutdown-timeout");
+  if (!timeout.given() && !plain_) {
+    if (auto text = getenv_("TORCH_ELASTIC_SHUTDOWN_TIMEOUT")) timeout = {*text, "TORCH_ELASTIC_SHUTDOWN_TIMEOUT"};
+  }
+  auto wait = ParsePythonInt(timeout.text);
+  if (!wait || *wait < 0 || *wait > 31'536'000) return Bad(timeout, "want whole seconds, at least 0");
+  options->shutdown_timeout = std::chrono::seconds(*wait);
+  return absl::OkStatus();
 }
 
 Status FlagReader::ReadHttpPort(HttpListen* http) const {

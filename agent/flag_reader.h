@@ -51,8 +51,14 @@ class FlagReader {
 
   const CommandLine& line() const { return line_; }
   bool plain() const { return plain_; }  // `muster exec` of a command that is not wired as torch
+  // torchrun's flag `name` says how pods wired as jax or xgboost meet. Of these the variables count too: no torchrun is
+  // inside.
+  bool MeetsBy(std::string_view name) const;
   // `name` must be in the table.
   FlagValue Get(std::string_view name) const;
+  // The flag where it is on the command line, else the first of `variables` (a list with blanks between) that is set
+  // and not empty.
+  std::optional<FlagValue> FlagOr(std::string_view name, std::string_view variables) const;
   StatusOr<bool> Switch(std::string_view name) const;
   StatusOr<int> Number(std::string_view name, int lowest, int highest) const {
     return ReadNumber(Get(name), lowest, highest);
@@ -65,9 +71,15 @@ class FlagReader {
   Status ReadLog(RunOptions* options) const;
   // All of ReadLog(), HTTP port, node check, preemption, restart rules.
   Status ReadCommon(RunOptions* options) const;
+  // --nproc-per-node, as text and, where it is one, as a number.
+  Status ReadNproc(RunOptions* options) const;
+  // Where the workers' streams and files go.
+  Status ReadLogs(RunOptions* options) const;
+  // --signals-to-handle and --shutdown-timeout.
+  Status ReadSignals(RunOptions* options) const;
 
  private:
-  bool Hears(const Flag& flag) const { return !plain_ || flag.owner != FlagOwner::kTorchrun; }
+  bool Hears(const Flag& flag) const { return !plain_ || flag.owner != FlagOwner::kTorchrun || MeetsBy(flag.name); }
   Status ReadHttpPort(HttpListen* http) const;
   Status ReadRestartRules(rendezvous::JobOptions* job) const;
   Status ReadHangRules(RunOptions* options) const;
@@ -76,6 +88,7 @@ class FlagReader {
   CommandLine line_;
   CalledAs called_as_;
   bool plain_ = false;
+  bool meets_ = false;  // wired as jax or xgboost
 };
 
 }  // namespace muster::agent

@@ -17,6 +17,8 @@
 
 namespace muster::agent {
 
+inline constexpr int kC10dPort = 29400;  // where nodes meet unless told otherwise
+
 // Python's int(): blanks around and one sign are allowed.
 std::optional<int64_t> ParsePythonInt(std::string_view text);
 // "1:4" or "2": 0 < min <= max.

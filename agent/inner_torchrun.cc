@@ -1,5 +1,6 @@
 #include "agent/inner_torchrun.h"
 
+#include <algorithm>
 #include <string_view>
 
 namespace muster::agent {
@@ -24,6 +25,10 @@ std::optional<InnerTorchrun> PythonsTorchrun(const CommandLine& line) {
   return std::nullopt;
 }
 
+bool IsTorchrun(std::string_view word) {
+  return BaseName(word) == "torchrun" || word == "torch.distributed.run" || word == "torch.distributed.launch";
+}
+
 }  // namespace
 
 std::optional<InnerTorchrun> FindInnerTorchrun(const CommandLine& line) {
@@ -31,6 +36,19 @@ std::optional<InnerTorchrun> FindInnerTorchrun(const CommandLine& line) {
   const std::string_view name = BaseName(*line.script);
   if (name == "torchrun") return InnerTorchrun{CalledAs::kRun, *line.script, line.script_args};
   return name.starts_with("python") ? PythonsTorchrun(line) : std::nullopt;
+}
+
+bool NamesTorchrun(const CommandLine& line) {
+  constexpr std::string_view kBetweenWords = " \t\n;|&()'\"`";
+  if (!line.script || BaseName(*line.script).starts_with("python")) return false;
+  for (std::string_view text : line.script_args) {
+    for (size_t at = 0; at < text.size();) {
+      const size_t end = std::min(text.find_first_of(kBetweenWords, at), text.size());
+      if (IsTorchrun(text.substr(at, end - at))) return true;
+      at = end + 1;
+    }
+  }
+  return false;
 }
 
 }  // namespace muster::agent

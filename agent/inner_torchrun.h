@@ -19,4 +19,8 @@ struct InnerTorchrun {
 // "torchrun ..." or "python -m torch.distributed.run ...", wherever they lie; nullopt: another command.
 std::optional<InnerTorchrun> FindInnerTorchrun(const CommandLine& line);
 
+// Another command whose words name torchrun, as in `sh -c "torchrun ..."` or `env A=B torchrun ...`: wired as torch
+// each worker would start one. What a script does inside cannot be seen; a python's arguments are its own.
+bool NamesTorchrun(const CommandLine& line);
+
 }  // namespace muster::agent

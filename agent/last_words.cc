@@ -10,7 +10,7 @@ TerminationMessage MessageOf(const JobEnd& end, const RunOptions& options) {
   message.exit_code = end.exit_code;
   message.exit_class = Classify(end.exit_code, options.job.overrides);
   message.reason = end.verdict ? end.verdict->reason : end.reason;
-  if (options.wire == Wire::kTorch) message.run_id = options.run_id;
+  if (options.wire == Wire::kTorch || options.max_nodes > 1) message.run_id = options.run_id;
   message.node = end.node;
   message.host = end.host;
   message.max_restarts = options.job.max_restarts;
@@ -31,7 +31,8 @@ std::optional<TerminationMessage> Heard(TerminationMessage ours, std::string_vie
     return ours;
   }
   if (ours.exit_code == 0) return std::nullopt;
-  if (ours.cause && ours.cause->message.empty()) ours.cause->message = text;
+  // Not where the cause is another node's, whose worker did not write here.
+  if (ours.cause && ours.cause->node == ours.node && ours.cause->message.empty()) ours.cause->message = text;
   return ours;
 }
 

@@ -1,4 +1,4 @@
-// The texts by which gloo, NCCL and the c10d store say that another worker is gone.
+// The texts by which gloo, NCCL, the c10d store, JAX and XGBoost say that another worker is gone.
 #include <algorithm>
 #include <string>
 
@@ -38,6 +38,12 @@ constexpr PeerLossText kTexts[] = {
     {"wait timeout after"},
     {"the client socket has timed out", true},
     {"the client socket has failed to connect", true},
+    // JAX (jaxlib, distributed/client.h): what every other process says when one is gone
+    {"terminating process because the jax distributed service detected fatal errors"},
+    // XGBoost (src/collective: loop.cc, socket.h). Not "connection refused": it warns of that while it tries again
+    {"encountered eof. the other end is likely closed"},
+    {"system error:connection reset by peer"},
+    {"system error:broken pipe"},
 };
 
 constexpr std::string_view kContexts[] = {"gloo",

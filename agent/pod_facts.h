@@ -2,10 +2,12 @@
 // the Job controller's (reference: trainer-v2.md 2.7, trainer-v21-shape.md 3). Pure.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "agent/flag_reader.h"
 #include "base/status.h"
@@ -24,15 +26,36 @@ inline constexpr int kTrainerPort = 29500;  // of Kubeflow's runtimes, for every
 // Variables for one process; what is set already is among them only where it has to change.
 using Variables = std::map<std::string, std::string>;
 
-// wire_jax.cc: JAX_COORDINATOR_ADDRESS, JAX_NUM_PROCESSES, JAX_PROCESS_ID, for jax.distributed.initialize(); one
-// process per node. Reads those, else the number of nodes, this node's rank and the first node's name. Nothing where
-// the job has one node. InvalidArgument: no numbers, a range of nodes (JAX has no elastic worlds), an id beyond the
-// number, or an address that nothing tells.
-StatusOr<Variables> JaxVariables(const Getenv& getenv);
+// Where a pod stands among those of a framework that its agents know the place of, but not the workings.
+struct PodPlace {
+  int nodes = 1;      // pods of the job that meet
+  int node_rank = 0;  // this one, below `nodes`
+  // Node 0's host, as its own variables have it, else the framework's; empty where the job has one node.
+  std::string first_node;
+  int framework_port = kTrainerPort;  // on node 0, of JAX's coordinator or XGBoost's tracker: nobody else's
+  int framework_ports = 1;            // that many from there on, round by round
+  std::vector<Variables> workers;     // what this pod's processes are told, by local rank
+  std::string warning;                // empty: none
+};
 
-// wire_xgboost.cc: DMLC_TRACKER_URI, DMLC_TRACKER_PORT, DMLC_NUM_WORKER, DMLC_TASK_ID of the process with `local_rank`
-// of `nproc` in this pod. Kubeflow gives every pod its node rank as DMLC_TASK_ID but counts processes in
-// DMLC_NUM_WORKER: with several processes the id becomes node rank * nproc + local rank. Errors as above.
-StatusOr<Variables> XgboostVariables(const Getenv& getenv, int local_rank, int nproc);
+// wire_jax.cc: JAX_COORDINATOR_ADDRESS, JAX_NUM_PROCESSES, JAX_PROCESS_ID, for jax.distributed.initialize(); one
+// process per node. Reads --nnodes and --node-rank, else those, else the number of nodes, this node's rank and the
+// first node's name. No variable where the job has one node. InvalidArgument: no numbers, a range of nodes (JAX has no
+// elastic worlds), an id beyond the number, or an address that nothing tells.
+StatusOr<PodPlace> JaxPlace(const FlagReader& flags, const Getenv& getenv);
+
+// wire_xgboost.cc: DMLC_TRACKER_URI, DMLC_TRACKER_PORT, DMLC_NUM_WORKER, DMLC_TASK_ID of each of the `nproc` processes
+// in this pod. Kubeflow gives every pod its node rank as DMLC_TASK_ID but counts processes in DMLC_NUM_WORKER: with
+// several processes the id becomes node rank * nproc + local rank. Errors as above.
+//
+// Where only DMLC_NUM_WORKER tells the number of nodes, it is that many divided by `nproc`. Kubeflow counts the GPUs of
+// each pod in it whatever runs there: on `gpus` > 1 of them, and no --nproc-per-node, the pods stay apart, with a
+// warning.
+//
+// The tracker takes no port that has connections in TIME_WAIT, as those of the last round's are for a minute: where it
+// runs on node 0 it gets the next of a few ports with each round.
+StatusOr<PodPlace> XgboostPlace(const FlagReader& flags, const Getenv& getenv, int nproc, int gpus);
+// Moves the tracker's port in `variables` to that of a round; 1 port: not at all.
+void MoveTracker(int64_t round, int ports, Variables* variables);
 
 }  // namespace muster::agent

@@ -5,6 +5,7 @@
 //              listens: it hands what speaks gRPC to the coordinator (relay.h)
 //   c10d       torchrun's is_host rule: whoever the endpoint's host names serves it, if the port is free there
 //              (torch/distributed/elastic/rendezvous/c10d_rendezvous_backend.py); the rest dial it
+// Pods of JAX and XGBoost are c10d's with is_host and an index by their rank: the endpoint is the coordinator's own.
 // A node of several also serves a control port of its own, so that it can stand in for a lost coordinator.
 #pragma once
 

@@ -36,7 +36,8 @@ int Refuse(int code, const Status& status, const RunOptions& options) {
 }
 
 int Run(const std::vector<std::string>& arguments, CalledAs called_as, std::string_view name) {
-  auto parsed = ParseRun(arguments, Environment, called_as);
+  const HostFacts facts = ReadHostFacts();
+  auto parsed = ParseRun(arguments, Environment, called_as, facts);
   if (!parsed.ok()) {
     fmt::print(stderr, "muster {}: {}\n", name, Message(parsed.status()));
     RunOptions unread;
@@ -75,7 +76,7 @@ int Run(const std::vector<std::string>& arguments, CalledAs called_as, std::stri
     }
     return ServeRsh(options);
   }
-  auto workers = ResolveNproc(options.nproc_per_node, ReadHostFacts(), options.nproc_origin);
+  auto workers = ResolveNproc(options.nproc_per_node, facts, options.nproc_origin);
   if (!workers.ok()) {
     log::Error(Message(workers.status()));
     return Refuse(kExitUsage, workers.status(), options);

@@ -96,6 +96,9 @@ struct RunOptions {
   std::string rsh_listen;         // "host:port"; empty: every address, rsh_place.h's port
   int nodes_on_this_machine = 0;  // 0: off
   std::string node_name;          // MUSTER_NODE; empty: chosen by the agent
+  // Wired as jax or xgboost: the framework's variables for each worker, by local rank.
+  std::vector<std::map<std::string, std::string>> told;
+  int tracker_ports = 1;  // XGBoost's tracker has them in turn, round by round
   log::Options log;
 
   std::string script;  // the positional "training_script"

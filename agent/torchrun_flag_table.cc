@@ -161,9 +161,13 @@ class Splitter {
       } else if (text == "--") {
         ended = true;
       } else if (text.starts_with("--")) {
-        if (Status status = TakeLong(text); !status.ok() && !lenient) return status;
-      } else if (Status status = TakeLetters(text); !status.ok() && !lenient) {
-        return status;
+        if (Status status = TakeLong(text); !status.ok()) {
+          if (!lenient) return status;
+          if (text.find('=') == std::string::npos) PassOverValue();
+        }
+      } else if (Status status = TakeLetters(text); !status.ok()) {
+        if (!lenient) return status;
+        PassOverValue();
       }
     }
     if (!line_.script) line_.script_at = arguments_.size();
@@ -173,6 +177,13 @@ class Splitter {
   }
 
  private:
+  // Behind a wrong flag: a word between two options, the command still to come behind "--", was meant as its value.
+  void PassOverValue() {
+    const auto rest = arguments_.begin() + static_cast<std::ptrdiff_t>(at_);
+    if (arguments_.end() - rest < 2 || !IsPlain(rest[0]) || IsPlain(rest[1])) return;
+    if (std::find(rest, arguments_.end(), "--") != arguments_.end()) ++at_;
+  }
+
   Status TakeLong(std::string_view text) {
     std::string_view name = text.substr(2);
     std::optional<std::string> value;
@@ -333,7 +344,8 @@ std::string HelpText(CalledAs called_as) {
     AppendRows(text, called_as, true);
     text +=
         "\ntorchrun's, with --wire=torch (of the plain ones only max-restarts, log-dir, redirects, tee,\n"
-        "log-line-prefix-template and shutdown-timeout):\n";
+        "log-line-prefix-template and shutdown-timeout; with --wire=jax or xgboost also nnodes, node-rank,\n"
+        "rdzv-endpoint, rdzv-id and rdzv-conf):\n";
     AppendRows(text, called_as, false);
     return text;
   }
@@ -345,6 +357,13 @@ std::string HelpText(CalledAs called_as) {
   text += "\nMuster's own:\n";
   AppendRows(text, called_as, true);
   return text;
+}
+
+Status MissingScript(CalledAs called_as) {
+  return absl::InvalidArgumentError(
+      called_as == CalledAs::kExec
+          ? "the command is missing: muster exec [flags] -- COMMAND [arguments]; see --help"
+          : "the script (training_script) is missing: muster run [flags] script [arguments]; see --help");
 }
 
 }  // namespace muster::agent

@@ -85,5 +85,7 @@ TorchrunsPart WithoutOwnFlags(const std::vector<std::string>& arguments, const C
 
 // The text of --help.
 std::string HelpText(CalledAs called_as);
+// That nothing is to be run, and what to write.
+Status MissingScript(CalledAs called_as);
 
 }  // namespace muster::agent

@@ -13,6 +13,7 @@
 #include "agent/flag_reader.h"
 #include "agent/run_options.h"
 #include "agent/torchrun_flag_table.h"
+#include "base/host_facts.h"
 #include "base/status.h"
 
 namespace muster::agent {
@@ -32,7 +33,8 @@ struct ParsedRun {
 };
 
 // `arguments` without the program's name. InvalidArgument names the flag or variable and its value (exit code 64).
+// `facts`: of this machine, where the number of an XGBoost job's pods depends on them.
 StatusOr<ParsedRun> ParseRun(const std::vector<std::string>& arguments, const Getenv& getenv,
-                             CalledAs called_as = CalledAs::kRun);
+                             CalledAs called_as = CalledAs::kRun, const HostFacts& facts = {});
 
 }  // namespace muster::agent

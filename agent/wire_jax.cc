@@ -1,37 +1,52 @@
 // JAX: one process per node, found through the first one.
+#include "agent/flag_values.h"
 #include "agent/pod_facts.h"
 #include "base/host_names.h"
 #include "base/text.h"
 
 namespace muster::agent {
 
-StatusOr<Variables> JaxVariables(const Getenv& getenv) {
-  MUSTER_ASSIGN_OR_RETURN(auto processes,
-                          FirstNumberOf(getenv, "JAX_NUM_PROCESSES PET_NNODES TRAINER_NNODES", 1, FlagReader::kMost));
-  if (processes.value_or(1) == 1) return Variables{};
-  const int last = *processes - 1;
-  MUSTER_ASSIGN_OR_RETURN(auto id, FirstNumberOf(getenv, "JAX_PROCESS_ID PET_NODE_RANK JOB_COMPLETION_INDEX", 0, last));
-  if (!id) {
+StatusOr<PodPlace> JaxPlace(const FlagReader& flags, const Getenv& getenv) {
+  PodPlace place;
+  auto told = flags.FlagOr("nnodes", "JAX_NUM_PROCESSES PET_NNODES TRAINER_NNODES");
+  if (told) {
+    MUSTER_ASSIGN_OR_RETURN(place.nodes, ReadNumber(*told, 1, FlagReader::kMost));
+  }
+  if (place.nodes == 1) {
+    place.workers.emplace_back();
+    return place;
+  }
+  auto rank = flags.FlagOr("node-rank", "JAX_PROCESS_ID PET_NODE_RANK JOB_COMPLETION_INDEX");
+  if (!rank) {
     return absl::InvalidArgumentError(
         fmt::format("--wire=jax: there are {} processes, but nothing says which one this is; set JAX_PROCESS_ID, or "
-                    "run the pods as "
-                    "an Indexed Job",
-                    *processes));
+                    "run the pods as an Indexed Job",
+                    place.nodes));
   }
+  MUSTER_ASSIGN_OR_RETURN(place.node_rank, ReadNumber(*rank, 0, place.nodes - 1));
+  std::optional<FlagValue> first = FirstNode(getenv);
   std::optional<FlagValue> address = FirstOf(getenv, "JAX_COORDINATOR_ADDRESS");
-  if (!address) {
-    address = FirstNode(getenv);
-    if (!address) {
-      return absl::InvalidArgumentError(fmt::format(
-          "--wire=jax: there are {} processes, but nothing says where the first one is; set JAX_COORDINATOR_ADDRESS",
-          *processes));
-    }
-    MUSTER_ASSIGN_OR_RETURN(auto port, FirstNumberOf(getenv, "PET_MASTER_PORT", 1, 65535));
-    address->text = JoinHostPort(address->text, port.value_or(kTrainerPort));
+  if (!first && !address) {
+    return absl::InvalidArgumentError(fmt::format(
+        "--wire=jax: there are {} processes, but nothing says where the first one is; set JAX_COORDINATOR_ADDRESS",
+        place.nodes));
   }
-  return Variables{{"JAX_COORDINATOR_ADDRESS", address->text},
-                   {"JAX_NUM_PROCESSES", std::to_string(*processes)},
-                   {"JAX_PROCESS_ID", std::to_string(*id)}};
+  if (address) {
+    auto parsed = ParseEndpoint(address->text, 0);
+    if (!parsed.ok()) return Bad(*address, parsed.status());
+    if (parsed->port == 0) return Bad(*address, "want HOST:PORT");
+    place.framework_port = parsed->port;
+    place.first_node = first ? first->text : parsed->host;
+  } else {
+    MUSTER_ASSIGN_OR_RETURN(auto port, FirstNumberOf(getenv, "PET_MASTER_PORT", 1, 65535));
+    place.framework_port = port.value_or(kTrainerPort);
+    place.first_node = first->text;
+    address = FlagValue{JoinHostPort(first->text, place.framework_port), ""};
+  }
+  place.workers.push_back({{"JAX_COORDINATOR_ADDRESS", address->text},
+                           {"JAX_NUM_PROCESSES", std::to_string(place.nodes)},
+                           {"JAX_PROCESS_ID", std::to_string(place.node_rank)}});
+  return place;
 }
 
 }  // namespace muster::agent

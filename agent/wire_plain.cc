@@ -2,6 +2,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "agent/inner_environment.h"
 #include "agent/installation.h"
 #include "agent/mpi_launcher.h"
 #include "agent/pod_facts.h"
@@ -21,19 +22,6 @@ bool SameFile(int one, int other) {
   return fstat(one, &a) == 0 && fstat(other, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-StatusOr<Variables> FrameworkVariables(const RunOptions& options, int local_rank) {
-  if (options.wire == Wire::kJax) return JaxVariables(ProcessEnvironment);
-  if (options.wire == Wire::kXgboost) return XgboostVariables(ProcessEnvironment, local_rank, options.nproc);
-  return Variables{};
-}
-
-void Put(std::string_view name, std::string_view value, std::vector<std::string>* environment) {
-  std::erase_if(*environment, [&](const std::string& entry) {
-    return entry.starts_with(name) && entry.size() > name.size() && entry[name.size()] == '=';
-  });
-  environment->push_back(fmt::format("{}={}", name, value));
-}
-
 // `variables`: what the framework is told.
 std::vector<std::string> PlainEnvironment(const RunOptions& options, const Variables& variables) {
   std::vector<std::string> environment = WholeProcessEnvironment();
@@ -44,8 +32,9 @@ std::vector<std::string> PlainEnvironment(const RunOptions& options, const Varia
     std::string path = FindVariable(environment, "PATH").value_or("/usr/local/bin:/usr/bin:/bin");
     Put("PATH", fmt::format("{}:{}", folder, path), &environment);
   }
-  if (options.http.on) Put("MUSTER_HTTP_PORT", "off", &environment);  // the port is ours, not a torchrun's inside
-  if (lacks("MUSTER_RESTART_POLICY")) environment.push_back("MUSTER_RESTART_POLICY=exit-code");
+  if (options.http.on)
+    PutForInside("MUSTER_HTTP_PORT", "off", &environment);  // the port is ours, not a torchrun's inside
+  if (lacks("MUSTER_RESTART_POLICY")) PutForInside("MUSTER_RESTART_POLICY", "exit-code", &environment);
   if (lacks("TORCH_ELASTIC_SHUTDOWN_TIMEOUT") && options.shutdown_timeout > 2 * kInnerMargin) {
     auto inner = std::chrono::duration_cast<std::chrono::seconds>(options.shutdown_timeout - kInnerMargin);
     environment.push_back(fmt::format("TORCH_ELASTIC_SHUTDOWN_TIMEOUT={}", inner.count()));
@@ -85,9 +74,8 @@ Wiring PlainWiring(const RunOptions& options) {
       spec.local_rank = local_rank;
       spec.argv.push_back(options.script);
       spec.argv.insert(spec.argv.end(), options.script_args.begin(), options.script_args.end());
-      if (*mpi == nullptr) {
-        MUSTER_ASSIGN_OR_RETURN(told, FrameworkVariables(options, local_rank));
-      }
+      if (static_cast<size_t>(local_rank) < options.told.size()) told = options.told[static_cast<size_t>(local_rank)];
+      MoveTracker(assignment.id.number, options.tracker_ports, &told);
       spec.environment = PlainEnvironment(options, told);
       if (std::string beats = paths.HeartbeatFile(local_rank);
           (options.hang.step_timeout || options.job.no_progress_limit > 0) && !beats.empty()) {
@@ -103,8 +91,9 @@ Wiring PlainWiring(const RunOptions& options) {
   };
   wiring.summary = [](const rendezvous::Verdict&) { return std::string(); };
   wiring.store = false;
-  // mpirun that was told to go ends with a number of its own: Open MPI with 1, MPICH with 15.
-  wiring.own_code = options.wire != Wire::kMpi;
+  // mpirun that was told to go ends with a number of its own: Open MPI with 1, MPICH with 15. And the others of a job
+  // wait for the pod that takes the place of this one: a 0 would say that none is needed.
+  wiring.own_code = options.wire != Wire::kMpi && options.max_nodes == 1;
   return wiring;
 }
 

@@ -1,5 +1,6 @@
 // torchrun's workers: command line, environment, streams.
 #include "agent/failure_summary.h"
+#include "agent/inner_environment.h"
 #include "agent/torch_command.h"
 #include "agent/torch_env.h"
 #include "agent/wiring.h"
@@ -12,10 +13,8 @@ Wiring TorchWiring(const RunOptions& options) {
   wiring.workers = [&options](const rendezvous::Assignment& assignment,
                               const AttemptPaths& paths) -> StatusOr<std::vector<launcher::WorkerSpec>> {
     std::vector<std::string> agent_environment = WholeProcessEnvironment();
-    if (options.http.on) {  // the port is ours, not a torchrun's inside
-      std::erase_if(agent_environment, [](const std::string& v) { return v.starts_with("MUSTER_HTTP_PORT="); });
-      agent_environment.push_back("MUSTER_HTTP_PORT=off");
-    }
+    // The port is ours, not a torchrun's inside.
+    if (options.http.on) PutForInside("MUSTER_HTTP_PORT", "off", &agent_environment);
     std::vector<launcher::WorkerSpec> specs;
     for (int local_rank = 0; local_rank < options.nproc; ++local_rank) {
       launcher::WorkerSpec spec;

@@ -1,5 +1,5 @@
 // How the workers of one attempt are made: the part of an agent that knows the framework. One file per framework:
-// wire_torch.cc, wire_plain.cc; wire_jax.cc and wire_xgboost.cc add variables to a plain command (pod_facts.h).
+// wire_torch.cc, wire_plain.cc; wire_jax.cc and wire_xgboost.cc say what a plain command is told (pod_facts.h).
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -43,7 +43,7 @@ Wiring TorchWiring(const RunOptions& options);
 //
 // Beside the framework's variables the environment differs in three points, for a torchrun inside the command: a folder
 // that holds this binary under that name comes first on PATH; MUSTER_RESTART_POLICY is exit-code and
-// TORCH_ELASTIC_SHUTDOWN_TIMEOUT below our own grace, unless they are set.
+// TORCH_ELASTIC_SHUTDOWN_TIMEOUT below our own grace, unless they are set (inner_environment.h).
 Wiring PlainWiring(const RunOptions& options);
 
 }  // namespace muster::agent

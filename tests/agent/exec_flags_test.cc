@@ -3,6 +3,7 @@
 
 #include <csignal>
 
+#include "agent/inner_environment.h"
 #include "agent/torchrun_flags.h"
 #include "base/text.h"
 #include "tests/agent/variables.h"
@@ -179,6 +180,137 @@ TEST(ExecFlags, ThePodsOwnNamesCountLast) {
   EXPECT_EQ(plain.nproc, 1);
 }
 
+// Wired as jax or xgboost: how the agents of several pods meet.
+TEST(ExecFlags, PodsOfOtherFrameworksMeetBesideTheirOwnPort) {
+  const Environment jax = {{"MUSTER_WIRE", "jax"},
+                           {"JAX_NUM_PROCESSES", "3"},
+                           {"JAX_PROCESS_ID", "2"},
+                           {"JAX_COORDINATOR_ADDRESS", "n0:29500"}};
+  const Environment xgboost = {
+      {"MUSTER_WIRE", "xgboost"}, {"DMLC_NUM_WORKER", "3"}, {"DMLC_TASK_ID", "2"}, {"DMLC_TRACKER_URI", "n0"}};
+  auto tell = [](const RunOptions& o) {
+    return fmt::format("{}/{} {}:{} {} {} {}", o.node_rank, o.max_nodes, o.endpoint_host, o.endpoint_port, o.run_id,
+                       o.is_host.value_or(false) ? "serves" : "dials", o.job.max_restarts);
+  };
+  const struct {
+    Words flags;
+    Environment more;
+    std::string expected;
+  } rows[] = {
+      {{}, {}, "2/3 n0:29400 exec dials 0"},
+      {{"--node-rank=0"}, {}, "0/3 n0:29400 exec serves 0"},
+      {{"--nnodes=2", "--node-rank=1", "--max-restarts=7"}, {}, "1/2 n0:29400 exec dials 7"},
+      {{}, {{"PET_MAX_RESTARTS", "6"}, {"PET_NODE_RANK", "1"}}, "2/3 n0:29400 exec dials 6"},
+      {{}, {{"TRAINER_JOB_ID", "uid"}, {"TRAINER_NODE_0_HOSTNAME", "first"}}, "2/3 first:29400 uid dials 0"},
+      {{}, {{"PET_RDZV_ID", "r"}, {"TRAINER_JOB_ID", "uid"}}, "2/3 n0:29400 r dials 0"},
+      {{"--rdzv-id=i", "--rdzv-endpoint=h:1"}, {{"PET_RDZV_ID", "r"}}, "2/3 h:1 i dials 0"},
+      {{"--rdzv-endpoint=h"}, {}, "2/3 h:29400 exec dials 0"},
+      {{}, {{"PET_RDZV_ENDPOINT", "[fd00::1]:5"}}, "2/3 fd00::1:5 exec dials 0"},
+      {{"--rdzv-conf=is_host=1"}, {}, "2/3 n0:29400 exec serves 0"},
+      {{"--node-rank=0"}, {{"PET_RDZV_CONF", "is_host=0"}}, "0/3 n0:29400 exec dials 0"},
+  };
+  for (const Environment& pod : {jax, xgboost}) {
+    for (const auto& row : rows) {
+      Environment environment = row.more;
+      environment.insert(pod.begin(), pod.end());
+      Words words = row.flags;
+      words.insert(words.end(), {"--", "true"});
+      RunOptions options = Good(words, environment);
+      EXPECT_EQ(tell(options), row.expected) << Join(words, " ");
+      EXPECT_TRUE(options.job.indexed);
+      EXPECT_EQ(options.job.min_nodes, options.max_nodes);
+      EXPECT_EQ(options.job.max_nodes, options.max_nodes);
+      EXPECT_FALSE(options.standalone);
+      EXPECT_EQ(options.told.size(), 1U);
+    }
+  }
+}
+
+TEST(ExecFlags, HowPodsOfOtherFrameworksWaitForEachOther) {
+  const Environment pod = {{"PET_NNODES", "2"},
+                           {"PET_NODE_RANK", "0"},
+                           {"PET_MASTER_ADDR", "n0"},
+                           {"PET_MASTER_PORT", "29400"},
+                           {"MUSTER_TOKEN_FILE", "/token"}};
+  RunOptions jax = Good({"--wire=jax", "--rdzv-conf=join_timeout=7,tls_ca=/ca", "--", "true"}, pod);
+  EXPECT_EQ(jax.endpoint_port, 29401) << "29400 is JAX's here";
+  EXPECT_EQ(jax.job.join_timeout, std::chrono::seconds(7));
+  EXPECT_EQ(jax.credentials.token, "/token");
+  EXPECT_EQ(jax.credentials.tls_ca, "/ca");
+  EXPECT_THAT(Good({"--wire=jax", "--rdzv-conf=x=1", "--", "true"}, pod).warnings, Contains(HasSubstr("x=1")));
+  EXPECT_EQ(Good({"--wire=xgboost", "--", "true"}, pod).endpoint_port, 29408) << "8 of them are the tracker's";
+  for (const char* wire : {"--wire=jax", "--wire=xgboost"}) {
+    RunOptions alone = Good({wire, "--nnodes=1", "--", "true"}, pod);
+    EXPECT_TRUE(alone.standalone);
+    EXPECT_EQ(alone.run_id, "exec");
+    EXPECT_EQ(alone.max_nodes, 1);
+    EXPECT_FALSE(alone.job.indexed);
+    EXPECT_EQ(alone.credentials.token, "");
+    const struct {
+      Words flags;
+      std::string_view says;
+    } rows[] = {
+        {{"--rdzv-endpoint=n0:29400"}, "--rdzv-endpoint=n0:29400: the command itself listens there"},
+        {{"--rdzv-endpoint=n0:x"}, "--rdzv-endpoint=n0:x: the port must be"},
+        {{"--rdzv-conf=join_timeout=x"}, "--rdzv-conf=join_timeout=x: join_timeout=x"},
+        {{"--rdzv-conf=join_timeout"}, "'join_timeout' has no value"},
+        {{"--nnodes=1:2"}, "--nnodes=1:2: want a whole number"},
+        {{"--node-rank=2"}, "--node-rank=2"},
+        {{"--master-port=5"}, "--master-port means nothing"},
+        {{"--rdzv-backend=c10d"}, "--rdzv-backend means nothing"},
+    };
+    for (const auto& row : rows) {
+      Words words = {wire};
+      words.insert(words.end(), row.flags.begin(), row.flags.end());
+      words.insert(words.end(), {"--", "true"});
+      auto run = Parse(words, pod);
+      ASSERT_FALSE(run.ok()) << Join(words, " ");
+      EXPECT_THAT(std::string(run.status().message()), HasSubstr(std::string(row.says)));
+    }
+  }
+  auto overruled = Parse({"--wire=jax", "--nnodes=3", "--", "true"}, pod);
+  ASSERT_TRUE(overruled.ok());
+  EXPECT_EQ(Describe(overruled->overruled), "flags win over the environment: --nnodes=3 over PET_NNODES=2");
+}
+
+TEST(ExecFlags, WhatAnAgentAroundHasSetIsNobodysWish) {
+  auto overruled = [](const Environment& environment) {
+    auto run = ParseRun({"--restart-policy=on-failure", "--http-port=9000", "t.py"}, LookUp(environment));
+    EXPECT_TRUE(run.ok()) << run.status();
+    Words variables;
+    for (const Overruled& one : run->overruled) variables.emplace_back(one.variable);
+    return variables;
+  };
+  const Environment set = {{"MUSTER_RESTART_POLICY", "exit-code"}, {"MUSTER_HTTP_PORT", "off"}};
+  EXPECT_THAT(overruled(set), ElementsAre("MUSTER_RESTART_POLICY", "MUSTER_HTTP_PORT"));
+  std::vector<std::string> inside = {"PATH=/bin", "MUSTER_HTTP_PORT=8"};
+  for (const auto& [name, value] : set) PutForInside(name, value, &inside);
+  PutForInside("MUSTER_HTTP_PORT", "off", &inside);  // by one more agent
+  EXPECT_EQ(inside.size(), 4U);
+  Environment environment;
+  for (const std::string& entry : inside)
+    environment[entry.substr(0, entry.find('='))] = entry.substr(entry.find('=') + 1);
+  EXPECT_EQ(environment[std::string(kFromOutside)], "MUSTER_RESTART_POLICY=exit-code MUSTER_HTTP_PORT=off");
+  EXPECT_THAT(overruled(environment), ElementsAre());
+  environment["MUSTER_RESTART_POLICY"] = "never";  // the command's own
+  EXPECT_THAT(overruled(environment), ElementsAre("MUSTER_RESTART_POLICY"));
+}
+
+TEST(ExecFlags, APlainCommandMeetsNobody) {
+  const Environment pod = {{"PET_NNODES", "2"},
+                           {"PET_NODE_RANK", "0"},
+                           {"PET_MASTER_ADDR", "n0"},
+                           {"MUSTER_TOKEN_FILE", "/token"},
+                           {"PET_RDZV_CONF", "nonsense"}};
+  for (const char* wire : {"--wire=plain", "--wire=mpi"}) {
+    RunOptions alone = Good({wire, "--", "true"}, pod);
+    EXPECT_TRUE(alone.standalone);
+    EXPECT_EQ(alone.max_nodes, 1);
+    EXPECT_EQ(alone.credentials.token, "");
+    EXPECT_FALSE(Parse({wire, "--rdzv-endpoint=h:1", "--", "true"}, pod).ok());
+  }
+}
+
 TEST(ExecFlags, ATorchrunWiredAsTorchIsReadAsOurOwn) {
   const struct {
     Words command;
@@ -225,9 +357,34 @@ TEST(ExecFlags, ATorchrunWiredAsTorchIsReadAsOurOwn) {
     EXPECT_EQ(run.script_args.size(), command.size() - 1);
   }
   EXPECT_EQ(Good({"--", "torchrun", "t.py"}).script, "torchrun");
+  EXPECT_THAT(Good({"--", "sh", "-c", "torchrun t.py"}).warnings, testing::IsEmpty());
   auto help = Parse({"--wire=torch", "--", "torchrun", "--help"});
   ASSERT_TRUE(help.ok());
   EXPECT_THAT(help->text, HasSubstr("usage: muster run"));
+}
+
+TEST(ExecFlags, ATorchrunForEachWorkerIsWarnedOf) {
+  const struct {
+    Words command;
+    bool warned;
+  } rows[] = {
+      {{"sh", "-c", "torchrun t.py"}, true},
+      {{"bash", "-ec", "pip install x&&(/venv/bin/torchrun t.py)"}, true},
+      {{"sh", "-c", "exec python -m torch.distributed.run t.py"}, true},
+      {{"env", "A=B", "torchrun", "t.py"}, true},
+      {{"sh", "-c", "python t.py --note my-torchrun torchrun.py"}, false},
+      {{"python", "t.py", "--launcher", "torchrun"}, false},
+      {{"torchrun", "t.py", "torchrun"}, false},
+      {{"torchrun.sh"}, false},
+      {{"sh", "-c", ""}, false},
+  };
+  for (const auto& row : rows) {
+    Words words = {"--wire=torch", "--"};
+    words.insert(words.end(), row.command.begin(), row.command.end());
+    EXPECT_THAT(Good(words).warnings, row.warned ? testing::Contains(HasSubstr("use --wire=plain"))
+                                                 : testing::Matcher<Words>(testing::IsEmpty()))
+        << Join(words, " ");
+  }
 }
 
 TEST(ExecFlags, WhatIsWrongIsNamed) {
@@ -262,6 +419,28 @@ TEST(ExecFlags, WhatIsWrongIsNamed) {
     auto run = Parse(row.words, row.environment);
     ASSERT_FALSE(run.ok()) << Join(row.words, " ");
     EXPECT_THAT(std::string(run.status().message()), HasSubstr(std::string(row.says)));
+  }
+}
+
+TEST(ExecFlags, WhatCanBeReadOfAWrongCommandLine) {
+  const struct {
+    Words words;
+    std::string log;  // --termination-log
+  } rows[] = {
+      {{"--nosuch", "x", "--termination-log", "F", "--", "cmd"}, "F"},
+      {{"-Z", "x", "--termination-log=F", "--", "cmd"}, "F"},
+      {{"--nosuch", "--termination-log", "F", "--", "cmd"}, "F"},
+      {{"--nosuch", "x", "--other", "y", "--termination-log", "F", "--", "cmd"}, "F"},
+      // The command's own, or not to be told from it.
+      {{"--nosuch", "cmd", "--termination-log", "F"}, ""},
+      {{"--nosuch", "cmd", "t.py", "--termination-log", "F", "--", "x"}, ""},
+      {{"--nosuch=1", "cmd", "--termination-log", "F", "--", "x"}, ""},
+      {{"--nosuch", "x", "--", "cmd", "--termination-log", "F"}, ""},
+  };
+  for (const auto& row : rows) {
+    CommandLine line = SplitWhatCanBeRead(row.words, CalledAs::kExec);
+    auto log = line.values.find("termination-log");
+    EXPECT_EQ(log == line.values.end() ? "" : log->second, row.log) << Join(row.words, " ");
   }
 }
 

@@ -133,6 +133,12 @@ TEST(PeerLoss, Texts) {
       "[W] [c10d] sendBytes failed on SocketImpl(fd=3): Broken pipe",
       "[E] [Rank 1] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=3)",
       "wait timeout after 300000ms, keys: /default_pg/0//cpu//0/1",
+      "F1123 02:19:50.862656 32697 client.h:80] Terminating process because the JAX distributed service detected fatal "
+      "errors. This most likely indicates that another task died; see the other task logs for more details.",
+      "ValueError: UNKNOWN: Gloo AllGather failed: [external/gloo/gloo/transport/tcp/pair.cc:538] Read error "
+      "[127.0.0.1]:3978: Connection reset by peer",
+      "- [loop.cc:101|02:21:17]: Encountered EOF. The other end is likely closed.",
+      "- [socket.h:79|02:21:17]: Failed to send. system error:Broken pipe",
   };
   for (const std::string& text : losses) {
     EXPECT_TRUE(LooksLikePeerLoss(text, {})) << text;
@@ -147,6 +153,7 @@ TEST(PeerLoss, Texts) {
       "RuntimeError: NCCL error: unhandled cuda error",
       "torch.cuda.OutOfMemoryError: CUDA out of memory",
       "using gloo\nConnection refused by the license server",
+      "- [socket.h:348|02:21:19]: Socket error. Connection refused",  // XGBoost, before its next attempt
   };
   for (const std::string& text : causes) EXPECT_FALSE(LooksLikePeerLoss(text, {})) << text;
 }

@@ -57,6 +57,15 @@ TEST(LastWords, TheClassFollowsTheJobsOwnRules) {
   EXPECT_EQ(MessageOf(Failed(), options).exit_class, ExitClass::kFatal);
 }
 
+TEST(LastWords, ARunThatOthersAreInHasAName) {
+  RunOptions options = Options();
+  options.wire = Wire::kJax;
+  options.max_nodes = 2;
+  EXPECT_EQ(MessageOf(Failed(), options).run_id, "job-7");
+  options.max_nodes = 1;
+  EXPECT_EQ(MessageOf(Failed(), options).run_id, "");
+}
+
 TEST(LastWords, WithoutAVerdictTheReasonIsOurs) {
   JobEnd end;
   end.exit_code = 143;
@@ -85,10 +94,13 @@ TEST(LastWords, WhoKnowsMostIsHeard) {
   EXPECT_EQ(Heard(success, EncodeTerminationMessage(inner)), success) << "an earlier attempt's";
   EXPECT_EQ(Heard(success, "the command's result"), std::nullopt);
 
-  auto heard = Heard(ours, "ValueError: no");
+  EXPECT_EQ(Heard(ours, "ValueError: no"), ours) << "the cause is on another node";
+  TerminationMessage own = ours;
+  own.cause->node = own.node;
+  auto heard = Heard(own, "ValueError: no");
   ASSERT_TRUE(heard && heard->cause);
   EXPECT_EQ(heard->cause->message, "ValueError: no");
-  TerminationMessage told = ours;
+  TerminationMessage told = own;
   told.cause->message = "from the error file";
   EXPECT_EQ(Heard(told, "ValueError: no"), told);
 }

@@ -163,6 +163,7 @@ class Transparent(ExecCase):
         done = self.run_exec("--", "env", "-0", env=ours)
         theirs = dict(entry.split("=", 1) for entry in done.stdout.split("\0") if entry)
         self.assertEqual(theirs.pop("MUSTER_RESTART_POLICY"), "exit-code")
+        self.assertEqual(theirs.pop("MUSTER_FROM_OUTSIDE"), "MUSTER_RESTART_POLICY=exit-code")
         self.assertEqual(theirs.pop("TORCH_ELASTIC_SHUTDOWN_TIMEOUT"), "23")
         self.assertEqual(theirs, ours)
 
@@ -559,7 +560,8 @@ class TerminationMessages(ExecCase):
     def test_a_wrong_flag_is_told_where_another_flag_says(self):
         log = ("--termination-log", self.path)
         for flags, words in (((*log, "--max-restarts", "x"), "--max-restarts=x"), ((*log, "--no-such-flag"), "--no-such-flag"),
-                             (("--no-such-flag", *log), "--no-such-flag"), (("-Z", "--nnodes", *log), "unknown flag -Z"),
+                             (("--no-such-flag", *log), "--no-such-flag"), (("--no-such-flag", "x", *log), "--no-such-flag"),
+                             (("-Z", "--nnodes", *log), "unknown flag -Z"),
                              (("--wire=x", "--termination_log=" + self.path), "--wire=x"), (log, "command is missing")):
             open(self.path, "w").close()
             command = [] if flags == log else ["--", "true", "--termination-log", "/nowhere"]
@@ -638,6 +640,13 @@ class Policies(ExecCase):
         self.assertEqual(done.returncode, 3, done.stderr)
         self.assertIn("which is fatal", done.stderr)  # the policy of exec
 
+    def test_a_flag_inside_overrules_nobody(self):
+        inner = f"'{MUSTER}' run --restart-policy on-failure --http-port 127.0.0.1:0 --no-python true"
+        done = self.run_exec("--http-port", "127.0.0.1:0", "--", "sh", "-c", inner)
+        self.assertEqual((done.returncode, "win over" in done.stderr), (0, False), done.stderr)
+        done = self.run_exec("--", "sh", "-c", inner, env=clean(MUSTER_RESTART_POLICY="never"))
+        self.assertIn("--restart-policy=on-failure over MUSTER_RESTART_POLICY=never", done.stderr)
+
     def test_wired_as_torch(self):
         flags = ("--wire=torch", "--nproc-per-node", "2", "--", "sh", "-c")
         self.assertEqual(sorted(self.run_exec(*flags, "echo $RANK/$WORLD_SIZE").stdout.split()), ["0/2", "1/2"])
@@ -691,11 +700,11 @@ class Policies(ExecCase):
             self.assertEqual(done.stdout.startswith("at=/"), there, done.stdout)
 
     def test_wired_as_jax_and_xgboost(self):
-        pod = clean(PET_NNODES="2", PET_NODE_RANK="1", PET_MASTER_ADDR="n0")
-        done = self.run_exec("--wire=jax", "--", "sh", "-c", "echo $JAX_COORDINATOR_ADDRESS $JAX_NUM_PROCESSES $JAX_PROCESS_ID", env=pod)
-        self.assertEqual((done.returncode, done.stdout), (0, "n0:29500 2 1\n"), done.stderr)
-        done = self.run_exec("--wire=xgboost", "--nproc-per-node", "2", "--", "sh", "-c", "echo $DMLC_TASK_ID/$DMLC_NUM_WORKER", env=pod)
-        self.assertEqual((done.returncode, sorted(done.stdout.split())), (0, ["2/4", "3/4"]), done.stderr)
+        alone = clean(PET_NNODES="1", PET_MASTER_ADDR="n0")
+        done = self.run_exec("--wire=jax", "--", "sh", "-c", "echo $JAX_NUM_PROCESSES", env=alone)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "\n", ""))
+        done = self.run_exec("--wire=xgboost", "--nproc-per-node", "2", "--", "sh", "-c", "echo $DMLC_TASK_ID/$DMLC_NUM_WORKER", env=alone)
+        self.assertEqual((done.returncode, sorted(done.stdout.split()), done.stderr), (0, ["0/2", "1/2"], ""))
         self.assertEqual(self.run_exec("--wire=jax", "--", "true", env=clean(PET_NNODES="2")).returncode, 64)
 
 

@@ -59,6 +59,9 @@ class Worker:
         self.pid = hello["pid"]
         self.hello = hello
         self.env = hello["env"]
+        self.find_place()
+
+    def find_place(self):
         self.rank = int(self.env["RANK"])
         self.local_rank = int(self.env["LOCAL_RANK"])
         self.world_size = int(self.env["WORLD_SIZE"])
@@ -103,6 +106,8 @@ class Agent:
 
 
 class MusterCase(unittest.TestCase):
+    worker_class = Worker
+
     def setUp(self):
         self.dir = tempfile.mkdtemp(prefix="muster-test-")
         self.addCleanup(shutil.rmtree, self.dir, ignore_errors=True)  # after every other cleanup: a mount may be in it
@@ -196,7 +201,7 @@ class MusterCase(unittest.TestCase):
             if not hello.endswith("\n"):
                 link.close()  # stopped before it could say hello
                 continue
-            worker = Worker(link, lines, json.loads(hello))
+            worker = self.worker_class(link, lines, json.loads(hello))
             self._seen.append(worker)
             arrived.append(worker)
         return sorted(arrived, key=lambda worker: worker.rank)

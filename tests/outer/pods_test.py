@@ -1,0 +1,205 @@
+"""`muster exec --wire=jax` and `--wire=xgboost` in several pods, all on this machine: they meet, restart and end together."""
+import os
+import signal
+
+from muster_case import PYTHON, WORKER, MusterCase, Worker, main, wait_gone
+
+
+class Process(Worker):
+    """Knows its place by its framework's names."""
+
+    def find_place(self):
+        self.rank = int(self.env.get("JAX_PROCESS_ID") or self.env.get("DMLC_TASK_ID") or 0)
+
+
+def listens(pid):
+    """Whether the process has a listening TCP socket."""
+    inodes = set()
+    for family in ("tcp", "tcp6"):
+        with open(f"/proc/{pid}/net/{family}") as table:
+            inodes |= {row.split()[9] for row in list(table)[1:] if row.split()[3] == "0A"}
+    held = [os.readlink(f"/proc/{pid}/fd/{name}") for name in os.listdir(f"/proc/{pid}/fd")]
+    return any(target == f"socket:[{inode}]" for target in held for inode in inodes)
+
+
+class Pods:
+    worker_class = Process
+
+    def setUp(self):
+        super().setUp()
+        self.endpoint = f"127.0.0.1:{self.free_port()}"
+
+    def pod(self, rank, *flags, nodes=2, **env):
+        env.setdefault("PET_RDZV_ENDPOINT", self.endpoint)
+        return self.start("--wire", *self.framework, *flags, "--", PYTHON, WORKER, subcommand="exec", worker=False,
+                          env={**self.variables(rank, nodes), **env})
+
+    def pods(self, *flags, nodes=2, **env):
+        """The last one comes first: it waits for node 0."""
+        return [self.pod(rank, *flags, nodes=nodes, **env) for rank in reversed(range(nodes))][::-1]
+
+    def all_succeed(self, agents):
+        for worker in self.workers(len(agents)):
+            worker.tell("exit 0")
+        self.assertEqual([agent.wait() for agent in agents], [0] * len(agents))
+
+    def test_each_has_its_variables_and_all_end_together(self):
+        agents = self.pods(nodes=3)
+        workers = self.workers(3)
+        for rank, worker in enumerate(workers):
+            for name, value in self.told(rank, 3).items():
+                self.assertEqual(worker.env.get(name), value, name)
+        for worker in workers[:2]:
+            worker.tell("exit 0")
+            self.assertTrue(wait_gone(worker.pid))
+        self.assertEqual([agent.process.poll() for agent in agents], [None] * 3)
+        workers[2].tell("exit 0")
+        self.assertEqual([agent.wait() for agent in agents], [0, 0, 0])
+
+    def test_a_fatal_code_ends_all_with_it(self):
+        agents = self.pods("--max-restarts=3", nodes=3)
+        self.workers(3)[1].tell("exit 3")
+        self.assertEqual([agent.wait() for agent in agents], [3, 3, 3])
+        for agent in agents:
+            self.assertRegex(agent.output(), r"node-1 .*ended with exit code 3, which is fatal.*\(exit code 3\)")
+        self.assertTrue(self.no_worker_waits())
+
+    def test_a_retryable_code_restarts_all_while_the_budget_lasts(self):
+        agents = self.pods("--max-restarts=1", nodes=3)
+        first = self.workers(3)
+        first[2].tell("exit 130")
+        again = self.workers(3)
+        self.assertEqual([worker.rank for worker in again], [0, 1, 2])
+        self.assertFalse({worker.pid for worker in first} & {worker.pid for worker in again})
+        again[0].tell("exit 130")
+        self.assertEqual([agent.wait() for agent in agents], [130, 130, 130])
+
+    def test_the_budget_of_the_environment(self):
+        agents = self.pods(PET_MAX_RESTARTS="1")
+        self.workers(2)[0].tell("signal 9")
+        self.all_succeed(agents)
+
+    def replaced(self, rank, number, nodes=2):
+        agents = self.pods(nodes=nodes)
+        workers = self.workers(nodes)
+        agents[rank].send(number)
+        code = agents[rank].wait()
+        for worker in workers:
+            self.assertTrue(wait_gone(worker.pid))
+        self.assertTrue(self.no_worker_waits())  # too few: the others hold
+        agents[rank] = self.pod(rank, nodes=nodes)
+        self.all_succeed(agents)
+        return code
+
+    def test_a_killed_pod_is_replaced(self):
+        self.assertEqual(self.replaced(1, signal.SIGKILL), 137)
+
+    def test_node_0_is_killed_and_comes_back(self):
+        self.assertEqual(self.replaced(0, signal.SIGKILL), 137)
+        self.assertEqual(self.replaced(0, signal.SIGKILL, nodes=3), 137)
+
+    def test_a_preempted_pod_is_replaced(self):
+        self.assertEqual(self.replaced(1, signal.SIGTERM), 143)
+
+    def test_node_0_is_preempted_and_comes_back(self):
+        self.assertEqual(self.replaced(0, signal.SIGTERM), 143)
+
+    def test_a_preempted_pod_whose_command_ends_well_is_still_missing(self):
+        agents = self.pods()
+        workers = self.workers(2)
+        workers[1].ask("ignore SIGTERM")
+        agents[1].send(signal.SIGTERM)
+        workers[1].ask("asked SIGTERM")
+        self.assertTrue(wait_gone(workers[0].pid))  # heard of it before the command was done
+        workers[1].tell("exit 0")
+        self.assertEqual(agents[1].wait(), 143)
+        agents[1] = self.pod(1)
+        self.all_succeed(agents)
+
+    def test_a_missing_pod_is_named_in_time(self):
+        agent = self.pod(0, "--rdzv-conf=join_timeout=1")
+        self.assertEqual(agent.wait(), 200)
+        self.assertRegex(agent.output(), "1 of 2")
+        agent = self.pod(1, PET_RDZV_CONF="join_timeout=1")
+        self.assertEqual(agent.wait(), 200)
+        self.assertIn(self.endpoint, agent.output())
+
+    def test_by_torchruns_flags(self):
+        flags = ("--nnodes=2", "--rdzv-endpoint", self.endpoint, "--rdzv-id=job", "--rdzv-conf=join_timeout=600")
+        agents = [self.pod(1, *flags, f"--node-rank={rank}", nodes=9, PET_RDZV_ENDPOINT="nowhere:1") for rank in range(2)]
+        workers = self.workers(2)
+        self.assertEqual([worker.rank for worker in workers], [0, 1])
+        for worker in workers:
+            worker.tell("exit 0")
+        self.assertEqual([agent.wait() for agent in agents], [0, 0])
+        self.assertIn("--rdzv-endpoint=", agents[0].output())  # over the environment's
+
+    def test_who_has_no_token_does_not_join(self):
+        token = os.path.join(self.dir, "token")
+        with open(token, "w") as file:
+            file.write("secret")
+        agents = self.pods(MUSTER_TOKEN_FILE=token)
+        workers = self.workers(2)
+        stranger = self.pod(1, "--rdzv-conf=join_timeout=1")
+        self.assertEqual(stranger.wait(), 78)
+        for worker in workers:
+            worker.tell("exit 0")
+        self.assertEqual([agent.wait() for agent in agents], [0, 0])
+
+    def test_alone_nothing_is_served(self):
+        agent = self.pod(0, nodes=1)
+        (worker,) = self.workers(1)
+        self.assertFalse(listens(agent.pid))
+        worker.tell("exit 3")
+        self.assertEqual(agent.wait(), 3)
+
+
+class Jax(Pods, MusterCase):
+    framework = ("jax",)
+
+    def variables(self, rank, nodes):
+        return {"JAX_NUM_PROCESSES": str(nodes), "JAX_PROCESS_ID": str(rank), "JAX_COORDINATOR_ADDRESS": "127.0.0.1:29500"}
+
+    told = variables
+
+    def test_by_the_pods_place(self):
+        place = dict(PET_NNODES="2", TRAINER_NODE_0_HOSTNAME="localhost", PET_MASTER_PORT="77", PET_RDZV_ENDPOINT=self.endpoint)
+        agents = [self.start("--wire=jax", "--", PYTHON, WORKER, subcommand="exec", worker=False,
+                             env={**place, "JOB_COMPLETION_INDEX": str(rank)}) for rank in range(2)]
+        workers = self.workers(2)
+        self.assertEqual([(w.rank, w.env["JAX_COORDINATOR_ADDRESS"], w.env["JAX_NUM_PROCESSES"]) for w in workers],
+                         [(0, "localhost:77", "2"), (1, "localhost:77", "2")])
+        for worker in workers:
+            worker.tell("exit 0")
+        self.assertEqual([agent.wait() for agent in agents], [0, 0])
+
+
+class Xgboost(Pods, MusterCase):
+    framework = ("xgboost", "--nproc-per-node=1")  # whatever GPUs this machine has
+
+    def variables(self, rank, nodes):  # all that Kubeflow sets
+        return {"DMLC_NUM_WORKER": str(nodes), "DMLC_TASK_ID": str(rank), "DMLC_TRACKER_URI": "127.0.0.1", "DMLC_TRACKER_PORT": "29500"}
+
+    told = variables
+
+    def test_the_tracker_has_another_port_in_the_next_round(self):
+        agents = self.pods("--max-restarts=1")
+        workers = self.workers(2)
+        self.assertEqual({worker.env["DMLC_TRACKER_PORT"] for worker in workers}, {"29500"})
+        workers[0].tell("exit 130")
+        again = self.workers(2)
+        self.assertEqual({worker.env["DMLC_TRACKER_PORT"] for worker in again}, {"29501"})
+        for worker in again:
+            worker.tell("exit 0")
+        self.assertEqual([agent.wait() for agent in agents], [0, 0])
+
+    def test_several_processes_in_each_pod(self):
+        agents = [self.pod(rank, "--nproc-per-node=2", nodes=4) for rank in range(2)]
+        workers = self.workers(4)
+        self.assertEqual([worker.rank for worker in workers], [0, 1, 2, 3])
+        workers[2].tell("exit 5")
+        self.assertEqual([agent.wait() for agent in agents], [5, 5])
+
+
+if __name__ == "__main__":
+    main()
