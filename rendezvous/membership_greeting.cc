@@ -117,7 +117,11 @@ bool Machine::GivesWay(PeerId peer, const Hello& hello, Member& holder, const st
   }
   holder.contender.emplace(peer, hello);
   s_.names[peer] = holder.node.name;
-  Tell(peer, Notice{fmt::format("{} is held by {} (pid {}), last heard of {} ago: waiting for its next sign of life",
+  Tell(peer,
+       Notice{holder.leaving
+                  ? fmt::format("{} is held by {} (pid {}), which is leaving: waiting for its end", claim,
+                                NodeName(holder.node), holder.node.pid)
+                  : fmt::format("{} is held by {} (pid {}), last heard of {} ago: waiting for its next sign of life",
                                 claim, NodeName(holder.node), holder.node.pid, Seconds(now_ - holder.last_heard))});
   return true;
 }

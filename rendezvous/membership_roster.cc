@@ -101,7 +101,7 @@ bool Machine::MayStart() {
   // Just thawed: others may have taken over meanwhile, and what they said has not been read yet.
   if (s_.grace_until && now_ < *s_.grace_until) return false;
   if (counts.ready < options().min_nodes) return false;
-  bool goes_on = s_.round.id.number >= 0 && counts.seated_living > counts.leaving;
+  bool goes_on = s_.round.id.number >= 0 && counts.seated_living > counts.seated_leaving;
   bool full = counts.ready >= options().max_nodes;
   if (!full && !goes_on && s_.last_arrival && now_ < *s_.last_arrival + options().last_call) return false;
   // Who missed two beats is heard, or lost, before a round counts on it.
@@ -275,8 +275,8 @@ void Machine::StartRound(const Why& why) {
   }
   for (Seat& seat : round.seats) seat.role_world_size = roles[seat.node.role];
 
-  // Whoever is still here has said Ready for the round that ends now; so those of the one before are no majority any
-  // more.
+  // Whoever is still here has said Ready for the round that ends now, or leaves and stands in for nobody; so those of
+  // the one before are no majority any more.
   s_.last_id = s_.round.id;
   s_.last_names = SeatNames(s_.round);
   std::erase_if(s_.silent, [&](const auto& node) { return node.second.told < s_.last_id; });

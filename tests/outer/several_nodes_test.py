@@ -262,6 +262,31 @@ class Faults(Nodes):
         alone.tell("exit 0")
         self.assertEqual(stayer.wait(), 0)
 
+    def leave_with_a_slow_worker(self, rank):
+        """The other node goes on while the leaving one's worker still writes its checkpoint."""
+        agents = self.pair("--rdzv-conf", "last_call_timeout=600", nnodes="1:2")
+        workers = self.workers(2)
+        slow = workers[rank]
+        leaver = self.agent_of(slow)
+        stayer = next(agent for agent in agents if agent is not leaver)
+        slow.ask("ignore SIGTERM")
+        leaver.send(signal.SIGTERM)
+        (alone,) = self.round_of(1, at_least=1)
+        self.assertEqual(slow.ask("asked SIGTERM")["what"], "asked")
+        self.assertIsNone(leaver.process.poll())
+        slow.tell("exit 0")
+        self.assertEqual(leaver.wait(), 143)
+        self.assertEqual(alone.ask("print still here")["what"], "done")
+        self.assertTrue(self.no_worker_waits())
+        alone.tell("exit 0")
+        self.assertEqual(stayer.wait(), 0)
+
+    def test_a_leaving_node_may_take_its_time(self):
+        self.leave_with_a_slow_worker(1)
+
+    def test_the_leaving_host_may_take_its_time(self):
+        self.leave_with_a_slow_worker(0)
+
     def test_a_frozen_agent_is_lost_after_the_heartbeat_limit(self):
         agents = self.pair("--rdzv-conf", "last_call_timeout=600,heartbeat_timeout=1", nnodes="1:2")
         workers = self.workers(2)
