@@ -266,7 +266,6 @@ void NodeAgent::Impl::StartRound(const Assignment& assignment) {
     return;
   }
   watch_.ledger().WorkersRun(MonotonicClock::now());
-  attendant_->WorkersStarted();
   guard_.Begin(*attempt_);
 }
 

@@ -53,7 +53,6 @@ rendezvous::Coordinator::Options Serving(const RunOptions& options, const rendez
                                          const std::string& address) {
   rendezvous::Coordinator::Options serving;
   serving.credentials = credentials;
-  serving.heartbeat_timeout = options.job.heartbeat_timeout;
   // What starting, logging and watching the workers takes, and their connections to the store.
   serving.keep_descriptors = kOwnDescriptors + kDescriptorsPerWorker * options.nproc;
   serving.host = IsLoopbackText(address) ? "127.0.0.1" : "";

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "base/text.h"
-#include "base/version.h"
 
 namespace muster::rendezvous {
 
@@ -194,13 +193,6 @@ class Conductor::Impl : public std::enable_shared_from_this<Impl> {
   void Greet(PeerId id, Far& far, const Hello& hello) {
     if (far.role != Role::kUnknown)
       return Hangup(far, Refuse{kExitBadConfiguration, "Hello must be the first message"});
-    if (hello.protocol != kRendezvousProtocol) {
-      return Hangup(
-          far, Refuse{kExitBadConfiguration,
-                      fmt::format("the coordinator (version {}) speaks rendezvous protocol {}, node \"{}\" "
-                                  "(version {}) speaks {}; install the same muster on every node",
-                                  Version(), kRendezvousProtocol, hello.node.name, hello.version, hello.protocol)});
-    }
     if (std::string reason = Stranger(hello.run_id); !reason.empty()) {
       return Hangup(far, Refuse{kExitBadConfiguration, reason});
     }

@@ -14,10 +14,10 @@ void Machine::Refuse(PeerId peer, std::string reason) {
 
 bool Machine::Acceptable(PeerId peer, const Hello& hello) {
   if (hello.protocol != kRendezvousProtocol) {
-    Refuse(peer,
-           fmt::format("{} speaks rendezvous protocol {} (muster {}), this coordinator {} (muster {}): use the same "
-                       "muster on every node",
-                       NodeName(hello.node), hello.protocol, hello.version, kRendezvousProtocol, Version()));
+    Refuse(peer, fmt::format(
+                     "{} speaks rendezvous protocol {} (muster {}), this coordinator protocol {} (muster {}): use the "
+                     "same muster on every node",
+                     NodeName(hello.node), hello.protocol, hello.version, kRendezvousProtocol, Version()));
     return false;
   }
   const JobOptions& theirs = hello.options;

@@ -387,9 +387,6 @@ void World::StartWorkers(Process& process, const Assignment& assignment) {
   Duration lives =
       fails ? random_.Between(milliseconds(1), work_) : work_ + random_.Between(milliseconds(0), seconds(1));
   int code = fails ? (random_.Chance(0.5) ? 1 : 137) : 0;
-  After(random_.Between(milliseconds(1), milliseconds(50)), process.id, [this, life](Process& p) {
-    if (p.life == life && !p.stopping) Attend(p, at::WorkersStarted{});
-  });
   After(lives, process.id, [this, life, code](Process& p) {
     if (p.life == life && p.workers && !p.stopping) EndWorkers(p, code, false);
   });
