@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <set>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
+#include "base/log.h"
 #include "base/text.h"
 
 namespace muster::rendezvous {
@@ -18,6 +20,7 @@ namespace {
 constexpr Duration kFollowPause = std::chrono::milliseconds(50);  // a follower sees at most so many pictures
 // How long a redirect outlives the stand-in's own stream: by then it is back, or dead and someone else stands in.
 constexpr Duration kRedirectGrace = std::chrono::seconds(15);
+constexpr size_t kMostRefusals = 100;  // told; strangers must not fill the log
 
 }  // namespace
 
@@ -65,9 +68,14 @@ class Conductor::Impl : public std::enable_shared_from_this<Impl> {
       if (run.successor == id) {
         run.successor = 0;
         run.redirect_until = MonotonicClock::now() + kRedirectGrace;
+        run.look_again = run.look_again ? std::min(*run.look_again, *run.redirect_until) : run.redirect_until;
+        Arm(run);
       }
-      if (run.nodes.erase(id) > 0) Step(run, PeerClosed{id});
-      ForgetIfOver(run);
+      if (run.nodes.erase(id) > 0) {
+        Step(run, PeerClosed{id});
+      } else {
+        ForgetIfOver(run);
+      }
     }
     if (remote_ == 0) Drained();
   }
@@ -80,6 +88,12 @@ class Conductor::Impl : public std::enable_shared_from_this<Impl> {
 
   void KnowDead(const std::string& run_id, const Gone& gone) {
     if (auto found = runs_.find(run_id); found != runs_.end()) Step(*found->second, gone);
+  }
+
+  void TurnAway(const std::string& reason) {
+    auto found = options_.only_run_id.empty() ? runs_.end() : runs_.find(options_.only_run_id);
+    if (found != runs_.end()) return Step(*found->second, TurnedAway{reason});
+    SayRefused(reason, "");
   }
 
   void YieldTo(const std::string& run_id, const Redirect& redirect) {
@@ -194,9 +208,15 @@ class Conductor::Impl : public std::enable_shared_from_this<Impl> {
     if (far.role != Role::kUnknown)
       return Hangup(far, Refuse{kExitBadConfiguration, "Hello must be the first message"});
     if (std::string reason = Stranger(hello.run_id); !reason.empty()) {
-      return Hangup(far, Refuse{kExitBadConfiguration, reason});
+      Hangup(far, Refuse{kExitBadConfiguration, reason});
+      return TurnAway(fmt::format("node {}: {}", hello.node.name, reason));
     }
     Run& run = RunOf(hello.run_id);
+    // Only those that watch it are left of the last job of that id; a node of its own asks with a round.
+    if (Over(run) && run.nodes.empty() && !hello.resume) {
+      run.state = Fresh(hello.run_id);
+      run.reason.clear();
+    }
     if (Redirected(run) && (!hello.resume || hello.resume->id.term <= run.redirect->term)) {
       return Hangup(far, *run.redirect);
     }
@@ -291,6 +311,7 @@ class Conductor::Impl : public std::enable_shared_from_this<Impl> {
     run.look_again.reset();
   }
 
+  // `run` may be gone afterwards.
   void Step(Run& run, const Event& event) {
     TimePoint now = MonotonicClock::now();
     Effects effects = Apply(run.state, event, now);
@@ -309,6 +330,20 @@ class Conductor::Impl : public std::enable_shared_from_this<Impl> {
     Arm(run);
     if (!effects.reason.empty() && effects.reason != run.reason) SetReason(run, effects.reason);
     if (!effects.reason.empty() || !effects.actions.empty()) TellFollowers(run);
+    for (const std::string& refusal : effects.refusals) SayRefused(refusal, run.state.run_id);
+    ForgetIfOver(run);
+  }
+
+  // A node that is refused may come again and again.
+  void SayRefused(const std::string& reason, const std::string& run_id) {
+    if (said_refused_.size() >= kMostRefusals || !said_refused_.insert(reason).second) return;
+    const std::string text = fmt::format("refused: {}", reason);
+    if (options_.only_run_id.empty() && !run_id.empty()) {
+      log::Warning(text, {{"run_id", run_id}});
+    } else {
+      log::Warning(text);
+    }
+    if (said_refused_.size() == kMostRefusals) log::Warning("more refusals are not told");
   }
 
   void SetReason(Run& run, const std::string& reason) {
@@ -354,11 +389,14 @@ class Conductor::Impl : public std::enable_shared_from_this<Impl> {
         });
   }
 
-  // `muster coordinator` serves many runs, one after the other: what is over must not pile up.
+  bool Over(const Run& run) const { return options_.only_run_id.empty() && run.state.phase == Phase::kFinished; }
+
+  // `muster coordinator` serves many runs, one after the other: what is over must not pile up, nor answer the next job
+  // of that id.
   void ForgetIfOver(Run& run) {
     if (!options_.only_run_id.empty() || !run.nodes.empty() || !run.followers.empty() || run.successor != 0) return;
-    bool untouched = run.state.round.id.number < 0 && run.state.members.empty() && !run.redirect;
-    if (run.state.phase != Phase::kFinished && !untouched) return;
+    bool untouched = run.state.round.id.number < 0 && run.state.members.empty() && !Redirected(run);
+    if (!Over(run) && !untouched) return;
     for (auto& [id, far] : peers_) {
       if (far.run == &run) far.run = nullptr;
     }
@@ -382,6 +420,7 @@ class Conductor::Impl : public std::enable_shared_from_this<Impl> {
   std::function<void(const std::string&, const std::string&)> listener_;
   asio::steady_timer drain_timer_;
   std::function<void()> drained_;
+  std::set<std::string> said_refused_;
 };
 
 Conductor::Conductor(asio::io_context& loop, Options options)
@@ -392,6 +431,7 @@ PeerId Conductor::Connect(Peer* peer, bool local) { return impl_->Connect(peer, 
 void Conductor::Receive(PeerId id, const NodeMessage& message) { impl_->Receive(id, message); }
 void Conductor::Disconnect(PeerId id) { impl_->Disconnect(id); }
 void Conductor::TakeOver(const std::string& run_id, const StandIn& stand_in) { impl_->TakeOver(run_id, stand_in); }
+void Conductor::TurnAway(const std::string& reason) { impl_->TurnAway(reason); }
 void Conductor::KnowDead(const std::string& run_id, const Gone& gone) { impl_->KnowDead(run_id, gone); }
 void Conductor::Yield(const std::string& run_id, const Redirect& redirect) { impl_->YieldTo(run_id, redirect); }
 void Conductor::SetPlace(const std::string& address, bool on_call) { impl_->SetPlace(address, on_call); }

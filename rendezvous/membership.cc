@@ -26,6 +26,8 @@ Effects Apply(State& state, const Event& event, TimePoint now) {
     machine.TakeOver(*stand_in);
   } else if (const auto* gone = std::get_if<Gone>(&event)) {
     machine.KnowDead(*gone);
+  } else if (const auto* away = std::get_if<TurnedAway>(&event)) {
+    machine.NoteRefusal(away->reason);
   } else {
     machine.Silence();
   }

@@ -130,6 +130,7 @@ struct State {
   std::map<std::string, std::string> slow;  // nodes of the current round that are, and in what: outliers.h
   Why loss;                                 // why the first seat of the current round was lost
   bool abandoned = false;                   // a node said Leave, ever
+  std::string last_refusal;                 // since the last round began: maybe that is who is missing
   std::optional<TimePoint> stopping_since;
   std::optional<TimePoint> expected;            // the last look_again: a later Tick means this process was frozen
   std::optional<TimePoint> grace_until;         // after a freeze: what lies in the sockets is read first
@@ -169,7 +170,11 @@ struct StandIn {
 struct Gone {
   std::string name;
 };
-using Event = std::variant<PeerOpened, PeerSaid, PeerClosed, Tick, StandIn, Gone>;
+// Somebody was refused before he came as far as this run (no token, another run id); one sentence.
+struct TurnedAway {
+  std::string reason;
+};
+using Event = std::variant<PeerOpened, PeerSaid, PeerClosed, Tick, StandIn, Gone, TurnedAway>;
 
 struct Send {
   PeerId peer;
@@ -184,6 +189,7 @@ struct Effects {
   std::vector<Action> actions;
   std::string reason;                   // empty: nothing was decided
   std::optional<TimePoint> look_again;  // when Tick must be applied, at the latest
+  std::vector<std::string> refusals;    // why somebody was sent away just now
 };
 
 Effects Apply(State& state, const Event& event, TimePoint now);

@@ -7,7 +7,13 @@
 
 namespace muster::rendezvous {
 
+void Machine::NoteRefusal(const std::string& reason) {
+  s_.last_refusal = reason;
+  out_.refusals.push_back(reason);
+}
+
 void Machine::Refuse(PeerId peer, std::string reason) {
+  NoteRefusal(reason);
   Tell(peer, rendezvous::Refuse{kExitBadConfiguration, std::move(reason)});
   HangUp(peer);
 }

@@ -169,6 +169,7 @@ void Machine::TellWaiting(const std::string& text) {
 
 std::string Machine::WhoIsMissing() const {
   std::string limit = Seconds(options().join_timeout);
+  std::string refused = s_.last_refusal.empty() ? "" : "; the last one refused: " + s_.last_refusal;
   std::vector<std::string> names;
   std::set<int> indexes;
   for (const auto& [name, member] : s_.members) {
@@ -182,12 +183,12 @@ std::string Machine::WhoIsMissing() const {
     for (int index = 0; index < options().max_nodes; ++index) {
       if (!indexes.contains(index)) missing.push_back(fmt::format("{}", index));
     }
-    return fmt::format("{} of {} came within {}, node {} missing: {}", names.size(),
+    return fmt::format("{} of {} came within {}, node {} missing: {}{}", names.size(),
                        Counted(options().max_nodes, "node"), limit, missing.size() == 1 ? "rank is" : "ranks are",
-                       List(missing));
+                       List(missing), refused);
   }
-  return fmt::format("{} of {} came within {}{}", names.size(), Counted(options().min_nodes, "node"), limit,
-                     names.empty() ? std::string() : ": " + List(names));
+  return fmt::format("{} of {} came within {}{}{}", names.size(), Counted(options().min_nodes, "node"), limit,
+                     names.empty() ? std::string() : ": " + List(names), refused);
 }
 
 // Who takes part: the last round's nodes before others, then by arrival.
@@ -288,6 +289,7 @@ void Machine::StartRound(const Why& why) {
   s_.loss = {};
   s_.stop = {};
   s_.notice.clear();
+  s_.last_refusal.clear();
   for (auto& [name, member] : s_.members) {
     Change change(s_, member);
     member.in_round = false;

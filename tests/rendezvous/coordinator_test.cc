@@ -229,6 +229,43 @@ TEST_F(CoordinatorTest, InspectAnswersOnceOrFollows) {
   Until([&] { return follower->Last<StatusReport>()->phase == "finished"; }, "the end, followed");
 }
 
+// The only agent dies without a word; the run ends with 200 by its timer, when nobody is there any more.
+TEST_F(CoordinatorTest, ARunThatEndsWithNobodyThereIsForgotten) {
+  Serve();
+  JobOptions job = Job(1, 1);
+  job.join_timeout = std::chrono::milliseconds(50);
+  std::string verdict;
+  conductor_->OnReason([&](const std::string&, const std::string& reason) {
+    if (reason.find("came within") != std::string::npos) verdict = reason;
+  });
+  auto only = Dial(Greeting("a", job));
+  UntilHeard<Start>(*only, "start");
+  only->link.reset();
+  Until([&] { return !verdict.empty(); }, "the end of the run");
+  auto asks = Dial(Inspect{});
+  UntilHeard<Refuse>(*asks, "that nobody knows of a run");
+  auto again = Dial(Greeting("a", job));
+  UntilHeard<Start>(*again, "a start, not the dead run's verdict");
+  EXPECT_EQ(again->Find<Start>()->assignment.id, (RoundId{1, 0}));
+}
+
+TEST_F(CoordinatorTest, WhoWatchesAnEndedRunDoesNotKeepTheNextOneOut) {
+  Serve();
+  auto a = Dial(Greeting("a", Job(1, 1)));
+  UntilHeard<Start>(*a, "start");
+  auto follower = Dial(Inspect{"job", true});
+  UntilHeard<StatusReport>(*follower, "first status");
+  a->link->Send(Report{a->Find<Start>()->assignment.id, {}, {}, {}});
+  UntilHeard<Finish>(*a, "finish");
+  a->link.reset();
+  std::unique_ptr<Caller> next;
+  do {  // before the end of `a` was noticed it would hear the verdict
+    next = Dial(Greeting("a", Job(1, 1)));
+    Until([&] { return !next->heard.empty(); }, "any answer");
+  } while (next->Find<Finish>() != nullptr);
+  UntilHeard<Welcome>(*next, "welcome");
+}
+
 TEST_F(CoordinatorTest, ASupersededCoordinatorSendsEveryoneOn) {
   Serve();
   auto a = Dial(Greeting("a", Job(1, 1)));

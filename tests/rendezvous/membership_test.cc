@@ -7,7 +7,9 @@ namespace muster::rendezvous {
 namespace {
 
 using testing::AllOf;
+using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 
 // --- greetings ---
 
@@ -252,6 +254,31 @@ TEST(Gathering, ALeavingWaiterIsNotSeated) {
   s.Join("a");
   s.Leaves("a");
   EXPECT_EQ(s.End("a")->exit_code, 143);
+}
+
+TEST(Gathering, WhoWasRefusedIsNamedWhereSomebodyIsMissing) {
+  Stage s(Job(2, 2));
+  s.Join("a");
+  Hello other = s.Greeting("b");
+  other.options.max_restarts = 7;
+  s.Join(other);
+  const std::string refusal =
+      "node b (host host-b) has max restarts 7, the job's first node had 0: give every node the same value";
+  EXPECT_THAT(s.refusals, ElementsAre(refusal));
+  s.Wait(s.options.join_timeout, {"a"});
+  EXPECT_EQ(s.End("a")->reason, "1 of 2 nodes came within 600 s: a; the last one refused: " + refusal);
+}
+
+TEST(Gathering, ARefusalOfThePastIsNotNamed) {
+  Stage s(Job(2, 2));
+  s.Join("a");
+  s.Do(TurnedAway{"10.0.0.7: no token"});
+  EXPECT_THAT(s.refusals, ElementsAre("10.0.0.7: no token"));
+  s.Join("b");
+  s.Closes("b");
+  s.Ready("a");
+  s.Wait(s.options.join_timeout, {"a"});
+  EXPECT_THAT(s.End("a")->reason, AllOf(HasSubstr("1 of 2 nodes"), Not(HasSubstr("token"))));
 }
 
 // --- ranks ---
