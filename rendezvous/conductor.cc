@@ -77,6 +77,7 @@ class Conductor::Impl : public std::enable_shared_from_this<Impl> {
         ForgetIfOver(run);
       }
     }
+    awaiting_.erase(id);
     if (remote_ == 0) Drained();
   }
 
@@ -135,6 +136,7 @@ class Conductor::Impl : public std::enable_shared_from_this<Impl> {
 
   void Stop() {  // the Conductor goes: nothing may be called any more
     peers_.clear();
+    awaiting_.clear();
     runs_.clear();
     listener_ = nullptr;
     drained_ = nullptr;
@@ -177,6 +179,16 @@ class Conductor::Impl : public std::enable_shared_from_this<Impl> {
     if (run == nullptr) {
       run = std::make_shared<Run>(loop_);
       run->state = Fresh(run_id);
+      for (auto waits = awaiting_.begin(); waits != awaiting_.end();) {
+        const auto& [id, wanted] = *waits;
+        if (!wanted.empty() && wanted != run_id) {
+          ++waits;
+          continue;
+        }
+        peers_.at(id).run = run.get();
+        run->followers.insert(id);
+        waits = awaiting_.erase(waits);
+      }
     }
     return *run;
   }
@@ -234,24 +246,36 @@ class Conductor::Impl : public std::enable_shared_from_this<Impl> {
     return run.redirect.has_value();
   }
 
+  // Something was decided here, or will be: not the empty book of a node that may stand in one day.
+  static bool Coordinated(const State& state) {
+    return !state.on_call || state.round.id.number >= 0 || !state.members.empty();
+  }
+
   void Show(PeerId id, Far& far, const Inspect& inspect) {
     if (far.role != Role::kUnknown && far.role != Role::kFollower) return;
+    awaiting_.erase(id);
+    std::vector<std::string> ids;
     Run* run = nullptr;
-    if (inspect.run_id.empty()) {
-      if (runs_.size() == 1) run = runs_.begin()->second.get();
-      if (runs_.size() > 1) {
-        std::vector<std::string> ids;
-        for (const auto& [run_id, known] : runs_) ids.push_back(run_id);
-        return Hangup(far, Refuse{kExitUsage, fmt::format("{} runs are coordinated here; name one of: {}", ids.size(),
-                                                          Join(ids, ", "))});
-      }
-    } else if (auto found = runs_.find(inspect.run_id); found != runs_.end()) {
-      run = found->second.get();
+    for (const auto& [run_id, known] : runs_) {
+      if (!Coordinated(known->state) && !Redirected(*known)) continue;
+      ids.push_back(run_id);
+      if (inspect.run_id.empty() || inspect.run_id == run_id) run = known.get();
+    }
+    const std::string there = Join(ids, ", ");
+    if (inspect.run_id.empty() && ids.size() > 1) {
+      return Hangup(
+          far, Refuse{kExitUsage, fmt::format("{} runs are coordinated here; name one of: {}", ids.size(), there)});
     }
     if (run == nullptr) {
-      return Hangup(far, Refuse{kExitUsage, inspect.run_id.empty()
-                                                ? std::string("no run is coordinated here yet")
-                                                : fmt::format("no run \"{}\" is coordinated here", inspect.run_id)});
+      std::string text = ids.empty()
+                             ? std::string("no run is coordinated here yet")
+                             : fmt::format("no run \"{}\" is coordinated here; there is: {}", inspect.run_id, there);
+      const bool may_come = !on_call_ && (inspect.run_id.empty() || Stranger(inspect.run_id).empty());
+      if (!inspect.follow || !may_come) return Hangup(far, Refuse{kExitRendezvousTimeout, std::move(text)});
+      far.role = Role::kFollower;
+      awaiting_[id] = inspect.run_id;
+      far.peer->Send(Notice{text + "; waiting for it"});
+      return;
     }
     if (Redirected(*run)) return Hangup(far, *run->redirect);
     StatusReport report = Describe(run->state, MonotonicClock::now());
@@ -417,6 +441,7 @@ class Conductor::Impl : public std::enable_shared_from_this<Impl> {
   std::unordered_map<PeerId, Far> peers_;
   size_t remote_ = 0;
   std::map<std::string, std::shared_ptr<Run>> runs_;
+  std::map<PeerId, std::string> awaiting_;  // who follows a run that is not there yet; empty: the first one
   std::function<void(const std::string&, const std::string&)> listener_;
   asio::steady_timer drain_timer_;
   std::function<void()> drained_;
