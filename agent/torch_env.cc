@@ -19,10 +19,11 @@ StatusOr<std::string> VirtualDevice(const std::vector<std::string>& agent_enviro
   if (!list) return std::to_string(local_rank);
   std::vector<std::string_view> devices = Split(*list, ',');
   if (static_cast<size_t>(local_rank) >= devices.size()) {
-    return absl::InvalidArgumentError(
-        fmt::format("--virtual-local-rank: CUDA_VISIBLE_DEVICES={} has {} entries and none for local rank {}; start at "
-                    "most {} workers or make more devices visible",
-                    *list, devices.size(), local_rank, devices.size()));
+    return absl::InvalidArgumentError(fmt::format(
+        "--virtual-local-rank: CUDA_VISIBLE_DEVICES={} names {} and none for local rank {}; start at most {} or "
+        "make more devices visible",
+        *list, Counted(static_cast<int64_t>(devices.size()), "device"), local_rank,
+        Counted(static_cast<int64_t>(devices.size()), "worker")));
   }
   return std::string(Strip(devices[static_cast<size_t>(local_rank)]));
 }

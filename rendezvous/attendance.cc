@@ -192,16 +192,17 @@ class Machine {
   void GiveUp() {
     if (s_.linked) out_.actions.push_back(HangUp{});
     s_.linked = false;
-    std::string why = s_.last_failure.empty() ? std::string("no answer") : s_.last_failure;
-    std::string where = s_.endpoint.empty() ? s_.coordinator : s_.endpoint;
+    std::string where = Where(s_.endpoint.empty() ? s_.coordinator : s_.endpoint);
+    // The failure mostly names the address itself.
+    std::string why = s_.last_failure.empty()              ? fmt::format("{}: no answer", where)
+                      : s_.last_failure.starts_with(where) ? s_.last_failure
+                                                           : fmt::format("{}: {}", where, s_.last_failure);
     std::string limit = fmt::format("{} s", Whole(s_.options.join_timeout));
     if (s_.was_welcomed) {
       Finish(kExitCoordinatorLost,
-             fmt::format("the coordinator was lost and none was found again within {} (endpoint {}): {}", limit,
-                         Where(where), why));
+             fmt::format("the coordinator was lost and none was found again within {}: {}", limit, why));
     } else {
-      Finish(kExitRendezvousTimeout,
-             fmt::format("no coordinator was reached within {} at the endpoint {}: {}", limit, Where(where), why));
+      Finish(kExitRendezvousTimeout, fmt::format("no coordinator was reached within {}: {}", limit, why));
     }
   }
 

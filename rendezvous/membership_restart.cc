@@ -139,11 +139,11 @@ void Machine::ConcludeFailure() {
                fmt::format("{}; no progress over {} in a row", what, Counted(options().no_progress_limit, "restart")),
                true);
   } else if (BudgetUsed() >= options().max_restarts) {
-    FinishWith(code,
-               options().max_restarts == 0
-                   ? fmt::format("{}; no restarts are allowed", what)
-                   : fmt::format("{}; all {} are used up", what, Counted(options().max_restarts, "restart")),
-               true);
+    const int most = options().max_restarts;
+    const std::string budget = most == 0   ? std::string("no restarts are allowed")
+                               : most == 1 ? std::string("the only restart is used up")
+                                           : fmt::format("all {} restarts are used up", most);
+    FinishWith(code, fmt::format("{}; {}", what, budget), true);
   } else {
     Restart(what, RoundCause::kFailure);
   }

@@ -115,7 +115,7 @@ TEST(WorkerEnvironment, VirtualLocalRank) {
   EXPECT_EQ(FindVariable(*environment, "CUDA_VISIBLE_DEVICES"), "3");
   Status error = WorkerEnvironment({"CUDA_VISIBLE_DEVICES=5,7"}, options, Second(), 2, {}).status();
   EXPECT_EQ(error.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(Message(error), HasSubstr("CUDA_VISIBLE_DEVICES=5,7 has 2 entries and none for local rank 2"));
+  EXPECT_THAT(Message(error), HasSubstr("CUDA_VISIBLE_DEVICES=5,7 names 2 devices and none for local rank 2"));
 }
 
 // ---- where the output goes ----
