@@ -4,6 +4,9 @@
 #include <csignal>
 
 #include "base/exit_codes.h"
+#include "base/host_fs.h"
+#include "base/host_names.h"
+#include "base/log.h"
 #include "base/text.h"
 #include "launcher/log_files.h"
 
@@ -21,6 +24,34 @@ std::optional<int> ParseCommandLine(CLI::App& app, const std::vector<std::string
   }
 }
 
+void AddLogFlags(CLI::App& app, LogFlags* flags) {
+  app.add_option("--log-format", flags->format, "text or json")->envname("MUSTER_LOG_FORMAT")->capture_default_str();
+  app.add_option("--log-level", flags->level, "debug, info, warning or error; else LOGLEVEL, else info")
+      ->envname("MUSTER_LOG_LEVEL");
+}
+
+std::optional<int> ConfigureLog(const LogFlags& flags) {
+  log::Options options;
+  auto format = log::ParseFormat(flags.format);
+  if (!format.ok()) {
+    log::Error(fmt::format("--log-format: {}", Message(format.status())));
+    return kExitUsage;
+  }
+  options.format = *format;
+  if (!flags.level.empty()) {
+    auto level = log::ParseLevel(flags.level);
+    if (!level.ok()) {
+      log::Error(fmt::format("--log-level: {}", Message(level.status())));
+      return kExitUsage;
+    }
+    options.level = *level;
+  } else if (auto level = log::ParseLevel(ProcessEnvironment("LOGLEVEL").value_or("")); level.ok()) {
+    options.level = *level;
+  }
+  log::Configure(options);
+  return std::nullopt;
+}
+
 std::string WantPositive(const std::string& text) {
   auto number = ParseDouble(text);
   return number && *number > 0 ? "" : fmt::format("'{}': want a number, more than 0", text);
@@ -29,7 +60,7 @@ std::string WantPositive(const std::string& text) {
 int ServeUntilSignal(boost::asio::io_context& loop, const std::string& host, int port) {
   launcher::Console console(loop);
   console.CarryLog();
-  fmt::print("listening on {}:{}\n", host, port);
+  fmt::print("listening on {}\n", JoinHostPort(host.empty() ? "::" : host, port));
   std::fflush(stdout);
   int code = 0;
   boost::asio::signal_set signals(loop, SIGTERM, SIGINT);

@@ -4,13 +4,14 @@
 #include "agent/command_line.h"
 #include "agent/commands.h"
 #include "agent/flag_values.h"
+#include "agent/rendezvous_place.h"
+#include "agent/wait_targets.h"
 #include "agent/watch.h"
 #include "base/exit_codes.h"
 #include "base/host_fs.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "rendezvous/conductor.h"
-#include "rendezvous/connect.h"
 #include "rendezvous/coordinator.h"
 #include "rendezvous/credentials.h"
 
@@ -18,9 +19,9 @@ namespace muster::agent {
 
 int CoordinatorCommand(const std::vector<std::string>& arguments) {
   CLI::App app{"Serve the rendezvous alone, for any number of runs", "muster coordinator"};
-  std::string listen = ":29400";
+  std::string listen = fmt::format(":{}", kRendezvousPort);
   rendezvous::CredentialFiles files;
-  std::string format = "text";
+  LogFlags log_flags;
   std::string http_text;
   app.add_option("--listen", listen, "HOST:PORT; an empty host is every address, port 0 lets the kernel choose")
       ->capture_default_str();
@@ -31,16 +32,10 @@ int CoordinatorCommand(const std::vector<std::string>& arguments) {
   CLI::Option* http_option =
       app.add_option("--http-port", http_text, "[HOST:]PORT of /healthz, /readyz, /status and /metrics, or off")
           ->envname("MUSTER_HTTP_PORT");
-  app.add_option("--log-format", format, "text or json");
+  AddLogFlags(app, &log_flags);
   if (auto end = ParseCommandLine(app, arguments)) return *end;
-
-  auto log_format = log::ParseFormat(format);
-  if (!log_format.ok()) {
-    log::Error(fmt::format("--log-format: {}", Message(log_format.status())));
-    return kExitUsage;
-  }
-  log::Configure({.format = *log_format});
-  auto address = rendezvous::ParseHostPort(listen.starts_with(':') ? "[::]" + listen : listen, 0);
+  if (auto end = ConfigureLog(log_flags)) return *end;
+  auto address = ParseListen(listen, kRendezvousPort);
   if (!address.ok()) {
     log::Error(fmt::format("--listen '{}': {}", listen, Message(address.status())));
     return kExitUsage;
@@ -63,7 +58,7 @@ int CoordinatorCommand(const std::vector<std::string>& arguments) {
     log::Info(reason, {{"run_id", run_id}});
   });
   rendezvous::Coordinator::Options options;
-  options.host = address->host == "localhost" ? "127.0.0.1" : address->host == "::" ? "" : address->host;
+  options.host = address->host;
   options.port = address->port;
   options.credentials = *credentials;
   auto coordinator = rendezvous::Coordinator::Serve(loop, conductor, options);
@@ -76,6 +71,8 @@ int CoordinatorCommand(const std::vector<std::string>& arguments) {
     log::Error(Message(watched.status()));
     return kExitBadConfiguration;
   }
+  SayIfOpen(*credentials, address->host, (*coordinator)->port(),
+            "--token-file, --tls-cert, --tls-key and --tls-ca protect it");
   return ServeUntilSignal(loop, address->host, (*coordinator)->port());
 }
 

@@ -62,7 +62,8 @@ std::string FailureText(size_t index, const WorkerFailure& failure, bool with_ta
   row("traceback", MessageText(failure));
   if (failure.consequence) row("note", "it lost a peer: probably a consequence of another failure");
   if (with_tail && !failure.stderr_tail.empty()) {
-    row("stderr", fmt::format("last {}", Counted(static_cast<int64_t>(failure.stderr_tail.size()), "line")));
+    row("stderr",
+        failure.stderr_tail.size() == 1 ? "last line" : fmt::format("last {} lines", failure.stderr_tail.size()));
     for (const std::string& line : failure.stderr_tail) text += fmt::format("    {}\n", line);
   }
   return text;

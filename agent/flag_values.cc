@@ -185,6 +185,32 @@ Status CheckHost(std::string_view text) {
   return Bad("want a host name, an IPv4 or an IPv6 address, without a port");
 }
 
+StatusOr<std::string> ParseListenHost(std::string_view text) {
+  if (text.empty() || text == "::") return std::string();
+  if (text == "localhost") return std::string("127.0.0.1");
+  const std::string host(text);
+  in6_addr bytes{};  // an IPv4 address is smaller
+  const std::string plain = host.substr(0, host.find('%'));
+  if (inet_pton(AF_INET, plain.c_str(), &bytes) != 1 && inet_pton(AF_INET6, plain.c_str(), &bytes) != 1) {
+    return Bad(
+        fmt::format("'{}' is no numeric address; give one of this machine, such as 127.0.0.1, or none for every "
+                    "address",
+                    text));
+  }
+  return host;
+}
+
+StatusOr<Endpoint> ParseListen(std::string_view text, int default_port) {
+  text = Strip(text);
+  if (text.empty()) return Bad("want HOST:PORT, [IPV6]:PORT or :PORT");
+  if (auto bare = ParseListenHost(text); bare.ok()) return Endpoint{*bare, default_port};
+  MUSTER_ASSIGN_OR_RETURN(
+      Endpoint endpoint,
+      ParseEndpoint(text.starts_with(':') ? fmt::format("[::]{}", text) : std::string(text), default_port));
+  MUSTER_ASSIGN_OR_RETURN(endpoint.host, ParseListenHost(endpoint.host));
+  return endpoint;
+}
+
 StatusOr<HttpListen> ParseHttpListen(std::string_view text) {
   HttpListen listen{.on = true, .required = true};
   text = Strip(text);

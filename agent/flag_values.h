@@ -46,6 +46,11 @@ StatusOr<Endpoint> ParseEndpoint(std::string_view text, int default_port);
 // What can be the name or the address of a host, blanks around it aside; empty is fine.
 Status CheckHost(std::string_view text);
 
+// Where to listen: numeric, "localhost", or "" and "::" for every address; what comes back is numeric or "".
+StatusOr<std::string> ParseListenHost(std::string_view text);
+// "HOST:PORT", ":PORT" or "HOST", a host as above, an IPv6 one with a port in brackets.
+StatusOr<Endpoint> ParseListen(std::string_view text, int default_port);
+
 // "PORT", "HOST:PORT" or "[V6]:PORT" of --http-port, `required`. Whether the host is numeric is said when it is bound.
 StatusOr<HttpListen> ParseHttpListen(std::string_view text);
 // What `given`, or nothing, means: off where it is "off", empty, or not given outside of Kubernetes.

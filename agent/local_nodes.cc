@@ -62,7 +62,6 @@ StatusOr<std::unique_ptr<rendezvous::Coordinator>> ServeNodes(boost::asio::io_co
   rendezvous::Coordinator::Options serving;
   serving.host = kHere;
   serving.port = options.endpoint_port;
-  serving.heartbeat_timeout = options.job.heartbeat_timeout;
   MUSTER_ASSIGN_OR_RETURN(serving.credentials, rendezvous::ReadCredentials(options.credentials));
   auto coordinator = rendezvous::Coordinator::Serve(loop, conductor, serving);
   if (coordinator.ok()) return coordinator;

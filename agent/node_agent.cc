@@ -238,9 +238,14 @@ StatusOr<int> NodeAgent::Impl::FreshStore() {
   serving.keep_descriptors = kFilesOfARound;
   int port = fixed_port ? options_.endpoint_port : 0;
   auto store = store::StoreServer::Listen(loop_, loopback ? "127.0.0.1" : "", static_cast<uint16_t>(port), serving);
+  if (!store.ok() && port == 0) return Annotate(store.status(), "cannot open a port for the store");
   if (!store.ok()) {
-    return Annotate(store.status(), port == 0 ? std::string("cannot open a port for the store")
-                                              : fmt::format("cannot serve port {} (--master-port)", port));
+    Status status = Annotate(store.status(), fmt::format("cannot serve port {} (--master-port)", port));
+    if (!absl::IsAlreadyExists(status)) return status;
+    return WithRemedy(status,
+                      fmt::format("`muster status 127.0.0.1:{}` shows the job that has it, if one has; only one "
+                                  "node of a machine can have node rank 0",
+                                  port));
   }
   store_ = *std::move(store);
   return store_->port();
@@ -250,9 +255,9 @@ void NodeAgent::Impl::StartRound(const Assignment& assignment) {
   if (going_signal_ != 0 || verdict_) return;
   watch_.ledger().RoundArrived(assignment, MonotonicClock::now());
   if (options_.max_nodes > 1 || assignment.id.number > 0) {
-    log::Info(fmt::format("round {}: this is node {} of {}, {} workers of {}; {}", assignment.id.number,
-                          assignment.node_rank, assignment.node_count, assignment.seat.node.slots,
-                          assignment.world_size, assignment.reason));
+    log::Info(fmt::format("round {}: this is node {} of {}, {} of {}; {}", assignment.id.number, assignment.node_rank,
+                          assignment.node_count, Counted(assignment.seat.node.slots, "worker"), assignment.world_size,
+                          assignment.reason));
   }
   AttemptEvents events;
   events.failed = [this](std::vector<WorkerFailure> failures) { WorkersFailed(std::move(failures)); };
@@ -269,7 +274,6 @@ void NodeAgent::Impl::StartRound(const Assignment& assignment) {
     return;
   }
   watch_.ledger().WorkersRun(MonotonicClock::now());
-  attendant_->WorkersStarted();
   guard_.Begin(*attempt_);
 }
 

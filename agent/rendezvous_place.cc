@@ -49,23 +49,30 @@ std::string OwnAddress(boost::asio::io_context& loop, const RunOptions& options,
   return addresses.empty() ? "127.0.0.1" : addresses.front();
 }
 
+// Where a node with that address listens: its peers may know it by others too.
+std::string OpenTo(const std::string& address) { return IsLoopbackText(address) ? "127.0.0.1" : ""; }
+
 rendezvous::Coordinator::Options Serving(const RunOptions& options, const rendezvous::Credentials& credentials,
                                          const std::string& address) {
   rendezvous::Coordinator::Options serving;
   serving.credentials = credentials;
-  serving.heartbeat_timeout = options.job.heartbeat_timeout;
   // What starting, logging and watching the workers takes, and their connections to the store.
   serving.keep_descriptors = kOwnDescriptors + kDescriptorsPerWorker * options.nproc;
-  serving.host = IsLoopbackText(address) ? "127.0.0.1" : "";
+  serving.host = OpenTo(address);
   return serving;
 }
 
-void SayIfOpen(const RunOptions& options, const rendezvous::Credentials& credentials, const std::string& address) {
-  if (!credentials.token.empty() || credentials.tls() || IsLoopbackText(address)) return;
-  log::Info(
-      fmt::format("serving the rendezvous on port {} of every address, without token or TLS, as torchrun does; "
-                  "--rdzv-conf token_file=,tls_cert=,tls_key=,tls_ca= protect it",
-                  options.endpoint_port));
+constexpr std::string_view kProtectedBy = "--rdzv-conf token_file=,tls_cert=,tls_key=,tls_ca= protect it";
+
+// The others dial that name and find nobody, without a word here.
+void SayIfElsewhere(const std::string& host, const std::vector<std::string>& resolved) {
+  if (MeansThisMachine(host, ThisMachine(), resolved)) return;
+  const std::string addresses = Join(resolved, ", ");
+  log::Warning(
+      fmt::format("node rank 0 is here, but {} {}; give --master-addr a name or an address by which the other "
+                  "nodes reach this machine",
+                  addresses.empty() || addresses == host ? host : fmt::format("{} ({})", host, addresses),
+                  addresses.empty() ? "does not resolve here" : "is no address of this machine"));
 }
 
 struct Search : std::enable_shared_from_this<Search> {
@@ -87,6 +94,7 @@ struct Search : std::enable_shared_from_this<Search> {
       host = *options.is_host;
     } else if (options.backend == Backend::kStatic) {
       host = options.node_rank == 0;
+      if (host) SayIfElsewhere(options.endpoint_host, texts);
     } else {
       host = guessed = MeansThisMachine(options.endpoint_host, ThisMachine(), texts);
     }
@@ -108,7 +116,7 @@ struct Search : std::enable_shared_from_this<Search> {
       auto coordinator = rendezvous::Coordinator::Serve(loop, *place.conductor, serving);
       if (coordinator.ok()) {
         place.coordinator = *std::move(coordinator);
-        SayIfOpen(options, credentials, place.address);
+        SayIfOpen(credentials, OpenTo(place.address), options.endpoint_port, kProtectedBy);
       } else if (!guessed || !absl::IsAlreadyExists(coordinator.status())) {
         return Annotate(coordinator.status(), fmt::format("cannot serve the endpoint {}",
                                                           JoinHostPort(options.endpoint_host, options.endpoint_port)));
@@ -122,6 +130,7 @@ struct Search : std::enable_shared_from_this<Search> {
       auto coordinator = rendezvous::Coordinator::Serve(loop, *place.conductor, serving);
       if (!coordinator.ok()) return Annotate(coordinator.status(), "cannot open a control port");
       place.coordinator = *std::move(coordinator);
+      SayIfOpen(credentials, serving.host, place.coordinator->port(), kProtectedBy);
     }
     place.control_address =
         JoinHostPort(place.address, place.behind_store ? options.endpoint_port : place.coordinator->port());
@@ -132,6 +141,12 @@ struct Search : std::enable_shared_from_this<Search> {
 
 }  // namespace
 
+void SayIfOpen(const rendezvous::Credentials& credentials, const std::string& host, int port, std::string_view remedy) {
+  if (!credentials.token.empty() || credentials.tls() || IsLoopbackText(host)) return;
+  log::Info(fmt::format("serving the rendezvous on port {} of {}, without token or TLS, as torchrun does; {}", port,
+                        host.empty() ? "every address" : host, remedy));
+}
+
 bool TakeEndpoint(boost::asio::io_context& loop, const RunOptions& options, const rendezvous::Credentials& credentials,
                   RendezvousPlace* place) {
   rendezvous::Coordinator::Options serving = Serving(options, credentials, place->address);
@@ -140,7 +155,7 @@ bool TakeEndpoint(boost::asio::io_context& loop, const RunOptions& options, cons
   if (!coordinator.ok()) return false;  // another agent of this machine was faster
   place->endpoint_coordinator = *std::move(coordinator);
   place->conductor->SetPlace(place->control_address, false);
-  SayIfOpen(options, credentials, place->address);
+  SayIfOpen(credentials, OpenTo(place->address), options.endpoint_port, kProtectedBy);
   return true;
 }
 

@@ -13,6 +13,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "agent/run_options.h"
 #include "base/status.h"
@@ -42,5 +43,9 @@ void FindRendezvousPlace(boost::asio::io_context& loop, const RunOptions& option
 // Serves the endpoint by place->conductor, where its port has become free (endpoint_taken). False: it has not.
 bool TakeEndpoint(boost::asio::io_context& loop, const RunOptions& options, const rendezvous::Credentials& credentials,
                   RendezvousPlace* place);
+
+// Says so where anybody may speak to the rendezvous served at `host` (numeric; "": every address) and `port`; `remedy`
+// names the flags against it. Nothing on loopback.
+void SayIfOpen(const rendezvous::Credentials& credentials, const std::string& host, int port, std::string_view remedy);
 
 }  // namespace muster::agent

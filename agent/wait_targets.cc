@@ -11,7 +11,6 @@
 namespace muster::agent {
 namespace {
 
-constexpr int kRendezvousPort = 29400;
 constexpr size_t kMaxName = 253;
 constexpr size_t kMaxLabel = 63;
 constexpr Duration kFirstPause = std::chrono::milliseconds(100);

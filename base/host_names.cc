@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <climits>
 #include <cstring>
 
@@ -126,8 +127,9 @@ Status ListenStatus(int error, std::string_view host, int port) {
     return absl::AlreadyExistsError(
         fmt::format("{} is taken by another process; free it, or choose another one (0: any)", where));
   }
-  return WithRemedy(ErrnoStatus(error, fmt::format("cannot listen on {}", where)),
-                    "give an address of this machine, and a port that this user may take");
+  const Status status = ErrnoStatus(error, fmt::format("cannot listen on {}", where));
+  if (error == EMFILE || error == ENFILE) return status;  // which says what to do
+  return WithRemedy(status, "give an address of this machine, and a port that this user may take");
 }
 
 std::string JoinHostPort(std::string_view host, int port) {

@@ -24,7 +24,8 @@ Status WithRemedy(const Status& status, std::string_view remedy);
 // The message of a status, as the standard's string_view.
 std::string_view Message(const Status& status);
 
-// A status for a failed system call: "<what>: <strerror(error)>", with the nearest canonical code.
+// A status for a failed system call: "<what>: <strerror(error)>", with the nearest canonical code; where no descriptor
+// is left, also with what to do.
 Status ErrnoStatus(int error, std::string_view what);
 
 }  // namespace muster

@@ -36,7 +36,7 @@ class Machine {
     s_.linked = false;
     if (s_.stage == Stage::kEnded) return;
     if (s_.stage == Stage::kAttending) {
-      LoseCoordinator(event.loss, event.detail);
+      LoseCoordinator(event.detail);
     } else if (s_.stage == Stage::kGreeting || !s_.dial_at) {
       DialFailed(event.loss, event.detail);
     }
@@ -48,8 +48,6 @@ class Machine {
     s_.last_word = now_;
     std::visit([this](const auto& message) { Hear(message); }, event.message);
   }
-
-  void On(const WorkersStarted&) {}
 
   void On(const WorkersEnded& event) {
     if (!s_.round || event.report.round != s_.round->id || s_.doing != NodeState::kRunning) return;
@@ -114,7 +112,7 @@ class Machine {
       out_.actions.push_back(HangUp{});
       std::string detail = fmt::format("{} was silent for {} s", Where(s_.target), Whole(Limit()));
       if (s_.stage == Stage::kAttending) {
-        LoseCoordinator(Loss::kSilent, detail);
+        LoseCoordinator(detail);
       } else {
         DialFailed(Loss::kSilent, detail);
       }
@@ -194,16 +192,17 @@ class Machine {
   void GiveUp() {
     if (s_.linked) out_.actions.push_back(HangUp{});
     s_.linked = false;
-    std::string why = s_.last_failure.empty() ? std::string("no answer") : s_.last_failure;
-    std::string where = s_.endpoint.empty() ? s_.coordinator : s_.endpoint;
+    std::string where = Where(s_.endpoint.empty() ? s_.coordinator : s_.endpoint);
+    // The failure mostly names the address itself.
+    std::string why = s_.last_failure.empty()              ? fmt::format("{}: no answer", where)
+                      : s_.last_failure.starts_with(where) ? s_.last_failure
+                                                           : fmt::format("{}: {}", where, s_.last_failure);
     std::string limit = fmt::format("{} s", Whole(s_.options.join_timeout));
     if (s_.was_welcomed) {
       Finish(kExitCoordinatorLost,
-             fmt::format("the coordinator was lost and none was found again within {} (endpoint {}): {}", limit,
-                         Where(where), why));
+             fmt::format("the coordinator was lost and none was found again within {}: {}", limit, why));
     } else {
-      Finish(kExitRendezvousTimeout,
-             fmt::format("no coordinator was reached within {} at the endpoint {}: {}", limit, Where(where), why));
+      Finish(kExitRendezvousTimeout, fmt::format("no coordinator was reached within {}: {}", limit, why));
     }
   }
 
@@ -238,7 +237,7 @@ class Machine {
     s_.dial_at = now_ + NextDelay();
   }
 
-  void LoseCoordinator(Loss loss, const std::string& detail) {
+  void LoseCoordinator(const std::string& detail) {
     s_.alone_since = now_;
     s_.coordinator_heard = s_.last_heard;
     s_.lost_word = s_.last_word;
@@ -251,7 +250,6 @@ class Machine {
     out_.reason = fmt::format("the coordinator at {} was lost: {}", Where(s_.target), detail);
     SayOnce(s_.doing == NodeState::kRunning ? out_.reason + "; the workers go on" : out_.reason);
     // A silent one is given up only by the walk; it may be back.
-    (void)loss;
     DialTo(s_.target);
   }
 

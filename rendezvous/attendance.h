@@ -102,8 +102,7 @@ struct Disconnected {  // the dial failed, or the connection ended
 struct Heard {
   CoordinatorMessage message;
 };
-struct WorkersStarted {};  // the agent has started the round's workers
-struct WorkersEnded {      // by themselves (success or failure)
+struct WorkersEnded {  // by themselves (success or failure)
   Report report;
 };
 struct NoWorkerLeft {  // after Stop or a failure: all are gone, store is ready
@@ -122,8 +121,8 @@ struct Going {      // SIGTERM here, or a node check that failed
   LeaveCause cause = LeaveCause::kAsked;
 };
 struct Tick {};
-using Event = std::variant<Begin, Connected, Disconnected, Heard, WorkersStarted, WorkersEnded, NoWorkerLeft, Silence,
-                           Probed, Hosting, Going, Tick>;
+using Event = std::variant<Begin, Connected, Disconnected, Heard, WorkersEnded, NoWorkerLeft, Silence, Probed, Hosting,
+                           Going, Tick>;
 
 // --- actions ---
 struct Dial {  // drop what there is, connect to this address ("host:port"; "" = local link)

@@ -333,7 +333,6 @@ Attendant::~Attendant() { impl_->Drop(); }
 
 std::optional<std::string> Attendant::attended() const { return impl_->attended(); }
 void Attendant::Begin() { impl_->Apply(attendance::Begin{}); }
-void Attendant::WorkersStarted() { impl_->Apply(attendance::WorkersStarted{}); }
 void Attendant::WorkersSilent(bool silent) { impl_->Apply(attendance::Silence{silent}); }
 void Attendant::WorkersEnded(Report report) { impl_->Apply(attendance::WorkersEnded{std::move(report)}); }
 void Attendant::NoWorkerLeft(int store_port) { impl_->Apply(attendance::NoWorkerLeft{store_port}); }

@@ -50,7 +50,6 @@ class Attendant {
   std::optional<std::string> attended() const;
 
   void Begin();
-  void WorkersStarted();
   // They have written nothing for the limit of silence, or write again. Where that holds for every node of the round,
   // events.all_silent follows.
   void WorkersSilent(bool silent);

@@ -3,12 +3,13 @@
 #include <algorithm>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <set>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
+#include "base/log.h"
 #include "base/text.h"
-#include "base/version.h"
 
 namespace muster::rendezvous {
 
@@ -19,6 +20,7 @@ namespace {
 constexpr Duration kFollowPause = std::chrono::milliseconds(50);  // a follower sees at most so many pictures
 // How long a redirect outlives the stand-in's own stream: by then it is back, or dead and someone else stands in.
 constexpr Duration kRedirectGrace = std::chrono::seconds(15);
+constexpr size_t kMostRefusals = 100;  // told; strangers must not fill the log
 
 }  // namespace
 
@@ -66,10 +68,16 @@ class Conductor::Impl : public std::enable_shared_from_this<Impl> {
       if (run.successor == id) {
         run.successor = 0;
         run.redirect_until = MonotonicClock::now() + kRedirectGrace;
+        run.look_again = run.look_again ? std::min(*run.look_again, *run.redirect_until) : run.redirect_until;
+        Arm(run);
       }
-      if (run.nodes.erase(id) > 0) Step(run, PeerClosed{id});
-      ForgetIfOver(run);
+      if (run.nodes.erase(id) > 0) {
+        Step(run, PeerClosed{id});
+      } else {
+        ForgetIfOver(run);
+      }
     }
+    awaiting_.erase(id);
     if (remote_ == 0) Drained();
   }
 
@@ -81,6 +89,12 @@ class Conductor::Impl : public std::enable_shared_from_this<Impl> {
 
   void KnowDead(const std::string& run_id, const Gone& gone) {
     if (auto found = runs_.find(run_id); found != runs_.end()) Step(*found->second, gone);
+  }
+
+  void TurnAway(const std::string& reason) {
+    auto found = options_.only_run_id.empty() ? runs_.end() : runs_.find(options_.only_run_id);
+    if (found != runs_.end()) return Step(*found->second, TurnedAway{reason});
+    SayRefused(reason, "");
   }
 
   void YieldTo(const std::string& run_id, const Redirect& redirect) {
@@ -122,6 +136,7 @@ class Conductor::Impl : public std::enable_shared_from_this<Impl> {
 
   void Stop() {  // the Conductor goes: nothing may be called any more
     peers_.clear();
+    awaiting_.clear();
     runs_.clear();
     listener_ = nullptr;
     drained_ = nullptr;
@@ -164,6 +179,16 @@ class Conductor::Impl : public std::enable_shared_from_this<Impl> {
     if (run == nullptr) {
       run = std::make_shared<Run>(loop_);
       run->state = Fresh(run_id);
+      for (auto waits = awaiting_.begin(); waits != awaiting_.end();) {
+        const auto& [id, wanted] = *waits;
+        if (!wanted.empty() && wanted != run_id) {
+          ++waits;
+          continue;
+        }
+        peers_.at(id).run = run.get();
+        run->followers.insert(id);
+        waits = awaiting_.erase(waits);
+      }
     }
     return *run;
   }
@@ -194,17 +219,16 @@ class Conductor::Impl : public std::enable_shared_from_this<Impl> {
   void Greet(PeerId id, Far& far, const Hello& hello) {
     if (far.role != Role::kUnknown)
       return Hangup(far, Refuse{kExitBadConfiguration, "Hello must be the first message"});
-    if (hello.protocol != kRendezvousProtocol) {
-      return Hangup(
-          far, Refuse{kExitBadConfiguration,
-                      fmt::format("the coordinator (version {}) speaks rendezvous protocol {}, node \"{}\" "
-                                  "(version {}) speaks {}; install the same muster on every node",
-                                  Version(), kRendezvousProtocol, hello.node.name, hello.version, hello.protocol)});
-    }
     if (std::string reason = Stranger(hello.run_id); !reason.empty()) {
-      return Hangup(far, Refuse{kExitBadConfiguration, reason});
+      Hangup(far, Refuse{kExitBadConfiguration, reason});
+      return TurnAway(fmt::format("node {}: {}", hello.node.name, reason));
     }
     Run& run = RunOf(hello.run_id);
+    // Only those that watch it are left of the last job of that id; a node of its own asks with a round.
+    if (Over(run) && run.nodes.empty() && !hello.resume) {
+      run.state = Fresh(hello.run_id);
+      run.reason.clear();
+    }
     if (Redirected(run) && (!hello.resume || hello.resume->id.term <= run.redirect->term)) {
       return Hangup(far, *run.redirect);
     }
@@ -222,24 +246,36 @@ class Conductor::Impl : public std::enable_shared_from_this<Impl> {
     return run.redirect.has_value();
   }
 
+  // Something was decided here, or will be: not the empty book of a node that may stand in one day.
+  static bool Coordinated(const State& state) {
+    return !state.on_call || state.round.id.number >= 0 || !state.members.empty();
+  }
+
   void Show(PeerId id, Far& far, const Inspect& inspect) {
     if (far.role != Role::kUnknown && far.role != Role::kFollower) return;
+    awaiting_.erase(id);
+    std::vector<std::string> ids;
     Run* run = nullptr;
-    if (inspect.run_id.empty()) {
-      if (runs_.size() == 1) run = runs_.begin()->second.get();
-      if (runs_.size() > 1) {
-        std::vector<std::string> ids;
-        for (const auto& [run_id, known] : runs_) ids.push_back(run_id);
-        return Hangup(far, Refuse{kExitUsage, fmt::format("{} runs are coordinated here; name one of: {}", ids.size(),
-                                                          Join(ids, ", "))});
-      }
-    } else if (auto found = runs_.find(inspect.run_id); found != runs_.end()) {
-      run = found->second.get();
+    for (const auto& [run_id, known] : runs_) {
+      if (!Coordinated(known->state) && !Redirected(*known)) continue;
+      ids.push_back(run_id);
+      if (inspect.run_id.empty() || inspect.run_id == run_id) run = known.get();
+    }
+    const std::string there = Join(ids, ", ");
+    if (inspect.run_id.empty() && ids.size() > 1) {
+      return Hangup(
+          far, Refuse{kExitUsage, fmt::format("{} runs are coordinated here; name one of: {}", ids.size(), there)});
     }
     if (run == nullptr) {
-      return Hangup(far, Refuse{kExitUsage, inspect.run_id.empty()
-                                                ? std::string("no run is coordinated here yet")
-                                                : fmt::format("no run \"{}\" is coordinated here", inspect.run_id)});
+      std::string text = ids.empty()
+                             ? std::string("no run is coordinated here yet")
+                             : fmt::format("no run \"{}\" is coordinated here; there is: {}", inspect.run_id, there);
+      const bool may_come = !on_call_ && (inspect.run_id.empty() || Stranger(inspect.run_id).empty());
+      if (!inspect.follow || !may_come) return Hangup(far, Refuse{kExitRendezvousTimeout, std::move(text)});
+      far.role = Role::kFollower;
+      awaiting_[id] = inspect.run_id;
+      far.peer->Send(Notice{text + "; waiting for it"});
+      return;
     }
     if (Redirected(*run)) return Hangup(far, *run->redirect);
     StatusReport report = Describe(run->state, MonotonicClock::now());
@@ -299,6 +335,7 @@ class Conductor::Impl : public std::enable_shared_from_this<Impl> {
     run.look_again.reset();
   }
 
+  // `run` may be gone afterwards.
   void Step(Run& run, const Event& event) {
     TimePoint now = MonotonicClock::now();
     Effects effects = Apply(run.state, event, now);
@@ -317,6 +354,20 @@ class Conductor::Impl : public std::enable_shared_from_this<Impl> {
     Arm(run);
     if (!effects.reason.empty() && effects.reason != run.reason) SetReason(run, effects.reason);
     if (!effects.reason.empty() || !effects.actions.empty()) TellFollowers(run);
+    for (const std::string& refusal : effects.refusals) SayRefused(refusal, run.state.run_id);
+    ForgetIfOver(run);
+  }
+
+  // A node that is refused may come again and again.
+  void SayRefused(const std::string& reason, const std::string& run_id) {
+    if (said_refused_.size() >= kMostRefusals || !said_refused_.insert(reason).second) return;
+    const std::string text = fmt::format("refused: {}", reason);
+    if (options_.only_run_id.empty() && !run_id.empty()) {
+      log::Warning(text, {{"run_id", run_id}});
+    } else {
+      log::Warning(text);
+    }
+    if (said_refused_.size() == kMostRefusals) log::Warning("more refusals are not told");
   }
 
   void SetReason(Run& run, const std::string& reason) {
@@ -362,11 +413,14 @@ class Conductor::Impl : public std::enable_shared_from_this<Impl> {
         });
   }
 
-  // `muster coordinator` serves many runs, one after the other: what is over must not pile up.
+  bool Over(const Run& run) const { return options_.only_run_id.empty() && run.state.phase == Phase::kFinished; }
+
+  // `muster coordinator` serves many runs, one after the other: what is over must not pile up, nor answer the next job
+  // of that id.
   void ForgetIfOver(Run& run) {
     if (!options_.only_run_id.empty() || !run.nodes.empty() || !run.followers.empty() || run.successor != 0) return;
-    bool untouched = run.state.round.id.number < 0 && run.state.members.empty() && !run.redirect;
-    if (run.state.phase != Phase::kFinished && !untouched) return;
+    bool untouched = run.state.round.id.number < 0 && run.state.members.empty() && !Redirected(run);
+    if (!Over(run) && !untouched) return;
     for (auto& [id, far] : peers_) {
       if (far.run == &run) far.run = nullptr;
     }
@@ -387,9 +441,11 @@ class Conductor::Impl : public std::enable_shared_from_this<Impl> {
   std::unordered_map<PeerId, Far> peers_;
   size_t remote_ = 0;
   std::map<std::string, std::shared_ptr<Run>> runs_;
+  std::map<PeerId, std::string> awaiting_;  // who follows a run that is not there yet; empty: the first one
   std::function<void(const std::string&, const std::string&)> listener_;
   asio::steady_timer drain_timer_;
   std::function<void()> drained_;
+  std::set<std::string> said_refused_;
 };
 
 Conductor::Conductor(asio::io_context& loop, Options options)
@@ -400,6 +456,7 @@ PeerId Conductor::Connect(Peer* peer, bool local) { return impl_->Connect(peer, 
 void Conductor::Receive(PeerId id, const NodeMessage& message) { impl_->Receive(id, message); }
 void Conductor::Disconnect(PeerId id) { impl_->Disconnect(id); }
 void Conductor::TakeOver(const std::string& run_id, const StandIn& stand_in) { impl_->TakeOver(run_id, stand_in); }
+void Conductor::TurnAway(const std::string& reason) { impl_->TurnAway(reason); }
 void Conductor::KnowDead(const std::string& run_id, const Gone& gone) { impl_->KnowDead(run_id, gone); }
 void Conductor::Yield(const std::string& run_id, const Redirect& redirect) { impl_->YieldTo(run_id, redirect); }
 void Conductor::SetPlace(const std::string& address, bool on_call) { impl_->SetPlace(address, on_call); }

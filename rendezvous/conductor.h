@@ -45,6 +45,9 @@ class Conductor {
   // longer holds.
   void TakeOver(const std::string& run_id, const StandIn& stand_in);
 
+  // Somebody was refused before his first message (no token, say); one sentence that names him. Each is logged once.
+  void TurnAway(const std::string& reason);
+
   // What a stand-in learns of a node it misses (membership.h).
   void KnowDead(const std::string& run_id, const Gone& gone);
 

@@ -140,6 +140,7 @@ Status Coordinator::Impl::Serve() {
   serving.credentials = options_.credentials;
   serving.keep_descriptors = options_.keep_descriptors;
   serving.longest_message = static_cast<int>(wire::kMaxFromNode);
+  serving.turned_away = [this](const std::string& why) { conductor_.TurnAway(why); };
   MUSTER_ASSIGN_OR_RETURN(
       port_, GrpcPort::Serve(loop_, serving, [this](GrpcPort& port) { return std::make_unique<Stream>(port, *this); }));
   return absl::OkStatus();

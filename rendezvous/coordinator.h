@@ -19,7 +19,6 @@ class Coordinator {
     std::string host = "";  // numeric address to bind; empty: every address, IPv6 and IPv4
     int port = 0;           // 0: the kernel chooses
     Credentials credentials;
-    Duration heartbeat_timeout = std::chrono::seconds(15);
     // Descriptors that connections to this port never take (at most half of what ulimit -n allows): a crowd of
     // strangers must not keep the rest of the process from starting workers.
     int keep_descriptors = 0;

@@ -35,14 +35,16 @@ StatusOr<std::string> ReadSmallFile(const char* what, const std::string& path) {
   }
   close(fd);
   if (error != 0) {
-    return absl::InvalidArgumentError(
-        fmt::format("{} {}: {}", what, path, Message(ErrnoStatus(error, "cannot be read"))));
+    return absl::InvalidArgumentError(fmt::format("{} {}: {}; give a file that can be read", what, path,
+                                                  Message(ErrnoStatus(error, "cannot be read"))));
   }
   if (length > kMaxFile) {
     return absl::InvalidArgumentError(fmt::format("{} {} is larger than {} bytes", what, path, kMaxFile));
   }
   text.resize(length);
-  if (Strip(text).empty()) return absl::InvalidArgumentError(fmt::format("{} {} is empty", what, path));
+  if (Strip(text).empty())
+    return absl::InvalidArgumentError(
+        fmt::format("{} {} is empty; give the one that was made for this job", what, path));
   return text;
 }
 

@@ -36,6 +36,15 @@ constexpr int kCallsExpected = 64;   // requests waiting for a new stream: so ma
 constexpr int kListenAttempts = 50;  // half a millisecond apart, about
 constexpr Duration kAcceptPause = std::chrono::milliseconds(200);  // after running out of descriptors
 
+// "10.0.0.7" of gRPC's "ipv4:10.0.0.7:4711", "::1" of "ipv6:%5B::1%5D:4711".
+std::string HostOfPeer(std::string_view peer) {
+  peer = peer.substr(peer.find(':') + 1);
+  peer = peer.substr(0, peer.rfind(':'));
+  if (peer.starts_with("%5B")) peer.remove_prefix(3);
+  if (peer.ends_with("%5D")) peer.remove_suffix(3);
+  return std::string(peer);
+}
+
 }  // namespace
 
 class GrpcPort::Impl {
@@ -281,20 +290,22 @@ bool GrpcServerCall::Authorized() {
   if (expected.empty()) return true;
   auto found = context_.client_metadata().find("authorization");
   if (found == context_.client_metadata().end()) {
-    Finish(grpc::Status(grpc::StatusCode::UNAUTHENTICATED,
-                        "this job asks for a token: give every node the same MUSTER_TOKEN_FILE "
-                        "(or --rdzv-conf token_file=)"));
-    return false;
+    return TurnAway(
+        "this job asks for a token: give every node the same MUSTER_TOKEN_FILE (or --rdzv-conf token_file=)");
   }
   std::string_view given(found->second.data(), found->second.size());
   constexpr std::string_view kBearer = "Bearer ";
   if (given.substr(0, kBearer.size()) != kBearer || !SameToken(expected, given.substr(kBearer.size()))) {
-    Finish(grpc::Status(grpc::StatusCode::UNAUTHENTICATED,
-                        "the token is not this job's: every node must read the same MUSTER_TOKEN_FILE "
-                        "(or --rdzv-conf token_file=)"));
-    return false;
+    return TurnAway(
+        "the token is not this job's: every node must read the same MUSTER_TOKEN_FILE (or --rdzv-conf token_file=)");
   }
   return true;
+}
+
+bool GrpcServerCall::TurnAway(const char* why) {
+  Finish(grpc::Status(grpc::StatusCode::UNAUTHENTICATED, why));
+  if (const auto& told = port_.impl_->options_.turned_away) told(fmt::format("{}: {}", HostOfPeer(peer()), why));
+  return false;
 }
 
 void GrpcServerCall::StartRead() {

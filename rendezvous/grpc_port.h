@@ -33,6 +33,7 @@ class GrpcPort {
     int keep_descriptors = 0;
     int longest_message = 0;  // bytes, of those received
     GrpcTuning tuning;
+    std::function<void(const std::string& why)> turned_away = nullptr;  // a caller without the token, on the loop
   };
   // Makes the object for the next call before there is one.
   using MakeCall = std::function<std::unique_ptr<GrpcServerCall>(GrpcPort&)>;
@@ -109,6 +110,7 @@ class GrpcServerCall : public GrpcQueue::Call {
   void FinishEnded(bool) {}
   void WriteNext();
   bool Authorized();
+  bool TurnAway(const char* why);
 
   GrpcPort& port_;
   grpc::GenericServerContext context_;

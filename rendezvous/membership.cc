@@ -26,6 +26,8 @@ Effects Apply(State& state, const Event& event, TimePoint now) {
     machine.TakeOver(*stand_in);
   } else if (const auto* gone = std::get_if<Gone>(&event)) {
     machine.KnowDead(*gone);
+  } else if (const auto* away = std::get_if<TurnedAway>(&event)) {
+    machine.NoteRefusal(away->reason);
   } else {
     machine.Silence();
   }
@@ -42,7 +44,8 @@ void Machine::Count(State& state, const Member& member, int sign) {
   if (living && member.leaving) counts.leaving += sign;
   if (living && member.ready && !member.leaving) counts.ready += sign;
   if (living && member.in_round) counts.seated_living += sign;
-  if (living && member.in_round && !member.ready) counts.seated_busy += sign;
+  if (living && member.in_round && member.leaving) counts.seated_leaving += sign;
+  if (living && member.in_round && !member.ready && !member.leaving) counts.seated_busy += sign;
   if (member.in_round && member.state == NodeState::kSucceeded) counts.succeeded += sign;
   if (member.in_round && member.state == NodeState::kRunning && member.silent) counts.silent += sign;
 }
@@ -89,7 +92,7 @@ void Machine::Said(PeerId peer, const NodeMessage& message) {
     return;
   }
   member->last_heard = now_;
-  RefuseContender(*member);
+  if (!member->leaving) RefuseContender(*member);  // else the place is free soon
   if (const auto* beat = std::get_if<Beat>(&message)) {
     member->knows = std::max(member->knows, beat->round);
     bool silent = beat->silent && beat->round == s_.round.id;

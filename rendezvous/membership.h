@@ -7,8 +7,12 @@
 // `look_again`. Rules: DESIGN 4 and 5; docs/rendezvous.md tells them to a user.
 //
 // Invariants (tests/sim checks them): ranks are contiguous and unique; one roster per round id, the same for all its
-// nodes; rounds only grow; no Start while a living node of the round before may still run workers; restart_count never
-// above max_restarts (within the window); after Finish nothing but Finish is ever sent; progress while min nodes live.
+// nodes; rounds only grow; no Start while a living node of the round before that stays may still run workers;
+// restart_count never above max_restarts (within the window); after Finish nothing but Finish is ever sent; progress
+// while min nodes live.
+//
+// A node that leaves is not waited for: its workers may take their time (a checkpoint), in a round that is over. It
+// gets no seat and no store any more; its name and its place are its own until it has gone.
 //
 // Cost: a beat O(1), a join O(log n), a restart O(n log n), for n nodes.
 //
@@ -99,13 +103,14 @@ struct State {
 
   // Kept so that no event has to look at all members. Nobody outside writes these.
   struct Counts {
-    int ready = 0;          // connected, no worker left, not leaving
-    int seated_living = 0;  // connected, in the round
-    int seated_busy = 0;    // connected, in the round, not ready: the next round waits for them
-    int succeeded = 0;      // in the round and done with 0, connected or not
-    int silent = 0;         // in the round, running, and its workers write nothing
-    int living = 0;         // connected
-    int leaving = 0;        // connected, said Leave
+    int ready = 0;           // connected, no worker left, not leaving
+    int seated_living = 0;   // connected, in the round
+    int seated_leaving = 0;  // connected, in the round, said Leave
+    int seated_busy = 0;     // connected, in the round, not ready, not leaving: the next round waits for them
+    int succeeded = 0;       // in the round and done with 0, connected or not
+    int silent = 0;          // in the round, running, and its workers write nothing
+    int living = 0;          // connected
+    int leaving = 0;         // connected, said Leave
   };
   Counts counts;
   std::unordered_map<PeerId, std::string> names;  // whose stream it is; of a contender: the holder's name
@@ -125,6 +130,7 @@ struct State {
   std::map<std::string, std::string> slow;  // nodes of the current round that are, and in what: outliers.h
   Why loss;                                 // why the first seat of the current round was lost
   bool abandoned = false;                   // a node said Leave, ever
+  std::string last_refusal;                 // since the last round began: maybe that is who is missing
   std::optional<TimePoint> stopping_since;
   std::optional<TimePoint> expected;            // the last look_again: a later Tick means this process was frozen
   std::optional<TimePoint> grace_until;         // after a freeze: what lies in the sockets is read first
@@ -164,7 +170,11 @@ struct StandIn {
 struct Gone {
   std::string name;
 };
-using Event = std::variant<PeerOpened, PeerSaid, PeerClosed, Tick, StandIn, Gone>;
+// Somebody was refused before he came as far as this run (no token, another run id); one sentence.
+struct TurnedAway {
+  std::string reason;
+};
+using Event = std::variant<PeerOpened, PeerSaid, PeerClosed, Tick, StandIn, Gone, TurnedAway>;
 
 struct Send {
   PeerId peer;
@@ -179,6 +189,7 @@ struct Effects {
   std::vector<Action> actions;
   std::string reason;                   // empty: nothing was decided
   std::optional<TimePoint> look_again;  // when Tick must be applied, at the latest
+  std::vector<std::string> refusals;    // why somebody was sent away just now
 };
 
 Effects Apply(State& state, const Event& event, TimePoint now);

@@ -7,17 +7,23 @@
 
 namespace muster::rendezvous {
 
+void Machine::NoteRefusal(const std::string& reason) {
+  s_.last_refusal = reason;
+  out_.refusals.push_back(reason);
+}
+
 void Machine::Refuse(PeerId peer, std::string reason) {
+  NoteRefusal(reason);
   Tell(peer, rendezvous::Refuse{kExitBadConfiguration, std::move(reason)});
   HangUp(peer);
 }
 
 bool Machine::Acceptable(PeerId peer, const Hello& hello) {
   if (hello.protocol != kRendezvousProtocol) {
-    Refuse(peer,
-           fmt::format("{} speaks rendezvous protocol {} (muster {}), this coordinator {} (muster {}): use the same "
-                       "muster on every node",
-                       NodeName(hello.node), hello.protocol, hello.version, kRendezvousProtocol, Version()));
+    Refuse(peer, fmt::format(
+                     "{} speaks rendezvous protocol {} (muster {}), this coordinator protocol {} (muster {}): use the "
+                     "same muster on every node",
+                     NodeName(hello.node), hello.protocol, hello.version, kRendezvousProtocol, Version()));
     return false;
   }
   const JobOptions& theirs = hello.options;
@@ -117,7 +123,11 @@ bool Machine::GivesWay(PeerId peer, const Hello& hello, Member& holder, const st
   }
   holder.contender.emplace(peer, hello);
   s_.names[peer] = holder.node.name;
-  Tell(peer, Notice{fmt::format("{} is held by {} (pid {}), last heard of {} ago: waiting for its next sign of life",
+  Tell(peer,
+       Notice{holder.leaving
+                  ? fmt::format("{} is held by {} (pid {}), which is leaving: waiting for its end", claim,
+                                NodeName(holder.node), holder.node.pid)
+                  : fmt::format("{} is held by {} (pid {}), last heard of {} ago: waiting for its next sign of life",
                                 claim, NodeName(holder.node), holder.node.pid, Seconds(now_ - holder.last_heard))});
   return true;
 }

@@ -18,6 +18,7 @@ class Machine {
   void Silence();  // Tick: who has not been heard for too long
   void TakeOver(const StandIn& stand_in);
   void KnowDead(const Gone& gone);
+  void NoteRefusal(const std::string& reason);
 
   void Settle();        // goes on from phase to phase until nothing more follows from what is known
   void ScheduleLook();  // fills look_again

@@ -101,7 +101,7 @@ bool Machine::MayStart() {
   // Just thawed: others may have taken over meanwhile, and what they said has not been read yet.
   if (s_.grace_until && now_ < *s_.grace_until) return false;
   if (counts.ready < options().min_nodes) return false;
-  bool goes_on = s_.round.id.number >= 0 && counts.seated_living > counts.leaving;
+  bool goes_on = s_.round.id.number >= 0 && counts.seated_living > counts.seated_leaving;
   bool full = counts.ready >= options().max_nodes;
   if (!full && !goes_on && s_.last_arrival && now_ < *s_.last_arrival + options().last_call) return false;
   // Who missed two beats is heard, or lost, before a round counts on it.
@@ -169,6 +169,7 @@ void Machine::TellWaiting(const std::string& text) {
 
 std::string Machine::WhoIsMissing() const {
   std::string limit = Seconds(options().join_timeout);
+  std::string refused = s_.last_refusal.empty() ? "" : "; the last one refused: " + s_.last_refusal;
   std::vector<std::string> names;
   std::set<int> indexes;
   for (const auto& [name, member] : s_.members) {
@@ -182,12 +183,12 @@ std::string Machine::WhoIsMissing() const {
     for (int index = 0; index < options().max_nodes; ++index) {
       if (!indexes.contains(index)) missing.push_back(fmt::format("{}", index));
     }
-    return fmt::format("{} of {} came within {}, node {} missing: {}", names.size(),
+    return fmt::format("{} of {} came within {}, node {} missing: {}{}", names.size(),
                        Counted(options().max_nodes, "node"), limit, missing.size() == 1 ? "rank is" : "ranks are",
-                       List(missing));
+                       List(missing), refused);
   }
-  return fmt::format("{} of {} came within {}{}", names.size(), Counted(options().min_nodes, "node"), limit,
-                     names.empty() ? std::string() : ": " + List(names));
+  return fmt::format("{} of {} came within {}{}{}", names.size(), Counted(options().min_nodes, "node"), limit,
+                     names.empty() ? std::string() : ": " + List(names), refused);
 }
 
 // Who takes part: the last round's nodes before others, then by arrival.
@@ -275,8 +276,8 @@ void Machine::StartRound(const Why& why) {
   }
   for (Seat& seat : round.seats) seat.role_world_size = roles[seat.node.role];
 
-  // Whoever is still here has said Ready for the round that ends now; so those of the one before are no majority any
-  // more.
+  // Whoever is still here has said Ready for the round that ends now, or leaves and stands in for nobody; so those of
+  // the one before are no majority any more.
   s_.last_id = s_.round.id;
   s_.last_names = SeatNames(s_.round);
   std::erase_if(s_.silent, [&](const auto& node) { return node.second.told < s_.last_id; });
@@ -288,6 +289,7 @@ void Machine::StartRound(const Why& why) {
   s_.loss = {};
   s_.stop = {};
   s_.notice.clear();
+  s_.last_refusal.clear();
   for (auto& [name, member] : s_.members) {
     Change change(s_, member);
     member.in_round = false;

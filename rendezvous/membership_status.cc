@@ -75,6 +75,7 @@ StatusReport Describe(const State& state, TimePoint now) {
     if (member.in_round && state.phase != Phase::kGathering) line.rank = member.rank;
     line.slots = member.node.slots;
     line.pid = member.node.pid;
+    line.control_address = member.node.control_address;
     line.last_heard = std::max(Duration{}, now - member.last_heard);
     if (auto slow = state.slow.find(name); slow != state.slow.end() && member.in_round) {
       line.remark = fmt::format("slow: {}", slow->second);

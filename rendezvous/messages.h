@@ -129,7 +129,8 @@ struct StatusLine {
   int slots = 0;
   int64_t pid = 0;
   Duration last_heard{};
-  std::string remark;  // "slow: memory 3.1 GB/s, the others 12.4 GB/s"; usually empty
+  std::string control_address;  // where it would stand in; empty: nowhere
+  std::string remark;           // "slow: memory 3.1 GB/s, the others 12.4 GB/s"; usually empty
   bool operator==(const StatusLine&) const = default;
 };
 struct StatusReport {

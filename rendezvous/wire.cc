@@ -175,6 +175,7 @@ void Put(const StatusReport& from, v1::StatusReport* to) {
     added->set_pid(line.pid);
     added->set_last_heard_ms(Millis(line.last_heard));
     added->set_remark(Text(line.remark));
+    added->set_control_address(Name(line.control_address));
   }
 }
 

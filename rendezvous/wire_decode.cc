@@ -227,6 +227,7 @@ class Reader {
       added.pid = Number("pid", line.pid(), int64_t{0}, std::numeric_limits<int64_t>::max());
       added.last_heard = Time("last heard", line.last_heard_ms());
       added.remark = Printable(line.remark(), kMaxText);
+      added.control_address = Printable(line.control_address(), kMaxName);
     }
     return report;
   }

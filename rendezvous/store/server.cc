@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "base/descriptors.h"
+#include "base/host_names.h"
 #include "base/text.h"
 #include "rendezvous/store/commands.h"
 #include "rendezvous/store/key_space.h"
@@ -65,9 +66,10 @@ Status SocketError(std::string_view what, const tcp::endpoint& endpoint) {
   return ErrnoStatus(error, fmt::format("store: {} {}:{}", what, endpoint.address().to_string(), endpoint.port()));
 }
 
-StatusOr<int> OpenListener(const tcp::endpoint& endpoint, bool dual_stack) {
+// `host`: as it was given, for the errors.
+StatusOr<int> OpenListener(const tcp::endpoint& endpoint, bool dual_stack, std::string_view host) {
   int fd = ::socket(endpoint.data()->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP);
-  if (fd < 0) return SocketError("opening a socket for", endpoint);
+  if (fd < 0) return ListenStatus(errno, host, endpoint.port());
   const int on = 1, off = 0, idle = 300;
   ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
   if (dual_stack) ::setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
@@ -75,15 +77,10 @@ StatusOr<int> OpenListener(const tcp::endpoint& endpoint, bool dual_stack) {
   ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
   ::setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
   ::setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
-  Status status;
-  if (::bind(fd, endpoint.data(), endpoint.size()) != 0) {
-    status = SocketError("binding", endpoint);
-  } else if (::listen(fd, SOMAXCONN) != 0) {
-    status = SocketError("listening on", endpoint);
-  }
-  if (status.ok()) return fd;
+  if (::bind(fd, endpoint.data(), endpoint.size()) == 0 && ::listen(fd, SOMAXCONN) == 0) return fd;
+  const int error = errno;
   ::close(fd);
-  return status;
+  return ListenStatus(error, host, endpoint.port());
 }
 
 }  // namespace
@@ -151,8 +148,8 @@ Status StoreServer::State::Start(std::string_view host, uint16_t port) {
         fmt::format("store: \"{}\" is no numeric address; give one, or nothing for every address", host));
   }
   bool dual_stack = host.empty() || address == asio::ip::address_v6::any();
-  StatusOr<int> fd = OpenListener({address, port}, dual_stack);
-  if (!fd.ok() && host.empty()) fd = OpenListener({asio::ip::address_v4::any(), port}, false);  // no IPv6 here
+  StatusOr<int> fd = OpenListener({address, port}, dual_stack, host);
+  if (!fd.ok() && host.empty()) fd = OpenListener({asio::ip::address_v4::any(), port}, false, host);  // no IPv6 here
   if (!fd.ok()) return fd.status();
   listener_ = *fd;
   tcp::endpoint bound;

@@ -88,7 +88,7 @@ TEST_F(FailureSummaryTest, NeverStarted) {
   boom_.stderr_tail = {"one"};
   std::string text = FailureSummary({127, "", boom_, {boom_}}, options_);
   EXPECT_THAT(text, HasSubstr("exitcode  : 127\n"));
-  EXPECT_THAT(text, HasSubstr("stderr    : last 1 line\n"));
+  EXPECT_THAT(text, HasSubstr("stderr    : last line\n"));
 }
 
 TEST_F(FailureSummaryTest, NothingWhereNoWorkerFailed) {

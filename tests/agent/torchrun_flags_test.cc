@@ -10,6 +10,7 @@
 #include <functional>
 #include <map>
 
+#include "agent/flag_values.h"
 #include "agent/torchrun_flag_table.h"
 #include "base/text.h"
 #include "tests/agent/variables.h"
@@ -339,6 +340,26 @@ TEST(TorchrunFlags, Standalone) {
   EXPECT_FALSE(Good({"--nnodes=2"}).standalone);
   EXPECT_FALSE(Good({"--rdzv-backend=c10d"}).standalone);
   EXPECT_EQ(Good({"--standalone", "--nnodes=2"}).warnings.size(), 1u);
+}
+
+TEST(FlagValues, WhereToListen) {
+  struct Row {
+    std::string text;
+    std::string host;
+    int port;
+  };
+  const Row rows[] = {
+      {"127.0.0.1:5", "127.0.0.1", 5}, {"127.0.0.1", "127.0.0.1", 7}, {":0", "", 0},     {"[::]:5", "", 5},
+      {"localhost:5", "127.0.0.1", 5}, {"[::1]:5", "::1", 5},         {"::1", "::1", 7}, {"0.0.0.0:5", "0.0.0.0", 5}};
+  for (const Row& row : rows) {
+    auto listen = ParseListen(row.text, 7);
+    ASSERT_TRUE(listen.ok()) << row.text << ": " << listen.status();
+    EXPECT_EQ(listen->host, row.host) << row.text;
+    EXPECT_EQ(listen->port, row.port) << row.text;
+  }
+  for (const char* bad : {"", "nohost", "nohost:1", ":x", ":99999", "127.0.0.1:-1", "1.2.3:4"}) {
+    EXPECT_TRUE(absl::IsInvalidArgument(ParseListen(bad, 7).status())) << bad;
+  }
 }
 
 TEST(TorchrunFlags, StaticEndpoint) {

@@ -66,6 +66,8 @@ TEST(ListenStatusTest, NamesTheAddressAndWhatToDo) {
   EXPECT_EQ(Message(ListenStatus(EADDRNOTAVAIL, "192.0.2.1", 80)),
             "cannot listen on 192.0.2.1 port 80: Cannot assign requested address; give an address of this machine, and "
             "a port that this user may take");
+  EXPECT_EQ(Message(ListenStatus(EMFILE, "", 29500)),
+            "cannot listen on port 29500: Too many open files; raise the limit of open files (ulimit -n)");
 }
 
 }  // namespace

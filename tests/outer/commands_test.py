@@ -2,6 +2,7 @@
 import json
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import threading
@@ -92,6 +93,92 @@ class Commands(Nodes):
         follower.stdout.close()
         self.assertEqual(follower.wait(), 0)
 
+    def test_status_of_a_run_that_is_not_there(self):
+        endpoint = f"127.0.0.1:{self.serve('coordinator', '--listen', '127.0.0.1:0')}"
+        done = muster("status", endpoint)
+        self.assertEqual((done.returncode, done.stdout), (200, ""))
+        self.assertIn("no run is coordinated here yet", done.stderr)
+        follower = self.with_pipes([MUSTER, "status", endpoint, "--run-id", "job", "--json", "--follow"], text=True)
+        self.assertIn("waiting for it", follower.stderr.readline())
+        agents = [self.node(endpoint, "2", "--rdzv-conf", "is_host=0") for _ in range(2)]
+        self.assertEqual(json.loads(follower.stdout.readline())["run_id"], "job")
+        done = muster("status", endpoint, "--run-id", "other")
+        self.assertEqual((done.returncode, done.stdout), (200, ""))
+        self.assertIn('no run "other" is coordinated here; there is: job', done.stderr)
+        for worker in self.workers(2):
+            worker.tell("exit 0")
+        self.assertEqual([agent.wait() for agent in agents], [0, 0])
+        self.assertEqual(json.loads(follower.stdout.read().splitlines()[-1])["phase"], "finished")
+        self.assertEqual(self.code(follower), 0)
+
+    def test_status_follows_the_succession(self):
+        """The host dies; who follows the run goes on at the stand-in, and who asks at the endpoint is sent there."""
+        endpoint = f"127.0.0.1:{self.free_port()}"
+        agents = [self.node(endpoint, "1:2", "--rdzv-conf", "last_call_timeout=600") for _ in range(2)]
+        workers = self.workers(2)
+        follower = self.with_pipes([MUSTER, "status", endpoint, "--json", "--follow"], text=True)
+        first = json.loads(follower.stdout.readline())
+        self.assertEqual(first["phase"], "running")
+        host = next(agent for agent in agents if agent.pid == workers[0].hello["ppid"])
+        other = next(agent for agent in agents if agent is not host)
+        host.send(signal.SIGKILL)
+        self.assertIn("was lost", follower.stderr.readline())
+        (alone,) = self.round_of(1, at_least=1)
+        for line in follower.stdout:
+            report = json.loads(line)
+            if (report["phase"], len(report["nodes"])) == ("running", 1):
+                break
+        self.assertGreater(report["term"], first["term"])
+        self.serve("coordinator", "--listen", endpoint)
+        asked = None
+        while asked is None or asked.returncode == 200:  # until the stand-in has told the newcomer
+            asked = muster("status", endpoint, "--run-id", "job", "--json")
+        self.assertEqual((asked.returncode, asked.stderr), (0, ""))
+        self.assertEqual(json.loads(asked.stdout)["term"], report["term"])
+        alone.tell("exit 0")
+        self.assertEqual(other.wait(), 0)
+        self.assertEqual(json.loads(follower.stdout.read().splitlines()[-1])["phase"], "finished")
+        self.assertEqual(self.code(follower), 0)
+
+    def test_wrong_values(self):
+        for code, said, arguments in (
+                (64, "''", ("status", "")), (64, "port is a number", ("status", "h:99999")), (64, "no host", ("status", "a b:1")),
+                (64, "--timeout '0': want more than 0", ("status", "h", "--timeout", "0")),
+                (64, "--timeout '1e300'", ("status", "h", "--timeout", "1e300")),
+                (64, "--listen ':99999': the port must be", ("coordinator", "--listen", ":99999")),
+                (64, "--listen 'nohost:1': 'nohost' is no numeric", ("coordinator", "--listen", "nohost:1")),
+                (64, "--host: 'nosuch' is no numeric address", ("store", "--host", "nosuch")),
+                (64, "--log-level", ("coordinator", "--log-level", "loud")), (64, "--log-format", ("store", "--log-format", "x"))):
+            done = muster(*arguments)
+            self.assertEqual((done.returncode, done.stdout), (code, ""), done.stderr)
+            self.assertIn(said, done.stderr)
+            self.assertLess(len(done.stderr), 300)
+
+    def test_a_port_that_is_taken(self):
+        with socket.create_server(("127.0.0.1", 0)) as owner:
+            port = str(owner.getsockname()[1])
+            for arguments in (("store", "--port", port), ("coordinator", "--listen", f"127.0.0.1:{port}")):
+                done = muster(*arguments)
+                self.assertEqual(done.returncode, 78)
+                self.assertIn(f"127.0.0.1 port {port} is taken by another process; free it, or choose", done.stderr)
+
+    def serving(self, *arguments, **more):
+        """Starts a serving subcommand; what it says until it listens: (stdout's line, stderr's)."""
+        server = self.with_pipes([MUSTER, *arguments], text=True, **more)
+        return server, server.stdout.readline()
+
+    def test_what_serves_says_where_and_whether_it_is_open(self):
+        server, line = self.serving("coordinator", "--listen", ":0", "--log-format", "json")
+        self.assertRegex(line, r"^listening on \[::\]:\d+$")
+        told = json.loads(server.stderr.readline())
+        self.assertIn("without token or TLS", told["message"])
+        server, line = self.serving("coordinator", "--listen", ":0", env={**os.environ, "MUSTER_LOG_FORMAT": "json"})
+        self.assertIn("without token or TLS", json.loads(server.stderr.readline())["message"])
+        server, line = self.serving("coordinator", "--listen", "127.0.0.1:0")
+        self.assertRegex(line, r"^listening on 127\.0\.0\.1:\d+$")
+        server.terminate()
+        self.assertEqual(server.stderr.read(), "")
+
     def test_status_of_nobody(self):
         done = muster("status", f"127.0.0.1:{self.free_port()}")
         self.assertEqual(done.returncode, 200)
@@ -174,7 +261,7 @@ class Output(MusterCase):
         agent = self.start("--standalone", "--nproc-per-node", "64", "--tee", "3", "--no-python", "/bin/true", worker=False,
                            preexec_fn=lambda: __import__("resource").setrlimit(7, (40, 40)))
         self.assertEqual(agent.wait(), 1)
-        self.assertRegex(agent.output(), r"starting the worker with local rank \d+: .*no file descriptor left; raise the limit \(ulimit -n\)")
+        self.assertRegex(agent.output(), r"starting the worker with local rank \d+: .*(Too many open files|descriptor).*ulimit -n")
 
 
 if __name__ == "__main__":

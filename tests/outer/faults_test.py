@@ -470,11 +470,19 @@ class StaticRanks(Nodes):
         Rendezvous.wait_for_port(self, f"127.0.0.1:{port}")
         double = self.static(0, port)
         self.assertEqual(double.wait(), 78)
-        self.assertIn(port, double.output())
+        self.assertIn(f"cannot serve port {port} (--master-port)", double.output())
+        self.assertIn(f"`muster status 127.0.0.1:{port}` shows the job that has it", double.output())
         second = self.static(1, port)
         for worker in self.workers(2):
             worker.tell("exit 0")
         self.assertEqual([first.wait(), second.wait()], [0, 0])
+
+
+    def test_a_master_address_that_leads_elsewhere_is_said(self):
+        agent = self.start("--nnodes", "2", "--node-rank", "0", "--master-addr", "192.0.2.1", "--master-port",
+                           str(self.free_port()), "--rdzv-conf", "join_timeout=1")
+        self.assertEqual(agent.wait(), 200)
+        self.assertIn("node rank 0 is here, but 192.0.2.1 is no address of this machine; give --master-addr", agent.output())
 
 
 class Layouts(Nodes):

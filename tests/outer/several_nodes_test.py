@@ -116,6 +116,27 @@ class Rendezvous(Nodes):
 
 
 class Faults(Nodes):
+    def test_who_was_refused_is_told_where_he_is_missed(self):
+        token = os.path.join(self.dir, "token")
+        with open(token, "w") as file:
+            file.write("of-this-job\n")
+        endpoint = self.endpoint()
+        host = self.node(endpoint, "2", "--rdzv-conf", f"join_timeout=4,token_file={token}")
+        Rendezvous.wait_for_port(self, endpoint)
+        no_token = self.node(endpoint, "2", "--rdzv-conf", "join_timeout=4,is_host=0")
+        self.assertEqual(no_token.wait(), 78)
+        self.wait_for_output(host, r"refused: 127\.0\.0\.1: this job asks for a token")
+        stranger = self.node(endpoint, "2", "--rdzv-id", "other", "--rdzv-conf", f"join_timeout=4,is_host=0,token_file={token}")
+        self.assertEqual(stranger.wait(), 78)
+        self.wait_for_output(host, r'refused: node .*"job", the node asks for run id "other"')
+        other = [self.node(endpoint, "3", "--node-name", "b", "--rdzv-conf", f"join_timeout=4,is_host=0,token_file={token}")
+                 for _ in range(2)]
+        self.assertEqual([agent.wait() for agent in other], [78, 78])
+        self.assertEqual(host.wait(), 200)
+        refusal = r"node b .*has nnodes 3:3, the job's first node had 2:2: give every node the same value"
+        self.assertRegex(host.output(), rf"1 of 2 nodes came within 4 s: .*; the last one refused: {refusal}")
+        self.assertEqual(len([line for line in host.output().splitlines() if "refused: node b" in line and "came" not in line]), 1)
+
     def test_missing_node_ends_with_200_and_says_so(self):
         agent = self.node(self.endpoint(), "2", "--rdzv-conf", "join_timeout=1")
         self.assertEqual(agent.wait(), 200)
@@ -261,6 +282,31 @@ class Faults(Nodes):
         self.assertEqual(leaver.wait(), 143)
         alone.tell("exit 0")
         self.assertEqual(stayer.wait(), 0)
+
+    def leave_with_a_slow_worker(self, rank):
+        """The other node goes on while the leaving one's worker still writes its checkpoint."""
+        agents = self.pair("--rdzv-conf", "last_call_timeout=600", nnodes="1:2")
+        workers = self.workers(2)
+        slow = workers[rank]
+        leaver = self.agent_of(slow)
+        stayer = next(agent for agent in agents if agent is not leaver)
+        slow.ask("ignore SIGTERM")
+        leaver.send(signal.SIGTERM)
+        (alone,) = self.round_of(1, at_least=1)
+        self.assertEqual(slow.ask("asked SIGTERM")["what"], "asked")
+        self.assertIsNone(leaver.process.poll())
+        slow.tell("exit 0")
+        self.assertEqual(leaver.wait(), 143)
+        self.assertEqual(alone.ask("print still here")["what"], "done")
+        self.assertTrue(self.no_worker_waits())
+        alone.tell("exit 0")
+        self.assertEqual(stayer.wait(), 0)
+
+    def test_a_leaving_node_may_take_its_time(self):
+        self.leave_with_a_slow_worker(1)
+
+    def test_the_leaving_host_may_take_its_time(self):
+        self.leave_with_a_slow_worker(0)
 
     def test_a_frozen_agent_is_lost_after_the_heartbeat_limit(self):
         agents = self.pair("--rdzv-conf", "last_call_timeout=600,heartbeat_timeout=1", nnodes="1:2")

@@ -86,7 +86,6 @@ class AttendantTest : public ControlFixture {
     events.start = [&agent](const Assignment& assignment) {
       agent.round = assignment;
       ++agent.rounds;
-      agent.attendant->WorkersStarted();
     };
     events.stop = [&agent](RoundId, const std::string&, bool) {
       agent.round.reset();

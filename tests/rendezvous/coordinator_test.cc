@@ -222,11 +222,80 @@ TEST_F(CoordinatorTest, InspectAnswersOnceOrFollows) {
   UntilLost(*once);
   auto absent = Dial(Inspect{"other", false});
   UntilHeard<Refuse>(*absent, "refusal");
+  EXPECT_EQ(absent->Find<Refuse>()->reason, "no run \"other\" is coordinated here; there is: job");
+  EXPECT_EQ(absent->Find<Refuse>()->exit_code, kExitRendezvousTimeout) << "it may come";
   auto follower = Dial(Inspect{"job", true});
   UntilHeard<StatusReport>(*follower, "first status");
   EXPECT_EQ(follower->Find<StatusReport>()->phase, "running");
   a->link->Send(Report{a->Find<Start>()->assignment.id, {}, {}, {}});
   Until([&] { return follower->Last<StatusReport>()->phase == "finished"; }, "the end, followed");
+}
+
+TEST_F(CoordinatorTest, ARunThatIsNotThereYetIsWaitedForByWhoFollowsIt) {
+  Serve();
+  auto any = Dial(Inspect{"", true});
+  UntilHeard<Notice>(*any, "that there is none");
+  auto follower = Dial(Inspect{"job", true});
+  UntilHeard<Notice>(*follower, "that it is not there");
+  auto gone = Dial(Inspect{"job", true});
+  UntilHeard<Notice>(*gone, "that it is not there");
+  gone->link.reset();
+  auto other = Dial(Greeting("x", Job(1, 1), "other"));
+  UntilHeard<StatusReport>(*any, "the first run there is");
+  EXPECT_EQ(any->Find<StatusReport>()->run_id, "other");
+  EXPECT_EQ(follower->Find<StatusReport>(), nullptr);
+  auto a = Dial(Greeting("a", Job(1, 1)));
+  UntilHeard<StatusReport>(*follower, "the run that was waited for");
+  EXPECT_EQ(follower->Find<StatusReport>()->run_id, "job");
+}
+
+TEST_F(CoordinatorTest, WhoIsOnlyOnCallCoordinatesNothingYet) {
+  Serve({}, {"b", "", "job"});
+  conductor_->SetPlace(address_, true);
+  auto early = Dial(Greeting("a", Job(2, 2)));  // kept until b stands in
+  Until([&] { return early->connected; }, "the connection");
+  for (bool follow : {false, true}) {
+    auto asks = Dial(Inspect{"job", follow});
+    UntilHeard<Refuse>(*asks, "refusal");
+    EXPECT_EQ(asks->Find<Refuse>()->exit_code, kExitRendezvousTimeout);
+  }
+}
+
+// The only agent dies without a word; the run ends with 200 by its timer, when nobody is there any more.
+TEST_F(CoordinatorTest, ARunThatEndsWithNobodyThereIsForgotten) {
+  Serve();
+  JobOptions job = Job(1, 1);
+  job.join_timeout = std::chrono::milliseconds(50);
+  std::string verdict;
+  conductor_->OnReason([&](const std::string&, const std::string& reason) {
+    if (reason.find("came within") != std::string::npos) verdict = reason;
+  });
+  auto only = Dial(Greeting("a", job));
+  UntilHeard<Start>(*only, "start");
+  only->link.reset();
+  Until([&] { return !verdict.empty(); }, "the end of the run");
+  auto asks = Dial(Inspect{});
+  UntilHeard<Refuse>(*asks, "that nobody knows of a run");
+  auto again = Dial(Greeting("a", job));
+  UntilHeard<Start>(*again, "a start, not the dead run's verdict");
+  EXPECT_EQ(again->Find<Start>()->assignment.id, (RoundId{1, 0}));
+}
+
+TEST_F(CoordinatorTest, WhoWatchesAnEndedRunDoesNotKeepTheNextOneOut) {
+  Serve();
+  auto a = Dial(Greeting("a", Job(1, 1)));
+  UntilHeard<Start>(*a, "start");
+  auto follower = Dial(Inspect{"job", true});
+  UntilHeard<StatusReport>(*follower, "first status");
+  a->link->Send(Report{a->Find<Start>()->assignment.id, {}, {}, {}});
+  UntilHeard<Finish>(*a, "finish");
+  a->link.reset();
+  std::unique_ptr<Caller> next;
+  do {  // before the end of `a` was noticed it would hear the verdict
+    next = Dial(Greeting("a", Job(1, 1)));
+    Until([&] { return !next->heard.empty(); }, "any answer");
+  } while (next->Find<Finish>() != nullptr);
+  UntilHeard<Welcome>(*next, "welcome");
 }
 
 TEST_F(CoordinatorTest, ASupersededCoordinatorSendsEveryoneOn) {

@@ -112,6 +112,18 @@ TEST(Budget, IsUsedUpOneByOne) {
             "node a (host host-a): worker rank 0 ended with exit code 3; all 2 restarts are used up");
 }
 
+TEST(Budget, OfOneIsTheOnlyOne) {
+  Stage s(Job(1, 1, 1));
+  s.Join("a");
+  s.Fails("a", 3);
+  s.Ready("a");
+  s.Fails("a", 3);
+  s.Ready("a");
+  ASSERT_TRUE(s.End("a"));
+  EXPECT_EQ(s.End("a")->reason,
+            "node a (host host-a): worker rank 0 ended with exit code 3; the only restart is used up");
+}
+
 TEST(Budget, OnlyRestartsInsideTheWindowCount) {
   JobOptions options = Job(1, 1, 1);
   options.restart_window = seconds(100);

@@ -7,7 +7,9 @@ namespace muster::rendezvous {
 namespace {
 
 using testing::AllOf;
+using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 
 // --- greetings ---
 
@@ -254,6 +256,31 @@ TEST(Gathering, ALeavingWaiterIsNotSeated) {
   EXPECT_EQ(s.End("a")->exit_code, 143);
 }
 
+TEST(Gathering, WhoWasRefusedIsNamedWhereSomebodyIsMissing) {
+  Stage s(Job(2, 2));
+  s.Join("a");
+  Hello other = s.Greeting("b");
+  other.options.max_restarts = 7;
+  s.Join(other);
+  const std::string refusal =
+      "node b (host host-b) has max restarts 7, the job's first node had 0: give every node the same value";
+  EXPECT_THAT(s.refusals, ElementsAre(refusal));
+  s.Wait(s.options.join_timeout, {"a"});
+  EXPECT_EQ(s.End("a")->reason, "1 of 2 nodes came within 600 s: a; the last one refused: " + refusal);
+}
+
+TEST(Gathering, ARefusalOfThePastIsNotNamed) {
+  Stage s(Job(2, 2));
+  s.Join("a");
+  s.Do(TurnedAway{"10.0.0.7: no token"});
+  EXPECT_THAT(s.refusals, ElementsAre("10.0.0.7: no token"));
+  s.Join("b");
+  s.Closes("b");
+  s.Ready("a");
+  s.Wait(s.options.join_timeout, {"a"});
+  EXPECT_THAT(s.End("a")->reason, AllOf(HasSubstr("1 of 2 nodes"), Not(HasSubstr("token"))));
+}
+
 // --- ranks ---
 
 TEST(Ranks, ByIndexWhereAllHaveOne) {
@@ -320,7 +347,7 @@ TEST(Ranks, WithoutASpareTheyCloseUp) {
 
 // --- leaving ---
 
-TEST(Leaving, TheOthersStopAtOnceAndItsEndIsWaitedFor) {
+TEST(Leaving, TheOthersReFormWithoutWaitingForItsWorkers) {
   Stage s(Job(1, 2));
   s.Join("a");
   s.Join("b");
@@ -328,10 +355,56 @@ TEST(Leaving, TheOthersStopAtOnceAndItsEndIsWaitedFor) {
   EXPECT_EQ(s.Told<Stop>("a").at(0).reason, "node b (host host-b) is leaving (preempted)");
   EXPECT_FALSE(s.Stopped("b"));
   s.Ready("a");
-  EXPECT_EQ(s.state.phase, Phase::kStopping) << "b's workers still run";
-  s.Closes("b");
-  EXPECT_EQ(s.Roster(), "a");
+  EXPECT_EQ(s.Roster(), "a") << "while b's workers write their checkpoint";
   EXPECT_EQ(s.Seat("a").restart_count, 0);
+  s.Ready("b");  // of the round that is over
+  EXPECT_FALSE(s.Started("b", 1));
+  s.Closes("b");
+  EXPECT_EQ(s.state.phase, Phase::kRunning) << "its end changes nothing";
+  EXPECT_EQ(s.Told<Stop>("a").size(), 1u);
+}
+
+TEST(Leaving, OneThatLingersDelaysNoLaterRound) {
+  Stage s(Job(1, 4));
+  for (const char* name : {"a", "b", "c", "d"}) s.Join(name);
+  s.Leaves("d");
+  for (const char* name : {"a", "b", "c"}) s.Ready(name);
+  EXPECT_EQ(s.Roster(), "a b c");
+  s.Closes("c");
+  s.Ready("a");
+  s.Ready("b");
+  EXPECT_EQ(s.Roster(), "a b") << "d still leaves, and no last call is paid for that";
+}
+
+TEST(Leaving, BelowMinItsReplacementIsWaitedFor) {
+  Stage s(Job(2, 2));
+  s.Join("a");
+  s.Join("b");
+  s.Leaves("b");
+  s.Ready("a");
+  EXPECT_EQ(s.state.phase, Phase::kGathering);
+  EXPECT_EQ(s.LastNotice("a"), "waiting for 1 more node: have 1 of 2");
+  s.Join("c");
+  EXPECT_EQ(s.Roster(), "a c") << "while b's workers still run";
+}
+
+TEST(Leaving, ItsNameIsItsOwnUntilItHasGone) {
+  Stage s(Job(2, 2));
+  s.Join("a");
+  PeerId old = s.Join("b");
+  s.Leaves("b");
+  s.Ready("a");
+  Hello next = s.Greeting("b");
+  next.node.incarnation = "b-2";
+  PeerId peer = s.Join(next);
+  EXPECT_EQ(s.LastNotice("b"),
+            "the name b is held by node b (host host-b) (pid 0), which is leaving: waiting for its end");
+  s.Do(PeerSaid{old, Beat{}});  // it lives, and goes all the same
+  EXPECT_EQ(s.Refusal(peer), "");
+  EXPECT_EQ(s.state.phase, Phase::kGathering);
+  s.Do(PeerClosed{old});
+  EXPECT_EQ(s.Roster(), "a b");
+  EXPECT_TRUE(s.Started("b", 1));
 }
 
 TEST(Leaving, ItIsNeverSeatedAgain) {

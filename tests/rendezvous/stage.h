@@ -43,6 +43,7 @@ class Stage {
   State state;
   TimePoint now{seconds(1000)};
   std::string reason;  // of the last event that gave one
+  std::vector<std::string> refusals;
   std::optional<TimePoint> look_again;
   std::map<PeerId, std::vector<CoordinatorMessage>> told;
   std::set<PeerId> hung_up;
@@ -54,6 +55,7 @@ class Stage {
     Effects effects = Apply(state, event, now);
     if (!effects.reason.empty()) reason = effects.reason;
     look_again = effects.look_again;
+    refusals.insert(refusals.end(), effects.refusals.begin(), effects.refusals.end());
     for (auto& action : effects.actions) {
       if (auto* send = std::get_if<Send>(&action)) {
         told[send->peer].push_back(send->message);

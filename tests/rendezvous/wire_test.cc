@@ -107,7 +107,7 @@ TEST(Wire, EveryNodeMessageComesBackAsItWas) {
 
 TEST(Wire, EveryCoordinatorMessageComesBackAsItWas) {
   StatusReport status{"job-7", "running", {3, 17}, 1, 3, 2, 4, "all nodes are here", {}};
-  status.nodes.push_back({"worker-0", "pod-0", "running", 0, 8, 17, milliseconds(30)});
+  status.nodes.push_back({"worker-0", "pod-0", "running", 0, 8, 17, milliseconds(30), "10.0.0.2:29400"});
   status.nodes.push_back({"worker-1", "pod-1", "spare", std::nullopt, 8, 18, milliseconds(0)});
   Verdict verdict{137, "the budget is gone", SomeFailure(), {SomeFailure()}};
   for (const CoordinatorMessage& message : std::vector<CoordinatorMessage>{

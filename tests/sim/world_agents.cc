@@ -178,7 +178,7 @@ void World::Step(Process& process, const Event& event) {
   }
 }
 
-// A round begins: its roster is well formed, and nobody of the last one that attends here has workers left.
+// A round begins: its roster is well formed, and nobody of the last one that attends here and stays has workers left.
 void World::CheckStart(Process& process, int parent) {
   ++result_.rounds;
   const State& state = process.membership;
@@ -212,7 +212,7 @@ void World::CheckStart(Process& process, int parent) {
     const Conn& conn = conns_[static_cast<size_t>(c)];
     const Process& node = processes_[static_cast<size_t>(conn.from)];
     auto member = state.members.find(node.name);
-    bool known = member != state.members.end() && member->second.peer == peer;
+    bool known = member != state.members.end() && member->second.peer == peer && !member->second.leaving;
     if (node.alive && node.workers && known && conn.open[0] && parent >= 0 && node.round_lineage == parent) {
       Violate(fmt::format("round {} starts while {} has workers of {}", Show(round.id), node.name, Show(node.round)));
     }
@@ -387,9 +387,6 @@ void World::StartWorkers(Process& process, const Assignment& assignment) {
   Duration lives =
       fails ? random_.Between(milliseconds(1), work_) : work_ + random_.Between(milliseconds(0), seconds(1));
   int code = fails ? (random_.Chance(0.5) ? 1 : 137) : 0;
-  After(random_.Between(milliseconds(1), milliseconds(50)), process.id, [this, life](Process& p) {
-    if (p.life == life && !p.stopping) Attend(p, at::WorkersStarted{});
-  });
   After(lives, process.id, [this, life, code](Process& p) {
     if (p.life == life && p.workers && !p.stopping) EndWorkers(p, code, false);
   });
@@ -432,7 +429,8 @@ void World::EndWorkers(Process& process, int code, bool consequence) {
 void World::StopWorkers(Process& process) {
   process.stopping = true;
   uint64_t life = process.life;
-  After(random_.Between(milliseconds(0), random_.Chance(0.1) ? seconds(20) : milliseconds(300)), process.id,
+  double slow = process.attendance.left ? 0.5 : 0.1;  // who leaves writes a checkpoint
+  After(random_.Between(milliseconds(0), random_.Chance(slow) ? seconds(20) : milliseconds(300)), process.id,
         [this, life](Process& p) {
           if (p.life != life) return;
           p.workers = false;

@@ -15,6 +15,7 @@
 #include <future>
 #include <thread>
 
+#include "base/host_names.h"
 #include "rendezvous/store/client.h"
 #include "tests/store/wire.h"
 
@@ -431,8 +432,7 @@ TEST_F(ServerTest, ListeningSaysWhatIsWrong) {
   auto listen = [this](std::string_view host, uint16_t port) {
     return OnLoop([this, host, port] { return StoreServer::Listen(*io_, host, port); });
   };
-  EXPECT_THAT(std::string(listen("127.0.0.1", port_).status().message()),
-              testing::HasSubstr("127.0.0.1:" + std::to_string(port_)));
+  EXPECT_EQ(listen("127.0.0.1", port_).status(), ListenStatus(EADDRINUSE, "127.0.0.1", port_));
   EXPECT_TRUE(absl::IsInvalidArgument(listen("some.host", 0).status()));
   auto any = listen("", 0);
   ASSERT_TRUE(any.ok()) << any.status().message();
