@@ -240,12 +240,9 @@ StatusOr<int> NodeAgent::Impl::FreshStore() {
   auto store = store::StoreServer::Listen(loop_, loopback ? "127.0.0.1" : "", static_cast<uint16_t>(port), serving);
   if (!store.ok() && port == 0) return Annotate(store.status(), "cannot open a port for the store");
   if (!store.ok()) {
-    Status status = Annotate(store.status(), fmt::format("cannot serve port {} (--master-port)", port));
-    if (!absl::IsAlreadyExists(status)) return status;
-    return WithRemedy(status,
-                      fmt::format("`muster status 127.0.0.1:{}` shows the job that has it, if one has; only one "
-                                  "node of a machine can have node rank 0",
-                                  port));
+    const Status status = Annotate(store.status(), fmt::format("cannot serve port {} (--master-port)", port));
+    const std::string holder = fmt::format("`muster status 127.0.0.1:{}` shows the job that has it, if one has", port);
+    return absl::IsAlreadyExists(status) ? WithRemedy(status, holder + "; a machine has one node of rank 0") : status;
   }
   store_ = *std::move(store);
   return store_->port();
@@ -362,12 +359,8 @@ void NodeAgent::Impl::End(const Verdict& verdict) {
   watch_.ledger().Decided(verdict, MonotonicClock::now());
   if (verdict.exit_code != 0) {
     console_.Write(launcher::Console::Stream::kErr, wiring_.summary(verdict));
-    std::string text = fmt::format("{} (exit code {})", verdict.reason, verdict.exit_code);
-    if (logs_.temporary.empty()) {
-      log::Error(text);
-    } else {
-      log::Error(text, {{"logs", logs_.root}});
-    }
+    const std::string text = fmt::format("{} (exit code {})", verdict.reason, verdict.exit_code);
+    logs_.temporary.empty() ? log::Error(text) : log::Error(text, {{"logs", logs_.root}});
   }
   if (attempt_ && !attempt_gone_) {  // its record comes before the job's end
     if (stop_reason_.empty()) stop_reason_ = verdict.reason;
