@@ -5,7 +5,6 @@
 #include "agent/commands.h"
 #include "agent/flag_values.h"
 #include "agent/rendezvous_place.h"
-#include "agent/wait_targets.h"
 #include "agent/watch.h"
 #include "base/exit_codes.h"
 #include "base/host_fs.h"
@@ -19,7 +18,7 @@ namespace muster::agent {
 
 int CoordinatorCommand(const std::vector<std::string>& arguments) {
   CLI::App app{"Serve the rendezvous alone, for any number of runs", "muster coordinator"};
-  std::string listen = fmt::format(":{}", kRendezvousPort);
+  std::string listen = fmt::format(":{}", kC10dPort);
   rendezvous::CredentialFiles files;
   LogFlags log_flags;
   std::string http_text;
@@ -35,7 +34,7 @@ int CoordinatorCommand(const std::vector<std::string>& arguments) {
   AddLogFlags(app, &log_flags);
   if (auto end = ParseCommandLine(app, arguments)) return *end;
   if (auto end = ConfigureLog(log_flags)) return *end;
-  auto address = ParseListen(listen, kRendezvousPort);
+  auto address = ParseListen(listen, kC10dPort);
   if (!address.ok()) {
     log::Error(fmt::format("--listen '{}': {}", listen, Message(address.status())));
     return kExitUsage;

@@ -55,10 +55,7 @@ int Run(const std::vector<std::string>& arguments, CalledAs called_as, std::stri
       ForgetLastWords(parsed->options);
       Status failed = HandOver(parsed->torchruns, parsed->text, called_as == CalledAs::kLaunch);
       log::Error(Message(failed));
-      return Refuse(absl::IsNotFound(failed)             ? kExitNotFound
-                    : absl::IsFailedPrecondition(failed) ? kExitBadConfiguration
-                                                         : kExitNotExecutable,
-                    failed, parsed->options);
+      return Refuse(StartExitCode(failed), failed, parsed->options);
     }
     case ParsedRun::Outcome::kRun:
       break;

@@ -184,8 +184,8 @@ class StatusInquiry::Impl : public std::enable_shared_from_this<Impl> {
 
   // The link may be calling us just now; it goes before the queue does.
   void LetGo() {
-    if (link_)
-      asio::post(loop_, [self = shared_from_this(), old = std::shared_ptr<rendezvous::Link>(std::move(link_))] {});
+    if (!link_) return;
+    asio::post(loop_, [self = shared_from_this(), old = std::shared_ptr<rendezvous::Link>(std::move(link_))] {});
   }
 
   void End(const StatusOr<StatusReport>& answer) {

@@ -5,6 +5,7 @@
 #include <cctype>
 #include <vector>
 
+#include "agent/flag_values.h"
 #include "base/host_names.h"
 #include "base/text.h"
 
@@ -84,7 +85,7 @@ StatusOr<WaitTarget> ParseWaitTarget(std::string_view text, std::optional<WaitKi
   }
   target.kind = kind.value_or(port_text ? WaitKind::kTcp : WaitKind::kDns);
   if (target.kind == WaitKind::kDns) target.port = 0;
-  if (target.kind == WaitKind::kRendezvous && !port_text) target.port = kRendezvousPort;
+  if (target.kind == WaitKind::kRendezvous && !port_text) target.port = kC10dPort;
   if (target.kind == WaitKind::kTcp && !port_text) return bad("--tcp needs a port");
   return target;
 }

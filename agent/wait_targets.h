@@ -10,8 +10,6 @@
 
 namespace muster::agent {
 
-inline constexpr int kRendezvousPort = 29400;  // torchrun's
-
 enum class WaitKind {
   kDns,         // the name resolves
   kTcp,         // somebody listens at host:port

@@ -16,15 +16,11 @@ std::string Lines(std::initializer_list<StagedRange> ranges) {
   return text;
 }
 
-bool Same(const std::vector<StagedRange>& got, std::vector<StagedRange> wanted) {
-  return std::equal(got.begin(), got.end(), wanted.begin(), wanted.end(), [](const auto& a, const auto& b) {
-    return a.range.offset == b.range.offset && a.range.length == b.range.length && a.crc32c == b.crc32c;
-  });
-}
+using Ranges = std::vector<StagedRange>;
 
 TEST(RangeLines, ComeBackInOrder) {
-  EXPECT_TRUE(Same(ReadRangeLines(Lines({At(512, 100, 1), At(0, 512, 0xffffffff)}), 1000),
-                   {At(0, 512, 0xffffffff), At(512, 100, 1)}));
+  EXPECT_EQ(ReadRangeLines(Lines({At(512, 100, 1), At(0, 512, 0xffffffff)}), 1000),
+            (Ranges{At(0, 512, 0xffffffff), At(512, 100, 1)}));
   EXPECT_THAT(ReadRangeLines("", 1000), IsEmpty());
 }
 
@@ -32,11 +28,11 @@ TEST(RangeLines, EndWhereALineIsNotWhole) {
   const std::string good = Lines({At(0, 10)});
   const std::string whole = good + Lines({At(10, 10)});
   for (size_t cut = good.size(); cut < whole.size(); ++cut) {
-    EXPECT_TRUE(Same(ReadRangeLines(whole.substr(0, cut), 100), {At(0, 10)})) << cut;
+    EXPECT_EQ(ReadRangeLines(whole.substr(0, cut), 100), (Ranges{At(0, 10)})) << cut;
   }
   std::string flipped = whole;
   flipped[good.size() + 1] ^= 1;
-  EXPECT_TRUE(Same(ReadRangeLines(flipped, 100), {At(0, 10)}));
+  EXPECT_EQ(ReadRangeLines(flipped, 100), (Ranges{At(0, 10)}));
   EXPECT_THAT(ReadRangeLines("nonsense\n" + good, 100), IsEmpty());
 }
 
@@ -45,8 +41,8 @@ TEST(RangeLines, OutsideTheFileOrTwice) {
   EXPECT_THAT(ReadRangeLines(Lines({At(101, 1)}), 100), IsEmpty());
   EXPECT_THAT(ReadRangeLines(Lines({At(5, 0)}), 100), IsEmpty());
   EXPECT_THAT(ReadRangeLines(Lines({At(5, UINT64_MAX)}), 100), IsEmpty());
-  EXPECT_TRUE(Same(ReadRangeLines(Lines({At(0, 10, 1), At(0, 10, 2), At(5, 10, 3), At(10, 1, 4)}), 100),
-                   {At(0, 10, 1), At(10, 1, 4)}));
+  EXPECT_EQ(ReadRangeLines(Lines({At(0, 10, 1), At(0, 10, 2), At(5, 10, 3), At(10, 1, 4)}), 100),
+            (Ranges{At(0, 10, 1), At(10, 1, 4)}));
 }
 
 using Hashes = std::unordered_map<std::string, StagedHash>;

@@ -20,11 +20,7 @@ using testing::HasSubstr;
 
 StagedRange At(uint64_t offset, uint64_t length, uint32_t crc = 7) { return {{offset, length}, crc}; }
 
-bool Same(const std::vector<StagedRange>& got, std::vector<StagedRange> wanted) {
-  return std::equal(got.begin(), got.end(), wanted.begin(), wanted.end(), [](const auto& a, const auto& b) {
-    return a.range.offset == b.range.offset && a.range.length == b.range.length && a.crc32c == b.crc32c;
-  });
-}
+using Ranges = std::vector<StagedRange>;
 
 class StagingTest : public testing::Test {
  protected:
@@ -81,10 +77,10 @@ TEST_F(StagingTest, WhatAnEarlierStartLeft) {
   EXPECT_FALSE(staging->IsWhole("half"));
   auto file = staging->OpenFile("half", 2 * kBlockBytes, false);
   ASSERT_TRUE(file.ok());
-  EXPECT_TRUE(Same((*file)->noted(), {At(kBlockBytes, kBlockBytes, 5)}));
+  EXPECT_EQ((*file)->noted(), (Ranges{At(kBlockBytes, kBlockBytes, 5)}));
   ASSERT_TRUE((*file)->Note(At(0, kBlockBytes, 6)).ok());  // the cut line has not swallowed it
-  EXPECT_TRUE(Same(ReadRangeLines(Content(".muster/staging/half.ranges"), 2 * kBlockBytes),
-                   {At(0, kBlockBytes, 6), At(kBlockBytes, kBlockBytes, 5)}));
+  EXPECT_EQ(ReadRangeLines(Content(".muster/staging/half.ranges"), 2 * kBlockBytes),
+            (Ranges{At(0, kBlockBytes, 6), At(kBlockBytes, kBlockBytes, 5)}));
   std::string read(kBlockBytes, '\0');
   EXPECT_EQ((*file)->Read(kBlockBytes, read.data(), read.size()).value_or(0), kBlockBytes);
   EXPECT_EQ(read, std::string(kBlockBytes, 'b'));
