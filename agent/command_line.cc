@@ -8,7 +8,7 @@
 #include "base/host_names.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "launcher/log_files.h"
+#include "launcher/console.h"
 
 namespace muster::agent {
 

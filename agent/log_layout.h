@@ -16,7 +16,7 @@
 #include <string>
 
 #include "agent/run_options.h"
-#include "launcher/log_files.h"
+#include "launcher/output_spec.h"
 #include "rendezvous/round.h"
 
 namespace muster::agent {

@@ -24,7 +24,7 @@
 #include "base/clock.h"
 #include "base/host_fs.h"
 #include "base/worker_failure.h"
-#include "launcher/log_files.h"
+#include "launcher/console.h"
 #include "launcher/reaper.h"
 
 namespace muster::agent {

@@ -18,7 +18,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "base/version.h"
-#include "launcher/log_files.h"
+#include "launcher/console.h"
 #include "rendezvous/grpc_channel.h"
 #include "rsh/input_pump.h"
 #include "rsh/rsh_arguments.h"

@@ -20,7 +20,7 @@
 #include "base/descriptors.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "launcher/log_files.h"
+#include "launcher/console.h"
 
 namespace muster::launcher {
 

@@ -1,18 +1,44 @@
 #include "launcher/log_files.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <cerrno>
+#include <condition_variable>
 #include <cstring>
+#include <deque>
+#include <mutex>
+#include <system_error>
+#include <thread>
+#include <vector>
 
+#include "base/descriptors.h"
 #include "base/log.h"
 #include "base/text.h"
 
 namespace muster::launcher {
+
+namespace asio = boost::asio;
+using boost::system::error_code;
+
+// Of the counters the writer's mutex; of the descriptor, once there is one, its thread.
+struct LogFile::Target {
+  std::string path;
+  Descriptor descriptor;  // none where the file could not be made for lack of space
+  bool refused = false;   // the last write; said
+  uint64_t dropped_bytes = 0;
+  uint64_t dropped_lines = 0;
+};
+
 namespace {
+
+// At the end, for those who did not ask to be told.
+constexpr auto kPatience = std::chrono::seconds(1);
 
 bool NoSpace(int error) { return error == ENOSPC || error == EDQUOT; }
 
@@ -24,62 +50,319 @@ int MakeFolders(const std::string& path) {
   return 0;
 }
 
+// What is left of `bytes` where the file refuses them, and why.
+struct Refusal {
+  std::string_view rest;
+  int error = 0;
+};
+
+Refusal WriteAll(int descriptor, std::string_view bytes) {
+  if (descriptor == -1) return {bytes, ENOSPC};
+  while (!bytes.empty()) {
+    const ssize_t written = write(descriptor, bytes.data(), bytes.size());
+    if (written == -1 && errno == EINTR) continue;
+    if (written <= 0) return {bytes, written == 0 ? ENOSPC : errno};
+    bytes.remove_prefix(static_cast<size_t>(written));
+  }
+  return {};
+}
+
 }  // namespace
 
-StatusOr<std::shared_ptr<LogFile>> LogFile::Open(const std::string& path, bool truncate) {
-  const int flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | (truncate ? O_TRUNC : 0);
-  int descriptor = open(path.c_str(), flags, 0666);
-  int error = descriptor == -1 ? errno : 0;
-  if (error == ENOENT) {
-    error = MakeFolders(path);
-    if (error == 0) {
-      descriptor = open(path.c_str(), flags, 0666);
-      error = descriptor == -1 ? errno : 0;
-    }
-  }
-  if (NoSpace(error)) {
-    log::Warning("a log file cannot be made, its lines are dropped", {{"file", path}, {"error", strerror(error)}});
-  } else if (error != 0) {
-    return ErrnoStatus(error, fmt::format("opening the log file '{}'", path));
-  }
-  return std::shared_ptr<LogFile>(new LogFile(path, descriptor));
-}
+// Shared by the loop's side and the thread, which may hang longer than the former lives. Thread-safe.
+class LogWriter {
+ public:
+  using Target = LogFile::Target;
 
-LogFile::~LogFile() {
-  SayDropped();
-  if (descriptor_ != -1) close(descriptor_);
-}
+  explicit LogWriter(size_t queue_bytes) : limit_(queue_bytes) {}
 
-void LogFile::Write(std::string_view bytes) {
-  while (!bytes.empty()) {
-    ssize_t written = -1;
-    if (descriptor_ == -1) {
-      errno = ENOSPC;
-    } else {
-      written = write(descriptor_, bytes.data(), bytes.size());
-    }
-    if (written == -1 && errno == EINTR) continue;
-    if (written <= 0) {
-      if (dropped_bytes_ == 0 && descriptor_ != -1) {
-        log::Warning("a log file cannot be written, its lines are dropped until it can",
-                     {{"file", path_}, {"error", strerror(errno)}});
+  // The thread. Ends when all is written after End, or after the write it is in when it was left behind.
+  void Run() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      work_.wait(lock, [this] { return closing_ || !queue_.empty(); });
+      if (left_behind_ || queue_.empty()) return;
+      Piece piece = std::move(queue_.front());
+      queue_.pop_front();
+      busy_ = true;
+      lock.unlock();
+      const Refusal refusal = WriteAll(piece.target->descriptor.get(), piece.bytes);
+      if (piece.last) piece.target->descriptor.Close();
+      lock.lock();
+      busy_ = false;
+      if (left_behind_) return;
+      bytes_ -= piece.bytes.size();
+      last_progress_ = MonotonicClock::now();
+      Account(*piece.target, piece, refusal);
+      if (dropping_ && bytes_ < limit_ / 2) dropping_ = false;
+      if (written()) idle_.notify_all();
+      if ((awaits_end_ && written()) || (awaits_room_ && bytes_ < limit_ / 2)) {
+        awaits_end_ = awaits_room_ = false;
+        tell_();
       }
-      dropped_bytes_ += bytes.size();
-      dropped_lines_ += std::count(bytes.begin(), bytes.end(), '\n');
-      return;
     }
-    SayDropped();
-    bytes.remove_prefix(written);
   }
-}
 
-void LogFile::SayDropped() {
-  if (dropped_bytes_ == 0) return;
-  log::Warning(fmt::format("a log file lacks {} ({} bytes): they were dropped while it could not be written",
-                           Counted(static_cast<int64_t>(dropped_lines_), "line"), dropped_bytes_),
-               {{"file", path_}});
-  dropped_bytes_ = 0;
-  dropped_lines_ = 0;
+  void Write(const std::shared_ptr<Target>& target, std::string_view bytes) {
+    std::lock_guard lock(mutex_);
+    if (dropping_) return CountDropped(*target, bytes);
+    if (written()) last_progress_ = MonotonicClock::now();  // until now there was nothing to do
+    bytes_ += bytes.size();
+    Push({target, std::string(bytes), false});
+  }
+  void CloseFile(std::shared_ptr<Target> target) {
+    std::lock_guard lock(mutex_);
+    Push({std::move(target), "", true});
+  }
+
+  bool HasRoom() const {
+    std::lock_guard lock(mutex_);
+    return dropping_ || bytes_ < limit_;
+  }
+  bool Written() const {
+    std::lock_guard lock(mutex_);
+    return written();
+  }
+  size_t bytes() const {
+    std::lock_guard lock(mutex_);
+    return bytes_;
+  }
+  TimePoint last_progress() const {
+    std::lock_guard lock(mutex_);
+    return last_progress_;
+  }
+  // Calls `tell` once, from the thread, when all is written (`end`) or half of the queue is free (`room`), whichever
+  // comes first. It must not block, nor call us.
+  void Tell(bool end, bool room, std::function<void()> tell) {
+    std::lock_guard lock(mutex_);
+    tell_ = std::move(tell);
+    awaits_end_ = end;
+    awaits_room_ = room;
+  }
+  // Until half of the queue is free.
+  void Drop() {
+    std::lock_guard lock(mutex_);
+    dropping_ = true;
+  }
+  // Nothing more comes. True: all is written, and the thread ends. False: it hangs, is left behind, and touches nothing
+  // but its own from now on.
+  bool End(Duration patience) {
+    std::unique_lock lock(mutex_);
+    closing_ = true;
+    awaits_end_ = awaits_room_ = false;
+    work_.notify_all();
+    left_behind_ = !idle_.wait_for(lock, patience, [this] { return written(); });
+    return !left_behind_;
+  }
+
+ private:
+  struct Piece {
+    std::shared_ptr<Target> target;
+    std::string bytes;
+    bool last = false;  // then it is closed
+  };
+
+  bool written() const { return queue_.empty() && !busy_; }
+
+  void Push(Piece piece) {
+    queue_.push_back(std::move(piece));
+    if (queue_.size() == 1 && !busy_) work_.notify_all();
+  }
+
+  static void CountDropped(Target& target, std::string_view bytes) {
+    target.dropped_bytes += bytes.size();
+    target.dropped_lines += static_cast<uint64_t>(std::count(bytes.begin(), bytes.end(), '\n'));
+  }
+
+  static void Account(Target& target, const Piece& piece, const Refusal& refusal) {
+    if (!refusal.rest.empty()) {
+      if (!target.refused && target.descriptor.ok()) {
+        log::Warning("a log file cannot be written, its lines are dropped until it can",
+                     {{"file", target.path}, {"error", strerror(refusal.error)}});
+      }
+      target.refused = true;
+      CountDropped(target, refusal.rest);
+    }
+    if ((refusal.rest.empty() || piece.last) && target.dropped_bytes > 0) {
+      log::Warning(fmt::format("a log file lacks {} ({} bytes): they were dropped while it could not be written",
+                               Counted(static_cast<int64_t>(target.dropped_lines), "line"), target.dropped_bytes),
+                   {{"file", target.path}});
+      target.dropped_bytes = 0;
+      target.dropped_lines = 0;
+      target.refused = false;
+    }
+  }
+
+  const size_t limit_;
+  mutable std::mutex mutex_;
+  std::condition_variable work_;  // for the thread
+  std::condition_variable idle_;  // for End
+  std::deque<Piece> queue_;
+  size_t bytes_ = 0;  // in `queue_` and under way
+  bool busy_ = false;
+  bool closing_ = false;
+  bool left_behind_ = false;
+  bool dropping_ = false;
+  bool awaits_end_ = false;
+  bool awaits_room_ = false;
+  std::function<void()> tell_;
+  TimePoint last_progress_{};
+};
+
+LogFile::LogFile(std::shared_ptr<LogWriter> writer, std::shared_ptr<Target> target)
+    : writer_(std::move(writer)), target_(std::move(target)) {}
+LogFile::~LogFile() { writer_->CloseFile(std::move(target_)); }
+void LogFile::Write(std::string_view bytes) { writer_->Write(target_, bytes); }
+
+class LogFiles::Impl : public std::enable_shared_from_this<Impl> {
+ public:
+  Impl(asio::io_context& loop, const LogFilesOptions& options)
+      : loop_(loop),
+        options_(options),
+        writer_(std::make_shared<LogWriter>(options.queue_bytes)),
+        stall_(loop),
+        limit_(loop) {}
+
+  void Close() {
+    resumes_.clear();
+    done_ = nullptr;
+    stall_.cancel();
+    limit_.cancel();
+    if (!thread_.joinable()) return;
+    if (writer_->End(gave_up_ ? Duration::zero() : kPatience)) return thread_.join();
+    thread_.detach();
+    GiveUp();
+  }
+
+  StatusOr<std::shared_ptr<LogFile>> Open(const std::string& path, bool truncate) {
+    const int flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | (truncate ? O_TRUNC : 0);
+    int descriptor = open(path.c_str(), flags, 0666);
+    int error = descriptor == -1 ? errno : 0;
+    if (error == ENOENT) {
+      error = MakeFolders(path);
+      if (error == 0) {
+        descriptor = open(path.c_str(), flags, 0666);
+        error = descriptor == -1 ? errno : 0;
+      }
+    }
+    auto target = std::make_shared<LogFile::Target>();
+    target->path = path;
+    target->descriptor = Descriptor(descriptor);
+    if (NoSpace(error)) {
+      log::Warning("a log file cannot be made, its lines are dropped", {{"file", path}, {"error", strerror(error)}});
+    } else if (error != 0) {
+      return ErrnoStatus(error, fmt::format("opening the log file '{}'", path));
+    }
+    MUSTER_RETURN_IF_ERROR(StartThread());
+    return std::make_shared<LogFile>(writer_, std::move(target));
+  }
+
+  bool HasRoom() const { return writer_->HasRoom(); }
+
+  void WhenRoom(std::function<void()> resume) {
+    resumes_.push_back(std::move(resume));
+    if (resumes_.size() == 1) WatchForStall();
+    AwaitProgress();
+  }
+
+  void WhenWritten(Duration limit, std::function<void()> done) {
+    if (writer_->Written()) return done();
+    done_ = std::move(done);
+    limit_.expires_after(limit);
+    limit_.async_wait([weak = weak_from_this()](error_code failed) {
+      auto self = weak.lock();
+      if (failed || !self || !self->done_) return;
+      self->GiveUp();
+      std::exchange(self->done_, nullptr)();
+    });
+    AwaitProgress();
+  }
+
+ private:
+  Status StartThread() {
+    if (thread_.joinable()) return absl::OkStatus();
+    // Signals are the loop's.
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    Status status;
+    try {
+      thread_ = std::thread([writer = writer_] { writer->Run(); });
+    } catch (const std::system_error& error) {
+      status = ErrnoStatus(error.code().value(), "starting the thread that writes log files");
+    }
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    return status;
+  }
+
+  void GiveUp() {
+    if (gave_up_) return;
+    gave_up_ = true;
+    log::Warning(
+        fmt::format("log files are not complete: their disk hangs, or is very slow, and has not taken the "
+                    "last {} bytes",
+                    writer_->bytes()));
+  }
+
+  void AwaitProgress() {
+    auto look = [weak = weak_from_this(), &loop = loop_] {
+      asio::post(loop, [weak] {
+        if (auto self = weak.lock()) self->OnProgress();
+      });
+    };
+    writer_->Tell(done_ != nullptr, !resumes_.empty(), look);
+    // What the thread did before that, it did not tell.
+    if (writer_->Written() || (HasRoom() && !resumes_.empty())) look();
+  }
+
+  void OnProgress() {
+    if (HasRoom() && !resumes_.empty()) {
+      stall_.cancel();
+      for (auto& resume : std::exchange(resumes_, {})) asio::post(loop_, std::move(resume));
+    }
+    if (done_ && writer_->Written()) {
+      limit_.cancel();
+      std::exchange(done_, nullptr)();
+    } else if (done_ || !resumes_.empty()) {
+      AwaitProgress();
+    }
+  }
+
+  void WatchForStall() {
+    stall_.expires_at(writer_->last_progress() + options_.stall_limit);
+    stall_.async_wait([weak = weak_from_this()](error_code failed) {
+      auto self = weak.lock();
+      if (failed || !self || self->resumes_.empty()) return;
+      if (MonotonicClock::now() < self->writer_->last_progress() + self->options_.stall_limit) {
+        return self->WatchForStall();
+      }
+      self->writer_->Drop();
+      log::Warning(
+          fmt::format("log files cannot be written: their disk has taken nothing for {} s; lines are dropped "
+                      "until it does",
+                      std::chrono::duration<double>(self->options_.stall_limit).count()));
+      self->OnProgress();
+    });
+  }
+
+  asio::io_context& loop_;
+  const LogFilesOptions options_;
+  std::shared_ptr<LogWriter> writer_;
+  std::thread thread_;
+  std::vector<std::function<void()>> resumes_;
+  std::function<void()> done_;
+  bool gave_up_ = false;      // and said so
+  asio::steady_timer stall_;  // while there are resumes
+  asio::steady_timer limit_;  // of done
+};
+
+LogFiles::LogFiles(asio::io_context& loop, LogFilesOptions options) : impl_(std::make_shared<Impl>(loop, options)) {}
+LogFiles::~LogFiles() { impl_->Close(); }
+StatusOr<std::shared_ptr<LogFile>> LogFiles::Open(const std::string& path, bool truncate) {
+  return impl_->Open(path, truncate);
 }
+bool LogFiles::HasRoom() const { return impl_->HasRoom(); }
+void LogFiles::WhenRoom(std::function<void()> resume) { impl_->WhenRoom(std::move(resume)); }
+void LogFiles::WhenWritten(Duration limit, std::function<void()> done) { impl_->WhenWritten(limit, std::move(done)); }
 
 }  // namespace muster::launcher

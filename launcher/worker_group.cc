@@ -32,6 +32,7 @@ constexpr Duration kUnkillable = std::chrono::seconds(5);
 // First look at what SIGKILL left, doubled each time. Usually a sweep comes first; the death of a process whose parent
 // is outside the group is told to nobody here.
 constexpr Duration kFirstLook = std::chrono::milliseconds(10);
+constexpr Duration kLogPatience = std::chrono::seconds(5);        // for the files to be complete, before all_gone
 constexpr Duration kLongestGrace = std::chrono::hours(24 * 365);  // "for ever", without overflow
 constexpr size_t kErrorFileLimit = 1 << 20;
 
@@ -76,6 +77,7 @@ class WorkerGroup::Impl : public std::enable_shared_from_this<Impl> {
         console_(console),
         events_(std::move(events)),
         oom_(std::move(oom)),
+        files_(loop),
         timer_(loop),
         look_(loop) {}
 
@@ -154,7 +156,7 @@ class WorkerGroup::Impl : public std::enable_shared_from_this<Impl> {
 
   Status StartOne(const WorkerSpec& spec, std::optional<int64_t> oom_kills, SharedFiles& shared) {
     Worker worker;
-    auto output = WorkerOutput::Open(loop_, console_, spec.output, shared);
+    auto output = WorkerOutput::Open(loop_, console_, files_, spec.output, shared);
     if (!output.ok()) {  // its other codes would speak of the command
       if (absl::IsResourceExhausted(output.status())) return output.status();
       return absl::UnavailableError(output.status().message());
@@ -348,7 +350,9 @@ class WorkerGroup::Impl : public std::enable_shared_from_this<Impl> {
       worker.group_gone = true;
       worker.output->Finish();
     }
-    if (auto callback = events_.all_gone) callback();
+    files_.WhenWritten(kLogPatience, [self = shared_from_this()] {
+      if (auto callback = self->events_.all_gone) callback();
+    });
   }
 
   asio::io_context& loop_;
@@ -357,6 +361,7 @@ class WorkerGroup::Impl : public std::enable_shared_from_this<Impl> {
   WorkerGroupEvents events_;
   OomCounter oom_;
   int64_t oom_explained_ = 0;
+  LogFiles files_;
   std::vector<Worker> workers_;
   std::vector<ExitRecord> records_;
   std::shared_ptr<void> sweeps_;

@@ -13,9 +13,10 @@
 
 #include "base/clock.h"
 #include "base/status.h"
+#include "launcher/console.h"
 #include "launcher/exit_record.h"
-#include "launcher/log_files.h"
 #include "launcher/oom_counter.h"
+#include "launcher/output_spec.h"
 
 namespace muster::launcher {
 
@@ -28,7 +29,7 @@ struct WorkerSpec {
   std::string working_directory;         // empty: the agent's
   bool own_session = true;               // as in process.h
   bool foreground = false;
-  OutputSpec output;  // log_files.h: files, console, prefix, filters
+  OutputSpec output;  // output_spec.h: files, console, prefix, filters
   // The caller's descriptors in place of all that; borrowed until Start has returned. -1: not given.
   int in = -1;
   int out = -1;
@@ -37,11 +38,10 @@ struct WorkerSpec {
 };
 
 struct WorkerGroupEvents {
-  // A worker ended by itself (not after Stop). Its output is complete by then: the last line before _exit is in its
-  // log.
+  // A worker ended by itself (not after Stop). Its output has been read by then, with the last line before _exit.
   std::function<void(const ExitRecord&)> worker_exited;
-  // No process of any worker's group is left, and all output is in its files and handed to the console (or given up on
-  // and said so). Once; also without Stop, when all have ended.
+  // No process of any worker's group is left, and all output is handed to the console and in its files (or given up on
+  // and said so: a disk that hangs delays this by 5 s). Once; also without Stop, when all have ended.
   std::function<void()> all_gone;
 };
 

@@ -26,8 +26,8 @@ constexpr size_t kTailLineBytes = 2 << 10;
 
 class WorkerOutput::Stream : public std::enable_shared_from_this<Stream> {
  public:
-  Stream(asio::io_context& loop, Console& console, Console::Stream target, const StreamSpec& spec)
-      : console_(console), target_(target), spec_(spec), pipe_(loop) {
+  Stream(asio::io_context& loop, Console& console, LogFiles& files, Console::Stream target, const StreamSpec& spec)
+      : console_(console), files_(files), target_(target), spec_(spec), pipe_(loop) {
     if (spec_.filter_file.empty()) spec_.filters.clear();
   }
   ~Stream() {
@@ -41,12 +41,12 @@ class WorkerOutput::Stream : public std::enable_shared_from_this<Stream> {
       if (!spec_.console) return OpenNull();
     }
     if (!spec_.file.empty()) {
-      MUSTER_ASSIGN_OR_RETURN(file_, LogFile::Open(spec_.file, /*truncate=*/true));
+      MUSTER_ASSIGN_OR_RETURN(file_, files_.Open(spec_.file, /*truncate=*/true));
     }
     if (!spec_.filters.empty()) {
       auto& filtered = shared[spec_.filter_file];
       if (!filtered) {
-        MUSTER_ASSIGN_OR_RETURN(filtered, LogFile::Open(spec_.filter_file, /*truncate=*/false));
+        MUSTER_ASSIGN_OR_RETURN(filtered, files_.Open(spec_.filter_file, /*truncate=*/false));
       }
       filtered_ = filtered;
     }
@@ -111,13 +111,12 @@ class WorkerOutput::Stream : public std::enable_shared_from_this<Stream> {
   }
 
   void OnReadable() {
-    if (spec_.console && !console_.HasRoom(target_)) {
-      // The worker waits for the console's reader, as it would without us, until the console gives up on it.
-      console_.WhenRoom(target_, [weak = weak_from_this()] {
-        if (auto self = weak.lock()) self->OnReadable();
-      });
-      return;
-    }
+    auto again = [weak = weak_from_this()] {
+      if (auto self = weak.lock()) self->OnReadable();
+    };
+    // The worker waits for the console's reader and for the disk, as it would without us, until those give up on them.
+    if (spec_.console && !console_.HasRoom(target_)) return console_.WhenRoom(target_, again);
+    if ((file_ || filtered_) && !files_.HasRoom()) return files_.WhenRoom(again);
     for (int i = 0; i < kReadsPerTurn; ++i) {
       ssize_t got = ReadSome();
       if (got == 0) return;
@@ -227,6 +226,7 @@ class WorkerOutput::Stream : public std::enable_shared_from_this<Stream> {
   }
 
   Console& console_;
+  LogFiles& files_;
   const Console::Stream target_;
   StreamSpec spec_;
   asio::posix::stream_descriptor pipe_;
@@ -244,11 +244,11 @@ class WorkerOutput::Stream : public std::enable_shared_from_this<Stream> {
 WorkerOutput::WorkerOutput() = default;
 WorkerOutput::~WorkerOutput() = default;
 
-StatusOr<std::unique_ptr<WorkerOutput>> WorkerOutput::Open(asio::io_context& loop, Console& console,
+StatusOr<std::unique_ptr<WorkerOutput>> WorkerOutput::Open(asio::io_context& loop, Console& console, LogFiles& files,
                                                            const OutputSpec& spec, SharedFiles& shared) {
   std::unique_ptr<WorkerOutput> output(new WorkerOutput);
-  output->out_ = std::make_shared<Stream>(loop, console, Console::Stream::kOut, spec.out);
-  output->err_ = std::make_shared<Stream>(loop, console, Console::Stream::kErr, spec.err);
+  output->out_ = std::make_shared<Stream>(loop, console, files, Console::Stream::kOut, spec.out);
+  output->err_ = std::make_shared<Stream>(loop, console, files, Console::Stream::kErr, spec.err);
   MUSTER_RETURN_IF_ERROR(output->out_->Open(shared));
   MUSTER_RETURN_IF_ERROR(output->err_->Open(shared));
   return output;

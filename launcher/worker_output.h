@@ -10,7 +10,9 @@
 
 #include "base/clock.h"
 #include "base/status.h"
+#include "launcher/console.h"
 #include "launcher/log_files.h"
+#include "launcher/output_spec.h"
 
 namespace muster::launcher {
 
@@ -20,7 +22,7 @@ using SharedFiles = std::map<std::string, std::shared_ptr<LogFile>>;
 class WorkerOutput {
  public:
   // Opens files and pipes. Errors name the file or the limit.
-  static StatusOr<std::unique_ptr<WorkerOutput>> Open(boost::asio::io_context& loop, Console& console,
+  static StatusOr<std::unique_ptr<WorkerOutput>> Open(boost::asio::io_context& loop, Console& console, LogFiles& files,
                                                       const OutputSpec& spec, SharedFiles& shared);
   ~WorkerOutput();
 
@@ -33,7 +35,8 @@ class WorkerOutput {
   // The worker has been reaped: reads what is in the pipes now, without waiting for others that still hold them, and
   // ends the last line. Reading goes on for those others.
   void WorkerEnded();
-  // No process of the worker's is left: reads what is there and closes all.
+  // No process of the worker's is left: reads what is there and closes all; LogFiles::WhenWritten says when the files
+  // have it.
   void Finish();
 
   // The last lines, where kept.

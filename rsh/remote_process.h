@@ -14,8 +14,8 @@
 
 #include "base/clock.h"
 #include "base/status.h"
+#include "launcher/console.h"
 #include "launcher/exit_record.h"
-#include "launcher/log_files.h"
 #include "launcher/reaper.h"
 #include "rsh/protocol.h"
 

@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 #include "base/status.h"
-#include "launcher/log_files.h"
+#include "launcher/console.h"
 #include "launcher/reaper.h"
 #include "rendezvous/credentials.h"
 #include "rsh/protocol.h"

@@ -1,7 +1,5 @@
-// The console and the log files when nobody reads, nobody can write, or the disk is full.
+// The console when nobody reads or nobody can write.
 #include <pty.h>
-#include <sched.h>
-#include <sys/mount.h>
 #include <sys/socket.h>
 #include <termios.h>
 
@@ -225,48 +223,6 @@ TEST_F(ConsoleTest, AFileOfOursKeepsItsPlace) {
   console_->Write(Console::Stream::kOut, "between\n");
   ASSERT_EQ(write(writer_, "after\n", 6), 6);
   EXPECT_EQ(ReadFile(Path("shared")), "before\nbetween\nafter\n");
-}
-
-TEST_F(ConsoleTest, AFullLogFileCostsLinesOnly) {
-  WorkerSpec spec = Teed(1000);
-  spec.output.out.file = "/dev/full";
-  testing::internal::CaptureStderr();
-  ExitRecord record = RunOne(spec);
-  const std::string log = testing::internal::GetCapturedStderr();
-  EXPECT_EQ(record.exit_code, 0);
-  EXPECT_EQ(ConsoleOut(), Lines(1000));
-  EXPECT_THAT(log,
-              HasSubstr(fmt::format("a log file lacks 1000 lines ({} bytes): they were dropped while it could not be "
-                                    "written file=/dev/full",
-                                    Lines(1000).size())));
-}
-
-TEST_F(ConsoleTest, AFullDiskCostsLinesUntilThereIsRoom) {
-  // In a mount namespace of this process: it goes away with us.
-  if (unshare(CLONE_NEWNS) != 0) GTEST_SKIP() << "needs root, for a small disk";
-  ASSERT_EQ(mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr), 0);
-  std::filesystem::create_directory(Path("disk"));
-  if (mount("none", Path("disk").c_str(), "tmpfs", 0, "size=64k") != 0) GTEST_SKIP() << "cannot mount a tmpfs";
-  WorkerSpec spec = Shell(
-      "i=0; while [ $i -lt 3000 ]; do echo 012345678901234567890123456789; i=$((i+1)); done; echo full >&2; read room "
-      "< " +
-      Path("room") + "; echo again");
-  spec.output.out = {.file = Path("disk/log"), .console = false, .keep_tail = true};
-  MakeFifo("room");
-  testing::internal::CaptureStderr();
-  ASSERT_TRUE(Start({spec}).ok());
-  ASSERT_TRUE(UntilFile(Path("err.0")));
-  ASSERT_TRUE(Until([&] { return std::filesystem::file_size(Path("disk/log")) > 60000; }));
-  for (int i = 0; i < 20; ++i) loop_.poll();
-  std::filesystem::resize_file(Path("disk/log"), 0);
-  std::ofstream(Path("room")) << "1\n";
-  ASSERT_TRUE(UntilGone());
-  const std::string log = testing::internal::GetCapturedStderr();
-  EXPECT_EQ(group_->records()[0].exit_code, 0);
-  EXPECT_THAT(log, HasSubstr("No space left on device"));
-  EXPECT_THAT(log, HasSubstr("a log file lacks "));
-  EXPECT_THAT(ReadFile(Path("disk/log")), testing::EndsWith("again\n"));
-  umount2(Path("disk").c_str(), MNT_DETACH);
 }
 
 }  // namespace

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "launcher/log_files.h"
+#include "launcher/console.h"
 #include "launcher/reaper.h"
 #include "rsh/protocol.h"
 

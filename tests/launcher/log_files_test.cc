@@ -1,0 +1,235 @@
+// Log files on a disk that hangs (a FIFO whose reader is the test) or is full.
+#include "launcher/log_files.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/mount.h>
+
+#include <boost/asio/post.hpp>
+#include <mutex>
+
+#include "base/log.h"
+#include "tests/launcher/harness.h"
+
+namespace muster::launcher {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::minutes;
+using testing::HasSubstr;
+
+class LogFilesTest : public Harness {
+ protected:
+  LogFilesTest() {
+    MakeFifo("disk");
+    // Both ends: opening it for writing does not wait, and the end of writing is no end of file.
+    disk_ = open(Path("disk").c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC);
+    log::SetOutlet([this](const std::string& line) {
+      std::lock_guard lock(mutex_);
+      said_ += line;
+    });
+  }
+  ~LogFilesTest() override {
+    log::SetOutlet({});
+    close(disk_);
+  }
+
+  std::string Said() {
+    std::lock_guard lock(mutex_);
+    return said_;
+  }
+  // What the disk takes now.
+  void Take() {
+    char buffer[64 << 10];
+    for (ssize_t got; (got = read(disk_, buffer, sizeof buffer)) > 0;) taken_.append(buffer, got);
+  }
+  bool UntilTaken(const std::function<bool()>& done) {
+    return Until([&] {
+      Take();
+      return done();
+    });
+  }
+  static std::string Lines(int count) {
+    std::string text;
+    for (int i = 0; i < count; ++i) text += fmt::format("line {}\n", i);
+    return text;
+  }
+  std::shared_ptr<LogFile> OpenDisk(LogFiles& files) {
+    auto file = files.Open(Path("disk"), true);
+    EXPECT_TRUE(file.ok()) << file.status();
+    return *std::move(file);
+  }
+
+  int disk_ = -1;
+  std::string taken_;
+
+ private:
+  std::mutex mutex_;
+  std::string said_;
+};
+
+TEST_F(LogFilesTest, WhatIsWrittenIsThereWhenItIsTold) {
+  const size_t before = OpenDescriptors();
+  LogFiles files(loop_);
+  bool written = false;
+  files.WhenWritten(minutes(1), [&] { written = true; });
+  EXPECT_TRUE(written) << "there was nothing";
+  auto one = files.Open(Path("sub/one"), true);
+  auto two = files.Open(Path("sub/two"), true);
+  ASSERT_TRUE(one.ok() && two.ok());
+  std::string expected;
+  for (int i = 0; i < 1000; ++i) {
+    (*one)->Write(fmt::format("{}\n", i));
+    (*two)->Write("x");
+    expected += fmt::format("{}\n", i);
+  }
+  one->reset();
+  two->reset();
+  written = false;
+  files.WhenWritten(minutes(1), [&] { written = true; });
+  ASSERT_TRUE(Until([&] { return written; }));
+  EXPECT_EQ(ReadFile(Path("sub/one")), expected);
+  EXPECT_EQ(ReadFile(Path("sub/two")), std::string(1000, 'x'));
+  EXPECT_EQ(OpenDescriptors(), before) << "closed too";
+  EXPECT_EQ(Said(), "");
+}
+
+TEST_F(LogFilesTest, ADiskThatHangsStopsNotTheLoopAndLosesNothing) {
+  LogFiles files(loop_);
+  auto file = OpenDisk(files);
+  const std::string text = Lines(100000);
+  file->Write(text);
+  EXPECT_TRUE(files.HasRoom());
+  bool turned = false;
+  boost::asio::post(loop_, [&] { turned = true; });
+  ASSERT_TRUE(Until([&] { return turned; }));
+  file.reset();
+  bool written = false;
+  files.WhenWritten(minutes(1), [&] { written = true; });
+  EXPECT_FALSE(written);
+  ASSERT_TRUE(UntilTaken([&] { return written; }));
+  Take();
+  EXPECT_EQ(taken_, text);
+  EXPECT_EQ(Said(), "");
+}
+
+TEST_F(LogFilesTest, AFullQueueHoldsBackUntilTheDiskGoesOn) {
+  LogFiles files(loop_, {.queue_bytes = 256 << 10, .stall_limit = minutes(10)});
+  auto file = OpenDisk(files);
+  const std::string text = Lines(1000);
+  std::string expected;
+  while (files.HasRoom()) {
+    file->Write(text);
+    expected += text;
+  }
+  int resumed = 0;
+  files.WhenRoom([&] { ++resumed; });
+  files.WhenRoom([&] { ++resumed; });
+  for (int i = 0; i < 20; ++i) loop_.poll();
+  EXPECT_EQ(resumed, 0);
+  ASSERT_TRUE(UntilTaken([&] { return resumed == 2; }));
+  EXPECT_TRUE(files.HasRoom());
+  ASSERT_TRUE(UntilTaken([&] { return taken_.size() == expected.size(); }));
+  EXPECT_EQ(taken_, expected);
+  files.WhenRoom([&] { ++resumed; });
+  EXPECT_TRUE(Until([&] { return resumed == 3; })) << "at once, where there is room";
+}
+
+TEST_F(LogFilesTest, ADiskThatHangsForLongCostsLinesWhichAreCounted) {
+  LogFiles files(loop_, {.queue_bytes = 128 << 10, .stall_limit = milliseconds(20)});
+  auto file = OpenDisk(files);
+  const std::string text = Lines(1000);
+  std::string expected;
+  while (files.HasRoom()) {
+    file->Write(text);
+    expected += text;
+  }
+  bool resumed = false;
+  files.WhenRoom([&] { resumed = true; });
+  ASSERT_TRUE(Until([&] { return resumed; }));
+  EXPECT_THAT(Said(), HasSubstr("their disk has taken nothing for 0.02 s; lines are dropped until it does"));
+  EXPECT_TRUE(files.HasRoom()) << "nobody has to wait any more";
+  file->Write(text);
+  file->Write(text);
+  ASSERT_TRUE(UntilTaken([&] { return taken_.size() == expected.size(); }));
+  ASSERT_TRUE(Until([&] { return Said().find("lacks") != std::string::npos; }));
+  EXPECT_THAT(Said(), HasSubstr(fmt::format("a log file lacks 2000 lines ({} bytes): they were dropped while it could "
+                                            "not be written file={}",
+                                            2 * text.size(), Path("disk"))));
+  file->Write("again\n");
+  ASSERT_TRUE(UntilTaken([&] { return taken_ == expected + "again\n"; }));
+}
+
+TEST_F(LogFilesTest, TheEndIsNotWaitedForForEver) {
+  const std::string text = Lines(100000);
+  {
+    LogFiles files(loop_);
+    auto file = OpenDisk(files);
+    file->Write(text);
+    file.reset();
+    bool told = false;
+    files.WhenWritten(milliseconds(20), [&] { told = true; });
+    ASSERT_TRUE(Until([&] { return told; }));
+    EXPECT_THAT(Said(), HasSubstr(fmt::format("log files are not complete: their disk hangs, or is very slow, and has "
+                                              "not taken the last {} bytes",
+                                              text.size())));
+  }  // leaves the thread behind
+  // It ends with the write it is in.
+  ASSERT_TRUE(UntilTaken([&] { return taken_.size() == text.size(); }));
+}
+
+TEST_F(LogFilesTest, AWorkersEndIsToldWhileItsDiskHangs) {
+  MakeFifo("never");
+  WorkerSpec ends = Probe({"lines", "30000"});
+  ends.output.out = {.file = Path("disk"), .console = false, .keep_tail = true};
+  WorkerSpec stays = Shell("read line < " + Path("never"), 1);
+  ASSERT_TRUE(Start({ends, stays}).ok());
+  ASSERT_TRUE(Until([&] { return !exits_.empty(); }));
+  EXPECT_EQ(exits_[0].local_rank, 0);
+  EXPECT_EQ(exits_[0].exit_code, 0);
+  EXPECT_EQ(exits_[0].stdout_tail.back(), "line 29999");
+  group_->Stop(SIGTERM, minutes(1));
+  ASSERT_TRUE(UntilTaken([&] { return gone_ > 0; }));
+  Take();
+  EXPECT_EQ(taken_, Lines(30000));
+  EXPECT_EQ(Said(), "");
+}
+
+TEST_F(LogFilesTest, AFullLogFileCostsLinesOnly) {
+  WorkerSpec spec = Probe({"lines", "1000"});
+  spec.output.out = {.file = "/dev/full", .console = true, .prefix = ""};
+  ExitRecord record = RunOne(spec);
+  EXPECT_EQ(record.exit_code, 0);
+  EXPECT_EQ(ConsoleOut(), Lines(1000));
+  EXPECT_THAT(Said(),
+              HasSubstr(fmt::format("a log file lacks 1000 lines ({} bytes): they were dropped while it could not be "
+                                    "written file=/dev/full",
+                                    Lines(1000).size())));
+}
+
+TEST_F(LogFilesTest, AFullDiskCostsLinesUntilThereIsRoom) {
+  // In a mount namespace of this process: it goes away with us.
+  if (unshare(CLONE_NEWNS) != 0) GTEST_SKIP() << "needs root, for a small disk";
+  ASSERT_EQ(mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr), 0);
+  std::filesystem::create_directory(Path("full"));
+  if (mount("none", Path("full").c_str(), "tmpfs", 0, "size=64k") != 0) GTEST_SKIP() << "cannot mount a tmpfs";
+  WorkerSpec spec = Shell(
+      "i=0; while [ $i -lt 3000 ]; do echo 012345678901234567890123456789; i=$((i+1)); done; echo full >&2; read room "
+      "< " +
+      Path("room") + "; echo again");
+  spec.output.out = {.file = Path("full/log"), .console = false, .keep_tail = true};
+  MakeFifo("room");
+  ASSERT_TRUE(Start({spec}).ok());
+  ASSERT_TRUE(UntilFile(Path("err.0")));
+  ASSERT_TRUE(Until([&] { return Said().find("No space left on device") != std::string::npos; }));
+  std::filesystem::resize_file(Path("full/log"), 0);
+  std::ofstream(Path("room")) << "1\n";
+  ASSERT_TRUE(UntilGone());
+  EXPECT_EQ(group_->records()[0].exit_code, 0);
+  EXPECT_THAT(Said(), HasSubstr("a log file lacks "));
+  EXPECT_THAT(ReadFile(Path("full/log")), testing::EndsWith("again\n"));
+  umount2(Path("full").c_str(), MNT_DETACH);
+}
+
+}  // namespace
+}  // namespace muster::launcher
