@@ -34,8 +34,6 @@ using rendezvous::Verdict;
 
 // How long the last words to the coordinator and to the console may take.
 constexpr auto kFarewell = std::chrono::seconds(2);
-// torchrun's time between TERM and KILL when a round is restarted; --shutdown-timeout is for the end of the job.
-constexpr auto kRestartGrace = std::chrono::seconds(30);
 // That the store's connections leave for the agent's own files while a round runs.
 constexpr int kFilesOfARound = 16;
 
@@ -70,14 +68,14 @@ class NodeAgent::Impl {
   StatusOr<int> FreshStore();
   // --- what the rendezvous says ---
   void StartRound(const Assignment& assignment);
-  void StopRound(rendezvous::RoundId round, const std::string& reason, bool keep_evidence);
+  void StopRound(const rendezvous::attendance::StopRound& stop);
   void End(const Verdict& verdict);
   // --- what the workers do ---
   void WorkersFailed(std::vector<WorkerFailure> failures);
   void RoundFailed(int exit_code, const std::string& reason);
   void WorkersSucceeded();
   void WorkersGone();
-  void StopWorkers(bool keep_evidence);
+  void StopWorkers(rendezvous::RoundCause cause, bool keep_evidence);
   void ReadyAgain();
   void Ready();
   // --- signals and the end ---
@@ -204,9 +202,7 @@ void NodeAgent::Impl::Join(RendezvousPlace place) {
   attendant.credentials = credentials_;
   rendezvous::AttendantEvents events;
   events.start = [this](const Assignment& assignment) { StartRound(assignment); };
-  events.stop = [this](rendezvous::RoundId round, const std::string& reason, bool keep_evidence) {
-    StopRound(round, reason, keep_evidence);
-  };
+  events.stop = [this](const rendezvous::attendance::StopRound& stop) { StopRound(stop); };
   events.end = [this](const Verdict& verdict) { End(verdict); };
   events.say = [](const std::string& text) { log::Info(text); };
   if (place_.endpoint_taken) {
@@ -274,20 +270,21 @@ void NodeAgent::Impl::StartRound(const Assignment& assignment) {
   guard_.Begin(*attempt_);
 }
 
-void NodeAgent::Impl::StopRound(rendezvous::RoundId round, const std::string& reason, bool keep_evidence) {
-  if (!attempt_ || attempt_->assignment().id != round) return;
-  watch_.ledger().StopCame(reason, MonotonicClock::now());
-  if (stop_reason_.empty()) stop_reason_ = reason;
+void NodeAgent::Impl::StopRound(const rendezvous::attendance::StopRound& stop) {
+  if (!attempt_ || attempt_->assignment().id != stop.round) return;
+  watch_.ledger().StopCame(stop.reason, MonotonicClock::now());
+  if (stop_reason_.empty()) stop_reason_ = stop.reason;
   if (attempt_gone_) return ReadyAgain();  // its workers had succeeded; the round goes again
-  StopWorkers(keep_evidence);
+  StopWorkers(stop.cause, stop.keep_evidence);
 }
 
-void NodeAgent::Impl::StopWorkers(bool keep_evidence) {
+void NodeAgent::Impl::StopWorkers(rendezvous::RoundCause cause, bool keep_evidence) {
   if (guard_.gathering()) return;  // they are stopped after it
   guard_.End();
-  if (!keep_evidence || !attempt_->running()) return attempt_->Stop(SIGTERM, kRestartGrace, stop_reason_);
+  const Duration grace = cause == rendezvous::RoundCause::kPreemption ? kRestartGrace : wiring_.grace;
+  if (!keep_evidence || !attempt_->running()) return attempt_->Stop(SIGTERM, grace, stop_reason_);
   attempt_->Hold(stop_reason_);
-  guard_.Gather(*attempt_, [this] { attempt_->Stop(SIGTERM, kRestartGrace, stop_reason_); });
+  guard_.Gather(*attempt_, [this, grace] { attempt_->Stop(SIGTERM, grace, stop_reason_); });
 }
 
 void NodeAgent::Impl::WorkersFailed(std::vector<WorkerFailure> failures) {
@@ -309,7 +306,7 @@ void NodeAgent::Impl::WorkersFailed(std::vector<WorkerFailure> failures) {
   report.lived = attempt_->lived();
   report.progress = attempt_->Progress();
   if (going_signal_ == 0) attendant_->WorkersEnded(std::move(report));
-  StopWorkers(hang && going_signal_ == 0);
+  StopWorkers(rendezvous::RoundCause::kFailure, hang && going_signal_ == 0);
 }
 
 void NodeAgent::Impl::RoundFailed(int exit_code, const std::string& reason) {

@@ -14,6 +14,9 @@
 namespace muster::agent {
 namespace {
 
+// JAX catches TERM and goes on to the step where all processes agree to save, which without one of them never comes.
+constexpr auto kJaxGrace = std::chrono::seconds(5);
+
 constexpr auto kInnerMargin = std::chrono::seconds(2);
 
 bool SameFile(int one, int other) {
@@ -90,6 +93,7 @@ Wiring PlainWiring(const RunOptions& options) {
     return specs;
   };
   wiring.summary = [](const rendezvous::Verdict&) { return std::string(); };
+  if (options.wire == Wire::kJax) wiring.grace = kJaxGrace;
   wiring.store = false;
   // mpirun that was told to go ends with a number of its own: Open MPI with 1, MPICH with 15. And the others of a job
   // wait for the pod that takes the place of this one: a 0 would say that none is needed.

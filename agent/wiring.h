@@ -9,11 +9,15 @@
 
 #include "agent/log_layout.h"
 #include "agent/run_options.h"
+#include "base/clock.h"
 #include "base/status.h"
 #include "launcher/worker_group.h"
 #include "rendezvous/round.h"
 
 namespace muster::agent {
+
+// torchrun's time between TERM and KILL when a round is restarted; --shutdown-timeout is for the end of the job.
+inline constexpr Duration kRestartGrace = std::chrono::seconds(30);
 
 struct Wiring {
   // Called once, on the loop, before the first round. `failed`: the round has failed for a reason that the workers do
@@ -28,6 +32,9 @@ struct Wiring {
       workers;
   // What is printed at the end of a job that failed, before the one-line reason; may be empty.
   std::function<std::string(const rendezvous::Verdict&)> summary;
+  // Between TERM and KILL when a round ends by a failure or a loss. A preempted peer's last checkpoint may need all of
+  // its peers: there it is kRestartGrace in any case.
+  Duration grace = kRestartGrace;
   // A c10d store is served for the rounds in which this node has rank 0.
   bool store = true;
   // The worker is the user's own command: where this node was told to go and the command ended by itself, its code

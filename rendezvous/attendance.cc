@@ -404,7 +404,7 @@ class Machine {
     if (s_.doing == NodeState::kRunning || s_.doing == NodeState::kSucceeded) {
       s_.doing = NodeState::kStopping;
       out_.reason = stop.reason;
-      out_.actions.push_back(StopRound{s_.round->id, stop.reason, stop.keep_evidence});
+      out_.actions.push_back(StopRound{s_.round->id, stop.reason, stop.cause, stop.keep_evidence});
     } else if (s_.doing == NodeState::kIdle) {
       Tell(Ready{s_.round->id, s_.self.store_port});
     }

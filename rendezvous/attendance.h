@@ -138,6 +138,7 @@ struct StartRound {  // to the agent: start these workers
 struct StopRound {  // to the agent: stop the workers of this round, then NoWorkerLeft
   RoundId round;
   std::string reason;
+  RoundCause cause = RoundCause::kMembership;
   bool keep_evidence = false;  // as in messages.h
 };
 struct AllSilent {};  // to the agent: no worker of the round writes anything, on no node

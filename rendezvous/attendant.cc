@@ -150,7 +150,7 @@ class Attendant::Impl : public std::enable_shared_from_this<Impl> {
     if (events_.start) Copy(events_.start)(start.assignment);
   }
   void Do(attendance::StopRound& stop) {
-    if (events_.stop) Copy(events_.stop)(stop.round, stop.reason, stop.keep_evidence);
+    if (events_.stop) Copy(events_.stop)(stop);
   }
   void Do(attendance::AllSilent&) {
     if (events_.all_silent) Copy(events_.all_silent)();

@@ -27,12 +27,11 @@ struct AttendantOptions {
 };
 
 struct AttendantEvents {
-  std::function<void(const Assignment&)> start;  // start this round's workers
-  // Stop them, then call NoWorkerLeft. `keep_evidence`: as in messages.h.
-  std::function<void(RoundId, const std::string& reason, bool keep_evidence)> stop;
-  std::function<void(const Verdict&)> end;      // the job is decided; last call
-  std::function<void(const std::string&)> say;  // one sentence for the user
-  std::function<void()> all_silent;             // no worker of the round writes anything, on no node
+  std::function<void(const Assignment&)> start;            // start this round's workers
+  std::function<void(const attendance::StopRound&)> stop;  // stop them, then call NoWorkerLeft
+  std::function<void(const Verdict&)> end;                 // the job is decided; last call
+  std::function<void(const std::string&)> say;             // one sentence for the user
+  std::function<void()> all_silent;                        // no worker of the round writes anything, on no node
   // The endpoint is on this machine, was taken at the start, and refuses now: tries to serve it by `conductor`. True:
   // done. Empty: never.
   std::function<bool()> host_endpoint = nullptr;

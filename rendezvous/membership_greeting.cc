@@ -213,7 +213,7 @@ void Machine::Admit(PeerId peer, const Hello& hello) {
       member.rank = hello.resume->node_rank;
     }
     if (hello.report) HearReport(member, *hello.report);
-    if (!member.ready) Tell(peer, Stop{s_.round.id, s_.stop.reason, s_.keep_evidence});
+    if (!member.ready) Tell(peer, Stop{s_.round.id, s_.stop.reason, s_.stop.cause, s_.keep_evidence});
   } else if (!member.ready) {
     OutOfDate(member);
   } else {
@@ -262,7 +262,7 @@ void Machine::AdmitSeated(Member& member, const Hello& hello) {
       HearReady(member, Ready{s_.round.id, hello.node.store_port});
     }
     if (s_.phase == Phase::kStopping && !member.ready && !running) {
-      Tell(member.peer, Stop{s_.round.id, s_.stop.reason, s_.keep_evidence});
+      Tell(member.peer, Stop{s_.round.id, s_.stop.reason, s_.stop.cause, s_.keep_evidence});
     }
     if (hello.state != NodeState::kStopping) return;
   }

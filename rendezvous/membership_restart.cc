@@ -97,7 +97,7 @@ void Machine::BeginStopping(const Why& why, const std::string& except) {
     if (member.peer == 0) {
       gone.push_back(name);
     } else if (name != except && !member.leaving && !member.ready) {
-      Tell(member.peer, Stop{s_.round.id, why.reason, s_.keep_evidence});
+      Tell(member.peer, Stop{s_.round.id, why.reason, why.cause, s_.keep_evidence});
     }
   }
   for (const std::string& name : gone) Forget(name);

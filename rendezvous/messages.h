@@ -99,6 +99,7 @@ struct Start {
 struct Stop {
   RoundId round;
   std::string reason;
+  RoundCause cause = RoundCause::kMembership;
   bool keep_evidence = false;  // the job hangs: note what the workers are doing before they are stopped
   bool operator==(const Stop&) const = default;
 };

@@ -222,6 +222,7 @@ struct CoordinatorWriter {
   void operator()(const Stop& from) {
     Put(from.round, to.mutable_stop()->mutable_round());
     to.mutable_stop()->set_reason(Text(from.reason));
+    to.mutable_stop()->set_cause(static_cast<int>(from.cause));
     to.mutable_stop()->set_keep_evidence(from.keep_evidence);
   }
   void operator()(const Finish& from) {

@@ -30,6 +30,9 @@ class Reader {
   }
   uint64_t Term(uint64_t value) { return Number("term", value, uint64_t{0}, kMaxTerm); }
   int Count(const char* field, int value) { return Number(field, value, 0, kMaxCount); }
+  RoundCause Cause(int value) {
+    return static_cast<RoundCause>(Number("cause", value, 0, static_cast<int>(RoundCause::kSuccess)));
+  }
   int Port(const char* field, int value) { return Number(field, value, 0, 65535); }
   Duration Time(const char* field, int64_t millis) {
     return std::chrono::milliseconds(Number(field, millis, int64_t{0}, kMaxMillis));
@@ -102,8 +105,7 @@ class Reader {
                                        Identifier("successor's address", successor.control_address())});
     }
     assignment.reason = Printable(from.reason(), kMaxText);
-    assignment.cause =
-        static_cast<RoundCause>(Number("cause", from.cause(), 0, static_cast<int>(RoundCause::kSuccess)));
+    assignment.cause = Cause(from.cause());
     return assignment;
   }
 
@@ -275,7 +277,8 @@ class Reader {
       case v1::FromCoordinator::kStart:
         return Start{Get(from.start().assignment())};
       case v1::FromCoordinator::kStop:
-        return Stop{Get(from.stop().round()), Printable(from.stop().reason(), kMaxText), from.stop().keep_evidence()};
+        return Stop{Get(from.stop().round()), Printable(from.stop().reason(), kMaxText), Cause(from.stop().cause()),
+                    from.stop().keep_evidence()};
       case v1::FromCoordinator::kFinish:
         return Finish{Term(from.finish().term()), Get(from.finish().verdict())};
       case v1::FromCoordinator::kRefuse:

@@ -174,6 +174,15 @@ class Jax(Pods, MusterCase):
         self.assertEqual([agent.wait() for agent in agents], [0, 0])
 
 
+    def test_who_swallows_the_signal_is_not_waited_for_after_a_failure(self):
+        agents = self.pods()
+        workers = self.workers(2)
+        workers[1].ask("ignore SIGTERM")  # as JAX does
+        workers[0].tell("exit 3")
+        self.assertEqual([agent.wait() for agent in agents], [3, 3])
+        self.assertTrue(wait_gone(workers[1].pid))
+
+
 class Xgboost(Pods, MusterCase):
     framework = ("xgboost", "--nproc-per-node=1")  # whatever GPUs this machine has
 

@@ -245,11 +245,12 @@ TEST_F(Attendance, SilenceIsToldAtOnceAndWithEveryBeat) {
   EXPECT_FALSE(state.silent);
 }
 
-TEST_F(Attendance, AStopPassesOnThatEvidenceIsWanted) {
+TEST_F(Attendance, AStopPassesOnItsCauseAndThatEvidenceIsWanted) {
   Run();
-  Hear(Stop{{1, 0}, "why", true});
+  Hear(Stop{{1, 0}, "why", RoundCause::kPreemption, true});
   ASSERT_EQ(All<StopRound>().size(), 1u);
   EXPECT_TRUE(All<StopRound>().at(0).keep_evidence);
+  EXPECT_EQ(All<StopRound>().at(0).cause, RoundCause::kPreemption);
 }
 
 TEST_F(Attendance, OldMessagesAreDropped) {

@@ -87,7 +87,7 @@ class AttendantTest : public ControlFixture {
       agent.round = assignment;
       ++agent.rounds;
     };
-    events.stop = [&agent](RoundId, const std::string&, bool) {
+    events.stop = [&agent](const attendance::StopRound&) {
       agent.round.reset();
       ++agent.stops;
       agent.attendant->NoWorkerLeft(4002);

@@ -112,8 +112,8 @@ TEST(Wire, EveryCoordinatorMessageComesBackAsItWas) {
   Verdict verdict{137, "the budget is gone", SomeFailure(), {SomeFailure()}};
   for (const CoordinatorMessage& message : std::vector<CoordinatorMessage>{
            Welcome{3, milliseconds(5000), "0.1.0"}, Beat{}, Beat{{3, 17}, true}, Start{SomeAssignment()},
-           Stop{{3, 17}, "a worker failed"}, Stop{{3, 17}, "a hang", true}, Finish{3, verdict}, Finish{1, {}},
-           Refuse{78, "no"}, Redirect{4, "10.0.0.2:29400"}, Notice{"waiting"}, status}) {
+           Stop{{3, 17}, "a worker failed"}, Stop{{3, 17}, "a hang", RoundCause::kFailure, true}, Finish{3, verdict},
+           Finish{1, {}}, Refuse{78, "no"}, Redirect{4, "10.0.0.2:29400"}, Notice{"waiting"}, status}) {
     StatusOr<CoordinatorMessage> again = wire::DecodeFromCoordinator(wire::Encode(message));
     ASSERT_TRUE(again.ok()) << again.status();
     EXPECT_EQ(*again, message) << message.index();
@@ -139,9 +139,9 @@ TEST(Wire, ProtocolOneIsTheseBytes) {
   EXPECT_EQ(wire::Encode(CoordinatorMessage(Welcome{1, std::chrono::seconds(5), "v"})),
             bytes("\x0a\x08\x08\x01\x10\x88'\x1a\x01v"));
   EXPECT_EQ(wire::Encode(CoordinatorMessage(Stop{{1, 0}, "x"})), bytes("\x22\x07\x0a\x02\x08\x01\x12\x01x"));
-  // An agent that does not know the last field passes over it.
-  EXPECT_EQ(wire::Encode(CoordinatorMessage(Stop{{1, 0}, "x", true})),
-            bytes("\x22\x09\x0a\x02\x08\x01\x12\x01x\x18\x01"));
+  // An agent that does not know the last fields passes over them.
+  EXPECT_EQ(wire::Encode(CoordinatorMessage(Stop{{1, 0}, "x", RoundCause::kFailure, true})),
+            bytes("\x22\x0b\x0a\x02\x08\x01\x12\x01x\x18\x01\x20\x02"));
   EXPECT_EQ(wire::Encode(CoordinatorMessage(Redirect{2, "a:1"})), bytes("\x3a\x07\x08\x02\x12\x03"
                                                                         "a:1"));
   EXPECT_EQ(wire::Encode(CoordinatorMessage(Notice{"hi"})), bytes("\x42\x04\x0a\x02hi"));
