@@ -37,10 +37,6 @@ StatusOr<std::vector<int>> ParseRankList(std::string_view text);
 StatusOr<std::vector<int>> ParseSignalList(std::string_view text);
 
 // "host", "host:port", "[v6]", "[v6]:port", "v6:port"; empty: localhost. `default_port` stands in for a missing port.
-struct Endpoint {
-  std::string host;
-  int port = 0;
-};
 StatusOr<Endpoint> ParseEndpoint(std::string_view text, int default_port);
 
 // What can be the name or the address of a host, blanks around it aside; empty is fine.

@@ -236,7 +236,8 @@ StatusOr<int> NodeAgent::Impl::FreshStore() {
   auto store = store::StoreServer::Listen(loop_, loopback ? "127.0.0.1" : "", static_cast<uint16_t>(port), serving);
   if (!store.ok() && port == 0) return Annotate(store.status(), "cannot open a port for the store");
   if (!store.ok()) {
-    const Status status = Annotate(store.status(), fmt::format("cannot serve port {} (--master-port)", port));
+    const Status status =
+        Annotate(store.status(), fmt::format("cannot serve port {} ({})", port, options_.master_port_origin));
     const std::string holder = fmt::format("`muster status 127.0.0.1:{}` shows the job that has it, if one has", port);
     return absl::IsAlreadyExists(status) ? WithRemedy(status, holder + "; a machine has one node of rank 0") : status;
   }

@@ -108,7 +108,11 @@ StatusOr<RunOptions> ReadPlain(const FlagReader& flags, const Getenv& getenv, co
                     *flags.line().script));
   }
   if (!options.serve_rsh && !command) return MissingScript(CalledAs::kExec);
-  options.rsh_listen = flags.Get("rsh-listen").text;
+  if (FlagValue listen = flags.Get("rsh-listen"); !listen.text.empty()) {
+    auto parsed = ParseListen(listen.text, kNoPort);
+    if (!parsed.ok()) return Bad(listen, parsed.status());
+    options.rsh_listen = *parsed;
+  }
   options.standalone = true;
   options.backend = Backend::kC10d;
   options.run_id = "exec";

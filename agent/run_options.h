@@ -26,6 +26,12 @@ struct StdStreams {
   }
 };
 
+struct Endpoint {
+  std::string host;
+  int port = 0;
+};
+inline constexpr int kNoPort = -1;  // of an endpoint that says none
+
 // Where /healthz, /readyz, /status and /metrics are served.
 struct HttpListen {
   bool on = false;
@@ -57,6 +63,7 @@ struct RunOptions {
   int node_rank = 0;
   std::string master_addr = "127.0.0.1";
   int master_port = 29500;
+  std::string master_port_origin = "--master-port";  // the flag or variable that said it, maybe as an endpoint
   std::string local_addr;
   double monitor_interval = 0.1;  // accepted; Muster does not poll
   std::string start_method = "spawn";
@@ -92,8 +99,9 @@ struct RunOptions {
   Duration preempt_interval = std::chrono::seconds(5);
   HangOptions hang;  // off unless asked for
   HttpListen http;
-  bool serve_rsh = false;         // no command: the remote shell is served
-  std::string rsh_listen;         // "host:port"; empty: every address, rsh_place.h's port
+  bool serve_rsh = false;  // no command: the remote shell is served
+  // Where; nullopt: every address, and only with credentials. No host: every address; kNoPort: rsh_place.h's.
+  std::optional<Endpoint> rsh_listen;
   int nodes_on_this_machine = 0;  // 0: off
   std::string node_name;          // MUSTER_NODE; empty: chosen by the agent
   // Wired as jax or xgboost: the framework's variables for each worker, by local rank.

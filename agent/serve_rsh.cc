@@ -16,7 +16,6 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "launcher/process_table.h"
-#include "rendezvous/connect.h"
 #include "rsh/server.h"
 
 namespace muster::agent {
@@ -90,7 +89,7 @@ Status Worker::Begin() {
   events.say = [](const std::string& text) { log::Info(text); };
   const std::string host = serving.host.empty() ? "every address" : serving.host;
   auto server = rsh::Server::Serve(loop_, reaper_, console_, std::move(serving), std::move(events));
-  if (!server.ok()) return Annotate(server.status(), options_.rsh_listen.empty() ? "--serve-rsh" : "--rsh-listen");
+  if (!server.ok()) return Annotate(server.status(), options_.rsh_listen ? "--rsh-listen" : "--serve-rsh");
   server_ = *std::move(server);
   log::Info(fmt::format("serving the remote shell on {}, port {}", host, server_->port()));
   MUSTER_ASSIGN_OR_RETURN(http_, WatchServer(loop_, options_.http, nullptr));
@@ -109,23 +108,20 @@ StatusOr<rsh::Server::Options> Worker::Listening() {
   std::erase_if(serving.environment, [](const std::string& set) { return set.starts_with("MUSTER_MPI_HOSTS="); });
   for (const auto& [name, value] : told) serving.environment.push_back(fmt::format("{}={}", name, value));
   const bool open = serving.credentials.token.empty() && !serving.credentials.tls();
-  if (!options_.rsh_listen.empty()) {
-    std::string listen = options_.rsh_listen.starts_with(':') ? "[::]" + options_.rsh_listen : options_.rsh_listen;
-    auto address = rendezvous::ParseHostPort(listen, 0);
-    if (!address.ok()) return Annotate(address.status(), fmt::format("--rsh-listen '{}'", options_.rsh_listen));
-    serving.host = address->host == "localhost" ? "127.0.0.1" : address->host == "::" ? "" : address->host;
-    serving.port = address->port;
+  if (options_.rsh_listen) {
+    serving.host = options_.rsh_listen->host;
+    if (options_.rsh_listen->port != kNoPort) serving.port = options_.rsh_listen->port;
     if (open) {
       log::Warning(
-          fmt::format("no token and no certificates: whoever reaches {} runs commands here; give every pod "
-                      "the same MUSTER_TOKEN_FILE",
-                      options_.rsh_listen));
+          fmt::format("no token and no certificates: whoever reaches {} runs commands here; give every pod the same "
+                      "MUSTER_TOKEN_FILE",
+                      serving.host.empty() ? fmt::format("port {} of this machine", serving.port)
+                                           : JoinHostPort(serving.host, serving.port)));
     }
   } else if (open) {
     return absl::InvalidArgumentError(
         "--serve-rsh would let everybody run commands here: give every pod the same MUSTER_TOKEN_FILE (or "
-        "MUSTER_TLS_CERT, "
-        "MUSTER_TLS_KEY and MUSTER_TLS_CA), or name the address that may be open with --rsh-listen");
+        "MUSTER_TLS_CERT, MUSTER_TLS_KEY and MUSTER_TLS_CA), or name the address that may be open with --rsh-listen");
   }
   return serving;
 }

@@ -22,8 +22,6 @@ namespace {
 
 using Value = FlagValue;
 
-constexpr int kNoPort = -1;
-
 // A random identifier as uuid.uuid4() writes it.
 std::string RandomId() {
   std::array<unsigned char, 16> bytes{};
@@ -162,6 +160,7 @@ Status Reader::ReadStatic(const Value& endpoint) {
   if (parsed->port == kNoPort) return Bad(source, "the static backend needs a port: want HOST:PORT");
   options_.endpoint_host = options_.master_addr = parsed->host;
   options_.endpoint_port = options_.master_port = parsed->port;
+  if (from_endpoint || port.given()) options_.master_port_origin = from_endpoint ? source.origin : port.origin;
   options_.min_nodes = options_.max_nodes;  // the static world is max nodes
   return absl::OkStatus();
 }

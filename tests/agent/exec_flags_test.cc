@@ -52,6 +52,25 @@ TEST(ExecFlags, DefaultsOfAMainProcess) {
   }
 }
 
+TEST(ExecFlags, WhereTheRemoteShellListens) {
+  EXPECT_FALSE(Good({"--serve-rsh"}).rsh_listen);
+  EXPECT_FALSE(Good({"--serve-rsh"}, {{"MUSTER_RSH_LISTEN", ""}}).rsh_listen);
+  struct {
+    std::string text, host;
+    int port;
+  } const rows[] = {
+      {":7", "", 7}, {"localhost:7", "127.0.0.1", 7}, {"[::1]:0", "::1", 0}, {"10.0.0.1", "10.0.0.1", kNoPort}};
+  for (const auto& row : rows) {
+    const std::optional<Endpoint> listen = Good({"--serve-rsh", "--rsh-listen", row.text}).rsh_listen;
+    ASSERT_TRUE(listen) << row.text;
+    EXPECT_EQ(listen->host, row.host) << row.text;
+    EXPECT_EQ(listen->port, row.port) << row.text;
+  }
+  EXPECT_THAT(std::string(Message(Parse({"--serve-rsh"}, {{"MUSTER_RSH_LISTEN", "pod:7"}}).status())),
+              HasSubstr("MUSTER_RSH_LISTEN=pod:7: 'pod' is no numeric address"));
+  EXPECT_THAT(std::string(Message(Parse({"--serve-rsh", "--rsh-listen=:x"}).status())), HasSubstr("--rsh-listen=:x: "));
+}
+
 TEST(ExecFlags, TorchrunsVariablesAreForATorchrunInside) {
   const Environment environment = {{"PET_NNODES", "garbage"},       {"PET_MAX_RESTARTS", "9"},
                                    {"PET_LOG_DIR", "/logs"},        {"PET_RDZV_BACKEND", "etcd"},
