@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 
+#include "base/json_fields.h"
 #include "base/text.h"
 
 namespace muster::agent {
@@ -86,7 +86,7 @@ std::string ToJson(const AttemptRecord& record) {
   }
   json["workers"] = Json::array();
   for (int rank = 0; rank < assignment.seat.node.slots; ++rank) json["workers"].push_back(WorkerJson(record, rank));
-  return json.dump(2, ' ', false, Json::error_handler_t::replace);
+  return WriteJson(json, 2);
 }
 
 Status WriteAttemptRecord(const AttemptRecord& record, const std::string& path) {

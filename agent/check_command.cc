@@ -5,12 +5,12 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 
 #include "agent/command_line.h"
 #include "agent/commands.h"
 #include "agent/machine_check.h"
 #include "base/exit_codes.h"
+#include "base/json_fields.h"
 #include "base/text.h"
 #include "rendezvous/outliers.h"
 
@@ -72,7 +72,7 @@ std::string AsJson(const std::vector<MachineFigure>& figures, const std::vector<
     json["parts"].push_back(std::move(part));
   }
   json["beyond"] = beyond;
-  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return WriteJson(json);
 }
 
 std::string AsTable(const std::vector<MachineFigure>& figures) {

@@ -16,8 +16,6 @@ namespace {
 // As Python's subprocess counts: -9 for SIGKILL.
 int PythonsCode(const WorkerFailure& failure) { return failure.signal != 0 ? -failure.signal : failure.exit_code; }
 
-std::string Dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
-
 }  // namespace
 
 std::optional<std::string> ErrorFileText(const JobEnd& end, const std::optional<std::string>& worker_file,
@@ -28,7 +26,7 @@ std::optional<std::string> ErrorFileText(const JobEnd& end, const std::optional<
     Json copy = ReadJson(*worker_file);
     if (const Json* message = FindField(copy, "message")) {
       if (message->is_object()) copy["message"]["errorCode"] = PythonsCode(*cause);
-      return Dump(copy);
+      return WriteJson(copy);
     }
   }
   const std::string& reason = end.verdict ? end.verdict->reason : end.reason;
@@ -40,7 +38,7 @@ std::optional<std::string> ErrorFileText(const JobEnd& end, const std::optional<
       cause && !cause->stderr_tail.empty() ? Join(cause->stderr_tail, "\n") : message["message"].get<std::string>();
   message["extraInfo"]["timestamp"] = std::to_string(when / 1000);
   message["errorCode"] = cause ? PythonsCode(*cause) : end.exit_code;
-  return Dump(Json{{"message", message}});
+  return WriteJson(Json{{"message", message}});
 }
 
 void LeaveErrorFile(const JobEnd& end, const RunOptions& options) {

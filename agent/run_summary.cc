@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <tuple>
 
 #include "agent/failure_summary.h"
 #include "base/exit_codes.h"
+#include "base/json_fields.h"
 #include "base/text.h"
 
 namespace muster::agent {
@@ -345,7 +345,7 @@ std::string ToJson(const std::vector<RunSummary>& runs, const std::vector<Histor
   json["problems"] = Json::array();
   for (const HistoryProblem& problem : problems)
     json["problems"].push_back({{"path", problem.path}, {"what", problem.what}});
-  return json.dump(2, ' ', false, Json::error_handler_t::replace);
+  return WriteJson(json, 2);
 }
 
 }  // namespace muster::agent

@@ -1,7 +1,6 @@
 #include "agent/status_text.h"
 
-#include <nlohmann/json.hpp>
-
+#include "base/json_fields.h"
 #include "base/text.h"
 
 namespace muster::agent {
@@ -33,7 +32,7 @@ std::string StatusJson(const rendezvous::StatusReport& report, std::string_view 
   }
   if (!source.empty()) json["source"] = source;
   if (!source_reason.empty()) json["source_reason"] = source_reason;
-  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return WriteJson(json);
 }
 
 std::string StatusTable(const rendezvous::StatusReport& report) {

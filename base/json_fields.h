@@ -24,6 +24,12 @@ using Json = nlohmann::json;
 // costs no memory.
 Json ReadJson(std::string_view text, int deepest = 8);
 
+// One line, or `indent` spaces a level. Bytes that are no UTF-8 become U+FFFD. For nlohmann's ordered_json too.
+template <class AnyJson>
+std::string WriteJson(const AnyJson& json, int indent = -1) {
+  return json.dump(indent, ' ', false, AnyJson::error_handler_t::replace);
+}
+
 // Null: `object` is none, or has no `name`, or null there.
 const Json* FindField(const Json& object, const char* name);
 // Empty: it is not there, or is no text.

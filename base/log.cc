@@ -8,12 +8,12 @@
 #include <cerrno>
 #include <memory>
 #include <mutex>
-#include <nlohmann/json.hpp>
 
 #include <spdlog/sinks/base_sink.h>
 #include <spdlog/spdlog.h>
 #include "base/clock.h"
 #include "base/descriptors.h"
+#include "base/json_fields.h"
 #include "base/text.h"
 
 namespace muster::log {
@@ -96,7 +96,7 @@ void Write(Level level, std::string_view message, Fields fields) {
     if (!logger.options.node.empty()) record["node"] = logger.options.node;
     record["message"] = message;
     for (const auto& [key, value] : fields) record[std::string(key)] = value;
-    line = record.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    line = WriteJson(record);
   } else {
     if (!logger.options.node.empty()) line += fmt::format("[{}] ", logger.options.node);
     line += message;

@@ -125,7 +125,7 @@ std::string ToLine(const TerminationMessage& message) {
   Put(json, "max_restarts", message.max_restarts);
   if (message.cause) json["cause"] = ToJson(*message.cause);
   Put(json, "truncated", message.truncated);
-  return json.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
+  return WriteJson(json);
 }
 
 using Cut = std::string (*)(std::string_view text, size_t room);

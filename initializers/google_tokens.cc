@@ -47,8 +47,6 @@ std::string ToBase64Url(std::string_view raw) {
   return text;
 }
 
-std::string Dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
-
 // It goes into a header.
 StatusOr<std::string> TokenOf(const Json& json, const char* name) {
   std::string token = TextField(json, name);
@@ -333,7 +331,7 @@ asio::awaitable<Fetched> Fetcher::Impersonated(Fetched source, std::string url, 
   request.url = url;
   request.headers.emplace_back("Content-Type", "application/json");
   request.headers.emplace_back("Authorization", fmt::format("Bearer {}", source->text));
-  request.body = Dump(body);
+  request.body = WriteJson(body);
   auto token = co_await Say(std::move(request), persistence_, false, TokenOfIam);
   co_return token.ok() ? token
                        : Annotate(token.status(),
@@ -400,7 +398,7 @@ StatusOr<std::string> SignAssertion(const ServiceAccount& account, int64_t unix_
                        {"aud", account.token_uri},
                        {"iat", unix_now},
                        {"exp", unix_now + kHour}};
-  const std::string text = fmt::format("{}.{}", ToBase64Url(Dump(header)), ToBase64Url(Dump(claims)));
+  const std::string text = fmt::format("{}.{}", ToBase64Url(WriteJson(header)), ToBase64Url(WriteJson(claims)));
   auto signature = key ? SignSha256(key.get(), text) : std::nullopt;
   if (!signature) {
     return absl::InvalidArgumentError(

@@ -4,9 +4,9 @@
 
 #include <cmath>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 
 #include "base/exit_codes.h"
+#include "base/json_fields.h"
 #include "base/log.h"
 #include "base/termination_message.h"
 #include "base/text.h"
@@ -39,12 +39,8 @@ nlohmann::ordered_json ToJson(const InitializeResult& result) {
   return json;
 }
 
-std::string Dump(const nlohmann::ordered_json& json) {
-  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
-
 void Print(const nlohmann::ordered_json& event) {
-  const std::string line = Dump(event) + "\n";
+  const std::string line = WriteJson(event) + "\n";
   std::fwrite(line.data(), 1, line.size(), stdout);
   std::fflush(stdout);
 }
@@ -81,9 +77,9 @@ std::string TerminationLine(const StatusOr<InitializeResult>& result, int exit_c
   }
   // A path or a URI of thousands of bytes is the only thing that makes it too long.
   for (const char* key : {"target", "source", "reason"}) {
-    if (Dump(json).size() >= kMaxTerminationMessage) json.erase(key);
+    if (WriteJson(json).size() >= kMaxTerminationMessage) json.erase(key);
   }
-  return Dump(json) + "\n";
+  return WriteJson(json) + "\n";
 }
 
 void ShowCheck(const FolderCheck& check, const std::string& folder, bool json) {
