@@ -1,7 +1,9 @@
 // The `muster` binary: one file per subcommand, chosen by the name it was called by or by its first argument.
 #include <unistd.h>
 
+#include <boost/system/system_error.hpp>
 #include <cstdio>
+#include <cstdlib>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,6 +12,7 @@
 #include "agent/early_signals.h"
 #include "agent/installation.h"
 #include "base/exit_codes.h"
+#include "base/status.h"
 #include "base/text.h"
 
 namespace muster::agent {
@@ -101,4 +104,13 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace muster::agent
 
-int main(int argc, char** argv) { return muster::agent::Main(argc, argv); }
+int main(int argc, char** argv) {
+  // Asio throws where a loop cannot be had: no agent stands by then.
+  try {
+    return muster::agent::Main(argc, argv);
+  } catch (const boost::system::system_error& error) {
+    const muster::Status status = muster::ErrnoStatus(error.code().value(), error.what());
+    fmt::print(stderr, "muster: {}\n", muster::Message(status));
+  }
+  return EXIT_FAILURE;
+}

@@ -263,6 +263,14 @@ class Output(MusterCase):
         self.assertEqual(agent.wait(), 1)
         self.assertRegex(agent.output(), r"starting the worker with local rank \d+: .*(Too many open files|descriptor).*ulimit -n")
 
+    def test_no_descriptor_for_the_agent_itself(self):
+        for command in (["run", "--standalone", "--no-python", "/bin/true"], ["exec", "--", "/bin/true"], ["store", "--port=0"]):
+            with self.subTest(command[0]):
+                ended = subprocess.run([MUSTER, *command], capture_output=True, text=True, timeout=60,
+                                       preexec_fn=lambda: __import__("resource").setrlimit(7, (8, 8)))
+                self.assertEqual(ended.returncode, 1, ended.stderr)
+                self.assertRegex(ended.stderr, r"Too many open files; raise the limit of open files \(ulimit -n\)")
+
 
 if __name__ == "__main__":
     main()
