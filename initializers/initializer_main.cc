@@ -11,6 +11,7 @@
 #include <cstdlib>
 
 #include "base/exit_codes.h"
+#include "base/json_fields.h"
 #include "base/log.h"
 #include "base/termination_message.h"
 #include "base/text.h"
@@ -31,8 +32,15 @@ std::optional<std::string> Environment(std::string_view name) {
   return value == nullptr ? std::nullopt : std::optional<std::string>(value);
 }
 
+// With commas between; KServe writes a JSON array too.
 std::vector<std::string> Patterns(const std::string& list) {
   std::vector<std::string> patterns;
+  if (const Json json = ReadJson(list); json.is_array()) {
+    for (const Json& part : json) {
+      if (part.is_string()) patterns.push_back(part);
+    }
+    return patterns;
+  }
   for (std::string_view part : Split(list, ',')) {
     if (!Strip(part).empty()) patterns.emplace_back(Strip(part));
   }
@@ -213,6 +221,8 @@ void AddFlags(CLI::App* command, ProgramOptions* program, Words* words, std::str
       ->add_option("uri", run.uri, "s3://BUCKET/KEY, gs://, hf://, pvc://CLAIM/PATH, file:///PATH, https://HOST/FILE")
       ->envname("STORAGE_URI");
   command->add_option("--to", run.target, fmt::format("the folder it goes to; default {}", target));
+  words->include = Environment("STORAGE_ALLOW_PATTERNS").value_or("");  // KServe's
+  words->ignore = Environment("STORAGE_IGNORE_PATTERNS").value_or("");
   command->add_option("--include", words->include, "only what matches one of these patterns, with commas between");
   command->add_option("--ignore", words->ignore, "nothing that matches one of these patterns")
       ->envname("IGNORE_PATTERNS");

@@ -66,6 +66,7 @@ class Copying {
   MovedFile moved_;
   std::vector<std::string> notes_;
   std::optional<std::string> mismatch_;
+  bool executable_ = false;
   int changes_ = 0;
   int refetched_ = 0;
 };
@@ -80,7 +81,8 @@ Status Copying::Run() {
       notes_.push_back(fmt::format("{}; copying it anew", Message(status)));
       continue;
     }
-    if (!status.ok() || !mismatch_) return status;
+    if (!status.ok()) return status;
+    if (!mismatch_) return executable_ && !options_.hard_links ? staging_.MakeExecutable(moved_.name) : status;
     if (++refetched_ > 1) {
       return absl::DataLossError(
           fmt::format("{}: {}, also after it was copied again; nothing was published", moved_.entry.key, *mismatch_));
@@ -94,6 +96,7 @@ Status Copying::Once() {
   Descriptor source(open(entry.key.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
   struct stat facts {};
   if (!source.ok() || fstat(source.get(), &facts) != 0) return ErrnoStatus(errno, entry.key);
+  executable_ = (facts.st_mode & S_IXUSR) != 0;
   if (LocalVersion(facts) != entry.version || static_cast<uint64_t>(facts.st_size) != entry.size) {
     entry.version = LocalVersion(facts);
     entry.size = static_cast<uint64_t>(facts.st_size);

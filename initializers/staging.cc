@@ -354,6 +354,13 @@ Status Staging::WriteWhole(const std::string& name, std::string_view bytes, cons
   return absl::OkStatus();
 }
 
+Status Staging::MakeExecutable(const std::string& name) {
+  MUSTER_ASSIGN_OR_RETURN(const struct stat facts, FactsOf(name));
+  const mode_t readers = facts.st_mode & (S_IRUSR | S_IRGRP | S_IROTH);
+  if (fchmodat(folder_.get(), name.c_str(), (facts.st_mode & 07777) | readers >> 2, 0) == 0) return absl::OkStatus();
+  return DiskStatus(errno, name);
+}
+
 Status Staging::LinkWhole(const std::string& name, const std::string& path) {
   Claim(name);
   unlinkat(folder_.get(), name.c_str(), 0);

@@ -104,6 +104,8 @@ class Staging {
   Status WriteWhole(const std::string& name, std::string_view bytes, const StagedHash& hash, bool sync);
   // A file of the same file system, whole at once. FailedPrecondition: it is on another one.
   Status LinkWhole(const std::string& name, const std::string& path);
+  // Of what is whole: by everybody who may read it. Any thread.
+  Status MakeExecutable(const std::string& name);
   // The same bytes once more: `name` and the whole `other` are one file.
   Status LinkStaged(const std::string& name, const std::string& other);
   // The same on Staging's own thread: IsWhole says so from then on.

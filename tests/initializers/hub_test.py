@@ -96,7 +96,11 @@ class Models(HubCase):
         self.succeeds(URI, subset("onnx/model.onnx", "sub dir/\u00e9+%41.txt"), "--include", "onnx/,*.txt")
         self.anew()
         self.succeeds(URI, {path: data for path, data in FILES.items() if not path.startswith("onnx")},
-                      env=self.keys(IGNORE_PATTERNS="onnx/"))
+                      env=self.keys(IGNORE_PATTERNS="onnx/", STORAGE_IGNORE_PATTERNS="*"))
+        for allowed in ('["*.json", "empty"]', "*.json, empty"):  # KServe's
+            self.anew()
+            self.succeeds(URI, subset("config.json", "tokenizer.json"),
+                          env=self.keys(STORAGE_ALLOW_PATTERNS=allowed, STORAGE_IGNORE_PATTERNS='["emp*"]'))
         self.anew()
         self.refused(URI, 1, "nothing in it is wanted", "--include", "*.gguf")
 

@@ -51,6 +51,16 @@ class Copies(LocalCase):
             end = self.succeeds(self.uri, files)
             self.assertEqual(end["kept_files"], 0, "nobody has taken their hashes")
 
+    def test_what_is_executable_stays_so(self):
+        files = self.lay({"run.sh": b"#!/bin/sh\n", "large": some_bytes(3 * MIB), "data": b"x"})
+        for name in ("run.sh", "large"):
+            os.chmod(os.path.join(self.source, name), 0o755)
+        for flags in ((), ("--verify=none",)):
+            shutil.rmtree(self.target, ignore_errors=True)
+            self.succeeds(self.uri, files, *flags)
+            executable = {name for name in files if os.stat(os.path.join(self.target, name)).st_mode & 0o100}
+            self.assertEqual(executable, {"run.sh", "large"})
+
     def test_one_file(self):
         self.lay({"weights.bin": b"w", "weights.bin.old": b"no"})
         self.succeeds(self.uri + "/weights.bin", {"weights.bin": b"w"})
