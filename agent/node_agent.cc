@@ -393,8 +393,9 @@ void NodeAgent::Impl::OnSignal(int signal) {
     return;
   }
   if (going_signal_ != 0) {  // the second one kills at once
-    if (attempt_) attempt_->Stop(SIGKILL, Duration::zero(), stop_reason_);
-    if (!attempt_ || !attempt_->running()) FinishWith(128 + going_signal_);
+    if (!attempt_ || attempt_gone_) return FinishWith(128 + going_signal_);
+    attempt_->Stop(SIGKILL, Duration::zero(), stop_reason_);
+    if (!attempt_->running()) WorkersGone();  // it is their log files that are waited for
     return;
   }
   if (signal == SIGTERM) return Go(signal, rendezvous::LeaveCause::kPreempted, "preempted: SIGTERM");
@@ -417,7 +418,7 @@ void NodeAgent::Impl::Go(int signal, rendezvous::LeaveCause cause, const std::st
   if (attendant_) attendant_->Leave(reason, cause);
   log::Info(fmt::format("{}: leaving, workers get {} and up to {} s", reason, SignalName(signal),
                         std::chrono::duration_cast<std::chrono::seconds>(options_.shutdown_timeout).count()));
-  if (attempt_ && attempt_->running()) {
+  if (attempt_ && !attempt_gone_) {
     stop_reason_ = reason;
     attempt_->Stop(signal, options_.shutdown_timeout, reason);
     return;

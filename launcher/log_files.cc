@@ -39,6 +39,7 @@ namespace {
 
 // At the end, for those who did not ask to be told.
 constexpr auto kPatience = std::chrono::seconds(1);
+constexpr size_t kPiece = 64 << 10;  // lines that wait are joined up to about this
 
 bool NoSpace(int error) { return error == ENOSPC || error == EDQUOT; }
 
@@ -76,25 +77,24 @@ class LogWriter {
 
   explicit LogWriter(size_t queue_bytes) : limit_(queue_bytes) {}
 
-  // The thread. Ends when all is written after End, or after the write it is in when it was left behind.
+  // The thread. Ends when all is written, after End.
   void Run() {
     std::unique_lock lock(mutex_);
     for (;;) {
       work_.wait(lock, [this] { return closing_ || !queue_.empty(); });
-      if (left_behind_ || queue_.empty()) return;
+      if (queue_.empty()) return;
       Piece piece = std::move(queue_.front());
       queue_.pop_front();
       busy_ = true;
       lock.unlock();
       const Refusal refusal = WriteAll(piece.target->descriptor.get(), piece.bytes);
-      if (piece.last) piece.target->descriptor.Close();
+      const int closing = piece.last && piece.target->descriptor.Close() != 0 ? errno : 0;
       lock.lock();
       busy_ = false;
-      if (left_behind_) return;
       bytes_ -= piece.bytes.size();
       last_progress_ = MonotonicClock::now();
-      Account(*piece.target, piece, refusal);
       if (dropping_ && bytes_ < limit_ / 2) dropping_ = false;
+      Account(piece, refusal, closing);
       if (written()) idle_.notify_all();
       if ((awaits_end_ && written()) || (awaits_room_ && bytes_ < limit_ / 2)) {
         awaits_end_ = awaits_room_ = false;
@@ -108,7 +108,11 @@ class LogWriter {
     if (dropping_) return CountDropped(*target, bytes);
     if (written()) last_progress_ = MonotonicClock::now();  // until now there was nothing to do
     bytes_ += bytes.size();
-    Push({target, std::string(bytes), false});
+    if (!queue_.empty() && queue_.back().target == target && queue_.back().bytes.size() < kPiece) {
+      queue_.back().bytes += bytes;
+    } else {
+      Push({target, std::string(bytes), false});
+    }
   }
   void CloseFile(std::shared_ptr<Target> target) {
     std::lock_guard lock(mutex_);
@@ -144,15 +148,14 @@ class LogWriter {
     std::lock_guard lock(mutex_);
     dropping_ = true;
   }
-  // Nothing more comes. True: all is written, and the thread ends. False: it hangs, is left behind, and touches nothing
-  // but its own from now on.
+  // Nothing more comes, and nobody is told any more. True: all is written, and the thread ends. False: it hangs, and
+  // goes on by itself once it can.
   bool End(Duration patience) {
     std::unique_lock lock(mutex_);
     closing_ = true;
     awaits_end_ = awaits_room_ = false;
     work_.notify_all();
-    left_behind_ = !idle_.wait_for(lock, patience, [this] { return written(); });
-    return !left_behind_;
+    return idle_.wait_for(lock, patience, [this] { return written(); });
   }
 
  private:
@@ -174,7 +177,8 @@ class LogWriter {
     target.dropped_lines += static_cast<uint64_t>(std::count(bytes.begin(), bytes.end(), '\n'));
   }
 
-  static void Account(Target& target, const Piece& piece, const Refusal& refusal) {
+  void Account(const Piece& piece, const Refusal& refusal, int closing) const {
+    Target& target = *piece.target;
     if (!refusal.rest.empty()) {
       if (!target.refused && target.descriptor.ok()) {
         log::Warning("a log file cannot be written, its lines are dropped until it can",
@@ -183,7 +187,12 @@ class LogWriter {
       target.refused = true;
       CountDropped(target, refusal.rest);
     }
-    if ((refusal.rest.empty() || piece.last) && target.dropped_bytes > 0) {
+    if (closing != 0) {
+      log::Warning("a log file may lack its last lines: closing it failed",
+                   {{"file", target.path}, {"error", strerror(closing)}});
+    }
+    const bool takes_again = refusal.rest.empty() && !dropping_;
+    if ((takes_again || piece.last) && target.dropped_bytes > 0) {
       log::Warning(fmt::format("a log file lacks {} ({} bytes): they were dropped while it could not be written",
                                Counted(static_cast<int64_t>(target.dropped_lines), "line"), target.dropped_bytes),
                    {{"file", target.path}});
@@ -201,7 +210,6 @@ class LogWriter {
   size_t bytes_ = 0;  // in `queue_` and under way
   bool busy_ = false;
   bool closing_ = false;
-  bool left_behind_ = false;
   bool dropping_ = false;
   bool awaits_end_ = false;
   bool awaits_room_ = false;
@@ -230,7 +238,7 @@ class LogFiles::Impl : public std::enable_shared_from_this<Impl> {
     limit_.cancel();
     if (!thread_.joinable()) return;
     if (writer_->End(gave_up_ ? Duration::zero() : kPatience)) return thread_.join();
-    thread_.detach();
+    thread_.detach();  // with what it needs: `writer_` and the process's log
     GiveUp();
   }
 
@@ -265,16 +273,12 @@ class LogFiles::Impl : public std::enable_shared_from_this<Impl> {
     AwaitProgress();
   }
 
-  void WhenWritten(Duration limit, std::function<void()> done) {
+  void WhenWritten(Patience patience, std::function<void()> done) {
     if (writer_->Written()) return done();
     done_ = std::move(done);
-    limit_.expires_after(limit);
-    limit_.async_wait([weak = weak_from_this()](error_code failed) {
-      auto self = weak.lock();
-      if (failed || !self || !self->done_) return;
-      self->GiveUp();
-      std::exchange(self->done_, nullptr)();
-    });
+    patience_ = patience;
+    asked_ = MonotonicClock::now();
+    WatchTheEnd();
     AwaitProgress();
   }
 
@@ -295,12 +299,26 @@ class LogFiles::Impl : public std::enable_shared_from_this<Impl> {
     return status;
   }
 
+  void WatchTheEnd() {
+    const auto give_up_at = [this] {
+      return std::min(std::max(asked_, writer_->last_progress()) + patience_.stall, asked_ + patience_.limit);
+    };
+    limit_.expires_at(give_up_at());
+    limit_.async_wait([give_up_at, weak = weak_from_this()](error_code failed) {
+      auto self = weak.lock();
+      if (failed || !self || !self->done_) return;
+      if (MonotonicClock::now() < give_up_at()) return self->WatchTheEnd();
+      self->GiveUp();
+      std::exchange(self->done_, nullptr)();
+    });
+  }
+
   void GiveUp() {
     if (gave_up_) return;
     gave_up_ = true;
     log::Warning(
         fmt::format("log files are not complete: their disk hangs, or is very slow, and has not taken the "
-                    "last {} bytes",
+                    "last {} bytes or not closed them",
                     writer_->bytes()));
   }
 
@@ -351,9 +369,11 @@ class LogFiles::Impl : public std::enable_shared_from_this<Impl> {
   std::thread thread_;
   std::vector<std::function<void()>> resumes_;
   std::function<void()> done_;
+  Patience patience_{};       // of done
+  TimePoint asked_{};         // for it
   bool gave_up_ = false;      // and said so
   asio::steady_timer stall_;  // while there are resumes
-  asio::steady_timer limit_;  // of done
+  asio::steady_timer limit_;  // of done_
 };
 
 LogFiles::LogFiles(asio::io_context& loop, LogFilesOptions options) : impl_(std::make_shared<Impl>(loop, options)) {}
@@ -363,6 +383,8 @@ StatusOr<std::shared_ptr<LogFile>> LogFiles::Open(const std::string& path, bool 
 }
 bool LogFiles::HasRoom() const { return impl_->HasRoom(); }
 void LogFiles::WhenRoom(std::function<void()> resume) { impl_->WhenRoom(std::move(resume)); }
-void LogFiles::WhenWritten(Duration limit, std::function<void()> done) { impl_->WhenWritten(limit, std::move(done)); }
+void LogFiles::WhenWritten(Patience patience, std::function<void()> done) {
+  impl_->WhenWritten(patience, std::move(done));
+}
 
 }  // namespace muster::launcher

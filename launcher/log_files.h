@@ -1,9 +1,10 @@
-// The log files of one attempt's workers, written by a thread of their own: a log disk that hangs (a network volume
-// whose server is gone) stops neither heartbeats nor signals. Nothing is lost by it but what the disk refuses, and that
-// is said.
+// The log files of one attempt's workers, written by a thread of their own: what the workers say stops neither
+// heartbeats nor signals where the disk hangs (a network volume whose server is gone). Nothing is lost by it but what
+// the disk refuses, and that is said.
 //
-// Opening is done on the loop, so that a bad path is told at once; only writing and closing are the thread's, which
-// starts with the first file.
+// Only writing and closing are the thread's, which starts with the first file. Opening is done on the loop, so that a
+// bad path is told at once, and so are the records beside the logs: a disk that hangs where an attempt begins or ends
+// does stop the agent.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -49,8 +50,8 @@ struct LogFilesOptions {
 class LogFiles {
  public:
   explicit LogFiles(boost::asio::io_context& loop, LogFilesOptions options = {});
-  // Waits a second for what is queued; a thread that hangs in a write then is left behind, and what it did not write is
-  // lost. WhenWritten first.
+  // Waits a second for what is queued; a thread that hangs in a write goes on by itself after that, as long as the
+  // process lives. WhenWritten first.
   ~LogFiles();
   LogFiles(const LogFiles&) = delete;
   LogFiles& operator=(const LogFiles&) = delete;
@@ -63,10 +64,14 @@ class LogFiles {
   bool HasRoom() const;
   // Calls `resume` once, on the loop, as soon as there is room (again).
   void WhenRoom(std::function<void()> resume);
-  // Calls `done` once: all that was given is in the files and those without holders are closed, or `limit` has passed,
+  struct Patience {
+    Duration stall = std::chrono::seconds(5);   // with a disk that takes nothing
+    Duration limit = std::chrono::seconds(60);  // in all
+  };
+  // Calls `done` once: all that was given is in the files and those without holders are closed, or patience is over,
   // which the log says with the number of bytes that are not written. From inside the call where nothing is queued. One
   // at a time.
-  void WhenWritten(Duration limit, std::function<void()> done);
+  void WhenWritten(Patience patience, std::function<void()> done);
 
  private:
   class Impl;

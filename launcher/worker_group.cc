@@ -32,7 +32,6 @@ constexpr Duration kUnkillable = std::chrono::seconds(5);
 // First look at what SIGKILL left, doubled each time. Usually a sweep comes first; the death of a process whose parent
 // is outside the group is told to nobody here.
 constexpr Duration kFirstLook = std::chrono::milliseconds(10);
-constexpr Duration kLogPatience = std::chrono::seconds(5);        // for the files to be complete, before all_gone
 constexpr Duration kLongestGrace = std::chrono::hours(24 * 365);  // "for ever", without overflow
 constexpr size_t kErrorFileLimit = 1 << 20;
 
@@ -350,7 +349,9 @@ class WorkerGroup::Impl : public std::enable_shared_from_this<Impl> {
       worker.group_gone = true;
       worker.output->Finish();
     }
-    files_.WhenWritten(kLogPatience, [self = shared_from_this()] {
+    files_.WhenWritten({}, [weak = weak_from_this()] {
+      auto self = weak.lock();
+      if (!self) return;
       if (auto callback = self->events_.all_gone) callback();
     });
   }

@@ -77,7 +77,8 @@ class WorkerOutput::Stream : public std::enable_shared_from_this<Stream> {
   }
 
   std::vector<std::string> Tail() const { return {tail_.begin(), tail_.end()}; }
-  std::optional<TimePoint> last_byte() const { return last_byte_; }
+  // What waits in the pipe while there is no room for it is no silence of the worker's.
+  std::optional<TimePoint> last_byte() const { return held_back_ ? MonotonicClock::now() : last_byte_; }
 
  private:
   Status OpenNull() {
@@ -115,8 +116,10 @@ class WorkerOutput::Stream : public std::enable_shared_from_this<Stream> {
       if (auto self = weak.lock()) self->OnReadable();
     };
     // The worker waits for the console's reader and for the disk, as it would without us, until those give up on them.
-    if (spec_.console && !console_.HasRoom(target_)) return console_.WhenRoom(target_, again);
-    if ((file_ || filtered_) && !files_.HasRoom()) return files_.WhenRoom(again);
+    const bool console_full = spec_.console && !console_.HasRoom(target_);
+    held_back_ = console_full || ((file_ || filtered_) && !files_.HasRoom());
+    if (console_full) return console_.WhenRoom(target_, again);
+    if (held_back_) return files_.WhenRoom(again);
     for (int i = 0; i < kReadsPerTurn; ++i) {
       ssize_t got = ReadSome();
       if (got == 0) return;
@@ -233,6 +236,7 @@ class WorkerOutput::Stream : public std::enable_shared_from_this<Stream> {
   std::shared_ptr<LogFile> file_;
   std::shared_ptr<LogFile> filtered_;
   std::optional<TimePoint> last_byte_;
+  bool held_back_ = false;  // there is something to read, and no room
   int for_worker_ = -1;
   bool owned_ = false;
   std::string partial_;      // the line that has not ended

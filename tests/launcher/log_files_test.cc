@@ -72,7 +72,7 @@ TEST_F(LogFilesTest, WhatIsWrittenIsThereWhenItIsTold) {
   const size_t before = OpenDescriptors();
   LogFiles files(loop_);
   bool written = false;
-  files.WhenWritten(minutes(1), [&] { written = true; });
+  files.WhenWritten({}, [&] { written = true; });
   EXPECT_TRUE(written) << "there was nothing";
   auto one = files.Open(Path("sub/one"), true);
   auto two = files.Open(Path("sub/two"), true);
@@ -86,7 +86,7 @@ TEST_F(LogFilesTest, WhatIsWrittenIsThereWhenItIsTold) {
   one->reset();
   two->reset();
   written = false;
-  files.WhenWritten(minutes(1), [&] { written = true; });
+  files.WhenWritten({}, [&] { written = true; });
   ASSERT_TRUE(Until([&] { return written; }));
   EXPECT_EQ(ReadFile(Path("sub/one")), expected);
   EXPECT_EQ(ReadFile(Path("sub/two")), std::string(1000, 'x'));
@@ -105,7 +105,7 @@ TEST_F(LogFilesTest, ADiskThatHangsStopsNotTheLoopAndLosesNothing) {
   ASSERT_TRUE(Until([&] { return turned; }));
   file.reset();
   bool written = false;
-  files.WhenWritten(minutes(1), [&] { written = true; });
+  files.WhenWritten({}, [&] { written = true; });
   EXPECT_FALSE(written);
   ASSERT_TRUE(UntilTaken([&] { return written; }));
   Take();
@@ -161,21 +161,29 @@ TEST_F(LogFilesTest, ADiskThatHangsForLongCostsLinesWhichAreCounted) {
 }
 
 TEST_F(LogFilesTest, TheEndIsNotWaitedForForEver) {
-  const std::string text = Lines(100000);
-  {
-    LogFiles files(loop_);
-    auto file = OpenDisk(files);
-    file->Write(text);
-    file.reset();
-    bool told = false;
-    files.WhenWritten(milliseconds(20), [&] { told = true; });
-    ASSERT_TRUE(Until([&] { return told; }));
-    EXPECT_THAT(Said(), HasSubstr(fmt::format("log files are not complete: their disk hangs, or is very slow, and has "
-                                              "not taken the last {} bytes",
-                                              text.size())));
-  }  // leaves the thread behind
-  // It ends with the write it is in.
-  ASSERT_TRUE(UntilTaken([&] { return taken_.size() == text.size(); }));
+  for (const LogFiles::Patience patience : {LogFiles::Patience{.stall = milliseconds(20), .limit = minutes(1)},
+                                            LogFiles::Patience{.stall = minutes(1), .limit = milliseconds(20)}}) {
+    std::string expected;
+    taken_.clear();
+    {
+      LogFiles files(loop_);
+      auto file = OpenDisk(files);
+      for (int i = 0; i < 4; ++i) {  // pieces of the queue
+        file->Write(Lines(20000));
+        expected += Lines(20000);
+      }
+      file.reset();
+      bool told = false;
+      files.WhenWritten(patience, [&] { told = true; });
+      ASSERT_TRUE(Until([&] { return told; }));
+      EXPECT_THAT(Said(),
+                  HasSubstr(fmt::format("log files are not complete: their disk hangs, or is very slow, and has "
+                                        "not taken the last {} bytes",
+                                        expected.size())));
+    }  // leaves the thread behind, which goes on
+    ASSERT_TRUE(UntilTaken([&] { return taken_.size() == expected.size(); }));
+    EXPECT_EQ(taken_, expected);
+  }
 }
 
 TEST_F(LogFilesTest, AWorkersEndIsToldWhileItsDiskHangs) {
@@ -193,6 +201,35 @@ TEST_F(LogFilesTest, AWorkersEndIsToldWhileItsDiskHangs) {
   Take();
   EXPECT_EQ(taken_, Lines(30000));
   EXPECT_EQ(Said(), "");
+}
+
+TEST_F(LogFilesTest, AGroupThatGoesBeforeItsLogIsWrittenSaysSo) {
+  WorkerSpec spec = Probe({"lines", "30000"});
+  spec.output.out = {.file = Path("disk"), .console = false};
+  ASSERT_TRUE(Start({spec}).ok());
+  ASSERT_TRUE(Until([&] { return !group_->running(); }));
+  group_.reset();
+  EXPECT_EQ(gone_, 0);
+  EXPECT_THAT(Said(), HasSubstr("log files are not complete"));
+  ASSERT_TRUE(UntilTaken([&] { return taken_.size() == Lines(30000).size(); })) << "the thread goes on";
+}
+
+TEST_F(LogFilesTest, OutputThatIsHeldBackIsNoSilence) {
+  MakeFifo("go");
+  WorkerSpec spec = Shell("read line < " + Path("go") + "; yes | head -c 20000000");
+  spec.output.out = {.file = Path("disk"), .console = false, .observed = true};
+  ASSERT_TRUE(Start({spec}).ok());
+  std::ofstream(Path("go")) << "1\n";
+  // The disk takes nothing, the queue is full, the worker waits: every look finds it busy.
+  std::optional<TimePoint> asked;
+  ASSERT_TRUE(Until([&] {
+    const TimePoint now = MonotonicClock::now();
+    if (group_->LastOutput() >= now) asked = now;
+    return asked.has_value();
+  }));
+  ASSERT_TRUE(UntilTaken([&] { return gone_ > 0; }));
+  Take();
+  EXPECT_EQ(taken_.size(), 20000000u);
 }
 
 TEST_F(LogFilesTest, AFullLogFileCostsLinesOnly) {
