@@ -70,7 +70,8 @@ class S3 final : public Provider {
   asio::awaitable<StatusOr<KeyPage>> Page(std::string prefix, std::string token);
   asio::awaitable<void> LookAt(Entry entry, std::function<void(StatusOr<Entry>)> looked);
   asio::awaitable<void> PrepareSlowly(Wanted wanted, std::function<void(StatusOr<HttpRequest>)> ready);
-  asio::awaitable<StatusOr<HttpAnswer>> Request(Wanted wanted, std::span<const int> content);
+  asio::awaitable<StatusOr<HttpAnswer>> Request(Wanted wanted, std::span<const int> content,
+                                                const Entry* known = nullptr);
 
   asio::awaitable<StatusOr<HttpRequest>> SignedInTime(
       const Wanted& wanted);  // once there are keys; `wanted` outlives it
@@ -80,6 +81,8 @@ class S3 final : public Provider {
   // nullopt: nothing is wrong. May learn region, endpoint and clock, which makes the failure worth another try.
   Refusal Judge(const HttpHead& head, std::string_view body, const std::string& key);
   bool Learn(const HttpHead& head, const S3Error& error);
+  // Of an answer to HEAD that says 200; `known`: what was said of it before. Nothing: it is the object's, with a size.
+  std::optional<Refusal> NoObject(const HttpHead& head, const std::string& key, const Entry* known) const;
   Entry EntryOf(const HttpHead& head, std::string key, std::string path, uint64_t part_size) const;
   std::string Where(const std::string& key) const { return fmt::format("s3://{}/{}", source_.container, key); }
 
@@ -234,11 +237,30 @@ Refusal S3::Judge(const HttpHead& head, std::string_view body, const std::string
   return {Refusal::Kind::kFatal, absl::FailedPreconditionError(what + remedy), {}};
 }
 
-// `content`: statuses that are answers.
-asio::awaitable<StatusOr<HttpAnswer>> S3::Request(Wanted wanted, std::span<const int> content) {
+std::optional<Refusal> S3::NoObject(const HttpHead& head, const std::string& key, const Entry* known) const {
+  auto problem = PageInPlace(head, key);
+  const auto size = head.ContentLength();
+  if (!problem && !size) problem = "it has no Content-Length";
+  if (!problem && known != nullptr && *head.Find("etag") == known->version && *size != known->size) {
+    problem = fmt::format("it has {} bytes, and the object with its ETag has {}", *size, known->size);
+  }
+  if (!problem) return std::nullopt;
+  return Refusal{Refusal::Kind::kTransient,
+                 absl::UnavailableError(
+                     fmt::format("{}: the answer to HEAD ({}) is a page in place of the object, a login maybe: {}; "
+                                 "check the endpoint (AWS_ENDPOINT_URL) and the proxy (HTTPS_PROXY, NO_PROXY)",
+                                 Where(key), head.status, *problem)),
+                 {}};
+}
+
+// `content`: statuses that are answers. `known`: for NoObject.
+asio::awaitable<StatusOr<HttpAnswer>> S3::Request(Wanted wanted, std::span<const int> content, const Entry* known) {
   auto prepare = [this, &wanted] { return SignedInTime(wanted); };
-  auto judge = [this, &wanted, &content](const HttpAnswer& answer) -> std::optional<Refusal> {
-    if (std::count(content.begin(), content.end(), answer.head.status) > 0) return std::nullopt;
+  auto judge = [this, &wanted, &content, known](const HttpAnswer& answer) -> std::optional<Refusal> {
+    if (std::count(content.begin(), content.end(), answer.head.status) > 0) {
+      return wanted.method == "HEAD" && answer.head.status == 200 ? NoObject(answer.head, wanted.key, known)
+                                                                  : std::nullopt;
+    }
     return Judge(answer.head, answer.body, wanted.key);
   };
   co_return co_await AskedUntilAnswered(persistence_, kLongestPage, prepare, judge);
@@ -248,8 +270,8 @@ Entry S3::EntryOf(const HttpHead& head, std::string key, std::string path, uint6
   Entry entry;
   entry.key = std::move(key);
   entry.path = std::move(path);
-  entry.size = head.ContentLength().value_or(0);
-  entry.version = head.Find("etag").value_or("");
+  entry.size = *head.ContentLength();  // NoObject has seen it
+  entry.version = *head.Find("etag");
   entry.expected = ExpectationOf(ReaderOf(head), entry.version, entry.size, part_size);
   return entry;
 }
@@ -327,7 +349,7 @@ asio::awaitable<void> S3::LookAt(Entry entry, std::function<void(StatusOr<Entry>
   wanted.key = entry.key;
   wanted.headers.emplace_back("x-amz-checksum-mode", "ENABLED");
   if (!settings_.version_id.empty()) wanted.query.emplace_back("versionId", settings_.version_id);
-  auto answer = co_await Request(wanted, kThere);
+  auto answer = co_await Request(wanted, kThere, &entry);
   if (!answer.ok()) {
     looked(answer.status());
     co_return;
@@ -337,7 +359,8 @@ asio::awaitable<void> S3::LookAt(Entry entry, std::function<void(StatusOr<Entry>
   if (NeedsPartSize(ReaderOf(answer->head), now.version)) {
     wanted.query.emplace_back("partNumber", "1");
     auto part = co_await Request(wanted, kPartOrNot);
-    if (part.ok() && part->head.status / 100 == 2 && part->head.Find("x-amz-mp-parts-count")) {
+    if (part.ok() && part->head.status / 100 == 2 && part->head.Find("x-amz-mp-parts-count") &&
+        part->head.Find("etag") == now.version) {
       part_size = part->head.ContentLength().value_or(0);
     }
     now = EntryOf(answer->head, entry.key, entry.path, part_size);

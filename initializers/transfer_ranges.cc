@@ -33,6 +33,13 @@ void Transfer::Impl::LookAt(const std::shared_ptr<File>& file) {
           "{}; it was listed, and has been removed meanwhile: start it again, to list anew", Message(entry.status()))));
     }
     if (!entry.ok()) return Fail(entry.status());
+    const bool other =
+        entry->size != file->entry.size || (!file->entry.version.empty() && entry->version != file->entry.version);
+    if (other && file->changes == 0) {  // of a later change Refused has told
+      ++file->changes;
+      ++counts_.changed;
+      events_.say(fmt::format("{}: another version is there now than was listed; bringing in that", file->entry.key));
+    }
     counts_.bytes += entry->size - file->entry.size;
     file->entry = *std::move(entry);
     file->entry.known = true;

@@ -21,7 +21,7 @@ import certificate  # noqa: E402
 import minio_server  # noqa: E402
 from fault_proxy import FaultProxy  # noqa: E402
 from initializer_case import BINARY, MIB, UNREACHABLE, clean_environment, under_a_clock  # noqa: E402
-from store_faults import KilledAnywhere, PermanentFaults, TransientFaults, answering, setting, some_bytes  # noqa: E402
+from store_faults import LOGIN_PAGE, KilledAnywhere, PermanentFaults, TransientFaults, answering, setting, some_bytes  # noqa: E402
 
 SLOW_DOWN = b"<Error><Code>SlowDown</Code><Message>Please reduce your request rate.</Message></Error>"
 
@@ -265,6 +265,27 @@ class Transient(FaultCase, TransientFaults):
         self.repaired(*[self.busy] * 3, faulty=lambda exchange: exchange.method == "HEAD")
         self.all_listed(self.busy, setting(reset=True), setting(cut=20), answering(502))
 
+    def test_a_page_in_place_of_a_head(self):
+        """Of a proxy that wants a login: without an ETag, or of any length."""
+        is_head = lambda exchange: exchange.method == "HEAD"  # noqa: E731
+        self.repaired(LOGIN_PAGE, answering(200, b"", ("Content-Length", "1000")), answering(200, b"", ("ETag", '"page"')),
+                      faulty=is_head)
+        self.anew()
+        self.proxy.faulty = is_head
+        self.proxy.faults = [LOGIN_PAGE, lambda exchange: exchange.header("Content-Length", "1000")]
+        self.succeeds(self.uri, self.objects)
+        self.assertEqual(self.proxy.faults, [])
+
+    def test_overwritten_between_the_list_and_the_look(self):
+        after = some_bytes(18 * MIB, 9)
+
+        def overwrite(_):
+            self.put("large", after)
+        self.proxy.faulty = self.is_list
+        self.proxy.faults = [overwrite]
+        self.succeeds(self.uri, {**self.objects, "large": after})
+        self.assertIn("large: another version is there now than was listed", self.said)
+
 
 class Permanent(FaultCase, PermanentFaults):
     busy_words = "SlowDown"
@@ -313,6 +334,16 @@ class Permanent(FaultCase, PermanentFaults):
         ended, end = self.bring(f"{self.uri}/large")
         self.assertEqual(ended, 1, self.said)
         self.assertRegex(end["reason"], "large: 403; check the credentials")
+
+    def test_always_a_page_in_place_of_a_head(self):
+        """Also one index.html for everything."""
+        self.put("model.bin", b"weights")
+        page = answering(200, b"", ("Content-Type", "text/html"), ("Content-Length", "612"), ("ETag", '"5f3e-264"'))
+        self.proxy.faulty = lambda exchange: exchange.method == "HEAD"
+        for fault, name in ((LOGIN_PAGE, "small"), (page, "model.bin")):
+            self.proxy.always(fault)
+            self.refused(f"{self.uri}/{name}", UNREACHABLE, f"{name}: the answer to HEAD .* a page in place of the object, a login "
+                                                            "maybe: .*check the endpoint", "--patience", "1")
 
     def test_a_target_that_cannot_be_written(self):
         if os.geteuid() != 0:
