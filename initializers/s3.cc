@@ -160,20 +160,24 @@ asio::awaitable<StatusOr<HttpRequest>> S3::SignedInTime(const Wanted& wanted) {
 }
 
 Reception S3::Receive(const Entry& entry, ByteRange range, const HttpHead& head) {
-  if (RangeProblem(head, range, entry.size)) return {};
+  if (RangeProblem(head, range, entry.size) || IsOtherVersion(head, "etag", entry.version)) return {};
+  if (!entry.version.empty() && PageInPlace(head, entry.key)) return {};
   Reception reception{Reception::Kind::kBytes, "", {}};
   if (head.status == 200) reception.expected = ExpectationOf(ReaderOf(head), entry.version, entry.size, 0);
   return reception;
 }
 
 Refusal S3::Explain(const Entry& entry, const HttpHead& head, std::string_view body) {
-  if (head.status / 100 == 2) {  // not the bytes that were asked for
+  // A server that heeds no If-Match tells of another version so; 416: it has become shorter.
+  const bool success = head.status / 100 == 2;
+  const bool other = success && !PageInPlace(head, entry.key) && IsOtherVersion(head, "etag", entry.version);
+  if (success && !other) {  // not the bytes that were asked for
     return {Refusal::Kind::kTransient,
             absl::UnavailableError(
                 fmt::format("{}: the answer ({}) is not the part that was asked for", Where(entry.key), head.status)),
             {}};
   }
-  if (head.status == 412 || (head.status == 404 && settings_.version_id.empty())) {
+  if (other || head.status == 412 || head.status == 416 || (head.status == 404 && settings_.version_id.empty())) {
     // A deleted object is told by the look.
     return {Refusal::Kind::kChanged, absl::AbortedError(fmt::format("{} has changed", Where(entry.key))), {}};
   }

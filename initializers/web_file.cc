@@ -15,6 +15,16 @@ namespace asio = boost::asio;
 constexpr int kMostRedirects = 5;
 constexpr size_t kLongestAnswer = 1 << 16;  // bytes, of a redirect or a refusal
 
+// Without the mark of a weak one, and without quotes, which some leave out.
+std::string_view OpaqueTag(std::string_view etag) {
+  if (etag.starts_with("W/")) etag.remove_prefix(2);
+  if (etag.size() >= 2 && etag.starts_with('"') && etag.ends_with('"')) etag = etag.substr(1, etag.size() - 2);
+  return etag;
+}
+
+// What a version was read from.
+std::string_view HeaderOf(std::string_view version) { return version.starts_with('"') ? "etag" : "last-modified"; }
+
 // 403: a URL that is signed for GET.
 bool RefusesHead(int status) { return status == 403 || status == 405 || status == 501; }
 
@@ -65,12 +75,15 @@ class WebFile final : public Provider {
   }
 
   Reception Receive(const Entry& entry, ByteRange range, const HttpHead& head) override {
-    if (RangeProblem(head, range, entry.size) || IsPageInstead(head, WithoutQuery(uri_))) return {};
+    if (RangeProblem(head, range, entry.size) || IsPageInstead(head, WithoutQuery(uri_)) || IsOther(entry, head)) {
+      return {};
+    }
     return {Reception::Kind::kBytes, "", {}};
   }
 
   Refusal Explain(const Entry& entry, const HttpHead& head, std::string_view) override {
-    if (head.status == 412)
+    // 416: it has become shorter.
+    if (head.status == 412 || head.status == 416 || IsOther(entry, head))
       return {Refusal::Kind::kChanged, absl::AbortedError(fmt::format("{} has changed", uri_)), {}};
     return Judge(head, entry.size);
   }
@@ -79,6 +92,10 @@ class WebFile final : public Provider {
   std::string version() const override { return ""; }
 
  private:
+  bool IsOther(const Entry& entry, const HttpHead& head) const {
+    return head.status / 100 == 2 && !IsPageInstead(head, WithoutQuery(uri_)) &&
+           IsOtherVersion(head, HeaderOf(entry.version), entry.version);
+  }
   asio::awaitable<void> Find(Listing listing);
   asio::awaitable<StatusOr<HttpAnswer>> AskedFor(std::string url, bool* by_get);
   StatusOr<Entry> EntryOf(const HttpHead& head, bool by_get) const;
@@ -271,6 +288,11 @@ std::optional<std::string> RangeProblem(const HttpHead& head, ByteRange range, u
   const std::string_view total = said->substr(expected.size());
   if (total != "*" && total != std::to_string(size)) return fmt::format("a size of {} in place of {}", total, size);
   return std::nullopt;
+}
+
+bool IsOtherVersion(const HttpHead& head, std::string_view header, std::string_view version) {
+  const auto said = head.Find(header);
+  return said && !version.empty() && OpaqueTag(*said) != OpaqueTag(version);
 }
 
 std::unique_ptr<Provider> MakeWebFile(asio::io_context& loop, Persistence persistence, const Source& source) {

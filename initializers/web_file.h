@@ -24,4 +24,8 @@ bool IsPageInstead(const HttpHead& head, std::string_view path);
 // may come as 200; a part only as 206 with exactly the range that was asked for.
 std::optional<std::string> RangeProblem(const HttpHead& head, ByteRange range, uint64_t size);
 
+// The answer says by `header` (ETag, Last-Modified) that it is of another version, as one does whose server or cache
+// heeds no condition. Weakly compared: what compresses on the way weakens an ETag.
+bool IsOtherVersion(const HttpHead& head, std::string_view header, std::string_view version);
+
 }  // namespace muster::initializers

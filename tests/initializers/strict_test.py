@@ -276,6 +276,31 @@ class Transient(FaultCase, TransientFaults):
         self.succeeds(self.uri, self.objects)
         self.assertEqual(self.proxy.faults, [])
 
+    def test_answers_without_an_etag(self):
+        """Nothing says that they are the object's."""
+        def nameless(exchange):
+            exchange.header("ETag", None)
+        self.repaired(nameless, nameless)
+
+    def test_conditions_that_are_not_heeded(self):
+        """All of one version also where nothing but sizes is verified."""
+        pass_on = self.proxy.pass_on
+
+        def heedless(handler, body):
+            del handler.headers["If-Match"]
+            return pass_on(handler, body)
+        self.proxy.pass_on = heedless
+        self.addCleanup(delattr, self.proxy, "pass_on")
+        for name in self.large:
+            after = some_bytes(len(self.objects[name]), 9)
+
+            def cut(exchange):
+                exchange.cut = 300_000
+                self.put(name, after)
+            shutil.rmtree(self.target, ignore_errors=True)
+            self.proxy.faults = [cut]
+            self.succeeds(f"{self.uri}/{name}", {name: after}, "--verify", "size")
+
     def test_overwritten_between_the_list_and_the_look(self):
         after = some_bytes(18 * MIB, 9)
 
