@@ -1,5 +1,6 @@
-// One file of a web server: https://HOST/PATH. Pinned by a strong ETag, else by Last-Modified; verified by Repr-Digest
-// or Content-Digest (RFC 9530) where they are sent. Redirects are followed once, before anything is moved.
+// One file of a web server: https://HOST/PATH. Pinned by a strong ETag, else by Last-Modified; verified by Repr-Digest,
+// or Content-Digest of all of it (RFC 9530), where they are sent. Redirects are followed once, before anything is
+// moved, and again where the place they led to holds no longer: a signature expires. From https to http none is.
 // A server that refuses HEAD, as one does whose URL is signed for GET, is asked for the first byte. A web page where
 // the path names another kind of file is a login or an error, and refused.
 #pragma once
