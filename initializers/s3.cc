@@ -81,6 +81,9 @@ class S3 final : public Provider {
   // nullopt: nothing is wrong. May learn region, endpoint and clock, which makes the failure worth another try.
   Refusal Judge(const HttpHead& head, std::string_view body, const std::string& key);
   bool Learn(const HttpHead& head, const S3Error& error);
+  // An answer to HEAD has no body that tells why it is refused. True: it may be the clock that the request was signed
+  // by, or keys that have expired, and there are others now.
+  bool MaySignBetter(const HttpHead& head, int64_t signed_by, bool* renewed);
   // Of an answer to HEAD that says 200; `known`: what was said of it before. Nothing: it is the object's, with a size.
   std::optional<Refusal> NoObject(const HttpHead& head, const std::string& key, const Entry* known) const;
   Entry EntryOf(const HttpHead& head, std::string key, std::string path, uint64_t part_size) const;
@@ -186,7 +189,9 @@ Refusal S3::Explain(const Entry& entry, const HttpHead& head, std::string_view b
 
 // Region and host of the bucket, or the time there: what the next request has to be signed with.
 bool S3::Learn(const HttpHead& head, const S3Error& error) {
-  if (error.code == "RequestTimeTooSkewed") return HearClock(persistence_, head, endpoint());
+  if (error.code == "RequestTimeTooSkewed") {  // or it was signed before another answer told
+    return HearClock(persistence_, head, endpoint()) || persistence_.clock->offset() != 0;
+  }
   const bool wrong_region = head.status == 301 || head.status == 307 || error.code == "AuthorizationHeaderMalformed" ||
                             error.code == "IllegalLocationConstraintException" || error.code == "PermanentRedirect";
   std::string region(head.Find("x-amz-bucket-region").value_or(error.region));
@@ -257,13 +262,32 @@ std::optional<Refusal> S3::NoObject(const HttpHead& head, const std::string& key
                  {}};
 }
 
+bool S3::MaySignBetter(const HttpHead& head, int64_t signed_by, bool* renewed) {
+  if (head.status != 400 && head.status != 403) return false;
+  (void)HearClock(persistence_, head, endpoint());
+  if (persistence_.clock->offset() != signed_by) return true;
+  const bool expired = head.status == 400 && !head.Find("x-amz-bucket-region") && !std::exchange(*renewed, true);
+  return expired && keys_->Expired();
+}
+
 // `content`: statuses that are answers. `known`: for NoObject.
 asio::awaitable<StatusOr<HttpAnswer>> S3::Request(Wanted wanted, std::span<const int> content, const Entry* known) {
-  auto prepare = [this, &wanted] { return SignedInTime(wanted); };
-  auto judge = [this, &wanted, &content, known](const HttpAnswer& answer) -> std::optional<Refusal> {
+  int64_t signed_by = 0;  // the clock's offset
+  bool renewed = false;
+  auto prepare = [this, &wanted, &signed_by]() -> asio::awaitable<StatusOr<HttpRequest>> {
+    auto request = co_await SignedInTime(wanted);
+    signed_by = persistence_.clock->offset();
+    co_return request;
+  };
+  auto judge = [&, this](const HttpAnswer& answer) -> std::optional<Refusal> {
+    const bool head = wanted.method == "HEAD";
+    if (head && MaySignBetter(answer.head, signed_by, &renewed)) {
+      return Refusal{Refusal::Kind::kTransient,
+                     absl::UnavailableError(fmt::format("{}: {}", Where(wanted.key), answer.head.status)),
+                     Duration::zero()};
+    }
     if (std::count(content.begin(), content.end(), answer.head.status) > 0) {
-      return wanted.method == "HEAD" && answer.head.status == 200 ? NoObject(answer.head, wanted.key, known)
-                                                                  : std::nullopt;
+      return head && answer.head.status == 200 ? NoObject(answer.head, wanted.key, known) : std::nullopt;
     }
     return Judge(answer.head, answer.body, wanted.key);
   };

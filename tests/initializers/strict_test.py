@@ -128,6 +128,20 @@ class Strict(StrictCase):
         self.succeeds(self.uri, {"w": data}, env=self.keys(ROLE_ARN="arn:minio:iam:::role/any", AWS_ENDPOINT_URL_STS=self.proxy.url))
         self.assertEqual(self.proxy.count("POST"), 2, "other keys were asked for")
 
+    def test_keys_that_a_head_finds_expired(self):
+        """Without a body that says so: others are asked for once."""
+        self.put("w", b"1")
+        role = self.keys(ROLE_ARN="arn:minio:iam:::role/any", AWS_ENDPOINT_URL_STS=self.proxy.url)
+        self.proxy.faulty = lambda exchange: exchange.method == "HEAD"
+        self.proxy.faults = [answering(400)]
+        self.succeeds(f"{self.uri}/w", {"w": b"1"}, env=role)
+        self.assertEqual(self.proxy.count("POST"), 2, "other keys were asked for")
+        self.anew()
+        self.proxy.faulty = lambda exchange: exchange.method == "HEAD"
+        self.proxy.always(answering(400))
+        self.refused(f"{self.uri}/w", 1, "w: 400", env=role)
+        self.assertEqual((self.proxy.count("POST"), self.proxy.count("HEAD")), (2, 2))
+
     def test_keys_that_all_requests_find_expired(self):
         """Many are under way with the old ones."""
         files = {f"{n}": b"%d" % n for n in range(60)}
@@ -154,6 +168,9 @@ class Strict(StrictCase):
         for offset, words in (("-7300", "behind"), ("7300", "ahead of")):
             shutil.rmtree(self.target, ignore_errors=True)
             self.succeeds(self.uri, {"w": b"1"}, env=self.keys(**under_a_clock(offset)))
+            self.assertRegex(self.said, rf"the clock here is 7\d\d\d s {words} that of")
+            shutil.rmtree(self.target, ignore_errors=True)
+            self.succeeds(f"{self.uri}/w", {"w": b"1"}, env=self.keys(**under_a_clock(offset)))
             self.assertRegex(self.said, rf"the clock here is 7\d\d\d s {words} that of")
 
     def test_a_role_under_a_clock_that_is_off(self):
