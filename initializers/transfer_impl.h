@@ -54,6 +54,7 @@ class Transfer::Impl : public std::enable_shared_from_this<Impl> {
   void Whole(const std::shared_ptr<File>& file);
   void Verified(const std::shared_ptr<File>& file, const std::optional<std::string>& mismatch, std::string hash);
   void Refused(const std::shared_ptr<File>& file, Refusal refusal);
+  void Changed(const std::shared_ptr<File>& file);
   void Anew(const std::shared_ptr<File>& file, bool look);
   void BeginAnew(const std::shared_ptr<File>& file);
   void FileDone(const std::shared_ptr<File>& file, std::string hash);
@@ -85,7 +86,8 @@ class Transfer::Impl : public std::enable_shared_from_this<Impl> {
   const std::shared_ptr<std::atomic<bool>> stopped_ = std::make_shared<std::atomic<bool>>(false);  // read by the pool
 };
 
-// A file on its way. Everything on the loop but what work on its strands is given.
+// A file on its way. Everything on the loop but what work on its strands is given. What the loop itself keeps, as by a
+// post, refers to it weakly: the loop may outlive the pool, and with it what a strand is of.
 struct Transfer::Impl::File {
   File(Entry what, DiskPool::Strand in) : entry(std::move(what)), strand(std::move(in)) {}
 

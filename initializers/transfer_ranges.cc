@@ -94,9 +94,10 @@ void Transfer::Impl::OpenStaged(const std::shared_ptr<File>& file) {
   auto found = std::make_shared<StatusOr<StagedHash>>(absl::UnknownError("not yet"));
   if (staging_.IsAdopted(file->name) && file->entry.expected) {
     *found = StagedHash{Describe(*file->entry.expected), true};
-    return asio::post(loop_, [weak = weak_from_this(), file, found, life = file->life] {
+    return asio::post(loop_, [weak = weak_from_this(), of = std::weak_ptr<File>(file), found, life = file->life] {
       auto self = weak.lock();
-      if (self && !self->ended_ && file->life == life) self->Rechecked(file, *found);
+      auto file = of.lock();
+      if (self && file && !self->ended_ && file->life == life) self->Rechecked(file, *found);
     });
   }
   const StagedHash* noted = staging_.HashOf(file->name);
@@ -204,8 +205,10 @@ void Transfer::Impl::FetchRest(const std::shared_ptr<Range>& range) {
   taker.restart = [this, weak] {
     // Nothing pins it: what is there may be of another version.
     if (auto range = weak.lock()) {
-      asio::post(loop_, [this, self = shared_from_this(), file = range->file, life = range->life] {
-        if (ended_ || file->life != life) return;
+      asio::post(loop_, [this, weak = weak_from_this(), of = std::weak_ptr<File>(range->file), life = range->life] {
+        auto self = weak.lock();
+        auto file = of.lock();
+        if (!self || !file || ended_ || file->life != life) return;
         if (++file->changes > kMostChanges) {
           return Fail(absl::UnavailableError(
               fmt::format("{}: its server cut it {} times, and nothing it says allows to go on with a part of it",

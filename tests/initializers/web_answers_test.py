@@ -4,13 +4,15 @@ import base64
 import hashlib
 import os
 import shutil
+import signal
 import sys
+import threading
 import unittest
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from initializer_case import MIB, UNREACHABLE, some_bytes  # noqa: E402
+from initializer_case import DEADLINE, MIB, UNREACHABLE, some_bytes  # noqa: E402
 from web_test import WebCase  # noqa: E402
 
 
@@ -67,6 +69,30 @@ class Other(AnswersCase):
         self.server.faults = [cut] + [heedless] * 20
         self.succeeds(url, after)
         self.assertIn("another version is there now", self.said)
+
+    def test_one_overwrite_that_many_requests_tell(self):
+        """All of them at once: it is begun anew once."""
+        data = bytes(128 * MIB)
+        processes, started = [], threading.Event()
+
+        def all_asked():
+            started.wait(DEADLINE)
+            processes[0].send_signal(signal.SIGSTOP)
+        asked = threading.Barrier(8, all_asked)
+        answered = threading.Barrier(8, lambda: processes[0].send_signal(signal.SIGCONT))
+
+        def changed(request):
+            asked.wait(DEADLINE)
+            request.plain(412, b"changed")
+            request.wfile.flush()
+            answered.wait(DEADLINE)
+            return True
+        self.server.faults = [changed] * 8
+        processes.append(self.start(self.serve(data)))
+        started.set()
+        out, err = processes[0].communicate(timeout=DEADLINE)
+        self.assertEqual((processes[0].returncode, (out + err).count("another version is there now")), (0, 1), out + err)
+        self.check_right({"weights.bin": data})
 
     def test_all_in_place_of_a_range_is_not_read(self):
         def all_of_it(request):
