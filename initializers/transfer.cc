@@ -279,7 +279,7 @@ void Transfer::Impl::BeginAnew(const std::shared_ptr<File>& file) {
   if (file->writing > 0) return;
   const bool look = *std::exchange(file->anew, std::nullopt);
   file->next = 0;
-  file->noted.clear();
+  file->noted.reset();
   file->ordered.reset();
   file->verifier.reset();
   auto staged = std::exchange(file->staged, nullptr);

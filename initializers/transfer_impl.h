@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <random>
+#include <span>
 #include <string>
 #include <unordered_set>
 #include <vector>
@@ -45,7 +46,7 @@ class Transfer::Impl : public std::enable_shared_from_this<Impl> {
   bool IsStaged(const File& file) const;
   ByteRange NextOf(const File& file) const;
   bool StartRange(const std::shared_ptr<File>& file);
-  void ReadBack(const std::shared_ptr<Range>& range);
+  void ReadBack(const std::shared_ptr<Range>& range, std::span<const StagedRange> notes);
   void FetchRest(const std::shared_ptr<Range>& range);
   bool Take(const std::shared_ptr<Range>& range, std::string_view bytes);
   void Submit(const std::shared_ptr<Range>& range);
@@ -96,8 +97,8 @@ struct Transfer::Impl::File {
   DiskPool::Strand strand;  // opening, hashing in order, finishing
   std::shared_ptr<StagedFile> staged;
   std::unique_ptr<Verifier> verifier;
-  std::shared_ptr<OrderedHash> ordered;  // on the strand only; none: ranges are hashed apart
-  std::vector<StagedRange> noted;        // by an earlier start, by offset
+  std::shared_ptr<OrderedHash> ordered;                   // on the strand only; none: ranges are hashed apart
+  std::shared_ptr<const std::vector<StagedRange>> noted;  // by an earlier start, by offset; also the pool's to read
   std::unique_ptr<Fetch> small;
   Block* block = nullptr;
   std::list<std::shared_ptr<Range>> ranges;  // under way

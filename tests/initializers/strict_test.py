@@ -3,6 +3,7 @@ import io
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -20,7 +21,7 @@ from botocore.config import Config  # noqa: E402
 import certificate  # noqa: E402
 import minio_server  # noqa: E402
 from fault_proxy import FaultProxy  # noqa: E402
-from initializer_case import BINARY, MIB, UNREACHABLE, clean_environment, under_a_clock  # noqa: E402
+from initializer_case import BINARY, DEADLINE, MIB, UNREACHABLE, clean_environment, under_a_clock  # noqa: E402
 from store_faults import LOGIN_PAGE, KilledAnywhere, PermanentFaults, TransientFaults, answering, setting, some_bytes  # noqa: E402
 
 SLOW_DOWN = b"<Error><Code>SlowDown</Code><Message>Please reduce your request rate.</Message></Error>"
@@ -403,6 +404,31 @@ class Permanent(FaultCase, PermanentFaults):
 
 
 class Killed(FaultCase, KilledAnywhere):
+    def test_what_was_left_in_pieces_of_another_size(self):
+        """Written through the page cache, at odd offsets; the next start writes past it, where those cannot be."""
+        data = some_bytes(150 * MIB)
+        self.put_in_parts("odd", data, part=5 * MIB + 1, ChecksumAlgorithm="SHA256")
+        processes, held, started = [], [], threading.Event()
+
+        def first_alone(exchange):
+            if exchange.range[0] == 0:
+                return
+            exchange.late = float("inf")
+            held.append(exchange)
+            if len(held) == 8:  # one more than there were with the first: that is whole
+                started.wait(DEADLINE)
+                processes[0].kill()
+        self.proxy.always(first_alone)
+        processes.append(self.start(f"{self.uri}/odd"))
+        started.set()
+        processes[0].communicate(timeout=DEADLINE)
+        self.assertEqual(processes[0].returncode, -signal.SIGKILL)
+        self.proxy.reset()
+        self.proxy.faulty = lambda exchange: "partNumber" in exchange.path
+        self.proxy.always(answering(501))
+        end = self.succeeds(f"{self.uri}/odd", {"odd": data})
+        self.assertGreater(end["kept"], 10 * MIB)
+
     def test_hashes_that_come_with_the_bytes_alone(self):
         """No list tells them, and what is whole is not asked for again."""
         plain = boto3.client("s3", endpoint_url=self.server.url, aws_access_key_id=minio_server.KEY,
