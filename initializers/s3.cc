@@ -206,8 +206,7 @@ Refusal S3::Judge(const HttpHead& head, std::string_view body, const std::string
   const std::string what = fmt::format("{}: {}{}{}{}{}", Where(key), head.status, error.code.empty() ? "" : " ",
                                        error.code, error.message.empty() ? "" : ": ", error.message);
   if (Learn(head, error)) return {Refusal::Kind::kTransient, absl::UnavailableError(what), Duration::zero()};
-  auto asked = head.Find("retry-after");
-  std::optional<Duration> pause = asked ? ParseRetryAfter(*asked, UnixSeconds()) : std::nullopt;
+  const std::optional<Duration> pause = AskedBy(head, UnixSeconds());
   const auto& code = error.code;
   if (code == "ExpiredToken" || code == "ExpiredTokenException" || code == "TokenRefreshRequired") {
     if (keys_->Expired()) return {Refusal::Kind::kTransient, absl::UnavailableError(what), Duration::zero()};

@@ -264,8 +264,7 @@ StatusOr<Entry> WebFile::EntryOf(const HttpHead& head, Asking how) const {
 
 Refusal WebFile::Judge(const HttpHead& head, uint64_t size) const {
   const std::string where(WithoutQuery(head.url));
-  auto asked = head.Find("retry-after");
-  std::optional<Duration> pause = asked ? ParseRetryAfter(*asked, UnixSeconds()) : std::nullopt;
+  const std::optional<Duration> pause = AskedBy(head, UnixSeconds());
   const int status = head.status;
   if (status == 429 || status == 503) {
     return {Refusal::Kind::kThrottled, absl::UnavailableError(fmt::format("{}: {}", where, status)), pause};
