@@ -247,12 +247,6 @@ StatusOr<S3Place> FindS3Place(const AwsConfig& config, std::string_view bucket) 
   return place;
 }
 
-StatusOr<S3Place> FindS3Place(const Getenv& getenv, const ReadText& read, const std::string& home,
-                              std::string_view bucket) {
-  MUSTER_ASSIGN_OR_RETURN(const AwsConfig config, AwsConfig::Read(getenv, read, home));
-  return FindS3Place(config, bucket);
-}
-
 S3Address AddressOf(const S3Place& place, std::string_view bucket, std::string_view key) {
   EndpointUrl url;
   url.host = OwnHost(place);

@@ -44,8 +44,6 @@ struct S3Place {
 // InvalidArgument names variable, or key, profile and file: a value that is none, accelerate where it cannot be.
 // Unimplemented: ARNs for buckets, directory buckets (S3 Express).
 StatusOr<S3Place> FindS3Place(const AwsConfig& config, std::string_view bucket);
-StatusOr<S3Place> FindS3Place(const Getenv& getenv, const ReadText& read, const std::string& home,
-                              std::string_view bucket);
 
 // The host, path and scheme of a request for a key of that bucket: {"https://b.s3.eu-west-1.amazonaws.com", "/a%20b"}.
 struct S3Address {

@@ -1,5 +1,6 @@
 #include "initializers/fetch.h"
 
+#include <boost/asio/post.hpp>
 #include <utility>
 
 #include "base/text.h"
@@ -8,7 +9,7 @@
 namespace muster::initializers {
 namespace {
 
-constexpr size_t kLongestRefusal = 64 << 10;  // bytes of an error's body that are kept
+constexpr size_t kLongestRefusal = 64 << 10;  // bytes of an error's body that are read
 constexpr int kMostRedirects = 5;
 
 Refusal Transient(std::string text) { return {Refusal::Kind::kTransient, absl::UnavailableError(std::move(text)), {}}; }
@@ -32,6 +33,7 @@ void Fetch::Resume() {
 void Fetch::Ask() {
   redirects_ = 0;
   asked_from_ = taken_;
+  asked_with_ = retry_;
   Prepare();
 }
 
@@ -44,7 +46,7 @@ void Fetch::Prepare() {
 }
 
 void Fetch::Send(const HttpRequest& request) {
-  heard_ = too_long_ = false;
+  heard_ = too_long_ = unframed_ = false;
   reception_ = {};
   refusal_body_.clear();
   context_.requested();
@@ -57,14 +59,22 @@ bool Fetch::Head(const HttpHead& head) {
   const ByteRange left{range_.offset + taken_, range_.length - taken_};
   reception_ = context_.provider.Receive(entry_, left, head);
   if (reception_.expected) taker_.expect(*reception_.expected);
-  // The short body that most redirects have is read, so that the connection can be kept.
-  return reception_.kind != Reception::Kind::kElsewhere || head.ContentLength().value_or(SIZE_MAX) <= kLongestRefusal;
+  const auto length = head.ContentLength();
+  unframed_ = reception_.kind == Reception::Kind::kBytes && head.status == 200 && !length;
+  // The short body that most redirects have is read, so that the connection can be kept, and that of an error for its
+  // text; what is no error's text may be a terabyte.
+  const uint64_t unsaid = reception_.kind == Reception::Kind::kElsewhere ? SIZE_MAX : 0;
+  return reception_.kind == Reception::Kind::kBytes || length.value_or(unsaid) <= kLongestRefusal;
 }
 
 bool Fetch::Body(std::string_view bytes) {
   if (reception_.kind == Reception::Kind::kElsewhere) return true;
   if (reception_.kind == Reception::Kind::kFailed) {
-    refusal_body_ += bytes.substr(0, kLongestRefusal - refusal_body_.size());
+    if (refusal_body_.size() + bytes.size() > kLongestRefusal) {
+      EndRefused();
+      return false;
+    }
+    refusal_body_ += bytes;
     return true;
   }
   if (bytes.size() > range_.length - taken_) {
@@ -78,10 +88,19 @@ bool Fetch::Body(std::string_view bytes) {
   return true;
 }
 
+// Its body has no end in sight. Not at once: it is being delivered.
+void Fetch::EndRefused() {
+  boost::asio::post(context_.loop, [this, id = transfer_, alive = std::weak_ptr<bool>(alive_)] {
+    if (alive.expired() || transfer_ != id) return;
+    context_.http.Cancel(std::exchange(transfer_, 0));
+    Failed(context_.provider.Explain(entry_, head_, refusal_body_));
+  });
+}
+
 void Fetch::End(const HttpEnd& end) {
   transfer_ = 0;
-  const bool led = end.kind == HttpEnd::Kind::kRefused || end.kind == HttpEnd::Kind::kWhole;
-  if (reception_.kind == Reception::Kind::kElsewhere && led) {
+  const bool answered = end.kind == HttpEnd::Kind::kRefused || end.kind == HttpEnd::Kind::kWhole;
+  if (reception_.kind == Reception::Kind::kElsewhere && answered) {
     if (++redirects_ > kMostRedirects) {
       const std::string& last = reception_.url.empty() ? head_.url : reception_.url;
       return Failed(
@@ -94,7 +113,7 @@ void Fetch::End(const HttpEnd& end) {
                          {"Accept-Encoding", "identity"}};
     return Send(elsewhere);
   }
-  if (end.kind == HttpEnd::Kind::kWhole && heard_ && reception_.kind == Reception::Kind::kFailed) {
+  if (answered && heard_ && reception_.kind == Reception::Kind::kFailed) {
     return Failed(context_.provider.Explain(entry_, head_, refusal_body_));
   }
   if (taken_ == range_.length && !too_long_) return taker_.done();
@@ -113,6 +132,8 @@ void Fetch::Failed(Refusal refusal) {
   const bool again = refusal.kind == Refusal::Kind::kTransient || refusal.kind == Refusal::Kind::kThrottled;
   if (!again) return taker_.failed(std::move(refusal));
   if (refusal.kind == Refusal::Kind::kThrottled) context_.throttled();
+  const bool anew = too_long_ || (taken_ > 0 && (unframed_ || entry_.version.empty() || !entry_.ranges));
+  if (anew) retry_ = asked_with_;  // what is thrown away was no progress
   RetryDecision decision = Decide(context_.retry, &retry_, {true, refusal.asked, std::string(Message(refusal.status))},
                                   MonotonicClock::now(), context_.jitter());
   if (!decision.pause) {
@@ -120,7 +141,7 @@ void Fetch::Failed(Refusal refusal) {
     return taker_.failed(std::move(refusal));
   }
   context_.say(decision.reason);
-  if (too_long_ || ((entry_.version.empty() || !entry_.ranges) && taken_ > 0)) {
+  if (anew) {
     taken_ = 0;
     taker_.restart();
   }

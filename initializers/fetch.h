@@ -32,7 +32,8 @@ class Fetch final : private HttpSink {
   struct Taker {
     // The next bytes, in order. False: not now, the same bytes come again after Resume().
     std::function<bool(std::string_view bytes)> take;
-    // What was taken counts no more, all of it comes again: nothing pins an entry without a version.
+    // What was taken counts no more, all of it comes again: nothing pins an entry without a version, and an answer
+    // that says no length and ends early may have been anything.
     std::function<void()> restart;
     std::function<void(const Expectation&)> expect;  // the answer's head told the whole entry's hash
     std::function<void()> done;                      // all of them were taken
@@ -54,6 +55,7 @@ class Fetch final : private HttpSink {
   bool Head(const HttpHead& head) override;
   bool Body(std::string_view bytes) override;
   void End(const HttpEnd& end) override;
+  void EndRefused();
   void Failed(Refusal refusal);
   Refusal Unhappy(const HttpEnd& end) const;
 
@@ -70,9 +72,11 @@ class Fetch final : private HttpSink {
   HttpHead head_;
   Reception reception_;
   std::string refusal_body_;
+  RetryState asked_with_;  // what retry_ was as this request began
   int redirects_ = 0;
   bool heard_ = false;  // this request's head has come
   bool too_long_ = false;
+  bool unframed_ = false;  // nothing tells whether what ended was all of it
   const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

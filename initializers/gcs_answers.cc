@@ -164,8 +164,7 @@ Refusal RefusalOfGcs(const HttpHead& head, std::string_view body, std::string_vi
   const std::string told =
       fmt::format("{}: {}{}{}{}{}", what, status, error.reason.empty() ? "" : " ", error.reason,
                   error.message.empty() ? "" : ": ", error.message.empty() ? std::string() : Quoted(error.message));
-  auto asked = head.Find("retry-after");
-  const std::optional<Duration> pause = asked ? ParseRetryAfter(*asked, unix_now) : std::nullopt;
+  const std::optional<Duration> pause = AskedBy(head, unix_now);
   const bool too_fast = error.reason == "rateLimitExceeded" || error.reason == "userRateLimitExceeded";
   if (status == 429 || (status == 403 && too_fast)) {
     return {Refusal::Kind::kThrottled, absl::UnavailableError(told), pause};

@@ -191,11 +191,9 @@ asio::awaitable<Fetched> Fetcher::Say(HttpRequest request, Persistence how, bool
     }
     what += ToldBy(answer);
     const bool again = status == 429 || status == 408 || status >= 500 || (status == 404 && may_come);
-    auto asked = answer.head.Find("retry-after");
     HearClock(how, answer.head, WithoutQuery(request.url));
     if (!again) return Refusal{Refusal::Kind::kFatal, absl::PermissionDeniedError(what), {}};
-    return Refusal{Refusal::Kind::kTransient, absl::UnavailableError(what),
-                   asked ? ParseRetryAfter(*asked, UnixSeconds()) : std::nullopt};
+    return Refusal{Refusal::Kind::kTransient, absl::UnavailableError(what), AskedBy(answer.head, UnixSeconds())};
   };
   auto answer = co_await AskedUntilAnswered(how, kLongestAnswer, prepare, judge);
   if (!answer.ok()) co_return answer.status();

@@ -117,7 +117,6 @@ class HttpClient::Impl {
     std::string url;
     int mark = 0;
     HttpHead head;
-    size_t header_bytes = 0;
     char error[CURL_ERROR_SIZE] = {};
     bool told_head = false;
     bool refused = false;
@@ -260,10 +259,8 @@ size_t HttpClient::Impl::OnHeader(char* bytes, size_t, size_t length, void* data
   line = Strip(line);
   if (line.starts_with("HTTP/")) {  // also after a 100 Continue, a proxy's CONNECT, or in front of trailers
     transfer.head = {};
-    transfer.header_bytes = 0;
     return length;
   }
-  transfer.header_bytes += line.size();
   if (line.size() > kLongestHeader || transfer.head.headers.size() >= kMostHeaders) {
     transfer.invalid = true;
     return 0;

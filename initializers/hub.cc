@@ -231,8 +231,7 @@ Refusal Hub::Explain(const Entry& entry, const HttpHead& head, std::string_view 
             {}};
   }
   const std::string at = fmt::format("{}: {} from {}", where, head.status, WithoutQuery(head.url));
-  const auto asked = head.Find("retry-after");
-  const auto pause = asked ? ParseRetryAfter(*asked, UnixSeconds()) : std::nullopt;
+  const auto pause = AskedBy(head, UnixSeconds());
   const int status = head.status;
   if (status == 401 || status == 403) {
     const Place* place = PlaceOf(entry.key);

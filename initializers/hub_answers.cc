@@ -73,9 +73,8 @@ HubError ErrorOf(const HttpHead& head, std::string_view body) {
 }
 
 std::optional<Duration> AskedOf(const HttpHead& head, int64_t unix_now) {
-  const auto after = head.Find("retry-after");
   const auto limit = head.Find("ratelimit");
-  const auto asked = after ? ParseRetryAfter(*after, unix_now) : std::nullopt;
+  const auto asked = AskedBy(head, unix_now);
   const auto window = limit ? ParseRateLimit(*limit) : std::nullopt;
   if (!asked || !window) return asked ? asked : window;
   return std::max(*asked, *window);

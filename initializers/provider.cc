@@ -1,6 +1,7 @@
 #include "initializers/provider.h"
 
 #include "base/text.h"
+#include "initializers/http_date.h"
 
 namespace muster::initializers {
 
@@ -13,6 +14,13 @@ Refusal RefusalOf(const HttpEnd& end, std::string_view where) {
     default:
       return {Refusal::Kind::kTransient, absl::UnavailableError(what), {}};
   }
+}
+
+std::optional<Duration> AskedBy(const HttpHead& head, int64_t unix_now) {
+  const auto asked = head.Find("retry-after");
+  if (!asked) return std::nullopt;
+  const auto date = head.Find("date");
+  return ParseRetryAfter(*asked, (date ? ParseHttpDate(*date, unix_now) : std::nullopt).value_or(unix_now));
 }
 
 }  // namespace muster::initializers

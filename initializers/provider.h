@@ -68,6 +68,10 @@ struct Refusal {
 // Of a request whose answer did not come whole (never kWhole), at `where`: what the network failed at may work later.
 Refusal RefusalOf(const HttpEnd& end, std::string_view where);
 
+// How long the server wants to be left alone (Retry-After): until a date by its own clock, the answer's Date;
+// `unix_now` is ours, for an answer without one.
+std::optional<Duration> AskedBy(const HttpHead& head, int64_t unix_now);
+
 class Catalogue {
  public:
   struct Listing {

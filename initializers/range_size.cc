@@ -13,6 +13,14 @@ constexpr uint64_t kEnough = 1 << 20;  // bytes; fewer tell nothing of the rate
 
 double Seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
 
+// Those from `offset` on.
+std::span<const StagedRange> NotedFrom(uint64_t offset, const std::vector<StagedRange>& noted) {
+  auto first = std::lower_bound(noted.begin(), noted.end(), offset, [](const StagedRange& staged, uint64_t offset) {
+    return staged.range.offset < offset;
+  });
+  return {first, noted.end()};
+}
+
 }  // namespace
 
 void RangeSize::Fetched(uint64_t bytes, Duration waited, Duration took) {
@@ -35,7 +43,7 @@ uint64_t RangeSize::Next(uint64_t left, int requests) const {
 ByteRange NextRange(uint64_t next, uint64_t size, uint64_t most, uint64_t unit, const std::vector<StagedRange>& noted) {
   uint64_t end = size - next > most ? next + std::max(most / unit, uint64_t{1}) * unit : size;
   uint64_t there = next;  // without a gap
-  for (const StagedRange& staged : noted) {
+  for (const StagedRange& staged : NotedFrom(next, noted)) {
     if (staged.range.offset == there) there = staged.range.end();
     if (staged.range.offset <= there) continue;
     const uint64_t begins = (staged.range.offset + unit - 1) / unit * unit;
@@ -43,6 +51,21 @@ ByteRange NextRange(uint64_t next, uint64_t size, uint64_t most, uint64_t unit, 
     break;
   }
   return {next, std::min(end, size) - next};
+}
+
+std::span<const StagedRange> NotedIn(ByteRange range, uint64_t size, uint64_t most, uint64_t unit,
+                                     const std::vector<StagedRange>& noted) {
+  const auto from = NotedFrom(range.offset, noted);
+  uint64_t there = range.offset;
+  size_t count = 0;
+  for (const StagedRange& staged : from) {
+    const uint64_t end = staged.range.end();
+    if (staged.range.offset != there || staged.range.length > most || end > range.end()) break;
+    if (end % unit != 0 && end != size) break;
+    there = end;
+    ++count;
+  }
+  return from.first(count);
 }
 
 }  // namespace muster::initializers

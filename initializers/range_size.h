@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "base/clock.h"
@@ -37,8 +38,16 @@ class RangeSize {
   double rate_ = 0;    // bytes/s of one request, smoothed; 0: not known yet
 };
 
+// `noted` is by offset, as ReadRangeLines gives it.
+
 // The range that begins at `next`: of at most `most` bytes, ended before the next one that an earlier start has noted
 // behind a gap, so that what is there is not fetched again. Ends are multiples of `unit`, or the file's.
 ByteRange NextRange(uint64_t next, uint64_t size, uint64_t most, uint64_t unit, const std::vector<StagedRange>& noted);
+
+// Those of `noted` that fill `range`, of a file of `size` bytes, from its beginning without a gap: of `most` bytes
+// each, and ending at multiples of `unit`, so that what is behind them can be written where that is all a write may
+// begin at.
+std::span<const StagedRange> NotedIn(ByteRange range, uint64_t size, uint64_t most, uint64_t unit,
+                                     const std::vector<StagedRange>& noted);
 
 }  // namespace muster::initializers

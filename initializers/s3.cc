@@ -70,7 +70,8 @@ class S3 final : public Provider {
   asio::awaitable<StatusOr<KeyPage>> Page(std::string prefix, std::string token);
   asio::awaitable<void> LookAt(Entry entry, std::function<void(StatusOr<Entry>)> looked);
   asio::awaitable<void> PrepareSlowly(Wanted wanted, std::function<void(StatusOr<HttpRequest>)> ready);
-  asio::awaitable<StatusOr<HttpAnswer>> Request(Wanted wanted, std::span<const int> content);
+  asio::awaitable<StatusOr<HttpAnswer>> Request(Wanted wanted, std::span<const int> content,
+                                                const Entry* known = nullptr);
 
   asio::awaitable<StatusOr<HttpRequest>> SignedInTime(
       const Wanted& wanted);  // once there are keys; `wanted` outlives it
@@ -80,6 +81,11 @@ class S3 final : public Provider {
   // nullopt: nothing is wrong. May learn region, endpoint and clock, which makes the failure worth another try.
   Refusal Judge(const HttpHead& head, std::string_view body, const std::string& key);
   bool Learn(const HttpHead& head, const S3Error& error);
+  // An answer to HEAD has no body that tells why it is refused. True: it may be the clock that the request was signed
+  // by, or keys that have expired, and there are others now.
+  bool MaySignBetter(const HttpHead& head, int64_t signed_by, bool* renewed);
+  // Of an answer to HEAD that says 200; `known`: what was said of it before. Nothing: it is the object's, with a size.
+  std::optional<Refusal> NoObject(const HttpHead& head, const std::string& key, const Entry* known) const;
   Entry EntryOf(const HttpHead& head, std::string key, std::string path, uint64_t part_size) const;
   std::string Where(const std::string& key) const { return fmt::format("s3://{}/{}", source_.container, key); }
 
@@ -157,20 +163,24 @@ asio::awaitable<StatusOr<HttpRequest>> S3::SignedInTime(const Wanted& wanted) {
 }
 
 Reception S3::Receive(const Entry& entry, ByteRange range, const HttpHead& head) {
-  if (RangeProblem(head, range, entry.size)) return {};
+  if (RangeProblem(head, range, entry.size) || IsOtherVersion(head, "etag", entry.version)) return {};
+  if (!entry.version.empty() && PageInPlace(head, entry.key)) return {};
   Reception reception{Reception::Kind::kBytes, "", {}};
   if (head.status == 200) reception.expected = ExpectationOf(ReaderOf(head), entry.version, entry.size, 0);
   return reception;
 }
 
 Refusal S3::Explain(const Entry& entry, const HttpHead& head, std::string_view body) {
-  if (head.status / 100 == 2) {  // not the bytes that were asked for
+  // A server that heeds no If-Match tells of another version so; 416: it has become shorter.
+  const bool success = head.status / 100 == 2;
+  const bool other = success && !PageInPlace(head, entry.key) && IsOtherVersion(head, "etag", entry.version);
+  if (success && !other) {  // not the bytes that were asked for
     return {Refusal::Kind::kTransient,
             absl::UnavailableError(
                 fmt::format("{}: the answer ({}) is not the part that was asked for", Where(entry.key), head.status)),
             {}};
   }
-  if (head.status == 412 || (head.status == 404 && settings_.version_id.empty())) {
+  if (other || head.status == 412 || head.status == 416 || (head.status == 404 && settings_.version_id.empty())) {
     // A deleted object is told by the look.
     return {Refusal::Kind::kChanged, absl::AbortedError(fmt::format("{} has changed", Where(entry.key))), {}};
   }
@@ -179,7 +189,9 @@ Refusal S3::Explain(const Entry& entry, const HttpHead& head, std::string_view b
 
 // Region and host of the bucket, or the time there: what the next request has to be signed with.
 bool S3::Learn(const HttpHead& head, const S3Error& error) {
-  if (error.code == "RequestTimeTooSkewed") return HearClock(persistence_, head, endpoint());
+  if (error.code == "RequestTimeTooSkewed") {  // or it was signed before another answer told
+    return HearClock(persistence_, head, endpoint()) || persistence_.clock->offset() != 0;
+  }
   const bool wrong_region = head.status == 301 || head.status == 307 || error.code == "AuthorizationHeaderMalformed" ||
                             error.code == "IllegalLocationConstraintException" || error.code == "PermanentRedirect";
   std::string region(head.Find("x-amz-bucket-region").value_or(error.region));
@@ -194,8 +206,7 @@ Refusal S3::Judge(const HttpHead& head, std::string_view body, const std::string
   const std::string what = fmt::format("{}: {}{}{}{}{}", Where(key), head.status, error.code.empty() ? "" : " ",
                                        error.code, error.message.empty() ? "" : ": ", error.message);
   if (Learn(head, error)) return {Refusal::Kind::kTransient, absl::UnavailableError(what), Duration::zero()};
-  auto asked = head.Find("retry-after");
-  std::optional<Duration> pause = asked ? ParseRetryAfter(*asked, UnixSeconds()) : std::nullopt;
+  const std::optional<Duration> pause = AskedBy(head, UnixSeconds());
   const auto& code = error.code;
   if (code == "ExpiredToken" || code == "ExpiredTokenException" || code == "TokenRefreshRequired") {
     if (keys_->Expired()) return {Refusal::Kind::kTransient, absl::UnavailableError(what), Duration::zero()};
@@ -234,11 +245,49 @@ Refusal S3::Judge(const HttpHead& head, std::string_view body, const std::string
   return {Refusal::Kind::kFatal, absl::FailedPreconditionError(what + remedy), {}};
 }
 
-// `content`: statuses that are answers.
-asio::awaitable<StatusOr<HttpAnswer>> S3::Request(Wanted wanted, std::span<const int> content) {
-  auto prepare = [this, &wanted] { return SignedInTime(wanted); };
-  auto judge = [this, &wanted, &content](const HttpAnswer& answer) -> std::optional<Refusal> {
-    if (std::count(content.begin(), content.end(), answer.head.status) > 0) return std::nullopt;
+std::optional<Refusal> S3::NoObject(const HttpHead& head, const std::string& key, const Entry* known) const {
+  auto problem = PageInPlace(head, key);
+  const auto size = head.ContentLength();
+  if (!problem && !size) problem = "it has no Content-Length";
+  if (!problem && known != nullptr && *head.Find("etag") == known->version && *size != known->size) {
+    problem = fmt::format("it has {} bytes, and the object with its ETag has {}", *size, known->size);
+  }
+  if (!problem) return std::nullopt;
+  return Refusal{Refusal::Kind::kTransient,
+                 absl::UnavailableError(
+                     fmt::format("{}: the answer to HEAD ({}) is a page in place of the object, a login maybe: {}; "
+                                 "check the endpoint (AWS_ENDPOINT_URL) and the proxy (HTTPS_PROXY, NO_PROXY)",
+                                 Where(key), head.status, *problem)),
+                 {}};
+}
+
+bool S3::MaySignBetter(const HttpHead& head, int64_t signed_by, bool* renewed) {
+  if (head.status != 400 && head.status != 403) return false;
+  (void)HearClock(persistence_, head, endpoint());
+  if (persistence_.clock->offset() != signed_by) return true;
+  const bool expired = head.status == 400 && !head.Find("x-amz-bucket-region") && !std::exchange(*renewed, true);
+  return expired && keys_->Expired();
+}
+
+// `content`: statuses that are answers. `known`: for NoObject.
+asio::awaitable<StatusOr<HttpAnswer>> S3::Request(Wanted wanted, std::span<const int> content, const Entry* known) {
+  int64_t signed_by = 0;  // the clock's offset
+  bool renewed = false;
+  auto prepare = [this, &wanted, &signed_by]() -> asio::awaitable<StatusOr<HttpRequest>> {
+    auto request = co_await SignedInTime(wanted);
+    signed_by = persistence_.clock->offset();
+    co_return request;
+  };
+  auto judge = [&, this](const HttpAnswer& answer) -> std::optional<Refusal> {
+    const bool head = wanted.method == "HEAD";
+    if (head && MaySignBetter(answer.head, signed_by, &renewed)) {
+      return Refusal{Refusal::Kind::kTransient,
+                     absl::UnavailableError(fmt::format("{}: {}", Where(wanted.key), answer.head.status)),
+                     Duration::zero()};
+    }
+    if (std::count(content.begin(), content.end(), answer.head.status) > 0) {
+      return head && answer.head.status == 200 ? NoObject(answer.head, wanted.key, known) : std::nullopt;
+    }
     return Judge(answer.head, answer.body, wanted.key);
   };
   co_return co_await AskedUntilAnswered(persistence_, kLongestPage, prepare, judge);
@@ -248,8 +297,8 @@ Entry S3::EntryOf(const HttpHead& head, std::string key, std::string path, uint6
   Entry entry;
   entry.key = std::move(key);
   entry.path = std::move(path);
-  entry.size = head.ContentLength().value_or(0);
-  entry.version = head.Find("etag").value_or("");
+  entry.size = *head.ContentLength();  // NoObject has seen it
+  entry.version = *head.Find("etag");
   entry.expected = ExpectationOf(ReaderOf(head), entry.version, entry.size, part_size);
   return entry;
 }
@@ -327,7 +376,7 @@ asio::awaitable<void> S3::LookAt(Entry entry, std::function<void(StatusOr<Entry>
   wanted.key = entry.key;
   wanted.headers.emplace_back("x-amz-checksum-mode", "ENABLED");
   if (!settings_.version_id.empty()) wanted.query.emplace_back("versionId", settings_.version_id);
-  auto answer = co_await Request(wanted, kThere);
+  auto answer = co_await Request(wanted, kThere, &entry);
   if (!answer.ok()) {
     looked(answer.status());
     co_return;
@@ -337,7 +386,8 @@ asio::awaitable<void> S3::LookAt(Entry entry, std::function<void(StatusOr<Entry>
   if (NeedsPartSize(ReaderOf(answer->head), now.version)) {
     wanted.query.emplace_back("partNumber", "1");
     auto part = co_await Request(wanted, kPartOrNot);
-    if (part.ok() && part->head.status / 100 == 2 && part->head.Find("x-amz-mp-parts-count")) {
+    if (part.ok() && part->head.status / 100 == 2 && part->head.Find("x-amz-mp-parts-count") &&
+        part->head.Find("etag") == now.version) {
       part_size = part->head.ContentLength().value_or(0);
     }
     now = EntryOf(answer->head, entry.key, entry.path, part_size);

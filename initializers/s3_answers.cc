@@ -7,6 +7,7 @@
 #include "initializers/iso_time.h"
 #include "initializers/percent.h"
 #include "initializers/quoted.h"
+#include "initializers/web_file.h"
 #include "initializers/xml_elements.h"
 
 namespace muster::initializers {
@@ -169,6 +170,15 @@ S3Error ParseS3Error(std::string_view xml) {
   // What came before a fault is still worth knowing.
   (void)ReadXml(xml, ended);
   return error;
+}
+
+std::optional<std::string> PageInPlace(const HttpHead& head, std::string_view key) {
+  if (!head.Find("etag")) return "it has no ETag";
+  // Objects may be called text/html whatever they are; but no store leaves out all that is its own.
+  const bool of_store = std::any_of(head.headers.begin(), head.headers.end(),
+                                    [](const auto& header) { return header.first.starts_with("x-amz-"); });
+  if (!of_store && IsPageInstead(head, key)) return "it is a web page";
+  return std::nullopt;
 }
 
 StatusOr<StsCredentials> ParseStsAnswer(std::string_view xml) {

@@ -145,9 +145,10 @@ void Transfer::Impl::StartSmall(const std::shared_ptr<File>& file) {
     std::memcpy(block->data, file->entry.content->data(), block->used);
   }
   if (file->entry.size == 0 || file->entry.content) {
-    asio::post(loop_, [weak = weak_from_this(), file, life = file->life] {
+    asio::post(loop_, [weak = weak_from_this(), of = std::weak_ptr<File>(file), life = file->life] {
       auto self = weak.lock();
-      if (self && file->life == life) self->SmallDone(file, std::exchange(file->block, nullptr));
+      auto file = of.lock();
+      if (self && file && file->life == life) self->SmallDone(file, std::exchange(file->block, nullptr));
     });
     return;
   }
@@ -247,17 +248,22 @@ void Transfer::Impl::FileDone(const std::shared_ptr<File>& file, std::string has
 
 void Transfer::Impl::Refused(const std::shared_ptr<File>& file, Refusal refusal) {
   if (refusal.kind != Refusal::Kind::kChanged) return Fail(refusal.status);
+  // Not now: the fetch that told it is still on the stack. And once, however many tell it.
+  asio::post(loop_, [weak = weak_from_this(), of = std::weak_ptr<File>(file), life = file->life] {
+    auto self = weak.lock();
+    auto file = of.lock();
+    if (self && file && !self->ended_ && file->life == life) self->Changed(file);
+  });
+}
+
+void Transfer::Impl::Changed(const std::shared_ptr<File>& file) {
   if (++file->changes > kMostChanges) {
     return Fail(absl::UnavailableError(
         fmt::format("{}: it was overwritten {} times while it was read", file->entry.key, file->changes)));
   }
   ++counts_.changed;
   events_.say(fmt::format("{}: another version is there now; beginning it anew", file->entry.key));
-  // Not now: the fetch that told it is still on the stack.
-  asio::post(loop_, [weak = weak_from_this(), file, life = file->life] {
-    auto self = weak.lock();
-    if (self && !self->ended_ && file->life == life) self->Anew(file, true);
-  });
+  Anew(file, true);
 }
 
 // Nothing of it counts any more. Begins once what is still being written is written.
@@ -273,7 +279,7 @@ void Transfer::Impl::BeginAnew(const std::shared_ptr<File>& file) {
   if (file->writing > 0) return;
   const bool look = *std::exchange(file->anew, std::nullopt);
   file->next = 0;
-  file->noted.clear();
+  file->noted.reset();
   file->ordered.reset();
   file->verifier.reset();
   auto staged = std::exchange(file->staged, nullptr);

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <random>
+#include <span>
 #include <string>
 #include <unordered_set>
 #include <vector>
@@ -45,7 +46,7 @@ class Transfer::Impl : public std::enable_shared_from_this<Impl> {
   bool IsStaged(const File& file) const;
   ByteRange NextOf(const File& file) const;
   bool StartRange(const std::shared_ptr<File>& file);
-  void ReadBack(const std::shared_ptr<Range>& range);
+  void ReadBack(const std::shared_ptr<Range>& range, std::span<const StagedRange> notes);
   void FetchRest(const std::shared_ptr<Range>& range);
   bool Take(const std::shared_ptr<Range>& range, std::string_view bytes);
   void Submit(const std::shared_ptr<Range>& range);
@@ -54,6 +55,7 @@ class Transfer::Impl : public std::enable_shared_from_this<Impl> {
   void Whole(const std::shared_ptr<File>& file);
   void Verified(const std::shared_ptr<File>& file, const std::optional<std::string>& mismatch, std::string hash);
   void Refused(const std::shared_ptr<File>& file, Refusal refusal);
+  void Changed(const std::shared_ptr<File>& file);
   void Anew(const std::shared_ptr<File>& file, bool look);
   void BeginAnew(const std::shared_ptr<File>& file);
   void FileDone(const std::shared_ptr<File>& file, std::string hash);
@@ -85,7 +87,8 @@ class Transfer::Impl : public std::enable_shared_from_this<Impl> {
   const std::shared_ptr<std::atomic<bool>> stopped_ = std::make_shared<std::atomic<bool>>(false);  // read by the pool
 };
 
-// A file on its way. Everything on the loop but what work on its strands is given.
+// A file on its way. Everything on the loop but what work on its strands is given. What the loop itself keeps, as by a
+// post, refers to it weakly: the loop may outlive the pool, and with it what a strand is of.
 struct Transfer::Impl::File {
   File(Entry what, DiskPool::Strand in) : entry(std::move(what)), strand(std::move(in)) {}
 
@@ -94,8 +97,8 @@ struct Transfer::Impl::File {
   DiskPool::Strand strand;  // opening, hashing in order, finishing
   std::shared_ptr<StagedFile> staged;
   std::unique_ptr<Verifier> verifier;
-  std::shared_ptr<OrderedHash> ordered;  // on the strand only; none: ranges are hashed apart
-  std::vector<StagedRange> noted;        // by an earlier start, by offset
+  std::shared_ptr<OrderedHash> ordered;                   // on the strand only; none: ranges are hashed apart
+  std::shared_ptr<const std::vector<StagedRange>> noted;  // by an earlier start, by offset; also the pool's to read
   std::unique_ptr<Fetch> small;
   Block* block = nullptr;
   std::list<std::shared_ptr<Range>> ranges;  // under way

@@ -33,6 +33,13 @@ void Transfer::Impl::LookAt(const std::shared_ptr<File>& file) {
           "{}; it was listed, and has been removed meanwhile: start it again, to list anew", Message(entry.status()))));
     }
     if (!entry.ok()) return Fail(entry.status());
+    const bool other =
+        entry->size != file->entry.size || (!file->entry.version.empty() && entry->version != file->entry.version);
+    if (other && file->changes == 0) {  // of a later change Refused has told
+      ++file->changes;
+      ++counts_.changed;
+      events_.say(fmt::format("{}: another version is there now than was listed; bringing in that", file->entry.key));
+    }
     counts_.bytes += entry->size - file->entry.size;
     file->entry = *std::move(entry);
     file->entry.known = true;
@@ -68,7 +75,8 @@ void Transfer::Impl::Open(const std::shared_ptr<File>& file) {
     --self->active_;
     if (!outcome->status.ok()) return self->Fail(Annotate(outcome->status, file->entry.key));
     file->staged = std::move(outcome->staged);
-    file->noted = file->entry.version.empty() ? std::vector<StagedRange>() : file->staged->noted();
+    file->noted = std::make_shared<const std::vector<StagedRange>>(
+        file->entry.version.empty() ? std::vector<StagedRange>() : file->staged->noted());
     if (ordered && self->options_.verify) {
       file->ordered =
           std::make_shared<OrderedHash>(file->verifier->kind(), file->entry.size,
@@ -87,9 +95,10 @@ void Transfer::Impl::OpenStaged(const std::shared_ptr<File>& file) {
   auto found = std::make_shared<StatusOr<StagedHash>>(absl::UnknownError("not yet"));
   if (staging_.IsAdopted(file->name) && file->entry.expected) {
     *found = StagedHash{Describe(*file->entry.expected), true};
-    return asio::post(loop_, [weak = weak_from_this(), file, found, life = file->life] {
+    return asio::post(loop_, [weak = weak_from_this(), of = std::weak_ptr<File>(file), found, life = file->life] {
       auto self = weak.lock();
-      if (self && !self->ended_ && file->life == life) self->Rechecked(file, *found);
+      auto file = of.lock();
+      if (self && file && !self->ended_ && file->life == life) self->Rechecked(file, *found);
     });
   }
   const StagedHash* noted = staging_.HashOf(file->name);
@@ -126,7 +135,7 @@ ByteRange Transfer::Impl::NextOf(const File& file) const {
   if (!file.entry.ranges) return {file.next, left};
   // In turn, what comes before its turn is read again to be hashed: not too far ahead.
   const uint64_t most = file.ordered ? options_.range.usual : range_size_.Next(left, pace_.target());
-  return NextRange(file.next, file.entry.size, most, file.unit, file.noted);
+  return NextRange(file.next, file.entry.size, most, file.unit, *file.noted);
 }
 
 bool Transfer::Impl::StartRange(const std::shared_ptr<File>& file) {
@@ -139,27 +148,25 @@ bool Transfer::Impl::StartRange(const std::shared_ptr<File>& file) {
   }
   file->ranges.push_back(range);
   ++active_;
-  const bool noted = std::any_of(file->noted.begin(), file->noted.end(),
-                                 [&](const StagedRange& staged) { return staged.range.offset == what.offset; });
-  noted ? ReadBack(range) : FetchRest(range);
+  const uint64_t ends = file->staged->direct() ? kBlockAlignment : 1;
+  const auto notes = NotedIn(what, file->entry.size, kBlockBytes, ends, *file->noted);
+  notes.empty() ? FetchRest(range) : ReadBack(range, notes);
   return true;
 }
 
 // What an earlier start has noted at the range's beginning is read, and counts if it still is what it was.
-void Transfer::Impl::ReadBack(const std::shared_ptr<Range>& range) {
+void Transfer::Impl::ReadBack(const std::shared_ptr<Range>& range, std::span<const StagedRange> notes) {
   const auto& file = range->file;
   struct Outcome {
     Status status;
     uint64_t have = 0;
   };
   auto outcome = std::make_shared<Outcome>();
-  auto work = [outcome, noted = file->noted, what = range->range, hash = range->hash, ordered = file->ordered,
+  auto work = [outcome, notes, owner = file->noted, hash = range->hash, ordered = file->ordered,
                staged = file->staged] {
     std::unique_ptr<char, void (*)(void*)> buffer(static_cast<char*>(std::aligned_alloc(kBlockAlignment, kBlockBytes)),
                                                   &std::free);
-    for (const StagedRange& note : noted) {
-      if (note.range.offset != what.offset + outcome->have) continue;
-      if (note.range.length > kBlockBytes || note.range.end() > what.end()) break;
+    for (const StagedRange& note : notes) {
       auto got = staged->Read(note.range.offset, buffer.get(), note.range.length);
       if (!got.ok() || *got != note.range.length) break;
       const std::string_view bytes(buffer.get(), *got);
@@ -197,8 +204,10 @@ void Transfer::Impl::FetchRest(const std::shared_ptr<Range>& range) {
   taker.restart = [this, weak] {
     // Nothing pins it: what is there may be of another version.
     if (auto range = weak.lock()) {
-      asio::post(loop_, [this, self = shared_from_this(), file = range->file, life = range->life] {
-        if (ended_ || file->life != life) return;
+      asio::post(loop_, [this, weak = weak_from_this(), of = std::weak_ptr<File>(range->file), life = range->life] {
+        auto self = weak.lock();
+        auto file = of.lock();
+        if (!self || !file || ended_ || file->life != life) return;
         if (++file->changes > kMostChanges) {
           return Fail(absl::UnavailableError(
               fmt::format("{}: its server cut it {} times, and nothing it says allows to go on with a part of it",

@@ -15,18 +15,34 @@ namespace asio = boost::asio;
 constexpr int kMostRedirects = 5;
 constexpr size_t kLongestAnswer = 1 << 16;  // bytes, of a redirect or a refusal
 
+// Without the mark of a weak one, and without quotes, which some leave out.
+std::string_view OpaqueTag(std::string_view etag) {
+  if (etag.starts_with("W/")) etag.remove_prefix(2);
+  if (etag.size() >= 2 && etag.starts_with('"') && etag.ends_with('"')) etag = etag.substr(1, etag.size() - 2);
+  return etag;
+}
+
+// What a version was read from.
+std::string_view HeaderOf(std::string_view version) { return version.starts_with('"') ? "etag" : "last-modified"; }
+
 // 403: a URL that is signed for GET.
 bool RefusesHead(int status) { return status == 403 || status == 405 || status == 501; }
+
+// Of a place that a redirect leads to for a while: a signature that has expired, or a file that has moved on.
+bool RefusesPlace(int status) { return status == 401 || status == 403 || status == 404 || status == 410; }
 
 // Of the whole, as the answer to a request for its first byte tells it; nothing: it is no such answer.
 std::optional<uint64_t> SizeOfPart(const HttpHead& head) {
   constexpr std::string_view kFirstByte = "bytes 0-0/", kNone = "bytes */0";
   const std::string_view said = head.Find("content-range").value_or("");
-  if (head.status == 416 && (said.empty() || said == kNone)) return 0;  // there is no first byte
+  if (head.status == 416 && said == kNone) return 0;  // there is no first byte
   if (head.status != 206 || !said.starts_with(kFirstByte)) return std::nullopt;
   const auto size = ParseInt(said.substr(kFirstByte.size()));
   return size && *size > 0 ? std::optional<uint64_t>(*size) : std::nullopt;
 }
+
+// A server is asked by the next one where it refuses one; `kWhole` is not read.
+enum class Asking { kHead, kFirstByte, kWhole };
 
 class WebFile final : public Provider {
  public:
@@ -34,7 +50,8 @@ class WebFile final : public Provider {
       : loop_(loop),
         persistence_(std::move(persistence)),
         uri_(source.uri),
-        url_(fmt::format("{}://{}{}", source.tls ? "https" : "http", source.container, source.path)) {}
+        first_(fmt::format("{}://{}{}", source.tls ? "https" : "http", source.container, source.path)),
+        url_(first_) {}
 
   Handle List(Listing listing) override { return Converse(loop_, Find(std::move(listing))); }
 
@@ -51,6 +68,7 @@ class WebFile final : public Provider {
   Handle Prepare(const Entry& entry, ByteRange range, std::function<void(StatusOr<HttpRequest>)> ready) override {
     HttpRequest request;
     request.url = url_;
+    request.mark = places_;
     request.headers = {{"Accept-Encoding", "identity"}};
     if (entry.ranges) {
       request.headers.emplace_back("Range", fmt::format("bytes={}-{}", range.offset, range.end() - 1));
@@ -65,13 +83,28 @@ class WebFile final : public Provider {
   }
 
   Reception Receive(const Entry& entry, ByteRange range, const HttpHead& head) override {
-    if (RangeProblem(head, range, entry.size) || IsPageInstead(head, WithoutQuery(uri_))) return {};
+    if (auto next = LedTo(head); next.ok() && !next->empty()) {
+      if (head.url == url_) url_ = *std::move(next);  // else another request has been led already
+      return {Reception::Kind::kElsewhere, "", {}};
+    }
+    if (RangeProblem(head, range, entry.size) || IsPageInstead(head, WithoutQuery(uri_)) || IsOther(entry, head)) {
+      return {};
+    }
     return {Reception::Kind::kBytes, "", {}};
   }
 
   Refusal Explain(const Entry& entry, const HttpHead& head, std::string_view) override {
-    if (head.status == 412)
+    // 416: it has become shorter.
+    if (head.status == 412 || head.status == 416 || IsOther(entry, head))
       return {Refusal::Kind::kChanged, absl::AbortedError(fmt::format("{} has changed", uri_)), {}};
+    if (Status led = LedTo(head).status(); !led.ok()) return {Refusal::Kind::kFatal, std::move(led), {}};
+    if (RefusesPlace(head.status) && head.url != first_ && IsForgotten(head)) {
+      return {Refusal::Kind::kTransient,
+              absl::UnavailableError(fmt::format("{}: {}: where {} led to holds no longer, asking it again",
+                                                 WithoutQuery(head.url), head.status, uri_)),
+              Duration::zero()};
+    }
+    if (head.status / 100 == 2 && head.url == url_) url_ = first_;  // a login, maybe: it was led there for a while only
     return Judge(head, entry.size);
   }
 
@@ -79,67 +112,108 @@ class WebFile final : public Provider {
   std::string version() const override { return ""; }
 
  private:
+  bool IsOther(const Entry& entry, const HttpHead& head) const {
+    return head.status / 100 == 2 && !IsPageInstead(head, WithoutQuery(uri_)) &&
+           IsOtherVersion(head, HeaderOf(entry.version), entry.version);
+  }
+  // Where an answer leads; empty: nowhere. FailedPrecondition: it may not, or does not say where.
+  StatusOr<std::string> LedTo(const HttpHead& head) const;
+  // The place that a redirect led to is not asked any more. False: the redirect has led there a second time.
+  bool IsForgotten(const HttpHead& head);
   asio::awaitable<void> Find(Listing listing);
-  asio::awaitable<StatusOr<HttpAnswer>> AskedFor(std::string url, bool* by_get);
-  StatusOr<Entry> EntryOf(const HttpHead& head, bool by_get) const;
+  asio::awaitable<StatusOr<HttpAnswer>> AskedFor(std::string url, Asking* how);
+  StatusOr<Entry> EntryOf(const HttpHead& head, Asking how) const;
   Status PageInstead() const;
   Refusal Judge(const HttpHead& head, uint64_t size) const;
 
   asio::io_context& loop_;
   const Persistence persistence_;
-  const std::string uri_;  // to be shown: a signature in its query is not in it
-  std::string url_;        // what is asked: with the whole query, and once it was found, where
+  const std::string uri_;    // to be shown: a signature in its query is not in it
+  const std::string first_;  // with the whole query
+  std::string url_;          // what is asked: once it was found, where
+  std::string refused_;      // where it was, and is not any more
+  int places_ = 0;           // times that the place was forgotten: the mark of requests
 };
 
-// By HEAD, or by a GET of the first byte where the server refuses that; what refused it once is not asked so again.
-asio::awaitable<StatusOr<HttpAnswer>> WebFile::AskedFor(std::string url, bool* by_get) {
+// What refused `how` once is not asked so again.
+asio::awaitable<StatusOr<HttpAnswer>> WebFile::AskedFor(std::string url, Asking* how) {
+  bool again = false;
   auto prepare = [&]() -> asio::awaitable<StatusOr<HttpRequest>> {
     HttpRequest request;
     request.url = url;
     request.headers = {{"Accept-Encoding", "identity"}, {"Want-Repr-Digest", "sha-256=1"}};
-    if (*by_get) {
-      request.headers.emplace_back("Range", "bytes=0-0");
-      request.head_only = true;
-    } else {
-      request.method = "HEAD";
-    }
+    if (*how == Asking::kHead) request.method = "HEAD";
+    if (*how == Asking::kFirstByte) request.headers.emplace_back("Range", "bytes=0-0");
+    request.head_only = *how != Asking::kHead;
     co_return request;
   };
   auto judge = [&](const HttpAnswer& answer) -> std::optional<Refusal> {
     const int status = answer.head.status;
-    if (status == 200 || status / 100 == 3 || (*by_get && SizeOfPart(answer.head))) return std::nullopt;
-    if (*by_get || !RefusesHead(status)) return Judge(answer.head, 0);
-    *by_get = true;
-    return std::nullopt;
+    again = false;
+    if (status == 200 || status / 100 == 3) return std::nullopt;
+    if (*how == Asking::kFirstByte && SizeOfPart(answer.head)) return std::nullopt;
+    if (*how == Asking::kHead && RefusesHead(status)) {
+      *how = Asking::kFirstByte;
+      again = true;
+    } else if (*how == Asking::kFirstByte && status == 416) {  // an empty file has no first byte, but nothing says so
+      *how = Asking::kWhole;
+      again = true;
+    }
+    return again ? std::nullopt : std::optional<Refusal>(Judge(answer.head, 0));
   };
-  auto answer = co_await AskedUntilAnswered(persistence_, kLongestAnswer, prepare, judge);
-  if (!answer.ok() || !RefusesHead(answer->head.status)) co_return answer;
-  co_return co_await AskedUntilAnswered(persistence_, kLongestAnswer, prepare, judge);
+  StatusOr<HttpAnswer> answer = co_await AskedUntilAnswered(persistence_, kLongestAnswer, prepare, judge);
+  while (answer.ok() && again) answer = co_await AskedUntilAnswered(persistence_, kLongestAnswer, prepare, judge);
+  co_return answer;
+}
+
+StatusOr<std::string> WebFile::LedTo(const HttpHead& head) const {
+  if (head.status / 100 != 3) return "";
+  const auto location = head.Find("location");
+  if (!location) {
+    return absl::FailedPreconditionError(
+        fmt::format("{}: {} without saying where to", WithoutQuery(head.url), head.status));
+  }
+  std::string url = ResolveUrl(head.url, *location);
+  if (Lower(head.url).starts_with("https:") && !Lower(url).starts_with("https:")) {
+    return absl::FailedPreconditionError(
+        fmt::format("{}: it leads from https to {}, where anybody on the way could change it; if that is meant, name "
+                    "that URL itself",
+                    uri_, WithoutQuery(url)));
+  }
+  return url;
+}
+
+bool WebFile::IsForgotten(const HttpHead& head) {
+  if (head.mark != places_) return true;  // it was asked before
+  if (head.url == refused_) return false;
+  refused_ = head.url;
+  url_ = first_;
+  ++places_;
+  return true;
 }
 
 asio::awaitable<void> WebFile::Find(Listing listing) {
-  std::string url = url_;
-  bool by_get = false;
+  std::string url = first_;
+  Asking how = Asking::kHead;
   for (int redirects = 0; redirects <= kMostRedirects; ++redirects) {
-    StatusOr<HttpAnswer> answer = co_await AskedFor(url, &by_get);
+    StatusOr<HttpAnswer> answer = co_await AskedFor(url, &how);
     if (!answer.ok()) {
       listing.end(answer.status());
       co_return;
     }
     if (answer->head.status / 100 != 3) {
       url_ = url;
-      StatusOr<Entry> entry = EntryOf(answer->head, by_get);
+      StatusOr<Entry> entry = EntryOf(answer->head, how);
       if (entry.ok()) listing.page({*entry});
       listing.end(entry.status());
       co_return;
     }
-    auto location = answer->head.Find("location");
-    if (!location) {
-      listing.end(absl::FailedPreconditionError(
-          fmt::format("{}: {} without saying where to", WithoutQuery(url), answer->head.status)));
+    StatusOr<std::string> next = LedTo(answer->head);
+    if (!next.ok()) {
+      listing.end(next.status());
       co_return;
     }
-    url = ResolveUrl(url, *location);
+    url = *std::move(next);
   }
   listing.end(absl::FailedPreconditionError(
       fmt::format("{}: redirected more than {} times, last to {}", uri_, kMostRedirects, WithoutQuery(url))));
@@ -151,7 +225,7 @@ Status WebFile::PageInstead() const {
       WithoutQuery(url_), uri_));
 }
 
-StatusOr<Entry> WebFile::EntryOf(const HttpHead& head, bool by_get) const {
+StatusOr<Entry> WebFile::EntryOf(const HttpHead& head, Asking how) const {
   Entry entry;
   const std::string path(WithoutQuery(uri_));
   entry.path = PercentDecode(path.substr(path.rfind('/') + 1));
@@ -178,9 +252,10 @@ StatusOr<Entry> WebFile::EntryOf(const HttpHead& head, bool by_get) const {
     entry.version = *modified;
   }
   auto accepts = head.Find("accept-ranges");
-  entry.ranges = part || (!by_get && accepts && *accepts == "bytes");
+  entry.ranges = part || (how == Asking::kHead && accepts && *accepts == "bytes");
   for (std::string_view name : {"repr-digest", "content-digest"}) {
-    if (part && name == "content-digest") break;  // of the first byte
+    // Of what the answer has: nothing, or the first byte (RFC 9530).
+    if ((part || how == Asking::kHead) && name == "content-digest") break;
     auto digest = head.Find(name);
     if (digest && !entry.expected) entry.expected = ParseDigestHeader(*digest);
   }
@@ -188,9 +263,8 @@ StatusOr<Entry> WebFile::EntryOf(const HttpHead& head, bool by_get) const {
 }
 
 Refusal WebFile::Judge(const HttpHead& head, uint64_t size) const {
-  const std::string where(WithoutQuery(url_));
-  auto asked = head.Find("retry-after");
-  std::optional<Duration> pause = asked ? ParseRetryAfter(*asked, UnixSeconds()) : std::nullopt;
+  const std::string where(WithoutQuery(head.url));
+  const std::optional<Duration> pause = AskedBy(head, UnixSeconds());
   const int status = head.status;
   if (status == 429 || status == 503) {
     return {Refusal::Kind::kThrottled, absl::UnavailableError(fmt::format("{}: {}", where, status)), pause};
@@ -271,6 +345,11 @@ std::optional<std::string> RangeProblem(const HttpHead& head, ByteRange range, u
   const std::string_view total = said->substr(expected.size());
   if (total != "*" && total != std::to_string(size)) return fmt::format("a size of {} in place of {}", total, size);
   return std::nullopt;
+}
+
+bool IsOtherVersion(const HttpHead& head, std::string_view header, std::string_view version) {
+  const auto said = head.Find(header);
+  return said && !version.empty() && OpaqueTag(*said) != OpaqueTag(version);
 }
 
 std::unique_ptr<Provider> MakeWebFile(asio::io_context& loop, Persistence persistence, const Source& source) {

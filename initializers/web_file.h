@@ -1,5 +1,6 @@
-// One file of a web server: https://HOST/PATH. Pinned by a strong ETag, else by Last-Modified; verified by Repr-Digest
-// or Content-Digest (RFC 9530) where they are sent. Redirects are followed once, before anything is moved.
+// One file of a web server: https://HOST/PATH. Pinned by a strong ETag, else by Last-Modified; verified by Repr-Digest,
+// or Content-Digest of all of it (RFC 9530), where they are sent. Redirects are followed once, before anything is
+// moved, and again where the place they led to holds no longer: a signature expires. From https to http none is.
 // A server that refuses HEAD, as one does whose URL is signed for GET, is asked for the first byte. A web page where
 // the path names another kind of file is a login or an error, and refused.
 #pragma once
@@ -23,5 +24,9 @@ bool IsPageInstead(const HttpHead& head, std::string_view path);
 // What is wrong with the head of an answer to a request for bytes of an entry; nothing: the bytes follow. A whole entry
 // may come as 200; a part only as 206 with exactly the range that was asked for.
 std::optional<std::string> RangeProblem(const HttpHead& head, ByteRange range, uint64_t size);
+
+// The answer says by `header` (ETag, Last-Modified) that it is of another version, as one does whose server or cache
+// heeds no condition. Weakly compared: what compresses on the way weakens an ETag.
+bool IsOtherVersion(const HttpHead& head, std::string_view header, std::string_view version);
 
 }  // namespace muster::initializers

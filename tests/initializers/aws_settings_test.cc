@@ -11,9 +11,14 @@ namespace {
 
 using ::testing::HasSubstr;
 
+StatusOr<S3Place> PlaceOf(const AwsCase& given, std::string_view bucket) {
+  MUSTER_ASSIGN_OR_RETURN(const AwsConfig config, AwsConfig::Read(given.Variables(), given.Files(), kHome));
+  return FindS3Place(config, bucket);
+}
+
 // "URL of key 'k'" with the region behind it, or "error: ...".
 std::string Find(const AwsCase& given, std::string_view bucket = "bucket", std::string_view key = "k") {
-  auto place = FindS3Place(given.Variables(), given.Files(), kHome, bucket);
+  auto place = PlaceOf(given, bucket);
   if (!place.ok()) return "error: " + std::string(place.status().message());
   const S3Address address = AddressOf(*place, bucket, key);
   EXPECT_TRUE(address.origin.ends_with("//" + address.host)) << address.origin << " " << address.host;
@@ -218,7 +223,7 @@ TEST(S3Place, AwsByItsOwnNameIsNoCustomEndpoint) {
   for (const auto& row : rows) {
     const AwsCase given = {.variables = {{"AWS_ENDPOINT_URL", row.endpoint}, {"AWS_REGION", "eu-west-1"}}};
     EXPECT_EQ(Find(given), row.url);
-    EXPECT_EQ(FindS3Place(given.Variables(), given.Files(), kHome, "bucket")->endpoint.empty(), row.own);
+    EXPECT_EQ(PlaceOf(given, "bucket")->endpoint.empty(), row.own);
   }
 }
 
@@ -234,7 +239,7 @@ TEST(S3Place, BucketsThatAreNone) {
 TEST(S3Place, TlsAndPayer) {
   auto of = [](Variables variables, std::string config = "") {
     const AwsCase given = {.variables = std::move(variables), .config = std::move(config)};
-    auto place = FindS3Place(given.Variables(), given.Files(), kHome, "bucket");
+    auto place = PlaceOf(given, "bucket");
     if (!place.ok()) return "error: " + std::string(place.status().message());
     return fmt::format("{} {} {}", place->verify_tls, place->ca_bundle, place->requester_pays);
   };

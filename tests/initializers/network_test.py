@@ -161,6 +161,14 @@ class Tls(NetworkCase):
         self.succeeds(url, {"f": self.data}, env={"CA_BUNDLE_VOLUME_MOUNT_POINT": self.certificates,
                                                   "CA_BUNDLE_CONFIGMAP_NAME": "certificates"})
 
+    def test_a_redirect_to_where_anybody_can_listen(self):
+        secure, plain = self.serve(secure=True), self.serve()
+        secure.faulty = lambda request: True
+        secure.faults = [lambda request: request.plain(302, b"", ("Location", f"{plain.url}/f?signature=1"))]
+        self.refused(f"https://127.0.0.1:{secure.server_address[1]}/f", 1, f"leads from https to {plain.url}/f, .*name that URL itself",
+                     "--ca-bundle", f"{self.certificates}/public.crt")
+        self.assertEqual(plain.requests, [])
+
     def test_small_records_in_one_burst(self):
         """All is in our memory at once, a record for each piece of a chunk, and the server waits for the next request."""
         self.data = some_bytes(30_000)

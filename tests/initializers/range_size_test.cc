@@ -72,5 +72,30 @@ TEST(NextRangeTest, EndsBeforeWhatIsThereBehindAGap) {
   }
 }
 
+TEST(NotedInTest, FromTheBeginningWithoutAGap) {
+  struct Row {
+    ByteRange range;
+    uint64_t unit;
+    std::vector<StagedRange> noted;
+    std::vector<uint64_t> ends;
+  };
+  for (const Row& row : std::vector<Row>{
+           {{0, 64}, 1, {}, {}},
+           {{0, 64}, 1, {{{0, 8}}, {{8, 7}}, {{15, 9}}, {{40, 8}}}, {8, 15, 24}},
+           {{8, 64}, 1, {{{0, 8}}, {{8, 7}}}, {15}},
+           {{0, 64}, 1, {{{4, 8}}}, {}},              // not at the beginning
+           {{0, 20}, 1, {{{0, 8}}, {{8, 16}}}, {8}},  // beyond the range
+           {{0, 64}, 1, {{{0, 8}}, {{8, 33}}}, {8}},  // longer than a block
+           // Left by writes that could begin anywhere.
+           {{0, 64}, 8, {{{0, 8}}, {{8, 8}}, {{16, 7}}, {{23, 9}}}, {8, 16}},
+           {{0, 64}, 8, {{{0, 7}}}, {}},
+           {{80, 20}, 8, {{{80, 8}}, {{88, 12}}}, {88, 100}},  // the file's end is one
+       }) {
+    std::vector<uint64_t> ends;
+    for (const StagedRange& note : NotedIn(row.range, 100, 32, row.unit, row.noted)) ends.push_back(note.range.end());
+    EXPECT_EQ(ends, row.ends) << row.range.offset << " " << row.range.length << " " << row.unit;
+  }
+}
+
 }  // namespace
 }  // namespace muster::initializers

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "initializers/provider.h"
 
 namespace muster::initializers {
 namespace {
@@ -229,6 +230,21 @@ TEST(RetryAfter, IsRead) {
     const auto pause = ParseRetryAfter(row.value, kNow);
     EXPECT_EQ(pause, row.pause ? std::optional<Duration>(seconds(*row.pause)) : std::nullopt) << row.value;
   }
+}
+
+// A clock that is off, ours or the server's, makes the pause neither longer nor none.
+TEST(RetryAfter, ADateIsByTheServersClock) {
+  const HttpHead dated{
+      .status = 503,
+      .headers = {{"date", "Sun, 22 Nov 2026 01:02:03 GMT"}, {"retry-after", "Sun, 22 Nov 2026 01:02:10 GMT"}}};
+  const HttpHead counted{.status = 503, .headers = {{"date", "nonsense"}, {"retry-after", "7"}}};
+  for (const int64_t offset : {-7300, 0, 7300}) {
+    EXPECT_EQ(AskedBy(dated, kNow + offset), seconds(7)) << offset;
+    EXPECT_EQ(AskedBy(counted, kNow + offset), seconds(7)) << offset;
+  }
+  const HttpHead dateless{.status = 503, .headers = {{"retry-after", "Sun, 22 Nov 2026 01:02:10 GMT"}}};
+  EXPECT_EQ(AskedBy(dateless, kNow), ParseRetryAfter("Sun, 22 Nov 2026 01:02:10 GMT", kNow));
+  EXPECT_EQ(AskedBy({.status = 503}, kNow), std::nullopt);
 }
 
 TEST(RateLimit, IsRead) {

@@ -3,6 +3,7 @@ import io
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -20,8 +21,8 @@ from botocore.config import Config  # noqa: E402
 import certificate  # noqa: E402
 import minio_server  # noqa: E402
 from fault_proxy import FaultProxy  # noqa: E402
-from initializer_case import BINARY, MIB, UNREACHABLE, clean_environment, under_a_clock  # noqa: E402
-from store_faults import KilledAnywhere, PermanentFaults, TransientFaults, answering, setting, some_bytes  # noqa: E402
+from initializer_case import BINARY, DEADLINE, MIB, UNREACHABLE, clean_environment, under_a_clock  # noqa: E402
+from store_faults import LOGIN_PAGE, KilledAnywhere, PermanentFaults, TransientFaults, answering, setting, some_bytes  # noqa: E402
 
 SLOW_DOWN = b"<Error><Code>SlowDown</Code><Message>Please reduce your request rate.</Message></Error>"
 
@@ -128,6 +129,20 @@ class Strict(StrictCase):
         self.succeeds(self.uri, {"w": data}, env=self.keys(ROLE_ARN="arn:minio:iam:::role/any", AWS_ENDPOINT_URL_STS=self.proxy.url))
         self.assertEqual(self.proxy.count("POST"), 2, "other keys were asked for")
 
+    def test_keys_that_a_head_finds_expired(self):
+        """Without a body that says so: others are asked for once."""
+        self.put("w", b"1")
+        role = self.keys(ROLE_ARN="arn:minio:iam:::role/any", AWS_ENDPOINT_URL_STS=self.proxy.url)
+        self.proxy.faulty = lambda exchange: exchange.method == "HEAD"
+        self.proxy.faults = [answering(400)]
+        self.succeeds(f"{self.uri}/w", {"w": b"1"}, env=role)
+        self.assertEqual(self.proxy.count("POST"), 2, "other keys were asked for")
+        self.anew()
+        self.proxy.faulty = lambda exchange: exchange.method == "HEAD"
+        self.proxy.always(answering(400))
+        self.refused(f"{self.uri}/w", 1, "w: 400", env=role)
+        self.assertEqual((self.proxy.count("POST"), self.proxy.count("HEAD")), (2, 2))
+
     def test_keys_that_all_requests_find_expired(self):
         """Many are under way with the old ones."""
         files = {f"{n}": b"%d" % n for n in range(60)}
@@ -154,6 +169,9 @@ class Strict(StrictCase):
         for offset, words in (("-7300", "behind"), ("7300", "ahead of")):
             shutil.rmtree(self.target, ignore_errors=True)
             self.succeeds(self.uri, {"w": b"1"}, env=self.keys(**under_a_clock(offset)))
+            self.assertRegex(self.said, rf"the clock here is 7\d\d\d s {words} that of")
+            shutil.rmtree(self.target, ignore_errors=True)
+            self.succeeds(f"{self.uri}/w", {"w": b"1"}, env=self.keys(**under_a_clock(offset)))
             self.assertRegex(self.said, rf"the clock here is 7\d\d\d s {words} that of")
 
     def test_a_role_under_a_clock_that_is_off(self):
@@ -265,6 +283,52 @@ class Transient(FaultCase, TransientFaults):
         self.repaired(*[self.busy] * 3, faulty=lambda exchange: exchange.method == "HEAD")
         self.all_listed(self.busy, setting(reset=True), setting(cut=20), answering(502))
 
+    def test_a_page_in_place_of_a_head(self):
+        """Of a proxy that wants a login: without an ETag, or of any length."""
+        is_head = lambda exchange: exchange.method == "HEAD"  # noqa: E731
+        self.repaired(LOGIN_PAGE, answering(200, b"", ("Content-Length", "1000")), answering(200, b"", ("ETag", '"page"')),
+                      faulty=is_head)
+        self.anew()
+        self.proxy.faulty = is_head
+        self.proxy.faults = [LOGIN_PAGE, lambda exchange: exchange.header("Content-Length", "1000")]
+        self.succeeds(self.uri, self.objects)
+        self.assertEqual(self.proxy.faults, [])
+
+    def test_answers_without_an_etag(self):
+        """Nothing says that they are the object's."""
+        def nameless(exchange):
+            exchange.header("ETag", None)
+        self.repaired(nameless, nameless)
+
+    def test_conditions_that_are_not_heeded(self):
+        """All of one version also where nothing but sizes is verified."""
+        pass_on = self.proxy.pass_on
+
+        def heedless(handler, body):
+            del handler.headers["If-Match"]
+            return pass_on(handler, body)
+        self.proxy.pass_on = heedless
+        self.addCleanup(delattr, self.proxy, "pass_on")
+        for name in self.large:
+            after = some_bytes(len(self.objects[name]), 9)
+
+            def cut(exchange):
+                exchange.cut = 300_000
+                self.put(name, after)
+            shutil.rmtree(self.target, ignore_errors=True)
+            self.proxy.faults = [cut]
+            self.succeeds(f"{self.uri}/{name}", {name: after}, "--verify", "size")
+
+    def test_overwritten_between_the_list_and_the_look(self):
+        after = some_bytes(18 * MIB, 9)
+
+        def overwrite(_):
+            self.put("large", after)
+        self.proxy.faulty = self.is_list
+        self.proxy.faults = [overwrite]
+        self.succeeds(self.uri, {**self.objects, "large": after})
+        self.assertIn("large: another version is there now than was listed", self.said)
+
 
 class Permanent(FaultCase, PermanentFaults):
     busy_words = "SlowDown"
@@ -314,6 +378,16 @@ class Permanent(FaultCase, PermanentFaults):
         self.assertEqual(ended, 1, self.said)
         self.assertRegex(end["reason"], "large: 403; check the credentials")
 
+    def test_always_a_page_in_place_of_a_head(self):
+        """Also one index.html for everything."""
+        self.put("model.bin", b"weights")
+        page = answering(200, b"", ("Content-Type", "text/html"), ("Content-Length", "612"), ("ETag", '"5f3e-264"'))
+        self.proxy.faulty = lambda exchange: exchange.method == "HEAD"
+        for fault, name in ((LOGIN_PAGE, "small"), (page, "model.bin")):
+            self.proxy.always(fault)
+            self.refused(f"{self.uri}/{name}", UNREACHABLE, f"{name}: the answer to HEAD .* a page in place of the object, a login "
+                                                            "maybe: .*check the endpoint", "--patience", "1")
+
     def test_a_target_that_cannot_be_written(self):
         if os.geteuid() != 0:
             self.skipTest("only root can mount")
@@ -330,6 +404,31 @@ class Permanent(FaultCase, PermanentFaults):
 
 
 class Killed(FaultCase, KilledAnywhere):
+    def test_what_was_left_in_pieces_of_another_size(self):
+        """Written through the page cache, at odd offsets; the next start writes past it, where those cannot be."""
+        data = some_bytes(150 * MIB)
+        self.put_in_parts("odd", data, part=5 * MIB + 1, ChecksumAlgorithm="SHA256")
+        processes, held, started = [], [], threading.Event()
+
+        def first_alone(exchange):
+            if exchange.range[0] == 0:
+                return
+            exchange.late = float("inf")
+            held.append(exchange)
+            if len(held) == 8:  # one more than there were with the first: that is whole
+                started.wait(DEADLINE)
+                processes[0].kill()
+        self.proxy.always(first_alone)
+        processes.append(self.start(f"{self.uri}/odd"))
+        started.set()
+        processes[0].communicate(timeout=DEADLINE)
+        self.assertEqual(processes[0].returncode, -signal.SIGKILL)
+        self.proxy.reset()
+        self.proxy.faulty = lambda exchange: "partNumber" in exchange.path
+        self.proxy.always(answering(501))
+        end = self.succeeds(f"{self.uri}/odd", {"odd": data})
+        self.assertGreater(end["kept"], 10 * MIB)
+
     def test_hashes_that_come_with_the_bytes_alone(self):
         """No list tells them, and what is whole is not asked for again."""
         plain = boto3.client("s3", endpoint_url=self.server.url, aws_access_key_id=minio_server.KEY,

@@ -83,5 +83,27 @@ TEST(RangeProblem, Rows) {
   }
 }
 
+TEST(OtherVersion, Rows) {
+  const struct {
+    const char *said, *version;
+    bool other;
+  } rows[] = {
+      {"\"a\"", "\"a\"", false},   {"\"b\"", "\"a\"", true},
+      {"W/\"a\"", "\"a\"", false},  // compressed on the way, maybe
+      {"\"a\"", "W/\"a\"", false}, {"W/\"b\"", "\"a\"", true},
+      {"a", "\"a\"", false},  // some leave the quotes out
+      {"\"a-2\"", "\"a\"", true},  {"", "\"a\"", true},
+      {"\"a\"", "", false},  // nothing pins it
+  };
+  for (const auto& row : rows) {
+    EXPECT_EQ(IsOtherVersion({.status = 206, .headers = {{"etag", row.said}}}, "etag", row.version), row.other)
+        << row.said << " " << row.version;
+  }
+  EXPECT_FALSE(IsOtherVersion({.status = 206}, "etag", "\"a\""));
+  const HttpHead dated{.status = 206, .headers = {{"last-modified", "Sun, 22 Nov 2026 01:02:03 GMT"}}};
+  EXPECT_FALSE(IsOtherVersion(dated, "last-modified", "Sun, 22 Nov 2026 01:02:03 GMT"));
+  EXPECT_TRUE(IsOtherVersion(dated, "last-modified", "Sun, 22 Nov 2026 01:02:04 GMT"));
+}
+
 }  // namespace
 }  // namespace muster::initializers
