@@ -1,6 +1,6 @@
 #include "initializers/local_folder.h"
 
-#include <dirent.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "initializers/entry_path.h"
+#include "initializers/folder_names.h"
 #include "initializers/manifest.h"
 #include "initializers/own_files.h"
 
@@ -112,15 +113,8 @@ Status Walk::Begin(std::vector<Entry>* entries) {
 }
 
 Status Walk::Read(const Folder& folder, std::vector<Entry>* entries, std::vector<std::string>* notes) {
-  DIR* open = opendir(folder.where.c_str());
-  if (open == nullptr) return ErrnoStatus(errno, folder.where);
-  std::vector<std::string> names;
-  while (const dirent* entry = readdir(open)) {
-    std::string_view name = entry->d_name;
-    if (name == "." || name == ".." || (folder.path.empty() && name == kOwnFolder)) continue;
-    names.emplace_back(name);
-  }
-  closedir(open);
+  MUSTER_ASSIGN_OR_RETURN(std::vector<std::string> names, NamesIn(AT_FDCWD, folder.where, folder.where));
+  if (folder.path.empty()) std::erase(names, kOwnFolder);
   if (names.empty() && !folder.path.empty()) {
     Entry empty;
     empty.path = folder.path;

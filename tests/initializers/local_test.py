@@ -11,7 +11,7 @@ import unittest
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from initializer_case import BINARY, DEADLINE, MIB, UNREACHABLE, InitializerCase, clean_environment, some_bytes  # noqa: E402
+from initializer_case import BINARY, DEADLINE, MIB, UNREACHABLE, InitializerCase, clean_environment, preloaded, some_bytes  # noqa: E402
 from web_server import WebServer  # noqa: E402
 
 
@@ -117,6 +117,11 @@ class Copies(LocalCase):
         os.mkfifo(os.path.join(self.source, "pipe"))
         self.succeeds(self.uri, files)
         self.assertIn("pipe is neither a file nor a folder: it is left out", self.said)
+
+    def test_a_folder_that_cannot_be_read_to_its_end(self):
+        self.lay({f"sub/{n}": b"x" for n in range(5)})
+        self.more = preloaded("fails_at_readdir", MUSTER_TEST_READDIR_FAILS_IN=os.path.join(self.source, "sub"))
+        self.refused(self.uri, 1, "claim/sub: Input/output error")
 
     def test_wrong_places(self):
         self.refused(f"file://{self.dir}/nothing", 1, "there is no such file or folder; check the path")
