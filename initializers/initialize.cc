@@ -69,6 +69,7 @@ class Initialize::Impl {
   Status TakeUnpacked(const MovedFile& archive, StatusOr<Unpacked> unpacked);
   void Transferred(Status status);
   void PublishIfWhole();
+  Status WhoseFault(Status status);
   Status Publish();
   void SayWhatStays(const std::vector<std::string>& staying);
   void End(Status status);
@@ -158,8 +159,10 @@ Status Initialize::Impl::SetUp() {
   if (!options_.dry_run) {
     MUSTER_ASSIGN_OR_RETURN(staging_, Staging::Open(options_.target));
     const Plan plan{source_.uri, SelectionOf(options_)};
-    MUSTER_ASSIGN_OR_RETURN(const bool finished, FinishPublication(*staging_, options_.target, plan, events_.say));
-    if (finished) {
+    const auto finished =
+        FinishPublication(*staging_, options_.target, plan, events_.say, [this] { return lease_->StayHeld(); });
+    if (!finished.ok()) return WhoseFault(finished.status());
+    if (*finished) {
       MUSTER_ASSIGN_OR_RETURN(staging_, Staging::Open(options_.target));
     }
     complete_ = IsComplete();
@@ -426,15 +429,29 @@ void Initialize::Impl::Transferred(Status status) {
 }
 
 void Initialize::Impl::PublishIfWhole() {
-  if (transferred_ && unpacking_ == 0) End(Publish());
+  if (!transferred_ || unpacking_ != 0) return;
+  if (places_.empty() && before_.all_kept() && result_.kept_files == result_.files) {
+    result_.unchanged = true;
+    return End(absl::OkStatus());
+  }
+  // Which may take minutes; the lease beats on the loop meanwhile.
+  auto synced = std::make_shared<Status>();
+  auto strand = pool_->NewStrand();
+  pool_->Run(
+      strand, [this, synced] { *synced = staging_->Sync(); },
+      [this, synced] {
+        if (!ended_) End(synced->ok() ? Publish() : *synced);
+      });
+}
+
+// What another has moved away while it had the target is no fault of the disk: a new start goes on from it.
+Status Initialize::Impl::WhoseFault(Status status) {
+  if (status.ok() || lease_->StillHeld().value_or(true)) return status;
+  return absl::UnavailableError(
+      fmt::format("another initializer has taken {} over while this one published", options_.target));
 }
 
 Status Initialize::Impl::Publish() {
-  result_.counts = mover_->counts();
-  if (places_.empty() && before_.all_kept() && result_.kept_files == result_.files) {
-    result_.unchanged = true;
-    return absl::OkStatus();
-  }
   Manifest manifest;
   manifest.source = source_.uri;
   manifest.version = opened_.catalogue->version();
@@ -448,15 +465,15 @@ Status Initialize::Impl::Publish() {
                            [](const ManifestFile& a, const ManifestFile& b) { return a.path == b.path; }),
                files_.end());
   manifest.files = std::move(files_);
-  MUSTER_RETURN_IF_ERROR(staging_->Sync());  // which may take so long that another takes over
-  if (!lease_->StillHeld()) {
+  MUSTER_ASSIGN_OR_RETURN(const bool held, lease_->StillHeld());
+  if (!held) {
     return absl::UnavailableError(
         fmt::format("another initializer has taken {} over; nothing was published by this one", options_.target));
   }
   std::vector<std::string> staying;  // in a hub cache other commits are meant to
   if (!options_.hub_cache) staying = before_.NotAmong(manifest.files);
-  MUSTER_RETURN_IF_ERROR(
-      initializers::Publish(*staging_, options_.target, std::move(manifest), places_, options_.then));
+  MUSTER_RETURN_IF_ERROR(WhoseFault(initializers::Publish(*staging_, options_.target, std::move(manifest), places_,
+                                                          options_.then, [this] { return lease_->StayHeld(); })));
   SayWhatStays(staying);
   return absl::OkStatus();
 }

@@ -362,6 +362,21 @@ class Together(LocalCase):
         self.assertRegex(json.loads(out.splitlines()[-1])["reason"], "another .*taken .*over")
         self.check_right({"w.bin": self.data})
 
+    def test_one_that_is_overtaken_while_it_publishes(self):
+        """What it wanted to rename is gone: that is no fault of its disk, and a new start goes on from it."""
+        self.more = preloaded("dies_at_rename", MUSTER_TEST_STOP_AT_RENAME="3")
+        process = self.start(self.url)
+        self.more = {}
+        self.assertTrue(os.WIFSTOPPED(os.waitpid(process.pid, os.WUNTRACED)[1]))
+        own = os.path.join(self.target, ".muster")
+        with open(os.path.join(own, "lease.2"), "w") as file:
+            file.write("host=other pid=1 boot=another id=2 locked=1 beat=1\n")
+        shutil.rmtree(os.path.join(own, "staging"))
+        process.send_signal(signal.SIGCONT)
+        out, err = process.communicate(timeout=DEADLINE)
+        self.assertEqual(process.returncode, UNREACHABLE, out + err)
+        self.assertIn("another initializer has taken", json.loads(out.splitlines()[-1])["reason"])
+
     def test_a_waiter_can_be_told_to_go(self):
         first, go = self.first_asks()
         other = self.start(self.url)
