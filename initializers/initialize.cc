@@ -239,8 +239,7 @@ Status Initialize::Impl::Page(std::vector<Entry> entries) {
       continue;
     any_ = any_ || !reference;
     const bool folder = entry.path.ends_with('/');
-    const std::string name = folder ? entry.path.substr(0, entry.path.size() - 1) : entry.path;
-    MUSTER_RETURN_IF_ERROR(Annotate(CheckEntryPath(name), entry.key));
+    MUSTER_RETURN_IF_ERROR(Annotate(CheckEntryPath(entry.path), entry.key));
     if (folder && entry.size > 0) {
       return absl::InvalidArgumentError(fmt::format(
           "{}: a '/' at its end makes it a folder, but it has {} bytes; leave it out with --ignore, or rename it",
@@ -248,7 +247,7 @@ Status Initialize::Impl::Page(std::vector<Entry> entries) {
     }
     ++result_.files;
     result_.bytes += entry.size;
-    if (!folder) MUSTER_RETURN_IF_ERROR(paths_.Add(entry.path));
+    MUSTER_RETURN_IF_ERROR(paths_.Add(entry.path));
     archives_ += IsUnpacked(entry.path);
     MUSTER_ASSIGN_OR_RETURN(const bool kept, Keep(entry));
     if (kept) {
