@@ -493,7 +493,7 @@ void Initialize::Impl::End(Status status) {
   listing_.reset();
   mover_.reset();
   if (status.ok() && result_.unchanged && staging_) staging_->Clear();
-  result_.then_due = ThenIsDue();  // and the lease is held until it has run
+  result_.then_due = !options_.dry_run && ThenIsDue();  // and the lease is held until it has run
   result_.seconds = std::chrono::duration<double>(MonotonicClock::now() - began_).count();
   events_.end(status.ok() ? StatusOr<InitializeResult>(result_) : WithUser(std::move(status)));
 }
