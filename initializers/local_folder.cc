@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <map>
 
 #include "base/text.h"
@@ -29,6 +30,14 @@ bool IsBelow(std::string_view path, std::string_view root) {
 std::optional<std::string> RealPath(const std::string& path) {
   std::unique_ptr<char, void (*)(void*)> real(realpath(path.c_str(), nullptr), &std::free);
   return real ? std::optional<std::string>(real.get()) : std::nullopt;
+}
+
+// The same of what need not be there yet: where it will be.
+std::string RealPathToBe(const std::string& path) {
+  std::error_code error;
+  std::string real = std::filesystem::weakly_canonical(std::filesystem::absolute(path, error), error).string();
+  while (real.size() > 1 && real.ends_with('/')) real.pop_back();
+  return error ? "" : real;
 }
 
 Status NotThere(const LocalPlace& place) {
@@ -248,10 +257,10 @@ StatusOr<LocalPlace> FindLocalPlace(const Source& source, const std::vector<std:
 
 StatusOr<bool> IsTarget(const LocalPlace& place, const std::string& target) {
   const auto source = RealPath(place.path);
-  const auto there = RealPath(target);
-  if (!source || !there) return false;  // what is not there yet is neither, or its listing says so
-  if (*source == *there) return true;
-  if (IsBelow(*source, *there) || IsBelow(*there, *source)) {
+  const std::string there = RealPathToBe(target);
+  if (!source || there.empty()) return false;  // who opens it says what is wrong
+  if (*source == there) return true;
+  if (IsBelow(*source, there) || IsBelow(there, *source)) {
     return absl::InvalidArgumentError(
         fmt::format("one of {} and {} is within the other: name another target", place.path, target));
   }
