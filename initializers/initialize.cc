@@ -324,15 +324,15 @@ bool Initialize::Impl::LinkFromBefore(const Entry& entry, const std::string& nam
 
 // `more`: room there will be.
 Status Initialize::Impl::CheckRoom(const Staging::Room& more) const {
-  const Staging::Room room{room_.bytes + more.bytes, room_.files + more.files};
-  if (needed_bytes_ > room.bytes) {
+  const uint64_t bytes = room_.bytes + more.bytes;
+  if (needed_bytes_ > bytes) {
     return absl::ResourceExhaustedError(fmt::format("{} needs {} bytes and {} are free in {}: give it a larger volume",
-                                                    source_.uri, needed_bytes_, room.bytes, options_.target));
+                                                    source_.uri, needed_bytes_, bytes, options_.target));
   }
-  if (room_.files != 0 && needed_files_ > room.files) {
+  if (room_.files && needed_files_ > *room_.files + *more.files) {
     return absl::ResourceExhaustedError(
         fmt::format("{} has {} files and there is room for {} more in {} (inodes): give it another volume", source_.uri,
-                    needed_files_, room.files, options_.target));
+                    needed_files_, *room_.files + *more.files, options_.target));
   }
   return absl::OkStatus();
 }
@@ -356,7 +356,7 @@ void Initialize::Impl::Listed(Status status) {
   }
   const Staging::Room dropped = staging_->DropLeftovers();
   room_.bytes += dropped.bytes;
-  if (room_.files != 0) room_.files += dropped.files;
+  if (room_.files) *room_.files += *dropped.files;
   status = CheckRoom({});
   if (!status.ok()) {
     asio::post(loop_, [this, status] { End(status); });

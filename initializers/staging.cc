@@ -240,7 +240,7 @@ void Staging::Count(const std::string& name) {
   if (facts.st_nlink > 1) return;  // another name keeps it
   for (Room* room : {&found.frees, &leftovers_}) {
     room->bytes += bytes;
-    ++room->files;
+    ++*room->files;
   }
 }
 
@@ -248,7 +248,7 @@ void Staging::Want(const std::string& name) {
   auto found = found_.find(name);
   if (found == found_.end() || std::exchange(found->second.wanted, true)) return;
   leftovers_.bytes -= found->second.frees.bytes;
-  leftovers_.files -= found->second.frees.files;
+  *leftovers_.files -= *found->second.frees.files;
 }
 
 void Staging::Claim(const std::string& name) {
@@ -497,7 +497,9 @@ void Staging::Clear() {
 StatusOr<Staging::Room> Staging::room() const {
   struct statvfs facts {};
   if (fstatvfs(root_.get(), &facts) != 0) return DiskStatus(errno, target_);
-  return Room{uint64_t{facts.f_bavail} * facts.f_frsize, facts.f_files == 0 ? 0 : uint64_t{facts.f_favail}};
+  Room room{uint64_t{facts.f_bavail} * facts.f_frsize, facts.f_favail};
+  if (facts.f_files == 0) room.files.reset();
+  return room;
 }
 
 }  // namespace muster::initializers

@@ -22,6 +22,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -89,7 +90,7 @@ class Staging {
   // Bytes and files that fit; what an unprivileged user may take.
   struct Room {
     uint64_t bytes = 0;
-    uint64_t files = 0;  // 0: the file system does not count them
+    std::optional<uint64_t> files = 0;  // nothing: the file system does not count them
   };
   StatusOr<Room> room() const;
 

@@ -1,6 +1,7 @@
 """muster-initializer with folders of this machine: pvc:// and file://, several at one target, verify, --then, the last word."""
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -123,6 +124,24 @@ class Copies(LocalCase):
         self.more = preloaded("fails_at_readdir", MUSTER_TEST_READDIR_FAILS_IN=os.path.join(self.source, "sub"))
         self.refused(self.uri, 1, "claim/sub: Input/output error")
 
+    def test_without_an_inode_left(self):
+        if os.geteuid() != 0:
+            self.skipTest("only root can mount a small file system")
+        self.lay({"a": b"1", "b": b"2"})
+        os.mkdir(self.target)
+        free = set()
+        for inodes in range(4, 10):  # some are ours
+            mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", f"nr_inodes={inodes}", "tmpfs", self.target], capture_output=True)
+            if mounted.returncode != 0:
+                self.skipTest(f"cannot mount: {mounted.stderr}")
+            try:
+                _, end = self.bring(self.uri, "--termination-log", "")
+            finally:
+                subprocess.run(["umount", self.target], check=True)
+            found = re.search("has 2 files and there is room for ([0-9]+) more", end.get("reason", ""))
+            free.update(found.groups() if found else ())
+        self.assertIn("0", free, self.said)
+
     def test_wrong_places(self):
         self.refused(f"file://{self.dir}/nothing", 1, "there is no such file or folder; check the path")
         self.refused("pvc://nothing/x", 1, "/mnt/pvc/nothing/x: there is no such file or folder; mount the claim there, or say where")
@@ -139,6 +158,12 @@ class Copies(LocalCase):
         self.target = os.path.join(self.source, "a-folder")
         os.mkdir(self.target)
         self.refused(self.uri, 78, "is within the other: name another target")
+        os.rmdir(self.target)
+        os.symlink(self.source, os.path.join(self.dir, "link"))
+        for below in (self.source, f"{self.dir}/link"):
+            self.target = f"{below}/not-yet/there"
+            self.refused(self.uri, 78, "is within the other: name another target")
+            self.assertEqual(os.listdir(self.source), ["a"])
 
     def test_hashes_of_an_earlier_initializer_are_checked(self):
         """The source was itself brought in: its manifest knows what its files have to be."""
@@ -456,6 +481,15 @@ class Afterwards(LocalCase):
             self.assertEqual(self.there(), {"a": b"1"})
         open(marker, "w").close()
         self.succeeds(self.uri, {"a": b"1"}, *flags)
+
+    def test_a_dry_run_does_not_run_it(self):
+        self.lay({"a": b"1"})
+        log = os.path.join(self.dir, "log")
+        flags = ("--then", f"echo x >> {log}; exit 7")
+        self.assertEqual(self.bring(self.uri, *flags)[0], 7, self.said)
+        self.assertEqual(self.bring(self.uri, *flags, "--dry-run")[0], 0, self.said)
+        with open(log) as file:
+            self.assertEqual(file.read(), "x\n")
 
     def test_then_is_told_to_go(self):
         self.lay({"a": b"1"})
