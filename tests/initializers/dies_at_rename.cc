@@ -1,5 +1,5 @@
 // LD_PRELOAD: the process is killed as it begins its MUSTER_TEST_DIE_AT_RENAME-th renameat, or stopped at its
-// MUSTER_TEST_STOP_AT_RENAME-th.
+// MUSTER_TEST_STOP_AT_RENAME-th, or at its MUSTER_TEST_STOP_AT_LINK-th linkat.
 #include <dlfcn.h>
 #include <stdio.h>
 
@@ -25,4 +25,13 @@ extern "C" int renameat(int from, const char* name, int to, const char* new_name
   if (now == dies) raise(SIGKILL);
   if (now == stops) raise(SIGSTOP);
   return real(from, name, to, new_name);
+}
+
+extern "C" int linkat(int from, const char* name, int to, const char* new_name, int flags) {
+  using Real = int (*)(int, const char*, int, const char*, int);
+  static const Real real = reinterpret_cast<Real>(dlsym(RTLD_NEXT, "linkat"));
+  static const int stops = NumberOf("MUSTER_TEST_STOP_AT_LINK");
+  static std::atomic<int> number = 0;
+  if (++number == stops) raise(SIGSTOP);
+  return real(from, name, to, new_name, flags);
 }

@@ -141,6 +141,14 @@ class InitializerCase(unittest.TestCase):
         self.assertIn(process.returncode, (0, -signal.SIGKILL), out + err)
         return process.returncode != 0
 
+    def stopped(self, uri, *flags, **at):
+        """A process that stops where `at` says (dies_at_rename.cc); to be sent SIGCONT."""
+        self.more = preloaded("dies_at_rename", **at)
+        process = self.start(uri, *flags)
+        self.more = {}
+        self.assertTrue(os.WIFSTOPPED(os.waitpid(process.pid, os.WUNTRACED)[1]))
+        return process
+
     def staged(self):
         """Paths of what is whole in the staging folder."""
         folder = os.path.join(self.target, ".muster", "staging")

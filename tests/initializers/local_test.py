@@ -97,6 +97,21 @@ class Copies(LocalCase):
         for path in files:
             self.assertTrue(os.path.samefile(os.path.join(self.source, path), os.path.join(self.target, path)))
 
+    def test_a_file_that_is_replaced_before_it_is_linked(self):
+        self.lay({"a": b"1"})
+        process = self.stopped(self.uri, "--hard-link", MUSTER_TEST_STOP_AT_LINK="1")
+        files = self.lay({"new": b"2"})
+        os.rename(os.path.join(self.source, "new"), os.path.join(self.source, "a"))
+        process.send_signal(signal.SIGCONT)
+        out, err = process.communicate(timeout=DEADLINE)
+        self.assertEqual(process.returncode, 0, out + err)
+        self.assertIn("a has changed; copying it anew", out)
+        self.check_right({"a": files["new"]})
+        crc = self.manifest()["files"][0]["hash"]
+        shutil.rmtree(self.target)
+        self.succeeds(self.uri, {"a": files["new"]})
+        self.assertEqual(self.manifest()["files"][0]["hash"], crc)
+
     def test_links_count_as_what_they_lead_to(self):
         self.lay({"blobs/1": b"one", "snapshots/x/.keep": b""})
         os.symlink("../../blobs/1", os.path.join(self.source, "snapshots/x/weights"))
@@ -389,10 +404,7 @@ class Together(LocalCase):
 
     def test_one_that_is_overtaken_while_it_publishes(self):
         """What it wanted to rename is gone: that is no fault of its disk, and a new start goes on from it."""
-        self.more = preloaded("dies_at_rename", MUSTER_TEST_STOP_AT_RENAME="3")
-        process = self.start(self.url)
-        self.more = {}
-        self.assertTrue(os.WIFSTOPPED(os.waitpid(process.pid, os.WUNTRACED)[1]))
+        process = self.stopped(self.url, MUSTER_TEST_STOP_AT_RENAME="3")
         own = os.path.join(self.target, ".muster")
         with open(os.path.join(own, "lease.2"), "w") as file:
             file.write("host=other pid=1 boot=another id=2 locked=1 beat=1\n")
