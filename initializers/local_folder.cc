@@ -181,7 +181,8 @@ Entry Walk::EntryOf(std::string path, std::string where, const struct stat& fact
   entry.version = LocalVersion(facts);
   if (published != published_.end() && published->second.size == entry.size &&
       published->second.modified_ns == ModifiedOf(facts)) {
-    if (auto expected = ParseExpectation(published->second.hash); expected.ok()) entry.expected = *std::move(expected);
+    auto expected = ParseExpectation(published->second.hash);
+    if (expected.ok()) entry.expected = Checkable(*std::move(expected));
   }
   return entry;
 }
