@@ -57,16 +57,46 @@ Fetched KeysOfJson(std::string_view text) {
   return temporary;
 }
 
-std::optional<Refusal> JudgePlainly(const HttpAnswer& answer, std::string_view where) {
+// IMDS's answers are plain: a session, a role's name.
+Status CheckWord(std::string_view text) {
+  const std::string_view word = Strip(text.substr(0, text.find('\n')));
+  const bool plain = std::all_of(word.begin(), word.end(), [](char c) { return c > ' ' && c < 0x7f && c != '<'; });
+  if (plain && !word.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError("the answer is not what was asked for");
+}
+
+// What a good answer has to be; PermissionDenied: it is one, and says no.
+using CheckBody = std::function<Status(std::string_view)>;
+
+std::optional<Refusal> JudgePlainly(const HttpAnswer& answer, std::string_view where, const CheckBody& check) {
   const int status = answer.head.status;
-  if (status == 200) return std::nullopt;
+  if (status == 200) {
+    const Status read = check(answer.body);
+    if (read.ok() || absl::IsPermissionDenied(read)) return std::nullopt;
+    // Of whoever stands before it: a page of HTML, an answer that was cut.
+    const std::string what = fmt::format("{}: {}", where, Message(read));
+    return Refusal{Refusal::Kind::kTransient, absl::UnavailableError(what), {}};
+  }
   const S3Error error = ParseS3Error(answer.body);  // STS's are such
   const std::string what = error.code.empty() ? fmt::format("{}: {}", where, status)
                                               : fmt::format("{}: {} {}: {}", where, status, error.code, error.message);
-  const bool again = status == 429 || status >= 500 || error.code == "IDPCommunicationError";
-  return Refusal{again ? Refusal::Kind::kTransient : Refusal::Kind::kFatal,
-                 again ? absl::UnavailableError(what) : absl::PermissionDeniedError(what),
-                 {}};
+  const bool again = status == 408 || status == 429 || status >= 500 || error.code == "IDPCommunicationError";
+  if (!again) return Refusal{Refusal::Kind::kFatal, absl::PermissionDeniedError(what), {}};
+  const auto asked = answer.head.Find("retry-after");
+  return Refusal{Refusal::Kind::kTransient, absl::UnavailableError(what),
+                 asked ? ParseRetryAfter(*asked, UnixSeconds()) : std::nullopt};
+}
+
+Fetched KeysOfSts(const StatusOr<std::string>& answer) {
+  if (!answer.ok()) return answer.status();
+  MUSTER_ASSIGN_OR_RETURN(StsCredentials said, ParseStsAnswer(*answer));
+  return Temporary{{said.access_key, said.secret_key, said.session_token}, said.expires_unix};
+}
+
+Status CheckSts(std::string_view text) { return ParseStsAnswer(text).status(); }
+Status CheckKeys(std::string_view text) { return KeysOfJson(text).status(); }
+Status CheckJson(std::string_view text) {
+  return ReadJson(text).is_discarded() ? absl::InvalidArgumentError("the answer is no JSON") : absl::OkStatus();
 }
 
 class KeptKeys final : public AwsKeySource {
@@ -140,19 +170,21 @@ class Fetcher {
   asio::awaitable<Fetched> FetchRole(AssumeRole identity, std::shared_ptr<AwsKeySource> source) const;
 
  private:
-  asio::awaitable<StatusOr<std::string>> Say(HttpRequest request, Persistence how, bool* answered = nullptr) const;
+  asio::awaitable<StatusOr<std::string>> Say(HttpRequest request, Persistence how, CheckBody check,
+                                             bool* answered = nullptr) const;
   asio::awaitable<StatusOr<std::string>> SaySigned(HttpRequest request, SigningRequest signing, AwsKeys keys) const;
 
   Persistence persistence_;
   StsPlace sts_;
 };
 
-asio::awaitable<StatusOr<std::string>> Fetcher::Say(HttpRequest request, Persistence how, bool* answered) const {
+asio::awaitable<StatusOr<std::string>> Fetcher::Say(HttpRequest request, Persistence how, CheckBody check,
+                                                    bool* answered) const {
   auto prepare = [&request]() -> asio::awaitable<StatusOr<HttpRequest>> { co_return request; };
   auto judge = [&](const HttpAnswer& answer) {
     if (answered != nullptr) *answered = true;
     HearClock(how, answer.head, WithoutQuery(request.url));  // by which the keys expire
-    return JudgePlainly(answer, WithoutQuery(request.url));
+    return JudgePlainly(answer, WithoutQuery(request.url), check);
   };
   auto answer = co_await AskedUntilAnswered(how, kLongestAnswer, prepare, judge);
   if (!answer.ok()) co_return answer.status();
@@ -169,7 +201,7 @@ asio::awaitable<StatusOr<std::string>> Fetcher::SaySigned(HttpRequest request, S
     co_return signed_now;
   };
   auto judge = [&](const HttpAnswer& answer) {
-    std::optional<Refusal> refusal = JudgePlainly(answer, request.url);
+    std::optional<Refusal> refusal = JudgePlainly(answer, request.url, CheckSts);
     if (HearClock(persistence_, answer.head, request.url) && refusal) {
       refusal->kind = Refusal::Kind::kTransient;
       refusal->asked = Duration::zero();
@@ -179,12 +211,6 @@ asio::awaitable<StatusOr<std::string>> Fetcher::SaySigned(HttpRequest request, S
   auto answer = co_await AskedUntilAnswered(persistence_, kLongestAnswer, prepare, judge);
   if (!answer.ok()) co_return answer.status();
   co_return std::move(answer->body);
-}
-
-Fetched KeysOfSts(const StatusOr<std::string>& answer) {
-  if (!answer.ok()) return answer.status();
-  MUSTER_ASSIGN_OR_RETURN(StsCredentials said, ParseStsAnswer(*answer));
-  return Temporary{{said.access_key, said.secret_key, said.session_token}, said.expires_unix};
 }
 
 asio::awaitable<Fetched> Fetcher::Fetch(WebIdentity identity) const {
@@ -199,7 +225,7 @@ asio::awaitable<Fetched> Fetcher::Fetch(WebIdentity identity) const {
                                  {"RoleArn", identity.role_arn},
                                  {"RoleSessionName", identity.session_name},
                                  {"WebIdentityToken", std::string(Strip(*token))}});
-  auto answer = co_await Say(std::move(request), persistence_);
+  auto answer = co_await Say(std::move(request), persistence_, CheckSts);
   co_return KeysOfSts(answer);
 }
 
@@ -208,7 +234,8 @@ asio::awaitable<Fetched> Fetcher::FetchRole(AssumeRole identity, std::shared_ptr
   if (!keys.ok()) co_return keys.status();
   if (!*keys) co_return absl::InvalidArgumentError("a role cannot be assumed by nobody");
   HttpRequest request;
-  const std::string& endpoint = sts_.endpoint;
+  const auto endpoint = ParseEndpointUrl(sts_.endpoint);
+  if (!endpoint.ok()) co_return endpoint.status();
   QueryParameters form = {{"Action", "AssumeRole"},
                           {"Version", "2011-06-15"},
                           {"RoleArn", identity.role_arn},
@@ -218,9 +245,10 @@ asio::awaitable<Fetched> Fetcher::FetchRole(AssumeRole identity, std::shared_ptr
   // By POST, as the SDKs do: MinIO takes a GET for a request to the store.
   SigningRequest signing;
   signing.method = request.method = "POST";
-  signing.host = endpoint.substr(endpoint.find("://") + 3);
+  signing.host = HostHeader(*endpoint);
+  signing.path = endpoint->path + "/";
   signing.body = request.body = CanonicalQuery(form);
-  request.url = endpoint + "/";
+  request.url = UrlText(*endpoint) + "/";
   request.headers = {{"Content-Type", kForm}};
   auto answer = co_await SaySigned(std::move(request), std::move(signing), **keys);
   co_return KeysOfSts(answer);
@@ -243,7 +271,7 @@ asio::awaitable<Fetched> Fetcher::Fetch(ContainerEndpoint identity) const {
   Persistence how = persistence_;
   how.limits.connect = how.limits.silence = std::chrono::seconds(2);
   how.unanswered = std::chrono::seconds(20);
-  auto answer = co_await Say(std::move(request), how);
+  auto answer = co_await Say(std::move(request), how, CheckKeys);
   if (!answer.ok()) co_return answer.status();
   co_return KeysOfJson(*answer);
 }
@@ -259,7 +287,7 @@ asio::awaitable<Fetched> Fetcher::Fetch(InstanceMetadata identity) const {
   request.direct = true;
   request.headers = {{"X-aws-ec2-metadata-token-ttl-seconds", "21600"}};
   bool there = false;  // something answers, if only that it is busy
-  auto token = co_await Say(request, how, &there);
+  auto token = co_await Say(request, how, CheckWord, &there);
   if (absl::IsUnavailable(token.status()) && there) co_return token.status();
   if (!token.ok()) {
     co_return absl::FailedPreconditionError(fmt::format(
@@ -273,10 +301,10 @@ asio::awaitable<Fetched> Fetcher::Fetch(InstanceMetadata identity) const {
   request.method = "GET";
   request.headers = {{"X-aws-ec2-metadata-token", std::string(Strip(*token))}};
   request.url = roles;
-  auto role = co_await Say(request, how);
+  auto role = co_await Say(request, how, CheckWord);
   if (!role.ok()) co_return Annotate(role.status(), "the instance has no role");
   request.url = roles + PercentEncode(Strip(std::string_view(*role).substr(0, role->find('\n'))));
-  auto answer = co_await Say(request, how);
+  auto answer = co_await Say(request, how, CheckKeys);
   if (!answer.ok()) co_return answer.status();
   co_return KeysOfJson(*answer);
 }
@@ -291,7 +319,7 @@ asio::awaitable<Fetched> Fetcher::Fetch(SsoCache identity) const {
       fmt::format("https://portal.sso.{}.{}/federation/credentials?{}", identity.region, AwsDomain(identity.region),
                   CanonicalQuery({{"role_name", identity.role_name}, {"account_id", identity.account_id}}));
   request.headers = {{"x-amz-sso_bearer_token", *token}};
-  auto answer = co_await Say(std::move(request), persistence_);
+  auto answer = co_await Say(std::move(request), persistence_, CheckJson);
   if (!answer.ok()) co_return Annotate(answer.status(), "run `aws sso login` again");
   const Json json = ReadJson(*answer);
   const Json* found = FindField(json, "roleCredentials");

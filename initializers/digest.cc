@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "initializers/crc.h"
+#include "initializers/percent.h"
 #include "initializers/quoted.h"
 
 namespace muster::initializers {
@@ -104,13 +105,6 @@ class OpenSslHasher : public Hasher {
   const Context context_;
 };
 
-std::optional<unsigned> HexDigit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return std::nullopt;
-}
-
 constexpr std::string_view kBase64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 Status Bad(std::string_view text, std::string_view what) {
@@ -163,6 +157,10 @@ std::unique_ptr<Hasher> Hasher::Make(HashKind kind, uint64_t size) {
 std::string Describe(const Expectation& expectation) {
   const std::string part = expectation.part_size == 0 ? "" : fmt::format("/{}", expectation.part_size);
   return fmt::format("{}{}:{}", HashName(expectation.kind), part, ToHex(expectation.value));
+}
+
+std::optional<Expectation> Checkable(Expectation expectation) {
+  return HashAvailable(expectation.kind) ? std::optional(std::move(expectation)) : std::nullopt;
 }
 
 StatusOr<Expectation> ParseExpectation(std::string_view text) {

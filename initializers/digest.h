@@ -54,6 +54,8 @@ struct Expectation {
 
 // "sha256:9f86..." or, composite with the size of its parts, "md5/8388608:ab12..."; for messages and the manifest.
 std::string Describe(const Expectation& expectation);
+// Nothing where this machine cannot check it: the file counts as one whose store publishes no hash.
+std::optional<Expectation> Checkable(Expectation expectation);
 // What Describe wrote. InvalidArgument: an unknown hash, a value of another length, a bad part size.
 StatusOr<Expectation> ParseExpectation(std::string_view text);
 

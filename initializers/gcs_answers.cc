@@ -36,7 +36,7 @@ StatusOr<std::optional<Expectation>> HashOf(const Json& object, const char* name
   if (!raw.ok() || raw->size() != HashBytes(kind)) {
     return Bad(fmt::format("{} is {}, which is no {}", name, Quoted(text), HashName(kind)));
   }
-  return Expectation{kind, *std::move(raw), 0};
+  return Checkable({kind, *std::move(raw), 0});
 }
 
 StatusOr<Entry> EntryOf(const Json& object) {

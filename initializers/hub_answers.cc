@@ -56,7 +56,7 @@ StatusOr<std::optional<Entry>> ReadEntry(const Json& item) {
   entry.path = entry.key = path;
   entry.size = *size;
   entry.version = ToHex(hash->value);
-  entry.expected = *std::move(hash);
+  entry.expected = Checkable(*std::move(hash));
   return entry;
 }
 

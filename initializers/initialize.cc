@@ -69,6 +69,7 @@ class Initialize::Impl {
   Status TakeUnpacked(const MovedFile& archive, StatusOr<Unpacked> unpacked);
   void Transferred(Status status);
   void PublishIfWhole();
+  Status WhoseFault(Status status);
   Status Publish();
   void SayWhatStays(const std::vector<std::string>& staying);
   void End(Status status);
@@ -158,8 +159,10 @@ Status Initialize::Impl::SetUp() {
   if (!options_.dry_run) {
     MUSTER_ASSIGN_OR_RETURN(staging_, Staging::Open(options_.target));
     const Plan plan{source_.uri, SelectionOf(options_)};
-    MUSTER_ASSIGN_OR_RETURN(const bool finished, FinishPublication(*staging_, options_.target, plan, events_.say));
-    if (finished) {
+    const auto finished =
+        FinishPublication(*staging_, options_.target, plan, events_.say, [this] { return lease_->StayHeld(); });
+    if (!finished.ok()) return WhoseFault(finished.status());
+    if (*finished) {
       MUSTER_ASSIGN_OR_RETURN(staging_, Staging::Open(options_.target));
     }
     complete_ = IsComplete();
@@ -236,8 +239,7 @@ Status Initialize::Impl::Page(std::vector<Entry> entries) {
       continue;
     any_ = any_ || !reference;
     const bool folder = entry.path.ends_with('/');
-    const std::string name = folder ? entry.path.substr(0, entry.path.size() - 1) : entry.path;
-    MUSTER_RETURN_IF_ERROR(Annotate(CheckEntryPath(name), entry.key));
+    MUSTER_RETURN_IF_ERROR(Annotate(CheckEntryPath(entry.path), entry.key));
     if (folder && entry.size > 0) {
       return absl::InvalidArgumentError(fmt::format(
           "{}: a '/' at its end makes it a folder, but it has {} bytes; leave it out with --ignore, or rename it",
@@ -245,7 +247,7 @@ Status Initialize::Impl::Page(std::vector<Entry> entries) {
     }
     ++result_.files;
     result_.bytes += entry.size;
-    if (!folder) MUSTER_RETURN_IF_ERROR(paths_.Add(entry.path));
+    MUSTER_RETURN_IF_ERROR(paths_.Add(entry.path));
     archives_ += IsUnpacked(entry.path);
     MUSTER_ASSIGN_OR_RETURN(const bool kept, Keep(entry));
     if (kept) {
@@ -322,15 +324,15 @@ bool Initialize::Impl::LinkFromBefore(const Entry& entry, const std::string& nam
 
 // `more`: room there will be.
 Status Initialize::Impl::CheckRoom(const Staging::Room& more) const {
-  const Staging::Room room{room_.bytes + more.bytes, room_.files + more.files};
-  if (needed_bytes_ > room.bytes) {
+  const uint64_t bytes = room_.bytes + more.bytes;
+  if (needed_bytes_ > bytes) {
     return absl::ResourceExhaustedError(fmt::format("{} needs {} bytes and {} are free in {}: give it a larger volume",
-                                                    source_.uri, needed_bytes_, room.bytes, options_.target));
+                                                    source_.uri, needed_bytes_, bytes, options_.target));
   }
-  if (room_.files != 0 && needed_files_ > room.files) {
+  if (room_.files && needed_files_ > *room_.files + *more.files) {
     return absl::ResourceExhaustedError(
         fmt::format("{} has {} files and there is room for {} more in {} (inodes): give it another volume", source_.uri,
-                    needed_files_, room.files, options_.target));
+                    needed_files_, *room_.files + *more.files, options_.target));
   }
   return absl::OkStatus();
 }
@@ -354,7 +356,7 @@ void Initialize::Impl::Listed(Status status) {
   }
   const Staging::Room dropped = staging_->DropLeftovers();
   room_.bytes += dropped.bytes;
-  if (room_.files != 0) room_.files += dropped.files;
+  if (room_.files) *room_.files += *dropped.files;
   status = CheckRoom({});
   if (!status.ok()) {
     asio::post(loop_, [this, status] { End(status); });
@@ -426,15 +428,29 @@ void Initialize::Impl::Transferred(Status status) {
 }
 
 void Initialize::Impl::PublishIfWhole() {
-  if (transferred_ && unpacking_ == 0) End(Publish());
+  if (!transferred_ || unpacking_ != 0) return;
+  if (places_.empty() && before_.all_kept() && result_.kept_files == result_.files) {
+    result_.unchanged = true;
+    return End(absl::OkStatus());
+  }
+  // Which may take minutes; the lease beats on the loop meanwhile.
+  auto synced = std::make_shared<Status>();
+  auto strand = pool_->NewStrand();
+  pool_->Run(
+      strand, [this, synced] { *synced = staging_->Sync(); },
+      [this, synced] {
+        if (!ended_) End(synced->ok() ? Publish() : *synced);
+      });
+}
+
+// What another has moved away while it had the target is no fault of the disk: a new start goes on from it.
+Status Initialize::Impl::WhoseFault(Status status) {
+  if (status.ok() || lease_->StillHeld().value_or(true)) return status;
+  return absl::UnavailableError(
+      fmt::format("another initializer has taken {} over while this one published", options_.target));
 }
 
 Status Initialize::Impl::Publish() {
-  result_.counts = mover_->counts();
-  if (places_.empty() && before_.all_kept() && result_.kept_files == result_.files) {
-    result_.unchanged = true;
-    return absl::OkStatus();
-  }
   Manifest manifest;
   manifest.source = source_.uri;
   manifest.version = opened_.catalogue->version();
@@ -448,15 +464,15 @@ Status Initialize::Impl::Publish() {
                            [](const ManifestFile& a, const ManifestFile& b) { return a.path == b.path; }),
                files_.end());
   manifest.files = std::move(files_);
-  MUSTER_RETURN_IF_ERROR(staging_->Sync());  // which may take so long that another takes over
-  if (!lease_->StillHeld()) {
+  MUSTER_ASSIGN_OR_RETURN(const bool held, lease_->StillHeld());
+  if (!held) {
     return absl::UnavailableError(
         fmt::format("another initializer has taken {} over; nothing was published by this one", options_.target));
   }
   std::vector<std::string> staying;  // in a hub cache other commits are meant to
   if (!options_.hub_cache) staying = before_.NotAmong(manifest.files);
-  MUSTER_RETURN_IF_ERROR(
-      initializers::Publish(*staging_, options_.target, std::move(manifest), places_, options_.then));
+  MUSTER_RETURN_IF_ERROR(WhoseFault(initializers::Publish(*staging_, options_.target, std::move(manifest), places_,
+                                                          options_.then, [this] { return lease_->StayHeld(); })));
   SayWhatStays(staying);
   return absl::OkStatus();
 }
@@ -477,7 +493,7 @@ void Initialize::Impl::End(Status status) {
   listing_.reset();
   mover_.reset();
   if (status.ok() && result_.unchanged && staging_) staging_->Clear();
-  result_.then_due = ThenIsDue();  // and the lease is held until it has run
+  result_.then_due = !options_.dry_run && ThenIsDue();  // and the lease is held until it has run
   result_.seconds = std::chrono::duration<double>(MonotonicClock::now() - began_).count();
   events_.end(status.ok() ? StatusOr<InitializeResult>(result_) : WithUser(std::move(status)));
 }

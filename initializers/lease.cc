@@ -1,6 +1,5 @@
 #include "initializers/lease.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -14,6 +13,7 @@
 #include "base/host_fs.h"
 #include "base/host_names.h"
 #include "base/text.h"
+#include "initializers/folder_names.h"
 
 namespace muster::initializers {
 namespace {
@@ -35,27 +35,22 @@ std::string_view Field(std::string_view text, std::string_view key) {
 
 std::string FileName(uint64_t number) { return fmt::format("{}{}", kPrefix, number); }
 
-std::vector<uint64_t> Numbers(int folder) {
+StatusOr<std::vector<uint64_t>> Numbers(int folder, const std::string& shown) {
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<std::string> names, NamesIn(folder, ".", shown));
   std::vector<uint64_t> numbers;
-  // Opened anew each time: a network file system looks at its server then.
-  Descriptor again(openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  DIR* entries = again.ok() ? fdopendir(again.get()) : nullptr;
-  if (entries == nullptr) return numbers;
-  again.Release();
-  while (const dirent* entry = readdir(entries)) {
-    std::string_view name = entry->d_name;
+  for (std::string_view name : names) {
     if (!name.starts_with(kPrefix)) continue;
     if (auto number = ParseInt(name.substr(kPrefix.size())); number && *number > 0) {
       numbers.push_back(static_cast<uint64_t>(*number));
     }
   }
-  closedir(entries);
   return numbers;
 }
 
-std::optional<uint64_t> Highest(int folder) {
+StatusOr<std::optional<uint64_t>> Highest(int folder, const std::string& shown) {
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<uint64_t> numbers, Numbers(folder, shown));
   std::optional<uint64_t> highest;
-  for (uint64_t number : Numbers(folder)) highest = std::max(highest.value_or(0), number);
+  for (uint64_t number : numbers) highest = std::max(highest.value_or(0), number);
   return highest;
 }
 
@@ -95,10 +90,11 @@ class Lease::Impl : public std::enable_shared_from_this<Impl> {
 
   void Look();
   void End();
-  bool StillHeld() const { return number_ && Highest(folder_.get()) == number_; }
+  StatusOr<bool> StillHeld() const;
+  Status StayHeld();
 
  private:
-  LeaseSight See() const;
+  StatusOr<LeaseSight> See() const;
   Status Take(uint64_t number);
   Status WriteBeat();
   void Beat();
@@ -113,17 +109,19 @@ class Lease::Impl : public std::enable_shared_from_this<Impl> {
   const Events events_;
   const std::string boot_, who_;
   LeaseWatch watch_;
+  std::optional<TimePoint> unseen_since_;  // looks have failed, one after the other
   std::string waits_for_;
   std::optional<uint64_t> number_;  // ours
   Descriptor file_;
   bool locked_ = false;
   uint64_t beats_ = 0;
+  TimePoint beaten_{};  // the last time
   bool ended_ = false;
 };
 
-LeaseSight Lease::Impl::See() const {
+StatusOr<LeaseSight> Lease::Impl::See() const {
   LeaseSight sight;
-  sight.number = Highest(folder_.get());
+  MUSTER_ASSIGN_OR_RETURN(sight.number, Highest(folder_.get(), shown_));
   if (!sight.number) return sight;
   Descriptor file(openat(folder_.get(), FileName(*sight.number).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   if (!file.ok()) return sight;  // gone meanwhile: the next look will tell
@@ -139,8 +137,16 @@ LeaseSight Lease::Impl::See() const {
 }
 
 void Lease::Impl::Look() {
-  const LeaseSight sight = See();
-  LeaseDecision decision = Decide(&watch_, sight, rules_, MonotonicClock::now());
+  const auto seen = See();
+  const TimePoint now = MonotonicClock::now();
+  if (!seen.ok()) {  // it tells nothing about who holds it
+    if (!unseen_since_) unseen_since_ = now;
+    if (now - *unseen_since_ >= rules_.silence) return Lost(seen.status());
+    return After(rules_.look, &Impl::Look);
+  }
+  unseen_since_.reset();
+  const LeaseSight& sight = *seen;
+  LeaseDecision decision = Decide(&watch_, sight, rules_, now);
   if (decision.take) {
     Status taken = Take(*decision.take);
     if (taken.ok()) {
@@ -165,26 +171,42 @@ Status Lease::Impl::Take(uint64_t number) {
   number_ = number;
   locked_ = flock(file_.get(), LOCK_EX | LOCK_NB) == 0;
   Status written = WriteBeat();
-  if (written.ok()) {
-    for (uint64_t old : Numbers(folder_.get())) {
-      if (old < number) unlinkat(folder_.get(), FileName(old).c_str(), 0);
-    }
+  if (!written.ok()) return written;
+  const auto numbers = Numbers(folder_.get(), shown_);
+  if (!numbers.ok()) return absl::OkStatus();  // older ones do no harm
+  for (uint64_t old : *numbers) {
+    if (old < number) unlinkat(folder_.get(), FileName(old).c_str(), 0);
   }
-  return written;
+  return absl::OkStatus();
 }
 
 Status Lease::Impl::WriteBeat() {
+  beaten_ = MonotonicClock::now();
   const std::string text = fmt::format("{} locked={} beat={}\n", who_, locked_ ? 1 : 0, ++beats_);
   if (pwrite(file_.get(), text.data(), text.size(), 0) == static_cast<ssize_t>(text.size())) return absl::OkStatus();
   return ErrnoStatus(errno, fmt::format("writing {}/{}", shown_, FileName(*number_)));
 }
 
-void Lease::Impl::Beat() {
-  if (!StillHeld()) {
-    return Lost(absl::UnavailableError(
-        fmt::format("another initializer has taken {} over: this one was silent for too long", shown_)));
+StatusOr<bool> Lease::Impl::StillHeld() const {
+  if (!number_) return false;
+  MUSTER_ASSIGN_OR_RETURN(const std::optional<uint64_t> highest, Highest(folder_.get(), shown_));
+  return highest == number_;
+}
+
+Status Lease::Impl::StayHeld() {
+  if (MonotonicClock::now() - beaten_ < rules_.beat) return absl::OkStatus();
+  // A folder that cannot be read now says nothing about who holds it; the next beat asks again.
+  if (!StillHeld().value_or(true)) {
+    return absl::UnavailableError(
+        fmt::format("another initializer has taken {} over: this one was silent for too long", shown_));
   }
   (void)WriteBeat();  // a full disk: the silence is told to others, and they find the disk full as well
+  return absl::OkStatus();
+}
+
+void Lease::Impl::Beat() {
+  Status held = StayHeld();
+  if (!held.ok()) return Lost(std::move(held));
   After(rules_.beat, &Impl::Beat);
 }
 
@@ -206,13 +228,14 @@ void Lease::Impl::After(Duration pause, void (Impl::*what)()) {
 void Lease::Impl::End() {
   ended_ = true;
   timer_.cancel();
-  if (StillHeld()) unlinkat(folder_.get(), FileName(*number_).c_str(), 0);
+  if (StillHeld().value_or(false)) unlinkat(folder_.get(), FileName(*number_).c_str(), 0);
 }
 
 Lease::Lease(asio::io_context& loop, Descriptor folder, std::string shown, LeaseRules rules, Events events)
     : impl_(std::make_shared<Impl>(loop, std::move(folder), std::move(shown), rules, std::move(events))) {}
 Lease::~Lease() { impl_->End(); }
 void Lease::Begin() { impl_->Look(); }
-bool Lease::StillHeld() { return impl_->StillHeld(); }
+StatusOr<bool> Lease::StillHeld() { return impl_->StillHeld(); }
+Status Lease::StayHeld() { return impl_->StayHeld(); }
 
 }  // namespace muster::initializers

@@ -9,6 +9,9 @@
 // On the same kernel a dead holder is known at once: it had the file locked (flock) and now nobody has. The lock is
 // believed only there: over a network some file systems grant it to everyone, or to nobody.
 //
+// A folder that cannot be read tells nothing, neither that nobody holds it nor that it was taken: it is looked at
+// again.
+//
 // The decision is pure; Lease does the I/O. Loop thread only.
 #pragma once
 
@@ -69,8 +72,12 @@ class Lease {
   Lease& operator=(const Lease&) = delete;
 
   void Begin();
-  // Still ours, asked of the folder now: to be asked before something is done that cannot be undone.
-  bool StillHeld();
+  // Still ours, asked of the folder now: to be asked before something is done that cannot be undone. An error: the
+  // folder cannot be read.
+  StatusOr<bool> StillHeld();
+  // For who keeps the loop for long, to be called between its steps: asks and beats, where a beat is due. Unavailable:
+  // it was taken over.
+  Status StayHeld();
 
  private:
   class Impl;

@@ -1,7 +1,10 @@
 #include "initializers/local_copy.h"
 
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -22,6 +25,18 @@ namespace asio = boost::asio;
 constexpr int kMostAtOnce = 8;  // files: each has a block of the pool, two descriptors and a thread in turn
 constexpr int kMostTries = 5;   // of a file that changes while it is copied
 constexpr size_t kKernelCopy = size_t{64} << 20;  // bytes asked for at a time
+
+// The listing has followed every link: one on the way now was laid since. A pipe that was laid is not waited for.
+Descriptor OpenListed(const std::string& path) {
+  constexpr int kFlags = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
+  struct open_how how {};
+  how.flags = kFlags;
+  how.resolve = RESOLVE_NO_SYMLINKS;
+  const long opened = syscall(SYS_openat2, AT_FDCWD, path.c_str(), &how, sizeof how);
+  // Linux before 5.6, or a sandbox that does not know the call.
+  if (opened < 0 && (errno == ENOSYS || errno == EPERM)) return Descriptor(open(path.c_str(), kFlags | O_NOFOLLOW));
+  return Descriptor(static_cast<int>(opened));
+}
 
 // What the threads and the loop share.
 struct Shared {
@@ -49,6 +64,7 @@ class Copying {
 
  private:
   Status Once();
+  Status NoFileAnyMore() const;
   Status HashWhole(int file);
   Status Small(int source);
   Status Large(int source);
@@ -93,9 +109,11 @@ Status Copying::Run() {
 
 Status Copying::Once() {
   Entry& entry = moved_.entry;
-  Descriptor source(open(entry.key.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+  const Descriptor source = OpenListed(entry.key);
   struct stat facts {};
+  if (!source.ok() && (errno == ELOOP || errno == ENXIO)) return NoFileAnyMore();
   if (!source.ok() || fstat(source.get(), &facts) != 0) return ErrnoStatus(errno, entry.key);
+  if (!S_ISREG(facts.st_mode)) return NoFileAnyMore();
   executable_ = (facts.st_mode & S_IXUSR) != 0;
   if (LocalVersion(facts) != entry.version || static_cast<uint64_t>(facts.st_size) != entry.size) {
     entry.version = LocalVersion(facts);
@@ -120,12 +138,20 @@ Status Copying::Once() {
   }
   if (options_.hard_links) {
     MUSTER_RETURN_IF_ERROR(staging_.LinkWhole(moved_.name, entry.key));
+    MUSTER_ASSIGN_OR_RETURN(const struct stat linked, staging_.FactsOf(moved_.name));
+    if (LocalVersion(linked) != entry.version) return absl::AbortedError(fmt::format("{} has changed", entry.key));
     shared_->copied += entry.size;
-    return HashWhole(source.get());
+    MUSTER_RETURN_IF_ERROR(HashWhole(source.get()));
+  } else {
+    MUSTER_RETURN_IF_ERROR(entry.size <= kBlockBytes ? Small(source.get()) : Large(source.get()));
   }
-  MUSTER_RETURN_IF_ERROR(entry.size <= kBlockBytes ? Small(source.get()) : Large(source.get()));
   if (fstat(source.get(), &facts) == 0 && LocalVersion(facts) == entry.version) return absl::OkStatus();
   return absl::AbortedError(fmt::format("{} has changed while it was copied", entry.key));
+}
+
+Status Copying::NoFileAnyMore() const {
+  return absl::AbortedError(
+      fmt::format("{} has become a link, or no file, since it was listed: start it again", moved_.entry.key));
 }
 
 Status Copying::HashWhole(int file) {

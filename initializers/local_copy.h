@@ -5,8 +5,9 @@
 //   read, hash, write in chunks, each noted in the journal (staging.h): a start after a kill goes on behind them
 //   verify off: copy_file_range, which a server may do by itself
 //
-// A file that changes while it is copied is copied anew, a few times; then the run fails. A file whose hash is known
-// (local_folder.h) and wrong is copied once more, then the run fails and nothing is published.
+// A file that changes while it is copied is copied anew, a few times; then the run fails (Aborted). So it does where
+// one that was listed has become a link, or no file: what it would lead to now may be out of the claim. A file whose
+// hash is known (local_folder.h) and wrong is copied once more, then the run fails and nothing is published.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -26,6 +27,7 @@ struct LocalCopyOptions {
   bool hard_links = false;  // FailedPrecondition where the target is on another file system
 };
 
+// Entries are local_folder.h's: a key is a path without links.
 std::unique_ptr<Mover> MakeLocalCopy(boost::asio::io_context& loop, Staging& staging, DiskPool& pool,
                                      LocalCopyOptions options, MoveEvents events);
 

@@ -1,14 +1,16 @@
 #include "initializers/local_folder.h"
 
-#include <dirent.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <map>
 
 #include "base/text.h"
 #include "initializers/entry_path.h"
+#include "initializers/folder_names.h"
 #include "initializers/manifest.h"
 #include "initializers/own_files.h"
 
@@ -28,6 +30,14 @@ bool IsBelow(std::string_view path, std::string_view root) {
 std::optional<std::string> RealPath(const std::string& path) {
   std::unique_ptr<char, void (*)(void*)> real(realpath(path.c_str(), nullptr), &std::free);
   return real ? std::optional<std::string>(real.get()) : std::nullopt;
+}
+
+// The same of what need not be there yet: where it will be.
+std::string RealPathToBe(const std::string& path) {
+  std::error_code error;
+  std::string real = std::filesystem::weakly_canonical(std::filesystem::absolute(path, error), error).string();
+  while (real.size() > 1 && real.ends_with('/')) real.pop_back();
+  return error ? "" : real;
 }
 
 Status NotThere(const LocalPlace& place) {
@@ -112,15 +122,8 @@ Status Walk::Begin(std::vector<Entry>* entries) {
 }
 
 Status Walk::Read(const Folder& folder, std::vector<Entry>* entries, std::vector<std::string>* notes) {
-  DIR* open = opendir(folder.where.c_str());
-  if (open == nullptr) return ErrnoStatus(errno, folder.where);
-  std::vector<std::string> names;
-  while (const dirent* entry = readdir(open)) {
-    std::string_view name = entry->d_name;
-    if (name == "." || name == ".." || (folder.path.empty() && name == kOwnFolder)) continue;
-    names.emplace_back(name);
-  }
-  closedir(open);
+  MUSTER_ASSIGN_OR_RETURN(std::vector<std::string> names, NamesIn(AT_FDCWD, folder.where, folder.where));
+  if (folder.path.empty()) std::erase(names, kOwnFolder);
   if (names.empty() && !folder.path.empty()) {
     Entry empty;
     empty.path = folder.path;
@@ -178,7 +181,8 @@ Entry Walk::EntryOf(std::string path, std::string where, const struct stat& fact
   entry.version = LocalVersion(facts);
   if (published != published_.end() && published->second.size == entry.size &&
       published->second.modified_ns == ModifiedOf(facts)) {
-    if (auto expected = ParseExpectation(published->second.hash); expected.ok()) entry.expected = *std::move(expected);
+    auto expected = ParseExpectation(published->second.hash);
+    if (expected.ok()) entry.expected = Checkable(*std::move(expected));
   }
   return entry;
 }
@@ -254,10 +258,10 @@ StatusOr<LocalPlace> FindLocalPlace(const Source& source, const std::vector<std:
 
 StatusOr<bool> IsTarget(const LocalPlace& place, const std::string& target) {
   const auto source = RealPath(place.path);
-  const auto there = RealPath(target);
-  if (!source || !there) return false;  // what is not there yet is neither, or its listing says so
-  if (*source == *there) return true;
-  if (IsBelow(*source, *there) || IsBelow(*there, *source)) {
+  const std::string there = RealPathToBe(target);
+  if (!source || there.empty()) return false;  // who opens it says what is wrong
+  if (*source == there) return true;
+  if (IsBelow(*source, there) || IsBelow(there, *source)) {
     return absl::InvalidArgumentError(
         fmt::format("one of {} and {} is within the other: name another target", place.path, target));
   }

@@ -32,7 +32,8 @@ struct LocalPlace {
 // /mnt/pvc/NAME. InvalidArgument: a claim that is said in no such form; a path that leaves the claim by "..".
 StatusOr<LocalPlace> FindLocalPlace(const Source& source, const std::vector<std::string>& claims, const Getenv& getenv);
 
-// The source is the target itself (a claim that is mounted where it has to be). InvalidArgument: one is in the other.
+// The source is the target itself (a claim that is mounted where it has to be), which need not be there yet.
+// InvalidArgument: one is in the other.
 StatusOr<bool> IsTarget(const LocalPlace& place, const std::string& target);
 
 // An entry's key is its absolute path, its version the file's time of change, inode and size. NotFound: there is no

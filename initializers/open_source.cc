@@ -77,10 +77,17 @@ StatusOr<OpenedSource> OpenS3(Opening opening) {
   }
   HttpOptions& http = opening.settings.http;
   if (http.ca_bundle.empty()) http.ca_bundle = s3.place.ca_bundle;
-  http.verify_tls = http.verify_tls && s3.place.verify_tls;
   OpenedSource opened;
-  const Persistence persistence = opening.Connect(&opened);
-  MUSTER_ASSIGN_OR_RETURN(auto keys, MakeAwsKeySource(persistence, identity, sts));
+  const Persistence checked = opening.Connect(&opened);
+  MUSTER_ASSIGN_OR_RETURN(auto keys, MakeAwsKeySource(checked, identity, sts));
+  if (s3.place.verify_tls) {
+    return With(std::move(opened), MakeS3(opening.loop, checked, opening.source, std::move(s3), std::move(keys)));
+  }
+  // That is of the store alone: who is shown our identity, and gives out keys, has to show who it is.
+  opened.identity_http = std::move(opened.http);
+  http.verify_tls = false;
+  Persistence persistence = opening.Connect(&opened);
+  persistence.clock = checked.clock;
   return With(std::move(opened), MakeS3(opening.loop, persistence, opening.source, std::move(s3), std::move(keys)));
 }
 

@@ -32,7 +32,8 @@ struct SourceSettings {
 inline constexpr Duration kSmallAnswer = std::chrono::seconds(60);  // a list's page, a look, a token: start to end
 
 struct OpenedSource {
-  std::unique_ptr<HttpClient> http;  // the provider asks through it; null for a folder
+  std::unique_ptr<HttpClient> http;           // the provider asks through it; null for a folder
+  std::unique_ptr<HttpClient> identity_http;  // for credentials, where they are asked for by other rules; else null
   std::unique_ptr<Catalogue> catalogue;
   Provider* provider = nullptr;  // the catalogue, where it is one over HTTP
 };

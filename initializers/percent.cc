@@ -1,7 +1,5 @@
 #include "initializers/percent.h"
 
-#include <optional>
-
 namespace muster::initializers {
 namespace {
 
@@ -10,14 +8,14 @@ constexpr bool IsUnreserved(char c) {
          c == '_' || c == '~';
 }
 
+}  // namespace
+
 std::optional<unsigned> HexDigit(char c) {
   if (c >= '0' && c <= '9') return c - '0';
   if (c >= 'a' && c <= 'f') return c - 'a' + 10;
   if (c >= 'A' && c <= 'F') return c - 'A' + 10;
   return std::nullopt;
 }
-
-}  // namespace
 
 std::string PercentEncode(std::string_view text, std::string_view kept) {
   constexpr char kHex[] = "0123456789ABCDEF";

@@ -2,10 +2,14 @@
 // %20.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
 namespace muster::initializers {
+
+// Of either case.
+std::optional<unsigned> HexDigit(char c);
 
 // Every byte that is not unreserved, and not in `kept`, becomes %XX.
 std::string PercentEncode(std::string_view text, std::string_view kept = "");

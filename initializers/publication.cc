@@ -42,9 +42,10 @@ std::string NameOf(const Manifest& manifest, const ManifestFile& file) {
 }
 
 // Everything is where it belongs: next.json becomes the manifest.
-Status Settle(Staging& staging, const std::string& target, Manifest manifest) {
+Status Settle(Staging& staging, const std::string& target, Manifest manifest, const Staging::Meanwhile& meanwhile) {
   for (ManifestFile& file : manifest.files) {
     if (file.unpacked) continue;
+    MUSTER_RETURN_IF_ERROR(meanwhile());
     struct stat facts {};
     const std::string path = fmt::format("{}/{}", target, file.path);
     const bool there = lstat(path.c_str(), &facts) == 0;
@@ -62,10 +63,12 @@ Status Settle(Staging& staging, const std::string& target, Manifest manifest) {
 }  // namespace
 
 Status Publish(Staging& staging, const std::string& target, Manifest manifest,
-               const std::vector<Staging::Place>& places, const std::string& then) {
-  MUSTER_RETURN_IF_ERROR(staging.CheckPlaces(places));
+               const std::vector<Staging::Place>& places, const std::string& then,
+               const Staging::Meanwhile& meanwhile) {
+  MUSTER_RETURN_IF_ERROR(staging.CheckPlaces(places, meanwhile));
   std::vector<bool> staged(manifest.files.size());
   for (const Staging::Place& place : places) {
+    MUSTER_RETURN_IF_ERROR(meanwhile());
     auto file = std::lower_bound(manifest.files.begin(), manifest.files.end(), place.path,
                                  [](const ManifestFile& a, const std::string& path) { return a.path < path; });
     if (file == manifest.files.end() || file->path != place.path) {
@@ -79,6 +82,7 @@ Status Publish(Staging& staging, const std::string& target, Manifest manifest,
   }
   for (size_t i = 0; i < manifest.files.size(); ++i) {
     const ManifestFile& file = manifest.files[i];
+    MUSTER_RETURN_IF_ERROR(meanwhile());
     if (staged[i] || file.unpacked || IsInPlace(target, file)) continue;
     return absl::AbortedError(
         fmt::format("{}/{} has been changed while the rest was brought in: start it again, to "
@@ -88,14 +92,15 @@ Status Publish(Staging& staging, const std::string& target, Manifest manifest,
   if (!then.empty()) MUSTER_RETURN_IF_ERROR(staging.WriteOwn(kThenName, then));
   MUSTER_RETURN_IF_ERROR(staging.WriteOwn(kNext, WriteManifest(manifest)));
   staging.RemoveOwn(kManifestName);  // what it says does not hold while files are replaced
-  MUSTER_RETURN_IF_ERROR(staging.Publish(places));
-  return Settle(staging, target, std::move(manifest));
+  MUSTER_RETURN_IF_ERROR(staging.Publish(places, meanwhile));
+  return Settle(staging, target, std::move(manifest), meanwhile);
 }
 
 bool IsHalfPublished(const std::string& target) { return ReadOwnFile(target, kNext).ok(); }
 
 StatusOr<bool> FinishPublication(Staging& staging, const std::string& target, const Plan& plan,
-                                 const std::function<void(const std::string&)>& say) {
+                                 const std::function<void(const std::string&)>& say,
+                                 const Staging::Meanwhile& meanwhile) {
   auto text = ReadOwnFile(target, kNext);
   if (!text.ok()) return false;
   const auto drop = [&](std::string_view why) {
@@ -108,6 +113,7 @@ StatusOr<bool> FinishPublication(Staging& staging, const std::string& target, co
   std::vector<Staging::Place> places;
   for (ManifestFile& file : next->files) {
     if (file.unpacked) continue;
+    MUSTER_RETURN_IF_ERROR(meanwhile());
     std::string name = IsFolder(file) ? "" : NameOf(*next, file);
     ManifestFile staged = file;
     if (IsFolder(file) ||
@@ -117,15 +123,15 @@ StatusOr<bool> FinishPublication(Staging& staging, const std::string& target, co
       return drop(fmt::format("{} is gone, or another", file.path));
     }
   }
-  Status status = staging.CheckPlaces(places);
+  Status status = staging.CheckPlaces(places, meanwhile);
   if (absl::IsFailedPrecondition(status)) {
     if (next->source != plan.source || next->selection != plan.selection) return drop(Message(status));
     return WithRemedy(status, "once it is out of the way, the next start publishes the rest");
   }
   MUSTER_RETURN_IF_ERROR(status);
   staging.RemoveOwn(kManifestName);
-  MUSTER_RETURN_IF_ERROR(staging.Publish(places));
-  status = Settle(staging, target, *std::move(next));
+  MUSTER_RETURN_IF_ERROR(staging.Publish(places, meanwhile));
+  status = Settle(staging, target, *std::move(next), meanwhile);
   if (absl::IsDataLoss(status)) return drop(Message(status));
   MUSTER_RETURN_IF_ERROR(status);
   return true;

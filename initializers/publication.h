@@ -20,10 +20,10 @@ namespace muster::initializers {
 
 // Everything of `manifest`, sorted by path, that is not there yet is in `places`, whole, and on the disk (Sync). The
 // times of change are filled in. `then`: kThenName's text (after_publish.h), from now on due; empty: none.
-// FailedPrecondition: an obstacle. Aborted: what was to be kept has changed meanwhile. DataLoss: something is not there
-// afterwards.
+// `meanwhile` is called before each file, and its errors end it there, as a kill would. FailedPrecondition: an
+// obstacle. Aborted: what was to be kept has changed meanwhile. DataLoss: something is not there afterwards.
 Status Publish(Staging& staging, const std::string& target, Manifest manifest,
-               const std::vector<Staging::Place>& places, const std::string& then);
+               const std::vector<Staging::Place>& places, const std::string& then, const Staging::Meanwhile& meanwhile);
 
 // An earlier start was killed while it renamed.
 bool IsHalfPublished(const std::string& target);
@@ -36,6 +36,7 @@ struct Plan {
 // What cannot be finished, as something of it is gone, is said and dropped, and who called begins anew: the manifest is
 // there if nothing was renamed. FailedPrecondition: an obstacle, and it is `plan`'s; another's is dropped.
 StatusOr<bool> FinishPublication(Staging& staging, const std::string& target, const Plan& plan,
-                                 const std::function<void(const std::string&)>& say);
+                                 const std::function<void(const std::string&)>& say,
+                                 const Staging::Meanwhile& meanwhile);
 
 }  // namespace muster::initializers

@@ -19,8 +19,8 @@ StatusOr<StagedHash> Recheck(const Staging& staging, const std::string& name, co
   std::optional<Expectation> expected = wanted.expected;
   if (!expected) {
     auto noted = ParseExpectation(wanted.noted.hash);
-    if (!noted.ok()) return absl::DataLossError("nothing says what its bytes were");
-    expected = *std::move(noted);
+    if (noted.ok()) expected = Checkable(*std::move(noted));
+    if (!expected) return absl::DataLossError("nothing says what its bytes were");
   }
   auto found = HashContent(ReadAtOf(file.get()), wanted.size, expected, buffer, [&stop] { return stop.load(); });
   MUSTER_RETURN_IF_ERROR(found.status());

@@ -55,15 +55,18 @@ std::pair<std::string_view, std::string_view> Cut(std::string_view text, std::st
   return {text.substr(0, at), text.substr(at)};
 }
 
-bool IsSecret(std::string_view parameter) {
-  const std::string name = Lower(parameter);
-  for (std::string_view word : {"signature", "token", "credential", "secret", "password"}) {
-    if (name.find(word) != std::string::npos) return true;
-  }
-  return name == "sig" || name == "key" || name == "apikey" || name == "api_key";
+// Parameters of a query whose values say what is meant, and let nobody in. Of every other one that is not known.
+constexpr std::string_view kHarmless =
+    " alt download dl expires export file filename format generation id name page part path raw ref revision se sp sv "
+    "v "
+    "version versionid x-amz-algorithm x-amz-date x-amz-expires x-amz-signedheaders x-goog-algorithm x-goog-date "
+    "x-goog-expires x-goog-signedheaders ";
+
+bool IsHarmless(std::string_view parameter) {
+  return kHarmless.find(fmt::format(" {} ", Lower(parameter))) != std::string_view::npos;
 }
 
-// A URI as it may be shown: no user and password, no secrets in its query.
+// A URI as it may be shown: no user and password, and of its query what is known to be no secret.
 std::string Showable(std::string_view uri) {
   std::string shown;
   const size_t slashes = uri.find("://");
@@ -83,7 +86,7 @@ std::string Showable(std::string_view uri) {
     const auto [parameter, others] = Cut(query, "&");
     const auto [name, value] = Cut(parameter, "=");
     shown += before;
-    shown += value.size() <= 1 || !IsSecret(name) ? std::string(parameter) : std::string(name) + "=...";
+    shown += value.size() <= 1 || IsHarmless(name) ? std::string(parameter) : std::string(name) + "=...";
     query = others;
   }
   return shown;

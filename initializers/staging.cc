@@ -1,6 +1,5 @@
 #include "initializers/staging.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <linux/fs.h>
 #include <linux/magic.h>
@@ -17,6 +16,7 @@
 #include "base/text.h"
 #include "initializers/disk_pool.h"
 #include "initializers/entry_path.h"
+#include "initializers/folder_names.h"
 
 namespace muster::initializers {
 namespace {
@@ -220,12 +220,10 @@ StatusOr<std::unique_ptr<Staging>> Staging::Open(const std::string& target) {
   MUSTER_ASSIGN_OR_RETURN(staging->folder_, OpenFolder(staging->own_.get(), "staging", shown));
   struct statfs kind {};
   staging->in_memory_ = fstatfs(staging->folder_.get(), &kind) == 0 && kind.f_type == TMPFS_MAGIC;
-  DIR* entries = fdopendir(dup(staging->folder_.get()));
-  if (entries == nullptr) return DiskStatus(errno, shown);
-  while (const dirent* entry = readdir(entries)) {
-    if (entry->d_name[0] != '.') staging->Count(entry->d_name);
+  MUSTER_ASSIGN_OR_RETURN(const auto names, NamesIn(staging->folder_.get(), ".", shown));
+  for (const std::string& name : names) {
+    if (name[0] != '.') staging->Count(name);
   }
-  closedir(entries);
   MUSTER_RETURN_IF_ERROR(Annotate(staging->OpenHashes(), fmt::format("{}/{}", shown, kHashes)));
   return staging;
 }
@@ -242,7 +240,7 @@ void Staging::Count(const std::string& name) {
   if (facts.st_nlink > 1) return;  // another name keeps it
   for (Room* room : {&found.frees, &leftovers_}) {
     room->bytes += bytes;
-    ++room->files;
+    ++*room->files;
   }
 }
 
@@ -250,7 +248,7 @@ void Staging::Want(const std::string& name) {
   auto found = found_.find(name);
   if (found == found_.end() || std::exchange(found->second.wanted, true)) return;
   leftovers_.bytes -= found->second.frees.bytes;
-  leftovers_.files -= found->second.frees.files;
+  *leftovers_.files -= *found->second.frees.files;
 }
 
 void Staging::Claim(const std::string& name) {
@@ -447,9 +445,12 @@ Status Staging::CheckPath(const std::string& path) {
   return S_ISDIR(facts.st_mode) ? FolderInTheWay(target_, path) : absl::OkStatus();
 }
 
-Status Staging::CheckPlaces(const std::vector<Place>& places) {
+Status Staging::CheckPlaces(const std::vector<Place>& places, const Meanwhile& meanwhile) {
   checked_ = Descriptor();
-  for (const Place& place : places) MUSTER_RETURN_IF_ERROR(CheckPath(place.path));
+  for (const Place& place : places) {
+    MUSTER_RETURN_IF_ERROR(meanwhile());
+    MUSTER_RETURN_IF_ERROR(CheckPath(place.path));
+  }
   return absl::OkStatus();
 }
 
@@ -458,8 +459,9 @@ Status Staging::Sync() {
   return absl::OkStatus();
 }
 
-Status Staging::Publish(const std::vector<Place>& places) {
+Status Staging::Publish(const std::vector<Place>& places, const Meanwhile& meanwhile) {
   for (const Place& place : places) {
+    MUSTER_RETURN_IF_ERROR(meanwhile());
     MUSTER_ASSIGN_OR_RETURN(int folder, FolderOf(place.path));
     if (place.name.empty()) continue;  // FolderOf made it
     const std::string last = place.path.substr(place.path.rfind('/') + 1);
@@ -486,18 +488,18 @@ void Staging::RemoveOwn(const std::string& name) {
 }
 
 void Staging::Clear() {
-  DIR* entries = fdopendir(dup(folder_.get()));
-  if (entries == nullptr) return;
-  rewinddir(entries);
-  while (const dirent* entry = readdir(entries)) unlinkat(folder_.get(), entry->d_name, 0);
-  closedir(entries);
+  const auto names = NamesIn(folder_.get(), ".", "");
+  if (!names.ok()) return;  // the next start finds what is left
+  for (const std::string& name : *names) unlinkat(folder_.get(), name.c_str(), 0);
   unlinkat(own_.get(), "staging", AT_REMOVEDIR);
 }
 
 StatusOr<Staging::Room> Staging::room() const {
   struct statvfs facts {};
   if (fstatvfs(root_.get(), &facts) != 0) return DiskStatus(errno, target_);
-  return Room{uint64_t{facts.f_bavail} * facts.f_frsize, facts.f_files == 0 ? 0 : uint64_t{facts.f_favail}};
+  Room room{uint64_t{facts.f_bavail} * facts.f_frsize, facts.f_favail};
+  if (facts.f_files == 0) room.files.reset();
+  return room;
 }
 
 }  // namespace muster::initializers

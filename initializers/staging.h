@@ -19,8 +19,10 @@
 #include <sys/stat.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -88,7 +90,7 @@ class Staging {
   // Bytes and files that fit; what an unprivileged user may take.
   struct Room {
     uint64_t bytes = 0;
-    uint64_t files = 0;  // 0: the file system does not count them
+    std::optional<uint64_t> files = 0;  // nothing: the file system does not count them
   };
   StatusOr<Room> room() const;
 
@@ -121,6 +123,9 @@ class Staging {
   // All of NAME, whole or not, is removed. Any thread.
   void Drop(const std::string& name);
 
+  // Called between the steps of what may take minutes on a slow volume; an error ends it there.
+  using Meanwhile = std::function<Status()>;
+
   struct Place {
     std::string name;  // in the staging folder; empty: a folder to be made
     std::string path;  // below the target
@@ -129,11 +134,11 @@ class Staging {
   // folder above it has to be; says which and what to do. What it finds of folders is remembered for the next call.
   Status CheckPath(const std::string& path);
   // The same of all of them, as it is now.
-  Status CheckPlaces(const std::vector<Place>& places);
-  // What is staged is on the disk, bytes and names.
+  Status CheckPlaces(const std::vector<Place>& places, const Meanwhile& meanwhile);
+  // What is staged is on the disk, bytes and names. Any thread.
   Status Sync();
   // Renames all into place. Stops at the first that cannot be.
-  Status Publish(const std::vector<Place>& places);
+  Status Publish(const std::vector<Place>& places, const Meanwhile& meanwhile);
   // A file of ours below .muster: written beside, synced, renamed.
   Status WriteOwn(const std::string& name, std::string_view text);
   void RemoveOwn(const std::string& name);

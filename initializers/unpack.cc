@@ -12,7 +12,8 @@
 namespace muster::initializers {
 namespace {
 
-constexpr int kLongestChain = 40;  // of links, as Linux has it
+constexpr int kLongestChain = 40;        // of links, as Linux has it
+constexpr uint64_t kMemberBytes = 1024;  // what one takes beside its content: of an archive its header, of us its name
 
 class Unpacking {
  public:
@@ -29,6 +30,8 @@ class Unpacking {
   StatusOr<Unpacked> Run();
 
  private:
+  Status Count(uint64_t bytes);
+  Status CheckPath(const std::string& member) const;
   Status Bring(ArchiveReader& reader, MovedFile* file);
   Status BringSmall(ArchiveReader& reader, MovedFile* file);
   Status BringLarge(ArchiveReader& reader, MovedFile* file);
@@ -45,6 +48,7 @@ class Unpacking {
   const std::string folder_;  // that the archive lies in: empty, or with '/' at its end
   const uint64_t most_bytes_;
   uint64_t members_ = 0;
+  uint64_t counted_ = 0;  // of most_bytes_
   Unpacked unpacked_;
   std::unordered_map<std::string, size_t> places_;      // member -> in unpacked_.files
   std::unordered_map<std::string, std::string> links_;  // member -> member
@@ -65,6 +69,8 @@ StatusOr<Unpacked> Unpacking::Run() {
       return absl::ResourceExhaustedError(fmt::format("{} has more than {} members: allow more with --extract-members",
                                                       archive_.entry.path, options_.limits.members));
     }
+    MUSTER_RETURN_IF_ERROR(Annotate(Count(kMemberBytes), archive_.entry.path));
+    MUSTER_RETURN_IF_ERROR(Annotate(CheckPath(member->path), archive_.entry.path));
     MovedFile* placed = nullptr;
     switch (member->kind) {
       case Member::Kind::kLink:
@@ -104,14 +110,25 @@ MovedFile* Unpacking::Place(const std::string& member, MovedFile file) {
   return &unpacked_.files[place->second];
 }
 
-Status Unpacking::Bring(ArchiveReader& reader, MovedFile* file) {
-  const uint64_t size = file->entry.size;
-  if (size > most_bytes_ - unpacked_.bytes) {
+// A member's own path is checked where it is read; with the archive's folder before it, it may be too long.
+Status Unpacking::CheckPath(const std::string& member) const {
+  return folder_.empty() ? absl::OkStatus() : CheckEntryPath(folder_ + member);
+}
+
+Status Unpacking::Count(uint64_t bytes) {
+  if (bytes > most_bytes_ - counted_) {
     return absl::ResourceExhaustedError(
         fmt::format("it is {} bytes long and unpacks to more than {}, which only a trap does: allow more with "
                     "--extract-ratio (now {})",
                     archive_.entry.size, most_bytes_, options_.limits.ratio));
   }
+  counted_ += bytes;
+  return absl::OkStatus();
+}
+
+Status Unpacking::Bring(ArchiveReader& reader, MovedFile* file) {
+  const uint64_t size = file->entry.size;
+  MUSTER_RETURN_IF_ERROR(Count(size));
   unpacked_.bytes += size;
   file->name = Staging::NameOf(options_.source, file->entry);
   return size <= kBlockBytes ? BringSmall(reader, file) : BringLarge(reader, file);

@@ -21,7 +21,7 @@ namespace muster::initializers {
 
 // Against archives that are small and unpack to a disk's worth (bombs).
 struct UnpackLimits {
-  uint64_t free = uint64_t{1} << 30;  // bytes that any archive may unpack to
+  uint64_t free = uint64_t{1} << 30;  // bytes that any archive may unpack to; each member counts as 1 KiB more
   uint64_t ratio = 100;               // beyond that: bytes for each byte of the archive
   uint64_t members = 10'000'000;
 };

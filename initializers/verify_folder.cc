@@ -56,6 +56,9 @@ std::optional<std::string> Check(int folder, const ManifestFile& file, std::span
   if (file.hash.empty()) return std::nullopt;
   auto expected = ParseExpectation(file.hash);
   if (!expected.ok()) return WhatIsWrong(expected.status());
+  if (!HashAvailable(expected->kind)) {
+    return fmt::format("its {} cannot be checked: this machine's OpenSSL refuses it (FIPS)", HashName(expected->kind));
+  }
   auto hash = HashContent(ReadAtOf(open->get()), file.size, *expected, buffer, [&stop] { return stop.load(); });
   return hash.ok() ? hash->mismatch : WhatIsWrong(hash.status());
 }

@@ -1,6 +1,7 @@
 """What stands around a container on AWS, as strict as the real ones: IMDSv2, the container endpoint, STS.
 
-`keys` is what each of them hands out; `lifetime` in seconds; `wrong` has the paths of what a real one would have refused.
+`keys` is what each of them hands out; `lifetime` in seconds; `wrong` has the paths of what a real one would have refused; `busy` is
+answered first: a status, or (status, text, headers ...). A role is given to whoever signs with `keys`.
 """
 import datetime
 import http.server
@@ -25,7 +26,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             machine.requests.append((self.command, path))
             busy = machine.busy.pop(0) if machine.busy else None
         if busy:
-            return self.say(busy, "busy")
+            return self.say(*busy) if isinstance(busy, tuple) else self.say(busy, "busy")
         if path == "/latest/api/token":
             seconds = self.headers.get("X-aws-ec2-metadata-token-ttl-seconds")
             good = self.command == "PUT" and seconds and 1 <= int(seconds) <= 21600
@@ -42,8 +43,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
             if self.headers.get("Authorization") != machine.session:
                 return self.say(401, json.dumps({"code": "Unauthorized", "message": "wrong token"}))
             return self.say(200, json.dumps(machine.handed()))
-        if self.command == "POST" and path == "/":
+        if self.command == "POST" and path in ("/", "/sts/"):
             form = dict(urllib.parse.parse_qsl(body))
+            if form.get("Action") == "AssumeRole" and machine.signed_well(self, body):
+                form = {"Action": "AssumeRoleWithWebIdentity", "WebIdentityToken": machine.session}
             if form.get("Action") != "AssumeRoleWithWebIdentity" or form.get("WebIdentityToken") != machine.session:
                 return self.say(400, "<ErrorResponse><Error><Code>InvalidIdentityToken</Code><Message>No OpenIDConnect provider found"
                                      "</Message></Error></ErrorResponse>")
@@ -56,11 +59,13 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     do_GET = do_PUT = do_POST = handle_one
 
-    def say(self, status, text):
+    def say(self, status, text, *headers):
         if status in (400, 401, 404):
             with self.server.machine.lock:
                 self.server.machine.wrong.append(self.path)
         self.send_response(status)
+        for name, value in headers:
+            self.send_header(name, value)
         self.send_header("Content-Length", str(len(text)))
         self.end_headers()
         self.wfile.write(text.encode())
@@ -69,8 +74,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
 class AwsMachine:
     session = "session-token-of-this-test"
 
-    def __init__(self, keys):
-        """`keys`: AccessKeyId, SecretAccessKey, Token that the store will accept."""
+    def __init__(self, keys, context=None):
+        """`keys`: AccessKeyId, SecretAccessKey, Token that the store will accept. `context`: of TLS."""
         self.keys = keys
         self.lifetime = 3600
         self.requests, self.wrong, self.busy = [], [], []
@@ -78,12 +83,27 @@ class AwsMachine:
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.server.daemon_threads = True
         self.server.machine = self
-        self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
+        self.url = f"{'https' if context else 'http'}://127.0.0.1:{self.server.server_address[1]}"
+        if context:
+            self.server.socket = context.wrap_socket(self.server.socket, server_side=True)
         threading.Thread(target=self.server.serve_forever, args=(0.05,), daemon=True).start()
 
     def handed(self):
         expiry = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(seconds=self.lifetime)
         return {**self.keys, "Expiration": expiry.strftime("%Y-%m-%dT%H:%M:%SZ")}
+
+    def signed_well(self, request, body):
+        """By AWS's own client."""
+        from botocore.auth import SigV4Auth
+        from botocore.awsrequest import AWSRequest
+        from botocore.credentials import Credentials
+        said = dict(part.strip().split("=", 1) for part in request.headers["Authorization"].partition(" ")[2].split(","))
+        scope = said["Credential"].split("/")
+        signer = SigV4Auth(Credentials(self.keys["AccessKeyId"], self.keys["SecretAccessKey"]), scope[3], scope[2])
+        signed = {name: request.headers[name] for name in said["SignedHeaders"].split(";")}
+        again = AWSRequest(request.command, f"http://{request.headers['Host']}{request.path}", data=body, headers=signed)
+        again.context["timestamp"] = request.headers["X-Amz-Date"]
+        return signer.signature(signer.string_to_sign(again, signer.canonical_request(again)), again) == said["Signature"]
 
     def count(self, words):
         with self.lock:

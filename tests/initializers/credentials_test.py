@@ -13,6 +13,7 @@ needs("s3-server", "run build-support/setup-venv s3-server", "awscrt", "boto3")
 
 import boto3  # noqa: E402
 
+import certificate  # noqa: E402
 import minio_server  # noqa: E402
 from aws_machine_server import ROLE, AwsMachine  # noqa: E402
 from fault_proxy import FaultProxy  # noqa: E402
@@ -106,6 +107,38 @@ class Machine(InitializerCase):
                    AWS_ROLE_ARN="arn:aws:iam::123456789012:role/reader")
         self.assertIn(f"{self.machine.url}/: 429, trying again", self.said)
 
+    def test_answers_of_somebody_before_them(self):
+        """A page, one that was cut, one that came too late: it is asked again, when it wants to be."""
+        page = (200, "<html>Please log in</html>")
+        sts = {"AWS_ENDPOINT_URL_STS": self.machine.url, "AWS_WEB_IDENTITY_TOKEN_FILE": self.token,
+               "AWS_ROLE_ARN": "arn:aws:iam::123456789012:role/reader"}
+        pod = {"AWS_CONTAINER_CREDENTIALS_FULL_URI": f"{self.machine.url}/v1/credentials",
+               "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE": self.token}
+        for around in (sts, pod, {"AWS_EC2_METADATA_SERVICE_ENDPOINT": self.machine.url}):
+            for wrong in (page, (200, '{"AccessKeyId": "A'), (408, "late")):
+                with self.subTest(wrong=wrong, around=list(around)):
+                    shutil.rmtree(self.target, ignore_errors=True)
+                    self.proxy.reset()
+                    self.machine.busy = [wrong]
+                    self.works(**around)
+                    self.assertIn("trying again", self.said)
+        shutil.rmtree(self.target)
+        self.machine.busy = [(503, "busy", ("Retry-After", "1000"))]
+        self.refused("s3://data/", UNREACHABLE, "503; the server asks to be left alone for 1000 s", env=self.around(**sts))
+
+    def test_a_store_that_is_not_checked(self):
+        """Who gives out keys is, all the same."""
+        folder = os.path.join(self.dir, "certificates")
+        bundle = certificate.make(folder)
+        machine = AwsMachine(self.keys, certificate.server_context(folder))
+        self.addCleanup(machine.close)
+        around = {"AWS_ENDPOINT_URL_STS": machine.url, "AWS_WEB_IDENTITY_TOKEN_FILE": self.token, "S3_VERIFY_SSL": "0",
+                  "AWS_ROLE_ARN": "arn:aws:iam::123456789012:role/reader"}
+        self.fails(1, "certificate", **around)
+        self.assertEqual(machine.requests, [])
+        self.works(AWS_CA_BUNDLE=bundle, **around)
+        self.assertEqual(machine.requests, [("POST", "/")])
+
     def test_no_identity_at_all(self):
         self.fails(1, "AWS_EC2_METADATA_DISABLED", AWS_EC2_METADATA_DISABLED="true")
 
@@ -133,6 +166,15 @@ class Machine(InitializerCase):
         self.works(AWS_ENDPOINT_URL_STS=self.machine.url, AWS_WEB_IDENTITY_TOKEN_FILE=self.token,
                    AWS_ROLE_ARN="arn:aws:iam::123456789012:role/reader")
         self.assertEqual(self.machine.requests, [("POST", "/")])
+
+    def test_a_role_of_an_endpoint_with_a_path(self):
+        config = os.path.join(self.dir, "config")
+        with open(config, "w") as file:
+            file.write("[profile reader]\nrole_arn = arn:aws:iam::123456789012:role/reader\nsource_profile = base\n"
+                       f"[profile base]\naws_access_key_id = {self.keys['AccessKeyId']}\n"
+                       f"aws_secret_access_key = {self.keys['SecretAccessKey']}\n")
+        self.works(AWS_CONFIG_FILE=config, AWS_PROFILE="reader", AWS_ENDPOINT_URL_STS=f"{self.machine.url}/sts")
+        self.assertEqual(self.machine.requests, [("POST", "/sts/")])
 
     def test_a_service_account_that_is_refused(self):
         with open(self.token, "w") as file:

@@ -1,4 +1,5 @@
-// LD_PRELOAD: the process is killed as it begins its MUSTER_TEST_DIE_AT_RENAME-th renameat.
+// LD_PRELOAD: the process is killed as it begins its MUSTER_TEST_DIE_AT_RENAME-th renameat, or stopped at its
+// MUSTER_TEST_STOP_AT_RENAME-th, or at its MUSTER_TEST_STOP_AT_LINK-th linkat.
 #include <dlfcn.h>
 #include <stdio.h>
 
@@ -6,13 +7,31 @@
 #include <csignal>
 #include <cstdlib>
 
+namespace {
+
+int NumberOf(const char* variable) {
+  const char* text = getenv(variable);
+  return text == nullptr ? 0 : atoi(text);
+}
+
+}  // namespace
+
 extern "C" int renameat(int from, const char* name, int to, const char* new_name) {
   using Real = int (*)(int, const char*, int, const char*);
   static const Real real = reinterpret_cast<Real>(dlsym(RTLD_NEXT, "renameat"));
-  static std::atomic<int> left = [] {
-    const char* text = getenv("MUSTER_TEST_DIE_AT_RENAME");
-    return text == nullptr ? 0 : atoi(text);
-  }();
-  if (--left == 0) raise(SIGKILL);
+  static const int dies = NumberOf("MUSTER_TEST_DIE_AT_RENAME"), stops = NumberOf("MUSTER_TEST_STOP_AT_RENAME");
+  static std::atomic<int> number = 0;
+  const int now = ++number;
+  if (now == dies) raise(SIGKILL);
+  if (now == stops) raise(SIGSTOP);
   return real(from, name, to, new_name);
+}
+
+extern "C" int linkat(int from, const char* name, int to, const char* new_name, int flags) {
+  using Real = int (*)(int, const char*, int, const char*, int);
+  static const Real real = reinterpret_cast<Real>(dlsym(RTLD_NEXT, "linkat"));
+  static const int stops = NumberOf("MUSTER_TEST_STOP_AT_LINK");
+  static std::atomic<int> number = 0;
+  if (++number == stops) raise(SIGSTOP);
+  return real(from, name, to, new_name, flags);
 }

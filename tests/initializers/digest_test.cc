@@ -3,6 +3,7 @@
 #include "initializers/digest.h"
 
 #include <gmock/gmock.h>
+#include <openssl/evp.h>
 
 #include <random>
 
@@ -274,6 +275,20 @@ TEST(Digest, Names) {
   }
   EXPECT_EQ(FindHash("SHA256"), std::nullopt);
   EXPECT_EQ(FindHash(""), std::nullopt);
+}
+
+// As a machine under a FIPS policy has it.
+TEST(Digest, WhatOpenSslRefusesIsNotChecked) {
+  const Expectation md5 = {HashKind::kMd5, std::string(16, 'x'), 0};
+  const Expectation crc = {HashKind::kCrc32c, "abcd", 0};
+  EXPECT_EQ(Checkable(md5), md5);
+  ASSERT_EQ(EVP_set_default_properties(nullptr, "fips=yes"), 1);
+  EXPECT_FALSE(HashAvailable(HashKind::kMd5));
+  EXPECT_EQ(Checkable(md5), std::nullopt);
+  EXPECT_EQ(Checkable(crc), crc);
+  EXPECT_EQ(*ParseExpectation(Describe(md5)), md5) << "what a manifest says can be read all the same";
+  ASSERT_EQ(EVP_set_default_properties(nullptr, ""), 1);
+  EXPECT_TRUE(HashAvailable(HashKind::kMd5));
 }
 
 TEST(Digest, Expectations) {

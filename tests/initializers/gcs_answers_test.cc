@@ -2,6 +2,7 @@
 #include "initializers/gcs_answers.h"
 
 #include <gmock/gmock.h>
+#include <openssl/evp.h>
 
 #include "base/text.h"
 
@@ -90,6 +91,12 @@ TEST(GcsPage, ThatIsNoneIsRefused) {
     EXPECT_THAT(Read(row.json), HasSubstr(row.error)) << row.json;
     EXPECT_EQ(ParseObjects(row.json).status().code(), absl::StatusCode::kInvalidArgument);
   }
+}
+
+TEST(GcsPage, AHashThatOpenSslRefusesIsNone) {
+  ASSERT_EQ(EVP_set_default_properties(nullptr, "fips=yes"), 1);
+  EXPECT_EQ(Read(ItemOf(R"(,"md5Hash":"1B2M2Y8AsgTpgAmY7PhCfg==")")), "a 1 7 none");
+  ASSERT_EQ(EVP_set_default_properties(nullptr, ""), 1);
 }
 
 TEST(GcsPage, CutAnywhereIsAnError) {

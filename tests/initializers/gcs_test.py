@@ -134,6 +134,17 @@ class Content(GcsCase):
         self.assertNotEqual(code, 0)
         self.assertIn("one is a file where the other needs a folder", end["reason"])
 
+    def test_markers_that_are_no_folders(self):
+        self.put("m/data", b"x")
+        for marker, words in (("m/x//", "has an empty element"), ("m/data/", "one is a file where the other needs a folder")):
+            self.put(marker, b"")
+            code, end = self.bring(f"{self.uri}/m/")
+            self.assertEqual((code, self.there()), (78 if marker == "m/x//" else 1, {}), self.said)
+            self.assertRegex(end["reason"], f"{marker[2:]}.*{words}.*--ignore")
+            self.assertFalse(os.path.exists(os.path.join(self.target, ".muster", "next.json")))
+            self.bucket.blob(marker).delete()
+        self.succeeds(f"{self.uri}/m/", {"data": b"x"})
+
     def test_many(self):
         expected = {f"{n % 7}/{n}": b"%d" % n for n in range(1200)}
         threads = [threading.Thread(target=lambda part: [self.put(f"d/{key}", expected[key]) for key in part],

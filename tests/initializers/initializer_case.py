@@ -37,6 +37,12 @@ def under_a_clock(offset):
     return {"LD_PRELOAD": library, "MUSTER_TEST_CLOCK_OFFSET": str(offset), "ASAN_OPTIONS": "verify_asan_link_order=0"}
 
 
+def preloaded(library, **variables):
+    """Environment of a process in which a system call goes wrong (`library`.so says how)."""
+    path = os.environ.get(f"MUSTER_{library.upper()}", os.path.join(os.path.dirname(BINARY), f"{library}.so"))
+    return {"LD_PRELOAD": path, "ASAN_OPTIONS": "verify_asan_link_order=0", **variables}
+
+
 def needs(cache, reason, *modules):
     """Runs this test again by the venv `cache` of setup scripts where `modules` are; ends with SKIPPED and `reason` without it."""
     import importlib.util
@@ -128,13 +134,20 @@ class InitializerCase(unittest.TestCase):
     def dies_at_rename(self, number, uri, *flags):
         """Killed as it begins that many renames: one for each file that is staged, next.json, one for each that is published, the
         manifest. False: it was done before."""
-        library = os.environ.get("MUSTER_DIES_AT_RENAME", os.path.join(os.path.dirname(BINARY), "dies_at_rename.so"))
-        self.more = {"LD_PRELOAD": library, "MUSTER_TEST_DIE_AT_RENAME": str(number), "ASAN_OPTIONS": "verify_asan_link_order=0"}
+        self.more = preloaded("dies_at_rename", MUSTER_TEST_DIE_AT_RENAME=str(number))
         process = self.start(uri, *flags)
         out, err = process.communicate(timeout=DEADLINE)
         self.more = {}
         self.assertIn(process.returncode, (0, -signal.SIGKILL), out + err)
         return process.returncode != 0
+
+    def stopped(self, uri, *flags, **at):
+        """A process that stops where `at` says (dies_at_rename.cc); to be sent SIGCONT."""
+        self.more = preloaded("dies_at_rename", **at)
+        process = self.start(uri, *flags)
+        self.more = {}
+        self.assertTrue(os.WIFSTOPPED(os.waitpid(process.pid, os.WUNTRACED)[1]))
+        return process
 
     def staged(self):
         """Paths of what is whole in the staging folder."""

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <filesystem>
@@ -119,7 +120,7 @@ TEST_F(LeaseFolder, OneAfterTheOther) {
   ASSERT_TRUE(RunUntil([&] { return !second->said.empty(); }));
   EXPECT_FALSE(second->held);
   EXPECT_NE(second->said[0].find(fmt::format("(process {}) is bringing it in", getpid())), std::string::npos);
-  EXPECT_TRUE(first->lease->StillHeld());
+  EXPECT_TRUE(first->lease->StillHeld().value_or(false));
   first.reset();
   ASSERT_TRUE(RunUntil([&] { return second->held; }));
   EXPECT_EQ(Files(), std::vector<std::string>{"lease.1"});
@@ -153,11 +154,52 @@ TEST_F(LeaseFolder, WhoWasTakenOverIsTold) {
   auto first = Start(quick_);
   ASSERT_TRUE(RunUntil([&] { return first->held; }));
   Write("lease.2", "host=other pid=1 boot=another id=2 locked=1 beat=1\n");
-  EXPECT_FALSE(first->lease->StillHeld());
+  EXPECT_FALSE(first->lease->StillHeld().value_or(true));
   ASSERT_TRUE(RunUntil([&] { return !first->lost.ok(); }));
   EXPECT_EQ(first->lost.code(), absl::StatusCode::kUnavailable);
   first.reset();
   EXPECT_EQ(Files().size(), 2u) << "what is not ours any more is not touched";
+}
+
+TEST_F(LeaseFolder, BeatsWhileTheLoopIsKeptAndIsTold) {
+  auto holder = Start(quick_);
+  ASSERT_TRUE(RunUntil([&] { return holder->held; }));
+  const auto text = [this] {
+    std::ifstream file(folder_ + "/lease.1");
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  };
+  const auto without_the_loop = [](const std::function<bool()>& condition) {
+    const TimePoint deadline = MonotonicClock::now() + seconds(60);
+    while (!condition() && MonotonicClock::now() < deadline) {
+    }
+    return condition();
+  };
+  const std::string before = text();
+  EXPECT_TRUE(without_the_loop([&] { return holder->lease->StayHeld().ok() && text() != before; }));
+  Write("lease.2", "host=other pid=1 boot=another id=2 locked=1 beat=1\n");
+  EXPECT_TRUE(without_the_loop([&] { return absl::IsUnavailable(holder->lease->StayHeld()); }));
+}
+
+// Without descriptors no folder can be opened.
+TEST_F(LeaseFolder, AFolderThatCannotBeReadIsLookedAtAgain) {
+  auto holder = Start(patient_);
+  ASSERT_TRUE(RunUntil([&] { return holder->held; }));
+  auto waiter = Start(patient_);
+  ASSERT_TRUE(RunUntil([&] { return !waiter->said.empty(); }));
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  rlimit none = before;
+  none.rlim_cur = 0;
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  const auto held = holder->lease->StillHeld();
+  for (int turn = 0; turn < 20; ++turn) loop_.run_one();  // beats of the one, looks of the other
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_EQ(held.status().code(), absl::StatusCode::kResourceExhausted) << held.status();
+  EXPECT_TRUE(holder->lost.ok()) << holder->lost;
+  EXPECT_TRUE(waiter->lost.ok()) << waiter->lost;
+  EXPECT_FALSE(waiter->held);
+  EXPECT_TRUE(holder->lease->StillHeld().value_or(false));
+  EXPECT_EQ(Files(), std::vector<std::string>{"lease.1"});
 }
 
 TEST_F(LeaseFolder, AmongManyOneHoldsItAtATime) {

@@ -1,6 +1,7 @@
 """muster-initializer with folders of this machine: pvc:// and file://, several at one target, verify, --then, the last word."""
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -11,7 +12,7 @@ import unittest
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from initializer_case import BINARY, DEADLINE, MIB, UNREACHABLE, InitializerCase, clean_environment, some_bytes  # noqa: E402
+from initializer_case import BINARY, DEADLINE, MIB, UNREACHABLE, InitializerCase, clean_environment, preloaded, some_bytes  # noqa: E402
 from web_server import WebServer  # noqa: E402
 
 
@@ -96,6 +97,21 @@ class Copies(LocalCase):
         for path in files:
             self.assertTrue(os.path.samefile(os.path.join(self.source, path), os.path.join(self.target, path)))
 
+    def test_a_file_that_is_replaced_before_it_is_linked(self):
+        self.lay({"a": b"1"})
+        process = self.stopped(self.uri, "--hard-link", MUSTER_TEST_STOP_AT_LINK="1")
+        files = self.lay({"new": b"2"})
+        os.rename(os.path.join(self.source, "new"), os.path.join(self.source, "a"))
+        process.send_signal(signal.SIGCONT)
+        out, err = process.communicate(timeout=DEADLINE)
+        self.assertEqual(process.returncode, 0, out + err)
+        self.assertIn("a has changed; copying it anew", out)
+        self.check_right({"a": files["new"]})
+        crc = self.manifest()["files"][0]["hash"]
+        shutil.rmtree(self.target)
+        self.succeeds(self.uri, {"a": files["new"]})
+        self.assertEqual(self.manifest()["files"][0]["hash"], crc)
+
     def test_links_count_as_what_they_lead_to(self):
         self.lay({"blobs/1": b"one", "snapshots/x/.keep": b""})
         os.symlink("../../blobs/1", os.path.join(self.source, "snapshots/x/weights"))
@@ -118,6 +134,29 @@ class Copies(LocalCase):
         self.succeeds(self.uri, files)
         self.assertIn("pipe is neither a file nor a folder: it is left out", self.said)
 
+    def test_a_folder_that_cannot_be_read_to_its_end(self):
+        self.lay({f"sub/{n}": b"x" for n in range(5)})
+        self.more = preloaded("fails_at_readdir", MUSTER_TEST_READDIR_FAILS_IN=os.path.join(self.source, "sub"))
+        self.refused(self.uri, 1, "claim/sub: Input/output error")
+
+    def test_without_an_inode_left(self):
+        if os.geteuid() != 0:
+            self.skipTest("only root can mount a small file system")
+        self.lay({"a": b"1", "b": b"2"})
+        os.mkdir(self.target)
+        free = set()
+        for inodes in range(4, 10):  # some are ours
+            mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", f"nr_inodes={inodes}", "tmpfs", self.target], capture_output=True)
+            if mounted.returncode != 0:
+                self.skipTest(f"cannot mount: {mounted.stderr}")
+            try:
+                _, end = self.bring(self.uri, "--termination-log", "")
+            finally:
+                subprocess.run(["umount", self.target], check=True)
+            found = re.search("has 2 files and there is room for ([0-9]+) more", end.get("reason", ""))
+            free.update(found.groups() if found else ())
+        self.assertIn("0", free, self.said)
+
     def test_wrong_places(self):
         self.refused(f"file://{self.dir}/nothing", 1, "there is no such file or folder; check the path")
         self.refused("pvc://nothing/x", 1, "/mnt/pvc/nothing/x: there is no such file or folder; mount the claim there, or say where")
@@ -134,6 +173,12 @@ class Copies(LocalCase):
         self.target = os.path.join(self.source, "a-folder")
         os.mkdir(self.target)
         self.refused(self.uri, 78, "is within the other: name another target")
+        os.rmdir(self.target)
+        os.symlink(self.source, os.path.join(self.dir, "link"))
+        for below in (self.source, f"{self.dir}/link"):
+            self.target = f"{below}/not-yet/there"
+            self.refused(self.uri, 78, "is within the other: name another target")
+            self.assertEqual(os.listdir(self.source), ["a"])
 
     def test_hashes_of_an_earlier_initializer_are_checked(self):
         """The source was itself brought in: its manifest knows what its files have to be."""
@@ -357,6 +402,18 @@ class Together(LocalCase):
         self.assertRegex(json.loads(out.splitlines()[-1])["reason"], "another .*taken .*over")
         self.check_right({"w.bin": self.data})
 
+    def test_one_that_is_overtaken_while_it_publishes(self):
+        """What it wanted to rename is gone: that is no fault of its disk, and a new start goes on from it."""
+        process = self.stopped(self.url, MUSTER_TEST_STOP_AT_RENAME="3")
+        own = os.path.join(self.target, ".muster")
+        with open(os.path.join(own, "lease.2"), "w") as file:
+            file.write("host=other pid=1 boot=another id=2 locked=1 beat=1\n")
+        shutil.rmtree(os.path.join(own, "staging"))
+        process.send_signal(signal.SIGCONT)
+        out, err = process.communicate(timeout=DEADLINE)
+        self.assertEqual(process.returncode, UNREACHABLE, out + err)
+        self.assertIn("another initializer has taken", json.loads(out.splitlines()[-1])["reason"])
+
     def test_a_waiter_can_be_told_to_go(self):
         first, go = self.first_asks()
         other = self.start(self.url)
@@ -436,6 +493,15 @@ class Afterwards(LocalCase):
             self.assertEqual(self.there(), {"a": b"1"})
         open(marker, "w").close()
         self.succeeds(self.uri, {"a": b"1"}, *flags)
+
+    def test_a_dry_run_does_not_run_it(self):
+        self.lay({"a": b"1"})
+        log = os.path.join(self.dir, "log")
+        flags = ("--then", f"echo x >> {log}; exit 7")
+        self.assertEqual(self.bring(self.uri, *flags)[0], 7, self.said)
+        self.assertEqual(self.bring(self.uri, *flags, "--dry-run")[0], 0, self.said)
+        with open(log) as file:
+            self.assertEqual(file.read(), "x\n")
 
     def test_then_is_told_to_go(self):
         self.lay({"a": b"1"})

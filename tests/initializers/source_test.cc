@@ -262,8 +262,8 @@ TEST(Source, Http) {
       {"HTTPS://Host.Example/A", "http [host.example] [/A]"},
       {"https://[fd00::1]/a", "http [[fd00::1]] [/a]"},
       {"https://[fd00::1]:443/a", "http [[fd00::1]:443] [/a]"},
-      {"https://10.0.0.1/a%20b?c=d&e", "http [10.0.0.1] [/a%20b?c=d&e]"},
-      {"https://host/a?b=/", "http [host] [/a?b=/]"},
+      {"https://10.0.0.1/a%20b?v=d&e", "http [10.0.0.1] [/a%20b?v=d&e]"},
+      {"https://host/a?ref=/", "http [host] [/a?ref=/]"},
       {"https://host/a/@scope/b", "http [host] [/a/@scope/b]"},
       {"https://huggingface.co/a/b/resolve/main/c.json", "http [huggingface.co] [/a/b/resolve/main/c.json]"},
   });
@@ -314,7 +314,11 @@ TEST(Source, ShowsNoSecrets) {
             "k?X-Amz-Algorithm=AWS4&X-Amz-Credential=...&x-amz-signature=...&versionId=3&sig=...&Key=&a");
   EXPECT_THAT(source->path, HasSubstr("x-amz-signature=ab"));
   EXPECT_EQ(ParseSource("https://h/k?a=b&&c=%20&d=e=f&access_token=t=u", Role::kModel)->uri,
-            "https://h/k?a=b&&c=%20&d=e=f&access_token=...");
+            "https://h/k?a=...&&c=...&d=...&access_token=...");
+  for (std::string_view name : {"auth", "jwt", "code", "pass", "pwd", "Authorization", "X-Amz-Security-Token", "st"}) {
+    const std::string uri = fmt::format("https://h/k?{}=s3cret&id=7&Version=2", name);
+    EXPECT_EQ(ParseSource(uri, Role::kModel)->uri, fmt::format("https://h/k?{}=...&id=7&Version=2", name));
+  }
 }
 
 }  // namespace

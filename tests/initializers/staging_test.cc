@@ -22,6 +22,8 @@ StagedRange At(uint64_t offset, uint64_t length, uint32_t crc = 7) { return {{of
 
 using Ranges = std::vector<StagedRange>;
 
+Status GoOn() { return absl::OkStatus(); }
+
 class StagingTest : public testing::Test {
  protected:
   StagingTest() {
@@ -49,11 +51,23 @@ TEST_F(StagingTest, AFileThatIsPublished) {
   auto staging = Open();
   ASSERT_TRUE(staging->WriteWhole("one", "hello", {}, true).ok());
   EXPECT_FALSE(std::filesystem::exists(target_ + "/d/e/hello.txt"));
-  ASSERT_TRUE(staging->Publish({{"one", "d/e/hello.txt"}, {"", "empty/"}}).ok());
+  ASSERT_TRUE(staging->Publish({{"one", "d/e/hello.txt"}, {"", "empty/"}}, GoOn).ok());
   EXPECT_EQ(Content("d/e/hello.txt"), "hello");
   EXPECT_TRUE(std::filesystem::is_directory(target_ + "/empty"));
   staging->Clear();
   EXPECT_FALSE(std::filesystem::exists(target_ + "/.muster/staging"));
+}
+
+TEST_F(StagingTest, PublicationEndsWhereItIsTold) {
+  auto staging = Open();
+  for (const char* name : {"one", "two"}) ASSERT_TRUE(staging->WriteWhole(name, "x", {}, false).ok());
+  const std::vector<Staging::Place> places = {{"one", "one"}, {"two", "two"}};
+  int calls = 0;
+  const auto overtaken = [&] { return ++calls == 1 ? absl::OkStatus() : absl::UnavailableError("overtaken"); };
+  EXPECT_TRUE(absl::IsUnavailable(staging->Publish(places, overtaken)));
+  EXPECT_TRUE(std::filesystem::exists(target_ + "/one"));
+  EXPECT_FALSE(std::filesystem::exists(target_ + "/two"));
+  EXPECT_TRUE(absl::IsUnavailable(staging->CheckPlaces(places, overtaken)));
 }
 
 TEST_F(StagingTest, WhatAnEarlierStartLeft) {
@@ -123,7 +137,7 @@ TEST_F(StagingTest, AFileThatIsThereByAnotherName) {
   std::ofstream(target_ + "/before") << "x";
   ASSERT_TRUE(staging->AdoptWhole("one", target_ + "/before").ok());
   EXPECT_TRUE(staging->IsWhole("one"));
-  ASSERT_TRUE(staging->Publish({{"one", "after"}}).ok());
+  ASSERT_TRUE(staging->Publish({{"one", "after"}}, GoOn).ok());
   EXPECT_TRUE(std::filesystem::equivalent(target_ + "/before", target_ + "/after"));
 }
 
@@ -150,7 +164,7 @@ TEST_F(StagingTest, LinksAreNotFollowed) {
   EXPECT_TRUE(absl::IsFailedPrecondition(staging->CheckPath("link/file")));
   EXPECT_TRUE(absl::IsFailedPrecondition(staging->CheckPath("link/")));
   EXPECT_TRUE(staging->CheckPath("link").ok()) << "a file may take a link's place";
-  Status status = staging->Publish({{"one", "link/file"}});
+  Status status = staging->Publish({{"one", "link/file"}}, GoOn);
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(status.message()), HasSubstr("link is a link or a file"));
   EXPECT_TRUE(std::filesystem::is_empty(folder_ + "/outside"));
@@ -164,7 +178,7 @@ TEST_F(StagingTest, AFolderInTheWay) {
   EXPECT_TRUE(staging->CheckPath("file/").ok());
   EXPECT_TRUE(staging->CheckPath("file/other").ok());
   EXPECT_TRUE(staging->CheckPath("not/there").ok());
-  Status status = staging->Publish({{"one", "file"}});
+  Status status = staging->Publish({{"one", "file"}}, GoOn);
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(status.message()), HasSubstr("is a folder, where a file has to be"));
 }
