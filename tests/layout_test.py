@@ -3,11 +3,14 @@
     base < {rendezvous, launcher} < rsh < agent; base < initializers      (an arrow points from the room that includes to the one included)
 """
 import ast
+import io
 import pathlib
 import re
 import subprocess
 import sys
 import unittest
+
+import class_runner
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SOURCES = {".h", ".cc", ".cpp", ".hpp"}
@@ -150,6 +153,28 @@ class Layout(unittest.TestCase):
         self.assertTrue(is_run(listing, "x_test.py", "Mixed"))
         self.assertFalse(is_run(listing, "x_test.py", "Own"))
         self.assertTrue(is_run(listing, "z_test.py", "Own"))
+
+    def test_what_was_all_skipped_ends_as_skipped(self):
+        class Some(unittest.TestCase):
+            def test_passes(self):
+                pass
+
+            def test_skips(self):
+                self.skipTest("of a reason")
+
+            def test_fails(self):
+                self.fail("of a reason")
+
+        class Whole(Some):
+            @classmethod
+            def setUpClass(cls):
+                raise unittest.SkipTest("all of it")
+
+        for cases, code in (((Some("test_skips"), Some("test_skips")), class_runner.SKIPPED), ((Whole("test_fails"),), class_runner.SKIPPED),
+                            ((Some("test_skips"), Some("test_passes")), 0), ((Some("test_skips"), Some("test_fails")), 1), ((), 1)):
+            result = class_runner.Result(unittest.runner._WritelnDecorator(io.StringIO()), False, 0)
+            unittest.TestSuite(cases).run(result)
+            self.assertEqual(class_runner.exit_code(result), code, cases)
 
     def test_headers_are_guarded(self):
         for room in ALLOWED:

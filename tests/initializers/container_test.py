@@ -12,7 +12,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "..", "outer")]
 
 from containers import Container, bind, why_not  # noqa: E402
-from initializer_case import BINARY, DEADLINE, MIB, SKIPPED, InitializerCase  # noqa: E402
+from initializer_case import BINARY, DEADLINE, MIB, InitializerCase, main  # noqa: E402
 
 USER = 1000
 
@@ -22,8 +22,7 @@ class Init(InitializerCase):
     def setUpClass(cls):
         reason = why_not()
         if reason:
-            print(reason, file=sys.stderr)
-            sys.exit(SKIPPED)
+            raise unittest.SkipTest(reason)
 
     def setUp(self):
         super().setUp()
@@ -91,4 +90,4 @@ class Init(InitializerCase):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    main()

@@ -9,14 +9,13 @@ import struct
 import subprocess
 import sys
 import tarfile
-import unittest
 import zipfile
 import zlib
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from initializer_case import BINARY, DEADLINE, MIB, InitializerCase, clean_environment, some_bytes  # noqa: E402
+from initializer_case import BINARY, DEADLINE, MIB, InitializerCase, clean_environment, main, some_bytes  # noqa: E402
 from web_server import WebServer  # noqa: E402
 
 CONFIGURATION = 78
@@ -307,4 +306,4 @@ class Bad(ExtractCase):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    main()

@@ -5,12 +5,11 @@ import os
 import shutil
 import sys
 import threading
-import unittest
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from initializer_case import MIB, SKIPPED, UNREACHABLE, InitializerCase, clean_environment, needs  # noqa: E402
+from initializer_case import MIB, SKIPPED, UNREACHABLE, InitializerCase, clean_environment, main, needs  # noqa: E402
 
 needs("gcs-client", "run build-support/setup-venv gcs-client", "google_crc32c")
 
@@ -359,4 +358,4 @@ class Killed(FaultCase, KilledAnywhere):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    main()

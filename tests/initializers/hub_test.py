@@ -5,13 +5,12 @@ import random
 import signal
 import subprocess
 import sys
-import unittest
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 from hub_case import FILES, NAME, URI, HubCase, hash_of, some_bytes, subset  # noqa: E402
-from initializer_case import DEADLINE, MIB, UNREACHABLE  # noqa: E402
+from initializer_case import DEADLINE, MIB, UNREACHABLE, main  # noqa: E402
 
 LOGIN = b"<html><body>Please log in</body></html>"
 
@@ -454,4 +453,4 @@ class Killed(FaultCase):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    main()

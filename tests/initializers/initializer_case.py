@@ -10,9 +10,12 @@ import tempfile
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.append(os.path.dirname(HERE))
+
+from class_runner import SKIPPED, main  # noqa: E402,F401
+
 BINARY = os.environ.get("MUSTER_INITIALIZER", os.path.join(HERE, "..", "..", "build", "bin", "muster-initializer"))
 DEADLINE = float(os.environ.get("MUSTER_TEST_DEADLINE", 90))
-SKIPPED = 77
 UNREACHABLE = 205
 MIB = 1 << 20
 

@@ -6,12 +6,11 @@ import signal
 import subprocess
 import sys
 import time
-import unittest
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from initializer_case import BINARY, DEADLINE, MIB, UNREACHABLE, InitializerCase, clean_environment, some_bytes  # noqa: E402
+from initializer_case import BINARY, DEADLINE, MIB, UNREACHABLE, InitializerCase, clean_environment, main, some_bytes  # noqa: E402
 from web_server import WebServer  # noqa: E402
 
 
@@ -536,4 +535,4 @@ class Afterwards(LocalCase):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    main()

@@ -6,12 +6,11 @@ import subprocess
 import sys
 import threading
 import time
-import unittest
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from initializer_case import DEADLINE, HERE, MIB, UNREACHABLE, InitializerCase, clean_environment, needs, some_bytes  # noqa: E402
+from initializer_case import DEADLINE, HERE, MIB, UNREACHABLE, InitializerCase, clean_environment, main, needs, some_bytes  # noqa: E402
 
 needs("s3-server", "run build-support/setup-venv s3-server", "hypercorn")
 
@@ -210,4 +209,4 @@ class Http2(NetworkCase):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    main()

@@ -7,12 +7,11 @@ import signal
 import subprocess
 import sys
 import threading
-import unittest
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from initializer_case import BINARY, DEADLINE, MIB, UNREACHABLE, InitializerCase, some_bytes  # noqa: E402
+from initializer_case import BINARY, DEADLINE, MIB, UNREACHABLE, InitializerCase, main, some_bytes  # noqa: E402
 from web_server import WebServer  # noqa: E402
 
 
@@ -489,4 +488,4 @@ class Killed(WebCase):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    main()

@@ -1,7 +1,6 @@
 """The node check: `--node-check` before a node joins and after two failures of its own in a row, and `muster check`."""
 import json
 import os
-import re
 import signal
 import subprocess
 import unittest

@@ -5,7 +5,6 @@ import shutil
 import signal
 import socket
 import subprocess
-import threading
 
 from muster_case import MUSTER, MusterCase, main
 from several_nodes_test import Nodes

@@ -4,7 +4,6 @@ import os
 import re
 import signal
 import subprocess
-import unittest
 
 from muster_case import DEADLINE, MUSTER, alive, main, wait_gone
 from several_nodes_test import Nodes, Rendezvous
@@ -40,7 +39,7 @@ class Staged(Nodes):
                 return report
         self.fail("the status ended before it said what was waited for")
 
-    def running(self, host_first=True):
+    def running(self):
         """An elastic pair that runs: (endpoint, host, guest, host's worker, guest's worker)."""
         endpoint = self.endpoint()
         host = self.host_of(endpoint, "1:2", "--max-restarts", "1")
@@ -387,13 +386,13 @@ class Uninvited(Nodes):
 
     def test_one_node_twice(self):
         endpoint, agents, workers = self.job()
-        twins = [self.node(endpoint, "2", "--node-name", "twin", "--rdzv-conf", "is_host=0") for _ in range(1)]
-        self.wait_for_output(twins[0], "spare")
+        first = self.node(endpoint, "2", "--node-name", "twin", "--rdzv-conf", "is_host=0")
+        self.wait_for_output(first, "spare")
         second = self.node(endpoint, "2", "--node-name", "twin", "--rdzv-conf", "is_host=0")
         self.assertEqual(second.wait(), 78)
         self.assertIn("twin is held by", second.output())
         self.untouched(workers, agents)
-        self.assertEqual(twins[0].wait(), 0)
+        self.assertEqual(first.wait(), 0)
 
     def test_room_that_is_not_to_be_used_before_a_restart(self):
         options = ("--scale-up", "at-restart", "--max-restarts", "1", "--rdzv-conf", "last_call_timeout=1")

@@ -12,6 +12,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -19,6 +20,10 @@ import unittest
 import unittest.mock
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.append(os.path.dirname(HERE))
+
+import class_runner  # noqa: E402
+
 MUSTER = os.environ.get("MUSTER_BINARY", os.path.join(HERE, "..", "..", "build", "bin", "muster"))
 WORKER = os.path.join(HERE, "obedient_worker.py")
 PYTHON = "/usr/bin/python3"
@@ -261,4 +266,4 @@ class MusterCase(unittest.TestCase):
 
 def main():
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    unittest.main(verbosity=2)
+    class_runner.main()

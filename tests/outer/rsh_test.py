@@ -14,7 +14,7 @@ import unittest
 import containers
 from containers import Container
 from credentials_test import Authority
-from muster_case import DEADLINE, MUSTER, PYTHON, alive, main, sanitized, wait_gone
+from muster_case import DEADLINE, MUSTER, alive, main, sanitized, wait_gone
 from remote_shells import RshCase, clean
 from strangers_test import ON_THE_CONTROL_PORT
 

@@ -4,7 +4,7 @@ import signal
 import socket
 import subprocess
 
-from muster_case import DEADLINE, MUSTER, MusterCase, alive, main, wait_gone
+from muster_case import DEADLINE, MUSTER, MusterCase, main, wait_gone
 
 
 class Nodes(MusterCase):

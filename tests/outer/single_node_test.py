@@ -5,7 +5,7 @@ import re
 import signal
 import subprocess
 
-from muster_case import MUSTER, PYTHON, MusterCase, alive, main, wait_gone
+from muster_case import MUSTER, MusterCase, alive, main, wait_gone
 
 
 class ExitCodes(MusterCase):
