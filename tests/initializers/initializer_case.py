@@ -12,6 +12,7 @@ import unittest
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.append(os.path.dirname(HERE))
 
+import server_errors  # noqa: E402
 from class_runner import SKIPPED, main  # noqa: E402,F401
 
 BINARY = os.environ.get("MUSTER_INITIALIZER", os.path.join(HERE, "..", "..", "build", "bin", "muster-initializer"))
@@ -59,9 +60,14 @@ class InitializerCase(unittest.TestCase):
     def setUp(self):
         self.dir = tempfile.mkdtemp(prefix="muster-test-")
         self.addCleanup(shutil.rmtree, self.dir, ignore_errors=True)
+        self.addCleanup(self.check_servers)  # when they are closed
         self.target = os.path.join(self.dir, "target")
         self.said = ""
         self.more = {}  # variables, whatever the environment
+
+    def check_servers(self):
+        errors = server_errors.taken()
+        self.assertEqual(errors, [], "a server of the test went wrong by itself:\n" + "\n".join(errors))
 
     def environment(self):
         return clean_environment(HOME=self.dir)

@@ -157,6 +157,16 @@ class Plain(WebCase):
         self.assertEqual(self.server.count("GET"), 0)
 
 
+class Mistakes(WebCase):
+    """Of the tests themselves."""
+
+    def test_what_fails_in_a_server_fails_the_test(self):
+        self.server.faults = [lambda request: self.fail("in a thread")]
+        data = some_bytes(1000)
+        self.succeeds(self.serve(data), data)  # the client takes it for a fault of the network
+        self.assertRaisesRegex(AssertionError, "in a thread", self.check_servers)
+
+
 class Transient(WebCase):
     """Each ends in success, with the right bytes."""
     SIZE = 20 * MIB + 5
@@ -441,28 +451,31 @@ class Permanent(WebCase):
 class Killed(WebCase):
     def test_at_any_point(self):
         """Killed at twenty points, each start goes on; what was there is not fetched again."""
-        size = 40 * MIB
+        size = 160 * MIB
         data = some_bytes(size)
         url = self.serve(data)
-        points = sorted(random.Random(3).sample(range(size), 20))
-        received = 0
+        points = random.Random(3).sample(range(size // 10), 20)
+        each = []
         for point in points:
             process = self.start(url)
             sent = [0]
 
             def count(bytes_sent):
                 sent[0] += bytes_sent
-                if sent[0] >= size // 20:
+                if sent[0] >= point:
                     process.kill()
             self.server.sent = count
             process.wait(DEADLINE)
             self.assertIn(process.returncode, (0, -signal.SIGKILL))
-            received += sent[0]
             if process.returncode == 0:
                 break
+            each.append(sent[0])
             self.check_nothing()
+        self.assertGreater(len(each), 0)
         self.server.sent = lambda _: None
-        self.succeeds(url, data)
+        end = self.succeeds(url, data)
+        self.assertEqual(end["kept"] + end["received"], size)
+        self.assertGreater(end["kept"], max(each), "more than any one start can have brought")
 
     def test_half_of_it_is_kept(self):
         size = 200 * MIB
