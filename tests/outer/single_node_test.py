@@ -85,10 +85,10 @@ class ExitCodes(MusterCase):
 
     def test_wrong_usage_is_64_and_names_the_value(self):
         for arguments, name in (
-            (["--nnodes", "x", "s.py"], "x"),
-            (["--nproc-per-node", "0", "s.py"], "0"),
-            (["--nproc-per-node", "-2", "s.py"], "-2"),
-            (["--max-restarts", "many", "s.py"], "many"),
+            (["--nnodes", "x", "s.py"], "--nnodes=x:"),
+            (["--nproc-per-node", "0", "s.py"], "--nproc-per-node=0:"),
+            (["--nproc-per-node", "-2", "s.py"], "--nproc-per-node=-2:"),
+            (["--max-restarts", "many", "s.py"], "--max-restarts=many:"),
             (["--no-such-flag", "s.py"], "--no-such-flag"),
             ([], "training_script"),
         ):
