@@ -336,6 +336,8 @@ class Permanent(FaultCase, PermanentFaults):
             self.assertEqual(code, UNREACHABLE, self.said)
             self.assertRegex(end["reason"], "gs://muster-bucket/large: 404 .*removed meanwhile")
             self.check_nothing()
+        else:
+            self.check_right({"large": self.objects["large"]})
 
     def test_what_was_not_asked_for(self):
         def other(exchange):

@@ -59,7 +59,7 @@ class GoogleCase(InitializerCase):
         secrets = [USER["client_secret"], USER["refresh_token"], "ya29.", "subject-1", "Bearer",
                    *self.google.private_key().splitlines()[1:-1]]
         for secret in secrets:
-            self.assertNotIn(secret, self.said)
+            self.assertNotIn(secret, self.all_said)
         super().tearDown()
 
     uri = "gs://muster-bucket/d/"

@@ -62,7 +62,8 @@ class InitializerCase(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.dir, ignore_errors=True)
         self.addCleanup(self.check_servers)  # when they are closed
         self.target = os.path.join(self.dir, "target")
-        self.said = ""
+        self.said = ""  # by the last run
+        self.all_said = ""
         self.more = {}  # variables, whatever the environment
 
     def check_servers(self):
@@ -91,6 +92,7 @@ class InitializerCase(unittest.TestCase):
         process = self.start(uri, *flags, env=env)
         out, err = process.communicate(timeout=DEADLINE)
         self.said = out + err
+        self.all_said += self.said
         events = [json.loads(line) for line in out.splitlines()]
         return process.returncode, events[-1] if events else {}
 
