@@ -190,8 +190,7 @@ class Http2(NetworkCase):
         data = some_bytes(40 * MIB + 1)
         with open(os.path.join(folder, "f"), "wb") as file:
             file.write(data)
-        port = free_port()
-        server = subprocess.Popen([sys.executable, os.path.join(HERE, "http2_server.py"), str(port), certificates, folder],
+        server = subprocess.Popen([sys.executable, os.path.join(HERE, "http2_server.py"), certificates, folder],
                                   stdout=subprocess.PIPE, text=True, env=clean_environment())
 
         def end():
@@ -199,7 +198,9 @@ class Http2(NetworkCase):
             server.wait()
             server.stdout.close()
         self.addCleanup(end)
-        self.assertEqual(server.stdout.readline(), "listening\n")
+        said = server.stdout.readline()
+        self.assertTrue(said.startswith("listening on "), said)
+        port = int(said.split()[-1])
         self.succeeds(f"https://127.0.0.1:{port}/f", {"f": data}, "--http2", "--ca-bundle", ca)
         self.assertEqual(server.stdout.readline(), "2\n")
         shutil.rmtree(self.target)
