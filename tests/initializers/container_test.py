@@ -5,6 +5,7 @@ import random
 import signal
 import subprocess
 import sys
+import time
 import unittest
 
 sys.dont_write_bytecode = True
@@ -76,9 +77,16 @@ class Init(InitializerCase):
         files = self.lay({"0.bin": random.Random(1).randbytes(MIB) * 400})
         box = self.container(64 * MIB)
         process = subprocess.Popen(box.command(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+        def ended():
+            process.kill()
+            process.communicate()
+        self.addCleanup(ended)
+        self.addCleanup(box.remove)
         staging = os.path.join(self.target, ".muster", "staging")
+        end = time.monotonic() + DEADLINE
         while process.poll() is None and not os.path.isdir(staging):
-            pass
+            self.assertLess(time.monotonic(), end, "nothing is brought in")
         box.kill("TERM")
         _, said = process.communicate(timeout=DEADLINE)
         self.assertEqual(process.returncode, 128 + signal.SIGTERM, said)

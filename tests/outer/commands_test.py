@@ -5,13 +5,14 @@ import shutil
 import signal
 import socket
 import subprocess
+import time
 
-from muster_case import MUSTER, MusterCase, main
+from muster_case import DEADLINE, MUSTER, MusterCase, main
 from several_nodes_test import Nodes
 
 
 def muster(*arguments, **more):
-    return subprocess.run([MUSTER, *arguments], capture_output=True, text=True, timeout=90, **more)
+    return subprocess.run([MUSTER, *arguments], capture_output=True, text=True, timeout=DEADLINE, **more)
 
 
 class Commands(Nodes):
@@ -129,8 +130,8 @@ class Commands(Nodes):
                 break
         self.assertGreater(report["term"], first["term"])
         self.serve("coordinator", "--listen", endpoint)
-        asked = None
-        while asked is None or asked.returncode == 200:  # until the stand-in has told the newcomer
+        asked, end = None, time.monotonic() + DEADLINE
+        while asked is None or (asked.returncode == 200 and time.monotonic() < end):  # until the stand-in has told the newcomer
             asked = muster("status", endpoint, "--run-id", "job", "--json")
         self.assertEqual((asked.returncode, asked.stderr), (0, ""))
         self.assertEqual(json.loads(asked.stdout)["term"], report["term"])

@@ -5,7 +5,7 @@ import re
 import signal
 import subprocess
 
-from muster_case import DEADLINE, MUSTER, alive, main, wait_gone
+from muster_case import DEADLINE, MUSTER, main, wait_gone
 from several_nodes_test import Nodes
 
 
@@ -184,7 +184,7 @@ class KilledAgents(Staged):
         host.wait()
         replacement = self.host_of(endpoint, "2")
         again = self.round_of(2, at_least=1)
-        self.assertFalse(any(alive(worker.pid) for worker in before))
+        self.assertTrue(all(wait_gone(worker.pid) for worker in before))
         self.all_succeed(again, [guest, replacement])
 
     def test_all_but_one_and_then_they_come_back(self):

@@ -137,8 +137,7 @@ class Recorder(HangCase):
 
 class Silence(HangCase):
     def test_nothing_is_written_any_more(self):
-        agent = self.start("--standalone", "--nproc-per-node", "2", "--hang-log-timeout", "400ms")
-        self.workers(2)
+        agent = self.start("--standalone", "--nproc-per-node", "2", "--hang-log-timeout", "400ms")  # it may come before a hello
         self.assertEqual(agent.wait(), 203)
         self.assertRegex(agent.output(), r"hangs: no output from any worker of the job for [\d.]+ s")
 
@@ -192,7 +191,6 @@ class Nodes(HangCase):
 
     def test_the_silence_of_all_nodes_is_one(self):
         agents = self.two("--rdzv-conf", "heartbeat_timeout=2", limits=("300ms", "300ms"))
-        self.workers(2)
         for agent in agents:
             self.assertEqual(agent.wait(), 203)
             self.assertIn("no output from any worker of the job for", agent.output())

@@ -12,6 +12,7 @@ import threading
 import unittest
 
 import containers
+import time
 from containers import Container
 from credentials_test import Authority
 from muster_case import DEADLINE, MUSTER, alive, main, sanitized, wait_gone
@@ -165,7 +166,9 @@ class Reaching(RshCase):
         pod.send(signal.SIGSTOP)  # the kernel answers for it
         caller = self.caller(pod.port, "echo reached")
         ticker = threading.Event()
+        end = time.monotonic() + DEADLINE
         while f":{pod.port:04X} 01" not in open_text("/proc/net/tcp"):  # until it is connected
+            self.assertLess(time.monotonic(), end, "nobody connects")
             ticker.wait(0.01)
         pod.process.kill()
         pod.process.wait()

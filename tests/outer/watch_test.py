@@ -6,6 +6,7 @@ import re
 import signal
 import socket
 import subprocess
+import time
 
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -52,8 +53,9 @@ class WatchCase(MusterCase):
         return json.loads(body)
 
     def wait_until_ready(self, port):
+        end = time.monotonic() + DEADLINE
         while self.ask(port, "/readyz")[0] != 200:
-            pass
+            self.assertLess(time.monotonic(), end, "it does not become ready")
 
 
 class Watching(WatchCase):
