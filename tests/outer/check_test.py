@@ -233,7 +233,10 @@ class Machine(MusterCase):
 
     @unittest.skipIf(*TOO_SLOW)
     def test_bounds(self):
-        done = self.check("--min-memory", "1e6", "--min-loopback", "1e-9")
+        for _ in range(20):  # on a busy machine the two seconds may be over before the memory is measured
+            done = self.check("--min-memory", "1e6", "--min-loopback", "1e-9")
+            if done.returncode != 0:
+                break
         self.assertEqual(done.returncode, 204)
         self.assertRegex(done.stderr, r"^muster check: memory is [\d.]+ GB/s, at least 1000000 GB/s is asked for \(--min-memory\)\n$")
         for flags in (("--min-memory", "fast"), ("--min-disk", "-1"), ("--peers", "nowhere"), ("--what",)):

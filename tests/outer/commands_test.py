@@ -7,17 +7,19 @@ import socket
 import subprocess
 import time
 
-from muster_case import DEADLINE, MUSTER, MusterCase, main
+from muster_case import DEADLINE, MUSTER, MusterCase, clean, main
 from several_nodes_test import Nodes
 
 
 def muster(*arguments, **more):
+    more.setdefault("env", clean())
     return subprocess.run([MUSTER, *arguments], capture_output=True, text=True, timeout=DEADLINE, **more)
 
 
 class Commands(Nodes):
     def serve(self, *arguments, **more):
         """Starts a serving subcommand; gives its port."""
+        more.setdefault("env", clean())
         server = subprocess.Popen([MUSTER, *arguments], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, **more)
         self.addCleanup(server.stdout.close)
         self.addCleanup(server.wait)

@@ -4,7 +4,7 @@ import os
 import signal
 import subprocess
 
-from muster_case import DEADLINE, MUSTER, MusterCase, main, wait_gone
+from muster_case import DEADLINE, MUSTER, MusterCase, clean, main, wait_gone
 
 # Beats twice, then waits for ever in a function with a name; faulthandler is there for --hang-signal.
 BEATS_THEN_WAITS = """
@@ -164,9 +164,8 @@ class Silence(HangCase):
         self.assertEqual((done.returncode, done.stdout), (0, "1ns\n"), done.stderr)
 
     def execute(self, *arguments, **more):
-        env = {k: v for k, v in os.environ.items() if not k.startswith(("PET_", "MUSTER_", "TORCH"))}
         return subprocess.run([MUSTER, "exec", *arguments], capture_output=True, text=True, timeout=DEADLINE,
-                              stdin=subprocess.DEVNULL, env={**env, "TMPDIR": self.dir, **more})
+                              stdin=subprocess.DEVNULL, env=clean(**{"TMPDIR": self.dir, **more}))
 
 
 class Nodes(HangCase):

@@ -5,7 +5,7 @@ import re
 import signal
 import subprocess
 
-from muster_case import MUSTER, MusterCase, alive, main, wait_gone
+from muster_case import DEADLINE, MUSTER, MusterCase, alive, clean, main, wait_gone
 
 
 class ExitCodes(MusterCase):
@@ -153,7 +153,8 @@ class Environment(MusterCase):
     def test_called_as_torchrun(self):
         link = os.path.join(self.dir, "torchrun")
         os.symlink(os.path.abspath(MUSTER), link)
-        done = subprocess.run([link, "--standalone", "--no-python", "/bin/sh", "-c", "exit 7"], capture_output=True)
+        done = subprocess.run([link, "--standalone", "--no-python", "/bin/sh", "-c", "exit 7"], capture_output=True, env=clean(),
+                              timeout=DEADLINE)
         self.assertEqual(done.returncode, 7)
 
 
