@@ -43,6 +43,16 @@ class NetworkCase(InitializerCase):
         return proxy
 
 
+class Mistakes(NetworkCase):
+    """Of the tests themselves."""
+
+    def test_what_fails_in_a_server_fails_the_test(self):
+        server = self.serve()
+        server.faults = [lambda request: self.fail("in a thread")]
+        self.succeeds(f"{server.url}/f", {"f": self.data})  # the client takes it for a fault of the network
+        self.assertRaisesRegex(AssertionError, "in a thread", self.check_servers)
+
+
 class Proxies(NetworkCase):
     def test_http(self):
         server, proxy = self.serve(), self.proxy()

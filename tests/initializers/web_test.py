@@ -1,6 +1,7 @@
 """muster-initializer against a web server that goes wrong in every way: the bytes are right, or the end is a clear error."""
 import json
 import os
+import queue
 import random
 import shutil
 import signal
@@ -157,16 +158,6 @@ class Plain(WebCase):
         self.assertEqual(self.server.count("GET"), 0)
 
 
-class Mistakes(WebCase):
-    """Of the tests themselves."""
-
-    def test_what_fails_in_a_server_fails_the_test(self):
-        self.server.faults = [lambda request: self.fail("in a thread")]
-        data = some_bytes(1000)
-        self.succeeds(self.serve(data), data)  # the client takes it for a fault of the network
-        self.assertRaisesRegex(AssertionError, "in a thread", self.check_servers)
-
-
 class Transient(WebCase):
     """Each ends in success, with the right bytes."""
     SIZE = 20 * MIB + 5
@@ -304,6 +295,14 @@ class LittleRoom(WebCase):
                 then()
         self.server.sent = count
 
+    def killed_in_the_midst(self):
+        started = queue.SimpleQueue()
+        self.sending(lambda: started.get(timeout=DEADLINE).kill())  # counted from the first byte
+        process = self.start(self.url)
+        started.put(process)
+        process.communicate(timeout=DEADLINE)
+        self.assertEqual(process.returncode, -signal.SIGKILL)
+
     def test_overwritten_while_it_is_read(self):
         most = threading.Event()
 
@@ -318,16 +317,12 @@ class LittleRoom(WebCase):
         self.assertIn("another version is there now", self.said)
 
     def test_overwritten_before_the_next_start(self):
-        process = self.start(self.url)
-        self.sending(process.kill)
-        self.assertEqual(process.wait(DEADLINE), -signal.SIGKILL)
+        self.killed_in_the_midst()
         self.serve(self.after)
         self.succeeds(self.url, self.after)
 
     def test_what_another_source_left(self):
-        process = self.start(self.url)
-        self.sending(process.kill)
-        self.assertEqual(process.wait(DEADLINE), -signal.SIGKILL)
+        self.killed_in_the_midst()
         self.succeeds(self.serve(self.after, "/other.bin"), self.after)
 
     def test_more_than_there_is(self):
