@@ -72,7 +72,7 @@ class Commands(Nodes):
 
     def test_store_speaks_c10d(self):
         port = self.serve("store", "--port", "0")
-        with socket.create_connection(("127.0.0.1", port), timeout=60) as link:
+        with socket.create_connection(("127.0.0.1", port), timeout=DEADLINE) as link:
             link.sendall(bytes.fromhex("00CEF7853C") + b"\x0d\x01\x02\x03\x04")  # VALIDATE, PING
             self.assertEqual(link.recv(4, socket.MSG_WAITALL), b"\x01\x02\x03\x04")
 
@@ -268,7 +268,7 @@ class Output(MusterCase):
     def test_no_descriptor_for_the_agent_itself(self):
         for command in (["run", "--standalone", "--no-python", "/bin/true"], ["exec", "--", "/bin/true"], ["store", "--port=0"]):
             with self.subTest(command[0]):
-                ended = subprocess.run([MUSTER, *command], capture_output=True, text=True, timeout=60,
+                ended = subprocess.run([MUSTER, *command], capture_output=True, text=True, timeout=DEADLINE,
                                        preexec_fn=lambda: __import__("resource").setrlimit(7, (8, 8)))
                 self.assertEqual(ended.returncode, 1, ended.stderr)
                 self.assertRegex(ended.stderr, r"Too many open files; raise the limit of open files \(ulimit -n\)")

@@ -3,7 +3,7 @@ import os
 import re
 import subprocess
 
-from muster_case import MUSTER, main
+from muster_case import DEADLINE, MUSTER, main
 from several_nodes_test import Nodes
 
 BAD_CONFIGURATION = 78
@@ -148,9 +148,9 @@ class Tls(Nodes):
         workers = self.workers(2)
         cert, key = self.ours.issue("reader")
         with_it = subprocess.run([MUSTER, "status", endpoint, "--json", "--tls-cert", cert, "--tls-key", key, "--tls-ca",
-                                  self.ours.ca], capture_output=True, text=True, timeout=90)
+                                  self.ours.ca], capture_output=True, text=True, timeout=DEADLINE)
         self.assertIn('"running"', with_it.stdout)
-        without = subprocess.run([MUSTER, "status", endpoint, "--timeout", "5"], capture_output=True, text=True, timeout=90)
+        without = subprocess.run([MUSTER, "status", endpoint, "--timeout", "5"], capture_output=True, text=True, timeout=DEADLINE)
         self.assertNotEqual(without.returncode, 0)
         self.assertNotIn("running", without.stdout)
         self.succeed(workers, agents)

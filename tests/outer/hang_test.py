@@ -212,7 +212,7 @@ class Stacks(MusterCase):
     def test_any_process_by_hand(self):
         agent = self.start("--standalone")
         (worker,) = self.workers(1)
-        done = subprocess.run([MUSTER, "stacks", str(agent.pid)], capture_output=True, text=True, timeout=90)
+        done = subprocess.run([MUSTER, "stacks", str(agent.pid)], capture_output=True, text=True, timeout=DEADLINE)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn(f"process {agent.pid} (muster)", done.stdout)
         self.assertIn(f"process {worker.pid} (", done.stdout, "its descendants too")

@@ -5,7 +5,7 @@ import signal
 import socket
 import subprocess
 
-from muster_case import MUSTER, MusterCase, alive, main
+from muster_case import DEADLINE, MUSTER, MusterCase, alive, main
 
 
 class LocalNodes(MusterCase):
@@ -27,7 +27,7 @@ class LocalNodes(MusterCase):
                 self.assertEqual([worker.hello["argv"][1:] for worker in workers], [["a", "--standalone"]] * 2)
                 said = self.endpoint_of(agent)
                 self.assertIn(endpoint, (said, None))
-                status = subprocess.run([MUSTER, "status", said], capture_output=True, text=True, timeout=60)
+                status = subprocess.run([MUSTER, "status", said], capture_output=True, text=True, timeout=DEADLINE)
                 self.assertIn("node-1", status.stdout, status.stderr)
                 for worker in workers:
                     worker.tell("exit 0")
@@ -54,8 +54,8 @@ class LocalNodes(MusterCase):
         agent = self.nodes(2, "--rdzv-conf", f"token_file={token}")
         workers = self.workers(2)
         status = [MUSTER, "status", self.endpoint_of(agent)]
-        self.assertNotEqual(subprocess.run(status, capture_output=True, timeout=60).returncode, 0)
-        self.assertEqual(subprocess.run([*status, "--token-file", token], capture_output=True, timeout=60).returncode, 0)
+        self.assertNotEqual(subprocess.run(status, capture_output=True, timeout=DEADLINE).returncode, 0)
+        self.assertEqual(subprocess.run([*status, "--token-file", token], capture_output=True, timeout=DEADLINE).returncode, 0)
         for worker in workers:
             worker.tell("exit 0")
         self.assertEqual(agent.wait(), 0, agent.output())
