@@ -257,7 +257,8 @@ StatusOr<Entry> WebFile::EntryOf(const HttpHead& head, Asking how) const {
     // Of what the answer has: nothing, or the first byte (RFC 9530).
     if ((part || how == Asking::kHead) && name == "content-digest") break;
     auto digest = head.Find(name);
-    if (digest && !entry.expected) entry.expected = ParseDigestHeader(*digest);
+    auto expected = digest && !entry.expected ? ParseDigestHeader(*digest) : std::nullopt;
+    if (expected) entry.expected = Checkable(*std::move(expected));
   }
   return entry;
 }

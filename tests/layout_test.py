@@ -1,12 +1,16 @@
-"""The rooms and who may include whom, read from the #include lines; and no sleeping in tests.
+"""The rooms and who may include whom, read from the #include lines; no sleeping in tests; and no test that nobody runs.
 
     base < {rendezvous, launcher} < rsh < agent; base < initializers      (an arrow points from the room that includes to the one included)
 """
+import ast
+import io
 import pathlib
 import re
 import subprocess
 import sys
 import unittest
+
+import class_runner
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SOURCES = {".h", ".cc", ".cpp", ".hpp"}
@@ -63,6 +67,34 @@ def wrong_includes(room, source):
     return wrong
 
 
+def classes_with_tests(files):
+    """(file, class) of each that unittest would run, of `files`: name of a Python file -> its text. A class without a base is
+    one that others are made of."""
+    classes, imported = {}, {}
+    for file, source in files.items():
+        for node in ast.parse(source).body:
+            if isinstance(node, ast.ClassDef):
+                classes[file, node.name] = node
+            elif isinstance(node, ast.ImportFrom):
+                imported.update({(file, name.asname or name.name): (f"{node.module}.py", name.name) for name in node.names})
+
+    def has_tests(place):
+        place = imported.get(place, place)
+        node = classes.get(place)
+        return node is not None and (
+            any(isinstance(part, ast.FunctionDef) and part.name.startswith("test_") for part in node.body) or
+            any(has_tests((place[0], ast.unparse(base))) for base in node.bases))
+
+    return [place for place, node in classes.items() if place[0].endswith("_test.py") and node.bases and has_tests(place)]
+
+
+def is_run(listing, file, name):
+    """Whether a CMakeLists.txt names the class, or runs the whole file."""
+    of_file = re.findall(rf"_test\({file.removesuffix('_test.py')}\s+([^)]*)\)", listing)
+    loops = re.findall(r"foreach\(([^)]*)\)", listing)
+    return name in " ".join(of_file + loops).replace(".", " ").split() or f"/{file})" in listing
+
+
 class Layout(unittest.TestCase):
     def test_arrows(self):
         for room in ALLOWED:
@@ -104,6 +136,45 @@ class Layout(unittest.TestCase):
                      "time_t t = time(nullptr);", "clock_gettime(CLOCK_REALTIME, &now);"):
             self.assertEqual(wall_clock_lines("agent/x.cc", line), [line])
         self.assertEqual(wall_clock_lines("agent/x.cc", "record_.ended_unix_ms = UnixMillis();  // shown"), [])
+
+    def test_every_test_class_is_run(self):
+        for folder in ("tests/outer", "tests/initializers", "tests/torch"):
+            files = {path.name: text(path) for path in tracked(folder) if path.suffix == ".py"}
+            listing = text(f"{folder}/CMakeLists.txt")
+            forgotten = [place for place in classes_with_tests(files) if not is_run(listing, *place)]
+            self.assertEqual(forgotten, [], f"{folder}/CMakeLists.txt does not name them: they never run")
+
+    def test_the_scan_sees_a_class_that_is_not_run(self):
+        files = {"faults.py": "class Faults:\n  def test_a(self): pass\n",
+                 "x_test.py": "from faults import Faults\nclass Case(TestCase): pass\n"
+                              "class Mixed(Faults, Case): pass\nclass Own(Case):\n  def test_b(self): pass\n"}
+        self.assertEqual(classes_with_tests(files), [("x_test.py", "Mixed"), ("x_test.py", "Own")])
+        listing = "muster_outer_test(x Mixed)\nmuster_outer_test(y Own)\nadd_test(COMMAND python3 ${HERE}/z_test.py)\n"
+        self.assertTrue(is_run(listing, "x_test.py", "Mixed"))
+        self.assertFalse(is_run(listing, "x_test.py", "Own"))
+        self.assertTrue(is_run(listing, "z_test.py", "Own"))
+
+    def test_what_was_all_skipped_ends_as_skipped(self):
+        class Some(unittest.TestCase):
+            def test_passes(self):
+                pass
+
+            def test_skips(self):
+                self.skipTest("of a reason")
+
+            def test_fails(self):
+                self.fail("of a reason")
+
+        class Whole(Some):
+            @classmethod
+            def setUpClass(cls):
+                raise unittest.SkipTest("all of it")
+
+        for cases, code in (((Some("test_skips"), Some("test_skips")), class_runner.SKIPPED), ((Whole("test_fails"),), class_runner.SKIPPED),
+                            ((Some("test_skips"), Some("test_passes")), 0), ((Some("test_skips"), Some("test_fails")), 1), ((), 1)):
+            result = class_runner.Result(unittest.runner._WritelnDecorator(io.StringIO()), False, 0)
+            unittest.TestSuite(cases).run(result)
+            self.assertEqual(class_runner.exit_code(result), code, cases)
 
     def test_headers_are_guarded(self):
         for room in ALLOWED:

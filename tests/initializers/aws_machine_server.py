@@ -9,6 +9,8 @@ import json
 import threading
 import urllib.parse
 
+import server_errors
+
 ROLE = "training-node"
 
 
@@ -71,6 +73,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.wfile.write(text.encode())
 
 
+class Server(server_errors.Recording, http.server.ThreadingHTTPServer):
+    daemon_threads = True
+
+
 class AwsMachine:
     session = "session-token-of-this-test"
 
@@ -80,8 +86,7 @@ class AwsMachine:
         self.lifetime = 3600
         self.requests, self.wrong, self.busy = [], [], []
         self.lock = threading.Lock()
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.server.daemon_threads = True
+        self.server = Server(("127.0.0.1", 0), Handler)
         self.server.machine = self
         self.url = f"{'https' if context else 'http'}://127.0.0.1:{self.server.server_address[1]}"
         if context:

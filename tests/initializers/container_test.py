@@ -5,6 +5,7 @@ import random
 import signal
 import subprocess
 import sys
+import time
 import unittest
 
 sys.dont_write_bytecode = True
@@ -12,7 +13,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "..", "outer")]
 
 from containers import Container, bind, why_not  # noqa: E402
-from initializer_case import BINARY, DEADLINE, MIB, SKIPPED, InitializerCase  # noqa: E402
+from initializer_case import BINARY, DEADLINE, MIB, InitializerCase, main  # noqa: E402
 
 USER = 1000
 
@@ -22,8 +23,7 @@ class Init(InitializerCase):
     def setUpClass(cls):
         reason = why_not()
         if reason:
-            print(reason, file=sys.stderr)
-            sys.exit(SKIPPED)
+            raise unittest.SkipTest(reason)
 
     def setUp(self):
         super().setUp()
@@ -77,9 +77,16 @@ class Init(InitializerCase):
         files = self.lay({"0.bin": random.Random(1).randbytes(MIB) * 400})
         box = self.container(64 * MIB)
         process = subprocess.Popen(box.command(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+        def ended():
+            process.kill()
+            process.communicate()
+        self.addCleanup(ended)
+        self.addCleanup(box.remove)
         staging = os.path.join(self.target, ".muster", "staging")
+        end = time.monotonic() + DEADLINE
         while process.poll() is None and not os.path.isdir(staging):
-            pass
+            self.assertLess(time.monotonic(), end, "nothing is brought in")
         box.kill("TERM")
         _, said = process.communicate(timeout=DEADLINE)
         self.assertEqual(process.returncode, 128 + signal.SIGTERM, said)
@@ -91,4 +98,4 @@ class Init(InitializerCase):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    main()

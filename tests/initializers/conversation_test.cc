@@ -37,11 +37,13 @@ struct Trace {
   bool asked = false, answered = false, unwound = false;
 };
 
+struct Unwound {
+  bool* flag;
+  ~Unwound() { *flag = true; }
+};
+
 asio::awaitable<void> AskOnce(HttpClient& client, HttpRequest request, Trace* trace) {
-  struct Unwound {
-    bool* flag;
-    ~Unwound() { *flag = true; }
-  } const unwound{&trace->unwound};
+  const Unwound unwound{&trace->unwound};
   trace->asked = true;
   const HttpAnswer answer = co_await Asked(client, std::move(request), {}, 1000);
   trace->answered = true;
@@ -78,13 +80,22 @@ TEST(Conversation, ThatIsCancelledAsksNoMore) {
     ++judged;
     return std::nullopt;
   };
+  Trace trace;
   auto talk = [&]() -> asio::awaitable<void> {
+    const Unwound unwound{&trace.unwound};
     auto answer = co_await AskedUntilAnswered(persistence, 1000, prepare, judge);
     ++ended;
   };
   std::shared_ptr<void> handle = Converse(loop, talk());
-  server.OnConnected([&] { handle.reset(); });
+  bool cancelled = false;
+  server.OnConnected([&] {
+    EXPECT_FALSE(trace.unwound);
+    handle.reset();
+    cancelled = true;
+  });
   loop.run_for(std::chrono::seconds(10));
+  EXPECT_TRUE(cancelled);
+  EXPECT_TRUE(trace.unwound);
   EXPECT_EQ(prepared, 1);
   EXPECT_EQ(judged, 0);
   EXPECT_EQ(ended, 0);

@@ -2,12 +2,11 @@
 import os
 import shutil
 import sys
-import unittest
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from initializer_case import SKIPPED, UNREACHABLE, InitializerCase, needs  # noqa: E402
+from initializer_case import SKIPPED, UNREACHABLE, InitializerCase, main, needs  # noqa: E402
 
 needs("s3-server", "run build-support/setup-venv s3-server", "awscrt", "boto3")
 
@@ -208,4 +207,4 @@ class Machine(InitializerCase):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    main()

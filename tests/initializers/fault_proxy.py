@@ -10,6 +10,8 @@ import socket
 import struct
 import threading
 
+import server_errors
+
 
 class Exchange:
     """One request, and its answer as the server gave it."""
@@ -125,12 +127,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.connection.close()
 
 
-class Server(http.server.ThreadingHTTPServer):
+class Server(server_errors.Recording, http.server.ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 128
-
-    def handle_error(self, *_):
-        pass  # a client that was killed
 
 
 class FaultProxy:

@@ -6,6 +6,8 @@ import socketserver
 import threading
 import urllib.parse
 
+import server_errors
+
 
 class Handler(socketserver.StreamRequestHandler):
     def handle(self):
@@ -51,11 +53,8 @@ class Handler(socketserver.StreamRequestHandler):
                         return
 
 
-class Server(socketserver.ThreadingTCPServer):
+class Server(server_errors.Recording, socketserver.ThreadingTCPServer):
     daemon_threads = True
-
-    def handle_error(self, *_):
-        pass
 
 
 class ForwardProxy:

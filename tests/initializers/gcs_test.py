@@ -5,12 +5,11 @@ import os
 import shutil
 import sys
 import threading
-import unittest
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from initializer_case import MIB, SKIPPED, UNREACHABLE, InitializerCase, clean_environment, needs  # noqa: E402
+from initializer_case import MIB, SKIPPED, UNREACHABLE, InitializerCase, clean_environment, main, needs  # noqa: E402
 
 needs("gcs-client", "run build-support/setup-venv gcs-client", "google_crc32c")
 
@@ -348,6 +347,8 @@ class Permanent(FaultCase, PermanentFaults):
             self.assertEqual(code, UNREACHABLE, self.said)
             self.assertRegex(end["reason"], "gs://muster-bucket/large: 404 .*removed meanwhile")
             self.check_nothing()
+        else:
+            self.check_right({"large": self.objects["large"]})
 
     def test_what_was_not_asked_for(self):
         def other(exchange):
@@ -370,4 +371,4 @@ class Killed(FaultCase, KilledAnywhere):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    main()

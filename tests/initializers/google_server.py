@@ -18,6 +18,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 
+import server_errors
 from fault_proxy import Exchange
 from gcs_server import GcsProxy
 
@@ -70,13 +71,16 @@ class Handler(http.server.BaseHTTPRequestHandler):
     do_GET = do_POST = do_any
 
 
+class Server(server_errors.Recording, http.server.ThreadingHTTPServer):
+    daemon_threads = True
+
+
 class GoogleServer:
     def __init__(self):
         self.lock = threading.Lock()
         self.key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
         self.reset()
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.server.daemon_threads = True
+        self.server = Server(("127.0.0.1", 0), Handler)
         self.server.google = self
         self.host = f"127.0.0.1:{self.server.server_address[1]}"
         self.url = f"http://{self.host}"

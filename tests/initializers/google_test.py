@@ -6,12 +6,11 @@ import random
 import shutil
 import socket
 import sys
-import unittest
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from initializer_case import MIB, SKIPPED, UNREACHABLE, InitializerCase, needs, under_a_clock  # noqa: E402
+from initializer_case import MIB, SKIPPED, UNREACHABLE, InitializerCase, main, needs, under_a_clock  # noqa: E402
 
 needs("gcs-client", "run build-support/setup-venv gcs-client", "google_crc32c", "cryptography")
 
@@ -60,7 +59,7 @@ class GoogleCase(InitializerCase):
         secrets = [USER["client_secret"], USER["refresh_token"], "ya29.", "subject-1", "Bearer",
                    *self.google.private_key().splitlines()[1:-1]]
         for secret in secrets:
-            self.assertNotIn(secret, self.said)
+            self.assertNotIn(secret, self.all_said)
         super().tearDown()
 
     uri = "gs://muster-bucket/d/"
@@ -335,4 +334,4 @@ class Refused(GoogleCase):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    main()

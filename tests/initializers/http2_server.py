@@ -1,6 +1,7 @@
-"""Files over HTTP/2 by hypercorn: http2_server.py PORT CERTIFICATES FOLDER. Prints "listening"; says of each request which HTTP it was."""
+"""Files over HTTP/2 by hypercorn: http2_server.py CERTIFICATES FOLDER. Prints "listening on PORT"; says of each request which HTTP it was."""
 import asyncio
 import os
+import socket
 import sys
 
 from hypercorn.asyncio import serve
@@ -13,7 +14,7 @@ async def app(scope, _, send):
     if scope["type"] != "http":
         return
     print(scope["http_version"], flush=True)
-    path = os.path.join(sys.argv[3], scope["path"].lstrip("/"))
+    path = os.path.join(sys.argv[2], scope["path"].lstrip("/"))
     if not os.path.isfile(path):
         await send({"type": "http.response.start", "status": 404, "headers": []})
         await send({"type": "http.response.body", "body": b""})
@@ -38,21 +39,12 @@ async def app(scope, _, send):
 
 async def main():
     config = Config()
-    config.bind = [f"127.0.0.1:{sys.argv[1]}"]
-    config.certfile, config.keyfile = f"{sys.argv[2]}/public.crt", f"{sys.argv[2]}/private.key"
+    listener = socket.create_server(("127.0.0.1", 0))  # who comes before it serves waits
+    config.bind = [f"fd://{listener.fileno()}"]
+    config.certfile, config.keyfile = f"{sys.argv[1]}/public.crt", f"{sys.argv[1]}/private.key"
     config.loglevel = "WARNING"
-    ready = asyncio.get_running_loop().create_task(serve(app, config))
-    while True:
-        try:
-            _, writer = await asyncio.open_connection("127.0.0.1", int(sys.argv[1]))
-            writer.close()
-            break
-        except OSError:
-            await asyncio.wait([ready], timeout=0.02)
-            if ready.done():
-                ready.result()
-    print("listening", flush=True)
-    await ready
+    print(f"listening on {listener.getsockname()[1]}", flush=True)
+    await serve(app, config)
 
 
 asyncio.run(main())

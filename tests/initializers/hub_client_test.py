@@ -3,12 +3,11 @@ import os
 import shutil
 import subprocess
 import sys
-import unittest
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from initializer_case import BINARY, DEADLINE, MIB, clean_environment, needs  # noqa: E402
+from initializer_case import BINARY, DEADLINE, MIB, clean_environment, main, needs  # noqa: E402
 
 needs("hub-client", "run build-support/setup-venv hub-client", "huggingface_hub")
 
@@ -188,4 +187,4 @@ class Cache(ClientCase):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    main()

@@ -2,12 +2,11 @@
 import os
 import shutil
 import sys
-import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from fault_proxy import FaultProxy  # noqa: E402
 from hub_case import NAME, URI, HubCase  # noqa: E402
-from initializer_case import MIB, some_bytes  # noqa: E402
+from initializer_case import MIB, main, some_bytes  # noqa: E402
 from store_faults import KilledAnywhere, PermanentFaults, TransientFaults, answering  # noqa: E402
 
 
@@ -73,4 +72,4 @@ class Killed(FaultCase, KilledAnywhere):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    main()

@@ -15,6 +15,8 @@ import threading
 import time
 import urllib.parse
 
+import server_errors
+
 SECRET = b"of the CDN"
 LFS_FROM = 1 << 20  # bytes; what is smaller is LFS only where the repository says so
 
@@ -278,7 +280,7 @@ class CdnRequest(Request):
                    ("Content-Type", "application/xml"))
 
 
-class Server(http.server.ThreadingHTTPServer):
+class Server(server_errors.Recording, http.server.ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 128
 
@@ -286,9 +288,6 @@ class Server(http.server.ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), handler)
         self.hub = hub
         threading.Thread(target=self.serve_forever, args=(0.05,), daemon=True).start()
-
-    def handle_error(self, *_):
-        pass  # a client that was killed
 
     @property
     def url(self):

@@ -5,13 +5,12 @@ import random
 import signal
 import subprocess
 import sys
-import unittest
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 from hub_case import FILES, NAME, URI, HubCase, hash_of, some_bytes, subset  # noqa: E402
-from initializer_case import DEADLINE, MIB, UNREACHABLE  # noqa: E402
+from initializer_case import DEADLINE, MIB, UNREACHABLE, main  # noqa: E402
 
 LOGIN = b"<html><body>Please log in</body></html>"
 
@@ -410,7 +409,7 @@ class Killed(FaultCase):
         """Killed at twenty points, each start goes on, and the last ends right, having moved little more than all of it."""
         total = sum(map(len, FILES.values()))
         lot = random.Random(3)
-        moved = [0]
+        killed = 0
         for _ in range(20):
             process = self.start(URI)
             enough = lot.randrange(total // 8)
@@ -418,14 +417,16 @@ class Killed(FaultCase):
 
             def count(size):
                 sent[0] += size
-                moved[0] += size
                 if sent[0] >= enough:
                     process.kill()
             self.hub.sent = count
-            process.communicate(timeout=DEADLINE)
+            _, said = process.communicate(timeout=DEADLINE)
+            self.assertIn(process.returncode, (0, -signal.SIGKILL), said)
             if process.returncode == 0:
                 break
+            killed += 1
             self.check_nothing()
+        self.assertGreater(killed, 0)
         self.hub.sent = lambda size: None
         end = self.succeeds(URI, FILES)
         self.assertLess(end["received"], total, "what was there was gone on with")
@@ -454,4 +455,4 @@ class Killed(FaultCase):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    main()

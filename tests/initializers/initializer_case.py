@@ -10,9 +10,13 @@ import tempfile
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.append(os.path.dirname(HERE))
+
+import server_errors  # noqa: E402
+from class_runner import SKIPPED, main  # noqa: E402,F401
+
 BINARY = os.environ.get("MUSTER_INITIALIZER", os.path.join(HERE, "..", "..", "build", "bin", "muster-initializer"))
 DEADLINE = float(os.environ.get("MUSTER_TEST_DEADLINE", 90))
-SKIPPED = 77
 UNREACHABLE = 205
 MIB = 1 << 20
 
@@ -62,9 +66,15 @@ class InitializerCase(unittest.TestCase):
     def setUp(self):
         self.dir = tempfile.mkdtemp(prefix="muster-test-")
         self.addCleanup(shutil.rmtree, self.dir, ignore_errors=True)
+        self.addCleanup(self.check_servers)  # when they are closed
         self.target = os.path.join(self.dir, "target")
-        self.said = ""
+        self.said = ""  # by the last run
+        self.all_said = ""
         self.more = {}  # variables, whatever the environment
+
+    def check_servers(self):
+        errors = server_errors.taken()
+        self.assertEqual(errors, [], "a server of the test went wrong by itself:\n" + "\n".join(errors))
 
     def environment(self):
         return clean_environment(HOME=self.dir)
@@ -88,6 +98,7 @@ class InitializerCase(unittest.TestCase):
         process = self.start(uri, *flags, env=env)
         out, err = process.communicate(timeout=DEADLINE)
         self.said = out + err
+        self.all_said += self.said
         events = [json.loads(line) for line in out.splitlines()]
         return process.returncode, events[-1] if events else {}
 

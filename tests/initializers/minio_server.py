@@ -4,6 +4,7 @@ import shutil
 import socket
 import subprocess
 import tempfile
+import threading
 
 KEY, SECRET = "muster-key", "muster-secret"
 
@@ -47,15 +48,28 @@ class Minio:
             env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         self.host, self.port = "127.0.0.1", port
         self.url = f"{self.scheme}://127.0.0.1:{port}"
+        self.started, self.running = threading.Event(), False
+        self.reader = threading.Thread(target=self.read, daemon=True)
+        self.reader.start()
+        self.started.wait()
+        if not self.running:
+            self.end()
+        return self.running
+
+    def read(self):
+        """All that it says, so that it never waits for a reader."""
         for line in self.process.stdout:
             if "API:" in line:
-                return True
-        self.process.wait()
-        self.process.stdout.close()
-        return False
+                self.running = True
+                self.started.set()
+        self.started.set()
 
-    def close(self):
+    def end(self):
         self.process.kill()
         self.process.wait()
+        self.reader.join()
         self.process.stdout.close()
+
+    def close(self):
+        self.end()
         shutil.rmtree(self.dir, ignore_errors=True)

@@ -6,12 +6,11 @@ import subprocess
 import sys
 import threading
 import time
-import unittest
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from initializer_case import DEADLINE, HERE, MIB, UNREACHABLE, InitializerCase, clean_environment, needs, some_bytes  # noqa: E402
+from initializer_case import DEADLINE, HERE, MIB, UNREACHABLE, InitializerCase, clean_environment, main, needs, some_bytes  # noqa: E402
 
 needs("s3-server", "run build-support/setup-venv s3-server", "hypercorn")
 
@@ -42,6 +41,16 @@ class NetworkCase(InitializerCase):
         proxy = ForwardProxy(password, tls)
         self.addCleanup(proxy.close)
         return proxy
+
+
+class Mistakes(NetworkCase):
+    """Of the tests themselves."""
+
+    def test_what_fails_in_a_server_fails_the_test(self):
+        server = self.serve()
+        server.faults = [lambda request: self.fail("in a thread")]
+        self.succeeds(f"{server.url}/f", {"f": self.data})  # the client takes it for a fault of the network
+        self.assertRaisesRegex(AssertionError, "in a thread", self.check_servers)
 
 
 class Proxies(NetworkCase):
@@ -199,8 +208,7 @@ class Http2(NetworkCase):
         data = some_bytes(40 * MIB + 1)
         with open(os.path.join(folder, "f"), "wb") as file:
             file.write(data)
-        port = free_port()
-        server = subprocess.Popen([sys.executable, os.path.join(HERE, "http2_server.py"), str(port), certificates, folder],
+        server = subprocess.Popen([sys.executable, os.path.join(HERE, "http2_server.py"), certificates, folder],
                                   stdout=subprocess.PIPE, text=True, env=clean_environment())
 
         def end():
@@ -208,7 +216,9 @@ class Http2(NetworkCase):
             server.wait()
             server.stdout.close()
         self.addCleanup(end)
-        self.assertEqual(server.stdout.readline(), "listening\n")
+        said = server.stdout.readline()
+        self.assertTrue(said.startswith("listening on "), said)
+        port = int(said.split()[-1])
         self.succeeds(f"https://127.0.0.1:{port}/f", {"f": data}, "--http2", "--ca-bundle", ca)
         self.assertEqual(server.stdout.readline(), "2\n")
         shutil.rmtree(self.target)
@@ -218,4 +228,4 @@ class Http2(NetworkCase):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    main()

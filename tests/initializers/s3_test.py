@@ -4,12 +4,11 @@ import io
 import os
 import shutil
 import sys
-import unittest
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from initializer_case import MIB, InitializerCase, clean_environment, needs  # noqa: E402
+from initializer_case import MIB, InitializerCase, clean_environment, main, needs  # noqa: E402
 
 needs("s3-server", "run build-support/setup-venv s3-server", "awscrt", "boto3", "moto")
 
@@ -183,4 +182,4 @@ class Settings(S3Case):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    main()

@@ -2,11 +2,11 @@
 import os
 import re
 import sys
-import unittest
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
+from initializer_case import main  # noqa: E402
 from strict_case import XML, StrictCase  # noqa: E402
 from store_faults import answering  # noqa: E402
 
@@ -98,4 +98,4 @@ class Payer(PlaceCase):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    main()

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import threading
-import unittest
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -21,7 +20,7 @@ from botocore.config import Config  # noqa: E402
 import certificate  # noqa: E402
 import minio_server  # noqa: E402
 from fault_proxy import FaultProxy  # noqa: E402
-from initializer_case import BINARY, DEADLINE, MIB, UNREACHABLE, clean_environment, under_a_clock  # noqa: E402
+from initializer_case import DEADLINE, MIB, UNREACHABLE, main, under_a_clock  # noqa: E402
 from store_faults import LOGIN_PAGE, KilledAnywhere, PermanentFaults, TransientFaults, answering, setting, some_bytes  # noqa: E402
 
 SLOW_DOWN = b"<Error><Code>SlowDown</Code><Message>Please reduce your request rate.</Message></Error>"
@@ -446,4 +445,4 @@ class Killed(FaultCase, KilledAnywhere):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    main()

@@ -3,12 +3,20 @@
 A file has versions; `faults` is a list of functions, each takes part in one request: fault(request) may answer by itself and
 return True, or set `request.cut`, `request.flip` and the like and return False. None left: answers are right.
 """
+import base64
+import functools
 import hashlib
 import http.server
 import socket
 import struct
 import threading
-import base64
+
+import server_errors
+
+
+@functools.lru_cache(maxsize=2)  # every request asks, and a large file takes a while
+def hashes(data):
+    return f'"{hashlib.sha1(data).hexdigest()}"', base64.b64encode(hashlib.sha256(data).digest()).decode()
 
 
 class Request(http.server.BaseHTTPRequestHandler):
@@ -39,7 +47,7 @@ class Request(http.server.BaseHTTPRequestHandler):
             data = server.files.get(self.path.split("?")[0])
         if data is None:
             return self.plain(404, b"no such file")
-        etag = '"%s"' % hashlib.sha1(data).hexdigest()
+        etag, digest = hashes(data)
         if self.headers.get("If-Match") not in (None, etag):
             return self.plain(412, b"changed")
         first, last, status = 0, len(data) - 1, 200
@@ -58,7 +66,6 @@ class Request(http.server.BaseHTTPRequestHandler):
         self.send_header("Accept-Ranges", "bytes")
         self.send_header("Last-Modified", "Sun, 22 Nov 2026 01:02:03 GMT")
         if server.digests:
-            digest = base64.b64encode(hashlib.sha256(data).digest()).decode()
             self.send_header("Repr-Digest", f"sha-256=:{digest}:")
         if status == 206:
             self.send_header("Content-Range", f"bytes {first}-{last}/{len(data)}")
@@ -107,7 +114,7 @@ class Request(http.server.BaseHTTPRequestHandler):
         return True
 
 
-class WebServer(http.server.ThreadingHTTPServer):
+class WebServer(server_errors.Recording, http.server.ThreadingHTTPServer):
     daemon_threads = True
     host = "127.0.0.1"
 
@@ -123,9 +130,6 @@ class WebServer(http.server.ThreadingHTTPServer):
         self.sent = lambda count: None
         self.thread = threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
         self.thread.start()
-
-    def handle_error(self, *_):
-        pass
 
     @property
     def url(self):

@@ -1,18 +1,18 @@
 """muster-initializer against a web server that goes wrong in every way: the bytes are right, or the end is a clear error."""
 import json
 import os
+import queue
 import random
 import shutil
 import signal
 import subprocess
 import sys
 import threading
-import unittest
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from initializer_case import BINARY, DEADLINE, MIB, UNREACHABLE, InitializerCase, some_bytes  # noqa: E402
+from initializer_case import BINARY, DEADLINE, MIB, UNREACHABLE, InitializerCase, main, some_bytes  # noqa: E402
 from web_server import WebServer  # noqa: E402
 
 
@@ -295,6 +295,14 @@ class LittleRoom(WebCase):
                 then()
         self.server.sent = count
 
+    def killed_in_the_midst(self):
+        started = queue.SimpleQueue()
+        self.sending(lambda: started.get(timeout=DEADLINE).kill())  # counted from the first byte
+        process = self.start(self.url)
+        started.put(process)
+        process.communicate(timeout=DEADLINE)
+        self.assertEqual(process.returncode, -signal.SIGKILL)
+
     def test_overwritten_while_it_is_read(self):
         most = threading.Event()
 
@@ -309,16 +317,12 @@ class LittleRoom(WebCase):
         self.assertIn("another version is there now", self.said)
 
     def test_overwritten_before_the_next_start(self):
-        process = self.start(self.url)
-        self.sending(process.kill)
-        self.assertEqual(process.wait(DEADLINE), -signal.SIGKILL)
+        self.killed_in_the_midst()
         self.serve(self.after)
         self.succeeds(self.url, self.after)
 
     def test_what_another_source_left(self):
-        process = self.start(self.url)
-        self.sending(process.kill)
-        self.assertEqual(process.wait(DEADLINE), -signal.SIGKILL)
+        self.killed_in_the_midst()
         self.succeeds(self.serve(self.after, "/other.bin"), self.after)
 
     def test_more_than_there_is(self):
@@ -442,28 +446,31 @@ class Permanent(WebCase):
 class Killed(WebCase):
     def test_at_any_point(self):
         """Killed at twenty points, each start goes on; what was there is not fetched again."""
-        size = 40 * MIB
+        size = 160 * MIB
         data = some_bytes(size)
         url = self.serve(data)
-        points = sorted(random.Random(3).sample(range(size), 20))
-        received = 0
+        points = random.Random(3).sample(range(size // 10), 20)
+        each = []
         for point in points:
             process = self.start(url)
             sent = [0]
 
             def count(bytes_sent):
                 sent[0] += bytes_sent
-                if sent[0] >= size // 20:
+                if sent[0] >= point:
                     process.kill()
             self.server.sent = count
             process.wait(DEADLINE)
             self.assertIn(process.returncode, (0, -signal.SIGKILL))
-            received += sent[0]
             if process.returncode == 0:
                 break
+            each.append(sent[0])
             self.check_nothing()
+        self.assertGreater(len(each), 0)
         self.server.sent = lambda _: None
-        self.succeeds(url, data)
+        end = self.succeeds(url, data)
+        self.assertEqual(end["kept"] + end["received"], size)
+        self.assertGreater(end["kept"], max(each), "more than any one start can have brought")
 
     def test_half_of_it_is_kept(self):
         size = 200 * MIB
@@ -489,4 +496,4 @@ class Killed(WebCase):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    main()

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <boost/asio/io_context.hpp>
@@ -29,6 +30,15 @@ inline std::string ReadFile(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
+// A child of the test itself, which ends with its scope: also where an ASSERT ends it.
+struct Killed {
+  pid_t pid;
+  ~Killed() {
+    kill(pid, SIGKILL);
+    waitpid(pid, nullptr, 0);
+  }
+};
+
 class Harness : public testing::Test {
  protected:
   Harness() {
@@ -45,7 +55,8 @@ class Harness : public testing::Test {
     reaper_.reset();
     close(out_);
     close(err_);
-    std::filesystem::remove_all(folder_);
+    std::error_code ignored;  // a worker that outlived a failed test may still write there
+    std::filesystem::remove_all(folder_, ignored);
   }
 
   void UseConsole(const ConsoleOptions& options) { console_ = std::make_unique<Console>(loop_, options); }

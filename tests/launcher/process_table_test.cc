@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <fstream>
 #include <string>
@@ -42,10 +43,12 @@ class Child {
 
 // What is said of it once it has its environment: posix_spawn is back before.
 Holds Settled(const Child& child, const std::vector<std::string>& entries) {
-  while (true) {
-    const Holds holds = StartedWith(child.pid(), entries);
-    if (holds != Holds::kStarting) return holds;
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  Holds holds = Holds::kStarting;
+  while (holds == Holds::kStarting && std::chrono::steady_clock::now() < deadline) {
+    holds = StartedWith(child.pid(), entries);
   }
+  return holds;
 }
 
 const std::vector<std::string> kSleep = {"/bin/sleep", "1000"};

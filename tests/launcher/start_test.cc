@@ -276,6 +276,7 @@ TEST(ProcessTest, WorkersDieWithTheirLauncher) {
     loop.run();
     _exit(0);
   }
+  const Killed killed{launcher};
   close(ends[1]);
   std::string seen;
   char buffer[64];
@@ -287,7 +288,6 @@ TEST(ProcessTest, WorkersDieWithTheirLauncher) {
   kill(launcher, SIGKILL);
   EXPECT_EQ(read(ends[0], buffer, sizeof buffer), 0);  // every writer is gone
   close(ends[0]);
-  waitpid(launcher, nullptr, 0);
 }
 
 }  // namespace

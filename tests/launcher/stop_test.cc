@@ -106,11 +106,11 @@ TEST_F(StopTest, OtherChildrenOfOursAreLeftAlone) {
     setsid();
     for (;;) pause();
   }
+  const Killed killed{other};
   ASSERT_TRUE(Start({Shell("exec sleep 1000")}).ok());
   group_->Stop(SIGTERM, kLong);
   ASSERT_TRUE(UntilGone());
   EXPECT_TRUE(Exists(other));
-  kill(other, SIGKILL);
 }
 
 TEST_F(StopTest, SignalOnlyForwards) {

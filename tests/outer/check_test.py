@@ -234,7 +234,10 @@ class Machine(MusterCase):
 
     @unittest.skipIf(*TOO_SLOW)
     def test_bounds(self):
-        done = self.check("--min-memory", "1e6", "--min-loopback", "1e-9")
+        for _ in range(20):  # on a busy machine the two seconds may be over before the memory is measured
+            done = self.check("--min-memory", "1e6", "--min-loopback", "1e-9")
+            if done.returncode != 0:
+                break
         self.assertEqual(done.returncode, 204)
         self.assertRegex(done.stderr, r"^muster check: memory is [\d.]+ GB/s, at least 1000000 GB/s is asked for \(--min-memory\)\n$")
         for flags in (("--min-memory", "fast"), ("--min-disk", "-1"), ("--peers", "nowhere"), ("--what",)):
@@ -279,14 +282,16 @@ class Machine(MusterCase):
 
     @unittest.skipIf(*TOO_SLOW)
     def test_builtin(self):
-        for check, code in (("builtin", 0), ("builtin --min-memory 1e6", 204)):
-            agent = self.start("--standalone", "--node-check", check, "--log-dir", self.dir)
-            if code == 0:
-                self.workers(1)[0].tell("exit 0")
-            self.assertEqual(agent.wait(), code)
-        self.assertRegex(self.agents[0].output(), r"node check passed after .* s: .*memory [\d.]+ GB/s")
-        self.assertRegex(agent.output(), r"node check failed: `builtin --min-memory 1e6` ended with 204: "
-                                         r"muster check: memory is .* at least 1000000 GB/s")
+        for check, code, said in (
+                ("builtin", 0, r"node check passed after .* s: .*memory [\d.]+ GB/s"),
+                ("builtin --min-memory 1e6", 204, r"node check failed: `builtin --min-memory 1e6` ended with 204: "
+                                                  r"muster check: memory is .* at least 1000000 GB/s")):
+            for _ in range(20):  # on a busy machine the two seconds may be over before the memory is measured
+                agent = self.start("--standalone", "--node-check", check, "--log-dir", self.dir, "--no-python", "true", worker=False)
+                if agent.wait() == code and re.search(said, agent.output()):
+                    break
+            self.assertEqual(agent.wait(), code, agent.output())
+            self.assertRegex(agent.output(), said)
 
 
 class InContainers(MusterCase):
@@ -299,10 +304,13 @@ class InContainers(MusterCase):
         """No shell, little memory: the builtin, and words between blanks."""
         for check, code, said in (("builtin", 0, "memory [0-9.]+ GB/s"),
                                   ("/muster check --min-memory 1e6", 204, "at least 1000000 GB/s")):
-            box = containers.Container(self.dir, "scratch",
-                                       ["/muster", "exec", "--node-check", check, "--", "/muster", "version"])
-            self.addCleanup(box.remove)
-            done = box.run()
+            for _ in range(20):  # as above
+                box = containers.Container(self.dir, "scratch",
+                                           ["/muster", "exec", "--node-check", check, "--", "/muster", "version"])
+                self.addCleanup(box.remove)
+                done = box.run()
+                if re.search(said, done.stderr):
+                    break
             self.assertEqual(done.returncode, code, done.stderr)
             self.assertRegex(done.stderr, said)
 

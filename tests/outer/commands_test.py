@@ -5,19 +5,21 @@ import shutil
 import signal
 import socket
 import subprocess
-import threading
+import time
 
-from muster_case import MUSTER, MusterCase, main
+from muster_case import DEADLINE, MUSTER, MusterCase, clean, main
 from several_nodes_test import Nodes
 
 
 def muster(*arguments, **more):
-    return subprocess.run([MUSTER, *arguments], capture_output=True, text=True, timeout=90, **more)
+    more.setdefault("env", clean())
+    return subprocess.run([MUSTER, *arguments], capture_output=True, text=True, timeout=DEADLINE, **more)
 
 
 class Commands(Nodes):
     def serve(self, *arguments, **more):
         """Starts a serving subcommand; gives its port."""
+        more.setdefault("env", clean())
         server = subprocess.Popen([MUSTER, *arguments], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, **more)
         self.addCleanup(server.stdout.close)
         self.addCleanup(server.wait)
@@ -70,7 +72,7 @@ class Commands(Nodes):
 
     def test_store_speaks_c10d(self):
         port = self.serve("store", "--port", "0")
-        with socket.create_connection(("127.0.0.1", port), timeout=60) as link:
+        with socket.create_connection(("127.0.0.1", port), timeout=DEADLINE) as link:
             link.sendall(bytes.fromhex("00CEF7853C") + b"\x0d\x01\x02\x03\x04")  # VALIDATE, PING
             self.assertEqual(link.recv(4, socket.MSG_WAITALL), b"\x01\x02\x03\x04")
 
@@ -130,8 +132,8 @@ class Commands(Nodes):
                 break
         self.assertGreater(report["term"], first["term"])
         self.serve("coordinator", "--listen", endpoint)
-        asked = None
-        while asked is None or asked.returncode == 200:  # until the stand-in has told the newcomer
+        asked, end = None, time.monotonic() + DEADLINE
+        while asked is None or (asked.returncode == 200 and time.monotonic() < end):  # until the stand-in has told the newcomer
             asked = muster("status", endpoint, "--run-id", "job", "--json")
         self.assertEqual((asked.returncode, asked.stderr), (0, ""))
         self.assertEqual(json.loads(asked.stdout)["term"], report["term"])
@@ -266,7 +268,7 @@ class Output(MusterCase):
     def test_no_descriptor_for_the_agent_itself(self):
         for command in (["run", "--standalone", "--no-python", "/bin/true"], ["exec", "--", "/bin/true"], ["store", "--port=0"]):
             with self.subTest(command[0]):
-                ended = subprocess.run([MUSTER, *command], capture_output=True, text=True, timeout=60,
+                ended = subprocess.run([MUSTER, *command], capture_output=True, text=True, timeout=DEADLINE,
                                        preexec_fn=lambda: __import__("resource").setrlimit(7, (8, 8)))
                 self.assertEqual(ended.returncode, 1, ended.stderr)
                 self.assertRegex(ended.stderr, r"Too many open files; raise the limit of open files \(ulimit -n\)")

@@ -3,8 +3,8 @@ import os
 import re
 import subprocess
 
-from muster_case import MUSTER, main
-from several_nodes_test import Nodes, Rendezvous
+from muster_case import DEADLINE, MUSTER, main
+from several_nodes_test import Nodes
 
 BAD_CONFIGURATION = 78
 
@@ -75,7 +75,7 @@ class Tls(Nodes):
     def test_strangers_are_refused_and_told_why(self):
         endpoint = self.endpoint()
         first = self.secured(endpoint, self.ours.conf("a"))
-        Rendezvous.wait_for_port(self, endpoint)
+        self.wait_for_port(endpoint)
         theirs = Authority(self.dir, "theirs")
         cert, key = theirs.issue("c")
         strangers = {
@@ -98,7 +98,7 @@ class Tls(Nodes):
     def test_a_secured_node_does_not_talk_to_an_open_coordinator(self):
         endpoint = self.endpoint()
         first = self.node(endpoint, "2")
-        Rendezvous.wait_for_port(self, endpoint)
+        self.wait_for_port(endpoint)
         careful = self.secured(endpoint, "is_host=0,join_timeout=3," + self.ours.conf("a"))
         self.assertIn(careful.wait(), (BAD_CONFIGURATION, 200))
         self.assertRegex(careful.output(), r"(?i)tls|certificate|handshake|ssl")
@@ -108,7 +108,7 @@ class Tls(Nodes):
     def test_a_certificate_for_another_name_is_not_believed(self):
         endpoint = self.endpoint()
         first = self.secured(endpoint, self.ours.conf("elsewhere", "DNS:elsewhere.example"))
-        Rendezvous.wait_for_port(self, endpoint)
+        self.wait_for_port(endpoint)
         second = self.secured(endpoint, "is_host=0,join_timeout=3," + self.ours.conf("b"))
         self.assertIn(second.wait(), (BAD_CONFIGURATION, 200))
         self.assertRegex(second.output(), r"(?i)tls|certificate|handshake|hostname|ssl")
@@ -148,9 +148,9 @@ class Tls(Nodes):
         workers = self.workers(2)
         cert, key = self.ours.issue("reader")
         with_it = subprocess.run([MUSTER, "status", endpoint, "--json", "--tls-cert", cert, "--tls-key", key, "--tls-ca",
-                                  self.ours.ca], capture_output=True, text=True, timeout=90)
+                                  self.ours.ca], capture_output=True, text=True, timeout=DEADLINE)
         self.assertIn('"running"', with_it.stdout)
-        without = subprocess.run([MUSTER, "status", endpoint, "--timeout", "5"], capture_output=True, text=True, timeout=90)
+        without = subprocess.run([MUSTER, "status", endpoint, "--timeout", "5"], capture_output=True, text=True, timeout=DEADLINE)
         self.assertNotEqual(without.returncode, 0)
         self.assertNotIn("running", without.stdout)
         self.succeed(workers, agents)

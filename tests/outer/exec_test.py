@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 import unittest
 
-from muster_case import DEADLINE, MUSTER, PYTHON, MusterCase, main, wait_gone
+from muster_case import DEADLINE, MUSTER, PYTHON, MusterCase, clean, main, wait_gone
 
 # Says each signal it gets, one line each, and ends by none of them.
 LISTENER = """
@@ -46,11 +46,6 @@ os.read(left, 1)
 os.write(1, b"done\\n")
 sys.stdin.readline()
 """
-
-
-def clean(**more):
-    drop = ("PET_", "MUSTER_", "TORCHELASTIC", "TORCH_ELASTIC", "KUBERNETES_")
-    return {**{k: v for k, v in os.environ.items() if not k.startswith(drop)}, **more}
 
 
 class ExecCase(MusterCase):

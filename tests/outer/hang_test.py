@@ -4,7 +4,7 @@ import os
 import signal
 import subprocess
 
-from muster_case import DEADLINE, MUSTER, MusterCase, main, wait_gone
+from muster_case import DEADLINE, MUSTER, MusterCase, clean, main, wait_gone
 
 # Beats twice, then waits for ever in a function with a name; faulthandler is there for --hang-signal.
 BEATS_THEN_WAITS = """
@@ -137,8 +137,7 @@ class Recorder(HangCase):
 
 class Silence(HangCase):
     def test_nothing_is_written_any_more(self):
-        agent = self.start("--standalone", "--nproc-per-node", "2", "--hang-log-timeout", "400ms")
-        self.workers(2)
+        agent = self.start("--standalone", "--nproc-per-node", "2", "--hang-log-timeout", "400ms")  # it may come before a hello
         self.assertEqual(agent.wait(), 203)
         self.assertRegex(agent.output(), r"hangs: no output from any worker of the job for [\d.]+ s")
 
@@ -165,9 +164,8 @@ class Silence(HangCase):
         self.assertEqual((done.returncode, done.stdout), (0, "1ns\n"), done.stderr)
 
     def execute(self, *arguments, **more):
-        env = {k: v for k, v in os.environ.items() if not k.startswith(("PET_", "MUSTER_", "TORCH"))}
         return subprocess.run([MUSTER, "exec", *arguments], capture_output=True, text=True, timeout=DEADLINE,
-                              stdin=subprocess.DEVNULL, env={**env, "TMPDIR": self.dir, **more})
+                              stdin=subprocess.DEVNULL, env=clean(**{"TMPDIR": self.dir, **more}))
 
 
 class Nodes(HangCase):
@@ -192,7 +190,6 @@ class Nodes(HangCase):
 
     def test_the_silence_of_all_nodes_is_one(self):
         agents = self.two("--rdzv-conf", "heartbeat_timeout=2", limits=("300ms", "300ms"))
-        self.workers(2)
         for agent in agents:
             self.assertEqual(agent.wait(), 203)
             self.assertIn("no output from any worker of the job for", agent.output())
@@ -215,7 +212,7 @@ class Stacks(MusterCase):
     def test_any_process_by_hand(self):
         agent = self.start("--standalone")
         (worker,) = self.workers(1)
-        done = subprocess.run([MUSTER, "stacks", str(agent.pid)], capture_output=True, text=True, timeout=90)
+        done = subprocess.run([MUSTER, "stacks", str(agent.pid)], capture_output=True, text=True, timeout=DEADLINE)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn(f"process {agent.pid} (muster)", done.stdout)
         self.assertIn(f"process {worker.pid} (", done.stdout, "its descendants too")

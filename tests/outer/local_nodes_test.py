@@ -5,7 +5,7 @@ import signal
 import socket
 import subprocess
 
-from muster_case import MUSTER, MusterCase, alive, main
+from muster_case import DEADLINE, MUSTER, MusterCase, alive, main
 
 
 class LocalNodes(MusterCase):
@@ -27,7 +27,7 @@ class LocalNodes(MusterCase):
                 self.assertEqual([worker.hello["argv"][1:] for worker in workers], [["a", "--standalone"]] * 2)
                 said = self.endpoint_of(agent)
                 self.assertIn(endpoint, (said, None))
-                status = subprocess.run([MUSTER, "status", said], capture_output=True, text=True, timeout=60)
+                status = subprocess.run([MUSTER, "status", said], capture_output=True, text=True, timeout=DEADLINE)
                 self.assertIn("node-1", status.stdout, status.stderr)
                 for worker in workers:
                     worker.tell("exit 0")
@@ -54,8 +54,8 @@ class LocalNodes(MusterCase):
         agent = self.nodes(2, "--rdzv-conf", f"token_file={token}")
         workers = self.workers(2)
         status = [MUSTER, "status", self.endpoint_of(agent)]
-        self.assertNotEqual(subprocess.run(status, capture_output=True, timeout=60).returncode, 0)
-        self.assertEqual(subprocess.run([*status, "--token-file", token], capture_output=True, timeout=60).returncode, 0)
+        self.assertNotEqual(subprocess.run(status, capture_output=True, timeout=DEADLINE).returncode, 0)
+        self.assertEqual(subprocess.run([*status, "--token-file", token], capture_output=True, timeout=DEADLINE).returncode, 0)
         for worker in workers:
             worker.tell("exit 0")
         self.assertEqual(agent.wait(), 0, agent.output())
@@ -70,16 +70,16 @@ class LocalNodes(MusterCase):
             self.assertFalse(alive(worker.hello["ppid"]))
 
     def test_a_second_interrupt_kills_at_once(self):
-        agent = self.nodes(2)
+        agent = self.nodes(2, "--shutdown-timeout", "1000000")
         workers = self.workers(2)
         for worker in workers:
             worker.ask("ignore SIGINT")
             worker.ask("ignore SIGTERM")  # what it gets where the other node's leaving is heard first
         agent.send(signal.SIGINT)
-        for node in range(2):  # their --shutdown-timeout is 30 s
+        for node in range(2):
             self.wait_for_output(agent, rf"\[node-{node}\] .*stopped by SIGINT")
         agent.send(signal.SIGINT)
-        self.assertEqual(agent.wait(deadline=25), 130)
+        self.assertEqual(agent.wait(), 130)
         for worker in workers:
             self.assertFalse(alive(worker.pid))
 

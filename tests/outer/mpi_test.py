@@ -11,11 +11,10 @@ import tempfile
 import unittest
 
 import networks
-from muster_case import DEADLINE, MUSTER, main, wait_gone
+from muster_case import MUSTER, main, wait_gone
 from remote_shells import RshCase
 
 PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "mpi_program.c")
-PEER_LOST = 202
 NOT_REACHED = 200
 
 

@@ -12,6 +12,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -19,10 +20,22 @@ import unittest
 import unittest.mock
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.append(os.path.dirname(HERE))
+
+import class_runner  # noqa: E402
+
 MUSTER = os.environ.get("MUSTER_BINARY", os.path.join(HERE, "..", "..", "build", "bin", "muster"))
 WORKER = os.path.join(HERE, "obedient_worker.py")
 PYTHON = "/usr/bin/python3"
 DEADLINE = float(os.environ.get("MUSTER_TEST_DEADLINE", 90))
+
+# What would set a launcher, a worker or an MPI up by what is around the tests.
+FOREIGN = ("PET_", "MUSTER_", "TORCH", "KUBERNETES_", "OMPI_", "PRTE_", "HYDRA_", "I_MPI_", "PMIX_", "TRAINER_")
+
+
+def clean(**more):
+    """This process's environment without what is FOREIGN, and with `more`."""
+    return {**{k: v for k, v in os.environ.items() if not k.startswith(FOREIGN)}, **more}
 
 
 def alive(pid):
@@ -175,8 +188,7 @@ class MusterCase(unittest.TestCase):
         command = [*prefix, MUSTER, subcommand, *arguments]
         if worker:
             command += [WORKER, *script_args]
-        environment = {k: v for k, v in os.environ.items() if not k.startswith(("PET_", "MUSTER_", "TORCHELASTIC", "KUBERNETES_"))}
-        environment.update({"MUSTER_TEST_SOCKET": os.path.join(self.dir, "socket"), "PYTHON_EXEC": PYTHON, **(env or {})})
+        environment = clean(**{"MUSTER_TEST_SOCKET": os.path.join(self.dir, "socket"), "PYTHON_EXEC": PYTHON, **(env or {})})
         path = os.path.join(self.dir, f"agent-{len(self.agents)}.txt")
         with open(path, "w") as output:
             process = subprocess.Popen(
@@ -261,4 +273,4 @@ class MusterCase(unittest.TestCase):
 
 def main():
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    unittest.main(verbosity=2)
+    class_runner.main()

@@ -8,7 +8,7 @@ import socket
 import subprocess
 import threading
 
-from muster_case import DEADLINE, MUSTER, MusterCase, main
+from muster_case import DEADLINE, MUSTER, MusterCase, clean, main
 
 AWS = "/latest/meta-data/spot/instance-action"
 GCE = "/computeMetadata/v1/instance/preempted"
@@ -231,12 +231,12 @@ class MetadataServices(MusterCase):
         for url, said in (("https://169.254.169.254/x", "plain HTTP"), ("http://:80/", "host is missing"),
                           ("http://me@host/", "user names"), ("ftp://host/", "want http://")):
             done = subprocess.run([MUSTER, "exec", "--preempt-file", url, "--", "true"], capture_output=True, text=True,
-                                  timeout=DEADLINE)
+                                  timeout=DEADLINE, env=clean())
             self.assertEqual(done.returncode, 78, url)
             self.assertIn(f"--preempt-file={url}: ", done.stderr)
             self.assertIn(said, done.stderr)
         done = subprocess.run([MUSTER, "exec", "--preempt-interval=0", "--", "true"], capture_output=True, text=True,
-                              timeout=DEADLINE)
+                              timeout=DEADLINE, env=clean())
         self.assertEqual(done.returncode, 64)
 
 

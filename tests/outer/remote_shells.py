@@ -2,12 +2,7 @@
 import os
 import subprocess
 
-from muster_case import DEADLINE, MUSTER, Agent, MusterCase
-
-
-def clean(**more):
-    drop = ("PET_", "MUSTER_", "TORCHELASTIC", "OMPI_", "PRTE_", "HYDRA_", "I_MPI_", "PMIX_", "TRAINER_")
-    return {**{k: v for k, v in os.environ.items() if not k.startswith(drop)}, **more}
+from muster_case import DEADLINE, MUSTER, Agent, MusterCase, clean
 
 
 class RshCase(MusterCase):

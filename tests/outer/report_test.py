@@ -10,14 +10,14 @@ import subprocess
 import tempfile
 import unittest
 
-from muster_case import MUSTER, MusterCase, main
+from muster_case import DEADLINE, MUSTER, MusterCase, main
 
 BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 CHROMIUM = next(filter(None, map(shutil.which, BROWSERS)), None)
 
 
 def report(*arguments, **more):
-    return subprocess.run([MUSTER, "report", *arguments], capture_output=True, text=True, timeout=120, **more)
+    return subprocess.run([MUSTER, "report", *arguments], capture_output=True, text=True, timeout=DEADLINE, **more)
 
 
 def record(place=0, attempt=0, nodes=2, workers=2, ended=True, **more):
@@ -167,7 +167,7 @@ class Reports(Case):
             self.assertIn(output, done.stderr)
         self.assertEqual(sorted(os.listdir(logs)), before)
         with open("/dev/full", "w") as full:
-            done = subprocess.run([MUSTER, "report", logs, "-o", "-"], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+            done = subprocess.run([MUSTER, "report", logs, "-o", "-"], stdout=full, stderr=subprocess.PIPE, text=True, timeout=DEADLINE)
         self.assertEqual(done.returncode, 78)
         self.assertIn("stdout", done.stderr)
 

@@ -12,9 +12,10 @@ import threading
 import unittest
 
 import containers
+import time
 from containers import Container
 from credentials_test import Authority
-from muster_case import DEADLINE, MUSTER, PYTHON, alive, main, sanitized, wait_gone
+from muster_case import DEADLINE, MUSTER, alive, main, sanitized, wait_gone
 from remote_shells import RshCase, clean
 from strangers_test import ON_THE_CONTROL_PORT
 
@@ -165,7 +166,9 @@ class Reaching(RshCase):
         pod.send(signal.SIGSTOP)  # the kernel answers for it
         caller = self.caller(pod.port, "echo reached")
         ticker = threading.Event()
+        end = time.monotonic() + DEADLINE
         while f":{pod.port:04X} 01" not in open_text("/proc/net/tcp"):  # until it is connected
+            self.assertLess(time.monotonic(), end, "nobody connects")
             ticker.wait(0.01)
         pod.process.kill()
         pod.process.wait()
@@ -357,6 +360,10 @@ def held(pod):
             int(re.search(r"VmRSS:\s+(\d+)", status)[1]) << 10)
 
 
+def children(pod):
+    return open_text(f"/proc/{pod.pid}/task/{pod.pid}/children").split()
+
+
 class Hardship(RshCase):
     def test_hostile_bytes(self):
         pod = self.pod()
@@ -390,12 +397,14 @@ class Hardship(RshCase):
         sessions(1000)
         descriptors, threads, memory = held(pod)
         sessions(500 if sanitized() == "thread" else 9000)  # its runtime is too slow for more
+        ticker, end = threading.Event(), time.monotonic() + DEADLINE
+        while (held(pod)[0] > descriptors + 4 or held(pod)[1] > threads + 2 or children(pod)) and time.monotonic() < end:
+            ticker.wait(0.01)  # the last sessions end on their own side after their callers
         self.assertLessEqual(held(pod)[0], descriptors + 4)
         self.assertLessEqual(held(pod)[1], threads + 2)
         if not sanitized():
             self.assertLess(held(pod)[2] - memory, 4 << 20)
-        with open(f"/proc/{pod.pid}/task/{pod.pid}/children") as file:
-            self.assertEqual(file.read().split(), [])
+        self.assertEqual(children(pod), [])
 
 
 class NoShell(RshCase):

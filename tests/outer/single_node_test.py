@@ -5,7 +5,7 @@ import re
 import signal
 import subprocess
 
-from muster_case import MUSTER, PYTHON, MusterCase, alive, main, wait_gone
+from muster_case import DEADLINE, MUSTER, MusterCase, alive, clean, main, wait_gone
 
 
 class ExitCodes(MusterCase):
@@ -85,10 +85,10 @@ class ExitCodes(MusterCase):
 
     def test_wrong_usage_is_64_and_names_the_value(self):
         for arguments, name in (
-            (["--nnodes", "x", "s.py"], "x"),
-            (["--nproc-per-node", "0", "s.py"], "0"),
-            (["--nproc-per-node", "-2", "s.py"], "-2"),
-            (["--max-restarts", "many", "s.py"], "many"),
+            (["--nnodes", "x", "s.py"], "--nnodes=x:"),
+            (["--nproc-per-node", "0", "s.py"], "--nproc-per-node=0:"),
+            (["--nproc-per-node", "-2", "s.py"], "--nproc-per-node=-2:"),
+            (["--max-restarts", "many", "s.py"], "--max-restarts=many:"),
             (["--no-such-flag", "s.py"], "--no-such-flag"),
             ([], "training_script"),
         ):
@@ -153,7 +153,8 @@ class Environment(MusterCase):
     def test_called_as_torchrun(self):
         link = os.path.join(self.dir, "torchrun")
         os.symlink(os.path.abspath(MUSTER), link)
-        done = subprocess.run([link, "--standalone", "--no-python", "/bin/sh", "-c", "exit 7"], capture_output=True)
+        done = subprocess.run([link, "--standalone", "--no-python", "/bin/sh", "-c", "exit 7"], capture_output=True, env=clean(),
+                              timeout=DEADLINE)
         self.assertEqual(done.returncode, 7)
 
 

@@ -5,7 +5,7 @@ import re
 import signal
 import subprocess
 
-from muster_case import DEADLINE, HERE, MUSTER, PYTHON, MusterCase, main
+from muster_case import DEADLINE, HERE, MUSTER, MusterCase, main
 
 NONE = {"OMP_NUM_THREADS": "1"}  # whose warning is another test's
 

@@ -5,7 +5,7 @@ import socket
 import subprocess
 
 from credentials_test import Authority
-from muster_case import DEADLINE, MUSTER, Agent, MusterCase, main
+from muster_case import DEADLINE, MUSTER, Agent, MusterCase, clean, main
 
 TIMED_OUT = 200
 BAD_CONFIGURATION = 78
@@ -16,10 +16,9 @@ class WaitCase(MusterCase):
     def wait_for(self, *arguments, prefix=(), env=None):
         """Starts `muster wait arguments`; its output is a growing file."""
         path = os.path.join(self.dir, f"wait-{len(self.agents)}.txt")
-        environment = {k: v for k, v in os.environ.items() if not k.startswith("MUSTER_")}
         with open(path, "w") as output:
             process = subprocess.Popen([*prefix, MUSTER, "wait", *arguments], stdin=subprocess.DEVNULL, stdout=output,
-                                       stderr=subprocess.STDOUT, env={**environment, **(env or {})}, cwd=self.dir)
+                                       stderr=subprocess.STDOUT, env=clean(**(env or {})), cwd=self.dir)
         agent = Agent(process, path)
         self.agents.append(agent)
         return agent

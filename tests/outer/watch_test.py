@@ -6,10 +6,11 @@ import re
 import signal
 import socket
 import subprocess
+import time
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from muster_case import DEADLINE, MUSTER, Agent, MusterCase, main, sanitized
+from muster_case import DEADLINE, MUSTER, Agent, MusterCase, clean, main, sanitized
 
 SAID = r"/healthz, /metrics, .* on (?:127\.0\.0\.1 )?port (\d+)"
 
@@ -52,8 +53,9 @@ class WatchCase(MusterCase):
         return json.loads(body)
 
     def wait_until_ready(self, port):
+        end = time.monotonic() + DEADLINE
         while self.ask(port, "/readyz")[0] != 200:
-            pass
+            self.assertLess(time.monotonic(), end, "it does not become ready")
 
 
 class Watching(WatchCase):
@@ -255,8 +257,7 @@ class Coordinators(WatchCase):
 
 class Settings(WatchCase):
     def exec(self, *arguments, command=("true",), **environment):
-        clean = {k: v for k, v in os.environ.items() if not k.startswith(("PET_", "MUSTER_", "KUBERNETES_"))}
-        return subprocess.run([MUSTER, "exec", *arguments, "--", *command], env={**clean, **environment}, text=True,
+        return subprocess.run([MUSTER, "exec", *arguments, "--", *command], env=clean(**environment), text=True,
                               stdin=subprocess.DEVNULL, capture_output=True, timeout=DEADLINE)
 
     def test_off_unless_given(self):

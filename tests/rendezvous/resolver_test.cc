@@ -18,7 +18,6 @@ namespace {
 
 namespace asio = boost::asio;
 using asio::ip::udp;
-using std::chrono::milliseconds;
 using std::chrono::seconds;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -138,7 +137,7 @@ TEST_F(ResolverTest, AnUnknownNameIsToldFromASilentServer) {
 
   FakeDns mute(loop_, 0, true);
   Resolver waiting(loop_, Options(mute.address()));
-  status = Resolve(waiting, "slow.example.", milliseconds(50)).status();
+  status = Resolve(waiting, "slow.example.", seconds(1)).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded) << status;
   EXPECT_GE(mute.asked, 1);
 }

@@ -26,7 +26,10 @@ class RshHarness : public testing::Test {
     std::string name = testing::TempDir() + "muster-rsh-XXXXXX";
     folder_ = mkdtemp(name.data());
   }
-  ~RshHarness() override { std::filesystem::remove_all(folder_); }
+  ~RshHarness() override {
+    std::error_code ignored;
+    std::filesystem::remove_all(folder_, ignored);
+  }
 
   // Turns the loop until `done`; false after a minute.
   bool Until(const std::function<bool()>& done) {

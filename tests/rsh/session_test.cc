@@ -100,7 +100,7 @@ TEST_F(SessionTest, MutualTls) {
   EXPECT_EQ(right.ended->exit_code, 3);
   EXPECT_TRUE(right.out == right.to_write);
   for (const rendezvous::Credentials& other : {theirs, rendezvous::Credentials{}}) {
-    Talk& talk = Call(server->port(), "exit 3", other, milliseconds(300));
+    Talk& talk = Call(server->port(), "exit 3", other, seconds(2));
     ASSERT_TRUE(UntilEnded(talk));
     EXPECT_EQ(talk.ended->exit_code, kExitRendezvousTimeout);
     EXPECT_FALSE(talk.started);
@@ -110,7 +110,7 @@ TEST_F(SessionTest, MutualTls) {
 
 TEST_F(SessionTest, NobodyThere) {
   int port = Serve()->port();  // nobody's any more
-  Talk& talk = Call(port, "true", {}, milliseconds(100));
+  Talk& talk = Call(port, "true", {}, seconds(1));
   ASSERT_TRUE(UntilEnded(talk));
   EXPECT_EQ(talk.ended->exit_code, kExitRendezvousTimeout);
   EXPECT_THAT(talk.ended->reason, HasSubstr(Address(port)));

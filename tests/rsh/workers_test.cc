@@ -6,7 +6,6 @@
 namespace muster::rsh {
 namespace {
 
-using std::chrono::milliseconds;
 using std::chrono::seconds;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -81,7 +80,7 @@ TEST_F(WorkersTest, OneThatNeverWasIsNamed) {
   const int away = Serve()->port();
   Attend({one->port(), away});
   ASSERT_TRUE(UntilMet(1));
-  Tell(0, milliseconds(200));
+  Tell(0, seconds(2));
   ASSERT_TRUE(UntilTold());
   ASSERT_EQ(deaf_->size(), 1u);
   EXPECT_THAT(deaf_->front(), HasSubstr(Address(away)));

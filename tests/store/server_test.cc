@@ -12,6 +12,7 @@
 
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/post.hpp>
+#include <chrono>
 #include <future>
 #include <thread>
 
@@ -395,7 +396,9 @@ TEST_F(ServerTest, AtTheLimitOfDescriptorsAcceptingPausesAndGoesOn) {
   ::setrlimit(RLIMIT_NOFILE, &tight);
   Raw waiting(port_, kHello + Hex("0D 01000000"));
   EXPECT_TRUE(waiting.connected());  // by the kernel; the server cannot take it yet
-  while (Counters().pauses == 0) std::this_thread::yield();
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  while (Counters().pauses == 0 && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
+  EXPECT_GT(Counters().pauses, 0u);
   EXPECT_TRUE(good.Ping().ok());
   sockets.clear();
   EXPECT_EQ(waiting.Receive(4), Hex("01000000"));
@@ -412,11 +415,15 @@ TEST_F(ServerTest, ACrowdLeavesTheDescriptorsThatAreKept) {
   ::close(next);
   rlimit tight{static_cast<rlim_t>(next) + 40, before.rlim_max};
   ::setrlimit(RLIMIT_NOFILE, &tight);
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
   std::vector<Raw> crowd;  // each takes two: one here, one of the server
   while (Counters().pauses == 0 && crowd.size() < 20) {
     crowd.emplace_back(port_, kHello);
     // One after the other: a socket made here while the server counts would take what it keeps.
-    while (Counters().pauses == 0 && Counters().accepted < crowd.size()) std::this_thread::yield();
+    while (Counters().pauses == 0 && Counters().accepted < crowd.size() &&
+           std::chrono::steady_clock::now() < deadline) {
+      std::this_thread::yield();
+    }
   }
   std::vector<int> own;
   for (int i = 0; i < 3; ++i) own.push_back(::dup(0));

@@ -155,6 +155,8 @@ def main():
     ready = os.path.exists(os.path.join(cache, "muster/torch-newest/muster-ready"))
     candidates = args.pythons or ["/usr/bin/python3"] + ([newest] if ready else [])
     pythons = [(python, version) for python in candidates if (version := has_torch(python))]
+    if not args.pythons and not ready:
+        print("SKIPPED: the newest torch is not set up (build-support/setup-newest-torch)")
     for python in candidates:
         if python not in [p for p, _ in pythons]:
             print(f"SKIPPED: {python} has no torch (Debian: apt-get install --no-install-recommends python3-torch)")

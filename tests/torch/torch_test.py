@@ -20,13 +20,13 @@ import unittest
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
-sys.path[:0] = [os.path.join(ROOT, "e2e", "digits"), os.path.join(ROOT, "tests", "outer")]
+sys.path[:0] = [os.path.join(ROOT, "e2e", "digits"), os.path.join(ROOT, "tests", "outer"), os.path.join(ROOT, "tests")]
 
+import class_runner  # noqa: E402
 import networks  # noqa: E402
 import pods  # noqa: E402
 from training_run import MUSTER, TRAIN, TrainingRun, digits_file, epochs_done, free_port  # noqa: E402
 
-SKIPPED = 77
 DEADLINE = float(os.environ.get("MUSTER_TEST_DEADLINE", 400))
 EPOCHS = 8
 PYTHON = "/usr/bin/python3"  # set by main()
@@ -34,7 +34,7 @@ PYTHON = "/usr/bin/python3"  # set by main()
 
 def skip(reason):
     print(f"SKIPPED: {reason}", file=sys.stderr)
-    sys.exit(SKIPPED)
+    sys.exit(class_runner.SKIPPED)
 
 
 def find_python(which):
@@ -380,7 +380,7 @@ def main():
         sys.exit(f"usage: {sys.argv[0]} debian|newest [TestClass ...]")
     PYTHON = find_python(sys.argv.pop(1))
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # ended from outside: the nodes are ended too
-    unittest.main(verbosity=2)
+    class_runner.main()
 
 
 if __name__ == "__main__":
