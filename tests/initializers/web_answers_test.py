@@ -7,12 +7,11 @@ import shutil
 import signal
 import sys
 import threading
-import unittest
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from initializer_case import DEADLINE, MIB, UNREACHABLE, some_bytes  # noqa: E402
+from initializer_case import DEADLINE, MIB, UNREACHABLE, main, some_bytes  # noqa: E402
 from web_test import WebCase  # noqa: E402
 
 
@@ -214,4 +213,4 @@ class Redirects(AnswersCase):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    main()
