@@ -386,8 +386,7 @@ asio::awaitable<void> S3::LookAt(Entry entry, std::function<void(StatusOr<Entry>
   if (NeedsPartSize(ReaderOf(answer->head), now.version)) {
     wanted.query.emplace_back("partNumber", "1");
     auto part = co_await Request(wanted, kPartOrNot);
-    if (part.ok() && part->head.status / 100 == 2 && part->head.Find("x-amz-mp-parts-count") &&
-        part->head.Find("etag") == now.version) {
+    if (part.ok() && part->head.status / 100 == 2 && part->head.Find("x-amz-mp-parts-count")) {
       part_size = part->head.ContentLength().value_or(0);
     }
     now = EntryOf(answer->head, entry.key, entry.path, part_size);
