@@ -107,7 +107,10 @@ bool Machine::GivesWay(PeerId peer, const Hello& hello, Member& holder, const st
     return false;
   }
   if (holder.peer == 0) {
-    if (holder.node.name != hello.node.name) Forget(holder.node.name);  // the place is free
+    if (holder.node.name == hello.node.name) return false;
+    // The place is free; a success in the running round counts on, as it does under the same name.
+    bool counts = s_.phase == Phase::kRunning && holder.in_round && holder.state == NodeState::kSucceeded;
+    if (!counts) Forget(holder.node.name);
     return false;
   }
   if (holder.contender && holder.contender->first != peer) {

@@ -192,6 +192,38 @@ TEST(Loss, ASucceededNodeWhoseStreamClosesCountsStill) {
   EXPECT_EQ(s.End("b")->exit_code, 0);
 }
 
+TEST(Loss, ASucceededNodeCountsStillWhenItsPlaceIsTakenUnderAnotherName) {
+  JobOptions options = Job(2, 2, 1);
+  options.indexed = true;
+  for (bool fails : {false, true}) {
+    SCOPED_TRACE(fails ? "the other fails" : "the other succeeds");
+    Stage s(options);
+    auto join = [&](const std::string& name, int index) {
+      Hello hello = s.Greeting(name);
+      hello.node.index = index;
+      s.Join(hello);
+    };
+    join("a", 0);
+    join("b", 1);
+    s.Succeeds("b");
+    s.Closes("b");
+    join("c", 1);
+    EXPECT_EQ(s.state.phase, Phase::kRunning);
+    EXPECT_EQ(s.LastNotice("c"), "round 0 has all its 2 nodes; node c (host host-c) waits as a spare");
+    if (fails) {
+      s.Fails("a", 137);
+      s.Ready("a");
+      EXPECT_EQ(s.Roster(), "a c");
+      EXPECT_TRUE(s.Started("c", 1));
+      continue;
+    }
+    s.Succeeds("a");
+    ASSERT_TRUE(s.End("c"));
+    EXPECT_EQ(s.End("a")->exit_code, 0);
+    EXPECT_EQ(s.End("c")->exit_code, 0);
+  }
+}
+
 TEST(Loss, ASucceededNodeIsLostWhenARestartIsNeeded) {
   Stage s(Job(1, 2, 1));
   s.Join("a");
