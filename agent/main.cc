@@ -12,6 +12,7 @@
 #include "agent/early_signals.h"
 #include "agent/installation.h"
 #include "base/exit_codes.h"
+#include "base/print.h"
 #include "base/status.h"
 #include "base/text.h"
 
@@ -67,8 +68,8 @@ int RunExternal(const std::string& name, const std::vector<std::string>& argumen
     }
     execvp(program.c_str(), forwarded.data());
   }
-  fmt::print(stderr, "muster: '{}' is no subcommand, and no muster-{} is beside this binary or on PATH\n\n{}", name,
-             name, Usage());
+  PrintTo(stderr, "muster: '{}' is no subcommand, and no muster-{} is beside this binary or on PATH\n\n{}", name, name,
+          Usage());
   return kExitUsage;
 }
 
@@ -82,13 +83,13 @@ int Main(int argc, char** argv) {
     return RshCommand(arguments);
   }
   if (arguments.empty()) {
-    fmt::print(stderr, "{}", Usage());
+    PrintTo(stderr, "{}", Usage());
     return kExitUsage;
   }
   std::string name = arguments.front();
   arguments.erase(arguments.begin());
   if (name == "help" || name == "--help" || name == "-h") {
-    fmt::print("{}", Usage());
+    PrintTo(stdout, "{}", Usage());
     return 0;
   }
   if (name == "--version") name = "version";
@@ -110,7 +111,7 @@ int main(int argc, char** argv) {
     return muster::agent::Main(argc, argv);
   } catch (const boost::system::system_error& error) {
     const muster::Status status = muster::ErrnoStatus(error.code().value(), error.what());
-    fmt::print(stderr, "muster: {}\n", muster::Message(status));
+    muster::PrintTo(stderr, "muster: {}\n", muster::Message(status));
   }
   return EXIT_FAILURE;
 }

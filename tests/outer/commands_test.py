@@ -46,6 +46,14 @@ class Commands(Nodes):
             self.assertRegex(done.stderr, rf"^{name}: .*; see {name} --help\n$")
             self.assertIn(said, done.stderr)
 
+    def test_a_stderr_that_takes_nothing_changes_no_code(self):
+        for arguments, code in (((), 64), (("no-such-subcommand",), 64), (("run", "--no-such-flag"), 64), (("wait",), 64),
+                                (("check", "--peers", "x"), 64), (("report", "--json", "-o", "x", self.dir), 64),
+                                (("rsh",), 64), (("wait", "--timeout=0", "127.0.0.1:1"), 200)):
+            for place in ("2>&-", "2>/dev/full"):
+                done = subprocess.run(["sh", "-c", f'exec "$@" {place}', "sh", MUSTER, *arguments], timeout=90)
+                self.assertEqual(done.returncode, code, (arguments, place))
+
     def test_an_address_that_is_not_ours(self):
         for flag, arguments in (("--listen", ("coordinator", "--listen", "192.0.2.1:0")),
                                 ("--rsh-listen", ("exec", "--serve-rsh", "--rsh-listen", "192.0.2.1:0")),
