@@ -45,6 +45,13 @@ bool Machine::Acceptable(PeerId peer, const Hello& hello) {
                              hello.node.slots));
     return false;
   }
+  if (const auto& told = hello.resume; told && (told->node_count < 1 || told->node_count > theirs.max_nodes ||
+                                                told->node_rank < 0 || told->node_rank >= told->node_count)) {
+    Refuse(peer,
+           fmt::format("{} tells of a round in which it was node rank {} of {}: this job has at most {}",
+                       NodeName(hello.node), told->node_rank, told->node_count, Counted(theirs.max_nodes, "node")));
+    return false;
+  }
   if (theirs.indexed) {
     if (!hello.node.index) {
       Refuse(peer, fmt::format("{} has no node rank: this job's nodes need one from 0 to {}", NodeName(hello.node),
