@@ -206,7 +206,15 @@ void Machine::Admit(PeerId peer, const Hello& hello) {
   }
   if (options().indexed) s_.indexes[*hello.node.index] = hello.node.name;
   s_.silence.emplace(now_ + options().heartbeat_timeout, peer);
-  if (hello.resume && hello.resume->id > s_.round.id && s_.phase != Phase::kReforming) BeginReforming(*hello.resume);
+  if (hello.resume && hello.resume->id > s_.round.id && s_.phase != Phase::kReforming) {
+    if (s_.own_round && hello.resume->id.term == s_.round.id.term) {
+      // Who made the round of this term knows the newest: that one is of an earlier job under this run id, or of this
+      // coordinator before it lost its memory. The next round has to be newer for that node, too.
+      s_.term = std::max(s_.term, hello.resume->id.term + 1);
+    } else {
+      BeginReforming(*hello.resume);
+    }
+  }
   // Another coordinator has that term, or had it.
   if (hello.term > s_.term || (hello.term == s_.term && s_.phase == Phase::kReforming)) s_.term = hello.term + 1;
   Greet(peer);

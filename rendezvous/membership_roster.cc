@@ -286,6 +286,7 @@ void Machine::StartRound(const Why& why) {
   s_.cut_off.reset();
   s_.term = round.id.term;
   s_.round = std::move(round);
+  s_.own_round = true;
   s_.phase = Phase::kRunning;
   s_.failures.clear();
   s_.loss = {};

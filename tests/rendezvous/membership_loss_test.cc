@@ -265,6 +265,42 @@ TEST(Loss, AStaleNodeIsToldToStopAndWaits) {
   EXPECT_FALSE(s.Stopped("b"));
 }
 
+TEST(Loss, AnAgentOfAnEarlierJobStopsNobody) {
+  for (NodeState doing : {NodeState::kRunning, NodeState::kIdle}) {
+    SCOPED_TRACE(static_cast<int>(doing));
+    Stage earlier(Job(2, 2));
+    earlier.Join("x");
+    earlier.Join("y");
+    earlier.state.round.id.number = 7;
+    Stage s(Job(2, 2));
+    s.Join("a");
+    s.Join("b");
+    s.Return("x", doing, AssignmentFor(earlier.state.round, 0));
+    EXPECT_EQ(s.state.phase, Phase::kRunning);
+    EXPECT_FALSE(s.Stopped("a"));
+    EXPECT_EQ(s.Stopped("x"), doing == NodeState::kRunning);
+    if (doing == NodeState::kRunning) s.Ready("x");
+    EXPECT_THAT(s.LastNotice("x"), HasSubstr("waits as a spare"));
+    s.Closes("b");
+    s.Ready("a");
+    EXPECT_EQ(s.Roster(), "a x");
+    EXPECT_EQ(s.Seat("x").id, (RoundId{2, 1})) << "newer than what it has run";
+  }
+}
+
+TEST(Loss, AHigherTermIsProofThatTheRoundIsOver) {
+  Stage other(Job(1, 2));
+  other.Join("a");
+  other.Join("b");
+  other.state.round.id.term = 2;
+  Stage s(Job(1, 2));
+  s.Join("a");
+  s.Join("b");
+  s.Return("b", NodeState::kRunning, AssignmentFor(other.state.round, 1));
+  EXPECT_TRUE(s.Stopped("a"));
+  EXPECT_EQ(s.state.phase, Phase::kReforming);
+}
+
 TEST(Loss, ALostStartIsSentAgain) {
   Stage s(Job(2, 2));
   s.Join("a");
