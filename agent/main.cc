@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include "agent/commands.h"
@@ -106,12 +107,17 @@ int Main(int argc, char** argv) {
 }  // namespace muster::agent
 
 int main(int argc, char** argv) {
-  // Asio throws where a loop cannot be had: no agent stands by then.
+  // Asio throws where a loop cannot be had, the standard library where a thread cannot: what is set up at the start,
+  // before there is a worker.
+  int error = 0;
   try {
     return muster::agent::Main(argc, argv);
-  } catch (const boost::system::system_error& error) {
-    const muster::Status status = muster::ErrnoStatus(error.code().value(), error.what());
-    muster::PrintTo(stderr, "muster: {}\n", muster::Message(status));
+  } catch (const boost::system::system_error& thrown) {
+    error = thrown.code().value();
+  } catch (const std::system_error& thrown) {
+    error = thrown.code().value();
   }
+  const muster::Status status = muster::ErrnoStatus(error, "cannot begin");
+  muster::PrintTo(stderr, "muster: {}\n", muster::Message(status));
   return EXIT_FAILURE;
 }
