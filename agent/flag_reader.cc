@@ -215,6 +215,7 @@ Status FlagReader::ReadHttpPort(HttpListen* http) const {
   auto chosen = ChooseHttpListen(port.given() ? std::optional(port.text) : std::nullopt, in_cluster);
   if (!chosen.ok()) return Bad(port, chosen.status());
   *http = *std::move(chosen);
+  if (port.given()) http->origin = port.origin;
   return absl::OkStatus();
 }
 

@@ -61,6 +61,10 @@ class Commands(Nodes):
             done = muster(*arguments)
             self.assertEqual(done.returncode, 78, done.stderr)
             self.assertRegex(done.stderr, rf" {flag}\b.* cannot listen on 192.0.2.1 port 0: .*; give an address of this machine")
+        for variable, arguments in (("MUSTER_RSH_LISTEN", ("exec", "--serve-rsh")), ("MUSTER_HTTP_PORT", ("exec", "--", "true"))):
+            done = muster(*arguments, env={**os.environ, variable: "192.0.2.1:0"})
+            self.assertEqual(done.returncode, 78, done.stderr)
+            self.assertRegex(done.stderr, rf" {variable}: cannot listen on 192.0.2.1 port 0: ")
 
     def test_version(self):
         facts = json.loads(muster("version", "--json").stdout)
