@@ -11,6 +11,7 @@
 #include "agent/machine_check.h"
 #include "base/exit_codes.h"
 #include "base/json_fields.h"
+#include "base/print.h"
 #include "base/text.h"
 #include "rendezvous/outliers.h"
 
@@ -111,7 +112,7 @@ int CheckCommand(const std::vector<std::string>& arguments) {
   for (std::string_view peer : Split(peers, ',')) {
     auto parsed = rendezvous::ParseHostPort(std::string(Strip(peer)));
     if (!parsed.ok()) {
-      fmt::print(stderr, "muster check: --peers {}: {}\n", peer, Message(parsed.status()));
+      PrintTo(stderr, "muster check: --peers {}: {}\n", peer, Message(parsed.status()));
       return kExitUsage;
     }
     options.peers.push_back(*std::move(parsed));
@@ -119,9 +120,9 @@ int CheckCommand(const std::vector<std::string>& arguments) {
   signal(SIGXFSZ, SIG_IGN);  // a limit on files is an error of the write
   std::vector<MachineFigure> figures = MeasureMachine(options);
   std::vector<std::string> beyond = Beyond(figures, bounds);
-  fmt::print("{}", json ? AsJson(figures, beyond) + "\n" : AsTable(figures));
+  PrintTo(stdout, "{}", json ? AsJson(figures, beyond) + "\n" : AsTable(figures));
   std::fflush(stdout);
-  if (!beyond.empty()) fmt::print(stderr, "muster check: {}\n", Join(beyond, "; "));
+  if (!beyond.empty()) PrintTo(stderr, "muster check: {}\n", Join(beyond, "; "));
   std::fflush(stderr);
   _exit(beyond.empty() ? 0 : kExitNodeUnhealthy);  // a thread may still wait for a disk that does not answer
 }

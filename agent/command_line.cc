@@ -7,6 +7,7 @@
 #include "base/host_fs.h"
 #include "base/host_names.h"
 #include "base/log.h"
+#include "base/print.h"
 #include "base/text.h"
 #include "launcher/console.h"
 
@@ -19,7 +20,7 @@ std::optional<int> ParseCommandLine(CLI::App& app, const std::vector<std::string
     return std::nullopt;
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // prints the help
-    fmt::print(stderr, "{}: {}; see {} --help\n", app.get_name(), error.what(), app.get_name());
+    PrintTo(stderr, "{}: {}; see {} --help\n", app.get_name(), error.what(), app.get_name());
     return kExitUsage;
   }
 }
@@ -60,7 +61,7 @@ std::string WantPositive(const std::string& text) {
 int ServeUntilSignal(boost::asio::io_context& loop, const std::string& host, int port) {
   launcher::Console console(loop);
   console.CarryLog();
-  fmt::print("listening on {}\n", JoinHostPort(host.empty() ? "::" : host, port));
+  PrintTo(stdout, "listening on {}\n", JoinHostPort(host.empty() ? "::" : host, port));
   std::fflush(stdout);
   int code = 0;
   boost::asio::signal_set signals(loop, SIGTERM, SIGINT);

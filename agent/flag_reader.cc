@@ -157,6 +157,7 @@ Status FlagReader::ReadNproc(RunOptions* options) const {
       return Bad(nproc, fmt::format("want a number of workers from 1 to {}, auto, cpu, gpu or xpu", kMostWorkers));
     }
     options->nproc = static_cast<int>(*number);
+    options->nproc_per_node = fmt::format("{}", *number);  // "+1" is Python's alone
   } else if (nproc.text != "auto" && nproc.text != "cpu" && nproc.text != "gpu" && nproc.text != "xpu") {
     return Bad(nproc, "want a number of workers, auto, cpu, gpu or xpu");
   }
@@ -214,6 +215,7 @@ Status FlagReader::ReadHttpPort(HttpListen* http) const {
   auto chosen = ChooseHttpListen(port.given() ? std::optional(port.text) : std::nullopt, in_cluster);
   if (!chosen.ok()) return Bad(port, chosen.status());
   *http = *std::move(chosen);
+  if (port.given()) http->origin = port.origin;
   return absl::OkStatus();
 }
 

@@ -3,6 +3,7 @@
 #include "agent/commands.h"
 #include "agent/installation.h"
 #include "base/exit_codes.h"
+#include "base/print.h"
 #include "base/text.h"
 #include "base/version.h"
 
@@ -16,19 +17,19 @@ int InstallCommand(const std::vector<std::string>& arguments) {
   app.add_flag("--force", force, "replace a torchrun or muster-rsh in DIR that is not Muster's");
   if (auto end = ParseCommandLine(app, arguments)) return *end;
   if (folder.empty()) {
-    fmt::print(stderr, "muster install: DIR is empty; give a folder, such as /muster/bin\n");
+    PrintTo(stderr, "muster install: DIR is empty; give a folder, such as /muster/bin\n");
     return kExitUsage;
   }
   auto installed = InstallInto(folder, force);
   if (!installed.ok()) {
-    fmt::print(stderr, "muster install: {}\n", Message(installed.status()));
+    PrintTo(stderr, "muster install: {}\n", Message(installed.status()));
     return kExitBadConfiguration;
   }
   if (installed->written.empty()) {
-    fmt::print("muster {} (commit {}) is already in {}: nothing written\n", Version(), Commit(), folder);
+    PrintTo(stdout, "muster {} (commit {}) is already in {}: nothing written\n", Version(), Commit(), folder);
   } else {
-    fmt::print("muster {} (commit {}) installed in {}: {}\n", Version(), Commit(), folder,
-               Join(installed->written, ", "));
+    PrintTo(stdout, "muster {} (commit {}) installed in {}: {}\n", Version(), Commit(), folder,
+            Join(installed->written, ", "));
   }
   return 0;
 }

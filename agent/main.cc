@@ -6,12 +6,14 @@
 #include <cstdlib>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include "agent/commands.h"
 #include "agent/early_signals.h"
 #include "agent/installation.h"
 #include "base/exit_codes.h"
+#include "base/print.h"
 #include "base/status.h"
 #include "base/text.h"
 
@@ -67,8 +69,8 @@ int RunExternal(const std::string& name, const std::vector<std::string>& argumen
     }
     execvp(program.c_str(), forwarded.data());
   }
-  fmt::print(stderr, "muster: '{}' is no subcommand, and no muster-{} is beside this binary or on PATH\n\n{}", name,
-             name, Usage());
+  PrintTo(stderr, "muster: '{}' is no subcommand, and no muster-{} is beside this binary or on PATH\n\n{}", name, name,
+          Usage());
   return kExitUsage;
 }
 
@@ -82,13 +84,13 @@ int Main(int argc, char** argv) {
     return RshCommand(arguments);
   }
   if (arguments.empty()) {
-    fmt::print(stderr, "{}", Usage());
+    PrintTo(stderr, "{}", Usage());
     return kExitUsage;
   }
   std::string name = arguments.front();
   arguments.erase(arguments.begin());
   if (name == "help" || name == "--help" || name == "-h") {
-    fmt::print("{}", Usage());
+    PrintTo(stdout, "{}", Usage());
     return 0;
   }
   if (name == "--version") name = "version";
@@ -105,12 +107,17 @@ int Main(int argc, char** argv) {
 }  // namespace muster::agent
 
 int main(int argc, char** argv) {
-  // Asio throws where a loop cannot be had: no agent stands by then.
+  // Asio throws where a loop cannot be had, the standard library where a thread cannot: what is set up at the start,
+  // before there is a worker.
+  int error = 0;
   try {
     return muster::agent::Main(argc, argv);
-  } catch (const boost::system::system_error& error) {
-    const muster::Status status = muster::ErrnoStatus(error.code().value(), error.what());
-    fmt::print(stderr, "muster: {}\n", muster::Message(status));
+  } catch (const boost::system::system_error& thrown) {
+    error = thrown.code().value();
+  } catch (const std::system_error& thrown) {
+    error = thrown.code().value();
   }
+  const muster::Status status = muster::ErrnoStatus(error, "cannot begin");
+  muster::PrintTo(stderr, "muster: {}\n", muster::Message(status));
   return EXIT_FAILURE;
 }

@@ -100,9 +100,12 @@ Status MpiLauncher::Impl::OpenReports(const std::string& path) {
   reports_.close(ignored);
   unread_.clear();
   if (mkfifo(path.c_str(), 0600) != 0) return ErrnoStatus(errno, path);
-  int fd = open(path.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC);
-  if (fd < 0) return ErrnoStatus(errno, path);
-  reports_.assign(fd);
+  Descriptor fifo(open(path.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC));
+  if (!fifo.ok()) return ErrnoStatus(errno, path);
+  boost::system::error_code error;
+  reports_.assign(fifo.get(), error);
+  if (error) return ErrnoStatus(error.value(), fmt::format("cannot wait for {}", path));
+  fifo.Release();
   AwaitReport();
   return absl::OkStatus();
 }

@@ -112,6 +112,7 @@ StatusOr<RunOptions> ReadPlain(const FlagReader& flags, const Getenv& getenv, co
     auto parsed = ParseListen(listen.text, kNoPort);
     if (!parsed.ok()) return Bad(listen, parsed.status());
     options.rsh_listen = *parsed;
+    options.rsh_listen_origin = listen.origin;
   }
   options.standalone = true;
   options.backend = Backend::kC10d;

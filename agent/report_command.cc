@@ -12,6 +12,7 @@
 #include "agent/report_page.h"
 #include "agent/run_summary.h"
 #include "base/exit_codes.h"
+#include "base/print.h"
 #include "base/text.h"
 
 namespace muster::agent {
@@ -69,12 +70,12 @@ int ReportCommand(const std::vector<std::string>& arguments) {
   app.add_flag("--json", json, "print the same facts as JSON on stdout, no page");
   if (auto end = ParseCommandLine(app, arguments)) return *end;
   if (json && !output.empty()) {
-    fmt::print(stderr, "muster report: --json prints on stdout: it goes without -o\n");
+    PrintTo(stderr, "muster report: --json prints on stdout: it goes without -o\n");
     return kExitUsage;
   }
 
   auto fail = [](std::string_view message) {
-    fmt::print(stderr, "muster report: {}\n", message);
+    PrintTo(stderr, "muster report: {}\n", message);
     return kExitBadConfiguration;
   };
   auto history = ReadAttemptHistory(folder);
@@ -83,7 +84,7 @@ int ReportCommand(const std::vector<std::string>& arguments) {
         fmt::format("{}; give what --log-dir of `muster run` named, or a folder above", Message(history.status())));
   }
   for (const HistoryProblem& problem : history->problems) {
-    fmt::print(stderr, "muster report: {}: {}\n", problem.path, problem.what);
+    PrintTo(stderr, "muster report: {}: {}\n", problem.path, problem.what);
   }
   if (history->files.empty() && history->problems.empty()) {
     return fail(
@@ -101,7 +102,7 @@ int ReportCommand(const std::vector<std::string>& arguments) {
   if (Status status = WriteFile(output, ReportPage(folder, runs, history->problems)); !status.ok()) {
     return fail(Message(WithRemedy(status, "-o FILE writes it elsewhere")));
   }
-  fmt::print("{}\n", output);
+  PrintTo(stdout, "{}\n", output);
   return 0;
 }
 

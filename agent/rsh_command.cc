@@ -16,6 +16,7 @@
 #include "base/host_fs.h"
 #include "base/host_names.h"
 #include "base/log.h"
+#include "base/print.h"
 #include "base/text.h"
 #include "base/version.h"
 #include "launcher/console.h"
@@ -49,7 +50,7 @@ int Standard(int fd) {
   return flags != -1 && (flags & FD_CLOEXEC) == 0 ? fd : open("/dev/null", O_RDWR | O_CLOEXEC);
 }
 
-void Say(const std::string& text) { fmt::print(stderr, "muster rsh: {}\n", text); }
+void Say(const std::string& text) { PrintTo(stderr, "muster rsh: {}\n", text); }
 
 // Carries stdin, stdout, stderr and signals until the command has ended.
 class Terminal {
@@ -148,8 +149,8 @@ void Terminal::Ended(const rsh::Ended& ended) {
   code_ = ended.exit_code;
   if (!ended.reason.empty()) {
     const std::string reason = About(ended.reason);
+    ReportRshFailure(ProcessEnvironment, {code_, reason});  // first: a stderr without a reader may end us
     Say(reason);
-    ReportRshFailure(ProcessEnvironment, {code_, reason});
   }
   input_.reset();
   console_.WhenRoom(Console::Stream::kOut,
@@ -158,8 +159,8 @@ void Terminal::Ended(const rsh::Ended& ended) {
 
 int Refuse(int code, const Status& status) {
   const std::string reason(Message(status));
-  Say(reason);
   ReportRshFailure(ProcessEnvironment, {code, reason});
+  Say(reason);
   return code;
 }
 
@@ -171,11 +172,11 @@ int RshCommand(const std::vector<std::string>& arguments) {
     return Refuse(kExitUsage, WithRemedy(command.status(), "see muster rsh --help"));
   }
   if (command->ask == rsh::RshCommand::Ask::kHelp) {
-    fmt::print("{}", kHelp);
+    PrintTo(stdout, "{}", kHelp);
     return 0;
   }
   if (command->ask == rsh::RshCommand::Ask::kVersion) {
-    fmt::print(stderr, "muster {} rsh protocol {}\n", Version(), kRshProtocol);  // where ssh says it
+    PrintTo(stderr, "muster {} rsh protocol {}\n", Version(), kRshProtocol);  // where ssh says it
     return 0;
   }
   auto place = ReadRshPlace(ProcessEnvironment);

@@ -16,6 +16,7 @@
 #include "base/exit_codes.h"
 #include "base/host_facts.h"
 #include "base/log.h"
+#include "base/print.h"
 #include "base/text.h"
 
 namespace muster::agent {
@@ -39,16 +40,17 @@ int Run(const std::vector<std::string>& arguments, CalledAs called_as, std::stri
   const HostFacts facts = ReadHostFacts();
   auto parsed = ParseRun(arguments, Environment, called_as, facts);
   if (!parsed.ok()) {
-    fmt::print(stderr, "muster {}: {}\n", name, Message(parsed.status()));
     RunOptions unread;
     FlagReader read(Environment, SplitWhatCanBeRead(arguments, called_as), called_as);
     unread.termination_log = read.Get("termination-log").text;
     if (read.plain()) unread.wire = Wire::kPlain;
-    return Refuse(kExitUsage, parsed.status(), unread);
+    const int code = Refuse(kExitUsage, parsed.status(), unread);  // first: a stderr without a reader may end us
+    PrintTo(stderr, "muster {}: {}\n", name, Message(parsed.status()));
+    return code;
   }
   switch (parsed->outcome) {
     case ParsedRun::Outcome::kHelp:
-      fmt::print("{}", parsed->text);
+      PrintTo(stdout, "{}", parsed->text);
       return 0;
     case ParsedRun::Outcome::kHandOver: {
       log::Configure(parsed->options.log);

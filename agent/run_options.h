@@ -35,9 +35,10 @@ inline constexpr int kNoPort = -1;  // of an endpoint that says none
 // Where /healthz, /readyz, /status and /metrics are served.
 struct HttpListen {
   bool on = false;
-  bool required = false;  // asked for by name: that it cannot be opened is an error
-  std::string host;       // numeric or "localhost"; empty: every address
-  int port = 0;           // 0: the kernel chooses
+  bool required = false;               // asked for by name: that it cannot be opened is an error
+  std::string host;                    // numeric or "localhost"; empty: every address
+  int port = 0;                        // 0: the kernel chooses
+  std::string origin = "--http-port";  // who asked for it, for the errors
 };
 // Under Kubernetes, where nothing else is said. Below the ports that the kernel hands out.
 inline constexpr int kHttpPortUnderKubernetes = 29480;
@@ -102,6 +103,7 @@ struct RunOptions {
   bool serve_rsh = false;  // no command: the remote shell is served
   // Where; nullopt: every address, and only with credentials. No host: every address; kNoPort: rsh_place.h's.
   std::optional<Endpoint> rsh_listen;
+  std::string rsh_listen_origin = "--serve-rsh";
   int nodes_on_this_machine = 0;  // 0: off
   std::string node_name;          // MUSTER_NODE; empty: chosen by the agent
   // Wired as jax or xgboost: the framework's variables for each worker, by local rank.

@@ -89,7 +89,7 @@ Status Worker::Begin() {
   events.say = [](const std::string& text) { log::Info(text); };
   const std::string host = serving.host.empty() ? "every address" : serving.host;
   auto server = rsh::Server::Serve(loop_, reaper_, console_, std::move(serving), std::move(events));
-  if (!server.ok()) return Annotate(server.status(), options_.rsh_listen ? "--rsh-listen" : "--serve-rsh");
+  if (!server.ok()) return Annotate(server.status(), options_.rsh_listen_origin);
   server_ = *std::move(server);
   log::Info(fmt::format("serving the remote shell on {}, port {}", host, server_->port()));
   MUSTER_ASSIGN_OR_RETURN(http_, WatchServer(loop_, options_.http, nullptr));

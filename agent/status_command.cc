@@ -9,6 +9,7 @@
 #include "agent/status_text.h"
 #include "agent/wait_targets.h"
 #include "base/exit_codes.h"
+#include "base/print.h"
 #include "base/text.h"
 #include "rendezvous/credentials.h"
 
@@ -19,7 +20,7 @@ using rendezvous::StatusReport;
 namespace {
 
 int Say(int code, std::string_view text) {
-  fmt::print(stderr, "muster status: {}\n", text);
+  PrintTo(stderr, "muster status: {}\n", text);
   return code;
 }
 
@@ -69,7 +70,7 @@ int StatusCommand(const std::vector<std::string>& arguments) {
   if (!credentials.ok()) return Say(kExitBadConfiguration, Message(credentials.status()));
 
   auto show = [json](const StatusReport& report) {
-    fmt::print("{}", json ? StatusJson(report) + "\n" : StatusTable(report));
+    PrintTo(stdout, "{}", json ? StatusJson(report) + "\n" : StatusTable(report));
     std::fflush(stdout);
   };
   boost::asio::io_context loop(1);

@@ -3,6 +3,7 @@
 
 #include "agent/command_line.h"
 #include "agent/commands.h"
+#include "base/print.h"
 #include "base/text.h"
 #include "base/version.h"
 
@@ -21,10 +22,10 @@ int VersionCommand(const std::vector<std::string>& arguments) {
     facts["rendezvous_protocol"] = kRendezvousProtocol;
     facts["rsh_protocol"] = kRshProtocol;
     facts["store_protocol"] = kStore;
-    fmt::print("{}\n", facts.dump());
+    PrintTo(stdout, "{}\n", facts.dump());
   } else {
-    fmt::print("muster {} (commit {})\nrendezvous protocol {}\nrsh protocol {}\nstore protocol: {}\n", Version(),
-               Commit(), kRendezvousProtocol, kRshProtocol, kStore);
+    PrintTo(stdout, "muster {} (commit {})\nrendezvous protocol {}\nrsh protocol {}\nstore protocol: {}\n", Version(),
+            Commit(), kRendezvousProtocol, kRshProtocol, kStore);
   }
   return 0;
 }

@@ -22,6 +22,7 @@
 #include "agent/flag_values.h"
 #include "agent/wait_targets.h"
 #include "base/exit_codes.h"
+#include "base/print.h"
 #include "base/text.h"
 #include "rendezvous/connect.h"
 #include "rendezvous/credentials.h"
@@ -37,7 +38,7 @@ namespace asio = boost::asio;
 constexpr Duration kAttemptLimit = std::chrono::seconds(5);
 constexpr Duration kDialLimit = std::chrono::seconds(3);  // of a coordinator, which then has the rest to answer
 
-void Say(const std::string& text) { fmt::print(stderr, "muster wait: {}\n", text); }
+void Say(const std::string& text) { PrintTo(stderr, "muster wait: {}\n", text); }
 
 // The loop and what all targets share. Outlives them.
 struct Shared {

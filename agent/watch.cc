@@ -45,7 +45,7 @@ StatusOr<std::unique_ptr<HttpPort>> OpenPort(boost::asio::io_context& loop, cons
   for (const auto& [path, handler] : handlers) paths += (paths.empty() ? "" : ", ") + path;
   auto port = HttpPort::Listen(loop, wanted.host, static_cast<uint16_t>(wanted.port), std::move(handlers));
   if (!port.ok()) {
-    if (wanted.required) return Annotate(port.status(), "--http-port");
+    if (wanted.required) return Annotate(port.status(), wanted.origin);
     log::Warning(fmt::format("no {} here: {} (--http-port=off says nothing)", paths, Message(port.status())));
     return nullptr;
   }

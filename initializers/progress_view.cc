@@ -8,6 +8,7 @@
 #include "base/exit_codes.h"
 #include "base/json_fields.h"
 #include "base/log.h"
+#include "base/print.h"
 #include "base/termination_message.h"
 #include "base/text.h"
 
@@ -133,13 +134,13 @@ void ProgressView::Show(const MoveCounts& counts, TimePoint now) {
                                        BytesText(static_cast<uint64_t>(rate_)), eta.empty() ? "" : ", ", eta);
   if (!terminal_) return log::Info(text);
   const int filled = counts.bytes == 0 ? 0 : static_cast<int>(kBarWidth * counts.bytes_done / counts.bytes);
-  fmt::print(stderr, "\r\033[K[{}{}] {}", std::string(static_cast<size_t>(filled), '#'),
-             std::string(static_cast<size_t>(kBarWidth - filled), '.'), text);
+  PrintTo(stderr, "\r\033[K[{}{}] {}", std::string(static_cast<size_t>(filled), '#'),
+          std::string(static_cast<size_t>(kBarWidth - filled), '.'), text);
   bar_ = true;
 }
 
 void ProgressView::ClearBar() {
-  if (std::exchange(bar_, false)) fmt::print(stderr, "\r\033[K");
+  if (std::exchange(bar_, false)) PrintTo(stderr, "\r\033[K");
 }
 
 void ProgressView::Say(const std::string& text) {
@@ -155,7 +156,7 @@ void ProgressView::Plan(const Initialize::Planned& file) {
   ClearBar();
   const std::string staged =
       file.staged_bytes == 0 ? "" : fmt::format(", {} of it staged", BytesText(file.staged_bytes));
-  fmt::print("{}  {}{}\n", file.path, BytesText(file.bytes), staged);
+  PrintTo(stdout, "{}  {}{}\n", file.path, BytesText(file.bytes), staged);
 }
 
 void ProgressView::Done(const InitializeResult& result, bool dry_run) {

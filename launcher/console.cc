@@ -260,7 +260,12 @@ class Console::Impl : public std::enable_shared_from_this<Impl> {
     if (!ready_.is_open()) {
       int set = epoll_create1(EPOLL_CLOEXEC);
       if (set == -1) return Refused(channel, ENOSPC);
-      ready_.assign(set);
+      boost::system::error_code error;
+      ready_.assign(set, error);
+      if (error) {
+        close(set);
+        return Refused(channel, ENOSPC);
+      }
     }
     epoll_event interest{};
     interest.events = EPOLLOUT | EPOLLONESHOT;

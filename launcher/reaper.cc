@@ -39,7 +39,14 @@ class Reaper::Impl : public std::enable_shared_from_this<Impl> {
       log::Error("watching for ended processes failed (signalfd); only those with a pidfd are noticed");
       return;
     }
-    signals_.assign(descriptor);
+    boost::system::error_code error;
+    signals_.assign(descriptor, error);
+    if (error) {
+      close(descriptor);
+      log::Error("watching for ended processes failed (epoll); only those with a pidfd are noticed",
+                 {{"error", error.message()}});
+      return;
+    }
     WaitForSignal();
     ScheduleSweep();  // for what ended before we looked
   }

@@ -123,13 +123,6 @@ class Conductor::Impl : public std::enable_shared_from_this<Impl> {
     return found == runs_.end() ? 0 : found->second->state.term;
   }
 
-  bool Idle() const {
-    for (const auto& [id, run] : runs_) {
-      if (run->state.phase != Phase::kFinished && !run->redirect) return false;
-    }
-    return true;
-  }
-
   void OnReason(std::function<void(const std::string&, const std::string&)> listener) {
     listener_ = std::move(listener);
   }
@@ -462,7 +455,6 @@ void Conductor::Yield(const std::string& run_id, const Redirect& redirect) { imp
 void Conductor::SetPlace(const std::string& address, bool on_call) { impl_->SetPlace(address, on_call); }
 void Conductor::Drain(Duration limit, std::function<void()> done) { impl_->Drain(limit, std::move(done)); }
 uint64_t Conductor::TermOf(const std::string& run_id) const { return impl_->TermOf(run_id); }
-bool Conductor::Idle() const { return impl_->Idle(); }
 void Conductor::OnReason(std::function<void(const std::string&, const std::string&)> listener) {
   impl_->OnReason(std::move(listener));
 }

@@ -63,14 +63,15 @@ class Conductor {
   void Yield(const std::string& run_id, const Redirect& redirect);
   // The term in which `run_id` is coordinated here; 0 if it is not.
   uint64_t TermOf(const std::string& run_id) const;
-  // True when no run is undecided: a stand-alone coordinator or a host may end.
-  bool Idle() const;
+  // Expires when this conductor goes: for who may be left in the loop's queue then.
+  std::weak_ptr<void> lifetime() const { return lifetime_; }
   // Called with (run id, sentence) whenever a decision's reason changes.
   void OnReason(std::function<void(const std::string&, const std::string&)> listener);
 
  private:
   class Impl;
   std::shared_ptr<Impl> impl_;
+  std::shared_ptr<void> lifetime_ = std::make_shared<char>();
 };
 
 }  // namespace muster::rendezvous

@@ -31,7 +31,7 @@ class LocalLink final : public Link {
  private:
   struct Shared final : Conductor::Peer, std::enable_shared_from_this<Shared> {
     Shared(boost::asio::io_context& loop, Conductor& conductor, Events events)
-        : loop(loop), conductor(conductor), events(std::move(events)) {}
+        : loop(loop), conductor(conductor), lifetime(conductor.lifetime()), events(std::move(events)) {}
 
     void Send(const CoordinatorMessage& message) override {
       Post([message](Shared& shared) {
@@ -49,17 +49,18 @@ class LocalLink final : public Link {
     template <typename Step>
     void Post(Step step) {
       boost::asio::post(loop, [self = shared_from_this(), step = std::move(step)] {
-        if (!self->dropped) step(*self);
+        if (!self->dropped && !self->lifetime.expired()) step(*self);
       });
     }
     void Drop() {
       dropped = true;
       if (!std::exchange(open, false)) return;
-      conductor.Disconnect(id);
+      if (!lifetime.expired()) conductor.Disconnect(id);
     }
 
     boost::asio::io_context& loop;
     Conductor& conductor;
+    const std::weak_ptr<void> lifetime;  // of the conductor
     const Events events;
     PeerId id = 0;
     bool open = true;

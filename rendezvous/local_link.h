@@ -9,7 +9,7 @@
 
 namespace muster::rendezvous {
 
-// `conductor` must outlive the link.
+// The link may outlive `conductor`, in the queue of a loop that was stopped, say: it is deaf and dumb then.
 std::unique_ptr<Link> DialLocally(boost::asio::io_context& loop, Conductor& conductor, Link::Events events);
 
 }  // namespace muster::rendezvous

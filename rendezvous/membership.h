@@ -85,6 +85,7 @@ struct State {
   Phase phase = Phase::kGathering;
   uint64_t term = 1;
   Round round;                            // the current or last one; id.number == -1 before the first
+  bool own_round = false;                 // `round` was made here, not told by a node
   std::map<std::string, Member> members;  // by node name
   uint64_t arrivals = 0;
   int restart_count = 0;

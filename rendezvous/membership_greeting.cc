@@ -45,6 +45,13 @@ bool Machine::Acceptable(PeerId peer, const Hello& hello) {
                              hello.node.slots));
     return false;
   }
+  if (const auto& told = hello.resume; told && (told->node_count < 1 || told->node_count > theirs.max_nodes ||
+                                                told->node_rank < 0 || told->node_rank >= told->node_count)) {
+    Refuse(peer,
+           fmt::format("{} tells of a round in which it was node rank {} of {}: this job has at most {}",
+                       NodeName(hello.node), told->node_rank, told->node_count, Counted(theirs.max_nodes, "node")));
+    return false;
+  }
   if (theirs.indexed) {
     if (!hello.node.index) {
       Refuse(peer, fmt::format("{} has no node rank: this job's nodes need one from 0 to {}", NodeName(hello.node),
@@ -107,7 +114,10 @@ bool Machine::GivesWay(PeerId peer, const Hello& hello, Member& holder, const st
     return false;
   }
   if (holder.peer == 0) {
-    if (holder.node.name != hello.node.name) Forget(holder.node.name);  // the place is free
+    if (holder.node.name == hello.node.name) return false;
+    // The place is free; a success in the running round counts on, as it does under the same name.
+    bool counts = s_.phase == Phase::kRunning && holder.in_round && holder.state == NodeState::kSucceeded;
+    if (!counts) Forget(holder.node.name);
     return false;
   }
   if (holder.contender && holder.contender->first != peer) {
@@ -196,7 +206,15 @@ void Machine::Admit(PeerId peer, const Hello& hello) {
   }
   if (options().indexed) s_.indexes[*hello.node.index] = hello.node.name;
   s_.silence.emplace(now_ + options().heartbeat_timeout, peer);
-  if (hello.resume && hello.resume->id > s_.round.id && s_.phase != Phase::kReforming) BeginReforming(*hello.resume);
+  if (hello.resume && hello.resume->id > s_.round.id && s_.phase != Phase::kReforming) {
+    if (s_.own_round && hello.resume->id.term == s_.round.id.term) {
+      // Who made the round of this term knows the newest: that one is of an earlier job under this run id, or of this
+      // coordinator before it lost its memory. The next round has to be newer for that node, too.
+      s_.term = std::max(s_.term, hello.resume->id.term + 1);
+    } else {
+      BeginReforming(*hello.resume);
+    }
+  }
   // Another coordinator has that term, or had it.
   if (hello.term > s_.term || (hello.term == s_.term && s_.phase == Phase::kReforming)) s_.term = hello.term + 1;
   Greet(peer);

@@ -65,6 +65,7 @@ void Machine::Adopt(const Assignment& newest) {
   }
   for (const std::string& name : gone) Forget(name);
   s_.round = Round{};
+  s_.own_round = false;
   s_.round.id = newest.id;
   s_.round.restart_count = newest.restart_count;
   s_.round.max_restarts = newest.max_restarts;

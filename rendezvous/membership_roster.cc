@@ -12,10 +12,11 @@ namespace {
 constexpr int kFewNodes = 64;       // up to so many hear of every change of who is missing
 constexpr size_t kNamesShown = 16;  // of nodes, in a sentence
 
-std::string List(const std::vector<std::string>& names) {
-  if (names.size() <= kNamesShown) return Join(names, ", ");
-  std::vector<std::string> shown(names.begin(), names.begin() + kNamesShown);
-  return fmt::format("{} and {} more", Join(shown, ", "), names.size() - kNamesShown);
+// The first of `count` names.
+std::string List(std::vector<std::string> names, size_t count) {
+  names.resize(std::min(names.size(), kNamesShown));
+  const size_t more = count - names.size();
+  return more == 0 ? Join(names, ", ") : fmt::format("{} and {} more", Join(names, ", "), more);
 }
 
 }  // namespace
@@ -180,15 +181,16 @@ std::string Machine::WhoIsMissing() const {
   std::sort(names.begin(), names.end());
   if (options().indexed) {
     std::vector<std::string> missing;
-    for (int index = 0; index < options().max_nodes; ++index) {
+    for (int index = 0; index < options().max_nodes && missing.size() < kNamesShown; ++index) {
       if (!indexes.contains(index)) missing.push_back(fmt::format("{}", index));
     }
+    const size_t count = static_cast<size_t>(options().max_nodes) - indexes.size();
     return fmt::format("{} of {} came within {}, node {} missing: {}{}", names.size(),
-                       Counted(options().max_nodes, "node"), limit, missing.size() == 1 ? "rank is" : "ranks are",
-                       List(missing), refused);
+                       Counted(options().max_nodes, "node"), limit, count == 1 ? "rank is" : "ranks are",
+                       List(std::move(missing), count), refused);
   }
   return fmt::format("{} of {} came within {}{}{}", names.size(), Counted(options().min_nodes, "node"), limit,
-                     names.empty() ? std::string() : ": " + List(names), refused);
+                     names.empty() ? std::string() : ": " + List(names, names.size()), refused);
 }
 
 // Who takes part: the last round's nodes before others, then by arrival.
@@ -284,6 +286,7 @@ void Machine::StartRound(const Why& why) {
   s_.cut_off.reset();
   s_.term = round.id.term;
   s_.round = std::move(round);
+  s_.own_round = true;
   s_.phase = Phase::kRunning;
   s_.failures.clear();
   s_.loss = {};

@@ -6,29 +6,13 @@
 #include <utility>
 
 #include "base/text.h"
+#include "base/utf8.h"
 #include "rendezvous/rendezvous.pb.h"
 
 namespace muster::rendezvous::wire {
 namespace {
 
 int64_t Millis(Duration duration) { return std::chrono::duration_cast<std::chrono::milliseconds>(duration).count(); }
-
-// Length of the valid UTF-8 character at the start of `text`, or 0.
-size_t CharacterLength(std::string_view text) {
-  auto byte = [&](size_t at) { return static_cast<unsigned char>(text[at]); };
-  unsigned char first = byte(0);
-  if (first < 0x80) return 1;
-  size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-  if (first < 0xc2 || first > 0xf4 || text.size() < length) return 0;
-  for (size_t at = 1; at < length; ++at) {
-    if ((byte(at) & 0xc0) != 0x80) return 0;
-  }
-  unsigned char second = byte(1);
-  bool overlong = (first == 0xe0 && second < 0xa0) || (first == 0xf0 && second < 0x90);
-  bool surrogate = first == 0xed && second >= 0xa0;
-  bool beyond = first == 0xf4 && second >= 0x90;
-  return overlong || surrogate || beyond ? 0 : length;
-}
 
 std::string Text(std::string_view text) { return Printable(text, kMaxText); }
 // Names are never cut when they are sent: two long ones must not become the same. The receiver refuses them.
@@ -247,8 +231,8 @@ std::string Printable(std::string_view text, size_t limit) {
   std::string result;
   result.reserve(std::min(text.size(), limit));
   while (!text.empty() && result.size() < limit) {
-    size_t length = CharacterLength(text);
-    if (length == 0) {
+    const auto [code, length, valid] = FirstCharacter(text);
+    if (!valid) {
       result += '?';
       text.remove_prefix(1);
       continue;

@@ -46,7 +46,12 @@ class InputPump::Impl : public std::enable_shared_from_this<Impl> {
     if (first) {
       int set = epoll_create1(EPOLL_CLOEXEC);
       if (set == -1) return pollable_ = false;
-      ready_.assign(set);
+      error_code error;
+      ready_.assign(set, error);
+      if (error) {
+        close(set);
+        return pollable_ = false;
+      }
     }
     epoll_event interest{};
     interest.events = EPOLLIN | EPOLLONESHOT;

@@ -43,6 +43,15 @@ StatusOr<Ends> MakePipe(bool for_input) {
   return made;
 }
 
+// Hands it to the loop.
+Status Attach(Pipe& pipe, Descriptor descriptor) {
+  error_code error;
+  pipe.assign(descriptor.get(), error);
+  if (error) return ErrnoStatus(error.value(), "cannot wait for a pipe of a command");
+  descriptor.Release();
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 class RemoteProcess::Impl : public std::enable_shared_from_this<Impl> {
@@ -111,6 +120,10 @@ StatusOr<int64_t> RemoteProcess::Impl::Start(const std::string& command, std::ve
   MUSTER_ASSIGN_OR_RETURN(Ends in, MakePipe(true));
   MUSTER_ASSIGN_OR_RETURN(Ends out, MakePipe(false));
   MUSTER_ASSIGN_OR_RETURN(Ends err, MakePipe(false));
+  // Before there is a command: where one of these fails there is nothing to end.
+  MUSTER_RETURN_IF_ERROR(Attach(in_, std::move(in.ours)));
+  MUSTER_RETURN_IF_ERROR(Attach(out_.pipe, std::move(out.ours)));
+  MUSTER_RETURN_IF_ERROR(Attach(err_.pipe, std::move(err.ours)));
   launcher::WorkerGroupEvents events;
   events.worker_exited = [this](const launcher::ExitRecord& record) { Ended(record); };
   events.all_gone = [this] { Gone(); };
@@ -126,9 +139,6 @@ StatusOr<int64_t> RemoteProcess::Impl::Start(const std::string& command, std::ve
   sweeps_ = reaper_.AfterSweep([this] {
     if (!record_ && !group_->records().empty()) Ended(group_->records().front());
   });
-  in_.assign(in.ours.Release());
-  out_.pipe.assign(out.ours.Release());
-  err_.pipe.assign(err.ours.Release());
   Watch(out_);
   Watch(err_);
   return group_->pids().front();

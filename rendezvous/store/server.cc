@@ -21,6 +21,7 @@
 
 #include "base/descriptors.h"
 #include "base/host_names.h"
+#include "base/log.h"
 #include "base/text.h"
 #include "rendezvous/store/commands.h"
 #include "rendezvous/store/key_space.h"
@@ -125,6 +126,7 @@ class StoreServer::State : public std::enable_shared_from_this<State> {
   int listener_ = -1;
   uint16_t port_ = 0;
   bool paused_ = false;
+  bool said_out_of_descriptors_ = false;  // since the last time that nobody waited to be accepted
 
   std::optional<KeySpace> keys_;
   std::deque<Connection> connections_;  // slots stay where they are
@@ -218,6 +220,7 @@ void StoreServer::State::Accept() {
     if (fd >= 0) {
       Adopt(fd);
     } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+      said_out_of_descriptors_ = false;  // everybody is in
       return;
     } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
       return PauseAccepting();
@@ -229,6 +232,10 @@ void StoreServer::State::PauseAccepting() {
   if (paused_) return;
   paused_ = true;
   ++counters_.pauses;
+  if (!std::exchange(said_out_of_descriptors_, true)) {
+    log::Warning("no file descriptor is left for a new connection to the store; raise the limit (ulimit -n)",
+                 {{"port", fmt::format("{}", port_)}, {"connections", fmt::format("{}", counters_.open)}});
+  }
   epoll_event event{};
   event.data.u64 = kListener;
   ::epoll_ctl(set_.native_handle(), EPOLL_CTL_MOD, listener_, &event);

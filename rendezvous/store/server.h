@@ -4,7 +4,7 @@
 // answers nothing more is read from it, so at most one answer (kMaxAnswer) and one read are held for it; one that
 // watches keys and does not read is closed when more than 1 MiB of events waits for it. An idle connection costs some
 // tens of bytes here. A violation closes that connection only. No name is ever looked up. Where no descriptor is left,
-// accepting pauses and goes on when there is one again; nobody who is connected notices.
+// accepting pauses, which one warning says, and goes on when there is one again; nobody who is connected notices.
 //
 // Connections are kept in an epoll set of the server's own, of which the loop sees one descriptor: a socket known to
 // Asio costs a rearming system call per request and ten times the memory.

@@ -213,6 +213,7 @@ TEST(TorchrunFlags, ShortFlags) {
 TEST(TorchrunFlags, Abbreviations) {
   EXPECT_EQ(Good({"--redirect=3"}).redirects.all, 3);  // PyTorch's own test
   EXPECT_EQ(Good({"--nproc=2"}).nproc, 2);
+  EXPECT_EQ(Good({"--nproc=+10"}).nproc_per_node, "10") << "as Python's int reads it, for whoever reads it next";
   EXPECT_EQ(Good({"--nproc_per=2"}).nproc, 2);
   EXPECT_EQ(Good({"--max", "2"}).job.max_restarts, 2);  // two spellings of one flag are no ambiguity
   std::string error = Error({"--rdzv=1", "x.py"});

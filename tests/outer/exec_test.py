@@ -563,6 +563,15 @@ class TerminationMessages(ExecCase):
             self.assertEqual(self.run_exec(*flags, *command, env=clean(MUSTER_TERMINATION_LOG="/dev/full")).returncode, 64)
             self.assertIn(words, self.left()["reason"])
 
+    def test_a_stderr_that_takes_nothing_changes_no_end(self):
+        for closed in (False, True):
+            for flags, code in ((("--no-such-flag", "--", "true"), 64), (("--", "no-such-command"), 127)):
+                open(self.path, "w").close()
+                script = 'exec "$@" 2>&-' if closed else 'exec "$@" 2>/dev/full'
+                command = ["sh", "-c", script, "sh", MUSTER, "exec", "--termination-log", self.path, *flags]
+                self.assertEqual(subprocess.run(command, env=clean(), timeout=DEADLINE).returncode, code, script)
+                self.assertEqual(self.left()["exit_code"], code)
+
     def test_places_that_cannot_be_written(self):
         missing = os.path.join(self.dir, "missing")
         done = self.run_exec("--termination-log", missing, "--", "sh", "-c", "exit 3")

@@ -192,6 +192,38 @@ TEST(Loss, ASucceededNodeWhoseStreamClosesCountsStill) {
   EXPECT_EQ(s.End("b")->exit_code, 0);
 }
 
+TEST(Loss, ASucceededNodeCountsStillWhenItsPlaceIsTakenUnderAnotherName) {
+  JobOptions options = Job(2, 2, 1);
+  options.indexed = true;
+  for (bool fails : {false, true}) {
+    SCOPED_TRACE(fails ? "the other fails" : "the other succeeds");
+    Stage s(options);
+    auto join = [&](const std::string& name, int index) {
+      Hello hello = s.Greeting(name);
+      hello.node.index = index;
+      s.Join(hello);
+    };
+    join("a", 0);
+    join("b", 1);
+    s.Succeeds("b");
+    s.Closes("b");
+    join("c", 1);
+    EXPECT_EQ(s.state.phase, Phase::kRunning);
+    EXPECT_EQ(s.LastNotice("c"), "round 0 has all its 2 nodes; node c (host host-c) waits as a spare");
+    if (fails) {
+      s.Fails("a", 137);
+      s.Ready("a");
+      EXPECT_EQ(s.Roster(), "a c");
+      EXPECT_TRUE(s.Started("c", 1));
+      continue;
+    }
+    s.Succeeds("a");
+    ASSERT_TRUE(s.End("c"));
+    EXPECT_EQ(s.End("a")->exit_code, 0);
+    EXPECT_EQ(s.End("c")->exit_code, 0);
+  }
+}
+
 TEST(Loss, ASucceededNodeIsLostWhenARestartIsNeeded) {
   Stage s(Job(1, 2, 1));
   s.Join("a");
@@ -230,6 +262,42 @@ TEST(Loss, AStaleNodeIsToldToStopAndWaits) {
   s.Ready("a");
   EXPECT_EQ(s.state.phase, Phase::kRunning);
   EXPECT_FALSE(s.Stopped("b"));
+}
+
+TEST(Loss, AnAgentOfAnEarlierJobStopsNobody) {
+  for (NodeState doing : {NodeState::kRunning, NodeState::kIdle}) {
+    SCOPED_TRACE(static_cast<int>(doing));
+    Stage earlier(Job(2, 2));
+    earlier.Join("x");
+    earlier.Join("y");
+    earlier.state.round.id.number = 7;
+    Stage s(Job(2, 2));
+    s.Join("a");
+    s.Join("b");
+    s.Return("x", doing, AssignmentFor(earlier.state.round, 0));
+    EXPECT_EQ(s.state.phase, Phase::kRunning);
+    EXPECT_FALSE(s.Stopped("a"));
+    EXPECT_EQ(s.Stopped("x"), doing == NodeState::kRunning);
+    if (doing == NodeState::kRunning) s.Ready("x");
+    EXPECT_THAT(s.LastNotice("x"), HasSubstr("waits as a spare"));
+    s.Closes("b");
+    s.Ready("a");
+    EXPECT_EQ(s.Roster(), "a x");
+    EXPECT_EQ(s.Seat("x").id, (RoundId{2, 1})) << "newer than what it has run";
+  }
+}
+
+TEST(Loss, AHigherTermIsProofThatTheRoundIsOver) {
+  Stage other(Job(1, 2));
+  other.Join("a");
+  other.Join("b");
+  other.state.round.id.term = 2;
+  Stage s(Job(1, 2));
+  s.Join("a");
+  s.Join("b");
+  s.Return("b", NodeState::kRunning, AssignmentFor(other.state.round, 1));
+  EXPECT_TRUE(s.Stopped("a"));
+  EXPECT_EQ(s.state.phase, Phase::kReforming);
 }
 
 TEST(Loss, ALostStartIsSentAgain) {

@@ -52,6 +52,30 @@ TEST_F(Reform, GoesOnWithoutTouchingWorkersWhenAllAgree) {
   EXPECT_EQ(s.Seat("a").id, (RoundId{2, 5})) << "the old coordinator may have begun a (1, 5)";
 }
 
+TEST(Resumed, ARoundThatThisJobCannotHaveHadIsRefused) {
+  struct Row {
+    int rank;
+    int count;
+    bool refused;
+  };
+  const Row rows[] = {{1, 2, false}, {0, 1, false}, {0, 3, true}, {5, 1 << 24, true},
+                      {2, 2, true},  {-1, 2, true}, {0, 0, true}};
+  for (const Row& row : rows) {
+    Stage s(Job(1, 2));
+    Assignment told;
+    told.id = {1, 4};
+    told.node_rank = row.rank;
+    told.node_count = row.count;
+    s.Return("a", NodeState::kRunning, told);
+    EXPECT_EQ(s.Refusal(s.peers["a"]),
+              row.refused ? fmt::format("node a (host host-a) tells of a round in which it was node rank {} of {}: "
+                                        "this job has at most 2 nodes",
+                                        row.rank, row.count)
+                          : "");
+    EXPECT_EQ(s.state.round.seats.size(), row.refused ? 0u : static_cast<size_t>(row.count));
+  }
+}
+
 TEST_F(Reform, AMissingNodeIsLostAfterTheHeartbeatLimit) {
   Return("a");
   Return("b");

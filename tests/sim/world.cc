@@ -220,7 +220,10 @@ void World::Fault() {
     bool only = !gone.attends;
     At(now_ + random_.Between(milliseconds(10), seconds(40)), [this, name, address, only] {
       if (Listening(address) >= 0) return;
-      Spawn(name, address, only);
+      // A pod made anew has a name of its own; its place is told by its index (the second letter).
+      bool renamed = options_.indexed && !only && address != endpoint_ && random_.Chance(0.4);
+      std::string now = renamed ? name + "'" : name;
+      Spawn(now, renamed ? now : address, only);
     });
   };
   int kind = random_.Below(11);

@@ -384,8 +384,8 @@ void World::StartWorkers(Process& process, const Assignment& assignment) {
                         Show(other.round)));
   }
   bool fails = now_ < calm_ && random_.Chance(failure_rate_);
-  Duration lives =
-      fails ? random_.Between(milliseconds(1), work_) : work_ + random_.Between(milliseconds(0), seconds(1));
+  Duration lives = fails ? random_.Between(milliseconds(1), work_)
+                         : work_ + random_.Between(milliseconds(0), random_.Chance(0.2) ? seconds(30) : seconds(1));
   int code = fails ? (random_.Chance(0.5) ? 1 : 137) : 0;
   After(lives, process.id, [this, life, code](Process& p) {
     if (p.life == life && p.workers && !p.stopping) EndWorkers(p, code, false);
