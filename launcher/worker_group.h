@@ -41,7 +41,8 @@ struct WorkerGroupEvents {
   // A worker ended by itself (not after Stop). Its output has been read by then, with the last line before _exit.
   std::function<void(const ExitRecord&)> worker_exited;
   // No process of any worker's group is left, and all output is handed to the console and in its files (or given up on
-  // and said so: a disk that hangs delays this by 5 s, one that is slow by a minute at most). Once; also without Stop, when all have ended.
+  // and said so: a disk that hangs delays this by 5 s, one that is slow by a minute at most). Once; also without Stop,
+  // when all have ended.
   std::function<void()> all_gone;
 };
 
