@@ -1,4 +1,5 @@
 """muster-initializer against a web server that goes wrong in every way: the bytes are right, or the end is a clear error."""
+import glob
 import json
 import os
 import queue
@@ -472,7 +473,7 @@ class Killed(WebCase):
         self.assertEqual(end["kept"] + end["received"], size)
         self.assertGreater(end["kept"], max(each), "more than any one start can have brought")
 
-    def test_half_of_it_is_kept(self):
+    def test_what_is_noted_is_kept(self):
         size = 200 * MIB
         data = some_bytes(size)
         url = self.serve(data)
@@ -486,13 +487,18 @@ class Killed(WebCase):
         self.server.sent = count
         self.assertEqual(process.wait(DEADLINE), -signal.SIGKILL)
         self.server.sent = lambda _: None
+        # What is under way in the sockets is lost, and how much that is depends on who has the processor.
+        (journal,) = glob.glob(os.path.join(self.target, ".muster", "staging", "*.ranges"))
+        with open(journal) as file:
+            noted = sum(int(line.split()[1]) for line in file if line.endswith("\n"))
+        self.assertGreater(noted, 0)
         code, plan = self.bring(url, "--dry-run")
         file = next(event for event in map(json.loads, self.said.splitlines()) if event["event"] == "file")
         self.assertEqual((code, file["bytes"], plan["planned_bytes"]), (0, size, size - file["staged_bytes"]))
         end = self.succeeds(url, data)
         self.assertEqual(end["kept"] + end["received"], size)
         self.assertEqual(end["kept"], file["staged_bytes"])
-        self.assertGreater(end["kept"], size // 4)
+        self.assertEqual(end["kept"], noted)
 
 
 if __name__ == "__main__":
