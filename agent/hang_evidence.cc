@@ -16,6 +16,7 @@
 #include <set>
 
 #include "agent/process_stacks.h"
+#include "base/attach.h"
 #include "base/descriptors.h"
 #include "base/exit_codes.h"
 #include "base/text.h"
@@ -101,10 +102,8 @@ class HangEvidence::Impl : public std::enable_shared_from_this<Impl> {
 
   void WatchFor(const EvidenceTarget& target) {
     if (!watch_.is_open()) {
-      int fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-      error_code error;
-      if (fd >= 0) watch_.assign(fd, error);
-      if (fd < 0 || error) return;
+      Descriptor events(inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
+      if (!events.ok() || !Attach(watch_, std::move(events), "watching for a dump").ok()) return;
       AwaitDump();
     }
     const std::string& dump = target.recorder->dump;

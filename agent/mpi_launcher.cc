@@ -14,6 +14,7 @@
 
 #include "agent/mpi_host_files.h"
 #include "agent/rsh_place.h"
+#include "base/attach.h"
 #include "base/descriptors.h"
 #include "base/host_names.h"
 #include "base/log.h"
@@ -102,10 +103,7 @@ Status MpiLauncher::Impl::OpenReports(const std::string& path) {
   if (mkfifo(path.c_str(), 0600) != 0) return ErrnoStatus(errno, path);
   Descriptor fifo(open(path.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC));
   if (!fifo.ok()) return ErrnoStatus(errno, path);
-  boost::system::error_code error;
-  reports_.assign(fifo.get(), error);
-  if (error) return ErrnoStatus(error.value(), fmt::format("cannot wait for {}", path));
-  fifo.Release();
+  MUSTER_RETURN_IF_ERROR(Attach(reports_, std::move(fifo), fmt::format("cannot wait for {}", path)));
   AwaitReport();
   return absl::OkStatus();
 }

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "agent/preempt_url.h"
+#include "base/attach.h"
 #include "base/text.h"
 
 namespace muster::agent {
@@ -23,12 +24,7 @@ class Watching : public std::enable_shared_from_this<Watching> {
   Status Start() {
     int fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
     if (fd < 0) return ErrnoStatus(errno, "cannot watch for the preemption notice (inotify)");
-    boost::system::error_code error;
-    events_.assign(fd, error);
-    if (error) {
-      close(fd);
-      return ErrnoStatus(error.value(), "cannot watch for the preemption notice");
-    }
+    MUSTER_RETURN_IF_ERROR(Attach(events_, Descriptor(fd), "cannot watch for the preemption notice"));
     size_t slash = path_.rfind('/');
     std::string folder = slash == std::string::npos ? "." : slash == 0 ? "/" : path_.substr(0, slash);
     if (inotify_add_watch(fd, folder.c_str(), IN_CREATE | IN_MOVED_TO | IN_ATTRIB | IN_ONLYDIR) < 0) {

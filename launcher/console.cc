@@ -1,3 +1,5 @@
+#include "launcher/console.h"
+
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -16,11 +18,11 @@
 #include <deque>
 #include <mutex>
 
+#include "base/attach.h"
 #include "base/clock.h"
 #include "base/descriptors.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "launcher/console.h"
 
 namespace muster::launcher {
 
@@ -258,14 +260,8 @@ class Console::Impl : public std::enable_shared_from_this<Impl> {
   void WaitForRoom(Channel& channel) {
     if (closed_ || channel.waiting) return;
     if (!ready_.is_open()) {
-      int set = epoll_create1(EPOLL_CLOEXEC);
-      if (set == -1) return Refused(channel, ENOSPC);
-      boost::system::error_code error;
-      ready_.assign(set, error);
-      if (error) {
-        close(set);
-        return Refused(channel, ENOSPC);
-      }
+      Descriptor set(epoll_create1(EPOLL_CLOEXEC));
+      if (!set.ok() || !Attach(ready_, std::move(set), "console").ok()) return Refused(channel, ENOSPC);
     }
     epoll_event interest{};
     interest.events = EPOLLOUT | EPOLLONESHOT;

@@ -14,6 +14,7 @@
 #include <map>
 #include <vector>
 
+#include "base/attach.h"
 #include "base/log.h"
 
 namespace muster::launcher {
@@ -34,17 +35,14 @@ class Reaper::Impl : public std::enable_shared_from_this<Impl> {
     sigaddset(&child, SIGCHLD);
     pthread_sigmask(SIG_BLOCK, &child, nullptr);
     signal(SIGCHLD, SIG_DFL);  // inherited as ignored, the kernel would reap behind our back
-    int descriptor = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
-    if (descriptor == -1) {
+    Descriptor descriptor(signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK));
+    if (!descriptor.ok()) {
       log::Error("watching for ended processes failed (signalfd); only those with a pidfd are noticed");
       return;
     }
-    boost::system::error_code error;
-    signals_.assign(descriptor, error);
-    if (error) {
-      close(descriptor);
-      log::Error("watching for ended processes failed (epoll); only those with a pidfd are noticed",
-                 {{"error", error.message()}});
+    if (Status status = Attach(signals_, std::move(descriptor), "epoll"); !status.ok()) {
+      log::Error("watching for ended processes failed; only those with a pidfd are noticed",
+                 {{"error", std::string(Message(status))}});
       return;
     }
     WaitForSignal();

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <deque>
 
+#include "base/attach.h"
 #include "base/text.h"
 
 namespace muster::launcher {
@@ -92,12 +93,7 @@ class WorkerOutput::Stream : public std::enable_shared_from_this<Stream> {
     if (pipe2(ends, O_CLOEXEC) == -1) return ErrnoStatus(errno, "opening a pipe for its output");
     for_worker_ = ends[1];
     owned_ = true;
-    error_code error;
-    pipe_.assign(ends[0], error);
-    if (error) {
-      close(ends[0]);
-      return ErrnoStatus(error.value(), "watching the pipe of its output");
-    }
+    MUSTER_RETURN_IF_ERROR(Attach(pipe_, Descriptor(ends[0]), "watching the pipe of its output"));
     // Only the reading end: the two ends have descriptions, and so flags, of their own.
     if (fcntl(ends[0], F_SETFL, O_NONBLOCK) == -1) return ErrnoStatus(errno, "setting up the pipe of its output");
     return absl::OkStatus();

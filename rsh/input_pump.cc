@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "base/attach.h"
 #include "base/descriptors.h"
 #include "rsh/protocol.h"
 
@@ -44,14 +45,8 @@ class InputPump::Impl : public std::enable_shared_from_this<Impl> {
     if (!pollable_) return false;
     const bool first = !ready_.is_open();
     if (first) {
-      int set = epoll_create1(EPOLL_CLOEXEC);
-      if (set == -1) return pollable_ = false;
-      error_code error;
-      ready_.assign(set, error);
-      if (error) {
-        close(set);
-        return pollable_ = false;
-      }
+      Descriptor set(epoll_create1(EPOLL_CLOEXEC));
+      if (!set.ok() || !Attach(ready_, std::move(set), "input").ok()) return pollable_ = false;
     }
     epoll_event interest{};
     interest.events = EPOLLIN | EPOLLONESHOT;

@@ -14,6 +14,7 @@
 #include <deque>
 #include <optional>
 
+#include "base/attach.h"
 #include "base/descriptors.h"
 #include "base/text.h"
 #include "launcher/worker_group.h"
@@ -41,15 +42,6 @@ StatusOr<Ends> MakePipe(bool for_input) {
   Ends made{Descriptor(ends[for_input ? 1 : 0]), Descriptor(ends[for_input ? 0 : 1])};
   fcntl(made.ours.get(), F_SETFL, O_NONBLOCK);
   return made;
-}
-
-// Hands it to the loop.
-Status Attach(Pipe& pipe, Descriptor descriptor) {
-  error_code error;
-  pipe.assign(descriptor.get(), error);
-  if (error) return ErrnoStatus(error.value(), "cannot wait for a pipe of a command");
-  descriptor.Release();
-  return absl::OkStatus();
 }
 
 }  // namespace
@@ -120,10 +112,11 @@ StatusOr<int64_t> RemoteProcess::Impl::Start(const std::string& command, std::ve
   MUSTER_ASSIGN_OR_RETURN(Ends in, MakePipe(true));
   MUSTER_ASSIGN_OR_RETURN(Ends out, MakePipe(false));
   MUSTER_ASSIGN_OR_RETURN(Ends err, MakePipe(false));
+  constexpr std::string_view kPipe = "cannot wait for a pipe of a command";
   // Before there is a command: where one of these fails there is nothing to end.
-  MUSTER_RETURN_IF_ERROR(Attach(in_, std::move(in.ours)));
-  MUSTER_RETURN_IF_ERROR(Attach(out_.pipe, std::move(out.ours)));
-  MUSTER_RETURN_IF_ERROR(Attach(err_.pipe, std::move(err.ours)));
+  MUSTER_RETURN_IF_ERROR(Attach(in_, std::move(in.ours), kPipe));
+  MUSTER_RETURN_IF_ERROR(Attach(out_.pipe, std::move(out.ours), kPipe));
+  MUSTER_RETURN_IF_ERROR(Attach(err_.pipe, std::move(err.ours), kPipe));
   launcher::WorkerGroupEvents events;
   events.worker_exited = [this](const launcher::ExitRecord& record) { Ended(record); };
   events.all_gone = [this] { Gone(); };

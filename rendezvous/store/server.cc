@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/attach.h"
 #include "base/descriptors.h"
 #include "base/host_names.h"
 #include "base/log.h"
@@ -158,13 +159,9 @@ Status StoreServer::State::Start(std::string_view host, uint16_t port) {
   socklen_t size = static_cast<socklen_t>(bound.capacity());
   if (::getsockname(listener_, bound.data(), &size) != 0) return SocketError("asking the port of", bound);
   port_ = bound.port();
-  int set = ::epoll_create1(EPOLL_CLOEXEC);
+  const int set = ::epoll_create1(EPOLL_CLOEXEC);
   if (set < 0) return ErrnoStatus(errno, "store: epoll_create1");
-  set_.assign(set, error);
-  if (error) {
-    ::close(set);
-    return ErrnoStatus(error.value(), "store: adding the epoll set to the loop");
-  }
+  MUSTER_RETURN_IF_ERROR(Attach(set_, Descriptor(set), "store: adding the epoll set to the loop"));
   epoll_event event{};
   event.events = EPOLLIN;
   event.data.u64 = kListener;
