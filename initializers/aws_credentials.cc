@@ -82,9 +82,7 @@ std::optional<Refusal> JudgePlainly(const HttpAnswer& answer, std::string_view w
                                               : fmt::format("{}: {} {}: {}", where, status, error.code, error.message);
   const bool again = status == 408 || status == 429 || status >= 500 || error.code == "IDPCommunicationError";
   if (!again) return Refusal{Refusal::Kind::kFatal, absl::PermissionDeniedError(what), {}};
-  const auto asked = answer.head.Find("retry-after");
-  return Refusal{Refusal::Kind::kTransient, absl::UnavailableError(what),
-                 asked ? ParseRetryAfter(*asked, UnixSeconds()) : std::nullopt};
+  return Refusal{Refusal::Kind::kTransient, absl::UnavailableError(what), AskedBy(answer.head, UnixSeconds())};
 }
 
 Fetched KeysOfSts(const StatusOr<std::string>& answer) {

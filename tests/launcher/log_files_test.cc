@@ -60,6 +60,17 @@ class LogFilesTest : public Harness {
     return *std::move(file);
   }
 
+  // Writes until there is no room; gives what was written.
+  static std::string Fill(LogFiles& files, LogFile& file) {
+    const std::string text = Lines(1000);
+    std::string written;
+    while (files.HasRoom()) {
+      file.Write(text);
+      written += text;
+    }
+    return written;
+  }
+
   int disk_ = -1;
   std::string taken_;
 
@@ -116,12 +127,7 @@ TEST_F(LogFilesTest, ADiskThatHangsStopsNotTheLoopAndLosesNothing) {
 TEST_F(LogFilesTest, AFullQueueHoldsBackUntilTheDiskGoesOn) {
   LogFiles files(loop_, {.queue_bytes = 256 << 10, .stall_limit = minutes(10)});
   auto file = OpenDisk(files);
-  const std::string text = Lines(1000);
-  std::string expected;
-  while (files.HasRoom()) {
-    file->Write(text);
-    expected += text;
-  }
+  const std::string expected = Fill(files, *file);
   int resumed = 0;
   files.WhenRoom([&] { ++resumed; });
   files.WhenRoom([&] { ++resumed; });
@@ -138,12 +144,8 @@ TEST_F(LogFilesTest, AFullQueueHoldsBackUntilTheDiskGoesOn) {
 TEST_F(LogFilesTest, ADiskThatHangsForLongCostsLinesWhichAreCounted) {
   LogFiles files(loop_, {.queue_bytes = 128 << 10, .stall_limit = milliseconds(20)});
   auto file = OpenDisk(files);
+  const std::string expected = Fill(files, *file);
   const std::string text = Lines(1000);
-  std::string expected;
-  while (files.HasRoom()) {
-    file->Write(text);
-    expected += text;
-  }
   bool resumed = false;
   files.WhenRoom([&] { resumed = true; });
   ASSERT_TRUE(Until([&] { return resumed; }));
