@@ -13,7 +13,9 @@
 namespace muster::initializers {
 
 struct PaceLimits {
-  int least = 1;
+  // Each waits longer after each refusal by itself, and holds its place meanwhile: with one alone, a server that refuses
+  // three of ten would make all that is left stand behind it. As many as rclone has at all.
+  int least = 4;
   int first = 8;
   int most = 32;
   Duration window = std::chrono::milliseconds(400);  // of one measurement

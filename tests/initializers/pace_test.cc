@@ -48,10 +48,11 @@ TEST_F(PaceTest, DoesNotJudgeWhatWasNotAskedFor) {
 }
 
 TEST_F(PaceTest, HalvesOnceInAWindow) {
+  Pass(pace_, 10, &now_, [](int target) { return 50e6 * target; });
   for (int i = 0; i < 10; ++i) pace_.Throttled(now_);
-  EXPECT_EQ(pace_.target(), 4);
+  EXPECT_EQ(pace_.target(), 16);
   for (int i = 0; i < 10; ++i) pace_.Throttled(now_ += milliseconds(500));
-  EXPECT_EQ(pace_.target(), 1);
+  EXPECT_EQ(pace_.target(), 4) << "fewer would wait for each other";
   Pass(pace_, 30, &now_, [](int target) { return 50e6 * target; });
   EXPECT_GT(pace_.target(), 8);
 }
@@ -61,7 +62,7 @@ TEST(PaceLimitsTest, LeaveABlockFree) {
     size_t blocks;
     int least, first, most;
   };
-  for (const Row& row : {Row{64, 1, 8, 32}, Row{33, 1, 8, 32}, Row{32, 1, 8, 31}, Row{8, 1, 7, 7}, Row{2, 1, 1, 1}}) {
+  for (const Row& row : {Row{64, 4, 8, 32}, Row{33, 4, 8, 32}, Row{32, 4, 8, 31}, Row{8, 4, 7, 7}, Row{2, 1, 1, 1}}) {
     const PaceLimits limits = Within(PaceLimits{}, row.blocks);
     EXPECT_EQ(limits.least, row.least) << row.blocks;
     EXPECT_EQ(limits.first, row.first) << row.blocks;
