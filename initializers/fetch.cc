@@ -116,7 +116,10 @@ void Fetch::End(const HttpEnd& end) {
   if (answered && heard_ && reception_.kind == Reception::Kind::kFailed) {
     return Failed(context_.provider.Explain(entry_, head_, refusal_body_));
   }
-  if (taken_ == range_.length && !too_long_) return taker_.done();
+  if (taken_ == range_.length && !too_long_) {
+    context_.succeeded = MonotonicClock::now();
+    return taker_.done();
+  }
   Failed(Unhappy(end));
 }
 
@@ -134,8 +137,10 @@ void Fetch::Failed(Refusal refusal) {
   if (refusal.kind == Refusal::Kind::kThrottled) context_.throttled();
   const bool anew = too_long_ || (taken_ > 0 && (unframed_ || entry_.version.empty() || !entry_.ranges));
   if (anew) retry_ = asked_with_;  // what is thrown away was no progress
-  RetryDecision decision = Decide(context_.retry, &retry_, {true, refusal.asked, std::string(Message(refusal.status))},
-                                  MonotonicClock::now(), context_.jitter());
+  const TimePoint now = MonotonicClock::now();
+  Failure failure{true, refusal.asked, std::string(Message(refusal.status))};
+  if (context_.succeeded) failure.since_success = now - *context_.succeeded;
+  RetryDecision decision = Decide(context_.retry, &retry_, failure, now, context_.jitter());
   if (!decision.pause) {
     refusal.status = absl::UnavailableError(decision.reason);
     return taker_.failed(std::move(refusal));

@@ -7,6 +7,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -26,8 +27,9 @@ class Fetch final : private HttpSink {
     const RetryRules& retry;
     std::function<double()> jitter;  // [0, 1)
     std::function<void(const std::string&)> say;
-    std::function<void()> throttled;  // a server said that we are too fast
-    std::function<void()> requested;  // one more request
+    std::function<void()> throttled;       // a server said that we are too fast
+    std::function<void()> requested;       // one more request
+    std::optional<TimePoint> succeeded{};  // when the last of its fetches had all it wanted; theirs to keep
   };
   struct Taker {
     // The next bytes, in order. False: not now, the same bytes come again after Resume().

@@ -13,8 +13,8 @@
 namespace muster::initializers {
 
 struct PaceLimits {
-  // Each waits longer after each refusal by itself, and holds its place meanwhile: with one alone, a server that refuses
-  // three of ten would make all that is left stand behind it. As many as rclone has at all.
+  // Each waits longer after each refusal by itself, and holds its place meanwhile: with one alone, a server that
+  // refuses three of ten would make all that is left stand behind it. As many as rclone has at all.
   int least = 4;
   int first = 8;
   int most = 32;

@@ -16,10 +16,15 @@ constexpr int64_t kYear = int64_t{365} * 24 * 3600;  // seconds
 
 double Seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
 
-Duration Doubled(const RetryRules& rules, int failures) {
-  Duration pause = rules.first;
-  for (int i = 1; i < failures && pause < rules.longest; ++i) pause *= 2;
-  return std::min(pause, rules.longest);
+Duration Longest(const RetryRules& rules, const Failure& failure) {
+  if (!failure.since_success) return rules.longest;
+  return std::min(std::max(*failure.since_success / 2, rules.longest_beside), rules.longest);
+}
+
+Duration Doubled(Duration first, Duration longest, int failures) {
+  Duration pause = first;
+  for (int i = 1; i < failures && pause < longest; ++i) pause *= 2;
+  return std::min(pause, longest);
 }
 
 // Digits only, at most a year where they say more; nothing where there is something else.
@@ -62,7 +67,7 @@ RetryDecision Decide(const RetryRules& rules, RetryState* state, const Failure& 
     return {std::nullopt, fmt::format("{}; giving up after {:.0f} s without progress ({})", failure.what,
                                       Seconds(waited), Counted(state->failures, "failure"))};
   }
-  const Duration half = Doubled(rules, state->failures) / 2;
+  const Duration half = Doubled(rules.first, Longest(rules, failure), state->failures) / 2;
   const auto spread = std::chrono::duration_cast<Duration>(half * std::clamp(jitter, 0.0, 1.0));
   const Duration pause =
       failure.asked ? std::max(half, *failure.asked) + spread : std::min(half + spread, rules.patience - waited);

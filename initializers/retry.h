@@ -16,6 +16,9 @@ namespace muster::initializers {
 struct RetryRules {
   Duration first = std::chrono::milliseconds(200);  // pause after the first failure; doubles
   Duration longest = std::chrono::seconds(20);      // of the doubling; what a server asks for may be longer
+  // The same where others beside it succeed: a server that refuses some is no outage. The longer the last of them is
+  // ago, the more it may be one: a pause is half as long as that at most, but never kept below this.
+  Duration longest_beside = std::chrono::seconds(2);
   Duration longest_asked =
       std::chrono::seconds(330);  // a server's own wish is heard up to this (the hub's window is 300 s)
   // Without any progress; the failure after that stands. A pause is cut so that it ends then at the latest, but one
@@ -31,9 +34,10 @@ struct RetryState {
 };
 
 struct Failure {
-  bool transient = false;         // trying again may help
-  std::optional<Duration> asked;  // Retry-After or RateLimit
-  std::string what;               // for people
+  bool transient = false;                   // trying again may help
+  std::optional<Duration> asked;            // Retry-After or RateLimit
+  std::string what;                         // for people
+  std::optional<Duration> since_success{};  // of another request to that server; none: there was none
 };
 
 struct RetryDecision {

@@ -52,6 +52,27 @@ TEST(Retry, PausesDoubleUpToTheLongest) {
   }
 }
 
+// A pause is half as long as nothing has succeeded beside it.
+TEST(Retry, BesideOthersThatSucceedItDoesNotWaitForAnOutageToEnd) {
+  const struct {
+    double since_success;
+    std::vector<int64_t> pauses;  // milliseconds
+  } rows[] = {
+      {0.0, {200, 400, 800, 1'600, 2'000, 2'000, 2'000}},
+      {3.9, {200, 400, 800, 1'600, 2'000, 2'000, 2'000}},
+      {10.0, {200, 400, 800, 1'600, 3'200, 5'000, 5'000}},
+      {60.0, {200, 400, 800, 1'600, 3'200, 6'400, 12'800, 20'000, 20'000}},
+  };
+  for (const auto& row : rows) {
+    RetryState state;
+    Failure failure{true, std::nullopt, "503 SlowDown"};
+    failure.since_success = At(row.since_success) - At(0);
+    for (int64_t pause : row.pauses) {
+      EXPECT_EQ(Millis(Decide(RetryRules{}, &state, failure, At(0), 1).pause), pause) << row.since_success;
+    }
+  }
+}
+
 TEST(Retry, SaysWhatItDoes) {
   Asking asking;
   asking.jitter = 1;
@@ -154,7 +175,7 @@ TEST(Retry, AServersWishIsHeard) {
 
 TEST(Retry, RulesOfNothing) {
   Asking asking;
-  asking.rules = {Duration::zero(), Duration::zero(), Duration::zero(), Duration::zero()};
+  asking.rules = {Duration::zero(), Duration::zero(), Duration::zero(), Duration::zero(), Duration::zero()};
   EXPECT_FALSE(asking.Fails(0).pause);
   asking.rules.patience = seconds(1);
   asking.state = {};
