@@ -23,8 +23,9 @@ bool IsAsWritten(const std::string& target, const ManifestFile& file) {
 
 }  // namespace
 
-EarlierRun EarlierRun::Read(const std::string& target, const Wanted& wanted,
-                            const std::function<void(const std::string&)>& say) {
+StatusOr<EarlierRun> EarlierRun::Read(const std::string& target, const Wanted& wanted,
+                                      const std::function<void(const std::string&)>& say,
+                                      const std::function<Status()>& between) {
   EarlierRun run;
   auto text = ReadOwnFile(target, kManifestName);
   if (!text.ok()) return run;
@@ -41,6 +42,7 @@ EarlierRun EarlierRun::Read(const std::string& target, const Wanted& wanted,
   run.there_ = true;
   run.version_ = std::move(manifest->version);
   for (ManifestFile& file : manifest->files) {
+    MUSTER_RETURN_IF_ERROR(between());
     const bool hashed = !file.hash.empty() || file.path.ends_with('/');
     const bool as_written = (hashed || !wanted.hashed) && (file.unpacked || IsAsWritten(target, file));
     run.all_ = run.all_ && as_written;

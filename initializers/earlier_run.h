@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/status.h"
 #include "initializers/manifest.h"
 #include "initializers/provider.h"
 
@@ -25,9 +26,11 @@ class EarlierRun {
     bool by_version = false;        // PathOf will be asked
   };
   EarlierRun() = default;  // there was none
-  // One that cannot be read is said, and does not count.
-  static EarlierRun Read(const std::string& target, const Wanted& wanted,
-                         const std::function<void(const std::string&)>& say);
+  // One that cannot be read is said, and does not count. `between` is asked before each file, which a slow disk may
+  // keep for long; its error ends it.
+  static StatusOr<EarlierRun> Read(const std::string& target, const Wanted& wanted,
+                                   const std::function<void(const std::string&)>& say,
+                                   const std::function<Status()>& between);
 
   bool whole() const { return there_ && all_; }  // everything is as it was written
   const std::string& version() const { return version_; }

@@ -52,7 +52,7 @@ class Initialize::Impl {
   void Prepare();
   Status SetUp();
   Status OpenProvider();
-  bool IsComplete();
+  StatusOr<bool> IsComplete();
   bool ThenIsDue() const { return !options_.then.empty() && ReadOwnFile(options_.target, kThenName).ok(); }
   void List();
   Status Page(std::vector<Entry> entries);
@@ -144,7 +144,9 @@ Status Initialize::Impl::FindOut() {
       return absl::OkStatus();
     }
   }
-  complete_ = !IsHalfPublished(options_.target) && !ThenIsDue() && IsComplete();
+  if (!IsHalfPublished(options_.target) && !ThenIsDue()) {
+    MUSTER_ASSIGN_OR_RETURN(complete_, IsComplete());
+  }
   return absl::OkStatus();
 }
 
@@ -165,16 +167,17 @@ Status Initialize::Impl::SetUp() {
     if (*finished) {
       MUSTER_ASSIGN_OR_RETURN(staging_, Staging::Open(options_.target));
     }
-    complete_ = IsComplete();
+    MUSTER_ASSIGN_OR_RETURN(complete_, IsComplete());
     if (complete_) return absl::OkStatus();
     MUSTER_ASSIGN_OR_RETURN(room_, staging_->room());
   }
   return OpenProvider();
 }
 
-bool Initialize::Impl::IsComplete() {
+StatusOr<bool> Initialize::Impl::IsComplete() {
   const EarlierRun::Wanted wanted{source_.uri, SelectionOf(options_), options_.transfer.verify, options_.hub_cache};
-  before_ = EarlierRun::Read(options_.target, wanted, events_.say);
+  auto between = [this] { return lease_ == nullptr ? absl::OkStatus() : lease_->StayHeld(); };
+  MUSTER_ASSIGN_OR_RETURN(before_, EarlierRun::Read(options_.target, wanted, events_.say, between));
   const bool pinned =
       !options_.version_id.empty() || (!before_.version().empty() && before_.version() == source_.revision);
   if (!before_.whole() || !pinned) return false;

@@ -45,7 +45,13 @@ class EarlierRunTest : public testing::Test {
   }
   EarlierRun Read(EarlierRun::Wanted wanted = {kSource, "", true, true}) {
     std::ofstream(target_ + "/.muster/manifest.json") << WriteManifest(manifest_);
-    return EarlierRun::Read(target_, wanted, [this](const std::string& text) { said_ += text; });
+    auto run = ReadIt(wanted);
+    EXPECT_TRUE(run.ok()) << run.status();
+    return run.ok() ? *std::move(run) : EarlierRun();
+  }
+  StatusOr<EarlierRun> ReadIt(const EarlierRun::Wanted& wanted) {
+    auto say = [this](const std::string& text) { said_ += text; };
+    return EarlierRun::Read(target_, wanted, say, [this] { return ++asked_ == lost_at_ ? lost_ : absl::OkStatus(); });
   }
   static Entry EntryOf(const std::string& path, uint64_t size, const std::string& version) {
     Entry entry;
@@ -57,19 +63,33 @@ class EarlierRunTest : public testing::Test {
 
   std::string target_, said_;
   Manifest manifest_;
+  int asked_ = 0, lost_at_ = 0;
+  const Status lost_ = absl::UnavailableError("another one has it now");
 };
 
 TEST_F(EarlierRunTest, NoneIsThere) {
-  auto run = EarlierRun::Read(target_, {kSource, "", true, false}, [](const std::string&) { FAIL(); });
-  EXPECT_FALSE(run.whole());
-  EXPECT_TRUE(run.all_kept());
-  EXPECT_TRUE(run.Keep(EntryOf("a", 1, "v")).empty());
+  auto run = ReadIt({kSource, "", true, false});
+  ASSERT_TRUE(run.ok());
+  EXPECT_FALSE(run->whole());
+  EXPECT_TRUE(run->all_kept());
+  EXPECT_TRUE(run->Keep(EntryOf("a", 1, "v")).empty());
+  EXPECT_EQ(said_, "");
+}
+
+TEST_F(EarlierRunTest, WhoLosesTheTargetMeanwhileIsTold) {
+  for (const char* path : {"a", "b", "c"}) Lay(path, "1", "v");
+  Read();
+  EXPECT_EQ(std::exchange(asked_, 0), 3);
+  lost_at_ = 2;
+  EXPECT_EQ(ReadIt({kSource, "", true, false}).status(), lost_);
+  EXPECT_EQ(asked_, 2);
 }
 
 TEST_F(EarlierRunTest, OneThatCannotBeReadIsSaid) {
   std::ofstream(target_ + "/.muster/manifest.json") << "{";
-  auto run = EarlierRun::Read(target_, {kSource, "", true, false}, [this](const std::string& text) { said_ = text; });
-  EXPECT_FALSE(run.whole());
+  auto run = ReadIt({kSource, "", true, false});
+  ASSERT_TRUE(run.ok());
+  EXPECT_FALSE(run->whole());
   EXPECT_NE(said_.find("cannot be read"), std::string::npos);
 }
 
