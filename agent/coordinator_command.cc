@@ -1,4 +1,5 @@
 // `muster coordinator --listen HOST:PORT`: the rendezvous alone, for many run ids at once.
+#include <algorithm>
 #include <boost/asio/io_context.hpp>
 
 #include "agent/command_line.h"
@@ -41,10 +42,14 @@ int CoordinatorCommand(const std::vector<std::string>& arguments) {
   }
   bool in_cluster = !ProcessEnvironment("KUBERNETES_SERVICE_HOST").value_or("").empty();
   auto http = ChooseHttpListen(http_option->count() > 0 ? std::optional(http_text) : std::nullopt, in_cluster);
+  const bool flag = std::any_of(arguments.begin(), arguments.end(),
+                                [](std::string_view word) { return word.starts_with("--http-port"); });
+  const std::string http_origin = flag ? "--http-port" : "MUSTER_HTTP_PORT";
   if (!http.ok()) {
-    log::Error(fmt::format("--http-port '{}': {}", http_text, Message(http.status())));
+    log::Error(fmt::format("{} '{}': {}", http_origin, http_text, Message(http.status())));
     return kExitUsage;
   }
+  http->origin = http_origin;
   auto credentials = rendezvous::ReadCredentials(files);
   if (!credentials.ok()) {
     log::Error(Message(credentials.status()));

@@ -125,7 +125,7 @@ Status ListenStatus(int error, std::string_view host, int port) {
   const std::string where = host.empty() ? fmt::format("port {}", port) : fmt::format("{} port {}", host, port);
   if (error == EADDRINUSE) {
     return absl::AlreadyExistsError(
-        fmt::format("{} is taken by another process; free it, or choose another one (0: any)", where));
+        fmt::format("{} is taken by another process; free it, or choose another one", where));
   }
   const Status status = ErrnoStatus(error, fmt::format("cannot listen on {}", where));
   if (error == EMFILE || error == ENFILE) return status;  // which says what to do

@@ -62,7 +62,7 @@ TEST(HostNames, ThisMachineKnowsItself) {
 TEST(ListenStatusTest, NamesTheAddressAndWhatToDo) {
   const Status taken = ListenStatus(EADDRINUSE, "", 29500);
   EXPECT_TRUE(absl::IsAlreadyExists(taken));
-  EXPECT_EQ(Message(taken), "port 29500 is taken by another process; free it, or choose another one (0: any)");
+  EXPECT_EQ(Message(taken), "port 29500 is taken by another process; free it, or choose another one");
   EXPECT_EQ(Message(ListenStatus(EADDRNOTAVAIL, "192.0.2.1", 80)),
             "cannot listen on 192.0.2.1 port 80: Cannot assign requested address; give an address of this machine, and "
             "a port that this user may take");

@@ -175,6 +175,12 @@ class Commands(Nodes):
                 done = muster(*arguments)
                 self.assertEqual(done.returncode, 78)
                 self.assertIn(f"127.0.0.1 port {port} is taken by another process; free it, or choose", done.stderr)
+            for value, code, said in ((f"127.0.0.1:{port}", 78, f": 127.0.0.1 port {port} is taken"), ("http", 64, " 'http': want PORT")):
+                by_flag = muster("coordinator", "--listen", "127.0.0.1:0", "--http-port", value)
+                by_name = muster("coordinator", "--listen", "127.0.0.1:0", env={**os.environ, "MUSTER_HTTP_PORT": value})
+                self.assertEqual((by_flag.returncode, by_name.returncode), (code, code))
+                self.assertIn("--http-port" + said, by_flag.stderr)
+                self.assertIn("MUSTER_HTTP_PORT" + said, by_name.stderr)
 
     def serving(self, *arguments, **more):
         """Starts a serving subcommand; what it says until it listens: (stdout's line, stderr's)."""
