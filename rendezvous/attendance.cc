@@ -26,6 +26,8 @@ class Machine {
     if (s_.stage != Stage::kDialling || s_.dial_at) return;
     s_.stage = Stage::kGreeting;
     s_.linked = true;
+    s_.unanswered = 0;
+    s_.stale.reset();
     s_.dial_until.reset();
     s_.last_heard = now_;
     s_.beat_at = now_ + Interval();
@@ -45,7 +47,8 @@ class Machine {
   void On(const Heard& event) {
     if (s_.stage != Stage::kGreeting && s_.stage != Stage::kAttending) return;
     s_.last_heard = now_;
-    s_.last_word = now_;
+    if (std::holds_alternative<Beat>(event.message)) Answered();
+    if (!s_.stale) s_.last_word = now_;
     std::visit([this](const auto& message) { Hear(message); }, event.message);
   }
 
@@ -97,9 +100,13 @@ class Machine {
     // Nothing but the deadlines below.
   }
 
+  // Before the event: it may be of what was said while this process did not run, and lies in the socket since.
+  void NoticeFreeze() {
+    if (Frozen()) s_.stale = s_.unanswered;
+  }
+
   void CheckDeadlines() {
-    if (s_.expected && now_ > *s_.expected + Limit() / 3) {
-      // This process did not run for a while: what was said meanwhile still lies in the socket.
+    if (Frozen()) {
       s_.last_heard = std::max(s_.last_heard, now_ - Limit() + Limit() / 3);
     }
     if (s_.stage == Stage::kEnded) {
@@ -143,6 +150,7 @@ class Machine {
   Duration Limit() const { return s_.options.heartbeat_timeout; }
   Duration Interval() const { return std::min(s_.beat_interval, Limit() / 3); }
   TimePoint GiveUpAt() const { return s_.alone_since.value_or(now_) + s_.options.join_timeout; }
+  bool Frozen() const { return s_.expected && now_ > *s_.expected + Limit() / 3; }
   // The coordinator cannot have given this node up yet.
   bool Fresh() const { return now_ < s_.lost_word + Limit(); }
   bool Talking() const { return s_.stage == Stage::kGreeting || s_.stage == Stage::kAttending; }
@@ -174,7 +182,15 @@ class Machine {
     SayBeat();
   }
 
+  // Each beat has one answer, in turn. The first to one of after the freeze was said now.
+  void Answered() {
+    s_.unanswered = std::max(0, s_.unanswered - 1);
+    if (!s_.stale) return;
+    *s_.stale > 0 ? void(--*s_.stale) : s_.stale.reset();
+  }
+
   void SayBeat() {
+    ++s_.unanswered;
     Tell(Beat{s_.round ? s_.round->id : RoundId{}, s_.silent});
     s_.beat_at = now_ + Interval();
   }
@@ -364,7 +380,7 @@ class Machine {
     if (welcome.beat_interval > Duration{}) s_.beat_interval = welcome.beat_interval;
     s_.beat_at = now_ + Interval();
     if (!s_.target.empty()) s_.standing_in = false;
-    if (s_.round) Tell(Beat{s_.round->id, s_.silent});  // who stands in counts on those that answer
+    if (s_.round) SayBeat();  // who stands in counts on those that answer
   }
 
   void Hear(const Beat& beat) {
@@ -431,7 +447,10 @@ class Machine {
     HearOf(redirect.term);
     if (!newer || redirect.address == s_.target) return;
     if (!s_.alone_since) s_.alone_since = now_;
-    if (s_.stage == Stage::kAttending) s_.coordinator_heard = s_.lost_word = now_;
+    if (s_.stage == Stage::kAttending) {
+      s_.coordinator_heard = now_;
+      s_.lost_word = s_.last_word;
+    }
     s_.walking.reset();
     s_.standing_in = false;
     if (redirect.address == s_.self.control_address) return;  // it means this agent, which does not know of it
@@ -444,7 +463,8 @@ class Machine {
   void Again() {
     out_.actions.push_back(HangUp{});
     s_.alone_since = now_;
-    s_.coordinator_heard = s_.lost_word = now_;
+    s_.coordinator_heard = now_;
+    s_.lost_word = s_.last_word;
     DialTo(s_.target);
   }
 
@@ -458,6 +478,7 @@ class Machine {
 Effects Apply(State& state, const Event& event, TimePoint now) {
   Effects effects;
   Machine machine(state, now, effects);
+  machine.NoticeFreeze();
   std::visit([&machine](const auto& happened) { machine.On(happened); }, event);
   machine.CheckDeadlines();
   machine.ScheduleLook();

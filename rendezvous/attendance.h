@@ -20,7 +20,8 @@
 //  - Going: Leave, and the end at once; beats go on until the connection is closed, so that nobody takes our seat
 //    before our workers have ended.
 //  - That a process is dead proves that it is in no newer round only while the coordinator cannot have given us up:
-//    less than the heartbeat limit after its last word. Later only a living majority may go on.
+//    less than the heartbeat limit after its last word. Later only a living majority may go on. What is heard after a
+//    freeze of this process was said before, until a beat of after it is answered.
 //  - Redirect: follow it if its term is higher than the known one.
 //  - The endpoint names this machine but its port was taken (by a predecessor that was just dying, say): when it
 //    refuses, and no round has begun, this agent serves it.
@@ -69,6 +70,8 @@ struct State {
   std::optional<TimePoint> alone_since;  // no coordinator since
   TimePoint last_heard{};                // put off when this process was frozen
   TimePoint last_word{};                 // the same, but the truth
+  int unanswered = 0;                    // beats on this connection
+  std::optional<int> stale;  // answers to beats of before a freeze, to come; none: what is heard is said now
   std::optional<TimePoint> beat_at;
   Duration beat_interval = std::chrono::seconds(5);
   std::optional<size_t> walking;  // node rank being tried in the succession walk

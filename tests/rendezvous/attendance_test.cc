@@ -373,6 +373,28 @@ TEST_F(Attendance, ADeathSeenTooLateProvesNothing) {
   EXPECT_TRUE(here[0].dead.empty());
 }
 
+// 20 s later a process goes on; what it hears was said before, but for what answers its beats since.
+TEST_F(Attendance, WhatLayInTheSocketDuringAFreezeIsNoLateWord) {
+  for (int answers : {0, 1, 2}) {
+    state = State();
+    state.run_id = "job";
+    state.endpoint = "a:1";
+    state.self.name = "b";
+    Run();  // with the beat that follows a welcome only where a round is at stake: none
+    Next();
+    ASSERT_EQ(Told<Beat>().size(), 1u);
+    now += seconds(20);
+    Hear(Notice{"have 1 of 3 nodes"});
+    EXPECT_EQ(Told<Beat>().size(), 1u) << "due since long";
+    for (int i = 0; i < answers; ++i) Hear(Beat{});
+    Do(Disconnected{Loss::kClosed, "reset"});
+    Do(Disconnected{Loss::kRefused, "refused"});
+    Do(Disconnected{Loss::kRefused, "refused"});
+    ASSERT_EQ(All<CoordinateHere>().size(), 1u);
+    EXPECT_EQ(All<CoordinateHere>()[0].proof, answers == 2) << answers;
+  }
+}
+
 TEST_F(Attendance, ItSaysThatItLivesBeforeItLooksElsewhere) {
   Run();
   now += seconds(5);
