@@ -1,8 +1,9 @@
 # Thin: each target is one command of CMake, CTest or a script. `make demo` and `make test` do everything from nothing.
 SHELL := /bin/bash
 JOBS ?= $(shell nproc)
+INITIALIZER_PACKAGES = $(shell grep -v '^\#' images/initializer-packages.txt)
 
-.PHONY: all deps data build demo test check asan tsan bench fuzz lint clean
+.PHONY: all deps data build demo test check asan tsan bench fuzz lint images clean
 all: build
 
 deps:
@@ -16,7 +17,8 @@ data: deps
 	@build-support/setup-go-server minio >/dev/null || echo "a strict S3 server could not be built: its tests will be skipped" >&2
 	@build-support/setup-go-server fake-gcs-server >/dev/null || echo "a GCS server could not be built: its tests will be skipped" >&2
 	@build-support/setup-venv gcs-client >/dev/null || echo "Google's storage client could not be set up: its tests will be skipped" >&2
-	@build-support/setup-old-root || echo "a root of Debian 11 could not be set up: its tests will be skipped" >&2
+	@build-support/setup-root debian-11 bullseye dash coreutils >/dev/null || echo "a root of Debian 11 could not be set up: its tests will be skipped" >&2
+	@build-support/setup-root initializer bookworm $(INITIALIZER_PACKAGES) >/dev/null || echo "the initializer's root could not be set up: its test will be skipped" >&2
 	@build-support/setup-newest-torch || echo "newest PyTorch could not be set up: its tests will be skipped" >&2
 
 build: deps
@@ -64,6 +66,11 @@ lint: deps
 	@cmake --preset lint && cmake --build build/lint --target muster_proto muster_rsh_proto muster_version
 	@git ls-files '*.h' '*.cc' | xargs clang-format-16 --dry-run -Werror
 	@run-clang-tidy-16 -quiet -p build/lint -j $(JOBS) $(or $(FILES),'/(base|rendezvous|launcher|rsh|agent|initializers)/.*\.cc$$')
+
+# Needs docker, or what is called so.
+images:
+	@docker build -f images/Dockerfile --target agent -t muster .
+	@docker build -f images/Dockerfile --target initializer -t muster-initializer .
 
 clean:
 	rm -rf build

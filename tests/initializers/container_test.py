@@ -12,9 +12,10 @@ sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "..", "outer")]
 
-from containers import Container, bind, why_not  # noqa: E402
+from containers import Container, bind, debian_root, why_not  # noqa: E402
 from initializer_case import BINARY, DEADLINE, MIB, InitializerCase, main  # noqa: E402
 
+SOURCE = os.path.dirname(os.path.dirname(HERE))
 USER = 1000
 
 
@@ -43,10 +44,10 @@ class Init(InitializerCase):
                 file.write(data)
         return files
 
-    def container(self, memory, *more):
+    def container(self, memory, *more, image="debian"):
         mounts = [bind(BINARY, "/muster-initializer"), bind(self.claim, "/mnt/pvc/data"), bind(self.target, "/workspace/dataset", True),
                   bind(self.said_last, "/dev/termination-log", True)]
-        return Container(self.dir, image="debian", command=["/muster-initializer", "dataset"], user=USER, mounts=mounts, memory=memory,
+        return Container(self.dir, image=image, command=["/muster-initializer", "dataset"], user=USER, mounts=mounts, memory=memory,
                          tmp=False, env=["STORAGE_URI=pvc://data/train", *more])
 
     def test_it_fills_the_volume(self):
@@ -62,6 +63,20 @@ class Init(InitializerCase):
         again = self.container(64 * MIB, "IGNORE_PATTERNS=*.md").run()
         self.assertEqual(again.returncode, 0, again.stderr)
         self.assertIn("no byte was moved", again.stderr)
+
+    def test_it_runs_with_no_more_than_its_image_has(self):
+        with open(os.path.join(SOURCE, "images", "initializer-packages.txt")) as listed:
+            packages = [line.strip() for line in listed if not line.startswith("#")]
+        root, missing = debian_root("initializer", "bookworm", *packages)
+        if missing:
+            self.skipTest(missing)
+        needed = subprocess.run(["readelf", "-d", BINARY], capture_output=True, text=True, check=True).stdout
+        if "san.so" in needed:
+            self.skipTest("SKIPPED: a sanitizer's library is in no image")
+        files = self.lay({"a.bin": b"1" * MIB})
+        done = self.container(64 * MIB, image=root).run()
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.check_right(files)
 
     def test_a_volume_that_is_not_ours(self):
         self.lay({"f": b"1"})

@@ -8,10 +8,9 @@ import subprocess
 import unittest
 
 import containers
-from containers import Container, bind
+from containers import Container, bind, debian_root
 from muster_case import DEADLINE, HERE, MusterCase, main
 
-SOURCE = os.path.dirname(os.path.dirname(HERE))
 
 
 class ContainerCase(MusterCase):
@@ -155,12 +154,11 @@ class OldGlibc(Foreign, ContainerCase):
         return [f"echo rank ${{RANK-none}}, home ~trainer; exit {code}"]
 
     def image(self):
-        setup = os.path.join(SOURCE, "build-support", "setup-old-root")
-        fetched = subprocess.run([setup], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        if fetched.returncode:
-            self.skipTest(f"SKIPPED: {fetched.stderr.strip()}")
+        old, why_not = debian_root("debian-11", "bullseye", "dash", "coreutils")
+        if why_not:
+            self.skipTest(why_not)
         root = super().image()
-        subprocess.run(["cp", "-a", f"{fetched.stdout.strip()}/.", root], check=True)
+        subprocess.run(["cp", "-a", f"{old}/.", root], check=True)
         return root
 
 

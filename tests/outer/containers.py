@@ -7,6 +7,7 @@ import tempfile
 
 from muster_case import DEADLINE, MUSTER
 
+HERE = os.path.dirname(os.path.abspath(__file__))
 MEMORY = 256 << 20
 
 
@@ -20,6 +21,13 @@ def why_not():
         box = Container(folder, image="scratch", command=["/muster", "version"])
         done = box.run()
         return None if done.returncode == 0 else f"SKIPPED: runc cannot run a container here: {done.stderr.strip()}"
+
+
+def debian_root(name, suite, *packages):
+    """A folder with no more of Debian than these packages, and None; or why there is none."""
+    setup = os.path.join(HERE, "..", "..", "build-support", "setup-root")
+    done = subprocess.run([setup, name, suite, *packages], capture_output=True, text=True)
+    return done.stdout.strip(), f"SKIPPED: {done.stderr.strip()}" if done.returncode else None
 
 
 def bind(source, target, writable=False):
