@@ -12,7 +12,6 @@ from containers import Container, bind, debian_root
 from muster_case import DEADLINE, HERE, MusterCase, main
 
 
-
 class ContainerCase(MusterCase):
     @classmethod
     def setUpClass(cls):
