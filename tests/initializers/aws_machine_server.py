@@ -1,4 +1,4 @@
-"""What stands around a container on AWS, as strict as the real ones: IMDSv2, the container endpoint, STS.
+"""What stands around a container on AWS, as strict as the real ones: IMDSv2, the container endpoint, STS, the portal of SSO.
 
 `keys` is what each of them hands out; `lifetime` in seconds; `wrong` has the paths of what a real one would have refused; `busy` is
 answered first: a status, or (status, text, headers ...). A role is given to whoever signs with `keys`.
@@ -45,6 +45,15 @@ class Handler(http.server.BaseHTTPRequestHandler):
             if self.headers.get("Authorization") != machine.session:
                 return self.say(401, json.dumps({"code": "Unauthorized", "message": "wrong token"}))
             return self.say(200, json.dumps(machine.handed()))
+        if path == "/federation/credentials":
+            asked = dict(urllib.parse.parse_qsl(self.path.partition("?")[2]))
+            if self.headers.get("x-amz-sso_bearer_token") != machine.session or asked != {"role_name": ROLE, "account_id": "123456789012"}:
+                return self.say(401, json.dumps({"__type": "UnauthorizedException", "message": "Session token not found or invalid"}))
+            keys = machine.handed()
+            ends = datetime.datetime.fromisoformat(keys["Expiration"].replace("Z", "+00:00")).timestamp()
+            return self.say(200, json.dumps({"roleCredentials": {
+                "accessKeyId": keys["AccessKeyId"], "secretAccessKey": keys["SecretAccessKey"], "sessionToken": keys["Token"],
+                "expiration": int(ends * 1000)}}))
         if self.command == "POST" and path in ("/", "/sts/"):
             form = dict(urllib.parse.parse_qsl(body))
             if form.get("Action") == "AssumeRole" and machine.signed_well(self, body):

@@ -1,4 +1,6 @@
 """Who muster-initializer is on AWS: every step of the chain, with keys that a strict server (MinIO's STS) has given out."""
+import hashlib
+import json
 import os
 import shutil
 import sys
@@ -180,6 +182,33 @@ class Machine(InitializerCase):
             file.write("wrong")
         self.fails(1, "InvalidIdentityToken", AWS_ENDPOINT_URL_STS=self.machine.url, AWS_WEB_IDENTITY_TOKEN_FILE=self.token,
                    AWS_ROLE_ARN="arn:aws:iam::123456789012:role/reader")
+
+    def signed_on(self, token):
+        """What `aws sso login` leaves, and a portal by its own name; the variables that lead there."""
+        portal = "portal.sso.eu-west-1.amazonaws.com"
+        authority = certificate.make(os.path.join(self.dir, "portal"), f"DNS:{portal}")
+        self.machine = AwsMachine(self.keys, certificate.server_context(os.path.join(self.dir, "portal")))
+        self.addCleanup(self.machine.close)
+        proxy = ForwardProxy(leads_to=self.machine.server.server_address)
+        self.addCleanup(proxy.close)
+        cached = os.path.join(self.dir, ".aws", "sso", "cache", hashlib.sha1(b"firm").hexdigest() + ".json")
+        os.makedirs(os.path.dirname(cached))
+        with open(cached, "w") as file:
+            json.dump({"startUrl": "https://firm.example/start", "region": "eu-west-1", "accessToken": token}, file)
+        with open(os.path.join(self.dir, ".aws", "config"), "w") as file:
+            file.write("[sso-session firm]\nsso_start_url = https://firm.example/start\nsso_region = eu-west-1\n[default]\n"
+                       f"sso_session = firm\nsso_account_id = 123456789012\nsso_role_name = {ROLE}\n")
+        return {"HTTPS_PROXY": f"http://{proxy.address}", "AWS_CA_BUNDLE": authority}, proxy, f"{portal}:443"
+
+    def test_of_single_sign_on(self):
+        variables, proxy, portal = self.signed_on(self.machine.session)
+        self.works(**variables)
+        self.assertEqual(proxy.requests, [("CONNECT", portal)])
+        self.assertEqual(self.machine.requests, [("GET", "/federation/credentials")])
+
+    def test_a_sign_on_that_is_over(self):
+        variables, _, _ = self.signed_on("of yesterday")
+        self.fails(1, "run `aws sso login` again: .*: 401", **variables)
 
     def test_keys_that_hold_for_some_minutes(self):
         """The machine has no others yet: it is not asked again for each request."""

@@ -27,7 +27,7 @@ class Handler(socketserver.StreamRequestHandler):
                              b"Content-Length: 0\r\nConnection: close\r\n\r\n")
             return
         url = urllib.parse.urlsplit(f"//{target}" if method == "CONNECT" else target)
-        with socket.create_connection((url.hostname, url.port or 80)) as there:
+        with socket.create_connection(proxy.leads_to or (url.hostname, url.port or 80)) as there:
             if method == "CONNECT":
                 self.wfile.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
             else:
@@ -58,9 +58,11 @@ class Server(server_errors.Recording, socketserver.ThreadingTCPServer):
 
 
 class ForwardProxy:
-    def __init__(self, password=None, tls=None):
-        """`password`: "user:password", without which it lets nobody through. `tls`: the context of one that speaks TLS."""
+    def __init__(self, password=None, tls=None, leads_to=None):
+        """`password`: "user:password", without which it lets nobody through. `tls`: the context of one that speaks TLS. `leads_to`:
+        (host, port) in place of every host that is asked for, so that a host's own name can be used for a double of it."""
         self.password = password
+        self.leads_to = leads_to
         self.requests = []
         self.lock = threading.Lock()
         self.server = Server(("127.0.0.1", 0), Handler)
