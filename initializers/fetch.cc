@@ -84,7 +84,7 @@ bool Fetch::Body(std::string_view bytes) {
   if (bytes.empty()) return true;  // what is too much is not kept, the end says so
   if (!taker_.take(bytes)) return false;
   taken_ += bytes.size();
-  Progress(&retry_);
+  Progress(&retry_, bytes.size());
   return true;
 }
 

@@ -20,6 +20,7 @@
 
 #include "base/clock.h"
 #include "base/status.h"
+#include "initializers/retry.h"
 
 namespace muster::initializers {
 
@@ -37,7 +38,7 @@ struct HttpLimits {
   Duration connect = std::chrono::seconds(10);  // name, TCP and TLS
   Duration silence =
       std::chrono::seconds(20);   // slower than `slowest` for so long: kStalled; the first byte counts too
-  uint64_t slowest = 32 << 10;    // bytes/s
+  uint64_t slowest = kSlowest;    // bytes/s
   std::optional<Duration> total;  // from start to end; for small answers
 };
 

@@ -21,6 +21,11 @@ Duration Longest(const RetryRules& rules, const Failure& failure) {
   return std::min(std::max(*failure.since_success / 2, rules.longest_beside), rules.longest);
 }
 
+bool WentOn(const RetryRules& rules, const RetryState& state, TimePoint now) {
+  const double enough = static_cast<double>(rules.slowest) * Seconds(now - state.since);
+  return state.bytes > 0 && static_cast<double>(state.bytes) >= enough;
+}
+
 Duration Doubled(Duration first, Duration longest, int failures) {
   Duration pause = first;
   for (int i = 1; i < failures && pause < longest; ++i) pause *= 2;
@@ -56,7 +61,8 @@ std::vector<std::string_view> SplitOutsideQuotes(std::string_view text, char sep
 
 RetryDecision Decide(const RetryRules& rules, RetryState* state, const Failure& failure, TimePoint now, double jitter) {
   if (!failure.transient) return {std::nullopt, failure.what};
-  if (state->failures++ == 0) state->since = now;
+  if (state->failures > 0 && WentOn(rules, *state, now)) *state = {};
+  if (state->failures++ == 0) *state = {1, now, 0};
   const Duration waited = now - state->since;
   if (failure.asked && *failure.asked > rules.longest_asked) {
     return {std::nullopt,
@@ -75,7 +81,7 @@ RetryDecision Decide(const RetryRules& rules, RetryState* state, const Failure& 
                              failure.asked ? " as the server asks" : "", Counted(state->failures, "failure"))};
 }
 
-void Progress(RetryState* state) { *state = {}; }
+void Progress(RetryState* state, uint64_t bytes) { state->bytes += bytes; }
 
 std::optional<Duration> ParseRetryAfter(std::string_view value, int64_t unix_now) {
   value = Strip(value);

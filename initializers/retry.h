@@ -13,6 +13,8 @@
 
 namespace muster::initializers {
 
+inline constexpr uint64_t kSlowest = 32 << 10;  // bytes/s: what comes slower is no progress
+
 struct RetryRules {
   Duration first = std::chrono::milliseconds(200);  // pause after the first failure; doubles
   Duration longest = std::chrono::seconds(20);      // of the doubling; what a server asks for may be longer
@@ -24,12 +26,14 @@ struct RetryRules {
   // Without any progress; the failure after that stands. A pause is cut so that it ends then at the latest, but one
   // that a server asked for is not: so all ends within patience + longest_asked and the time the requests take.
   Duration patience = std::chrono::seconds(300);
+  uint64_t slowest = kSlowest;  // a server that gives some bytes each time, and never enough, would be asked for ever
 };
 
 // One thing that is asked for until it is there: a page of a list, a range of an object.
 struct RetryState {
-  int failures = 0;  // in a row, since bytes came
-  TimePoint since;   // of the first of them
+  int failures = 0;    // in a row: since it went on, as Decide finds it
+  TimePoint since;     // of the first of them
+  uint64_t bytes = 0;  // that came since then
   bool operator==(const RetryState&) const = default;
 };
 
@@ -48,8 +52,8 @@ struct RetryDecision {
 // `jitter` in [0, 1): the pause is spread over its upper half, so that a crowd does not come back at once; what a
 // server asks for is waited for in full, and the same spread comes on top.
 RetryDecision Decide(const RetryRules& rules, RetryState* state, const Failure& failure, TimePoint now, double jitter);
-// Bytes came: the next failure is a first one.
-void Progress(RetryState* state);
+// Bytes came. Where they are as many as `slowest` makes of the time since the first failure, the next is a first one.
+void Progress(RetryState* state, uint64_t bytes);
 
 // Seconds, or a date (any of RFC 9110's three forms) relative to `unix_now` (seconds); nothing for what is neither, or
 // is in the past. What is beyond a year is a year.

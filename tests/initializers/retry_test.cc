@@ -94,14 +94,40 @@ TEST(Retry, WhatStaysWrongIsNotAskedAgain) {
 }
 
 TEST(Retry, ProgressMakesTheNextFailureTheFirst) {
-  Asking asking;
-  for (int i = 0; i < 5; ++i) asking.Fails(i);
-  EXPECT_EQ(asking.state.failures, 5);
-  EXPECT_EQ(asking.state.since, At(0));
-  Progress(&asking.state);
-  EXPECT_EQ(asking.state, RetryState());
-  EXPECT_EQ(Millis(asking.Fails(10'000).pause), 100);
-  EXPECT_EQ(asking.state.since, At(10'000));
+  const struct {
+    uint64_t bytes;
+    double at;
+    bool first;
+  } rows[] = {
+      {0, 5, false}, {1, 5, false}, {5 * kSlowest - 1, 5, false}, {5 * kSlowest, 5, true}, {5 * kSlowest, 5.1, false},
+      {1, 0, true},
+  };
+  for (const auto& row : rows) {
+    Asking asking;
+    for (int i = 0; i < 3; ++i) asking.Fails(0);
+    Progress(&asking.state, row.bytes);
+    EXPECT_EQ(Millis(asking.Fails(row.at).pause), row.first ? 100 : 800) << row.bytes;
+    EXPECT_EQ(asking.state.failures, row.first ? 1 : 4);
+    EXPECT_EQ(asking.state.since, At(row.first ? row.at : 0));
+    EXPECT_EQ(asking.state.bytes, row.first ? 0 : row.bytes);
+  }
+}
+
+// A byte with each answer, or some thousands; a connection that is cut each time it brought some megabytes goes on.
+TEST(Retry, AServerThatNeverGivesEnoughIsNotAskedForEver) {
+  for (uint64_t bytes : {uint64_t{1}, uint64_t{1000}, uint64_t{5} << 20}) {
+    Asking asking;
+    double now = 0;
+    int attempts = 0;
+    for (; attempts < 1000; ++attempts) {
+      const auto pause = asking.Fails(now).pause;
+      if (!pause) break;
+      now += std::chrono::duration<double>(*pause).count();
+      Progress(&asking.state, bytes);
+    }
+    EXPECT_EQ(attempts == 1000, bytes > 1000) << bytes;
+    EXPECT_LE(now, 310) << bytes;
+  }
 }
 
 TEST(Retry, PatienceEnds) {
@@ -187,7 +213,7 @@ TEST(Retry, ManyFailuresDoNotOverflow) {
   Asking asking;
   asking.rules.longest = std::chrono::hours(24 * 365);
   asking.rules.patience = std::chrono::hours(24 * 365 * 10);
-  asking.state = {2'000'000'000, At(0)};
+  asking.state = {2'000'000'000, At(0), 0};
   EXPECT_EQ(asking.Fails(0).pause, asking.rules.longest / 2);
 }
 

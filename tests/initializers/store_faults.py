@@ -4,6 +4,7 @@ A test class that takes one has `proxy`, `uri`, `put(name, data)`, and `objects`
 """
 import os
 import random
+import re
 import shutil
 import signal
 
@@ -154,6 +155,45 @@ class PermanentFaults(Store):
         for faulty in (self.is_data, self.is_list):
             self.proxy.faulty = faulty
             self.refused(self.uri, UNREACHABLE, self.busy_words, "--patience", "1")
+
+    def never_enough(self, fault, *flags, names=None):
+        """Some bytes come each time, or none: patience ends."""
+        for name in names or self.large:
+            with self.subTest(name):
+                shutil.rmtree(self.target, ignore_errors=True)
+                self.proxy.reset()
+                self.proxy.faulty = self.is_data
+                self.proxy.always(fault)
+                self.refused(f"{self.uri}/{name}", UNREACHABLE, re.escape(name), "--patience", "2", *flags)
+
+    def test_always_cut(self):
+        for after in (0, 1, 1000):
+            self.never_enough(setting(cut=after))
+
+    def test_always_reset(self):
+        self.never_enough(setting(reset=True))
+
+    def test_always_silent(self):
+        for after in (0, 1000):
+            self.never_enough(setting(silent_after=after), "--stall-timeout", "1", names=self.large[:1])
+
+    def test_never_an_answer(self):
+        self.never_enough(setting(late=float("inf")), "--stall-timeout", "1", names=self.large[:1])
+
+    def test_always_shorter(self):
+        def shorter(exchange):
+            del exchange.body[1000:]
+        self.never_enough(shorter)
+        self.never_enough(setting(ends_early=1000))
+
+    def test_always_another_range(self):
+        self.never_enough(lambda exchange: exchange.header("Content-Range", f"bytes 1-{len(exchange.body)}/99999999"))
+
+    def test_always_all_in_place_of_a_part(self):
+        def whole(exchange):
+            exchange.status = 200
+            exchange.header("Content-Range", None)
+        self.never_enough(whole)
 
     def test_always_a_login_page(self):
         self.proxy.always(LOGIN_PAGE)
