@@ -192,6 +192,7 @@ Status Initialize::Impl::OpenProvider() {
   auto random = [this] { return std::uniform_real_distribution<double>(0, 1)(random_); };
   SourceSettings settings;
   settings.anonymous = options_.anonymous;
+  settings.allow_html = options_.allow_html;
   settings.version_id = options_.version_id;
   settings.http = options_.http;
   settings.limits = options_.transfer.limits;

@@ -29,6 +29,7 @@ struct InitializeOptions {
   std::vector<std::string> include, ignore;  // patterns on the path below the source (entry_path.h)
   bool dry_run = false;
   bool anonymous = false;
+  bool allow_html = false;
   std::string version_id;
   std::vector<std::string> claims;  // "NAME=DIR" (local_folder.h)
   bool hard_links = false;          // of a folder's files, in place of copies

@@ -260,6 +260,8 @@ void AddFlags(CLI::App* command, ProgramOptions* program, Words* words, std::str
       ->check(CLI::Range(10.0, 1e6));
   command->add_flag("--http2", run.http.http2, "HTTP/2 over https, where the server has it; default HTTP/1.1");
   command->add_flag("--anonymous", run.anonymous, "send no credentials");
+  command->add_flag("--allow-html", run.allow_html,
+                    "https:// may bring a web page under another name than *.html; else it is taken for a login");
   command->add_flag("--dry-run", run.dry_run, "say what would be moved, and move nothing");
   AddTellingFlags(command, program);
 }

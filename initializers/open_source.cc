@@ -47,7 +47,7 @@ OpenedSource With(OpenedSource opened, std::unique_ptr<Provider> provider) {
 StatusOr<OpenedSource> OpenWeb(Opening opening) {
   OpenedSource opened;
   const Persistence persistence = opening.Connect(&opened);
-  return With(std::move(opened), MakeWebFile(opening.loop, persistence, opening.source));
+  return With(std::move(opened), MakeWebFile(opening.loop, persistence, opening.source, opening.settings.allow_html));
 }
 
 StatusOr<OpenedSource> OpenFolder(Opening opening) {

@@ -21,6 +21,7 @@ namespace muster::initializers {
 
 struct SourceSettings {
   bool anonymous = false;           // send no credentials, whatever is configured
+  bool allow_html = false;          // a web page may be what https:// is to bring (web_file.h)
   std::string version_id;           // of a single S3 object or GCS object (its generation)
   std::vector<std::string> claims;  // "NAME=DIR" (local_folder.h)
   bool hub_cache = false;           // of an hf:// source: laid as the hub's client keeps it (hub_settings.h)

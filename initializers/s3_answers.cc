@@ -177,7 +177,7 @@ std::optional<std::string> PageInPlace(const HttpHead& head, std::string_view ke
   // Objects may be called text/html whatever they are; but no store leaves out all that is its own.
   const bool of_store = std::any_of(head.headers.begin(), head.headers.end(),
                                     [](const auto& header) { return header.first.starts_with("x-amz-"); });
-  if (!of_store && IsPageInstead(head, key)) return "it is a web page";
+  if (!of_store && IsPageInstead(head, key, false)) return "it is a web page";
   return std::nullopt;
 }
 

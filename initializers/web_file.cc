@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "initializers/cloud_clock.h"
+#include "initializers/disk_pool.h"
 #include "initializers/endpoint_url.h"
 #include "initializers/percent.h"
 
@@ -13,6 +14,7 @@ namespace {
 namespace asio = boost::asio;
 
 constexpr int kMostRedirects = 5;
+const std::pair<std::string, std::string> kWantDigest{"Want-Repr-Digest", "sha-256=1"};
 constexpr size_t kLongestAnswer = 1 << 16;  // bytes, of a redirect or a refusal
 
 // Without the mark of a weak one, and without quotes, which some leave out.
@@ -41,13 +43,27 @@ std::optional<uint64_t> SizeOfPart(const HttpHead& head) {
   return size && *size > 0 ? std::optional<uint64_t>(*size) : std::nullopt;
 }
 
+// Of the file as it is stored. Content-Digest is of what the answer has: `whole` says that this is all of it (RFC
+// 9530).
+std::optional<Expectation> DigestOf(const HttpHead& head, bool whole) {
+  for (std::string_view name : {"repr-digest", "content-digest"}) {
+    if (name == "content-digest" && !whole) break;
+    const auto said = head.Find(name);
+    const auto digest = said ? ParseDigestHeader(*said) : std::nullopt;
+    const auto expected = digest ? Checkable(*digest) : std::nullopt;
+    if (expected) return expected;
+  }
+  return std::nullopt;
+}
+
 // A server is asked by the next one where it refuses one; `kWhole` is not read.
 enum class Asking { kHead, kFirstByte, kWhole };
 
 class WebFile final : public Provider {
  public:
-  WebFile(asio::io_context& loop, Persistence persistence, const Source& source)
+  WebFile(asio::io_context& loop, Persistence persistence, const Source& source, bool allow_html)
       : loop_(loop),
+        allow_html_(allow_html),
         persistence_(std::move(persistence)),
         uri_(source.uri),
         first_(fmt::format("{}://{}{}", source.tls ? "https" : "http", source.container, source.path)),
@@ -70,6 +86,7 @@ class WebFile final : public Provider {
     request.url = url_;
     request.mark = places_;
     request.headers = {{"Accept-Encoding", "identity"}};
+    if (!entry.expected) request.headers.push_back(kWantDigest);
     if (entry.ranges) {
       request.headers.emplace_back("Range", fmt::format("bytes={}-{}", range.offset, range.end() - 1));
     }
@@ -87,10 +104,8 @@ class WebFile final : public Provider {
       if (head.url == url_) url_ = *std::move(next);  // else another request has been led already
       return {Reception::Kind::kElsewhere, "", {}};
     }
-    if (RangeProblem(head, range, entry.size) || IsPageInstead(head, WithoutQuery(uri_)) || IsOther(entry, head)) {
-      return {};
-    }
-    return {Reception::Kind::kBytes, "", {}};
+    if (RangeProblem(head, range, entry.size) || IsPage(head) || IsOther(entry, head)) return {};
+    return {Reception::Kind::kBytes, "", DigestOf(head, range.length == entry.size)};
   }
 
   Refusal Explain(const Entry& entry, const HttpHead& head, std::string_view) override {
@@ -113,20 +128,22 @@ class WebFile final : public Provider {
 
  private:
   bool IsOther(const Entry& entry, const HttpHead& head) const {
-    return head.status / 100 == 2 && !IsPageInstead(head, WithoutQuery(uri_)) &&
-           IsOtherVersion(head, HeaderOf(entry.version), entry.version);
+    return head.status / 100 == 2 && !IsPage(head) && IsOtherVersion(head, HeaderOf(entry.version), entry.version);
   }
+  bool IsPage(const HttpHead& head) const { return !allow_html_ && IsPageInstead(head, WithoutQuery(uri_), true); }
   // Where an answer leads; empty: nowhere. FailedPrecondition: it may not, or does not say where.
   StatusOr<std::string> LedTo(const HttpHead& head) const;
   // The place that a redirect led to is not asked any more. False: the redirect has led there a second time.
   bool IsForgotten(const HttpHead& head);
   asio::awaitable<void> Find(Listing listing);
   asio::awaitable<StatusOr<HttpAnswer>> AskedFor(std::string url, Asking* how);
+  asio::awaitable<void> FindDigest(Entry& entry);
   StatusOr<Entry> EntryOf(const HttpHead& head, Asking how) const;
   Status PageInstead() const;
   Refusal Judge(const HttpHead& head, uint64_t size) const;
 
   asio::io_context& loop_;
+  const bool allow_html_;
   const Persistence persistence_;
   const std::string uri_;    // to be shown: a signature in its query is not in it
   const std::string first_;  // with the whole query
@@ -141,7 +158,7 @@ asio::awaitable<StatusOr<HttpAnswer>> WebFile::AskedFor(std::string url, Asking*
   auto prepare = [&]() -> asio::awaitable<StatusOr<HttpRequest>> {
     HttpRequest request;
     request.url = url;
-    request.headers = {{"Accept-Encoding", "identity"}, {"Want-Repr-Digest", "sha-256=1"}};
+    request.headers = {{"Accept-Encoding", "identity"}, kWantDigest};
     if (*how == Asking::kHead) request.method = "HEAD";
     if (*how == Asking::kFirstByte) request.headers.emplace_back("Range", "bytes=0-0");
     request.head_only = *how != Asking::kHead;
@@ -204,6 +221,9 @@ asio::awaitable<void> WebFile::Find(Listing listing) {
     if (answer->head.status / 100 != 3) {
       url_ = url;
       StatusOr<Entry> entry = EntryOf(answer->head, how);
+      if (entry.ok() && !entry->expected && how == Asking::kHead && entry->size > kBlockBytes) {
+        co_await FindDigest(*entry);
+      }
       if (entry.ok()) listing.page({*entry});
       listing.end(entry.status());
       co_return;
@@ -219,10 +239,20 @@ asio::awaitable<void> WebFile::Find(Listing listing) {
       fmt::format("{}: redirected more than {} times, last to {}", uri_, kMostRedirects, WithoutQuery(url))));
 }
 
+// Some tell it with GET alone. That of a large file is wanted before its ranges are cut.
+asio::awaitable<void> WebFile::FindDigest(Entry& entry) {
+  Asking how = entry.ranges ? Asking::kFirstByte : Asking::kWhole;
+  const StatusOr<HttpAnswer> answer = co_await AskedFor(url_, &how);
+  // What else is wrong with it the transfer will tell.
+  if (!answer.ok() || IsPage(answer->head) || IsOther(entry, answer->head)) co_return;
+  entry.expected = DigestOf(answer->head, answer->head.status == 200);
+}
+
 Status WebFile::PageInstead() const {
-  return absl::FailedPreconditionError(fmt::format(
-      "{}: the answer is a web page in place of {}: is it a login? The file must be public, or its URL signed",
-      WithoutQuery(url_), uri_));
+  return absl::FailedPreconditionError(
+      fmt::format("{}: the answer is a web page in place of {}: is it a login? The file must be public, or its URL "
+                  "signed; if the page is what is wanted, say --allow-html",
+                  WithoutQuery(url_), uri_));
 }
 
 StatusOr<Entry> WebFile::EntryOf(const HttpHead& head, Asking how) const {
@@ -234,7 +264,7 @@ StatusOr<Entry> WebFile::EntryOf(const HttpHead& head, Asking how) const {
     return absl::InvalidArgumentError(
         fmt::format("{} names no file: a folder of a web server cannot be listed; name a file in it", uri_));
   }
-  if (IsPageInstead(head, path)) return PageInstead();
+  if (IsPage(head)) return PageInstead();
   const bool part = head.status != 200;
   auto size = part ? SizeOfPart(head) : head.ContentLength();
   if (!size) {
@@ -252,14 +282,9 @@ StatusOr<Entry> WebFile::EntryOf(const HttpHead& head, Asking how) const {
     entry.version = *modified;
   }
   auto accepts = head.Find("accept-ranges");
-  entry.ranges = part || (how == Asking::kHead && accepts && *accepts == "bytes");
-  for (std::string_view name : {"repr-digest", "content-digest"}) {
-    // Of what the answer has: nothing, or the first byte (RFC 9530).
-    if ((part || how == Asking::kHead) && name == "content-digest") break;
-    auto digest = head.Find(name);
-    auto expected = digest && !entry.expected ? ParseDigestHeader(*digest) : std::nullopt;
-    if (expected) entry.expected = Checkable(*std::move(expected));
-  }
+  const bool parts = part || (how == Asking::kHead && accepts && *accepts == "bytes");
+  entry.ranges = parts && !entry.version.empty();
+  entry.expected = DigestOf(head, !part && how != Asking::kHead);
   return entry;
 }
 
@@ -284,7 +309,7 @@ Refusal WebFile::Judge(const HttpHead& head, uint64_t size) const {
             absl::NotFoundError(fmt::format("{}: {}: there is no such file; check the URL", where, status)),
             {}};
   }
-  if (status / 100 == 2 && IsPageInstead(head, WithoutQuery(uri_))) {  // a proxy's, maybe: it was another kind before
+  if (status / 100 == 2 && IsPage(head)) {  // a proxy's, maybe: it was another kind before
     return {Refusal::Kind::kTransient, absl::UnavailableError(std::string(Message(PageInstead()))), pause};
   }
   if (status / 100 == 2) {  // not the bytes that were asked for
@@ -317,13 +342,13 @@ std::optional<Expectation> ParseDigestHeader(std::string_view value) {
   return std::nullopt;
 }
 
-bool IsPageInstead(const HttpHead& head, std::string_view path) {
+bool IsPageInstead(const HttpHead& head, std::string_view path, bool unnamed) {
   const std::string type = Lower(head.Find("content-type").value_or(""));
   const std::string_view kind = Strip(std::string_view(type).substr(0, type.find(';')));
   if (kind != "text/html" && kind != "application/xhtml+xml") return false;
   const std::string name = Lower(path.substr(path.rfind('/') + 1));
   const size_t dot = name.rfind('.');
-  if (dot == std::string::npos) return false;
+  if (dot == std::string::npos) return unnamed;
   const std::string extension = name.substr(dot);
   return extension != ".html" && extension != ".htm" && extension != ".xhtml";
 }
@@ -353,8 +378,9 @@ bool IsOtherVersion(const HttpHead& head, std::string_view header, std::string_v
   return said && !version.empty() && OpaqueTag(*said) != OpaqueTag(version);
 }
 
-std::unique_ptr<Provider> MakeWebFile(asio::io_context& loop, Persistence persistence, const Source& source) {
-  return std::make_unique<WebFile>(loop, std::move(persistence), source);
+std::unique_ptr<Provider> MakeWebFile(asio::io_context& loop, Persistence persistence, const Source& source,
+                                      bool allow_html) {
+  return std::make_unique<WebFile>(loop, std::move(persistence), source, allow_html);
 }
 
 }  // namespace muster::initializers

@@ -2,7 +2,9 @@
 // or Content-Digest of all of it (RFC 9530), where they are sent. Redirects are followed once, before anything is
 // moved, and again where the place they led to holds no longer: a signature expires. From https to http none is.
 // A server that refuses HEAD, as one does whose URL is signed for GET, is asked for the first byte. A web page where
-// the path names another kind of file is a login or an error, and refused.
+// the path names another kind of file, or none, is a login or an error, and refused unless pages are wanted.
+//
+// What nothing pins comes in one piece, over one connection: parts of it might be of two versions.
 #pragma once
 
 #include <memory>
@@ -13,13 +15,15 @@
 
 namespace muster::initializers {
 
-std::unique_ptr<Provider> MakeWebFile(boost::asio::io_context& loop, Persistence persistence, const Source& source);
+std::unique_ptr<Provider> MakeWebFile(boost::asio::io_context& loop, Persistence persistence, const Source& source,
+                                      bool allow_html);
 
 // `sha-256=:base64:` among others -> the best of what is known; nothing: none is.
 std::optional<Expectation> ParseDigestHeader(std::string_view value);
 
-// The answer is a web page, and the last element of `path` names another kind of file by its extension.
-bool IsPageInstead(const HttpHead& head, std::string_view path);
+// The answer is a web page, and the last element of `path` names another kind of file by its extension; `unnamed`: also
+// where it has none.
+bool IsPageInstead(const HttpHead& head, std::string_view path, bool unnamed);
 
 // What is wrong with the head of an answer to a request for bytes of an entry; nothing: the bytes follow. A whole entry
 // may come as 200; a part only as 206 with exactly the range that was asked for.

@@ -133,14 +133,15 @@ class Other(AnswersCase):
         self.refused(self.serve(bytes(100_000)), UNREACHABLE, "giving up after", "--patience", "1")
 
     def test_a_digest_of_no_content(self):
-        """Content-Digest is of what an answer has, and one to HEAD has nothing."""
+        """Content-Digest is of what an answer has: one to HEAD has nothing."""
         data = some_bytes(1000)
         nothing = base64.b64encode(hashlib.sha256(b"").digest()).decode()
 
         def digested(request):
             request.send_response(200)
             request.send_header("ETag", '"v1"')
-            request.send_header("Content-Digest", f"sha-256=:{nothing}:")
+            if request.command == "HEAD":
+                request.send_header("Content-Digest", f"sha-256=:{nothing}:")
             request.send_header("Content-Length", "1000")
             request.end_headers()
             if request.command == "GET":
@@ -162,6 +163,89 @@ class Other(AnswersCase):
             return request.plain(200, data)
         self.always(rangeless)
         self.succeeds(self.serve(data), data)
+
+
+class Digests(AnswersCase):
+    """That come with the bytes alone."""
+
+    def setUp(self):
+        super().setUp()
+        self.server.faulty = lambda request: request.command == "GET" and request.headers.get("Range") != "bytes=0-0"
+
+    def flipped(self, request):
+        request.flip = 17
+        return False
+
+    def test_of_the_file(self):
+        self.server.digests = "GET"
+        for size in (1000, self.SIZE):
+            data = some_bytes(size)
+            shutil.rmtree(self.target, ignore_errors=True)
+            self.server.faults = [self.flipped]
+            end = self.succeeds(self.serve(data), data)
+            self.assertEqual((end["unverified_files"], self.server.faults), (0, []))
+            self.server.faults = [self.flipped] * 1000
+            shutil.rmtree(self.target)
+            self.refused(self.serve(data), 1, "expected .* got .*nothing was published")
+            shutil.rmtree(self.target)
+
+    def test_of_the_content(self):
+        """Which is the file where all of it comes."""
+        data = some_bytes(1000)
+        self.server.digests = False
+        flips = [17]
+
+        def digested(request):
+            body = bytearray(data)
+            if request.command == "GET" and flips:
+                body[flips.pop()] ^= 1
+            request.send_response(200)
+            request.send_header("ETag", '"v1"')
+            if request.command == "GET":
+                request.send_header("Content-Digest", f"sha-256=:{base64.b64encode(hashlib.sha256(data).digest()).decode()}:")
+            request.send_header("Content-Length", "1000")
+            request.end_headers()
+            if request.command == "GET":
+                request.wfile.write(body)
+            return True
+        self.always(digested)
+        self.assertEqual(self.succeeds(self.serve(data), data)["unverified_files"], 0)
+        self.assertEqual(flips, [])
+
+
+class Unpinned(AnswersCase):
+    """By an ETag that says which bytes they are."""
+
+    def setUp(self):
+        super().setUp()
+        self.server.digests = False
+
+    def test_all_is_of_one_version(self):
+        self.server.modified = None
+        before, after = some_bytes(self.SIZE), some_bytes(self.SIZE, 2)
+        for etag in (None, lambda tag: f"W/{tag}"):
+            for gets in range(4):
+                shutil.rmtree(self.target, ignore_errors=True)
+                self.server.etag = etag
+                url = self.serve(before)
+                self.server.faults = [lambda request: False] * gets + [lambda request: self.serve(after) and False]
+                code, _ = self.bring(url)
+                self.assertEqual(code, 0, self.said)
+                self.assertIn(self.there()["weights.bin"], (before, after), "a mix of two versions")
+
+    def test_pinned_by_its_date(self):
+        self.server.etag = None
+        before, after = some_bytes(self.SIZE), some_bytes(self.SIZE, 2)
+
+        def overwrite(request):
+            self.server.modified = "Mon, 23 Nov 2026 01:02:03 GMT"
+            self.serve(after)
+        url = self.serve(before)
+        self.server.faults = [lambda request: False] * 2 + [overwrite]
+        self.succeeds(url, after)
+        self.assertEqual({headers.get("If-Unmodified-Since") for method, _, headers in self.server.requests
+                          if method == "GET" and headers.get("Range") != "bytes=0-0"},
+                         {"Sun, 22 Nov 2026 01:02:03 GMT", "Mon, 23 Nov 2026 01:02:03 GMT"})
 
 
 class Redirects(AnswersCase):

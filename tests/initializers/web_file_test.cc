@@ -33,6 +33,7 @@ TEST(PageInstead, Rows) {
   const struct {
     std::string type, path;
     bool instead;
+    bool unnamed = false;
   } rows[] = {
       {"text/html", "https://h/a/model.safetensors", true},
       {"Text/HTML ;charset=x", "/m.bin", true},
@@ -42,15 +43,19 @@ TEST(PageInstead, Rows) {
       {"text/html", "/page.HTM", false},
       {"text/html", "/page.xhtml", false},
       {"text/html", "https://h.example/v1.2/README", false},
+      {"text/html", "https://h.example/v1.2/README", true, true},
+      {"text/html", "/page.html", false, true},
+      {"text/plain", "/README", false, true},
       {"text/htmlx", "/m.bin", false},
       {"application/octet-stream", "/m.bin", false},
       {"", "/m.bin", false},
   };
   for (const auto& row : rows) {
-    EXPECT_EQ(IsPageInstead({.status = 200, .headers = {{"content-type", row.type}}}, row.path), row.instead)
+    EXPECT_EQ(IsPageInstead({.status = 200, .headers = {{"content-type", row.type}}}, row.path, row.unnamed),
+              row.instead)
         << row.type << row.path;
   }
-  EXPECT_FALSE(IsPageInstead({.status = 200}, "/m.bin"));
+  EXPECT_FALSE(IsPageInstead({.status = 200}, "/m.bin", true));
 }
 
 TEST(RangeProblem, Rows) {

@@ -48,7 +48,7 @@ class Request(http.server.BaseHTTPRequestHandler):
         if data is None:
             return self.plain(404, b"no such file")
         etag, digest = hashes(data)
-        if self.headers.get("If-Match") not in (None, etag):
+        if self.headers.get("If-Match") not in (None, etag) or self.headers.get("If-Unmodified-Since") not in (None, server.modified):
             return self.plain(412, b"changed")
         first, last, status = 0, len(data) - 1, 200
         if self.headers.get("Range"):
@@ -62,10 +62,12 @@ class Request(http.server.BaseHTTPRequestHandler):
         if self.flip is not None and first <= self.flip <= last:
             part[self.flip - first] ^= 1
         self.send_response(status)
-        self.send_header("ETag", etag)
+        if server.etag:
+            self.send_header("ETag", server.etag(etag))
         self.send_header("Accept-Ranges", "bytes")
-        self.send_header("Last-Modified", "Sun, 22 Nov 2026 01:02:03 GMT")
-        if server.digests:
+        if server.modified:
+            self.send_header("Last-Modified", server.modified)
+        if server.digests is True or server.digests == self.command:
             self.send_header("Repr-Digest", f"sha-256=:{digest}:")
         if status == 206:
             self.send_header("Content-Range", f"bytes {first}-{last}/{len(data)}")
@@ -125,7 +127,9 @@ class WebServer(server_errors.Recording, http.server.ThreadingHTTPServer):
         self.faults = []
         self.faulty = lambda request: request.command == "GET"  # which requests take the next fault
         self.requests = []
-        self.digests = True
+        self.digests = True           # with every answer; or with those to "GET" alone
+        self.etag = lambda tag: tag   # what is sent of it; None: nothing
+        self.modified = "Sun, 22 Nov 2026 01:02:03 GMT"
         self.stalled = threading.Event()
         self.sent = lambda count: None
         self.thread = threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)

@@ -147,10 +147,18 @@ class Plain(WebCase):
     def test_web_pages_that_are_wanted(self):
         self.server.faulty = lambda request: True
         page = b"<html>1</html>"
-        for name in ("page.html", "page.HTM", "page.xhtml", "README"):
+        for name, flags in (("page.html", ()), ("page.HTM", ()), ("page.xhtml", ()), ("README", ["--allow-html"]),
+                            ("page.php", ["--allow-html"])):
             shutil.rmtree(self.target, ignore_errors=True)
             self.server.faults = [self.typed("text/html; charset=utf-8")] * 9
-            InitializerCase.succeeds(self, self.serve(page, "/" + name), {name: page})
+            InitializerCase.succeeds(self, self.serve(page, "/" + name), {name: page}, *flags)
+
+    def test_a_login_page_for_a_name_of_no_kind(self):
+        """The name may be in the query."""
+        self.server.faulty = lambda request: True
+        self.server.faults = [self.typed("text/html")] * 9
+        url = self.serve(b"<html>log in</html>", "/download")
+        self.refused(url + "?file=model.safetensors&id=1", 1, "is it a login.* if the page is what is wanted, say --allow-html")
 
     def test_a_dry_run_moves_nothing(self):
         code, end = self.bring(self.serve(some_bytes(MIB)), "--dry-run")
