@@ -371,4 +371,7 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace muster::initializers
 
-int main(int argc, char** argv) { return muster::initializers::Main(argc, argv); }
+int main(int argc, char** argv) {
+  muster::FillStandardStreams();
+  return muster::initializers::Main(argc, argv);
+}
