@@ -2,6 +2,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <csignal>
+
 #include "agent/inner_environment.h"
 #include "agent/installation.h"
 #include "agent/mpi_launcher.h"
@@ -52,6 +54,8 @@ Wiring PlainWiring(const RunOptions& options) {
   // Asked once: at a restart the last command's group still has the foreground.
   const bool terminal = isatty(STDIN_FILENO) == 1;
   const bool foreground = terminal && tcgetpgrp(STDIN_FILENO) == getpgrp();
+  // The command has the foreground then. Under `stty tostop` our own lines would stop us, or fail.
+  if (foreground) signal(SIGTTOU, SIG_IGN);
   auto mpi = std::make_shared<std::unique_ptr<MpiLauncher>>();
   if (options.wire == Wire::kMpi) {
     wiring.begin = [mpi](boost::asio::io_context& loop, std::function<void(int, const std::string&)> failed) {
