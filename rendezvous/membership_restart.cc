@@ -47,7 +47,10 @@ std::string DescribeFailure(const WorkerFailure& failure) {
   if (IsHang(failure) && !failure.message.empty()) {
     how = fmt::format("hangs: {}", failure.message.substr(0, std::min(failure.message.find('\n'), kMaxEvidence)));
   } else if (failure.signal != 0) {
-    how = fmt::format("was killed by {}{}", SignalName(failure.signal), failure.oom_killed ? " (out of memory)" : "");
+    how = fmt::format("was killed by {}{}", SignalName(failure.signal),
+                      failure.oom_killed    ? " (out of memory)"
+                      : failure.core_dumped ? " (core dumped)"
+                                            : "");
   } else {
     std::string code = DescribeExit(failure.exit_code);
     how = code.starts_with("killed") ? fmt::format("was {}", code) : fmt::format("ended with {}", code);
