@@ -175,9 +175,11 @@ bool Machine::NoProgress() {
   std::optional<Duration> life;
   std::optional<int64_t> step;
   for (const auto& [name, member] : s_.members) {
-    if (!member.report || !member.in_round) continue;
-    life = std::max(life.value_or(Duration{}), member.report->lived);
-    if (member.report->progress) step = std::max(step.value_or(*member.report->progress), *member.report->progress);
+    if (!member.in_round) continue;
+    if (member.report) life = std::max(life.value_or(Duration{}), member.report->lived);
+    for (auto reported : {member.report ? member.report->progress : std::nullopt, member.progress}) {
+      if (reported) step = std::max(step.value_or(*reported), *reported);
+    }
   }
   bool first = !s_.best_life;
   bool better = step ? !s_.best_progress || *step > *s_.best_progress

@@ -194,6 +194,25 @@ TEST(NoProgress, AReportedStepCountsMoreThanALongerLife) {
   EXPECT_EQ(s.End("a")->exit_code, 93);
 }
 
+TEST(NoProgress, TheStepOfANodeThatWasStoppedCountsToo) {  // often rank 0 alone reports any
+  JobOptions options = Job(2, 2, 100);
+  options.no_progress_limit = 1;
+  Stage s(options);
+  s.Join("a");
+  s.Join("b");
+  for (int step : {100, 101, 102}) {
+    s.Fails("b", 3, false, seconds(5));
+    s.Ready("b");
+    s.Ready("a", step);
+    ASSERT_FALSE(s.End("b")) << step;
+  }
+  s.Fails("b", 3, false, seconds(99));
+  s.Ready("b");
+  s.Ready("a", 102);
+  ASSERT_TRUE(s.End("b"));
+  EXPECT_EQ(s.End("b")->exit_code, 93);
+}
+
 TEST(Verdict, BlamesTheFirstOwnFailureAndIsTheSameEverywhere) {
   Stage s(Job(3, 3));
   for (const char* name : {"a", "b", "c", "spare"}) s.Join(name);
