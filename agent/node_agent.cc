@@ -349,7 +349,7 @@ void NodeAgent::Impl::Ready() {
     log::Error(Message(port.status()));
     port = 0;
   }
-  attendant_->NoWorkerLeft(*port);
+  attendant_->NoWorkerLeft(*port, attempt_ ? attempt_->Progress() : std::nullopt);
 }
 
 void NodeAgent::Impl::End(const Verdict& verdict) {

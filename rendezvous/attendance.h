@@ -110,6 +110,7 @@ struct WorkersEnded {  // by themselves (success or failure)
 };
 struct NoWorkerLeft {  // after Stop or a failure: all are gone, store is ready
   int store_port = 0;
+  std::optional<int64_t> progress;  // as in Ready
 };
 struct Silence {  // the round's workers here write nothing any more, or something again
   bool silent = false;

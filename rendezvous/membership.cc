@@ -132,6 +132,7 @@ void Machine::HearReady(Member& member, const Ready& ready) {
   member.knows = ready.round;
   member.node.store_port = ready.store_port;
   if (member.ready) return;
+  if (ready.round == s_.round.id) member.progress = ready.progress;
   {
     Change change(s_, member);
     member.ready = true;

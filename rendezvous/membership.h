@@ -61,6 +61,7 @@ struct Member {
   bool leaving = false;              // said Leave: gone as soon as its stream ends, never seated again
   bool ready = false;                // no worker is left; may be seated
   std::optional<Report> report;      // for the current round
+  std::optional<int64_t> progress;   // of its workers in that round, where they were stopped
   int rank = -1;                     // node rank in `State::round`; -1: not in it
   RoundId runs;                      // the round its workers belong to (or belonged to, once ready)
   bool silent = false;               // its workers in the round write nothing

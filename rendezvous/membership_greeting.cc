@@ -177,6 +177,7 @@ void Machine::Admit(PeerId peer, const Hello& hello) {
         member.in_round = false;
         member.rank = -1;
         member.report.reset();
+        member.progress.reset();
       }
       member.lost_at.reset();
     }

@@ -57,6 +57,7 @@ void Machine::Adopt(const Assignment& newest) {
     member.in_round = false;
     member.rank = -1;
     member.report.reset();
+    member.progress.reset();
     if (member.peer != 0) Tell(member.peer, Stop{newest.id, fmt::format("round {} is newer", newest.id.number)});
   }
   std::vector<std::string> gone;

@@ -47,7 +47,7 @@ std::string DescribeFailure(const WorkerFailure& failure) {
   if (IsHang(failure) && !failure.message.empty()) {
     how = fmt::format("hangs: {}", failure.message.substr(0, std::min(failure.message.find('\n'), kMaxEvidence)));
   } else if (failure.signal != 0) {
-    how = fmt::format("was killed by {}", SignalName(failure.signal));
+    how = fmt::format("was killed by {}{}", SignalName(failure.signal), failure.core_dumped ? " (core dumped)" : "");
   } else {
     std::string code = DescribeExit(failure.exit_code);
     how = code.starts_with("killed") ? fmt::format("was {}", code) : fmt::format("ended with {}", code);
@@ -173,9 +173,11 @@ bool Machine::NoProgress() {
   std::optional<Duration> life;
   std::optional<int64_t> step;
   for (const auto& [name, member] : s_.members) {
-    if (!member.report || !member.in_round) continue;
-    life = std::max(life.value_or(Duration{}), member.report->lived);
-    if (member.report->progress) step = std::max(step.value_or(*member.report->progress), *member.report->progress);
+    if (!member.in_round) continue;
+    if (member.report) life = std::max(life.value_or(Duration{}), member.report->lived);
+    for (auto reported : {member.report ? member.report->progress : std::nullopt, member.progress}) {
+      if (reported) step = std::max(step.value_or(*reported), *reported);
+    }
   }
   bool first = !s_.best_life;
   bool better = step ? !s_.best_progress || *step > *s_.best_progress

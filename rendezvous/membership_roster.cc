@@ -298,6 +298,7 @@ void Machine::StartRound(const Why& why) {
     member.in_round = false;
     member.rank = -1;
     member.report.reset();
+    member.progress.reset();
     member.silent = false;
     if (member.ready) member.state = NodeState::kIdle;
   }

@@ -53,6 +53,7 @@ struct Beat {
 struct Ready {
   RoundId round;  // the round it comes from
   int store_port = 0;
+  std::optional<int64_t> progress;  // highest step of the workers that were stopped, where they report any
   bool operator==(const Ready&) const = default;
 };
 enum class LeaveCause {

@@ -241,6 +241,12 @@ class Reader {
     return beat;
   }
 
+  Ready Get(const v1::Ready& from) {
+    Ready ready{Get(from.round()), Port("store port", from.store_port()), std::nullopt};
+    if (from.has_progress()) ready.progress = from.progress();
+    return ready;
+  }
+
   NodeMessage Get(const v1::FromNode& from) {
     switch (from.message_case()) {
       case v1::FromNode::kHello:
@@ -248,7 +254,7 @@ class Reader {
       case v1::FromNode::kBeat:
         return Get(from.beat());
       case v1::FromNode::kReady:
-        return Ready{Get(from.ready().round()), Port("store port", from.ready().store_port())};
+        return Get(from.ready());
       case v1::FromNode::kReport:
         return Get(from.report());
       case v1::FromNode::kLeave:

@@ -66,6 +66,50 @@ class Joining(Nodes):
         self.assertEqual([agent.wait() for agent in agents], [0, 0, 0])
 
 
+    def test_the_place_goes_to_a_spare(self):
+        """Of four for three places the one that fails is none of them; a spare that fails never becomes one."""
+        endpoint = self.endpoint()
+        broken = os.path.join(self.dir, "broken")
+
+        def node(name):
+            return self.node(endpoint, "3", "--node-name", name, "--node-check", f"test ! -e {broken}-{name}")
+        for name in ("b", "e"):
+            open(f"{broken}-{name}", "w").close()
+        good = [node(name) for name in ("a", "c")]
+        bad = node("b")
+        self.assertEqual(bad.wait(), 204)
+        self.assertTrue(self.no_worker_waits())
+        good.append(node("d"))
+        workers = self.workers(3)
+        self.assertEqual({worker.node for worker in workers}, {"a", "c", "d"})
+        self.assertEqual(node("e").wait(), 204)
+        spare = node("f")
+        self.wait_for_output(spare, "waits as a spare")
+        self.agent_of(workers[1]).send(signal.SIGKILL)
+        again = self.round_of(3, at_least=1)
+        self.assertEqual({worker.node for worker in again}, {"a", "c", "d", "f"} - {workers[1].node})
+        for worker in again:
+            worker.tell("exit 0")
+        left = [agent for agent in [*good, spare] if agent is not self.agent_of(workers[1])]
+        self.assertEqual([agent.wait() for agent in left], [0, 0, 0])
+
+    def test_the_place_of_a_pod_goes_to_its_replacement(self):
+        """By rank, as a TrainJob's pods are made again: for a static torch job, and for one of JAX."""
+        port, rendezvous = str(self.free_port()), f"127.0.0.1:{self.free_port()}"
+        for wire, env in (("torch", {"PET_MASTER_ADDR": "127.0.0.1", "PET_MASTER_PORT": port, "PET_NPROC_PER_NODE": "1"}),
+                          ("jax", {"PET_MASTER_ADDR": "127.0.0.1", "PET_RDZV_ENDPOINT": rendezvous})):
+            def pod(rank, check):
+                return self.start("--wire", wire, "--node-check", check, "--", "sh", "-c", f"echo of {wire} >> {self.dir}/{wire}",
+                                  subcommand="exec", worker=False, env={"PET_NNODES": "2", "PET_NODE_RANK": str(rank), **env})
+            first = pod(0, "true")
+            self.assertEqual(pod(1, "echo ECC error >&2; exit 1").wait(), 204)
+            self.assertFalse(os.path.exists(f"{self.dir}/{wire}"), "nobody starts without it")
+            second = pod(1, "true")
+            self.assertEqual([first.wait(), second.wait()], [0, 0], first.output() + second.output())
+            with open(f"{self.dir}/{wire}") as file:
+                self.assertEqual(file.read(), f"of {wire}\n" * 2)
+
+
 class Endings(ExecCase):
     def checked(self, check, *flags, command=("true",), **more):
         return self.run_exec("--node-check", check, *flags, "--", *command, **more)
@@ -209,6 +253,29 @@ class Again(Nodes):
             worker.tell("exit 0")
         self.assertEqual([first.wait(), spare.wait()], [0, 0])
         self.assertRegex(first.output(), r"node b \(host .*\) is leaving \(node check failed")
+
+    def test_an_unhealthy_node_gives_its_place_to_a_replacement(self):
+        """The others hold meanwhile: no spare is there."""
+        endpoint = self.endpoint()
+        limits = ("--max-restarts", "1")
+        agents = {name: self.node(endpoint, "2", *limits, *self.check(name)) for name in ("a", "b")}
+        for broken in (False, True):
+            if broken:
+                open(f"{self.broken}-b", "w").close()
+            workers = self.workers(2)
+            self.fails(workers, "b")
+        self.assertEqual(agents["b"].wait(), 204)
+        for worker in workers:
+            self.assertTrue(wait_gone(worker.pid))
+        self.assertIsNone(agents["a"].process.poll())
+        self.assertTrue(self.no_worker_waits())
+        os.unlink(f"{self.broken}-b")
+        agents["b"] = self.node(endpoint, "2", *limits, *self.check("b"))
+        workers = self.workers(2)
+        self.assertEqual({(worker.node, worker.restarts) for worker in workers}, {("a", 1), ("b", 1)})
+        for worker in workers:
+            worker.tell("exit 0")
+        self.assertEqual([agent.wait() for agent in agents.values()], [0, 0])
 
     def test_alone(self):
         agent = self.start("--standalone", "--max-restarts", "5", *self.check("a"))

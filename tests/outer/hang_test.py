@@ -1,10 +1,12 @@
 """Hangs, outside in: found by heartbeats or by silence, evidence kept on every node, 203, and another try."""
 import glob
+import json
 import os
+import re
 import signal
 import subprocess
 
-from muster_case import DEADLINE, MUSTER, MusterCase, clean, main, wait_gone
+from muster_case import DEADLINE, MUSTER, PYTHON, MusterCase, clean, main, wait_gone
 
 # Beats twice, then waits for ever in a function with a name; faulthandler is there for --hang-signal.
 BEATS_THEN_WAITS = """
@@ -37,12 +39,17 @@ while True: select.select([], [], [])
 """
 
 
+def open_text(path):
+    with open(path, errors="replace") as file:
+        return file.read()
+
+
 class HangCase(MusterCase):
-    def run_script(self, text, *arguments, script_args=(), **more):
+    def run_script(self, text, *arguments, script_args=(), logs="logs", **more):
         path = os.path.join(self.dir, f"train-{len(self.agents)}.py")
         with open(path, "w") as file:
             file.write(text)
-        logs = os.path.join(self.dir, "logs")
+        logs = os.path.join(self.dir, logs)
         return self.start("--log-dir", logs, *arguments, path, *script_args, worker=False, **more), logs
 
     def one(self, pattern):
@@ -119,6 +126,93 @@ class Heartbeats(HangCase):
             self.assertEqual(agent.wait(), 143)
 
 
+class PlainCommand(HangCase):
+    """Of `muster exec`: one that has never heard of torch, and writes the file by itself."""
+    BEATS = 'echo 120 > "$MUSTER_HEARTBEAT_FILE"'
+
+    def execute(self, script, *flags, **env):
+        self.message = os.path.join(self.dir, "message")
+        open(self.message, "w").close()
+        return subprocess.run([MUSTER, "exec", "--termination-log", self.message, "--hang-timeout", "300ms", *flags, "--",
+                               "sh", "-c", script], capture_output=True, text=True, timeout=DEADLINE,
+                              stdin=subprocess.DEVNULL, env=clean(**{"TMPDIR": self.dir, **env}))
+
+    def check_kept(self, done, logs):
+        self.assertEqual(done.returncode, 203, done.stderr)
+        said = r"hangs: no step reported for [\d.]+ s \(last step 120\)"
+        self.assertRegex(done.stderr, said)
+        kept = self.one(f"{logs}/**/hang.txt")
+        self.assertRegex(kept, r"process \d+ \(sleep\): S \(sleeping\)")
+        self.assertRegex(kept, r"thread \d+ \(sleep\): S \(sleeping\), wchan \w+, syscall \d+")
+        with open(self.message) as file:
+            message = json.load(file)
+        self.assertEqual((message["exit_code"], message["class"], message["cause"]["exit_code"]), (203, "retryable", 203))
+        self.assertRegex(message["reason"], said)
+        return kept
+
+    def test_evidence_in_the_log_folder(self):
+        logs = os.path.join(self.dir, "logs")
+        done = self.execute(f"{self.BEATS}; sleep 1000; exit 1", "--log-dir", logs)
+        self.check_kept(done, logs)
+        (attempt,) = self.attempts(logs).values()
+        self.assertRegex(attempt["workers"][0]["hang"], r"^no step reported for [\d.]+ s \(last step 120\)$")
+        self.assertEqual((attempt["job"]["exit_code"], attempt["job"]["class"]), (203, "retryable"))
+
+    def test_evidence_without_a_log_folder(self):
+        done = self.execute(f"{self.BEATS}; sleep 1000; exit 1")
+        place = re.search(r"stacks are in (/\S+)", done.stderr)
+        self.assertTrue(place, done.stderr)
+        self.check_kept(done, place[1].rstrip(";,)"))
+
+    def test_the_next_life_goes_on(self):
+        mark = os.path.join(self.dir, "second")
+        done = self.execute(f"{self.BEATS}; test -e {mark} || {{ touch {mark}; sleep 1000; }}; echo went on", "--max-restarts", "1")
+        self.assertEqual((done.returncode, done.stdout), (0, "went on\n"), done.stderr)
+        self.assertIn("hangs: no step reported for", done.stderr)
+
+
+class PySpy(HangCase):
+    """A py-spy on PATH is asked about each Python process; here it is a script that tells what it was asked."""
+
+    def lay(self, script):
+        folder = os.path.join(self.dir, "bin")
+        os.mkdir(folder)
+        with open(os.path.join(folder, "py-spy"), "w") as file:
+            file.write("#!/bin/sh\n" + script)
+        os.chmod(os.path.join(folder, "py-spy"), 0o755)
+        return {"PATH": f"{folder}:{os.environ['PATH']}"}
+
+    def test_its_output_is_kept(self):
+        env = self.lay('echo "asked: $*"; echo \'    stuck_in_a_collective (train.py:8)\'; echo careful >&2\n')
+        agent, logs = self.run_script(BEATS_THEN_WAITS, "--standalone", "--nproc-per-node", "2", "--hang-timeout", "300ms",
+                                      script_args=["always"], env=env)
+        self.assertEqual(agent.wait(), 203)
+        (attempt,) = self.attempts(logs).values()
+        for worker in attempt["workers"]:
+            kept = self.one(f"{logs}/**/{worker['local_rank']}/python_{worker['pid']}.txt")
+            self.assertIn("stuck_in_a_collective (train.py:8)\n", kept)
+            self.assertRegex(kept, rf"asked: dump .*--pid {worker['pid']}\b")
+
+    def test_under_a_plain_command(self):
+        """The shell is none of its business, the Python inside is."""
+        env = self.lay('echo "asked: $*"\n')
+        path = os.path.join(self.dir, "train.py")
+        with open(path, "w") as file:
+            file.write(BEATS_THEN_WAITS)
+        logs = os.path.join(self.dir, "logs")
+        agent = self.start("--log-dir", logs, "--hang-timeout", "300ms", "--", "sh", "-c", f"{PYTHON} {path} always; exit 1",
+                           subcommand="exec", worker=False, env={"TORCHELASTIC_RESTART_COUNT": "0", **env})
+        self.assertEqual(agent.wait(), 203)
+        self.assertRegex(self.one(f"{logs}/**/python_*.txt"), r"^asked: dump .*--pid \d+")
+
+    def test_one_that_fails_is_told(self):
+        env = self.lay("echo 'Permission Denied: Try running again with elevated permissions' >&2; exit 1\n")
+        agent, logs = self.run_script(BEATS_THEN_WAITS, "--standalone", "--hang-timeout", "300ms", script_args=["always"], env=env)
+        self.assertEqual(agent.wait(), 203)
+        everything = "".join(open_text(path) for path in glob.glob(f"{logs}/**/0/*.txt", recursive=True))
+        self.assertIn("Permission Denied", everything)
+
+
 class Recorder(HangCase):
     def test_the_flight_recorder_is_dumped_beside_the_logs(self):
         agent, logs = self.run_script(FLIGHT_RECORDER, "--standalone", "--nproc-per-node", "2", "--hang-timeout", "300ms")
@@ -126,6 +220,26 @@ class Recorder(HangCase):
         for rank in (0, 1):
             self.assertEqual(self.one(f"{logs}/**/flight_recorder/nccl_trace_rank_{rank}"), "the last collectives")
         self.assertIn("2 dumps of the flight recorder", agent.output())
+
+    def test_of_every_rank_on_two_nodes(self):
+        endpoint = f"127.0.0.1:{self.free_port()}"
+        nodes = []
+        for node in range(2):
+            agent, _ = self.run_script(FLIGHT_RECORDER, "--nnodes", "2", "--nproc-per-node", "2", "--rdzv-backend", "c10d",
+                                       "--rdzv-endpoint", endpoint, "--rdzv-id", "job", "--node-name", f"n{node}",
+                                       "--hang-timeout", "700ms", logs=f"logs-{node}")
+            nodes.append(agent)
+        for agent in nodes:
+            self.assertEqual(agent.wait(), 203)
+            self.assertIn("2 dumps of the flight recorder", agent.output())
+        for node in range(2):
+            (record,) = self.attempts(f"{self.dir}/logs-{node}").values()
+            (folder,) = glob.glob(f"{self.dir}/logs-{node}/**/attempt_0/flight_recorder", recursive=True)
+            ranks = sorted(worker["rank"] for worker in record["workers"])
+            self.assertEqual(sorted(name for name in os.listdir(folder) if "trace" in name and "." not in name),
+                             [f"nccl_trace_rank_{rank}" for rank in ranks])
+            for rank in ranks:
+                self.assertEqual(self.one(f"{folder}/nccl_trace_rank_{rank}"), "the last collectives")
 
     def test_without_hang_detection_nothing_of_it_is_set(self):
         agent = self.start("--standalone")

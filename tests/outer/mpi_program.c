@@ -5,6 +5,7 @@
  *   signal RANK NUM   that rank kills itself
  *   once FILE CODE    as abort 1 CODE where FILE is not there yet; it is made
  *   hang              every rank says its process id and waits
+ *   firsthangs FILE   as hang where FILE is not there yet; it is made
  */
 #include <fcntl.h>
 #include <mpi.h>
@@ -36,7 +37,12 @@ int main(int argc, char **argv) {
   if (strcmp(mode, "abort") == 0 && rank == atoi(argv[2])) MPI_Abort(MPI_COMM_WORLD, atoi(argv[3]));
   if (strcmp(mode, "signal") == 0 && rank == atoi(argv[2])) kill(getpid(), atoi(argv[3]));
   if (strcmp(mode, "once") == 0 && rank == 1 && open(argv[2], O_CREAT | O_EXCL | O_WRONLY, 0600) >= 0) MPI_Abort(MPI_COMM_WORLD, atoi(argv[3]));
-  if (strcmp(mode, "hang") == 0) {
+  int hangs = strcmp(mode, "hang") == 0;
+  if (strcmp(mode, "firsthangs") == 0) {
+    hangs = rank == 0 && open(argv[2], O_CREAT | O_EXCL | O_WRONLY, 0600) >= 0;
+    MPI_Bcast(&hangs, 1, MPI_INT, 0, MPI_COMM_WORLD);
+  }
+  if (hangs) {
     printf("pid %d\n", getpid());
     fflush(stdout);
     for (;;) pause();

@@ -4,6 +4,7 @@ Pod 0 is the launcher. Every pod has the binary at the same path, as from a shar
 """
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -16,6 +17,18 @@ from remote_shells import RshCase
 
 PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "mpi_program.c")
 NOT_REACHED = 200
+# Takes ssh's place in an image: with the key and the host file that Kubeflow mounts it gets into the pods, which run no agent.
+SSH = """#!/bin/sh
+while :; do case "$1" in -o) shift 2;; -*) shift;; *) break;; esac; done
+host=$1; shift
+cmp -s "$HOME/.ssh/id_rsa" "$EXPECTED_KEY" || { echo "no key for $host" >&2; exit 255; }
+grep -q "^$host[ :]" /etc/mpi/hostfile || { echo "$host is no host of the job" >&2; exit 255; }
+echo "$host" >> "$CALLS"
+case "$host" in
+PODS
+esac
+echo "no route to $host" >&2; exit 255
+"""
 
 
 class Runtime:
@@ -92,12 +105,56 @@ class Runtime:
         self.check_ends(launcher, workers, 0)
         self.check_ring(launcher)
 
-    def test_hosts_from_the_file_that_kubeflow_mounts(self):
+    def etc_of_kubeflow(self, line):
+        """An /etc with the job's host file mounted."""
         etc = os.path.join(self.dir, "etc")
         subprocess.run(["cp", "-a", self.etc, etc], check=True)
         os.mkdir(os.path.join(etc, "mpi"))
         with open(os.path.join(etc, "mpi", "hostfile"), "w") as file:
-            file.writelines(f"pod-{pod}.job.default.svc slots=2\n" for pod in range(1, self.pods))
+            file.writelines(line.format(f"pod-{pod}.job.default.svc") + "\n" for pod in range(1, self.pods))
+        return etc
+
+    def test_an_image_that_insists_on_ssh(self):
+        """It keeps its remote shell, the host file and the keys; no agent is needed in the pods."""
+        etc = self.etc_of_kubeflow(self.host_line)
+        key, calls, ssh = (os.path.join(self.dir, name) for name in ("home/.ssh/id_rsa", "calls", "ssh"))
+        os.makedirs(os.path.dirname(key), 0o700)
+        for path in (key, os.path.join(self.dir, "key")):
+            with open(path, "w") as file:
+                file.write("-----BEGIN OPENSSH PRIVATE KEY-----\n")
+            os.chmod(path, 0o600)
+        ways = []
+        for pod in range(1, self.pods):  # the pods' user namespace is this one's
+            enter = [word for word in self.network.enter_pod(pod, etc) if word not in ("--user", "--preserve-credentials")]
+            ways.append(f'pod-{pod}.*) exec {shlex.join(enter)} sh -c "$*";;')
+        with open(ssh, "w") as file:
+            file.write(SSH.replace("PODS", "\n".join(ways)))
+        os.chmod(ssh, 0o755)
+        told = {**self.kubeflows, **{name: value.format(ssh=ssh) for name, value in self.insists.items()}}
+        env = {"HOME": os.path.join(self.dir, "home"), "CALLS": calls, "EXPECTED_KEY": os.path.join(self.dir, "key"),
+               "OMPI_MCA_hwloc_base_binding_policy": "none", **told}
+        shown = self.inside(0, ["exec", "--wire=mpi", "--", "env"], env=env, etc=etc)
+        self.assertEqual(shown.wait(), 0, shown.output())
+        seen = dict(line.split("=", 1) for line in shown.output().splitlines() if "=" in line)
+        self.assertEqual({name: seen.get(name) for name in told}, told)
+        for name in self.not_told:
+            self.assertNotIn(name, seen)
+        launcher = self.inside(0, ["exec", "--wire=mpi", "--", self.mpirun, "-n", "4", self.program], env=env, etc=etc)
+        self.assertEqual(launcher.wait(), 0, launcher.output())
+        self.check_ring(launcher)
+        with open(calls) as file:
+            self.assertEqual(sorted(file.read().split()), [f"pod-{pod}.job.default.svc" for pod in range(1, self.pods)])
+
+    def test_kubeflows_variables_in_an_image_that_does_not_insist(self):
+        """The host file is Kubeflow's, the remote shell ours; its options are ssh's."""
+        etc = self.etc_of_kubeflow(self.host_line)
+        workers = self.workers()
+        launcher = self.launcher(etc=etc, env={"MUSTER_MPI_HOSTS": "", **self.kubeflows})
+        self.check_ends(launcher, workers, 0)
+        self.check_ring(launcher)
+
+    def test_hosts_from_the_file_that_kubeflow_mounts(self):
+        etc = self.etc_of_kubeflow("{} slots=2")
         workers = self.workers()
         launcher = self.launcher(etc=etc, env={"MUSTER_MPI_HOSTS": ""})
         self.check_ends(launcher, workers, 0)
@@ -169,6 +226,27 @@ class Runtime:
         self.check_ring(launcher)
         self.assertTrue(os.path.exists(marker))
 
+    def replaced_between_attempts(self, number, code):
+        workers = self.workers()
+        launcher = self.launcher("firsthangs", os.path.join(self.dir, "marker"), flags=["--max-restarts", "1"])
+        pids = self.ranks(launcher)
+        workers[-1].send(number)
+        self.assertEqual(workers[-1].wait(), code)
+        self.wait_for_output(launcher, "restart 1 of 1")
+        for pid in pids:
+            self.assertTrue(wait_gone(pid))
+        self.assertIsNone(launcher.process.poll())
+        self.assertEqual([worker.process.poll() for worker in workers[:-1]], [None] * (len(workers) - 1), "they stay")
+        workers[-1] = self.worker(self.pods - 1)
+        self.check_ends(launcher, workers, 0)
+        self.check_ring(launcher)
+
+    def test_a_killed_worker_pod_is_replaced_between_two_attempts(self):
+        self.replaced_between_attempts(signal.SIGKILL, 137)
+
+    def test_a_preempted_worker_pod_is_replaced_between_two_attempts(self):
+        self.replaced_between_attempts(signal.SIGTERM, 143)
+
     def test_a_wrong_token(self):
         other = os.path.join(self.dir, "other")
         with open(other, "w") as file:
@@ -183,6 +261,11 @@ class Runtime:
 class OpenMpi(Runtime, RshCase):
     mpirun, mpicc = "mpirun.openmpi", "mpicc.openmpi"
     signal_codes = (139,)
+    host_line = "{} slots=2"
+    kubeflows = {"OMPI_MCA_orte_keep_fqdn_hostnames": "true", "OMPI_MCA_orte_default_hostfile": "/etc/mpi/hostfile",
+                 "OMPI_MCA_plm_rsh_args": "-o ConnectionAttempts=10", "OMPI_MCA_orte_set_default_slots": "2"}
+    insists = {"OMPI_MCA_plm_rsh_agent": "{ssh}"}
+    not_told = ("OMPI_MCA_orte_leave_session_attached",)
 
     # MPICH 4.0.2 waits for ever, or tells another code: whatever starts its proxies.
     def test_a_rank_that_ends_without_a_word(self):
@@ -196,6 +279,7 @@ class OpenMpiTree(Runtime, RshCase):
     mpirun, mpicc = "mpirun.openmpi", "mpicc.openmpi"
     pods = 4
     signal_codes = (139,)
+    host_line, kubeflows = OpenMpi.host_line, OpenMpi.kubeflows
 
     def launcher(self, *arguments, env=None, **more):
         return super().launcher(*arguments, env={"OMPI_MCA_routed_radix": "1", **(env or {})}, ranks=more.pop("ranks", 6), **more)
@@ -215,11 +299,16 @@ class OpenMpiTree(Runtime, RshCase):
         self.assertEqual([worker.wait() for worker in workers], [code] * len(workers))
 
     test_a_wrong_token = None  # needs two workers
+    test_an_image_that_insists_on_ssh = None  # the pods would need a way to each other too
 
 
 class Mpich(Runtime, RshCase):
     mpirun, mpicc = "mpiexec.mpich", "mpicc.mpich"
     signal_codes = (11, 255)  # the signal's bare number; or its proxies stumble over each other
+    host_line = "{}:2"
+    kubeflows = {"HYDRA_HOST_FILE": "/etc/mpi/hostfile", "HYDRA_LAUNCH_EXTRA_ARGS": "-o ConnectionAttempts=10"}
+    insists = {"HYDRA_LAUNCHER": "ssh", "HYDRA_LAUNCHER_EXEC": "{ssh}"}
+    not_told = ("HYDRA_IFACE",)
 
 
 if __name__ == "__main__":

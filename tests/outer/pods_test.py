@@ -1,8 +1,10 @@
 """`muster exec --wire=jax` and `--wire=xgboost` in several pods, all on this machine: they meet, restart and end together."""
+import json
 import os
 import signal
+import subprocess
 
-from muster_case import PYTHON, WORKER, MusterCase, Worker, main, wait_gone
+from muster_case import MUSTER, PYTHON, WORKER, Agent, MusterCase, Worker, clean, main, wait_gone
 
 
 class Process(Worker):
@@ -63,6 +65,29 @@ class Pods:
         for agent in agents:
             self.assertRegex(agent.output(), r"node-1 .*ended with exit code 3, which is fatal.*\(exit code 3\)")
         self.assertTrue(self.no_worker_waits())
+
+    def test_all_pods_leave_the_same_cause(self):
+        logs = [os.path.join(self.dir, f"termination-log-{rank}") for rank in range(3)]
+        for log in logs:
+            open(log, "w").close()
+        agents = [self.pod(rank, "--max-restarts=3", "--tee=2", f"--termination-log={logs[rank]}", nodes=3) for rank in (2, 1, 0)]
+        worker = self.workers(3)[1]
+        worker.ask("error no such column: label")
+        worker.tell("exit 3")
+        self.assertEqual([agent.wait() for agent in agents], [3, 3, 3])
+        left = []
+        for log in logs:
+            with open(log) as file:
+                left.append(json.load(file))
+        for rank, message in enumerate(left):
+            self.assertEqual((message["exit_code"], message["class"], message["node"], message["node_rank"]),
+                             (3, "fatal", f"node-{rank}", rank))
+            self.assertRegex(message["reason"], r"^node node-1 .*ended with exit code 3 \(stderr: no such column: label\), which is fatal")
+            self.assertEqual(message["cause"], left[1]["cause"])
+        cause = left[0]["cause"]
+        self.assertEqual((cause["node"], cause["pid"], cause["exit_code"], cause["stderr_tail"]),
+                         ("node-1", worker.pid, 3, ["no such column: label"]))
+        self.assertFalse(cause.get("consequence", False))
 
     def test_a_retryable_code_restarts_all_while_the_budget_lasts(self):
         agents = self.pods("--max-restarts=1", nodes=3)
@@ -208,6 +233,99 @@ class Xgboost(Pods, MusterCase):
         self.assertEqual([worker.rank for worker in workers], [0, 1, 2, 3])
         workers[2].tell("exit 5")
         self.assertEqual([agent.wait() for agent in agents], [5, 5])
+
+
+class ElasticTorch(MusterCase):
+    """PET_NNODES=1:2 as an elastic TrainJob's pods have it: node 0 owns the endpoint, the other comes and goes."""
+
+    def setUp(self):
+        super().setUp()
+        self.port = self.free_port()
+        self.binaries = os.path.join(self.dir, "bin")
+        subprocess.run([MUSTER, "install", self.binaries], check=True, capture_output=True)
+
+    def start_command(self):
+        return ["--wire=torch", "--", PYTHON, WORKER]
+
+    def endpoint(self):
+        return {"PET_MASTER_ADDR": "127.0.0.1", "PET_MASTER_PORT": str(self.port)}
+
+    def pod(self, rank):
+        env = clean(PET_NNODES="1:2", PET_NPROC_PER_NODE="1", PET_NODE_RANK=str(rank), PET_RDZV_CONF="last_call_timeout=1",
+                    PET_RDZV_ID="job", PET_MAX_RESTARTS="0", MUSTER_TEST_SOCKET=os.path.join(self.dir, "socket"),
+                    PYTHON_EXEC=PYTHON, **self.endpoint())
+        path = os.path.join(self.dir, f"agent-{len(self.agents)}.txt")
+        with open(path, "w") as output:
+            process = subprocess.Popen([os.path.join(self.binaries, "muster"), "exec", *self.start_command()], env=env, cwd=self.dir,
+                                       stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT)
+        self.agents.append(Agent(process, path))
+        return self.agents[-1]
+
+    def alone(self, rank, at_least):
+        (worker,) = self.round_of(1, at_least)
+        self.assertEqual((worker.env["GROUP_RANK"], worker.env["GROUP_WORLD_SIZE"], worker.restarts), ("0", "1", 0))
+        self.assertEqual(worker.env["PET_NODE_RANK"], str(rank))
+        return worker
+
+    def together(self, at_least):
+        workers = self.round_of(2, at_least)
+        self.assertEqual({(worker.world_size, worker.restarts) for worker in workers}, {(2, 0)})
+        return workers
+
+    def comes_and_goes(self, number, code):
+        first = self.pod(0)
+        before = self.alone(0, 0)
+        second = self.pod(1)
+        workers = self.together(before.round + 1)
+        self.assertTrue(wait_gone(before.pid))
+        second.send(number)
+        self.assertEqual(second.wait(), code)
+        after = self.alone(0, workers[0].round + 1)
+        again = self.pod(1)
+        workers = self.together(after.round + 1)
+        for worker in workers:
+            worker.tell("exit 0")
+        self.assertEqual([first.wait(), again.wait()], [0, 0])
+
+    def test_a_second_node_comes_later_and_is_preempted(self):
+        self.comes_and_goes(signal.SIGTERM, 143)
+
+    def test_a_second_node_comes_later_and_is_killed(self):
+        self.comes_and_goes(signal.SIGKILL, 137)
+
+    def test_the_first_node_leaves_and_comes_back(self):
+        first = self.pod(0)
+        before = self.alone(0, 0)
+        second = self.pod(1)
+        workers = self.together(before.round + 1)
+        first.send(signal.SIGTERM)
+        self.assertEqual(first.wait(), 143)
+        after = self.alone(1, workers[0].round + 1)
+        again = self.pod(0)
+        workers = self.together(after.round + 1)
+        for worker in workers:
+            worker.tell("exit 0")
+        self.assertEqual([second.wait(), again.wait()], [0, 0])
+
+    def test_a_fatal_code_of_the_late_one_ends_both(self):
+        first = self.pod(0)
+        before = self.alone(0, 0)
+        second = self.pod(1)
+        self.together(before.round + 1)[1].tell("exit 3")
+        self.assertEqual([first.wait(), second.wait()], [3, 3])
+        self.assertTrue(self.no_worker_waits())
+
+
+class ElasticTorchrun(ElasticTorch):
+    """The same by a torchrun inside a shell, which is Muster's link, with the variables of a PyTorchJob's elasticPolicy."""
+
+    def endpoint(self):
+        return {"PET_RDZV_BACKEND": "c10d", "PET_RDZV_ENDPOINT": f"127.0.0.1:{self.port}"}
+
+    test_a_second_node_comes_later_and_is_killed = None  # only in a PID namespace of its own would all of the pod die with it
+
+    def start_command(self):
+        return ["--", "sh", "-c", f"echo installing; torchrun {WORKER}"]
 
 
 if __name__ == "__main__":

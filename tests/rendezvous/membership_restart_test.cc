@@ -1,4 +1,7 @@
 // Membership: how a round ends. Policy x exit code x budget (DESIGN 4).
+#include <csignal>
+#include <tuple>
+
 #include "tests/rendezvous/stage.h"
 
 namespace muster::rendezvous {
@@ -11,6 +14,23 @@ TEST(RootCause, OwnFailureBeforeConsequenceThenFirstHeard) {
   EXPECT_EQ(RootCause({}), std::nullopt);
   EXPECT_EQ(RootCause({Failure(1, 0, true), Failure(1, 1, true)})->rank, 0);
   EXPECT_EQ(RootCause({Failure(1, 0, true), Failure(9, 1), Failure(3, 2)})->rank, 1);
+}
+
+TEST(Failure, SaysWhetherMemoryOrACoreWasInIt) {
+  for (auto [signal, oom_killed, core_dumped, said] :
+       {std::tuple(SIGABRT, false, false, "was killed by SIGABRT; no"),
+        std::tuple(SIGABRT, false, true, "was killed by SIGABRT (core dumped); no"),
+        std::tuple(SIGKILL, true, false, "was killed by SIGKILL (out of memory); no")}) {
+    Stage s(Job(1, 1));
+    s.Join("a");
+    WorkerFailure failure = Failure(128 + signal);
+    failure.signal = signal;
+    failure.oom_killed = oom_killed;
+    failure.core_dumped = core_dumped;
+    s.Says("a", Report{s.state.round.id, {failure}, seconds(5), {}});
+    s.Ready("a");
+    EXPECT_THAT(s.End("a")->reason, HasSubstr(said));
+  }
 }
 
 TEST(Failure, StopsTheOthersAtOnceAndRestartsWhenAllAreReady) {
@@ -172,6 +192,25 @@ TEST(NoProgress, AReportedStepCountsMoreThanALongerLife) {
   s.Fails("a", 3, false, seconds(99), 101);
   s.Ready("a");
   EXPECT_EQ(s.End("a")->exit_code, 93);
+}
+
+TEST(NoProgress, TheStepOfANodeThatWasStoppedCountsToo) {  // often rank 0 alone reports any
+  JobOptions options = Job(2, 2, 100);
+  options.no_progress_limit = 1;
+  Stage s(options);
+  s.Join("a");
+  s.Join("b");
+  for (int step : {100, 101, 102}) {
+    s.Fails("b", 3, false, seconds(5));
+    s.Ready("b");
+    s.Ready("a", step);
+    ASSERT_FALSE(s.End("b")) << step;
+  }
+  s.Fails("b", 3, false, seconds(99));
+  s.Ready("b");
+  s.Ready("a", 102);
+  ASSERT_TRUE(s.End("b"));
+  EXPECT_EQ(s.End("b")->exit_code, 93);
 }
 
 TEST(Verdict, BlamesTheFirstOwnFailureAndIsTheSameEverywhere) {

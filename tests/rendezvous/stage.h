@@ -98,7 +98,9 @@ class Stage {
   }
   void Says(const std::string& name, const NodeMessage& message) { Do(PeerSaid{peers.at(name), message}); }
   void Beats(const std::string& name) { Says(name, Beat{}); }
-  void Ready(const std::string& name) { Says(name, rendezvous::Ready{RoundOf(name), 2}); }
+  void Ready(const std::string& name, std::optional<int64_t> progress = std::nullopt) {
+    Says(name, rendezvous::Ready{RoundOf(name), 2, progress});
+  }
   void Succeeds(const std::string& name) { Says(name, Report{state.round.id, {}, seconds(5), {}}); }
   void Fails(const std::string& name, int code, bool consequence = false, Duration lived = seconds(5),
              std::optional<int64_t> progress = std::nullopt) {

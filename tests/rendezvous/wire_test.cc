@@ -96,7 +96,7 @@ Hello SomeHello() {
 TEST(Wire, EveryNodeMessageComesBackAsItWas) {
   for (const NodeMessage& message :
        std::vector<NodeMessage>{SomeHello(), Beat{}, Beat{{1, 2}}, Beat{{1, 2}, true}, Ready{{1, 2}, 4000},
-                                SomeReport(), Report{{0, -1}, {}, {}, {}}, Leave{"stopped"},
+                                Ready{{1, 2}, 4000, -7}, SomeReport(), Report{{0, -1}, {}, {}, {}}, Leave{"stopped"},
                                 Leave{"unfit", LeaveCause::kUnhealthy}, Leave{"preempted", LeaveCause::kPreempted},
                                 Doubt{}, Inspect{"job-7", true}, Inspect{}, Supersede{"job-7", 4, "10.0.0.2:29400"}}) {
     StatusOr<NodeMessage> again = wire::DecodeFromNode(wire::Encode(message));
