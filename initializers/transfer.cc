@@ -207,15 +207,14 @@ void Transfer::Impl::Verified(const std::shared_ptr<File>& file, const std::opti
                               std::string hash) {
   if (mismatch) {
     if (std::exchange(file->refetched, true)) {
-      return Fail(absl::DataLossError(fmt::format(
-          "{}: {}, also after it was fetched again; nothing was published{}", file->entry.key, *mismatch,
-          file->entry.expected->part_size == 0
-              ? ""
-              : " (if it was uploaded in parts of unequal lengths, its hash cannot be checked: --verify=size)")));
+      return Fail(absl::DataLossError(
+          fmt::format("{}: {}, also after it was fetched again; nothing was published", file->entry.key, *mismatch)));
     }
     events_.say(fmt::format("{}: {}; fetching it again", file->entry.key, *mismatch));
     ++counts_.refetched;
-    return Anew(file, false);
+    // A hash of hashes is wrong too where the parts are not what they were taken for.
+    file->entry.doubted = file->large && file->entry.expected->part_size != 0;
+    return Anew(file, file->entry.doubted);
   }
   if (!file->large) {
     counts_.bytes_done += file->entry.size;
