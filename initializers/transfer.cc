@@ -223,16 +223,15 @@ void Transfer::Impl::Verified(const std::shared_ptr<File>& file, const std::opti
     return FileDone(file, std::move(hash));
   }
   auto status = std::make_shared<Status>();
-  pool_.Run(
-      file->strand,
-      [status, staged = file->staged, noted = StagedHash{hash, file->entry.expected.has_value()},
-       sync = options_.sync_each] { *status = staged->Finish(noted, sync); },
-      [weak = weak_from_this(), file, status, hash = std::move(hash), life = file->life] {
-        auto self = weak.lock();
-        if (!self || self->ended_ || file->life != life) return;
-        if (!status->ok()) return self->Fail(Annotate(*status, file->entry.key));
-        self->FileDone(file, hash);
-      });
+  auto work = [status, staged = file->staged, noted = StagedHash{hash, file->entry.expected.has_value()},
+               sync = options_.sync_each] { *status = staged->Finish(noted, sync); };
+  pool_.Run(file->strand, std::move(work),
+            [weak = weak_from_this(), file, status, hash = std::move(hash), life = file->life] {
+              auto self = weak.lock();
+              if (!self || self->ended_ || file->life != life) return;
+              if (!status->ok()) return self->Fail(Annotate(*status, file->entry.key));
+              self->FileDone(file, hash);
+            });
 }
 
 void Transfer::Impl::FileDone(const std::shared_ptr<File>& file, std::string hash) {

@@ -295,8 +295,10 @@ class Secure(StrictCase):
 
 
 class FaultCase(StrictCase):
-    """A small object, a large one with a checksum of all of it, one in parts with a hash of hashes."""
-    large = ("large", "parts")
+    """A small object, a large one with a checksum of all of it, one in parts with a hash of hashes; and what an older client has left:
+    with MD5s alone, and with an ETag that is none."""
+    large = ("large", "parts", "md5")
+    unhashed = ("opaque",)
     busy = staticmethod(answering(503, SLOW_DOWN, XML))
     is_list = staticmethod(lambda exchange: "list-type" in exchange.path)
 
@@ -306,6 +308,13 @@ class FaultCase(StrictCase):
         self.put("small", self.objects["small"], ChecksumAlgorithm="CRC64NVME")
         self.put("large", self.objects["large"], ChecksumAlgorithm="CRC64NVME")
         self.put_in_parts("parts", self.objects["parts"], ChecksumAlgorithm="SHA256")
+        self.objects.update({"md5-small": some_bytes(5000, 4), "md5": some_bytes(18 * MIB + 1, 5), "md5-parts": some_bytes(11 * MIB, 6),
+                             "opaque": some_bytes(2 * MIB + 3, 7)})
+        for name in ("md5-small", "md5"):
+            self.older.put_object(Bucket=self.bucket, Key=name, Body=self.objects[name])
+        self.put_in_parts("md5-parts", self.objects["md5-parts"], client=self.older)
+        self.older.put_object(Bucket=self.bucket, Key="opaque", Body=self.objects["opaque"], ServerSideEncryption="aws:kms",
+                              SSEKMSKeyId=minio_server.KMS_KEY)
 
 
 class Transient(FaultCase, TransientFaults):
