@@ -45,7 +45,7 @@ class Initialize::Impl {
   ~Impl() { stop_unpacking_ = true; }
 
   void Begin();
-  MoveCounts counts() const { return mover_ ? mover_->counts() : MoveCounts(); }
+  InitializeResult so_far() const;
 
  private:
   Status FindOut();
@@ -73,6 +73,7 @@ class Initialize::Impl {
   Status Publish();
   void SayWhatStays(const std::vector<std::string>& staying);
   void End(Status status);
+  double Seconds() const { return std::chrono::duration<double>(MonotonicClock::now() - began_).count(); }
 
   asio::io_context& loop_;
   InitializeOptions options_;
@@ -491,21 +492,29 @@ void Initialize::Impl::SayWhatStays(const std::vector<std::string>& staying) {
 }
 
 void Initialize::Impl::End(Status status) {
-  if (std::exchange(ended_, true)) return;
+  if (ended_) return;
+  result_ = so_far();
+  ended_ = true;
   stop_unpacking_ = true;
-  if (mover_) result_.counts = mover_->counts();
   listing_.reset();
   mover_.reset();
   if (status.ok() && result_.unchanged && staging_) staging_->Clear();
   result_.then_due = !options_.dry_run && ThenIsDue();  // and the lease is held until it has run
-  result_.seconds = std::chrono::duration<double>(MonotonicClock::now() - began_).count();
+  result_.seconds = Seconds();
   events_.end(status.ok() ? StatusOr<InitializeResult>(result_) : WithUser(std::move(status)));
+}
+
+InitializeResult Initialize::Impl::so_far() const {
+  InitializeResult so_far = result_;
+  if (mover_) so_far.counts = mover_->counts();
+  if (!ended_) so_far.seconds = Seconds();
+  return so_far;
 }
 
 Initialize::Initialize(asio::io_context& loop, InitializeOptions options, Getenv getenv, Events events)
     : impl_(std::make_unique<Impl>(loop, std::move(options), std::move(getenv), std::move(events))) {}
 Initialize::~Initialize() = default;
 void Initialize::Begin() { impl_->Begin(); }
-MoveCounts Initialize::counts() const { return impl_->counts(); }
+InitializeResult Initialize::so_far() const { return impl_->so_far(); }
 
 }  // namespace muster::initializers

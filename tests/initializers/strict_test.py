@@ -413,6 +413,43 @@ class Permanent(FaultCase, PermanentFaults):
         os.unlink(os.path.join(self.target, "other"))
         self.succeeds(f"{self.uri}/some/", {f"{n:02}": some_bytes(200 << 10, n) for n in range(50)})
 
+    def test_how_far_it_came_is_its_last_word(self):
+        """Of a run that fails as of one that does not, and of one that is told to go."""
+        path = os.path.join(self.dir, "termination-log")
+
+        def word():
+            with open(path) as file:
+                return json.load(file)
+
+        for fault, class_name in ((answering(403), "fatal"), (answering(500), "retryable")):
+            self.anew()
+            open(path, "w").close()
+            self.proxy.faults = [lambda _: None] + [fault] * 1000  # one of its two pieces comes
+            code, end = self.bring(f"{self.uri}/md5", "--termination-log", path, "--patience", "1")
+            last = word()
+            self.assertEqual((last["exit_code"], last["class"], last["reason"]), (code, class_name, end["reason"]))
+            self.assertEqual((last["files"], last["bytes"], last["files_done"]), (1, len(self.objects["md5"]), 0))
+            if class_name == "retryable":
+                self.assertGreater(min(last["received"], last["retries"]), 0)
+            self.assertGreater(last["requests"], 0)
+            self.assertGreater(last["seconds"], 0)
+            self.assertEqual(last["bytes_per_second"] > 0, last["received"] > 0)
+        self.anew()
+        open(path, "w").close()
+        seen = threading.Event()
+
+        def silent(exchange):
+            exchange.silent_after = MIB
+            seen.set()
+        self.proxy.always(silent)
+        process = self.start(f"{self.uri}/md5", "--termination-log", path)
+        self.assertTrue(seen.wait(DEADLINE))
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=DEADLINE)
+        last = word()
+        self.assertEqual((process.returncode, last["exit_code"], last["bytes"]), (143, 143, len(self.objects["md5"])))
+        self.assertIn("bytes_per_second", last)
+
     def test_an_object_that_may_be_listed_but_not_read(self):
         self.proxy.faulty = lambda exchange: exchange.method == "HEAD"
         self.proxy.always(lambda exchange: exchange.answer(403))
