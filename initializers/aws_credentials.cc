@@ -101,7 +101,8 @@ class KeptKeys final : public AwsKeySource {
  public:
   explicit KeptKeys(std::optional<AwsKeys> keys) : keys_(std::move(keys)) {}
   asio::awaitable<StatusOr<std::optional<AwsKeys>>> Get() override { co_return keys_; }
-  bool Expired() override { return false; }
+  int number() const override { return 0; }
+  bool Expired(int) override { return false; }
   std::optional<std::optional<AwsKeys>> AtHand() override { return keys_; }
 
  private:
@@ -122,13 +123,15 @@ class RenewedKeys final : public AwsKeySource {
     if (fetched.ok()) {
       keys_ = *std::move(fetched);
       have_ = true;
+      ++number_;
     } else if (Left() <= kTooLate) {
       co_return Annotate(fetched.status(), origin_);
     }
     co_return keys_.keys;
   }
-  bool Expired() override {
-    have_ = false;
+  int number() const override { return number_; }
+  bool Expired(int number) override {
+    if (number == number_) have_ = false;
     return true;
   }
   std::optional<std::optional<AwsKeys>> AtHand() override {
@@ -152,6 +155,7 @@ class RenewedKeys final : public AwsKeySource {
   const FetchKeys fetch_;
   Temporary keys_;
   bool have_ = false;
+  int number_ = 0;  // of renewals
   TimePoint tried_{};
   const std::shared_ptr<Turn> turn_ = std::make_shared<Turn>();
 };

@@ -103,6 +103,7 @@ HttpRequest S3::Signed(const Wanted& wanted, const std::optional<AwsKeys>& keys)
   const S3Address address = AddressOf(settings_.place, source_.container, wanted.key);
   HttpRequest request;
   request.method = wanted.method;
+  request.mark = keys_->number();
   request.url = address.origin + address.path;
   if (!wanted.query.empty()) request.url += fmt::format("?{}", CanonicalQuery(wanted.query));
   request.headers = wanted.headers;
@@ -211,7 +212,7 @@ Refusal S3::Judge(const HttpHead& head, std::string_view body, const std::string
   const std::optional<Duration> pause = AskedBy(head, UnixSeconds());
   const auto& code = error.code;
   if (code == "ExpiredToken" || code == "ExpiredTokenException" || code == "TokenRefreshRequired") {
-    if (keys_->Expired()) return {Refusal::Kind::kTransient, absl::UnavailableError(what), Duration::zero()};
+    if (keys_->Expired(head.mark)) return {Refusal::Kind::kTransient, absl::UnavailableError(what), Duration::zero()};
     return {Refusal::Kind::kFatal, absl::PermissionDeniedError(what + "; renew the credentials"), {}};
   }
   if (head.status == 429 || head.status == 503 || code == "SlowDown" || code.starts_with("Throttl")) {
@@ -268,7 +269,7 @@ bool S3::MaySignBetter(const HttpHead& head, int64_t signed_by, bool* renewed) {
   (void)HearClock(persistence_, head, endpoint());
   if (persistence_.clock->offset() != signed_by) return true;
   const bool expired = head.status == 400 && !head.Find("x-amz-bucket-region") && !std::exchange(*renewed, true);
-  return expired && keys_->Expired();
+  return expired && keys_->Expired(head.mark);
 }
 
 // `content`: statuses that are answers. `known`: for NoObject.
