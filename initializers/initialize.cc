@@ -5,6 +5,7 @@
 #include <boost/asio/post.hpp>
 #include <random>
 
+#include "base/host_facts.h"
 #include "base/text.h"
 #include "base/version.h"
 #include "initializers/after_publish.h"
@@ -96,6 +97,7 @@ class Initialize::Impl {
   std::vector<Entry> waiting_;  // for room
   uint64_t needed_bytes_ = 0, needed_files_ = 0;
   std::vector<DiskPool::Strand> unpackers_;
+  const std::shared_ptr<WindowLimits> windows_ = std::make_shared<WindowLimits>();
   std::atomic<bool> stop_unpacking_ = false;
   size_t archives_ = 0, unpacking_ = 0;  // begun; not yet done
   bool transferred_ = false;
@@ -203,6 +205,7 @@ Status Initialize::Impl::OpenProvider() {
   // Those that unpack are busy for long; the transfer goes on beside them.
   pool_ = std::make_unique<DiskPool>(loop_, options_.threads * (options_.extract ? 2 : 1), options_.blocks);
   for (int i = 0; i < options_.threads && options_.extract; ++i) unpackers_.push_back(pool_->NewStrand());
+  if (options_.extract) BoundWindows(ReadHostFacts().memory_limit, options_.threads, windows_.get());
   MUSTER_ASSIGN_OR_RETURN(opened_,
                           OpenSource(loop_, *pool_, source_, std::move(settings), getenv_, random, events_.say));
   options_.transfer.source = source_.uri;
@@ -394,7 +397,7 @@ void Initialize::Impl::BeginUnpacking(MovedFile archive) {
   };
   auto job = std::make_shared<Job>();
   job->archive = std::move(archive);
-  job->options = {source_.uri, options_.ignore, options_.unpack};
+  job->options = {source_.uri, options_.ignore, options_.unpack, windows_};
   pool_->Run(
       unpackers_[unpacking_++ % unpackers_.size()],
       [this, job] { job->unpacked = Unpack(*staging_, job->archive, job->options, stop_unpacking_); },
