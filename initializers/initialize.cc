@@ -277,7 +277,7 @@ Status Initialize::Impl::Page(std::vector<Entry> entries) {
   }
   if (options_.dry_run) return absl::OkStatus();
   if (CheckRoom({}).ok()) {
-    mover_->Add(std::move(missing));
+    mover_->Add(missing);
     return absl::OkStatus();
   }
   // Until the end of the list tells which leftovers can go.

@@ -40,11 +40,11 @@ Transfer::Impl::Impl(asio::io_context& loop, HttpClient& http, Provider& provide
                [this] { pace_.Throttled(MonotonicClock::now()); },
                [this] { ++counts_.requests; }} {}
 
-void Transfer::Impl::Add(std::vector<Entry> entries) {
-  for (Entry& entry : entries) {
+void Transfer::Impl::Add(const std::vector<Entry>& entries) {
+  for (const Entry& entry : entries) {
     ++counts_.files;
     counts_.bytes += entry.size;
-    queue_.push_back(std::make_shared<File>(std::move(entry), pool_.NewStrand()));
+    queue_.Push(entry);
   }
   Dispatch();
 }
@@ -60,7 +60,7 @@ void Transfer::Impl::EndOfList() {
 void Transfer::Impl::Stop() {
   ended_ = true;
   *stopped_ = true;
-  queue_.clear();
+  queue_.Clear();
   for (const auto& file : busy_) Release(file);
   busy_.clear();
   open_.clear();
@@ -93,10 +93,9 @@ bool Transfer::Impl::StartNext() {
     if (!file->staged || file->next >= file->entry.size) continue;
     if (!chosen || file->ranges.size() < chosen->ranges.size()) chosen = file;
   }
-  const bool room = !queue_.empty() && (queue_.front()->entry.size <= kBlockBytes || open_.size() < kMostOpen);
+  const bool room = !queue_.empty() && (queue_.FrontSize() <= kBlockBytes || open_.size() < kMostOpen);
   if (room && (!chosen || !chosen->ranges.empty())) {
-    auto file = queue_.front();
-    queue_.pop_front();
+    auto file = std::make_shared<File>(queue_.Pop(), pool_.NewStrand());
     busy_.insert(file);
     file->name = Staging::NameOf(options_.source, file->entry);
     file->large = file->entry.size > kBlockBytes;
@@ -318,7 +317,7 @@ Transfer::Transfer(asio::io_context& loop, HttpClient& http, Provider& provider,
                    TransferOptions options, MoveEvents events)
     : impl_(std::make_shared<Impl>(loop, http, provider, staging, pool, std::move(options), std::move(events))) {}
 Transfer::~Transfer() { impl_->Stop(); }
-void Transfer::Add(std::vector<Entry> entries) { impl_->Add(std::move(entries)); }
+void Transfer::Add(const std::vector<Entry>& entries) { impl_->Add(entries); }
 void Transfer::EndOfList() { impl_->EndOfList(); }
 const MoveCounts& Transfer::counts() const { return impl_->counts(); }
 
