@@ -9,6 +9,7 @@ import unittest
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
+import certificate  # noqa: E402
 from hub_server import HubServer  # noqa: E402
 from initializer_case import BINARY, MIB, InitializerCase, clean_environment, main  # noqa: E402
 from web_server import WebServer  # noqa: E402
@@ -33,9 +34,11 @@ class Peak(InitializerCase):
         self.assertIn("Name:\tmuster-initiali", status)
         return int(re.search(r"VmHWM:\s+(\d+) kB", status)[1]) << 10, end
 
-    def of_a_web_server(self):
+    def of_a_web_server(self, tls=None):
         server = WebServer()
         self.addCleanup(server.close)
+        if tls:
+            server.socket = tls.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
         server.files["/large"] = random.Random(1).randbytes(MIB) * 768
         return server
 
@@ -48,6 +51,14 @@ class Peak(InitializerCase):
         peak, end = self.peak(f"{server.url}/large")
         self.check_large("large", end)
         self.assertEqual(end["unverified_files"], 0)
+        self.assertLessEqual(peak, MOST)
+
+    def test_one_large_object_over_tls(self):
+        folder = os.path.join(self.dir, "certificates")
+        ca = certificate.make(folder)
+        server = self.of_a_web_server(certificate.server_context(folder))
+        peak, end = self.peak(f"https://127.0.0.1:{server.server_address[1]}/large", "--ca-bundle", ca)
+        self.check_large("large", end)
         self.assertLessEqual(peak, MOST)
 
     def test_one_large_object_that_is_cut_again_and_again(self):
