@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <set>
 
 #include "base/text.h"
 #include "initializers/entry_path.h"
@@ -27,65 +28,84 @@ StatusOr<EarlierRun> EarlierRun::Read(const std::string& target, const Wanted& w
                                       const std::function<void(const std::string&)>& say,
                                       const std::function<Status()>& between) {
   EarlierRun run;
-  auto text = ReadOwnFile(target, kManifestName);
-  if (!text.ok()) return run;
-  auto manifest = ReadManifest(*text);
+  auto manifest = ReadOwnManifest(target, kManifestName);
   if (!manifest.ok()) {
+    if (!absl::IsInvalidArgument(manifest.status())) return run;
     say(fmt::format("the manifest cannot be read ({}); what is there is fetched again", Message(manifest.status())));
     return run;
   }
   run.target_ = target;
-  for (const ManifestFile& file : manifest->files) {
-    if (!file.unpacked && !file.path.ends_with('/')) run.laid_.push_back(file.path);
-  }
+  run.files_there_ = std::move(manifest->files);
   if (manifest->source != wanted.source || manifest->selection != wanted.selection) return run;
   run.there_ = true;
   run.version_ = std::move(manifest->version);
-  for (ManifestFile& file : manifest->files) {
+  run.to_keep_.resize(run.files_there_.size());
+  std::set<std::string> broken;  // archives
+  for (size_t at = 0; at < run.files_there_.size(); ++at) {
+    const ManifestFile& file = run.files_there_[at];
     MUSTER_RETURN_IF_ERROR(between());
     const bool hashed = !file.hash.empty() || file.path.ends_with('/');
     const bool as_written = (hashed || !wanted.hashed) && (file.unpacked || IsAsWritten(target, file));
     run.all_ = run.all_ && as_written;
-    const bool member = !file.archive.empty();
-    Kept& kept = run.entries_[member ? file.archive : file.path];
-    kept.as_written = kept.as_written && as_written;
-    if (member) {
-      kept.members.push_back(std::move(file));
+    if (!file.archive.empty()) {
+      run.members_[file.archive].push_back(at);
+      if (!as_written) broken.insert(file.archive);
       continue;
     }
     ++run.files_;
     run.bytes_ += file.size;
     run.unverified_ += !file.verified && !(wanted.by_version && file.path.starts_with("refs/"));
     if (wanted.by_version && as_written && file.verified) run.paths_.emplace(file.version, file.path);
-    kept.file = std::move(file);
+    run.to_keep_[at] = as_written;
   }
-  // What is not as it was written is as good as not there; an empty path: members without their archive.
-  std::erase_if(run.entries_,
-                [](const auto& entry) { return !entry.second.as_written || entry.second.file.path.empty(); });
+  // What is not as it was written is as good as not there.
+  for (const std::string& archive : broken) {
+    if (const auto at = run.IndexOf(archive)) run.to_keep_[*at] = false;
+  }
+  run.left_ = static_cast<size_t>(std::count(run.to_keep_.begin(), run.to_keep_.end(), true));
   return run;
 }
 
+std::optional<size_t> EarlierRun::IndexOf(std::string_view path) const {
+  auto by_path = [](const ManifestFile& file, std::string_view wanted) { return file.path < wanted; };
+  const auto found = std::lower_bound(files_there_.begin(), files_there_.end(), path, by_path);
+  if (found == files_there_.end() || found->path != path) return std::nullopt;
+  return static_cast<size_t>(found - files_there_.begin());
+}
+
+// Its path stays, for NotAmong.
+ManifestFile EarlierRun::Taken(size_t at) {
+  ManifestFile file = std::move(files_there_[at]);
+  files_there_[at].path = file.path;
+  return file;
+}
+
 std::vector<ManifestFile> EarlierRun::Keep(const Entry& entry) {
-  auto found = entries_.find(entry.path);
-  if (found == entries_.end()) return {};
-  Kept& kept = found->second;
+  const auto at = IndexOf(entry.path);
+  if (!at || at >= to_keep_.size() || !to_keep_[*at]) return {};
+  const ManifestFile& there = files_there_[*at];
   const bool folder = entry.path.ends_with('/');
-  const bool same = !entry.version.empty() && kept.file.version == entry.version && kept.file.size == entry.size;
+  const bool same = !entry.version.empty() && there.version == entry.version && there.size == entry.size;
   if (!folder && !same) return {};
-  std::vector<ManifestFile> files = std::move(kept.members);
-  files.push_back(std::move(kept.file));
-  entries_.erase(found);
+  std::vector<ManifestFile> files;
+  if (const auto members = members_.find(entry.path); members != members_.end()) {
+    for (size_t member : members->second) files.push_back(Taken(member));
+  }
+  files.push_back(Taken(*at));
+  to_keep_[*at] = false;
+  --left_;
   return files;
 }
 
-std::vector<std::string> EarlierRun::NotAmong(const std::vector<ManifestFile>& files) const {
+std::vector<std::string> EarlierRun::NotAmong(const ManifestFiles& files) const {
   std::vector<std::string> others;
   auto by_path = [](const ManifestFile& file, const std::string& path) { return file.path < path; };
-  for (const std::string& path : laid_) {
-    const auto found = std::lower_bound(files.begin(), files.end(), path, by_path);
+  for (const ManifestFile& there : files_there_) {
+    if (there.unpacked || there.path.ends_with('/')) continue;
+    const auto found = std::lower_bound(files.begin(), files.end(), there.path, by_path);
     struct stat facts {};
-    if (found != files.end() && found->path == path && !found->unpacked) continue;
-    if (lstat(fmt::format("{}/{}", target_, path).c_str(), &facts) == 0) others.push_back(path);
+    if (found != files.end() && found->path == there.path && !found->unpacked) continue;
+    if (lstat(fmt::format("{}/{}", target_, there.path).c_str(), &facts) == 0) others.push_back(there.path);
   }
   return others;
 }

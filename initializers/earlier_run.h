@@ -41,26 +41,26 @@ class EarlierRun {
   // Of a folder that is there, or a file in this very version: what the manifest says of it and of what was unpacked
   // out of it. Empty: it has to be brought in. Once for each entry.
   std::vector<ManifestFile> Keep(const Entry& entry);
-  bool all_kept() const { return entries_.empty(); }  // nothing is left that the source does not have any more
+  bool all_kept() const { return left_ == 0; }  // nothing is left that the source does not have any more
 
   // Files of the manifest, whatever its source was, that are still there and are not among `files`, which are sorted by
   // their paths.
-  std::vector<std::string> NotAmong(const std::vector<ManifestFile>& files) const;
+  std::vector<std::string> NotAmong(const ManifestFiles& files) const;
 
   // Where a verified file of that version is, below the target.
   std::optional<std::string> PathOf(const std::string& version) const;
 
  private:
-  struct Kept {
-    ManifestFile file;
-    std::vector<ManifestFile> members;  // of an archive
-    bool as_written = true;
-  };
-  std::map<std::string, Kept> entries_;  // by path
+  std::optional<size_t> IndexOf(std::string_view path) const;
+  ManifestFile Taken(size_t at);
+
+  ManifestFiles files_there_;                           // of the manifest, whatever its source was; by path
+  std::vector<bool> to_keep_;                           // of them: as it was written, no member, not kept yet
+  std::map<std::string, std::vector<size_t>> members_;  // of an archive
+  size_t left_ = 0;                                     // of to_keep_
   std::map<std::string, std::string> paths_;
   std::string version_;
   std::string target_;
-  std::vector<std::string> laid_;  // paths of all its files on disk
   uint64_t files_ = 0, bytes_ = 0, unverified_ = 0;
   bool there_ = false, all_ = true;
 };

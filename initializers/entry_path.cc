@@ -1,6 +1,9 @@
 #include "initializers/entry_path.h"
 
 #include <algorithm>
+#include <cstring>
+#include <functional>
+#include <utility>
 
 #include "base/text.h"
 #include "base/utf8.h"
@@ -8,6 +11,10 @@
 
 namespace muster::initializers {
 namespace {
+
+constexpr size_t kPieceBytes = size_t{256} << 10;  // of names
+constexpr size_t kUnit = 8;                        // bytes: where a name may begin
+constexpr size_t kNameHead = 6;                    // bytes before its text
 
 // What is wrong with a name between two slashes; nullptr: nothing.
 const char* Fault(std::string_view element) {
@@ -136,37 +143,85 @@ Status EntryPaths::Add(std::string_view path) {
   Id folder = 0;  // the target itself
   for (size_t start = 0; start <= whole.size();) {
     const size_t end = std::min(whole.find('/', start), whole.size());
-    std::string key(reinterpret_cast<const char*>(&folder), sizeof(folder));
-    key += whole.substr(start, end - start);
     const bool is_folder = end < whole.size() || ends_as_folder;
-    const auto [entry, fresh] = entries_.try_emplace(std::move(key), Entry{});
-    if (fresh) {
-      entry->second = {static_cast<Id>(entries_.size()), is_folder};
-    } else if (!is_folder || !entry->second.folder) {
+    if (2 * (count_ + 1) > table_.size()) Grow();
+    const std::string_view text = whole.substr(start, end - start);
+    const size_t place = PlaceOf(folder, text);
+    Id id = Id{table_[place]} * kUnit;
+    if (id == 0) {
+      id = Append({folder, is_folder, text});
+      if (id / kUnit > UINT32_MAX) return absl::ResourceExhaustedError("the names of the list take more than 32 GiB");
+      table_[place] = static_cast<uint32_t>(id / kUnit);
+      ++count_;
+    } else if (const Name there = At(id); !is_folder || !there.is_folder) {
       std::string other(whole.substr(0, end));
-      if (entry->second.folder) other = PathBelow(entry->second.id, std::move(other));
+      if (there.is_folder) other = PathBelow(id, std::move(other));
       const bool same = other == path;
       return absl::AlreadyExistsError(fmt::format(
           "the objects {} and {} cannot both be below the target: {}; leave one out with --ignore", Quoted(other),
           Quoted(path), same ? "they have the same name" : "one is a file where the other needs a folder"));
     }
-    folder = entry->second.id;
+    folder = id;
     start = end + 1;
   }
   return absl::OkStatus();
+}
+
+// A name: its folder's place in units, whether it is one, its length, its bytes.
+EntryPaths::Name EntryPaths::At(Id id) const {
+  const char* from = pieces_[id / kPieceBytes].get() + id % kPieceBytes;
+  uint32_t folder = 0;
+  std::memcpy(&folder, from, sizeof folder);
+  const auto length = static_cast<unsigned char>(from[5]);
+  return {Id{folder} * kUnit, from[4] != 0, std::string_view(from + kNameHead, length)};
+}
+
+EntryPaths::Id EntryPaths::Append(const Name& name) {
+  const size_t bytes = (kNameHead + name.text.size() + kUnit - 1) / kUnit * kUnit;
+  if (pieces_.empty() || used_ + bytes > kPieceBytes) {
+    pieces_.push_back(std::make_unique<char[]>(kPieceBytes));
+    used_ = pieces_.size() == 1 ? kUnit : 0;  // no name is at 0
+  }
+  const Id id = (pieces_.size() - 1) * kPieceBytes + used_;
+  char* to = pieces_.back().get() + used_;
+  const auto folder = static_cast<uint32_t>(name.folder / kUnit);
+  std::memcpy(to, &folder, sizeof folder);
+  to[4] = name.is_folder ? 1 : 0;
+  to[5] = static_cast<char>(name.text.size());  // kLongestPathElement at most
+  std::memcpy(to + kNameHead, name.text.data(), name.text.size());
+  used_ += bytes;
+  return id;
+}
+
+size_t EntryPaths::PlaceOf(Id folder, std::string_view text) const {
+  const size_t hash = std::hash<std::string_view>()(text) ^ (folder * 0x9E3779B97F4A7C15u);
+  for (size_t place = hash % table_.size();; place = (place + 1) % table_.size()) {
+    if (table_[place] == 0) return place;
+    const Name there = At(Id{table_[place]} * kUnit);
+    if (there.folder == folder && there.text == text) return place;
+  }
+}
+
+void EntryPaths::Grow() {
+  const auto before = std::exchange(table_, std::vector<uint32_t>(std::max<size_t>(64, 2 * table_.size())));
+  for (const uint32_t unit : before) {
+    if (unit == 0) continue;
+    const Name name = At(Id{unit} * kUnit);
+    table_[PlaceOf(name.folder, name.text)] = unit;
+  }
 }
 
 // Some file in a folder, or an empty folder in it: for messages, so all entries may be looked through.
 std::string EntryPaths::PathBelow(Id folder, std::string path) const {
   for (;;) {
     path += '/';
-    const std::string_view id(reinterpret_cast<const char*>(&folder), sizeof(folder));
-    const auto child =
-        std::find_if(entries_.begin(), entries_.end(), [&](const auto& entry) { return entry.first.starts_with(id); });
-    if (child == entries_.end()) return path;
-    path += child->first.substr(id.size());
-    if (!child->second.folder) return path;
-    folder = child->second.id;
+    const auto child = std::find_if(table_.begin(), table_.end(),
+                                    [&](uint32_t unit) { return unit != 0 && At(Id{unit} * kUnit).folder == folder; });
+    if (child == table_.end()) return path;
+    const Name name = At(Id{*child} * kUnit);
+    path += name.text;
+    if (!name.is_folder) return path;
+    folder = Id{*child} * kUnit;
   }
 }
 

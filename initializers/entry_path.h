@@ -6,9 +6,9 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "base/status.h"
@@ -32,15 +32,24 @@ class EntryPaths {
   Status Add(std::string_view path);
 
  private:
-  // A tree: each element's name is held once, however deep the paths are.
-  using Id = uint32_t;
-  struct Entry {
-    Id id = 0;
-    bool folder = false;
+  // A tree: each element's name is held once, however deep the paths are; packed, as there are as many as files.
+  using Id = uint64_t;  // where its name is: 0 the target itself
+  struct Name {
+    Id folder = 0;  // that it is in
+    bool is_folder = false;
+    std::string_view text;
   };
+  Name At(Id id) const;
+  Id Append(const Name& name);
+  // Of the name in that folder, in table_: its place, or the free one where it would be.
+  size_t PlaceOf(Id folder, std::string_view text) const;
+  void Grow();
   std::string PathBelow(Id folder, std::string path) const;
 
-  std::unordered_map<std::string, Entry> entries_;  // the folder's id in four bytes, then the name
+  std::vector<std::unique_ptr<char[]>> pieces_;  // of names
+  size_t used_ = 0;                              // bytes of the last
+  std::vector<uint32_t> table_;                  // of ids in units of kUnit; 0: free
+  size_t count_ = 0;                             // of names
 };
 
 // fnmatch as Python's fnmatchcase, which every peer uses: `*` and `?` match '/' too, `[seq]`, `[!seq]`; a backslash is

@@ -91,8 +91,8 @@ class Initialize::Impl {
   Catalogue::Handle listing_;
   EntryPaths paths_;
   EarlierRun before_;
-  std::vector<ManifestFile> files_;  // of this run
-  std::vector<Staging::Place> places_;
+  ManifestFiles files_;  // of this run
+  bool any_staged_ = false;
   Staging::Room room_;          // at the beginning, and what was left over
   std::vector<Entry> waiting_;  // for room
   uint64_t needed_bytes_ = 0, needed_files_ = 0;
@@ -180,6 +180,7 @@ Status Initialize::Impl::SetUp() {
 StatusOr<bool> Initialize::Impl::IsComplete() {
   const EarlierRun::Wanted wanted{source_.uri, SelectionOf(options_), options_.transfer.verify, options_.hub_cache};
   auto between = [this] { return lease_ == nullptr ? absl::OkStatus() : lease_->StayHeld(); };
+  before_ = {};  // never two of them
   MUSTER_ASSIGN_OR_RETURN(before_, EarlierRun::Read(options_.target, wanted, events_.say, between));
   const bool pinned =
       !options_.version_id.empty() || (!before_.version().empty() && before_.version() == source_.revision);
@@ -264,8 +265,8 @@ Status Initialize::Impl::Page(std::vector<Entry> entries) {
     }
     MUSTER_RETURN_IF_ERROR(CheckPlace(entry.path));
     if (folder) {
-      files_.push_back({.path = entry.path, .verified = true});
-      places_.push_back({"", entry.path});
+      files_.push_back({.path = entry.path, .verified = true, .staged = true});
+      any_staged_ = true;
       continue;
     }
     if (options_.dry_run) {
@@ -384,9 +385,10 @@ void Initialize::Impl::Moved(MovedFile file) {
   whole.version = file.entry.version;
   whole.unpacked = IsUnpacked(whole.path);
   const bool unpacked = whole.unpacked;
+  whole.staged = !unpacked;
+  any_staged_ = any_staged_ || whole.staged;
   files_.push_back(std::move(whole));
-  if (unpacked) return BeginUnpacking(std::move(file));
-  places_.push_back({std::move(file.name), std::move(file.entry.path)});
+  if (unpacked) BeginUnpacking(std::move(file));
 }
 
 void Initialize::Impl::BeginUnpacking(MovedFile archive) {
@@ -421,8 +423,8 @@ Status Initialize::Impl::TakeUnpacked(const MovedFile& archive, StatusOr<Unpacke
     whole.hash = std::move(file.hash);
     whole.version = std::move(file.entry.version);
     whole.archive = archive.entry.path;
+    whole.staged = any_staged_ = true;
     files_.push_back(std::move(whole));
-    places_.push_back({std::move(file.name), std::move(file.entry.path)});
   }
   result_.unpacked_bytes += unpacked->bytes;
   return absl::OkStatus();
@@ -437,7 +439,7 @@ void Initialize::Impl::Transferred(Status status) {
 
 void Initialize::Impl::PublishIfWhole() {
   if (!transferred_ || unpacking_ != 0) return;
-  if (places_.empty() && before_.all_kept() && result_.kept_files == result_.files) {
+  if (!any_staged_ && before_.all_kept() && result_.kept_files == result_.files) {
     result_.unchanged = true;
     return End(absl::OkStatus());
   }
@@ -466,8 +468,11 @@ Status Initialize::Impl::Publish() {
   manifest.selection = SelectionOf(options_);
   manifest.tool = fmt::format("muster {} ({})", Version(), Commit());
   manifest.completed_unix_ms = UnixMillis();
-  std::sort(files_.begin(), files_.end(), [](const ManifestFile& a, const ManifestFile& b) { return a.path < b.path; });
+  paths_ = {};  // its memory is wanted now
   // A folder may be named again, by another archive.
+  std::sort(files_.begin(), files_.end(), [](const ManifestFile& a, const ManifestFile& b) {
+    return a.path != b.path ? a.path < b.path : a.staged > b.staged;
+  });
   files_.erase(std::unique(files_.begin(), files_.end(),
                            [](const ManifestFile& a, const ManifestFile& b) { return a.path == b.path; }),
                files_.end());
@@ -479,7 +484,7 @@ Status Initialize::Impl::Publish() {
   }
   std::vector<std::string> staying;  // in a hub cache other commits are meant to
   if (!options_.hub_cache) staying = before_.NotAmong(manifest.files);
-  MUSTER_RETURN_IF_ERROR(WhoseFault(initializers::Publish(*staging_, options_.target, std::move(manifest), places_,
+  MUSTER_RETURN_IF_ERROR(WhoseFault(initializers::Publish(*staging_, options_.target, std::move(manifest),
                                                           options_.then, [this] { return lease_->StayHeld(); })));
   SayWhatStays(staying);
   return absl::OkStatus();

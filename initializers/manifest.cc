@@ -133,7 +133,7 @@ class Fields {
   uint32_t seen_ = 0;
 };
 
-std::optional<std::string> FaultOf(const ManifestFile& file, const std::vector<ManifestFile>& before) {
+std::optional<std::string> FaultOf(const ManifestFile& file, const ManifestFiles& before) {
   if (const Status path = CheckEntryPath(file.path); !path.ok()) return std::string(Message(path));
   if (file.path.ends_with('/')) {
     if (!file.hash.empty() || file.size != 0) return "it is a folder, which has no size and no hash";
@@ -250,19 +250,31 @@ class Reader {
   Fields<ManifestFile> file_fields_{kFileFields, &file_};
 };
 
+Status Bad(std::string_view what) {
+  return absl::InvalidArgumentError(
+      fmt::format("the manifest: {}; remove {}/{} to start anew", what, kOwnFolder, kManifestName));
+}
+
 }  // namespace
 
 std::string WriteManifest(const Manifest& manifest) {
-  std::vector<const ManifestFile*> files;
-  size_t paths = 0;
-  for (const ManifestFile& file : manifest.files) {
-    files.push_back(&file);
-    paths += file.path.size();
-  }
-  std::sort(files.begin(), files.end(), [](const auto* a, const auto* b) { return a->path < b->path; });
+  std::string text;
+  (void)WriteManifest(manifest, [&text](std::string_view piece) {
+    text += piece;
+    return absl::OkStatus();
+  });
+  return text;
+}
 
+Status WriteManifest(const Manifest& manifest, const std::function<Status(std::string_view)>& piece) {
+  constexpr size_t kPiece = size_t{64} << 10;
+  const auto by_path = [](const ManifestFile& a, const ManifestFile& b) { return a.path < b.path; };
+  if (!std::is_sorted(manifest.files.begin(), manifest.files.end(), by_path)) {
+    Manifest sorted = manifest;
+    std::sort(sorted.files.begin(), sorted.files.end(), by_path);
+    return WriteManifest(sorted, piece);
+  }
   std::string json;
-  json.reserve(1024 + paths + 256 * files.size());
   const auto out = std::back_inserter(json);
   fmt::format_to(out, "{{\"schema\":{},\n", manifest.schema);
   const std::pair<std::string_view, const std::string&> texts[] = {{"source", manifest.source},
@@ -275,34 +287,41 @@ std::string WriteManifest(const Manifest& manifest) {
     json += ",\n";
   }
   fmt::format_to(out, "\"completed_unix_ms\":{},\n\"files\":[", manifest.completed_unix_ms);
-  for (const ManifestFile* file : files) {
-    json += file == files.front() ? "\n{" : ",\n{";
-    AppendField("path", file->path, &json);
-    fmt::format_to(out, ",\"size\":{},", file->size);
-    AppendField("hash", file->hash, &json);
-    fmt::format_to(out, ",\"verified\":{},", file->verified);
-    AppendField("version", file->version, &json);
-    fmt::format_to(out, ",\"modified_ns\":{}", file->modified_ns);
-    if (file->unpacked) json += ",\"unpacked\":true";
-    if (!file->archive.empty()) {
+  const char* before = "\n{";
+  for (const ManifestFile& file : manifest.files) {
+    json += std::exchange(before, ",\n{");
+    AppendField("path", file.path, &json);
+    fmt::format_to(out, ",\"size\":{},", file.size);
+    AppendField("hash", file.hash, &json);
+    fmt::format_to(out, ",\"verified\":{},", file.verified);
+    AppendField("version", file.version, &json);
+    fmt::format_to(out, ",\"modified_ns\":{}", file.modified_ns);
+    if (file.unpacked) json += ",\"unpacked\":true";
+    if (!file.archive.empty()) {
       json += ',';
-      AppendField("archive", file->archive, &json);
+      AppendField("archive", file.archive, &json);
     }
     json += '}';
+    if (json.size() < kPiece) continue;
+    MUSTER_RETURN_IF_ERROR(piece(json));
+    json.clear();
   }
-  return json + "\n]}\n";
+  json += "\n]}\n";
+  return piece(json);
 }
 
 StatusOr<Manifest> ReadManifest(std::string_view text) {
-  auto bad = [](std::string_view what) {
-    return absl::InvalidArgumentError(
-        fmt::format("the manifest: {}; remove {}/{} to start anew", what, kOwnFolder, kManifestName));
-  };
   if (text.size() > kLongestManifest) {
-    return bad(fmt::format("it has {} bytes, more than {}", text.size(), kLongestManifest));
+    return Bad(fmt::format("it has {} bytes, more than {}", text.size(), kLongestManifest));
   }
   Reader reader;
-  if (!nlohmann::json::sax_parse(text, &reader)) return bad(reader.fault);
+  if (!nlohmann::json::sax_parse(text, &reader)) return Bad(reader.fault);
+  return std::move(reader.manifest);
+}
+
+StatusOr<Manifest> ReadManifest(FILE* file) {
+  Reader reader;
+  if (!nlohmann::json::sax_parse(file, &reader)) return Bad(reader.fault);
   return std::move(reader.manifest);
 }
 

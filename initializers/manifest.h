@@ -6,9 +6,11 @@
 #pragma once
 
 #include <cstdint>
+#include <cstdio>
+#include <deque>
+#include <functional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "base/status.h"
 
@@ -27,8 +29,12 @@ struct ManifestFile {
   int64_t modified_ns = 0;  // of the file on disk: a later change is seen without reading it
   bool unpacked = false;    // an archive (--extract): not there itself, but what was in it
   std::string archive;      // the path of the archive it came out of; empty: none
+  bool staged = false;      // it has yet to take its place; not in the text
   bool operator==(const ManifestFile&) const = default;
 };
+
+// As they come: never copied as a whole to grow.
+using ManifestFiles = std::deque<ManifestFile>;
 
 struct Manifest {
   int schema = 1;         // a new key does not change it, a new meaning of an old key does
@@ -38,17 +44,21 @@ struct Manifest {
   std::string selection;  // what of it was wanted: includes and ignores, in one canonical text
   std::string tool;       // "muster 0.1.0 (commit)"
   int64_t completed_unix_ms = 0;
-  std::vector<ManifestFile> files;  // by path
+  ManifestFiles files;  // by path
   bool operator==(const Manifest&) const = default;
 };
 
 // JSON in UTF-8, each file on a line of its own, sorted by the bytes of its path: it can be searched and compared by
 // line. Paths are UTF-8 (CheckEntryPath); in other texts what is none becomes U+FFFD.
 std::string WriteManifest(const Manifest& manifest);
+// The same in pieces of some KiB; its first error ends it.
+Status WriteManifest(const Manifest& manifest, const std::function<Status(std::string_view)>& piece);
 
 // InvalidArgument, with the place: no JSON, a schema we do not know, a field that is missing, twice there or of another
 // kind, a path that CheckEntryPath refuses, a hash that ParseExpectation refuses, files that are not sorted or twice
 // there. Fields that we do not know are left out.
 StatusOr<Manifest> ReadManifest(std::string_view text);
+// The same of what is left of a file; who opened it bounds its length.
+StatusOr<Manifest> ReadManifest(FILE* file);
 
 }  // namespace muster::initializers

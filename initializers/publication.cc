@@ -41,6 +41,32 @@ std::string NameOf(const Manifest& manifest, const ManifestFile& file) {
   return Staging::NameOf(manifest.source, entry);
 }
 
+Status Write(Staging& staging, const std::string& name, const Manifest& manifest) {
+  return staging.WriteOwn(name, [&](const Staging::Piece& piece) { return WriteManifest(manifest, piece); });
+}
+
+// What is staged, with the places it goes to, some at a time: their names would take as much memory as the manifest.
+Status ForPlaces(const Manifest& manifest, const std::function<Status(const std::vector<Staging::Place>&)>& some) {
+  constexpr size_t kAtOnce = 256;
+  std::vector<Staging::Place> places;
+  for (const ManifestFile& file : manifest.files) {
+    if (!file.staged) continue;
+    places.push_back({IsFolder(file) ? "" : NameOf(manifest, file), file.path});
+    if (places.size() < kAtOnce) continue;
+    MUSTER_RETURN_IF_ERROR(some(places));
+    places.clear();
+  }
+  return some(places);
+}
+
+Status CheckPlaces(Staging& staging, const Manifest& manifest, const Staging::Meanwhile& meanwhile) {
+  return ForPlaces(manifest, [&](const auto& places) { return staging.CheckPlaces(places, meanwhile); });
+}
+
+Status Place(Staging& staging, const Manifest& manifest, const Staging::Meanwhile& meanwhile) {
+  return ForPlaces(manifest, [&](const auto& places) { return staging.Publish(places, meanwhile); });
+}
+
 // Everything is where it belongs: next.json becomes the manifest.
 Status Settle(Staging& staging, const std::string& target, Manifest manifest, const Staging::Meanwhile& meanwhile) {
   for (ManifestFile& file : manifest.files) {
@@ -54,7 +80,7 @@ Status Settle(Staging& staging, const std::string& target, Manifest manifest, co
     }
     file.modified_ns = IsFolder(file) ? 0 : ModifiedOf(facts);
   }
-  MUSTER_RETURN_IF_ERROR(staging.WriteOwn(kManifestName, WriteManifest(manifest)));
+  MUSTER_RETURN_IF_ERROR(Write(staging, kManifestName, manifest));
   staging.RemoveOwn(kNext);
   staging.Clear();
   return absl::OkStatus();
@@ -62,37 +88,25 @@ Status Settle(Staging& staging, const std::string& target, Manifest manifest, co
 
 }  // namespace
 
-Status Publish(Staging& staging, const std::string& target, Manifest manifest,
-               const std::vector<Staging::Place>& places, const std::string& then,
+Status Publish(Staging& staging, const std::string& target, Manifest manifest, const std::string& then,
                const Staging::Meanwhile& meanwhile) {
-  MUSTER_RETURN_IF_ERROR(staging.CheckPlaces(places, meanwhile));
-  std::vector<bool> staged(manifest.files.size());
-  for (const Staging::Place& place : places) {
+  MUSTER_RETURN_IF_ERROR(CheckPlaces(staging, manifest, meanwhile));
+  for (ManifestFile& file : manifest.files) {
     MUSTER_RETURN_IF_ERROR(meanwhile());
-    auto file = std::lower_bound(manifest.files.begin(), manifest.files.end(), place.path,
-                                 [](const ManifestFile& a, const std::string& path) { return a.path < path; });
-    if (file == manifest.files.end() || file->path != place.path) {
-      return absl::InternalError(fmt::format("{} is staged, and not in the manifest", place.path));
+    if (file.staged && !IsFolder(file) && !IsStaged(staging, NameOf(manifest, file), &file)) {
+      return absl::AbortedError(
+          fmt::format("{}: somebody has removed it from {}/{}/staging: start it again", file.path, target, kOwnFolder));
     }
-    if (!place.name.empty() && !IsStaged(staging, place.name, &*file)) {
-      return absl::AbortedError(fmt::format("{}: somebody has removed it from {}/{}/staging: start it again",
-                                            place.path, target, kOwnFolder));
-    }
-    staged[static_cast<size_t>(file - manifest.files.begin())] = true;
-  }
-  for (size_t i = 0; i < manifest.files.size(); ++i) {
-    const ManifestFile& file = manifest.files[i];
-    MUSTER_RETURN_IF_ERROR(meanwhile());
-    if (staged[i] || file.unpacked || IsInPlace(target, file)) continue;
+    if (file.staged || file.unpacked || IsInPlace(target, file)) continue;
     return absl::AbortedError(
         fmt::format("{}/{} has been changed while the rest was brought in: start it again, to "
                     "have it fetched anew",
                     target, file.path));
   }
   if (!then.empty()) MUSTER_RETURN_IF_ERROR(staging.WriteOwn(kThenName, then));
-  MUSTER_RETURN_IF_ERROR(staging.WriteOwn(kNext, WriteManifest(manifest)));
+  MUSTER_RETURN_IF_ERROR(Write(staging, kNext, manifest));
   staging.RemoveOwn(kManifestName);  // what it says does not hold while files are replaced
-  MUSTER_RETURN_IF_ERROR(staging.Publish(places, meanwhile));
+  MUSTER_RETURN_IF_ERROR(Place(staging, manifest, meanwhile));
   return Settle(staging, target, std::move(manifest), meanwhile);
 }
 
@@ -101,36 +115,32 @@ bool IsHalfPublished(const std::string& target) { return ReadOwnFile(target, kNe
 StatusOr<bool> FinishPublication(Staging& staging, const std::string& target, const Plan& plan,
                                  const std::function<void(const std::string&)>& say,
                                  const Staging::Meanwhile& meanwhile) {
-  auto text = ReadOwnFile(target, kNext);
-  if (!text.ok()) return false;
+  auto next = ReadOwnManifest(target, kNext);
+  if (!next.ok() && !absl::IsInvalidArgument(next.status())) return false;
   const auto drop = [&](std::string_view why) {
     say(fmt::format("what an earlier start was publishing in {} cannot be finished ({}); beginning anew", target, why));
     staging.RemoveOwn(kNext);
     return true;
   };
-  auto next = ReadManifest(*text);
   if (!next.ok()) return drop(Message(next.status()));
-  std::vector<Staging::Place> places;
   for (ManifestFile& file : next->files) {
     if (file.unpacked) continue;
     MUSTER_RETURN_IF_ERROR(meanwhile());
-    std::string name = IsFolder(file) ? "" : NameOf(*next, file);
     ManifestFile staged = file;
-    if (IsFolder(file) ||
-        (IsStaged(staging, name, &staged) && (file.modified_ns == 0 || file.modified_ns == staged.modified_ns))) {
-      places.push_back({std::move(name), file.path});
-    } else if (!IsInPlace(target, file)) {
+    file.staged = IsFolder(file) || (IsStaged(staging, NameOf(*next, file), &staged) &&
+                                     (file.modified_ns == 0 || file.modified_ns == staged.modified_ns));
+    if (!file.staged && !IsInPlace(target, file)) {
       return drop(fmt::format("{} is gone, or another", file.path));
     }
   }
-  Status status = staging.CheckPlaces(places, meanwhile);
+  Status status = CheckPlaces(staging, *next, meanwhile);
   if (absl::IsFailedPrecondition(status)) {
     if (next->source != plan.source || next->selection != plan.selection) return drop(Message(status));
     return WithRemedy(status, "once it is out of the way, the next start publishes the rest");
   }
   MUSTER_RETURN_IF_ERROR(status);
   staging.RemoveOwn(kManifestName);
-  MUSTER_RETURN_IF_ERROR(staging.Publish(places, meanwhile));
+  MUSTER_RETURN_IF_ERROR(Place(staging, *next, meanwhile));
   status = Settle(staging, target, *std::move(next), meanwhile);
   if (absl::IsDataLoss(status)) return drop(Message(status));
   MUSTER_RETURN_IF_ERROR(status);

@@ -18,12 +18,12 @@
 
 namespace muster::initializers {
 
-// Everything of `manifest`, sorted by path, that is not there yet is in `places`, whole, and on the disk (Sync). The
-// times of change are filled in. `then`: kThenName's text (after_publish.h), from now on due; empty: none.
+// Everything of `manifest`, sorted by path, that is not there yet is `staged`, whole under its NameOf, and on the disk
+// (Sync). The times of change are filled in. `then`: kThenName's text (after_publish.h), from now on due; empty: none.
 // `meanwhile` is called before each file, and its errors end it there, as a kill would. FailedPrecondition: an
 // obstacle. Aborted: what was to be kept has changed meanwhile. DataLoss: something is not there afterwards.
-Status Publish(Staging& staging, const std::string& target, Manifest manifest,
-               const std::vector<Staging::Place>& places, const std::string& then, const Staging::Meanwhile& meanwhile);
+Status Publish(Staging& staging, const std::string& target, Manifest manifest, const std::string& then,
+               const Staging::Meanwhile& meanwhile);
 
 // An earlier start was killed while it renamed.
 bool IsHalfPublished(const std::string& target);

@@ -473,10 +473,19 @@ Status Staging::Publish(const std::vector<Place>& places, const Meanwhile& meanw
 }
 
 Status Staging::WriteOwn(const std::string& name, std::string_view text) {
+  return WriteOwn(name, [text](const Piece& piece) { return piece(text); });
+}
+
+Status Staging::WriteOwn(const std::string& name, const std::function<Status(const Piece&)>& write) {
   const std::string part = fmt::format("{}{}", name, kPart);
   Descriptor file(openat(own_.get(), part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644));
   if (!file.ok()) return DiskStatus(errno, part);
-  MUSTER_RETURN_IF_ERROR(Annotate(WriteAll(file.get(), text.data(), text.size(), 0), part));
+  uint64_t written = 0;
+  const Status status = write([&](std::string_view piece) {
+    written += piece.size();
+    return WriteAll(file.get(), piece.data(), piece.size(), written - piece.size());
+  });
+  MUSTER_RETURN_IF_ERROR(Annotate(status, part));
   if (fdatasync(file.get()) != 0 || file.Close() != 0) return DiskStatus(errno, part);
   if (renameat(own_.get(), part.c_str(), own_.get(), name.c_str()) != 0) return DiskStatus(errno, name);
   if (fsync(own_.get()) != 0) return DiskStatus(errno, fmt::format("syncing {}", target_));

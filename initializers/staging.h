@@ -141,6 +141,9 @@ class Staging {
   Status Publish(const std::vector<Place>& places, const Meanwhile& meanwhile);
   // A file of ours below .muster: written beside, synced, renamed.
   Status WriteOwn(const std::string& name, std::string_view text);
+  // `write` gives it in pieces.
+  using Piece = std::function<Status(std::string_view)>;
+  Status WriteOwn(const std::string& name, const std::function<Status(const Piece&)>& write);
   void RemoveOwn(const std::string& name);
   // What was staged and is not wanted any more.
   void Clear();

@@ -67,12 +67,11 @@ std::optional<std::string> Check(int folder, const ManifestFile& file, std::span
 
 StatusOr<FolderCheck> VerifyFolder(const std::string& folder, int threads, const std::atomic<bool>& stop) {
   const TimePoint began = MonotonicClock::now();
-  auto text = ReadOwnFile(folder, kManifestName);
-  if (!text.ok()) {
-    return absl::FailedPreconditionError(
-        fmt::format("{}: {}; nothing says what has to be there: bring it in first", folder, Message(text.status())));
+  auto manifest = ReadOwnManifest(folder, kManifestName);
+  if (!manifest.ok() && !absl::IsInvalidArgument(manifest.status())) {
+    return absl::FailedPreconditionError(fmt::format("{}: {}; nothing says what has to be there: bring it in first",
+                                                     folder, Message(manifest.status())));
   }
-  auto manifest = ReadManifest(*text);
   if (!manifest.ok()) return absl::FailedPreconditionError(fmt::format("{}: {}", folder, Message(manifest.status())));
   Descriptor root(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!root.ok()) return ErrnoStatus(errno, folder);

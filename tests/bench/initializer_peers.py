@@ -361,11 +361,14 @@ class Bench:
     def run(self, command, env, files, size, folder, synced=False, verified=False):
         """Seconds, CPU seconds and MiB of the client; None and why, if it did not do the work."""
         environment = {"PATH": os.environ["PATH"], "HOME": self.dir, **env}
+        # A child of this process would count this process's own memory, up to its exec, as its highest.
+        highest = os.path.join(self.dir, "rss.txt")
+        command = ["/usr/bin/time", "-q", "-f", "%M", "-o", highest, *command]
         began = time.monotonic()
         pid = os.posix_spawnp(command[0], command, environment, file_actions=[
             (os.POSIX_SPAWN_OPEN, 1, os.path.join(self.dir, "out.txt"), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644),
-            (os.POSIX_SPAWN_DUP2, 1, 2)])
-        limit = threading.Timer(LONGEST, os.kill, (pid, signal.SIGKILL))
+            (os.POSIX_SPAWN_DUP2, 1, 2)], setpgroup=0)
+        limit = threading.Timer(LONGEST, os.killpg, (pid, signal.SIGKILL))
         limit.start()
         _, status, used = os.wait4(pid, 0)
         limit.cancel()
@@ -379,7 +382,8 @@ class Bench:
                 return f"failed ({len(there)} files; {file.read()[-300:]})"
         if verified and not self.verified(folder):
             return "failed (some files are not verified)"
-        return seconds, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
+        with open(highest) as file:
+            return seconds, used.ru_utime + used.ru_stime, int(file.read()) / 1024
 
     @staticmethod
     def verified(folder):
