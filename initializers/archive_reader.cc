@@ -79,6 +79,8 @@ bool IsArchiveName(std::string_view path) {
                      [&](std::string_view ending) { return name.size() > ending.size() && name.ends_with(ending); });
 }
 
+bool IsZstdName(std::string_view path) { return IsArchiveName(path) && Lower(path.substr(path.size() - 3)) == "zst"; }
+
 class ArchiveReader::Impl {
  public:
   Impl(Descriptor file, std::string name)

@@ -23,6 +23,8 @@ namespace muster::initializers {
 
 // By its name's end, in any case: .tar .tar.gz .tgz .tar.zst .tzst .zip
 bool IsArchiveName(std::string_view path);
+// One of them that takes zstd's window of memory (decompress.h), if it is what its name says.
+bool IsZstdName(std::string_view path);
 
 struct Member {
   enum class Kind { kFile, kFolder, kLink };

@@ -27,6 +27,8 @@ namespace {
 
 namespace asio = boost::asio;
 
+constexpr size_t kZstdAtOnce = 2;  // archives: each takes a window of memory, 8 MiB where nobody asked for more
+
 std::string SelectionOf(const InitializeOptions& options) {
   std::string text;
   for (const std::string& pattern : options.include) text += fmt::format("+{}\n", pattern);
@@ -203,8 +205,9 @@ Status Initialize::Impl::OpenProvider() {
   settings.retry = options_.transfer.retry;
   settings.claims = options_.claims;
   settings.hub_cache = options_.hub_cache;
-  // Those that unpack are busy for long; the transfer goes on beside them.
-  pool_ = std::make_unique<DiskPool>(loop_, options_.threads * (options_.extract ? 2 : 1), options_.blocks);
+  // Those that unpack are busy for long; the transfer goes on beside them, in half of the memory: the rest is theirs.
+  const bool both = options_.extract;
+  pool_ = std::make_unique<DiskPool>(loop_, options_.threads * (both ? 2 : 1), options_.blocks / (both ? 2 : 1));
   for (int i = 0; i < options_.threads && options_.extract; ++i) unpackers_.push_back(pool_->NewStrand());
   if (options_.extract) BoundWindows(ReadHostFacts().memory_limit, options_.threads, windows_.get());
   MUSTER_ASSIGN_OR_RETURN(opened_,
@@ -400,8 +403,10 @@ void Initialize::Impl::BeginUnpacking(MovedFile archive) {
   auto job = std::make_shared<Job>();
   job->archive = std::move(archive);
   job->options = {source_.uri, options_.ignore, options_.unpack, windows_};
+  const size_t all = unpackers_.size();
+  const size_t among = IsZstdName(job->archive.entry.path) ? std::min(kZstdAtOnce, all) : all;
   pool_->Run(
-      unpackers_[unpacking_++ % unpackers_.size()],
+      unpackers_[unpacking_++ % among],
       [this, job] { job->unpacked = Unpack(*staging_, job->archive, job->options, stop_unpacking_); },
       [this, job] {
         --unpacking_;

@@ -1,4 +1,5 @@
 // muster-initializer {dataset|model} [URI] [--to DIR]: flags and environment -> one run -> exit code.
+#include <malloc.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -286,6 +287,14 @@ void Apply(const Words& words, InitializeOptions* run) {
   run->threads = Threads();
 }
 
+// What is large goes back to the kernel when it is freed. By itself glibc raises its limit to the largest that was ever
+// freed, and each thread keeps several of zstd's windows.
+void ReturnMemory() {
+  constexpr int kLarge = 256 << 10;
+  mallopt(M_MMAP_THRESHOLD, kLarge);
+  mallopt(M_TRIM_THRESHOLD, 2 * kLarge);
+}
+
 // libcurl reads this one in lower case only, since a CGI program gets the other from strangers. Every other client of
 // the stores reads both.
 void TakeHttpProxy() {
@@ -326,6 +335,7 @@ int Refuse(const ProgramOptions& telling, const Status& status, int code) {
 
 int Main(int argc, char** argv) {
   signal(SIGPIPE, SIG_IGN);
+  ReturnMemory();
   TakeHttpProxy();
   ProgramOptions program;
   Words words;

@@ -18,6 +18,8 @@ TEST(IsArchiveName, ByItsEnd) {
   for (const char* name : {"", "tar", ".tar", "x/.zip", "a.tar/b", "a.gz", "a.zst", "a.tar.bz2", "a.tar.txt", "zip"}) {
     EXPECT_FALSE(IsArchiveName(name)) << name;
   }
+  for (const char* name : {"a.tar.zst", "a.tzst", "b/A.TAR.ZST"}) EXPECT_TRUE(IsZstdName(name)) << name;
+  for (const char* name : {"a.zst", "a.tar.gz", "a.tar", "", "st", ".tzst"}) EXPECT_FALSE(IsZstdName(name)) << name;
 }
 
 struct TarMember {

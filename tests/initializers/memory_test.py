@@ -1,9 +1,11 @@
 """muster-initializer keeps within 64 MiB, however large an object is, and however many there are."""
+import io
 import os
 import random
 import re
 import subprocess
 import sys
+import tarfile
 import unittest
 
 sys.dont_write_bytecode = True
@@ -70,6 +72,29 @@ class Peak(InitializerCase):
         peak, end = self.peak(f"{server.url}/large")
         self.assertEqual((end["bytes_done"], server.faults), (768 * MIB, []))
         self.assertLessEqual(peak, MOST)
+
+    def archives(self, kind, *packer):
+        """Brought in and unpacked several at a time."""
+        data = random.Random(2).randbytes(40 * MIB)
+        info = tarfile.TarInfo("data")
+        info.size = len(data)
+        packed = io.BytesIO()
+        with tarfile.open(fileobj=packed, mode="w") as archive:
+            archive.addfile(info, io.BytesIO(data))
+        hub = HubServer()
+        self.addCleanup(hub.close)
+        packed = subprocess.run(packer, input=packed.getvalue(), stdout=subprocess.PIPE, check=True).stdout
+        hub.add("muster/packed", {f"{n}/a.tar.{kind}": packed for n in range(12)})
+        peak, end = self.peak("hf://models/muster/packed", "--extract", env={"HF_ENDPOINT": hub.url})
+        self.assertEqual((end["unpacked_files"], end["unpacked_bytes"]), (12, 12 * len(data)))
+        self.assertLessEqual(peak, MOST)
+
+    def test_archives(self):
+        self.archives("gz", "gzip", "-1")
+
+    def test_archives_of_a_large_window(self):
+        """The largest that zstd takes by itself."""
+        self.archives("zst", "zstd", "-q", "-1", "--zstd=wlog=23")
 
     def test_many_small_files_of_a_hub(self):
         """Large listings too: a page of the list is not kept."""
