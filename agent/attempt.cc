@@ -87,6 +87,7 @@ Status Attempt::Impl::MakeFolder() {
   if (log_root_.empty()) return absl::OkStatus();
   std::error_code error;
   std::filesystem::create_directories(log_root_, error);
+  if (error) return ErrnoStatus(error.value(), fmt::format("cannot make the log folder {}", log_root_));
   int number = static_cast<int>(record_.assignment.id.number);
   for (;; ++number) {
     std::string folder = fmt::format("{}/attempt_{}", log_root_, number);

@@ -41,6 +41,7 @@ std::string ExitText(const WorkerFailure& failure) {
 
 std::string MessageText(const WorkerFailure& failure) {
   if (std::string_view message = Strip(failure.message); !message.empty()) return Indented(message, "  ");
+  if (failure.signal == 0 && failure.oom_killed) return std::string(DescribeOom(failure.exit_code));
   if (failure.signal == 0) return std::string(kHowToTrace);
   std::string text =
       fmt::format("Signal {} ({}) received by PID {}", failure.signal, SignalName(failure.signal), failure.pid);

@@ -1,6 +1,7 @@
 #include "agent/flag_reader.h"
 
 #include <algorithm>
+#include <csignal>
 
 #include "agent/flag_values.h"
 #include "agent/inner_environment.h"
@@ -15,6 +16,13 @@ constexpr int kMostWorkers = 100'000;
 // Of an agent around a torchrun the variables are meant for that one, which knows the ranks: two must not judge.
 bool LeftToATorchrunInside(std::string_view name, Wire wire) {
   return wire == Wire::kPlain && (name == "hang-timeout" || name == "hang-log-timeout" || name == "hang-signal");
+}
+
+// Everything a command can have a use for: not what only the sender's own faults raise, not job control.
+std::vector<int> ForwardedSignals() {
+  std::vector<int> signals = {SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGCONT, SIGWINCH, SIGIO};
+  for (int number = SIGRTMIN; number <= SIGRTMAX; ++number) signals.push_back(number);
+  return signals;
 }
 
 bool MeansTheSame(const Flag& flag, std::string_view variable, std::string_view given) {
@@ -196,12 +204,20 @@ Status FlagReader::ReadSignals(RunOptions* options) const {
   FlagValue signals = Get("signals-to-handle");
   auto parsed = ParseSignalList(signals.text);
   if (!parsed.ok()) return Bad(signals, parsed.status());
-  options->signals_to_handle = *parsed;
+  options->signals_to_handle = plain_ ? std::vector<int>{SIGTERM, SIGINT} : *parsed;
   options->signals_to_handle_text = signals.text;
+  options->signals_to_forward = ForwardedSignals();
+  std::erase_if(options->signals_to_forward, [&](int signal) {
+    const std::vector<int>& handled = options->signals_to_handle;
+    return std::find(handled.begin(), handled.end(), signal) != handled.end();
+  });
 
   FlagValue timeout = Get("shutdown-timeout");
-  if (!timeout.given() && !plain_) {
-    if (auto text = getenv_("TORCH_ELASTIC_SHUTDOWN_TIMEOUT")) timeout = {*text, "TORCH_ELASTIC_SHUTDOWN_TIMEOUT"};
+  if (!timeout.given()) {
+    if (auto told = FirstOf(getenv_, "MUSTER_SHUTDOWN_TIMEOUT")) timeout = *std::move(told);
+    // Wins: an agent outside sets it for the one inside, whose grace is the shorter one.
+    auto inside = plain_ ? std::nullopt : getenv_("TORCH_ELASTIC_SHUTDOWN_TIMEOUT");
+    if (inside) timeout = {*inside, "TORCH_ELASTIC_SHUTDOWN_TIMEOUT"};
   }
   auto wait = ParsePythonInt(timeout.text);
   if (!wait || *wait < 0 || *wait > 31'536'000) return Bad(timeout, "want whole seconds, at least 0");

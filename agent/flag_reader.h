@@ -75,7 +75,7 @@ class FlagReader {
   Status ReadNproc(RunOptions* options) const;
   // Where the workers' streams and files go.
   Status ReadLogs(RunOptions* options) const;
-  // --signals-to-handle and --shutdown-timeout.
+  // --signals-to-handle and --shutdown-timeout, and which signals are only passed on.
   Status ReadSignals(RunOptions* options) const;
 
  private:

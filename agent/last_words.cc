@@ -8,7 +8,7 @@ namespace muster::agent {
 TerminationMessage MessageOf(const JobEnd& end, const RunOptions& options) {
   TerminationMessage message;
   message.exit_code = end.exit_code;
-  message.exit_class = Classify(end.exit_code, options.job.overrides);
+  message.exit_class = end.exit_class.value_or(Classify(end.exit_code, options.job.overrides));
   message.reason = end.verdict ? end.verdict->reason : end.reason;
   if (options.wire == Wire::kTorch || options.max_nodes > 1) message.run_id = options.run_id;
   message.node = end.node;

@@ -20,6 +20,7 @@ namespace muster::agent {
 struct JobEnd {
   int exit_code = 0;
   std::string reason;                                // where no verdict says one
+  std::optional<ExitClass> exit_class = {};          // where another's rules count; else by our own
   std::string node, host;                            // this node
   std::optional<rendezvous::Assignment> assignment;  // the last round
   std::optional<rendezvous::Verdict> verdict;

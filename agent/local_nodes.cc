@@ -7,6 +7,7 @@
 #include <set>
 
 #include "agent/early_signals.h"
+#include "agent/start_check.h"
 #include "base/exit_codes.h"
 #include "base/host_fs.h"
 #include "base/host_names.h"
@@ -108,7 +109,7 @@ int RunLocalNodes(const ParsedRun& parsed, const std::vector<std::string>& argum
   auto coordinator = ServeNodes(loop, conductor, options);
   if (!coordinator.ok()) {
     log::Error(Message(coordinator.status()));
-    return kExitBadConfiguration;
+    return RefusalExitCode(coordinator.status());
   }
 
   int count = options.nodes_on_this_machine;
@@ -139,24 +140,31 @@ int RunLocalNodes(const ParsedRun& parsed, const std::vector<std::string>& argum
     spec.output.err.prefix = prefix;
     if (Status status = node.group->Start({spec}); !status.ok()) {
       log::Error(Message(status));
-      return 1;
+      return StartExitCode(status);
     }
     log::Info(fmt::format("node-{} is process {}", index, node.group->pids().front()));
   }
 
   int interrupted = 0;
-  boost::asio::signal_set signals(loop, SIGINT, SIGTERM, SIGHUP);
+  const std::set<int> endings = {SIGINT, SIGTERM, SIGHUP};
+  std::vector<int> heard(endings.begin(), endings.end());
+  heard.insert(heard.end(), options.signals_to_forward.begin(), options.signals_to_forward.end());
+  boost::asio::signal_set signals(loop);
+  for (int signal : heard) {
+    boost::system::error_code ignored;  // then it keeps its meaning for us
+    signals.add(signal, ignored);
+  }
   std::function<void()> await = [&] {
     signals.async_wait([&](boost::system::error_code error, int signal) {
       if (error) return;
       // Each agent knows what a first and a second signal mean.
-      interrupted = signal;
+      if (endings.contains(signal)) interrupted = signal;
       for (LocalNode& node : nodes) node.group->Signal(signal);
       await();
     });
   };
   await();
-  ReleaseSignals({SIGINT, SIGTERM, SIGHUP});
+  ReleaseSignals(heard);
   loop.run();
   console.Drain(std::chrono::seconds(2));
   return interrupted != 0 ? 128 + interrupted : code;

@@ -16,8 +16,11 @@ Status MakeLogFolder(const RunOptions& options) {
   std::filesystem::create_directories(*options.log_dir, error);
   if (!error && std::filesystem::is_directory(*options.log_dir, error)) return absl::OkStatus();
   if (!error) error = std::make_error_code(std::errc::not_a_directory);
-  return Bad({*options.log_dir, options.log_dir_origin},
-             fmt::format("not a folder, and none can be made there ({}); name another one", error.message()));
+  Status status = Bad({*options.log_dir, options.log_dir_origin},
+                      fmt::format("not a folder, and none can be made there ({}); name another one", error.message()));
+  // Full today: another machine's, or tomorrow's, may not be.
+  if (absl::IsResourceExhausted(ErrnoStatus(error.value(), ""))) return absl::ResourceExhaustedError(status.message());
+  return status;
 }
 
 LogPlace FindLogPlace(const RunOptions& options) {

@@ -15,7 +15,8 @@ struct LogPlace {
   bool holds_output = false;  // the workers' output goes there: it is kept after a success too
 };
 
-// Makes the log folder that was asked for. InvalidArgument names the flag or variable: it cannot be made, or is none.
+// Makes the log folder that was asked for. InvalidArgument names the flag or variable: it cannot be made, or is none;
+// ResourceExhausted does where the disk is full.
 Status MakeLogFolder(const RunOptions& options);
 
 // After MakeLogFolder(). Where none was asked for and none can be made it says so and gives an empty place.

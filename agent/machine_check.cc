@@ -256,8 +256,7 @@ std::vector<int> CopyingCpus(const std::vector<std::pair<int, std::string>>& cac
 
 MachineFigure MeasureMemory(TimePoint until) {
   HostFacts facts = ReadHostFacts();
-  int threads = kMostThreads;
-  if (facts.cpu_quota) threads = std::min(threads, static_cast<int>(std::ceil(*facts.cpu_quota)));
+  const int threads = std::min(kMostThreads, ContainerCpus(facts));
   int64_t bytes = BufferBytes();
   if (bytes < 2 * kChunk) return CannotSay("memory", "", "the cgroup has less than 8 MiB left");
   int64_t cache = 0;

@@ -1,17 +1,17 @@
 // The `muster` binary: one file per subcommand, chosen by the name it was called by or by its first argument.
 #include <unistd.h>
 
-#include <boost/system/system_error.hpp>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <vector>
 
 #include "agent/commands.h"
 #include "agent/early_signals.h"
 #include "agent/installation.h"
+#include "agent/start_check.h"
+#include "base/descriptors.h"
 #include "base/exit_codes.h"
 #include "base/print.h"
 #include "base/status.h"
@@ -21,7 +21,10 @@ namespace muster::agent {
 namespace {
 
 // 101 is the first priority that is not the implementation's own: before every other constructor.
-__attribute__((constructor(101))) void HoldEarlySignals() { HoldSignals(); }
+__attribute__((constructor(101))) void BeforeAllElse() {
+  FillStandardStreams();
+  HoldSignals();
+}
 
 struct Subcommand {
   std::string_view name;
@@ -107,17 +110,8 @@ int Main(int argc, char** argv) {
 }  // namespace muster::agent
 
 int main(int argc, char** argv) {
-  // Asio throws where a loop cannot be had, the standard library where a thread cannot: what is set up at the start,
-  // before there is a worker.
-  int error = 0;
-  try {
-    return muster::agent::Main(argc, argv);
-  } catch (const boost::system::system_error& thrown) {
-    error = thrown.code().value();
-  } catch (const std::system_error& thrown) {
-    error = thrown.code().value();
-  }
-  const muster::Status status = muster::ErrnoStatus(error, "cannot begin");
-  muster::PrintTo(stderr, "muster: {}\n", muster::Message(status));
-  return EXIT_FAILURE;
+  const auto code = muster::agent::RunOrSay([&] { return muster::agent::Main(argc, argv); });
+  if (code.ok()) return *code;
+  muster::PrintTo(stderr, "muster: {}\n", muster::Message(code.status()));
+  return muster::agent::StartExitCode(code.status());
 }

@@ -66,7 +66,7 @@ class MpiLauncher::Impl {
       : loop_(loop), failed_(std::move(failed)), reports_(loop), resolver_(loop) {}
 
   StatusOr<Variables> NewAttempt(const Getenv& getenv, const std::string& other_folder);
-  void End(int exit_code, const std::string& reason, std::function<void()> done);
+  void End(int exit_code, ExitClass exit_class, const std::string& reason, std::function<void()> done);
 
  private:
   Status Attend(const Getenv& getenv);
@@ -151,15 +151,18 @@ Status MpiLauncher::Impl::Attend(const Getenv& getenv) {
   return absl::OkStatus();
 }
 
-void MpiLauncher::Impl::End(int exit_code, const std::string& reason, std::function<void()> done) {
+void MpiLauncher::Impl::End(int exit_code, ExitClass exit_class, const std::string& reason,
+                            std::function<void()> done) {
   boost::system::error_code ignored;
   reports_.close(ignored);
   files_.reset();
   if (workers_ == nullptr) return asio::post(loop_, std::move(done));
-  workers_->Tell({exit_code, reason}, kHearLimit, [done = std::move(done)](const std::vector<std::string>& deaf) {
-    for (const std::string& worker : deaf) log::Warning(fmt::format("a worker did not hear the verdict: {}", worker));
-    done();
-  });
+  workers_->Tell({exit_code, reason, exit_class}, kHearLimit,
+                 [done = std::move(done)](const std::vector<std::string>& deaf) {
+                   for (const std::string& worker : deaf)
+                     log::Warning(fmt::format("a worker did not hear the verdict: {}", worker));
+                   done();
+                 });
 }
 
 MpiLauncher::MpiLauncher(asio::io_context& loop, std::function<void(const RshFailure&)> failed)
@@ -168,8 +171,8 @@ MpiLauncher::~MpiLauncher() = default;
 StatusOr<Variables> MpiLauncher::NewAttempt(const Getenv& getenv, const std::string& other_folder) {
   return impl_->NewAttempt(getenv, other_folder);
 }
-void MpiLauncher::End(int exit_code, const std::string& reason, std::function<void()> done) {
-  impl_->End(exit_code, reason, std::move(done));
+void MpiLauncher::End(int exit_code, ExitClass exit_class, const std::string& reason, std::function<void()> done) {
+  impl_->End(exit_code, exit_class, reason, std::move(done));
 }
 
 }  // namespace muster::agent

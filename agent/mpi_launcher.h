@@ -15,6 +15,7 @@
 
 #include "agent/flag_reader.h"
 #include "agent/wire_mpi.h"
+#include "base/exit_codes.h"
 #include "base/status.h"
 
 namespace muster::agent {
@@ -42,7 +43,7 @@ class MpiLauncher {
   StatusOr<Variables> NewAttempt(const Getenv& getenv, const std::string& other_folder);
 
   // The job is over: tells every worker pod. `done` is called once, not from within, after a bounded time.
-  void End(int exit_code, const std::string& reason, std::function<void()> done);
+  void End(int exit_code, ExitClass exit_class, const std::string& reason, std::function<void()> done);
 
  private:
   class Impl;

@@ -14,6 +14,7 @@
 #include "agent/preempt_notice.h"
 #include "agent/relay.h"
 #include "agent/rendezvous_place.h"
+#include "agent/start_check.h"
 #include "agent/this_node.h"
 #include "agent/torch_env.h"
 #include "agent/watch.h"
@@ -86,7 +87,7 @@ class NodeAgent::Impl {
   void Go(int signal, rendezvous::LeaveCause cause, const std::string& reason);
   void Unhealthy(const std::string& reason);
   int GoneCode() const;
-  int BadConfiguration(const Status& status);
+  int Refused(const Status& status);
   void FinishWith(int code);
   void TakeLeave();
 
@@ -133,6 +134,7 @@ WatchSources NodeAgent::Impl::Sources() {
 
 int NodeAgent::Impl::Run() {
   signal(SIGPIPE, SIG_IGN);
+  signal(SIGTTOU, SIG_IGN);  // we write, and move the foreground, from the background of a terminal
   signal(SIGXFSZ, SIG_IGN);  // a full file is an error of the write
   console_.CarryLog();
   for (const std::string& warning : options_.warnings) log::Warning(warning);
@@ -145,7 +147,7 @@ int NodeAgent::Impl::Run() {
   }
   self_ = ThisNode(options_);
   logs_ = FindLogPlace(options_);
-  if (Status status = watch_.Open(); !status.ok()) return BadConfiguration(status);
+  if (Status status = watch_.Open(); !status.ok()) return Refused(status);
   for (int signal : options_.signals_to_handle) {
     boost::system::error_code error;
     signals_.add(signal, error);
@@ -163,11 +165,11 @@ int NodeAgent::Impl::Run() {
   if (!options_.preempt_file.empty()) {
     auto notice = PreemptNotice::Await(loop_, options_.preempt_file, options_.preempt_interval,
                                        [this](const std::string& what) { OnNotice(what); });
-    if (!notice.ok()) return BadConfiguration(notice.status());
+    if (!notice.ok()) return Refused(notice.status());
     notice_ = *std::move(notice);
   }
   auto credentials = rendezvous::ReadCredentials(options_.credentials);
-  if (!credentials.ok()) return BadConfiguration(credentials.status());
+  if (!credentials.ok()) return Refused(credentials.status());
   credentials_ = *std::move(credentials);
   check_.Run([this] { FindPlace(); });
   loop_.run();
@@ -178,7 +180,7 @@ int NodeAgent::Impl::Run() {
 void NodeAgent::Impl::FindPlace() {
   if (wiring_.begin) wiring_.begin(loop_, [this](int code, const std::string& reason) { RoundFailed(code, reason); });
   FindRendezvousPlace(loop_, options_, credentials_, self_.name, [this](StatusOr<RendezvousPlace> place) {
-    if (!place.ok()) return FinishWith(BadConfiguration(place.status()));
+    if (!place.ok()) return FinishWith(Refused(place.status()));
     Join(*std::move(place));
   });
 }
@@ -190,7 +192,7 @@ void NodeAgent::Impl::Join(RendezvousPlace place) {
   bool fixed = options_.backend == Backend::kStatic && !options_.standalone;
   self_.store_host = fixed && options_.node_rank == 0 ? options_.endpoint_host : place_.address;
   auto port = FreshStore();
-  if (!port.ok()) return FinishWith(BadConfiguration(port.status()));
+  if (!port.ok()) return FinishWith(Refused(port.status()));
   self_.store_port = *port;
   watch_.ledger().NodeIs(self_);
 
@@ -437,14 +439,14 @@ void NodeAgent::Impl::Unhealthy(const std::string& reason) {
   FinishWith(kExitNodeUnhealthy);
 }
 
-int NodeAgent::Impl::BadConfiguration(const Status& status) {
+int NodeAgent::Impl::Refused(const Status& status) {
   reason_ = Message(status);
   log::Error(reason_);
-  return kExitBadConfiguration;
+  return RefusalExitCode(status);
 }
 
 JobEnd NodeAgent::Impl::end(int exit_code) const {
-  JobEnd end{exit_code, reason_, self_.name, self_.host, std::nullopt, verdict_};
+  JobEnd end{.exit_code = exit_code, .reason = reason_, .node = self_.name, .host = self_.host, .verdict = verdict_};
   if (attempt_) end.assignment = attempt_->assignment();
   return end;
 }

@@ -44,8 +44,10 @@ std::string LastLine(const launcher::ExitRecord& exit) {
 }
 
 std::string How(const launcher::ExitRecord& exit) {
-  if (exit.signal == 0) return fmt::format("ended with {}", exit.exit_code);
-  return fmt::format("was killed by {}{}", SignalName(exit.signal), exit.oom_killed ? " (out of memory)" : "");
+  std::string how = exit.signal == 0 ? fmt::format("ended with {}", exit.exit_code)
+                                     : fmt::format("was killed by {}", SignalName(exit.signal));
+  if (exit.oom_killed) how += fmt::format(" ({})", DescribeOom(exit.exit_code));
+  return how;
 }
 
 bool IsBuiltin(std::string_view check) { return Split(check, ' ').front() == kBuiltin; }
@@ -241,12 +243,20 @@ int RunNodeCheck(const RunOptions& options, std::string* reason) {
     end(kExitNodeUnhealthy);
   });
   boost::asio::signal_set signals(loop, SIGTERM, SIGINT);
-  signals.async_wait([&](boost::system::error_code error, int signal) {
-    if (error) return;
-    *reason = fmt::format("stopped by {} while the node check ran", SignalName(signal));
-    auto gone = [&, signal] { end(128 + signal); };
-    if (!check.Stop(signal, options.shutdown_timeout, gone)) gone();
-  });
+  int first = 0;
+  std::function<void()> await = [&] {
+    signals.async_wait([&](boost::system::error_code error, int signal) {
+      if (error) return;
+      await();
+      const bool second = first != 0;  // it kills
+      if (!second) first = signal;
+      *reason = fmt::format("stopped by {} while the node check ran", SignalName(first));
+      auto gone = [&] { end(128 + first); };
+      const Duration grace = second ? Duration::zero() : options.shutdown_timeout;
+      if (!check.Stop(second ? SIGKILL : signal, grace, gone)) gone();
+    });
+  };
+  await();
   ReleaseSignals({SIGTERM, SIGINT});
   check.Run([&] { end(0); });
   loop.run();

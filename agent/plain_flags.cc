@@ -1,7 +1,6 @@
 #include "agent/plain_flags.h"
 
 #include <algorithm>
-#include <csignal>
 
 #include "agent/flag_values.h"
 #include "agent/pod_facts.h"
@@ -12,13 +11,6 @@
 
 namespace muster::agent {
 namespace {
-
-// Everything a command can have a use for: not what only the sender's own faults raise, not job control, not our own.
-std::vector<int> ForwardedSignals() {
-  std::vector<int> signals = {SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGCONT, SIGWINCH, SIGIO};
-  for (int number = SIGRTMIN; number <= SIGRTMAX; ++number) signals.push_back(number);
-  return signals;
-}
 
 Status ReadWire(const FlagReader& flags, const Getenv& getenv, RunOptions* options) {
   constexpr std::string_view kMeaningful[] = {
@@ -125,8 +117,6 @@ StatusOr<RunOptions> ReadPlain(const FlagReader& flags, const Getenv& getenv, co
   MUSTER_RETURN_IF_ERROR(ReadPods(flags, getenv, facts, &options));
   MUSTER_RETURN_IF_ERROR(flags.ReadLogs(&options));
   MUSTER_RETURN_IF_ERROR(flags.ReadSignals(&options));
-  options.signals_to_handle = {SIGTERM, SIGINT};
-  options.signals_to_forward = ForwardedSignals();
   MUSTER_RETURN_IF_ERROR(flags.ReadCommon(&options));
   bool files = options.redirects.all != 0 || options.tee.all != 0 || options.hang.on();
   if (!options.log_dir && !files) options.log_dir = "/dev/null";

@@ -36,8 +36,46 @@ int Refuse(int code, const Status& status, const RunOptions& options) {
   return code;
 }
 
+// What the command line asks for.
+int Begin(const ParsedRun& parsed, const HostFacts& facts, const std::vector<std::string>& arguments,
+          CalledAs called_as) {
+  RunOptions options = parsed.options;
+  if (!parsed.overruled.empty() && options.nodes_on_this_machine == 0) {
+    options.warnings.push_back(Describe(parsed.overruled));
+  }
+  if (options.serve_rsh) {
+    std::string reason;
+    if (int code = RunNodeCheck(options, &reason); code != 0) {
+      log::Error(reason);
+      return Refuse(code, absl::UnavailableError(reason), options);
+    }
+    return ServeRsh(options);
+  }
+  auto workers = ResolveNproc(options.nproc_per_node, facts, options.nproc_origin);
+  if (!workers.ok()) {
+    log::Error(Message(workers.status()));
+    return Refuse(kExitUsage, workers.status(), options);
+  }
+  options.nproc = workers->count;
+  if (!workers->warning.empty()) options.warnings.push_back(workers->warning);
+  if (Status status = options.wire == Wire::kTorch ? CheckStart(options) : absl::OkStatus(); !status.ok()) {
+    log::Error(Message(status));
+    return Refuse(StartExitCode(status), status, options);
+  }
+  if (Status status = MakeLogFolder(options); !status.ok()) {
+    log::Error(Message(status));
+    return Refuse(absl::IsResourceExhausted(status) ? kExitNodeUnhealthy : kExitUsage, status, options);
+  }
+  if (options.nodes_on_this_machine > 0) {
+    if (!parsed.overruled.empty()) log::Warning(Describe(parsed.overruled));
+    return RunLocalNodes(parsed, arguments, called_as);
+  }
+  return NodeAgent(options).Run();
+}
+
 int Run(const std::vector<std::string>& arguments, CalledAs called_as, std::string_view name) {
-  const HostFacts facts = ReadHostFacts();
+  HostFacts facts = ReadHostFacts();
+  if (called_as == CalledAs::kExec) facts.cpus = ContainerCpus(facts);  // torchrun's "cpu" counts the machine's
   auto parsed = ParseRun(arguments, Environment, called_as, facts);
   if (!parsed.ok()) {
     RunOptions unread;
@@ -62,39 +100,11 @@ int Run(const std::vector<std::string>& arguments, CalledAs called_as, std::stri
     case ParsedRun::Outcome::kRun:
       break;
   }
-  RunOptions& options = parsed->options;
-  log::Configure(options.log);
-  if (!parsed->overruled.empty() && options.nodes_on_this_machine == 0) {
-    options.warnings.push_back(Describe(parsed->overruled));
-  }
-  if (options.serve_rsh) {
-    std::string reason;
-    if (int code = RunNodeCheck(options, &reason); code != 0) {
-      log::Error(reason);
-      return Refuse(code, absl::UnavailableError(reason), options);
-    }
-    return ServeRsh(options);
-  }
-  auto workers = ResolveNproc(options.nproc_per_node, facts, options.nproc_origin);
-  if (!workers.ok()) {
-    log::Error(Message(workers.status()));
-    return Refuse(kExitUsage, workers.status(), options);
-  }
-  options.nproc = workers->count;
-  if (!workers->warning.empty()) options.warnings.push_back(workers->warning);
-  if (Status status = options.wire == Wire::kTorch ? CheckStart(options) : absl::OkStatus(); !status.ok()) {
-    log::Error(Message(status));
-    return Refuse(StartExitCode(status), status, options);
-  }
-  if (Status status = MakeLogFolder(options); !status.ok()) {
-    log::Error(Message(status));
-    return Refuse(kExitUsage, status, options);
-  }
-  if (options.nodes_on_this_machine > 0) {
-    if (!parsed->overruled.empty()) log::Warning(Describe(parsed->overruled));
-    return RunLocalNodes(*parsed, arguments, called_as);
-  }
-  return NodeAgent(std::move(options)).Run();
+  log::Configure(parsed->options.log);
+  auto code = RunOrSay([&] { return Begin(*parsed, facts, arguments, called_as); });
+  if (code.ok()) return *code;
+  log::Error(Message(code.status()));
+  return Refuse(StartExitCode(code.status()), code.status(), parsed->options);
 }
 
 }  // namespace

@@ -317,7 +317,7 @@ std::string DescribeWorkerExit(const launcher::ExitRecord& exit) {
   std::string text = exit.signal != 0              ? fmt::format("killed by {}", SignalName(exit.signal))
                      : exit.exit_code == kExitHang ? DescribeExit(kExitHang)
                                                    : fmt::format("exit code {}", exit.exit_code);
-  if (exit.oom_killed) text += " (out of memory)";
+  if (exit.oom_killed) text += fmt::format(" ({})", DescribeOom(exit.exit_code));
   if (exit.core_dumped) text += ", core dumped";
   return text;
 }

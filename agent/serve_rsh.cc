@@ -9,12 +9,15 @@
 #include "agent/mpi_host_files.h"
 #include "agent/preempt_notice.h"
 #include "agent/rsh_place.h"
+#include "agent/start_check.h"
+#include "agent/this_node.h"
 #include "agent/watch.h"
 #include "base/exit_codes.h"
 #include "base/host_fs.h"
 #include "base/host_names.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "launcher/oom_counter.h"
 #include "launcher/process_table.h"
 #include "rsh/server.h"
 
@@ -23,11 +26,11 @@ namespace {
 
 class Worker {
  public:
-  explicit Worker(const RunOptions& options) : options_(options) {}
+  explicit Worker(const RunOptions& options) : options_(options), self_(ThisNode(options)) {}
 
   int Run();
   JobEnd end(int code) const {
-    return {.exit_code = code, .reason = reason_, .node = options_.node_name, .host = HostName()};
+    return {.exit_code = code, .reason = reason_, .exit_class = exit_class_, .node = self_.name, .host = self_.host};
   }
 
  private:
@@ -38,6 +41,7 @@ class Worker {
   void End(int code, int signal, const std::string& reason);
 
   const RunOptions& options_;
+  const rendezvous::Node self_;
   boost::asio::io_context loop_{1};
   launcher::Reaper reaper_{loop_};
   launcher::Console console_{loop_};
@@ -45,10 +49,13 @@ class Worker {
   std::unique_ptr<rsh::Server> server_;
   std::unique_ptr<PreemptNotice> notice_;
   std::unique_ptr<HttpPort> http_;
+  const launcher::OomCounter oom_;
+  const std::optional<int64_t> oom_kills_ = oom_.Read();  // at the start
   bool ending_ = false;
   bool noticed_ = false;  // by the preemption notice: the signal itself is still to come
   int code_ = 0;
   std::string reason_;
+  std::optional<ExitClass> exit_class_;  // as the launcher's verdict has it
 };
 
 int Worker::Run() {
@@ -57,7 +64,7 @@ int Worker::Run() {
   if (Status status = Begin(); !status.ok()) {
     reason_ = Message(status);
     log::Error(reason_);
-    return kExitBadConfiguration;
+    return RefusalExitCode(status);
   }
   loop_.run();
   // Daemons of sessions that ended long ago.
@@ -75,6 +82,7 @@ Status Worker::Begin() {
   ReleaseSignals(options_.signals_to_handle);
   if (!options_.preempt_file.empty()) {
     auto noticed = [this](const std::string& what) {
+      if (ending_) return;  // the signal has come already
       noticed_ = true;
       End(kExitStopped, SIGTERM, "preempted: " + what);
     };
@@ -84,6 +92,7 @@ Status Worker::Begin() {
   MUSTER_ASSIGN_OR_RETURN(rsh::Server::Options serving, Listening());
   rsh::Server::Events events;
   events.verdict = [this](const rsh::Verdict& verdict) {
+    if (!ending_) exit_class_ = verdict.exit_class;
     End(verdict.exit_code, SIGTERM, fmt::format("the launcher's verdict: {}", verdict.reason));
   };
   events.say = [](const std::string& text) { log::Info(text); };
@@ -140,14 +149,19 @@ void Worker::OnSignal(int signal) {
     return;
   }
   if (ending_) return server_->Stop(SIGKILL, Duration::zero(), nullptr);
-  End(128 + signal, signal, fmt::format("told to go by {}", SignalName(signal)));
+  const std::string name = SignalName(signal);
+  End(128 + signal, signal, signal == SIGTERM ? "preempted: " + name : "stopped by " + name);
 }
 
 void Worker::End(int code, int signal, const std::string& reason) {
   if (std::exchange(ending_, true)) return;
   code_ = code;
   reason_ = reason;
-  log::Info(fmt::format("{}; ending with {}, {} commands get {} and up to {} s", reason, code, server_->sessions(),
+  // Ranks are mpirun's daemon's children: nobody here sees them die.
+  if (auto now = oom_.Read(); now && oom_kills_ && *now > *oom_kills_) {
+    reason_ += fmt::format("; {} killed here: out of memory", Counted(*now - *oom_kills_, "command"));
+  }
+  log::Info(fmt::format("{}; ending with {}, {} commands get {} and up to {} s", reason_, code, server_->sessions(),
                         SignalName(signal),
                         std::chrono::duration_cast<std::chrono::seconds>(options_.shutdown_timeout).count()));
   server_->Stop(signal, options_.shutdown_timeout, [this] { loop_.stop(); });

@@ -3,7 +3,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <boost/system/system_error.hpp>
 #include <cerrno>
+#include <system_error>
 
 #include "agent/torch_command.h"
 #include "agent/torch_env.h"
@@ -53,7 +55,24 @@ Status CheckStart(const RunOptions& options) {
 int StartExitCode(const Status& error) {
   if (absl::IsNotFound(error)) return kExitNotFound;
   if (absl::IsPermissionDenied(error)) return kExitNotExecutable;
-  return absl::IsFailedPrecondition(error) ? kExitBadConfiguration : 1;
+  if (absl::IsFailedPrecondition(error) || absl::IsInvalidArgument(error)) return kExitBadConfiguration;
+  return kExitNodeUnhealthy;
+}
+
+int RefusalExitCode(const Status& error) {
+  return absl::IsResourceExhausted(error) ? kExitNodeUnhealthy : kExitBadConfiguration;
+}
+
+StatusOr<int> RunOrSay(const std::function<int()>& begin) {
+  int error = 0;
+  try {
+    return begin();
+  } catch (const boost::system::system_error& thrown) {
+    error = thrown.code().value();
+  } catch (const std::system_error& thrown) {
+    error = thrown.code().value();
+  }
+  return ErrnoStatus(error, "cannot begin");
 }
 
 }  // namespace muster::agent

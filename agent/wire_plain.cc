@@ -2,8 +2,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <csignal>
-
 #include "agent/inner_environment.h"
 #include "agent/installation.h"
 #include "agent/mpi_launcher.h"
@@ -51,24 +49,19 @@ std::vector<std::string> PlainEnvironment(const RunOptions& options, const Varia
 
 Wiring PlainWiring(const RunOptions& options) {
   Wiring wiring;
-  // Asked once: at a restart the last command's group still has the foreground.
   const bool terminal = isatty(STDIN_FILENO) == 1;
-  const bool foreground = terminal && tcgetpgrp(STDIN_FILENO) == getpgrp();
-  // The command has the foreground then. Under `stty tostop` our own lines would stop us, or fail.
-  if (foreground) signal(SIGTTOU, SIG_IGN);
   auto mpi = std::make_shared<std::unique_ptr<MpiLauncher>>();
   if (options.wire == Wire::kMpi) {
     wiring.begin = [mpi](boost::asio::io_context& loop, std::function<void(int, const std::string&)> failed) {
       *mpi = std::make_unique<MpiLauncher>(
           loop, [failed](const RshFailure& failure) { failed(failure.exit_code, failure.reason); });
     };
-    wiring.end = [mpi](int exit_code, const std::string& reason, std::function<void()> done) {
-      (*mpi)->End(exit_code, reason, std::move(done));
+    wiring.end = [&options, mpi](int exit_code, const std::string& reason, std::function<void()> done) {
+      (*mpi)->End(exit_code, Classify(exit_code, options.job.overrides), reason, std::move(done));
     };
   }
-  wiring.workers = [&options, terminal, foreground, mpi](
-                       const rendezvous::Assignment& assignment,
-                       const AttemptPaths& paths) -> StatusOr<std::vector<launcher::WorkerSpec>> {
+  wiring.workers = [&options, terminal, mpi](const rendezvous::Assignment& assignment,
+                                             const AttemptPaths& paths) -> StatusOr<std::vector<launcher::WorkerSpec>> {
     std::vector<launcher::WorkerSpec> specs;
     const bool untouched = isatty(STDERR_FILENO) == 1 || SameFile(STDOUT_FILENO, STDERR_FILENO);
     Variables told;
@@ -90,7 +83,7 @@ Wiring PlainWiring(const RunOptions& options) {
       }
       spec.output = WorkerOutput(options, assignment, local_rank, paths, untouched);
       spec.own_session = !terminal;
-      spec.foreground = foreground && options.nproc == 1;
+      spec.foreground = terminal && options.nproc == 1;
       spec.error_file = FindVariable(spec.environment, "TORCHELASTIC_ERROR_FILE").value_or("");
       specs.push_back(std::move(spec));
     }

@@ -24,6 +24,14 @@ bool ReadyBy(int fd, short events, TimePoint deadline) {
 
 void WidenPipe(int descriptor, int bytes) { (void)fcntl(descriptor, F_SETPIPE_SZ, bytes); }
 
+void FillStandardStreams() {
+  for (int stream = 0; stream <= 2; ++stream) {
+    if (fcntl(stream, F_GETFD) != -1) continue;
+    const int opened = open("/dev/null", O_RDWR);  // without O_CLOEXEC: children have it too
+    if (opened > stream) close(opened);            // a lower one is closed and stays so
+  }
+}
+
 bool DescriptorsLeft(int open_fd, int keep, int most) {
   rlimit limit{};
   if (keep == 0 || getrlimit(RLIMIT_NOFILE, &limit) != 0) return true;

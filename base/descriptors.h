@@ -38,6 +38,10 @@ bool ReadyBy(int fd, short events, TimePoint deadline);
 // Fewer turns for those who move much through a pipe. What is no pipe, or may not have so many bytes, stays as it is.
 void WidenPipe(int descriptor, int bytes);
 
+// Opens /dev/null for those of 0, 1 and 2 that are closed: else the next descriptor we open takes the number, and what
+// is printed goes into it. Before anything is opened. Where there is no /dev/null they stay closed.
+void FillStandardStreams();
+
 // True while at least `keep` descriptors, but never more than `1 / most` of what ulimit -n allows, stay free after one
 // more is opened. `open_fd`: any open one, to ask with. Two system calls: the limit may change at any time.
 bool DescriptorsLeft(int open_fd, int keep, int most);

@@ -68,6 +68,10 @@ std::string DescribeExit(int code) {
   return fmt::format("exit code {}", code);
 }
 
+std::string_view DescribeOom(int exit_code) {
+  return exit_code == 128 + SIGKILL ? "out of memory" : "something it had started was killed: out of memory";
+}
+
 std::string SignalName(int signal) {
   const char* name = sigabbrev_np(signal);
   if (name == nullptr) return fmt::format("signal {}", signal);

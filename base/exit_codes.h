@@ -25,7 +25,7 @@ inline constexpr int kExitRendezvousTimeout = 200;  // too few nodes, or no coor
 inline constexpr int kExitCoordinatorLost = 201;    // no coordinator could be reached again in time
 inline constexpr int kExitPeerFailed = 202;         // a peer failed and its code is not known; own workers were healthy
 inline constexpr int kExitHang = 203;               // no progress was seen for the hang timeout
-inline constexpr int kExitNodeUnhealthy = 204;      // the node check failed
+inline constexpr int kExitNodeUnhealthy = 204;      // the node check failed, or the machine lacks what a start needs
 inline constexpr int kExitSourceUnreachable = 205;  // a data set's or a model's source failed until patience was over
 
 // Single codes moved to the other class by --retry-codes and --fatal-codes. A code in both is refused by the parser.
@@ -43,6 +43,10 @@ std::optional<ExitClass> ParseExitClass(std::string_view name);
 
 // One plain phrase for a code: "killed by SIGKILL", "rendezvous not reached in time", "exit code 3".
 std::string DescribeExit(int code);
+
+// Of a failure in whose time the kernel killed for memory: "out of memory" where that was its own end (137: SIGKILL, or
+// a shell's word for it), else that a process it had started was killed.
+std::string_view DescribeOom(int exit_code);
 
 // "SIGTERM" for 15; "signal 99" where the number has no name.
 std::string SignalName(int signal);

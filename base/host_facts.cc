@@ -3,6 +3,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <set>
 #include <vector>
@@ -208,6 +209,11 @@ HostFacts ReadHostFacts(const HostFs& fs, const EnvironmentLookup& environment, 
 }
 
 HostFacts ReadHostFacts() { return ReadHostFacts(HostFs(), ProcessEnvironment, static_cast<int>(UsableCpus().size())); }
+
+int ContainerCpus(const HostFacts& facts) {
+  const double quota = std::ceil(std::max(1.0, facts.cpu_quota.value_or(facts.cpus)));
+  return static_cast<int>(std::min<double>(facts.cpus, quota));
+}
 
 int VisibleCudaDevices(const std::optional<std::string>& text, int present) {
   if (!text) return present;

@@ -33,6 +33,9 @@ struct HostFacts {
   int gpus() const { return nvidia.count > 0 ? nvidia.count : amd.count; }
 };
 
+// What a container has: `cpus`, or its quota in whole CPUs where that is less. At least 1.
+int ContainerCpus(const HostFacts& facts);
+
 // CPUs this process may run on (sched_getaffinity), sorted.
 std::vector<int> UsableCpus();
 

@@ -17,7 +17,8 @@ struct WorkerFailure {
   int exit_code = 0;  // 1..255; 128 + n for signal n
   int signal = 0;     // 0: it exited by itself
   bool core_dumped = false;
-  bool oom_killed = false;  // the cgroup's oom_kill counter rose while it died by SIGKILL
+  // The cgroup's oom_kill counter rose in its time: it was killed for memory itself (137), or something it had started.
+  bool oom_killed = false;
   // It says of itself that a peer went away (connection reset by peer, remote process exited): a consequence, not a
   // cause.
   bool consequence = false;

@@ -84,7 +84,7 @@ class ArchiveReader::Impl {
   Impl(Descriptor file, std::string name)
       : file_(std::move(file)), name_(std::move(name)), archive_(archive_read_new(), &archive_read_free) {}
 
-  Status Open() {
+  Status Open(WindowLimits& windows) {
     InUtf8 names;
     archive* const reader = archive_.get();
     char magic[2] = {};
@@ -92,7 +92,7 @@ class ArchiveReader::Impl {
       archive_read_support_format_zip_seekable(reader);
       return archive_read_open_fd(reader, file_.get(), kReadAtOnce) == ARCHIVE_OK ? absl::OkStatus() : Broken();
     }
-    MUSTER_ASSIGN_OR_RETURN(content_, Decompressor::Make(file_.get()));
+    MUSTER_ASSIGN_OR_RETURN(content_, Decompressor::Make(file_.get(), windows));
     archive_read_support_format_tar(reader);
     const int code = archive_read_open(reader, this, nullptr, &Impl::OnRead, nullptr);
     return code == ARCHIVE_OK ? absl::OkStatus() : Broken();
@@ -124,8 +124,10 @@ class ArchiveReader::Impl {
 
  private:
   static la_ssize_t OnRead(archive* reader, void* data, const void** buffer) {
-    auto bytes = static_cast<Impl*>(data)->content_->Next();
+    auto& self = *static_cast<Impl*>(data);
+    auto bytes = self.content_->Next();
     if (!bytes.ok()) {
+      self.failed_ = bytes.status();
       archive_set_error(reader, EIO, "%s", std::string(Message(bytes.status())).c_str());
       return -1;
     }
@@ -136,7 +138,10 @@ class ArchiveReader::Impl {
   StatusOr<std::optional<Member>> ReadToTheEnd() {
     while (content_) {
       auto bytes = content_->Next();
-      if (!bytes.ok()) return Broken(Message(bytes.status()));
+      if (!bytes.ok()) {
+        failed_ = bytes.status();
+        return Broken(Message(failed_));
+      }
       if (bytes->empty()) break;
     }
     return std::nullopt;
@@ -181,6 +186,7 @@ class ArchiveReader::Impl {
     return Broken(text == nullptr ? "it cannot be read" : text);
   }
   Status Broken(std::string_view what) const {
+    if (absl::IsResourceExhausted(failed_)) return Annotate(failed_, name_);
     return absl::DataLossError(
         fmt::format("{}: {}; it is broken, or no tar, tar.gz, tar.zst or zip: leave it out with --ignore, or bring it "
                     "in without --extract",
@@ -190,12 +196,13 @@ class ArchiveReader::Impl {
   const Descriptor file_;
   const std::string name_;
   std::unique_ptr<Decompressor> content_;  // of a tar
+  Status failed_;                          // of it
   const std::unique_ptr<archive, int (*)(archive*)> archive_;
 };
 
-StatusOr<std::unique_ptr<ArchiveReader>> ArchiveReader::Open(Descriptor file, std::string name) {
+StatusOr<std::unique_ptr<ArchiveReader>> ArchiveReader::Open(Descriptor file, std::string name, WindowLimits& windows) {
   auto impl = std::make_unique<Impl>(std::move(file), std::move(name));
-  MUSTER_RETURN_IF_ERROR(impl->Open());
+  MUSTER_RETURN_IF_ERROR(impl->Open(windows));
   return std::unique_ptr<ArchiveReader>(new ArchiveReader(std::move(impl)));
 }
 

@@ -17,6 +17,7 @@
 
 #include "base/descriptors.h"
 #include "base/status.h"
+#include "initializers/decompress.h"
 
 namespace muster::initializers {
 
@@ -34,8 +35,8 @@ struct Member {
 // One thread at a time.
 class ArchiveReader {
  public:
-  // `file` stays open and is read from its start; `name` is for people.
-  static StatusOr<std::unique_ptr<ArchiveReader>> Open(Descriptor file, std::string name);
+  // `file` stays open and is read from its start; `name` is for people. `windows` outlives it.
+  static StatusOr<std::unique_ptr<ArchiveReader>> Open(Descriptor file, std::string name, WindowLimits& windows);
   ~ArchiveReader();
   ArchiveReader(const ArchiveReader&) = delete;
   ArchiveReader& operator=(const ArchiveReader&) = delete;
@@ -43,7 +44,7 @@ class ArchiveReader {
   // The next one that is wanted; nothing: there are no more. What is not wanted may have any name and be of any kind;
   // `wanted` is asked with the path as the archive has it, without "./" and a '/' at the end. InvalidArgument: a path
   // as above, a device or pipe, an encrypted member, one that does not say how long it is. DataLoss: the archive is
-  // broken or cut short, or is none.
+  // broken or cut short, or is none. ResourceExhausted: its window is too wide.
   StatusOr<std::optional<Member>> Next(const std::function<bool(std::string_view path)>& wanted);
   // The content of the member, in order, holes as zeros; 0 bytes: it has ended, and its checksum is right.
   StatusOr<size_t> Read(char* bytes, size_t length);

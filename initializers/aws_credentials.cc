@@ -9,9 +9,9 @@
 #include "base/descriptors.h"
 #include "base/json_fields.h"
 #include "base/text.h"
+#include "initializers/aws_answers.h"
 #include "initializers/cloud_clock.h"
 #include "initializers/endpoint_url.h"
-#include "initializers/iso_time.h"
 #include "initializers/percent.h"
 #include "initializers/s3_answers.h"
 
@@ -26,44 +26,8 @@ constexpr int64_t kRenewBefore = 600;  // seconds before they expire
 constexpr auto kRenewAgain = std::chrono::seconds(60);
 constexpr int64_t kTooLate = 60;  // fewer seconds left: not used any more
 
-struct Temporary {
-  AwsKeys keys;
-  int64_t expires_unix = 0;  // 0: never
-};
-using Fetched = StatusOr<Temporary>;
+using Fetched = StatusOr<TemporaryKeys>;
 using FetchKeys = std::function<asio::awaitable<Fetched>()>;
-
-StatusOr<std::string> Need(const Json& json, const char* name) {
-  std::string text = TextField(json, name);
-  if (text.empty()) return absl::InvalidArgumentError(fmt::format("the answer has no {}", name));
-  return text;
-}
-
-// {AccessKeyId, SecretAccessKey, Token, Expiration}, as containers' endpoints and IMDS give; or {Code, Message}.
-Fetched KeysOfJson(std::string_view text) {
-  const Json json = ReadJson(text);
-  if (json.is_discarded()) return absl::InvalidArgumentError("the answer is no JSON");
-  const std::string code = TextField(json, "Code");
-  if (!code.empty() && code != "Success") {
-    return absl::PermissionDeniedError(fmt::format("{}: {}", code, TextField(json, "Message")));
-  }
-  Temporary temporary;
-  MUSTER_ASSIGN_OR_RETURN(temporary.keys.access_key, Need(json, "AccessKeyId"));
-  MUSTER_ASSIGN_OR_RETURN(temporary.keys.secret_key, Need(json, "SecretAccessKey"));
-  temporary.keys.session_token = TextField(json, "Token");
-  if (const std::string expires = TextField(json, "Expiration"); !expires.empty()) {
-    MUSTER_ASSIGN_OR_RETURN(temporary.expires_unix, ParseIsoTime(expires));
-  }
-  return temporary;
-}
-
-// IMDS's answers are plain: a session, a role's name.
-Status CheckWord(std::string_view text) {
-  const std::string_view word = Strip(text.substr(0, text.find('\n')));
-  const bool plain = std::all_of(word.begin(), word.end(), [](char c) { return c > ' ' && c < 0x7f && c != '<'; });
-  if (plain && !word.empty()) return absl::OkStatus();
-  return absl::InvalidArgumentError("the answer is not what was asked for");
-}
 
 // What a good answer has to be; PermissionDenied: it is one, and says no.
 using CheckBody = std::function<Status(std::string_view)>;
@@ -88,20 +52,20 @@ std::optional<Refusal> JudgePlainly(const HttpAnswer& answer, std::string_view w
 Fetched KeysOfSts(const StatusOr<std::string>& answer) {
   if (!answer.ok()) return answer.status();
   MUSTER_ASSIGN_OR_RETURN(StsCredentials said, ParseStsAnswer(*answer));
-  return Temporary{{said.access_key, said.secret_key, said.session_token}, said.expires_unix};
+  return TemporaryKeys{{said.access_key, said.secret_key, said.session_token}, said.expires_unix};
 }
 
 Status CheckSts(std::string_view text) { return ParseStsAnswer(text).status(); }
-Status CheckKeys(std::string_view text) { return KeysOfJson(text).status(); }
-Status CheckJson(std::string_view text) {
-  return ReadJson(text).is_discarded() ? absl::InvalidArgumentError("the answer is no JSON") : absl::OkStatus();
-}
+Status CheckKeys(std::string_view text) { return ParseMachineKeys(text).status(); }
+Status CheckSso(std::string_view text) { return ParseSsoKeys(text).status(); }
+Status CheckWord(std::string_view text) { return ParseWord(text).status(); }
 
 class KeptKeys final : public AwsKeySource {
  public:
   explicit KeptKeys(std::optional<AwsKeys> keys) : keys_(std::move(keys)) {}
   asio::awaitable<StatusOr<std::optional<AwsKeys>>> Get() override { co_return keys_; }
-  bool Expired() override { return false; }
+  int number() const override { return 0; }
+  bool Expired(int) override { return false; }
   std::optional<std::optional<AwsKeys>> AtHand() override { return keys_; }
 
  private:
@@ -122,13 +86,15 @@ class RenewedKeys final : public AwsKeySource {
     if (fetched.ok()) {
       keys_ = *std::move(fetched);
       have_ = true;
+      ++number_;
     } else if (Left() <= kTooLate) {
       co_return Annotate(fetched.status(), origin_);
     }
     co_return keys_.keys;
   }
-  bool Expired() override {
-    have_ = false;
+  int number() const override { return number_; }
+  bool Expired(int number) override {
+    if (number == number_) have_ = false;
     return true;
   }
   std::optional<std::optional<AwsKeys>> AtHand() override {
@@ -150,8 +116,9 @@ class RenewedKeys final : public AwsKeySource {
   const std::string origin_;
   const std::shared_ptr<const CloudClock> clock_;
   const FetchKeys fetch_;
-  Temporary keys_;
+  TemporaryKeys keys_;
   bool have_ = false;
+  int number_ = 0;  // of renewals
   TimePoint tried_{};
   const std::shared_ptr<Turn> turn_ = std::make_shared<Turn>();
 };
@@ -271,7 +238,7 @@ asio::awaitable<Fetched> Fetcher::Fetch(ContainerEndpoint identity) const {
   how.unanswered = std::chrono::seconds(20);
   auto answer = co_await Say(std::move(request), how, CheckKeys);
   if (!answer.ok()) co_return answer.status();
-  co_return KeysOfJson(*answer);
+  co_return ParseMachineKeys(*answer);
 }
 
 asio::awaitable<Fetched> Fetcher::Fetch(InstanceMetadata identity) const {
@@ -297,38 +264,30 @@ asio::awaitable<Fetched> Fetcher::Fetch(InstanceMetadata identity) const {
   how.unanswered.reset();
   const std::string roles = identity.endpoint + "/latest/meta-data/iam/security-credentials/";
   request.method = "GET";
-  request.headers = {{"X-aws-ec2-metadata-token", std::string(Strip(*token))}};
+  request.headers = {{"X-aws-ec2-metadata-token", ParseWord(*token).value_or("")}};
   request.url = roles;
   auto role = co_await Say(request, how, CheckWord);
   if (!role.ok()) co_return Annotate(role.status(), "the instance has no role");
-  request.url = roles + PercentEncode(Strip(std::string_view(*role).substr(0, role->find('\n'))));
+  request.url = roles + PercentEncode(ParseWord(*role).value_or(""));
   auto answer = co_await Say(request, how, CheckKeys);
   if (!answer.ok()) co_return answer.status();
-  co_return KeysOfJson(*answer);
+  co_return ParseMachineKeys(*answer);
 }
 
 asio::awaitable<Fetched> Fetcher::Fetch(SsoCache identity) const {
   auto text = ReadSettingsFile(identity.token_file);
   if (!text.ok()) co_return Annotate(text.status(), "run `aws sso login`");
-  auto token = Need(ReadJson(*text), "accessToken");
-  if (!token.ok()) co_return Annotate(token.status(), identity.token_file);
+  const std::string token = TextField(ReadJson(*text), "accessToken");
+  if (token.empty())
+    co_return absl::InvalidArgumentError(fmt::format("{}: it has no accessToken", identity.token_file));
   HttpRequest request;
   request.url =
       fmt::format("https://portal.sso.{}.{}/federation/credentials?{}", identity.region, AwsDomain(identity.region),
                   CanonicalQuery({{"role_name", identity.role_name}, {"account_id", identity.account_id}}));
-  request.headers = {{"x-amz-sso_bearer_token", *token}};
-  auto answer = co_await Say(std::move(request), persistence_, CheckJson);
+  request.headers = {{"x-amz-sso_bearer_token", token}};
+  auto answer = co_await Say(std::move(request), persistence_, CheckSso);
   if (!answer.ok()) co_return Annotate(answer.status(), "run `aws sso login` again");
-  const Json json = ReadJson(*answer);
-  const Json* found = FindField(json, "roleCredentials");
-  const Json& role = found != nullptr ? *found : json;
-  auto access = Need(role, "accessKeyId");
-  auto secret = Need(role, "secretAccessKey");
-  if (!access.ok()) co_return access.status();
-  if (!secret.ok()) co_return secret.status();
-  const Json* expires = FindField(role, "expiration");
-  const int64_t milliseconds = expires != nullptr && expires->is_number_integer() ? expires->get<int64_t>() : 0;
-  co_return Temporary{{*access, *secret, TextField(role, "sessionToken")}, milliseconds / 1000};
+  co_return ParseSsoKeys(*answer);
 }
 
 using Made = StatusOr<std::unique_ptr<AwsKeySource>>;

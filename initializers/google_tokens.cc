@@ -12,7 +12,7 @@
 #include "initializers/aws_credentials.h"
 #include "initializers/cloud_clock.h"
 #include "initializers/endpoint_url.h"
-#include "initializers/iso_time.h"
+#include "initializers/google_answers.h"
 #include "initializers/quoted.h"
 #include "initializers/sigv4.h"
 
@@ -24,16 +24,10 @@ namespace asio = boost::asio;
 constexpr char kForm[] = "application/x-www-form-urlencoded";
 constexpr char kImpersonationScope[] = "https://www.googleapis.com/auth/iam";
 constexpr size_t kLongestAnswer = 256 << 10;
-constexpr size_t kLongestToken = 16 << 10;
-constexpr int64_t kHour = 3600;           // seconds; a token's life where nothing else is said
-constexpr int64_t kLongestLife = 86'400;  // seconds
-constexpr int64_t kRenewBefore = 225;     // seconds; the metadata server gives the same token until 240 before its end
-constexpr int64_t kTooLate = 10;          // fewer seconds left: not used any more
+constexpr int64_t kHour = 3600;        // seconds; an assertion's life
+constexpr int64_t kRenewBefore = 225;  // seconds; the metadata server gives the same token until 240 before its end
+constexpr int64_t kTooLate = 10;       // fewer seconds left: not used any more
 
-struct BearerToken {
-  std::string text;
-  int64_t life = kHour;  // seconds from when it was asked for
-};
 using Fetched = StatusOr<BearerToken>;
 using FetchToken = std::function<asio::awaitable<Fetched>()>;
 using ReadToken = std::function<Fetched(const HttpAnswer&)>;
@@ -47,37 +41,10 @@ std::string ToBase64Url(std::string_view raw) {
   return text;
 }
 
-// It goes into a header.
-StatusOr<std::string> TokenOf(const Json& json, const char* name) {
-  std::string token = TextField(json, name);
-  if (token.empty()) return absl::InvalidArgumentError(fmt::format("the answer has no {}", name));
-  const bool good = token.size() <= kLongestToken &&
-                    std::all_of(token.begin(), token.end(), [](char c) { return c > ' ' && c < 0x7f; });
-  if (good) return token;
-  return absl::InvalidArgumentError(fmt::format("the {} of the answer has characters that none can have", name));
-}
+Fetched TokenOfOauth(const HttpAnswer& answer) { return ParseOauthToken(answer.body); }
 
-// {access_token, expires_in}: of the OAuth and STS endpoints, and the metadata server.
-Fetched TokenOfOauth(const HttpAnswer& answer) {
-  const Json json = ReadJson(answer.body);
-  BearerToken token;
-  MUSTER_ASSIGN_OR_RETURN(token.text, TokenOf(json, "access_token"));
-  const Json* expires = FindField(json, "expires_in");
-  std::optional<int64_t> seconds;
-  if (expires != nullptr && expires->is_number_integer()) seconds = expires->get<int64_t>();
-  if (expires != nullptr && expires->is_string()) seconds = ParseInt(expires->get<std::string>());
-  token.life = std::clamp<int64_t>(seconds.value_or(kHour), 0, kLongestLife);
-  return token;
-}
-
-// {accessToken, expireTime}: of generateAccessToken.
 Fetched TokenOfIam(const HttpAnswer& answer) {
-  const Json json = ReadJson(answer.body);
-  BearerToken token;
-  MUSTER_ASSIGN_OR_RETURN(token.text, TokenOf(json, "accessToken"));
-  MUSTER_ASSIGN_OR_RETURN(const int64_t expires, ParseIsoTime(TextField(json, "expireTime")));
-  token.life = std::clamp<int64_t>(expires - DateOf(answer.head).value_or(UnixSeconds()), 0, kLongestLife);
-  return token;
+  return ParseIamToken(answer.body, DateOf(answer.head).value_or(UnixSeconds()));
 }
 
 Fetched TokenOfMachine(const HttpAnswer& answer) {
@@ -85,22 +52,6 @@ Fetched TokenOfMachine(const HttpAnswer& answer) {
     return absl::InvalidArgumentError("what answers is no metadata server (no Metadata-Flavor: Google)");
   }
   return TokenOfOauth(answer);
-}
-
-// {"error": "invalid_grant", "error_description": ...}, {"error": {"status": ..., "message": ...}}, or text.
-std::string ToldBy(const HttpAnswer& answer) {
-  const Json json = ReadJson(answer.body);
-  std::string code = TextField(json, "error");
-  std::string message = TextField(json, "error_description");
-  if (const Json* error = FindField(json, "error"); error != nullptr && error->is_object()) {
-    code = TextField(*error, "status");
-    message = TextField(*error, "message");
-  }
-  if (json.is_discarded()) message = Strip(answer.body);
-  std::string told = std::to_string(answer.head.status);
-  if (!code.empty()) told += fmt::format(" {}", Quoted(code));
-  if (!message.empty()) told += fmt::format(": {}", Quoted(message));
-  return told;
 }
 
 class NoToken final : public BearerSource {
@@ -189,7 +140,7 @@ asio::awaitable<Fetched> Fetcher::Say(HttpRequest request, Persistence how, bool
       what += fmt::format("200, but {}", Message(token.status()));
       return Refusal{Refusal::Kind::kTransient, absl::UnavailableError(what), {}};
     }
-    what += ToldBy(answer);
+    what += ToldByGoogle(status, answer.body);
     const bool again = status == 429 || status == 408 || status >= 500 || (status == 404 && may_come);
     HearClock(how, answer.head, WithoutQuery(request.url));
     if (!again) return Refusal{Refusal::Kind::kFatal, absl::PermissionDeniedError(what), {}};
@@ -280,8 +231,7 @@ asio::awaitable<StatusOr<std::string>> Fetcher::SubjectOf(SubjectToken subject) 
     auto answer = co_await Say(std::move(request), persistence_, false, keep);
     if (!answer.ok()) co_return Annotate(answer.status(), "the subject token");
   }
-  const Json json = subject.field.empty() ? Json() : ReadJson(text);
-  std::string token(subject.field.empty() ? Strip(text) : TextField(json, subject.field.c_str()));
+  std::string token = SubjectTokenIn(text, subject.field);
   if (!token.empty()) co_return token;
   const std::string& where = subject.file.empty() ? subject.url : subject.file;
   co_return absl::FailedPreconditionError(subject.field.empty()

@@ -5,6 +5,7 @@
 #include <boost/asio/post.hpp>
 #include <random>
 
+#include "base/host_facts.h"
 #include "base/text.h"
 #include "base/version.h"
 #include "initializers/after_publish.h"
@@ -45,7 +46,7 @@ class Initialize::Impl {
   ~Impl() { stop_unpacking_ = true; }
 
   void Begin();
-  MoveCounts counts() const { return mover_ ? mover_->counts() : MoveCounts(); }
+  InitializeResult so_far() const;
 
  private:
   Status FindOut();
@@ -73,6 +74,7 @@ class Initialize::Impl {
   Status Publish();
   void SayWhatStays(const std::vector<std::string>& staying);
   void End(Status status);
+  double Seconds() const { return std::chrono::duration<double>(MonotonicClock::now() - began_).count(); }
 
   asio::io_context& loop_;
   InitializeOptions options_;
@@ -95,6 +97,7 @@ class Initialize::Impl {
   std::vector<Entry> waiting_;  // for room
   uint64_t needed_bytes_ = 0, needed_files_ = 0;
   std::vector<DiskPool::Strand> unpackers_;
+  const std::shared_ptr<WindowLimits> windows_ = std::make_shared<WindowLimits>();
   std::atomic<bool> stop_unpacking_ = false;
   size_t archives_ = 0, unpacking_ = 0;  // begun; not yet done
   bool transferred_ = false;
@@ -202,6 +205,7 @@ Status Initialize::Impl::OpenProvider() {
   // Those that unpack are busy for long; the transfer goes on beside them.
   pool_ = std::make_unique<DiskPool>(loop_, options_.threads * (options_.extract ? 2 : 1), options_.blocks);
   for (int i = 0; i < options_.threads && options_.extract; ++i) unpackers_.push_back(pool_->NewStrand());
+  if (options_.extract) BoundWindows(ReadHostFacts().memory_limit, options_.threads, windows_.get());
   MUSTER_ASSIGN_OR_RETURN(opened_,
                           OpenSource(loop_, *pool_, source_, std::move(settings), getenv_, random, events_.say));
   options_.transfer.source = source_.uri;
@@ -273,7 +277,7 @@ Status Initialize::Impl::Page(std::vector<Entry> entries) {
   }
   if (options_.dry_run) return absl::OkStatus();
   if (CheckRoom({}).ok()) {
-    mover_->Add(std::move(missing));
+    mover_->Add(missing);
     return absl::OkStatus();
   }
   // Until the end of the list tells which leftovers can go.
@@ -393,7 +397,7 @@ void Initialize::Impl::BeginUnpacking(MovedFile archive) {
   };
   auto job = std::make_shared<Job>();
   job->archive = std::move(archive);
-  job->options = {source_.uri, options_.ignore, options_.unpack};
+  job->options = {source_.uri, options_.ignore, options_.unpack, windows_};
   pool_->Run(
       unpackers_[unpacking_++ % unpackers_.size()],
       [this, job] { job->unpacked = Unpack(*staging_, job->archive, job->options, stop_unpacking_); },
@@ -491,21 +495,29 @@ void Initialize::Impl::SayWhatStays(const std::vector<std::string>& staying) {
 }
 
 void Initialize::Impl::End(Status status) {
-  if (std::exchange(ended_, true)) return;
+  if (ended_) return;
+  result_ = so_far();
+  ended_ = true;
   stop_unpacking_ = true;
-  if (mover_) result_.counts = mover_->counts();
   listing_.reset();
   mover_.reset();
   if (status.ok() && result_.unchanged && staging_) staging_->Clear();
   result_.then_due = !options_.dry_run && ThenIsDue();  // and the lease is held until it has run
-  result_.seconds = std::chrono::duration<double>(MonotonicClock::now() - began_).count();
+  result_.seconds = Seconds();
   events_.end(status.ok() ? StatusOr<InitializeResult>(result_) : WithUser(std::move(status)));
+}
+
+InitializeResult Initialize::Impl::so_far() const {
+  InitializeResult so_far = result_;
+  if (mover_) so_far.counts = mover_->counts();
+  if (!ended_) so_far.seconds = Seconds();
+  return so_far;
 }
 
 Initialize::Initialize(asio::io_context& loop, InitializeOptions options, Getenv getenv, Events events)
     : impl_(std::make_unique<Impl>(loop, std::move(options), std::move(getenv), std::move(events))) {}
 Initialize::~Initialize() = default;
 void Initialize::Begin() { impl_->Begin(); }
-MoveCounts Initialize::counts() const { return impl_->counts(); }
+InitializeResult Initialize::so_far() const { return impl_->so_far(); }
 
 }  // namespace muster::initializers

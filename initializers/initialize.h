@@ -77,8 +77,8 @@ class Initialize {
   Initialize& operator=(const Initialize&) = delete;
 
   void Begin();
-  // Where it is, for a progress bar: zeros before the transfer.
-  MoveCounts counts() const;
+  // Where it is, or was when it ended: also of a run that fails. Of the source what has been listed.
+  InitializeResult so_far() const;
 
  private:
   class Impl;

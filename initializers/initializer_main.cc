@@ -63,8 +63,9 @@ struct ProgramOptions {
 
 constexpr Duration kThenGrace = std::chrono::seconds(10);
 
-void LeaveLastWord(const std::string& path, const StatusOr<InitializeResult>& result, int code) {
-  Status written = WriteTerminationMessage(path, TerminationLine(result, code));
+void LeaveLastWord(const std::string& path, const Status& status, const std::optional<InitializeResult>& run,
+                   int code) {
+  Status written = WriteTerminationMessage(path, TerminationLine(status, run, code));
   if (!written.ok() && !absl::IsNotFound(written)) log::Warning(Message(written));
 }
 
@@ -92,8 +93,9 @@ class Program {
     run_->Begin();
     Tick();
     loop_.run();
+    const InitializeResult run = run_->so_far();
     run_.reset();
-    Leave();
+    LeaveLastWord(options_.termination_log, result_.status(), run, code_);
     return code_;
   }
 
@@ -118,7 +120,7 @@ class Program {
     timer_.expires_after(progress_.interval());
     timer_.async_wait([this](boost::system::error_code error) {
       if (error) return;
-      progress_.Show(run_->counts(), MonotonicClock::now());
+      progress_.Show(run_->so_far().counts, MonotonicClock::now());
       Tick();
     });
   }
@@ -166,7 +168,6 @@ class Program {
       if (!error) then_->Signal(SIGKILL);
     });
   }
-  void Leave() const { LeaveLastWord(options_.termination_log, result_, code_); }
 
   const ProgramOptions options_;
   ProgressView progress_;
@@ -319,7 +320,7 @@ ProgramOptions Telling(int argc, char** argv) {
 
 int Refuse(const ProgramOptions& telling, const Status& status, int code) {
   ProgressView(telling.json).Failed(status, code);
-  LeaveLastWord(telling.termination_log, status, code);
+  LeaveLastWord(telling.termination_log, status, std::nullopt, code);
   return code;
 }
 
@@ -351,7 +352,7 @@ int Main(int argc, char** argv) {
     const ProgramOptions telling = Telling(argc, argv);
     const Status status = absl::InvalidArgumentError(error.what());
     if (telling.json) return Refuse(telling, status, kExitUsage);
-    LeaveLastWord(telling.termination_log, status, kExitUsage);  // and it was said
+    LeaveLastWord(telling.termination_log, status, std::nullopt, kExitUsage);  // and it was said
     return kExitUsage;
   }
   if (verify->parsed()) return Verify(folder, program.json);
@@ -371,4 +372,7 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace muster::initializers
 
-int main(int argc, char** argv) { return muster::initializers::Main(argc, argv); }
+int main(int argc, char** argv) {
+  muster::FillStandardStreams();
+  return muster::initializers::Main(argc, argv);
+}

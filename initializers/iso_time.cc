@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "base/text.h"
+#include "initializers/quoted.h"
 
 namespace muster::initializers {
 namespace {
@@ -86,7 +87,7 @@ StatusOr<int64_t> ParseIsoTime(std::string_view text) {
   if (time) return *time;
   constexpr size_t kShown = 40;
   return absl::InvalidArgumentError(
-      fmt::format("'{}' is no time; it looks like 2026-11-22T01:02:03Z", text.substr(0, kShown)));
+      fmt::format("{} is no time; it looks like 2026-11-22T01:02:03Z", Quoted(text, kShown)));
 }
 
 }  // namespace muster::initializers

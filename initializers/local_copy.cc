@@ -9,10 +9,10 @@
 #include <algorithm>
 #include <atomic>
 #include <boost/asio/post.hpp>
-#include <deque>
 
 #include "base/text.h"
 #include "initializers/crc.h"
+#include "initializers/entry_queue.h"
 #include "initializers/file_hash.h"
 #include "initializers/local_folder.h"
 #include "initializers/recheck.h"
@@ -269,11 +269,11 @@ class LocalCopy final : public Mover {
       : loop_(loop), staging_(staging), pool_(pool), options_(std::move(options)), events_(std::move(events)) {}
   ~LocalCopy() override { shared_->stop = true; }
 
-  void Add(std::vector<Entry> entries) override {
-    for (Entry& entry : entries) {
+  void Add(const std::vector<Entry>& entries) override {
+    for (const Entry& entry : entries) {
       ++counts_.files;
       counts_.bytes += entry.size;
-      queue_.push_back(std::move(entry));
+      queue_.Push(entry);
     }
     Dispatch();
   }
@@ -303,7 +303,7 @@ class LocalCopy final : public Mover {
   MoveEvents events_;
   const std::shared_ptr<Shared> shared_ = std::make_shared<Shared>();
   mutable MoveCounts counts_;
-  std::deque<Entry> queue_;
+  EntryQueue queue_;
   int busy_ = 0;
   bool listed_ = false;
   bool ended_ = false;
@@ -314,9 +314,7 @@ void LocalCopy::Dispatch() {
   while (!ended_ && !queue_.empty() && busy_ < kMostAtOnce) {
     Block* block = pool_.Take();
     if (block == nullptr) break;  // whoever is busy has one, and dispatches when it is done
-    Entry entry = std::move(queue_.front());
-    queue_.pop_front();
-    Start(std::move(entry), block);
+    Start(queue_.Pop(), block);
   }
   if (listed_ && queue_.empty() && busy_ == 0) End(absl::OkStatus());
 }

@@ -36,7 +36,7 @@ struct MoveEvents {
 class Mover {
  public:
   virtual ~Mover() = default;
-  virtual void Add(std::vector<Entry> entries) = 0;
+  virtual void Add(const std::vector<Entry>& entries) = 0;
   virtual void EndOfList() = 0;  // nothing more is added
   virtual const MoveCounts& counts() const = 0;
 };

@@ -66,15 +66,16 @@ std::string BytesText(uint64_t bytes) {
   return unit == 0 ? fmt::format("{} B", bytes) : fmt::format("{:.1f} {}", value, kUnits[unit]);
 }
 
-std::string TerminationLine(const StatusOr<InitializeResult>& result, int exit_code) {
-  nlohmann::ordered_json json = result.ok() ? ToJson(*result) : nlohmann::ordered_json();
+std::string TerminationLine(const Status& status, const std::optional<InitializeResult>& run, int exit_code) {
+  nlohmann::ordered_json json = run ? ToJson(*run) : nlohmann::ordered_json();
   json["version"] = 1;
   json["exit_code"] = exit_code;
   json["class"] = ExitClassName(Classify(exit_code));
-  json["reason"] = result.ok() ? result->unchanged ? "complete; no byte was moved" : "complete"
-                               : std::string(Message(result.status()).substr(0, kMaxTerminationMessage / 2));
-  if (result.ok() && result->seconds > 0) {
-    json["bytes_per_second"] = std::llround(static_cast<double>(result->counts.bytes_received) / result->seconds);
+  json["reason"] = !status.ok()            ? std::string(Message(status).substr(0, kMaxTerminationMessage / 2))
+                   : run && run->unchanged ? "complete; no byte was moved"
+                                           : "complete";
+  if (run && run->seconds > 0) {
+    json["bytes_per_second"] = std::llround(static_cast<double>(run->counts.bytes_received) / run->seconds);
   }
   // A path or a URI of thousands of bytes is the only thing that makes it too long.
   for (const char* key : {"target", "source", "reason"}) {

@@ -1,6 +1,7 @@
 // How a run looks: a bar on a terminal, a line every few seconds elsewhere, JSON lines with --json. And its last line.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "base/clock.h"
@@ -14,9 +15,9 @@ namespace muster::initializers {
 std::string BytesText(uint64_t bytes);
 
 // What the container leaves for its controller (base/termination_message.h): a line of JSON of at most 4,096 bytes with
-// version, exit_code, class and reason, and how it went: source, target, files, bytes, received, requests, retries,
-// seconds, bytes_per_second, unverified_files, unchanged. docs/initializers.md has an example.
-std::string TerminationLine(const StatusOr<InitializeResult>& result, int exit_code);
+// version, exit_code, class and reason, and how far it came: source, target, files, bytes, received, requests, retries,
+// seconds, bytes_per_second, unverified_files, unchanged. docs/initializers.md has an example. `run`: none has begun.
+std::string TerminationLine(const Status& status, const std::optional<InitializeResult>& run, int exit_code);
 // What a check of a folder found: the last line, and what is wrong.
 void ShowCheck(const FolderCheck& check, const std::string& folder, bool json);
 

@@ -29,8 +29,9 @@ struct Entry {
   uint64_t size = 0;    // bytes
   std::string version;  // pins it: ETag, generation, git id; empty: nothing does, so that no part of it can be kept
   std::optional<Expectation> expected;
-  bool known = true;   // false: Look() has more to say (its hash), which is worth a request for a large file
-  bool ranges = true;  // false: its server gives all of it or nothing
+  bool known = true;     // false: Look() has more to say (its hash), which is worth a request for a large file
+  bool doubted = false;  // its bytes were not what its hash says: Look() makes sure of the hash, whatever it costs
+  bool ranges = true;    // false: its server gives all of it or nothing
   std::optional<std::string> content;  // `size` bytes, kBlockBytes at most, where the listing has them: not asked for
 };
 

@@ -24,7 +24,7 @@ constexpr char kCheckCredentials[] =
     "check the credentials, and that they may list and read it (AWS_ACCESS_KEY_ID, a role, or --anonymous for a public "
     "bucket)";
 
-// Statuses that are answers, to a HEAD of an object that must be there, that may not, and of its first part.
+// Statuses that are answers, to a HEAD of an object that must be there, that may not, and of a part of it.
 constexpr int kThere[] = {200};
 constexpr int kThereOrNot[] = {200, 404, 403};
 constexpr int kPartOrNot[] = {200, 206, 400, 404, 412, 501};
@@ -69,6 +69,8 @@ class S3 final : public Provider {
   asio::awaitable<Status> NoSuchVersion();
   asio::awaitable<StatusOr<KeyPage>> Page(std::string prefix, std::string token);
   asio::awaitable<void> LookAt(Entry entry, std::function<void(StatusOr<Entry>)> looked);
+  asio::awaitable<StatusOr<uint64_t>> Measure(Entry entry, uint64_t parts, bool each);
+  asio::awaitable<StatusOr<uint64_t>> LengthOf(Entry entry, uint64_t part);
   asio::awaitable<void> PrepareSlowly(Wanted wanted, std::function<void(StatusOr<HttpRequest>)> ready);
   asio::awaitable<StatusOr<HttpAnswer>> Request(Wanted wanted, std::span<const int> content,
                                                 const Entry* known = nullptr);
@@ -86,7 +88,7 @@ class S3 final : public Provider {
   bool MaySignBetter(const HttpHead& head, int64_t signed_by, bool* renewed);
   // Of an answer to HEAD that says 200; `known`: what was said of it before. Nothing: it is the object's, with a size.
   std::optional<Refusal> NoObject(const HttpHead& head, const std::string& key, const Entry* known) const;
-  Entry EntryOf(const HttpHead& head, std::string key, std::string path, uint64_t part_size) const;
+  Entry EntryOf(const HttpHead& head, std::string key, std::string path) const;
   std::string Where(const std::string& key) const { return fmt::format("s3://{}/{}", source_.container, key); }
 
   asio::io_context& loop_;
@@ -101,6 +103,7 @@ HttpRequest S3::Signed(const Wanted& wanted, const std::optional<AwsKeys>& keys)
   const S3Address address = AddressOf(settings_.place, source_.container, wanted.key);
   HttpRequest request;
   request.method = wanted.method;
+  request.mark = keys_->number();
   request.url = address.origin + address.path;
   if (!wanted.query.empty()) request.url += fmt::format("?{}", CanonicalQuery(wanted.query));
   request.headers = wanted.headers;
@@ -209,7 +212,7 @@ Refusal S3::Judge(const HttpHead& head, std::string_view body, const std::string
   const std::optional<Duration> pause = AskedBy(head, UnixSeconds());
   const auto& code = error.code;
   if (code == "ExpiredToken" || code == "ExpiredTokenException" || code == "TokenRefreshRequired") {
-    if (keys_->Expired()) return {Refusal::Kind::kTransient, absl::UnavailableError(what), Duration::zero()};
+    if (keys_->Expired(head.mark)) return {Refusal::Kind::kTransient, absl::UnavailableError(what), Duration::zero()};
     return {Refusal::Kind::kFatal, absl::PermissionDeniedError(what + "; renew the credentials"), {}};
   }
   if (head.status == 429 || head.status == 503 || code == "SlowDown" || code.starts_with("Throttl")) {
@@ -266,7 +269,7 @@ bool S3::MaySignBetter(const HttpHead& head, int64_t signed_by, bool* renewed) {
   (void)HearClock(persistence_, head, endpoint());
   if (persistence_.clock->offset() != signed_by) return true;
   const bool expired = head.status == 400 && !head.Find("x-amz-bucket-region") && !std::exchange(*renewed, true);
-  return expired && keys_->Expired();
+  return expired && keys_->Expired(head.mark);
 }
 
 // `content`: statuses that are answers. `known`: for NoObject.
@@ -293,13 +296,13 @@ asio::awaitable<StatusOr<HttpAnswer>> S3::Request(Wanted wanted, std::span<const
   co_return co_await AskedUntilAnswered(persistence_, kLongestPage, prepare, judge);
 }
 
-Entry S3::EntryOf(const HttpHead& head, std::string key, std::string path, uint64_t part_size) const {
+Entry S3::EntryOf(const HttpHead& head, std::string key, std::string path) const {
   Entry entry;
   entry.key = std::move(key);
   entry.path = std::move(path);
   entry.size = *head.ContentLength();  // NoObject has seen it
   entry.version = *head.Find("etag");
-  entry.expected = ExpectationOf(ReaderOf(head), entry.version, entry.size, part_size);
+  entry.expected = ExpectationOf(ReaderOf(head), entry.version, entry.size, 0);
   return entry;
 }
 
@@ -315,8 +318,8 @@ asio::awaitable<StatusOr<KeyStore::Found>> S3::Find() {
   if (answer->head.status == 403) {
     found.denied = absl::PermissionDeniedError(fmt::format("{}: 403; {}", Where(source_.path), kCheckCredentials));
   } else if (answer->head.status == 200) {
-    found.entry = EntryOf(answer->head, source_.path, "", 0);
-    found.entry->known = !NeedsPartSize(ReaderOf(answer->head), found.entry->version);
+    found.entry = EntryOf(answer->head, source_.path, "");
+    found.entry->known = PartsToMeasure(ReaderOf(answer->head), found.entry->version) == 0;
   }
   if (!found.entry && !settings_.version_id.empty()) {  // it is of a single object
     if (!found.denied.ok()) co_return found.denied;
@@ -381,17 +384,45 @@ asio::awaitable<void> S3::LookAt(Entry entry, std::function<void(StatusOr<Entry>
     looked(answer.status());
     co_return;
   }
-  uint64_t part_size = 0;
-  Entry now = EntryOf(answer->head, entry.key, entry.path, 0);
-  if (NeedsPartSize(ReaderOf(answer->head), now.version)) {
-    wanted.query.emplace_back("partNumber", "1");
-    auto part = co_await Request(wanted, kPartOrNot);
-    if (part.ok() && part->head.status / 100 == 2 && part->head.Find("x-amz-mp-parts-count")) {
-      part_size = part->head.ContentLength().value_or(0);
+  Entry now = EntryOf(answer->head, entry.key, entry.path);
+  now.doubted = entry.doubted;
+  if (const uint64_t parts = PartsToMeasure(ReaderOf(answer->head), now.version); parts > 0) {
+    const auto part_size = co_await Measure(now, parts, entry.doubted);
+    if (!part_size.ok()) {
+      looked(part_size.status());
+      co_return;
     }
-    now = EntryOf(answer->head, entry.key, entry.path, part_size);
+    now.expected = ExpectationOf(ReaderOf(answer->head), now.version, now.size, *part_size);
   }
   looked(std::move(now));
+}
+
+// The length of its parts, but the last; `each` of them is asked for. 0: they differ, or the server does not tell.
+asio::awaitable<StatusOr<uint64_t>> S3::Measure(Entry entry, uint64_t parts, bool each) {
+  const auto first = co_await LengthOf(entry, 1);
+  if (!first.ok() || *first == 0) co_return first;
+  const auto last = co_await LengthOf(entry, parts);
+  if (!last.ok()) co_return last;
+  const uint64_t size = PartSize(entry.size, parts, *first, *last);
+  for (uint64_t part = 2; each && size != 0 && part < parts; ++part) {
+    const auto length = co_await LengthOf(entry, part);
+    if (!length.ok()) co_return length;
+    if (*length != size) co_return 0;
+  }
+  co_return size;
+}
+
+// 0: the server does not tell. Not pinned, as some servers call a part by an ETag of its own: the bytes are.
+asio::awaitable<StatusOr<uint64_t>> S3::LengthOf(Entry entry, uint64_t part) {
+  Wanted wanted;
+  wanted.method = "HEAD";
+  wanted.key = entry.key;
+  wanted.query.emplace_back("partNumber", std::to_string(part));
+  if (!settings_.version_id.empty()) wanted.query.emplace_back("versionId", settings_.version_id);
+  auto answer = co_await Request(std::move(wanted), kPartOrNot);
+  if (absl::IsUnavailable(answer.status()) || absl::IsDeadlineExceeded(answer.status())) co_return answer.status();
+  const bool told = answer.ok() && answer->head.status / 100 == 2 && answer->head.Find("x-amz-mp-parts-count");
+  co_return told ? answer->head.ContentLength().value_or(0) : 0;
 }
 
 }  // namespace

@@ -23,8 +23,11 @@ class AwsKeySource {
  public:
   virtual ~AwsKeySource() = default;
   virtual boost::asio::awaitable<StatusOr<std::optional<AwsKeys>>> Get() = 0;
-  // The server says that the last keys have expired. False: there are no others to be had.
-  virtual bool Expired() = 0;
+  // Of the keys that were given last: grows with each renewal.
+  virtual int number() const = 0;
+  // The server says that keys of that number have expired: those that are younger hold, and are not renewed for an
+  // answer to the old ones that was still on its way. False: there are no others to be had.
+  virtual bool Expired(int number) = 0;
   // Get() would answer at once with these.
   virtual std::optional<std::optional<AwsKeys>> AtHand() = 0;
 };

@@ -104,9 +104,15 @@ std::optional<Expectation> ExpectationOf(const HeaderReader& headers, std::strin
   return std::nullopt;
 }
 
-bool NeedsPartSize(const HeaderReader& headers, std::string_view etag) {
+uint64_t PartsToMeasure(const HeaderReader& headers, std::string_view etag) {
   const auto candidates = Candidates(headers, etag);
-  return !candidates.empty() && candidates.front().parts > 1;
+  return candidates.empty() || candidates.front().parts <= 1 ? 0 : candidates.front().parts;
+}
+
+uint64_t PartSize(uint64_t size, uint64_t parts, uint64_t first, uint64_t last) {
+  if (parts < 2 || first == 0 || last == 0 || last > first || last > size) return 0;
+  const uint64_t others = size - last;
+  return others % (parts - 1) == 0 && others / (parts - 1) == first ? first : 0;
 }
 
 }  // namespace muster::initializers

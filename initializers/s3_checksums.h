@@ -22,12 +22,17 @@ using HeaderReader = std::function<std::optional<std::string>(std::string_view n
 // that contradicts x-amz-checksum-type, is as good as none.
 //
 // `headers`: of the object; checksums of a part or a range (Content-Range, x-amz-mp-parts-count) are not taken for the
-// whole's. `part_size`: Content-Length of a HEAD with partNumber=1; 0: unknown, where a single part is the object. A
-// number of parts that does not fit size and part size is no use. Parts of unequal lengths can pass for equal ones: a
-// mismatch with a composite value alone is no proof of damage.
+// whole's. `part_size`: by PartSize; 0: unknown, where a single part is the object. A number of parts that does not fit
+// size and part size is no use.
 std::optional<Expectation> ExpectationOf(const HeaderReader& headers, std::string_view etag, uint64_t size,
                                          uint64_t part_size);
-// The best that could be had is a composite value or a multipart ETag, and needs the part size to be of use.
-bool NeedsPartSize(const HeaderReader& headers, std::string_view etag);
+// The number of parts, where the best that could be had is a composite value or a multipart ETag of several, and needs
+// their size to be of use; else 0.
+uint64_t PartsToMeasure(const HeaderReader& headers, std::string_view etag);
+
+// The length of each part but the last, by those of the first and the last (Content-Length of HEAD with partNumber); 0:
+// they are not of one length, as in an object that was put together of others. Of four parts and more those between may
+// still be unequal and come out even: a mismatch is no damage before each of them was measured.
+uint64_t PartSize(uint64_t size, uint64_t parts, uint64_t first, uint64_t last);
 
 }  // namespace muster::initializers

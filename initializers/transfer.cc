@@ -40,11 +40,11 @@ Transfer::Impl::Impl(asio::io_context& loop, HttpClient& http, Provider& provide
                [this] { pace_.Throttled(MonotonicClock::now()); },
                [this] { ++counts_.requests; }} {}
 
-void Transfer::Impl::Add(std::vector<Entry> entries) {
-  for (Entry& entry : entries) {
+void Transfer::Impl::Add(const std::vector<Entry>& entries) {
+  for (const Entry& entry : entries) {
     ++counts_.files;
     counts_.bytes += entry.size;
-    queue_.push_back(std::make_shared<File>(std::move(entry), pool_.NewStrand()));
+    queue_.Push(entry);
   }
   Dispatch();
 }
@@ -60,7 +60,7 @@ void Transfer::Impl::EndOfList() {
 void Transfer::Impl::Stop() {
   ended_ = true;
   *stopped_ = true;
-  queue_.clear();
+  queue_.Clear();
   for (const auto& file : busy_) Release(file);
   busy_.clear();
   open_.clear();
@@ -93,10 +93,9 @@ bool Transfer::Impl::StartNext() {
     if (!file->staged || file->next >= file->entry.size) continue;
     if (!chosen || file->ranges.size() < chosen->ranges.size()) chosen = file;
   }
-  const bool room = !queue_.empty() && (queue_.front()->entry.size <= kBlockBytes || open_.size() < kMostOpen);
+  const bool room = !queue_.empty() && (queue_.FrontSize() <= kBlockBytes || open_.size() < kMostOpen);
   if (room && (!chosen || !chosen->ranges.empty())) {
-    auto file = queue_.front();
-    queue_.pop_front();
+    auto file = std::make_shared<File>(queue_.Pop(), pool_.NewStrand());
     busy_.insert(file);
     file->name = Staging::NameOf(options_.source, file->entry);
     file->large = file->entry.size > kBlockBytes;
@@ -207,15 +206,14 @@ void Transfer::Impl::Verified(const std::shared_ptr<File>& file, const std::opti
                               std::string hash) {
   if (mismatch) {
     if (std::exchange(file->refetched, true)) {
-      return Fail(absl::DataLossError(fmt::format(
-          "{}: {}, also after it was fetched again; nothing was published{}", file->entry.key, *mismatch,
-          file->entry.expected->part_size == 0
-              ? ""
-              : " (if it was uploaded in parts of unequal lengths, its hash cannot be checked: --verify=size)")));
+      return Fail(absl::DataLossError(
+          fmt::format("{}: {}, also after it was fetched again; nothing was published", file->entry.key, *mismatch)));
     }
     events_.say(fmt::format("{}: {}; fetching it again", file->entry.key, *mismatch));
     ++counts_.refetched;
-    return Anew(file, false);
+    // A hash of hashes is wrong too where the parts are not what they were taken for.
+    file->entry.doubted = file->large && file->entry.expected->part_size != 0;
+    return Anew(file, file->entry.doubted);
   }
   if (!file->large) {
     counts_.bytes_done += file->entry.size;
@@ -224,16 +222,15 @@ void Transfer::Impl::Verified(const std::shared_ptr<File>& file, const std::opti
     return FileDone(file, std::move(hash));
   }
   auto status = std::make_shared<Status>();
-  pool_.Run(
-      file->strand,
-      [status, staged = file->staged, noted = StagedHash{hash, file->entry.expected.has_value()},
-       sync = options_.sync_each] { *status = staged->Finish(noted, sync); },
-      [weak = weak_from_this(), file, status, hash = std::move(hash), life = file->life] {
-        auto self = weak.lock();
-        if (!self || self->ended_ || file->life != life) return;
-        if (!status->ok()) return self->Fail(Annotate(*status, file->entry.key));
-        self->FileDone(file, hash);
-      });
+  auto work = [status, staged = file->staged, noted = StagedHash{hash, file->entry.expected.has_value()},
+               sync = options_.sync_each] { *status = staged->Finish(noted, sync); };
+  pool_.Run(file->strand, std::move(work),
+            [weak = weak_from_this(), file, status, hash = std::move(hash), life = file->life] {
+              auto self = weak.lock();
+              if (!self || self->ended_ || file->life != life) return;
+              if (!status->ok()) return self->Fail(Annotate(*status, file->entry.key));
+              self->FileDone(file, hash);
+            });
 }
 
 void Transfer::Impl::FileDone(const std::shared_ptr<File>& file, std::string hash) {
@@ -320,7 +317,7 @@ Transfer::Transfer(asio::io_context& loop, HttpClient& http, Provider& provider,
                    TransferOptions options, MoveEvents events)
     : impl_(std::make_shared<Impl>(loop, http, provider, staging, pool, std::move(options), std::move(events))) {}
 Transfer::~Transfer() { impl_->Stop(); }
-void Transfer::Add(std::vector<Entry> entries) { impl_->Add(std::move(entries)); }
+void Transfer::Add(const std::vector<Entry>& entries) { impl_->Add(entries); }
 void Transfer::EndOfList() { impl_->EndOfList(); }
 const MoveCounts& Transfer::counts() const { return impl_->counts(); }
 

@@ -55,7 +55,7 @@ class Transfer final : public Mover {
   Transfer(const Transfer&) = delete;
   Transfer& operator=(const Transfer&) = delete;
 
-  void Add(std::vector<Entry> entries) override;
+  void Add(const std::vector<Entry>& entries) override;
   void EndOfList() override;
   const MoveCounts& counts() const override;
 

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <atomic>
-#include <deque>
 #include <list>
 #include <memory>
 #include <optional>
@@ -13,6 +12,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "initializers/entry_queue.h"
 #include "initializers/fetch.h"
 #include "initializers/file_hash.h"
 #include "initializers/transfer.h"
@@ -26,7 +26,7 @@ class Transfer::Impl : public std::enable_shared_from_this<Impl> {
   Impl(boost::asio::io_context& loop, HttpClient& http, Provider& provider, Staging& staging, DiskPool& pool,
        TransferOptions options, MoveEvents events);
 
-  void Add(std::vector<Entry> entries);
+  void Add(const std::vector<Entry>& entries);
   void EndOfList();
   void Stop();
   const MoveCounts& counts() const { return counts_; }
@@ -76,7 +76,7 @@ class Transfer::Impl : public std::enable_shared_from_this<Impl> {
   std::mt19937_64 random_{std::random_device{}()};
   Fetch::Context context_;
   MoveCounts counts_;
-  std::deque<std::shared_ptr<File>> queue_;         // not begun
+  EntryQueue queue_;                                // not begun
   std::list<std::shared_ptr<File>> open_;           // large ones
   std::unordered_set<std::shared_ptr<File>> busy_;  // begun and not done
   int active_ = 0;                                  // requests under way, and what stands for one

@@ -57,7 +57,7 @@ class Unpacking {
 
 StatusOr<Unpacked> Unpacking::Run() {
   MUSTER_ASSIGN_OR_RETURN(Descriptor file, staging_.OpenWhole(archive_.name));
-  MUSTER_ASSIGN_OR_RETURN(auto reader, ArchiveReader::Open(std::move(file), archive_.entry.path));
+  MUSTER_ASSIGN_OR_RETURN(auto reader, ArchiveReader::Open(std::move(file), archive_.entry.path, *options_.windows));
   const auto wanted = [this](std::string_view path) {
     return IsWanted(fmt::format("{}{}", folder_, path), {}, options_.ignore);
   };

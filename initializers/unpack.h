@@ -10,10 +10,12 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "base/status.h"
+#include "initializers/decompress.h"
 #include "initializers/mover.h"
 #include "initializers/staging.h"
 
@@ -30,6 +32,7 @@ struct UnpackOptions {
   std::string source;               // identity of what is brought in, for the names of staged files
   std::vector<std::string> ignore;  // patterns on a member's path below the source; matches are left out
   UnpackLimits limits;
+  std::shared_ptr<WindowLimits> windows = std::make_shared<WindowLimits>();  // of all that are unpacked side by side
 };
 
 struct Unpacked {
@@ -38,7 +41,7 @@ struct Unpacked {
 };
 
 // Blocking; any thread. Errors name archive and member: ArchiveReader's; ResourceExhausted: a limit; NotFound: a link's
-// target is not in the archive; Cancelled: `stop` said so.
+// target is not in the archive; Cancelled: `stop` said so. One with a wide window may wait for another.
 StatusOr<Unpacked> Unpack(Staging& staging, const MovedFile& archive, const UnpackOptions& options,
                           const std::atomic<bool>& stop);
 

@@ -33,29 +33,6 @@ bool RefusesHead(int status) { return status == 403 || status == 405 || status =
 // Of a place that a redirect leads to for a while: a signature that has expired, or a file that has moved on.
 bool RefusesPlace(int status) { return status == 401 || status == 403 || status == 404 || status == 410; }
 
-// Of the whole, as the answer to a request for its first byte tells it; nothing: it is no such answer.
-std::optional<uint64_t> SizeOfPart(const HttpHead& head) {
-  constexpr std::string_view kFirstByte = "bytes 0-0/", kNone = "bytes */0";
-  const std::string_view said = head.Find("content-range").value_or("");
-  if (head.status == 416 && said == kNone) return 0;  // there is no first byte
-  if (head.status != 206 || !said.starts_with(kFirstByte)) return std::nullopt;
-  const auto size = ParseInt(said.substr(kFirstByte.size()));
-  return size && *size > 0 ? std::optional<uint64_t>(*size) : std::nullopt;
-}
-
-// Of the file as it is stored. Content-Digest is of what the answer has: `whole` says that this is all of it (RFC
-// 9530).
-std::optional<Expectation> DigestOf(const HttpHead& head, bool whole) {
-  for (std::string_view name : {"repr-digest", "content-digest"}) {
-    if (name == "content-digest" && !whole) break;
-    const auto said = head.Find(name);
-    const auto digest = said ? ParseDigestHeader(*said) : std::nullopt;
-    const auto expected = digest ? Checkable(*digest) : std::nullopt;
-    if (expected) return expected;
-  }
-  return std::nullopt;
-}
-
 // A server is asked by the next one where it refuses one; `kWhole` is not read.
 enum class Asking { kHead, kFirstByte, kWhole };
 
@@ -338,6 +315,26 @@ std::optional<Expectation> ParseDigestHeader(std::string_view value) {
       auto raw = FromBase64(value.substr(begin, end - begin));
       if (raw.ok() && raw->size() == HashBytes(kind)) return Expectation{kind, *raw, 0};
     }
+  }
+  return std::nullopt;
+}
+
+std::optional<uint64_t> SizeOfPart(const HttpHead& head) {
+  constexpr std::string_view kFirstByte = "bytes 0-0/", kNone = "bytes */0";
+  const std::string_view said = head.Find("content-range").value_or("");
+  if (head.status == 416 && said == kNone) return 0;  // there is no first byte
+  if (head.status != 206 || !said.starts_with(kFirstByte)) return std::nullopt;
+  const auto size = ParseInt(said.substr(kFirstByte.size()));
+  return size && *size > 0 ? std::optional<uint64_t>(*size) : std::nullopt;
+}
+
+std::optional<Expectation> DigestOf(const HttpHead& head, bool whole) {
+  for (std::string_view name : {"repr-digest", "content-digest"}) {
+    if (name == "content-digest" && !whole) break;
+    const auto said = head.Find(name);
+    const auto digest = said ? ParseDigestHeader(*said) : std::nullopt;
+    const auto expected = digest ? Checkable(*digest) : std::nullopt;
+    if (expected) return expected;
   }
   return std::nullopt;
 }

@@ -21,6 +21,13 @@ std::unique_ptr<Provider> MakeWebFile(boost::asio::io_context& loop, Persistence
 // `sha-256=:base64:` among others -> the best of what is known; nothing: none is.
 std::optional<Expectation> ParseDigestHeader(std::string_view value);
 
+// Of the file as it is stored. Content-Digest is of what the answer has: `whole` says that this is all of it (RFC
+// 9530). A part says the whole's by Repr-Digest.
+std::optional<Expectation> DigestOf(const HttpHead& head, bool whole);
+
+// Of the whole, as the answer to a request for its first byte tells it; nothing: it is no such answer.
+std::optional<uint64_t> SizeOfPart(const HttpHead& head);
+
 // The answer is a web page, and the last element of `path` names another kind of file by its extension; `unnamed`: also
 // where it has none.
 bool IsPageInstead(const HttpHead& head, std::string_view path, bool unnamed);

@@ -17,7 +17,9 @@ struct ExitRecord {
   int exit_code = 0;  // 0..255; 128 + n when killed by signal n
   int signal = 0;     // 0: it exited by itself
   bool core_dumped = false;
-  bool oom_killed = false;  // SIGKILL, and the cgroup's oom_kill counter rose in its life time
+  // The cgroup's oom_kill counter rose in its life time, which no other death explains: it was killed for memory (137:
+  // SIGKILL, or a shell's word for its child's), or it failed by itself after something it had started was.
+  bool oom_killed = false;
   bool after_stop = false;  // it ended after Stop was called: a consequence of ours
   int64_t max_rss_bytes = 0;
   Duration cpu_time{};  // user + system, with its waited-for children

@@ -80,6 +80,11 @@ class Reaper::Impl : public std::enable_shared_from_this<Impl> {
     watched_.insert_or_assign(pid, std::move(watched));
   }
 
+  void WatchStops(pid_t pid, std::function<void(int)> stopped) {
+    if (auto found = watched_.find(pid); found != watched_.end()) found->second.stopped = std::move(stopped);
+    ScheduleSweep();
+  }
+
   std::vector<pid_t> WatchedPids() const {
     std::vector<pid_t> pids;
     for (const auto& [pid, watched] : watched_) pids.push_back(pid);
@@ -95,6 +100,7 @@ class Reaper::Impl : public std::enable_shared_from_this<Impl> {
  private:
   struct Watched {
     std::function<void(const Reaped&)> done;
+    std::function<void(int)> stopped;
     std::unique_ptr<asio::posix::stream_descriptor> pidfd;
   };
 
@@ -134,6 +140,7 @@ class Reaper::Impl : public std::enable_shared_from_this<Impl> {
     // All are collected before anybody is told: a callback may start processes or take long.
     std::vector<Reaped> ended;
     for (Reaped reaped; !closed_ && Wait(-1, &reaped);) ended.push_back(reaped);
+    LookForStops();
     if (ended.empty() && !anything_reaped_) return;
     anything_reaped_ = false;
     for (const Reaped& reaped : ended) Tell(reaped);
@@ -142,6 +149,16 @@ class Reaper::Impl : public std::enable_shared_from_this<Impl> {
       if (auto check = weak.lock(); check && !closed_) (*check)();
     }
     std::erase_if(checks_, [](const auto& weak) { return weak.expired(); });
+  }
+
+  void LookForStops() {
+    std::vector<std::pair<std::function<void(int)>, int>> stopped;  // a callback may change who is watched
+    for (const auto& [pid, watched] : watched_) {
+      siginfo_t info{};
+      if (!watched.stopped || waitid(P_PID, static_cast<id_t>(pid), &info, WSTOPPED | WNOHANG) != 0) continue;
+      if (info.si_pid == pid) stopped.emplace_back(watched.stopped, info.si_status);
+    }
+    for (const auto& [tell, signal] : stopped) tell(signal);
   }
 
   static bool Wait(pid_t pid, Reaped* reaped) {
@@ -173,6 +190,7 @@ class Reaper::Impl : public std::enable_shared_from_this<Impl> {
 Reaper::Reaper(asio::io_context& loop) : impl_(std::make_shared<Impl>(loop)) { impl_->Open(); }
 Reaper::~Reaper() { impl_->Close(); }
 void Reaper::Watch(pid_t pid, std::function<void(const Reaped&)> done) { impl_->Watch(pid, std::move(done)); }
+void Reaper::WatchStops(pid_t pid, std::function<void(int)> stopped) { impl_->WatchStops(pid, std::move(stopped)); }
 std::shared_ptr<void> Reaper::AfterSweep(std::function<void()> check) { return impl_->AfterSweep(std::move(check)); }
 std::vector<pid_t> Reaper::watched() const { return impl_->WatchedPids(); }
 

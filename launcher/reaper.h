@@ -33,6 +33,8 @@ class Reaper {
 
   // Calls `done` once when `pid` (a child of this process) has been reaped. Never calls from inside Watch.
   void Watch(pid_t pid, std::function<void(const Reaped&)> done);
+  // Calls `stopped` with the signal whenever `pid`, which is watched, was stopped by one.
+  void WatchStops(pid_t pid, std::function<void(int signal)> stopped);
   // Calls `check` after every sweep that reaped something, so that callers can look whether a group is empty.
   // Returns a handle; destroying it ends the calls.
   std::shared_ptr<void> AfterSweep(std::function<void()> check);

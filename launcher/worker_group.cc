@@ -12,8 +12,10 @@
 #include <cerrno>
 #include <set>
 
+#include "base/exit_codes.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "launcher/foreground.h"
 #include "launcher/oom_counter.h"
 #include "launcher/process.h"
 #include "launcher/process_table.h"
@@ -59,6 +61,7 @@ struct Worker {
   pid_t pid = -1;  // also its process group and session
   std::string error_file;
   std::vector<std::string> environment;
+  bool foreground = false;
   TimePoint started{};
   std::optional<int64_t> oom_kills;  // the counter when it started
   bool ended = false;
@@ -133,7 +136,12 @@ class WorkerGroup::Impl : public std::enable_shared_from_this<Impl> {
     ArmTimer(kill_at_);
   }
 
-  void Signal(int signal) { SignalGroups(signal); }
+  void Signal(int signal) {
+    for (const Worker& worker : workers_) {
+      if (signal == SIGCONT && worker.foreground && !worker.ended) GiveForeground(worker.pid);
+    }
+    SignalGroups(signal);
+  }
 
   bool running() const {
     return std::any_of(workers_.begin(), workers_.end(), [](const Worker& worker) { return !worker.group_gone; });
@@ -166,13 +174,14 @@ class WorkerGroup::Impl : public std::enable_shared_from_this<Impl> {
     process.environment = spec.environment;
     process.working_directory = spec.working_directory;
     process.own_session = spec.own_session;
-    process.foreground = spec.foreground;
+    process.foreground = spec.foreground && HasForeground();
     process.in = spec.in;
     process.out = spec.out >= 0 ? spec.out : worker.output->out();
     process.err = spec.err >= 0 ? spec.err : worker.output->err();
     worker.local_rank = spec.local_rank;
     worker.error_file = spec.error_file;
     worker.environment = spec.environment;
+    worker.foreground = spec.foreground;
     worker.oom_kills = oom_kills;
     worker.started = MonotonicClock::now();
     MUSTER_ASSIGN_OR_RETURN(worker.pid, StartProcess(process));
@@ -183,13 +192,33 @@ class WorkerGroup::Impl : public std::enable_shared_from_this<Impl> {
       // After a failed start the places are gone.
       if (self && !self->closed_ && position < self->workers_.size()) self->WorkerEnded(position, reaped);
     });
+    if (worker.foreground) {
+      reaper_.WatchStops(worker.pid, [weak = weak_from_this(), pid = worker.pid](int signal) {
+        if (auto self = weak.lock(); self && !self->closed_) self->WorkerStopped(pid, signal);
+      });
+    }
     workers_.push_back(std::move(worker));
     return absl::OkStatus();
+  }
+
+  // Ctrl-Z: the shell that started us is to have its terminal, and `fg` brings both of us back.
+  void WorkerStopped(pid_t pid, int signal) {
+    if (phase_ != Phase::kRunning || !IsStopOfTerminal(signal)) return;  // SIGSTOP: somebody wants just that
+    if (signal != SIGTSTP && GiveForeground(pid)) {  // it was in the background when it wanted the terminal
+      kill(-pid, SIGCONT);
+      return;
+    }
+    TakeForeground(pid);
+    if (StopWithTheWorker(signal) || !GiveForeground(pid)) return;
+    kill(-pid, SIGCONT);
+    log::Warning(fmt::format("{} would stop the command for ever, no shell can continue it here: it goes on",
+                             SignalName(signal)));
   }
 
   void WorkerEnded(size_t position, const Reaped& reaped) {
     Worker& worker = workers_[position];
     worker.ended = true;
+    if (worker.foreground) TakeForeground(worker.pid);
     worker.output->WorkerEnded();
     records_.push_back(MakeRecord(worker, reaped));
     if (phase_ != Phase::kRunning || !events_.worker_exited) return;
@@ -211,11 +240,12 @@ class WorkerGroup::Impl : public std::enable_shared_from_this<Impl> {
       record.exit_code = WEXITSTATUS(reaped.wait_status);
     }
     record.after_stop = phase_ != Phase::kRunning;
-    if (record.signal == SIGKILL && !record.after_stop) {
+    const bool killed = record.exit_code == 128 + SIGKILL;
+    if (!record.after_stop && (killed || (record.signal == 0 && record.exit_code != 0))) {
       auto now = oom_.Read();
-      // One rise explains one death.
-      record.oom_killed = now && worker.oom_kills && *now > std::max(*worker.oom_kills, oom_explained_);
-      if (record.oom_killed) oom_explained_ = std::max(*worker.oom_kills, oom_explained_) + 1;
+      const int64_t explained = std::max(worker.oom_kills.value_or(0), oom_explained_);
+      record.oom_killed = now && worker.oom_kills && *now > explained;
+      if (record.oom_killed && killed) oom_explained_ = explained + 1;  // one rise explains one death
     }
     record.max_rss_bytes = int64_t{reaped.usage.ru_maxrss} * 1024;
     record.cpu_time = ToDuration(reaped.usage.ru_utime) + ToDuration(reaped.usage.ru_stime);

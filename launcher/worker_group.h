@@ -28,8 +28,8 @@ struct WorkerSpec {
   std::vector<std::string> environment;  // "KEY=VALUE", complete
   std::string working_directory;         // empty: the agent's
   bool own_session = true;               // as in process.h
-  bool foreground = false;
-  OutputSpec output;  // output_spec.h: files, console, prefix, filters
+  bool foreground = false;  // it shares the terminal on our stdin with us (foreground.h); needs own_session = false
+  OutputSpec output;        // output_spec.h: files, console, prefix, filters
   // The caller's descriptors in place of all that; borrowed until Start has returned. -1: not given.
   int in = -1;
   int out = -1;
@@ -66,7 +66,8 @@ class WorkerGroup {
   // 5 s after SIGKILL, when what is left (stuck in the kernel) is named in the log.
   void Stop(int signal, Duration grace);
 
-  // Sends a signal to every group, nothing else (forwarding).
+  // Sends a signal to every group (forwarding); after SIGCONT a worker of the foreground has it again, where we have
+  // it.
   void Signal(int signal);
 
   bool running() const;                            // a process of a group is left

@@ -47,14 +47,12 @@ std::string DescribeFailure(const WorkerFailure& failure) {
   if (IsHang(failure) && !failure.message.empty()) {
     how = fmt::format("hangs: {}", failure.message.substr(0, std::min(failure.message.find('\n'), kMaxEvidence)));
   } else if (failure.signal != 0) {
-    how = fmt::format("was killed by {}{}", SignalName(failure.signal),
-                      failure.oom_killed    ? " (out of memory)"
-                      : failure.core_dumped ? " (core dumped)"
-                                            : "");
+    how = fmt::format("was killed by {}{}", SignalName(failure.signal), failure.core_dumped ? " (core dumped)" : "");
   } else {
     std::string code = DescribeExit(failure.exit_code);
     how = code.starts_with("killed") ? fmt::format("was {}", code) : fmt::format("ended with {}", code);
   }
+  if (failure.oom_killed) how += fmt::format(" ({})", DescribeOom(failure.exit_code));
   if (std::string why = IsHang(failure) ? "" : OwnWords(failure); !why.empty()) how += fmt::format(" ({})", why);
   return fmt::format("{}: worker rank {} {}", node, failure.rank, how);
 }

@@ -192,6 +192,7 @@ grpc::ByteBuffer Encode(const FromLauncher& message) {
   } else if (const auto* verdict = std::get_if<Verdict>(&message)) {
     wire.mutable_verdict()->set_exit_code(verdict->exit_code);
     wire.mutable_verdict()->set_reason(verdict->reason);
+    wire.mutable_verdict()->set_exit_class(ExitClassName(verdict->exit_class).data());
   }
   return Buffer(wire);
 }
@@ -205,7 +206,8 @@ StatusOr<FromLauncher> DecodeFromLauncher(const grpc::ByteBuffer& buffer) {
       return Hello{wire.hello().launcher()};
     case v1::FromLauncher::kVerdict:
       MUSTER_RETURN_IF_ERROR(CheckCode(wire.verdict().exit_code()));
-      return Verdict{wire.verdict().exit_code(), wire.verdict().reason()};
+      return Verdict{wire.verdict().exit_code(), wire.verdict().reason(),
+                     ParseExitClass(wire.verdict().exit_class()).value_or(Classify(wire.verdict().exit_code()))};
     case v1::FromLauncher::FRAME_NOT_SET:
       break;
   }

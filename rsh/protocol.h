@@ -18,6 +18,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/exit_codes.h"
 #include "base/status.h"
 #include "rendezvous/grpc_queue.h"
 
@@ -74,6 +75,7 @@ struct Hello {
 struct Verdict {
   int exit_code = 0;
   std::string reason;
+  ExitClass exit_class = ExitClass::kSuccess;  // by the launcher's own rules; of one that does not say it: Classify()
 };
 using FromLauncher = std::variant<Hello, Verdict>;
 

@@ -260,7 +260,11 @@ StatusOr<std::pair<int64_t, int64_t>> Server::Impl::Start(Call* call, const Open
   events.output = [call](bool err, grpc::Slice bytes) { call->Carry(err, std::move(bytes)); };
   events.taken = [call](size_t bytes) { call->Taken(bytes); };
   events.ended = [this, call](const launcher::ExitRecord& record) {
-    call->EndSession(record.exit_code, stopping_ ? kStopping : "");
+    std::string why = stopping_ ? kStopping : "";
+    if (why.empty() && record.oom_killed && record.exit_code == 128 + SIGKILL) {
+      why = fmt::format("the command was killed there: {}", DescribeOom(record.exit_code));
+    }
+    call->EndSession(record.exit_code, why);
   };
   events.gone = [this, number] {
     if (Command* command = Find(number)) command->gone = true;

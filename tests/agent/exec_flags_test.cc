@@ -52,6 +52,30 @@ TEST(ExecFlags, DefaultsOfAMainProcess) {
   }
 }
 
+TEST(ExecFlags, WhatATorchCommandIsTold) {
+  RunOptions torch = Good({"--wire=torch", "--", "t.py"});
+  EXPECT_THAT(torch.signals_to_handle, ElementsAre(SIGTERM, SIGINT, SIGHUP, SIGQUIT));
+  for (int number : {SIGUSR1, SIGUSR2, SIGWINCH, SIGRTMIN}) EXPECT_THAT(torch.signals_to_forward, Contains(number));
+  for (int number : {SIGHUP, SIGQUIT, SIGTERM}) EXPECT_THAT(torch.signals_to_forward, Not(Contains(number)));
+  torch = Good({"--wire=torch", "--signals-to-handle=SIGTERM,SIGUSR1", "--", "t.py"});
+  EXPECT_THAT(torch.signals_to_forward, Not(Contains(SIGUSR1)));
+  EXPECT_THAT(torch.signals_to_forward, Contains(SIGHUP));
+}
+
+TEST(ExecFlags, TheGraceOfAPod) {
+  using std::chrono::seconds;
+  const Environment pod = {{"MUSTER_SHUTDOWN_TIMEOUT", "50"}};
+  EXPECT_EQ(Good({"--", "true"}, pod).shutdown_timeout, seconds(50));
+  EXPECT_EQ(Good({"--serve-rsh"}, pod).shutdown_timeout, seconds(50));
+  EXPECT_EQ(Good({"--wire=torch", "--", "t.py"}, pod).shutdown_timeout, seconds(50));
+  EXPECT_EQ(Good({"--shutdown-timeout=9", "--", "true"}, pod).shutdown_timeout, seconds(9));
+  const Environment inside = {{"MUSTER_SHUTDOWN_TIMEOUT", "50"}, {"TORCH_ELASTIC_SHUTDOWN_TIMEOUT", "48"}};
+  EXPECT_EQ(Good({"--", "true"}, inside).shutdown_timeout, seconds(50));
+  EXPECT_EQ(Good({"--wire=torch", "--", "t.py"}, inside).shutdown_timeout, seconds(48));
+  EXPECT_THAT(std::string(Message(Parse({"--", "true"}, {{"MUSTER_SHUTDOWN_TIMEOUT", "1h"}}).status())),
+              HasSubstr("MUSTER_SHUTDOWN_TIMEOUT=1h: want whole seconds"));
+}
+
 TEST(ExecFlags, WhereTheRemoteShellListens) {
   EXPECT_FALSE(Good({"--serve-rsh"}).rsh_listen);
   EXPECT_FALSE(Good({"--serve-rsh"}, {{"MUSTER_RSH_LISTEN", ""}}).rsh_listen);

@@ -33,6 +33,20 @@ TEST(Descriptors, AreKeptBackFromTheLimit) {
   close(open_fd);
 }
 
+TEST(Descriptors, AClosedStandardStreamIsNobodyElses) {
+  EXPECT_EXIT(
+      {
+        close(0);
+        close(1);
+        FillStandardStreams();
+        FillStandardStreams();  // nothing is left to do
+        char byte = 0;
+        const bool same = read(0, &byte, 1) == 0 && write(1, "x", 1) == 1;
+        _exit(same && (fcntl(0, F_GETFD) & FD_CLOEXEC) == 0 && dup(0) > 2 ? 0 : 1);
+      },
+      testing::ExitedWithCode(0), "");
+}
+
 TEST(Descriptors, AreReadyByTheirDeadlineOrNot) {
   int ends[2];
   ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);

@@ -65,6 +65,20 @@ TEST(HostFacts, CgroupV1) {
   EXPECT_EQ(Facts(machine).memory_limit, 4096);
 }
 
+TEST(HostFacts, AContainerHasWholeCpus) {
+  const struct {
+    int cpus;
+    std::optional<double> quota;
+    int has;
+  } rows[] = {{4, std::nullopt, 4}, {4, 1.5, 2}, {4, 2, 2}, {4, 0.1, 1}, {4, 0, 1}, {4, 64, 4}, {1, 1e18, 1}};
+  for (const auto& row : rows) {
+    HostFacts facts;
+    facts.cpus = row.cpus;
+    facts.cpu_quota = row.quota;
+    EXPECT_EQ(ContainerCpus(facts), row.has) << row.cpus << " " << row.quota.value_or(-1);
+  }
+}
+
 TEST(HostFacts, GarbageIsNoLimit) {
   FakeMachine machine;
   machine.File("/proc/self/cgroup", "nonsense\n::\n0::\n")

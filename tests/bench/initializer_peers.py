@@ -41,9 +41,13 @@ pid {dir}/nginx.pid;
 events {{ worker_connections 1024; }}
 http {{
   access_log off;
+  log_format asked "$request_method $uri $status";
   sendfile on;
   tcp_nopush on;
   keepalive_requests 1000000;
+  ssl_certificate {dir}/public.crt;
+  ssl_certificate_key {dir}/private.key;
+  ssl_protocols TLSv1.3;
   client_body_temp_path {dir}/tmp; proxy_temp_path {dir}/tmp; fastcgi_temp_path {dir}/tmp; uwsgi_temp_path {dir}/tmp; scgi_temp_path {dir}/tmp;
   types {{ }}
   default_type application/octet-stream;
@@ -67,6 +71,14 @@ http {{
     default FULL_OBJECT;
     "" "";
   }}
+  map $scheme $cdn {{
+    http http://127.0.0.1:{cdn};
+    https https://127.0.0.1:{cdn_tls};
+  }}
+  map $server_port $asked {{
+    default 0;
+    {counted} 1;
+  }}
   map $file $linked_size {{
     default "";
 {linked_sizes}
@@ -78,9 +90,8 @@ http {{
   server {{
     listen 127.0.0.1:{http};
     listen 127.0.0.1:{https} ssl;
-    ssl_certificate {dir}/public.crt;
-    ssl_certificate_key {dir}/private.key;
-    ssl_protocols TLSv1.3;
+    listen 127.0.0.1:{counted};
+    access_log {dir}/asked.log asked if=$asked;
     root {data};
     location /pages/ {{ default_type application/xml; }}
     location / {{
@@ -90,15 +101,20 @@ http {{
       add_header x-amz-checksum-type $crc_type;
     }}
     location /api/ {{ default_type application/json; }}
+    location ~ ^/hub/small/resolve/[0-9a-f]+/(?<small>.*)$ {{
+      add_header X-Repo-Commit {commit} always;
+      alias {data}/bench/$small;
+    }}
     location ~ ^/hub/(one|shards)/resolve/[0-9a-f]+/(?<file>.*)$ {{
       add_header X-Repo-Commit {commit} always;
       add_header X-Linked-Size $linked_size always;
       add_header X-Linked-Etag $linked_etag always;
-      return 302 http://127.0.0.1:{cdn}/bench/$file;
+      return 302 $cdn/bench/$file;
     }}
   }}
   server {{
     listen 127.0.0.1:{cdn};
+    listen 127.0.0.1:{cdn_tls} ssl;
     root {data};
   }}
 }}
@@ -238,16 +254,22 @@ class Bench:
         self.list("small", small)
         self.lay_repository("one", ["one.bin"])
         self.lay_repository("shards", shards)
+        self.lay_repository("small", small, large=False)
         self.start()
 
-    def lay_repository(self, name, keys):
-        """What the hub says of hub/NAME; its bytes are those of the bucket, from another origin."""
+    def lay_repository(self, name, keys, large=True):
+        """What the hub says of hub/NAME; its bytes are those of the bucket: of large files from another origin."""
         files = []
         for key in keys:
             path = os.path.join(self.data, "bench", key)
+            size = os.path.getsize(path)
+            if not large:
+                with open(path, "rb") as file:
+                    oid = hashlib.sha1(b"blob %d\0" % size + file.read()).hexdigest()
+                files.append({"type": "file", "path": key, "size": size, "oid": oid})
+                continue
             with open(path, "rb") as file:
                 oid = hashlib.file_digest(file, "sha256").hexdigest()
-            size = os.path.getsize(path)
             self.linked[key] = (size, oid)
             files.append({"type": "file", "path": key, "size": size, "oid": "0" * 40, "lfs": {"oid": oid, "size": size, "pointerSize": 134}})
         api = os.path.join(self.data, "api", "models", "hub", name)
@@ -261,11 +283,11 @@ class Bench:
 
     def start(self):
         self.certify()
-        self.http, self.https, self.cdn = free_port(), free_port(), free_port()
+        self.http, self.https, self.cdn, self.cdn_tls, self.counted = (free_port() for _ in range(5))
         crcs = "\n".join(f'    /bench/{key} "{self.crc32c(path)}";' for key, path in self.crcs.items())
         config = os.path.join(self.dir, "nginx.conf")
         with open(config, "w") as file:
-            file.write(NGINX.format(user=pwd.getpwuid(os.geteuid()).pw_name, dir=self.dir, data=self.data, http=self.http, https=self.https, cdn=self.cdn, crcs=crcs, commit=COMMIT,
+            file.write(NGINX.format(user=pwd.getpwuid(os.geteuid()).pw_name, dir=self.dir, data=self.data, http=self.http, https=self.https, cdn=self.cdn, cdn_tls=self.cdn_tls, counted=self.counted, crcs=crcs, commit=COMMIT,
                                     linked_sizes="\n".join(f'    {key} "{size}";' for key, (size, _) in self.linked.items()),
                                     linked_etags="\n".join(f"    {key} '\"{oid}\"';" for key, (_, oid) in self.linked.items())))
         self.nginx = subprocess.Popen(["nginx", "-e", f"{self.dir}/error.log", "-c", config])
@@ -284,7 +306,8 @@ class Bench:
                         "-out", f"{self.dir}/public.crt"], check=True, capture_output=True)
 
     def url(self, scheme):
-        return f"{scheme}://127.0.0.1:{getattr(self, scheme)}"
+        """Of http, https, or counted: by http, and each request is written down."""
+        return f"{'http' if scheme == 'counted' else scheme}://127.0.0.1:{getattr(self, scheme)}"
 
     # --- contenders: key or "folder/" -> argv and environment
 
@@ -313,16 +336,18 @@ class Bench:
     def crt(self, scheme, keys, target):
         return [self.peer("python"), "-c", CRT, self.url(scheme), keys, target, f"{self.dir}/authority.crt"], {}
 
-    def muster_hub(self, scheme, keys, target):
-        return ([BINARY, "model", f"hf://hub/{self.repository(keys)}", "--to", target], {"HF_ENDPOINT": self.url(scheme)})
+    def muster_hub(self, scheme, keys, target, revision="main"):
+        return ([BINARY, "model", f"hf://hub/{self.repository(keys)}@{revision}", "--to", target],
+                {"HF_ENDPOINT": self.url(scheme), "REQUESTS_CA_BUNDLE": f"{self.dir}/authority.crt"})
 
     def hf_transfer(self, scheme, keys, target):
         return ([self.peer("python"), "-c", HUB, f"hub/{self.repository(keys)}", target],
-                {"HF_ENDPOINT": self.url(scheme), "HF_HUB_ENABLE_HF_TRANSFER": "1", "HF_HUB_DISABLE_XET": "1"})
+                {"HF_ENDPOINT": self.url(scheme), "HF_HUB_ENABLE_HF_TRANSFER": "1", "HF_HUB_DISABLE_XET": "1",
+                 "REQUESTS_CA_BUNDLE": f"{self.dir}/authority.crt", "SSL_CERT_FILE": f"{self.dir}/authority.crt"})
 
     @staticmethod
     def repository(keys):
-        return "one" if keys == "one.bin" else "shards"
+        return "one" if keys == "one.bin" else keys.rstrip("/")
 
     def curl(self, scheme, keys, target):
         return ["curl", "-sfk", "-o", f"{target}/curl.bin", f"{self.url(scheme)}/bench/{keys}"], {}
@@ -410,13 +435,8 @@ class Bench:
         """A second run when all is there, and a run after a kill at half of it."""
         if self.options.only and not re.search(self.options.only, "again"):
             return
-        shutil.rmtree(self.target, ignore_errors=True)
-        command, env = self.muster("http", "small/", self.target)
-        size = self.options.small * 8192
-        self.run(command, env, self.options.small, size, self.target)
-        seconds, _, rss = self.run(command, env, self.options.small, size, self.target)
-        print(f"| second run of {self.options.small} files | muster | {seconds:.3f} s | no object read | | {rss:.0f} MiB |", flush=True)
-        shutil.rmtree(self.target)
+        self.second("of a bucket", *self.muster("counted", "small/", self.target))
+        self.second("of a hub's commit", *self.muster_hub("counted", "small/", self.target, COMMIT))
         command, env = self.muster("http", "one.bin", self.target, "--json")
         size = os.path.getsize(os.path.join(self.data, "bench", "one.bin"))
         process = subprocess.Popen(command, env={"PATH": os.environ["PATH"], **env}, stdout=subprocess.DEVNULL)
@@ -435,6 +455,33 @@ class Bench:
         print(f"| killed at {100 * noted / size:.0f} % of one object, started again | muster | {end['seconds']:.3f} s | "
               f"{100 * end['received'] / size:.1f} % moved again | | |", flush=True)
         shutil.rmtree(self.target)
+
+
+    def second(self, what, command, env):
+        """What it asks is what the server has heard."""
+        shutil.rmtree(self.target, ignore_errors=True)
+        title, who = f"second run {what}, {self.options.small} files", "muster"
+        log = os.path.join(self.dir, "asked.log")
+        runs = []
+        for number in range(1 + self.options.repeat):
+            asked_before = os.path.getsize(log)
+            result = self.run(command, env, self.options.small, self.options.small * 8192, self.target)
+            if isinstance(result, str):
+                return print(f"| {title} | {who} | {result} | | | |", flush=True)
+            with open(log) as file:
+                file.seek(asked_before)
+                asked = file.read().splitlines()
+            objects = [line for line in asked if "/bench/small/" in line or "/resolve/" in line]
+            if number == 0:
+                assert len(objects) == self.options.small, "the first run reads all"
+            else:
+                runs.append((*result, len(asked), len(objects)))
+        shutil.rmtree(self.target)
+        wall = [run[0] for run in runs]
+        requests, objects = max(run[3] for run in runs), max(run[4] for run in runs)
+        print(f"| {title} | {who} | {statistics.median(wall):.3f} s ({min(wall):.3f}-{max(wall):.3f}) | {requests} requests, "
+              f"{objects} of objects{'' if objects == 0 else ': WRONG'} | {statistics.median(run[1] for run in runs):.2f} s | "
+              f"{max(run[2] for run in runs):.0f} MiB |", flush=True)
 
 
 def free_port():
@@ -461,8 +508,9 @@ def main():
         for scheme in ("http", "https"):
             bench.row(f"one object of {gib} GiB, {scheme}, to memory", scheme, "one.bin", [*everyone, "curl"])
             bench.row(f"4 shards, {scheme}, to memory", scheme, "shards/", everyone)
-        for keys, what in (("one.bin", f"one file of {gib} GiB"), ("shards/", "4 shards")):
-            bench.row(f"{what} from a hub, http, to memory", "http", keys, ["muster_hub", "hf_transfer"])
+        for scheme in ("http", "https"):
+            for keys, what in (("one.bin", f"one file of {gib} GiB"), ("shards/", "4 shards")):
+                bench.row(f"{what} from a hub, {scheme}, to memory", scheme, keys, ["muster_hub", "hf_transfer"])
         bench.row(f"{bench.options.small} x 8 KiB, http", "http", "small/", ["muster", "rclone", "s5cmd", "obstore", "opendal"])
         bench.row("one file of 1 KiB", "http", "kib.bin", everyone)
         disk = tempfile.mkdtemp(prefix="muster-bench-", dir=bench.options.disk)

@@ -16,7 +16,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   constexpr size_t kMostBytes = 1 << 20;
   muster::Descriptor file(memfd_create("fuzz", MFD_CLOEXEC));
   if (write(file.get(), data, size) != static_cast<ssize_t>(size) || lseek(file.get(), 0, SEEK_SET) != 0) return 0;
-  auto reader = ArchiveReader::Open(std::move(file), "fuzz.tar");
+  muster::initializers::WindowLimits windows;
+  auto reader = ArchiveReader::Open(std::move(file), "fuzz.tar", windows);
   if (!reader.ok()) return 0;
   char buffer[4096];
   size_t read = 0;

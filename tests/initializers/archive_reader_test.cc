@@ -60,12 +60,13 @@ Descriptor InMemory(std::string_view bytes) {
 bool Everything(std::string_view) { return true; }
 
 TEST(ArchiveReader, MembersInOrderWithTheirContent) {
+  WindowLimits windows;
   auto reader = ArchiveReader::Open(InMemory(TarOf({{.name = "./"},
                                                     {.name = "./d/", .type = '5'},
                                                     {.name = "./d/f", .content = "content"},
                                                     {.name = "d/s", .type = '2', .link = "../x/./y"},
                                                     {.name = "d/h", .type = '1', .link = "d/f"}})),
-                                    "t.tar");
+                                    "t.tar", windows);
   ASSERT_TRUE(reader.ok()) << reader.status();
   struct {
     Member::Kind kind;
@@ -93,6 +94,7 @@ TEST(ArchiveReader, MembersInOrderWithTheirContent) {
 }
 
 TEST(ArchiveReader, RefusesWhatWouldLeaveTheFolder) {
+  WindowLimits windows;
   const struct {
     TarMember member;
     const char* words;
@@ -111,14 +113,14 @@ TEST(ArchiveReader, RefusesWhatWouldLeaveTheFolder) {
       {{.name = "pipe", .type = '6'}, "a device, a pipe"},
   };
   for (const auto& [bad, words] : kBad) {
-    auto reader = ArchiveReader::Open(InMemory(TarOf({bad, {.name = "good"}})), "t.tar");
+    auto reader = ArchiveReader::Open(InMemory(TarOf({bad, {.name = "good"}})), "t.tar", windows);
     ASSERT_TRUE(reader.ok()) << reader.status();
     auto member = (*reader)->Next(Everything);
     EXPECT_EQ(member.status().code(), absl::StatusCode::kInvalidArgument) << bad.name;
     EXPECT_NE(member.status().message().find(words), absl::string_view::npos) << member.status();
     EXPECT_NE(member.status().message().find("t.tar"), absl::string_view::npos) << member.status();
 
-    auto again = ArchiveReader::Open(InMemory(TarOf({bad, {.name = "good"}})), "t.tar");
+    auto again = ArchiveReader::Open(InMemory(TarOf({bad, {.name = "good"}})), "t.tar", windows);
     auto good = (*again)->Next([](std::string_view path) { return path == "good"; });
     ASSERT_TRUE(good.ok()) << "what is not wanted may be anything: " << good.status();
     EXPECT_EQ((*good)->path, "good");
@@ -126,9 +128,10 @@ TEST(ArchiveReader, RefusesWhatWouldLeaveTheFolder) {
 }
 
 TEST(ArchiveReader, WhatIsNoArchive) {
+  WindowLimits windows;
   for (std::string text :
        {std::string(), std::string("<html>"), std::string(2000, 'x'), TarOf({{.name = "f"}}).substr(0, 300)}) {
-    auto reader = ArchiveReader::Open(InMemory(text), "t.tar");
+    auto reader = ArchiveReader::Open(InMemory(text), "t.tar", windows);
     Status status = reader.ok() ? (*reader)->Next(Everything).status() : reader.status();
     EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << text.size() << " bytes: " << status;
   }

@@ -1,10 +1,13 @@
 """muster-initializer as an init container: told by its environment alone, not root, on a read-only root, in little memory, as PID 1."""
+import io
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
+import tarfile
 import time
 import unittest
 
@@ -44,10 +47,10 @@ class Init(InitializerCase):
                 file.write(data)
         return files
 
-    def container(self, memory, *more, image="debian"):
+    def container(self, memory, *more, image="debian", flags=()):
         mounts = [bind(BINARY, "/muster-initializer"), bind(self.claim, "/mnt/pvc/data"), bind(self.target, "/workspace/dataset", True),
                   bind(self.said_last, "/dev/termination-log", True)]
-        return Container(self.dir, image=image, command=["/muster-initializer", "dataset"], user=USER, mounts=mounts, memory=memory,
+        return Container(self.dir, image=image, command=["/muster-initializer", "dataset", *flags], user=USER, mounts=mounts, memory=memory,
                          tmp=False, env=["STORAGE_URI=pvc://data/train", *more])
 
     def test_it_fills_the_volume(self):
@@ -63,6 +66,25 @@ class Init(InitializerCase):
         again = self.container(64 * MIB, "IGNORE_PATTERNS=*.md").run()
         self.assertEqual(again.returncode, 0, again.stderr)
         self.assertIn("no byte was moved", again.stderr)
+
+    def test_an_archive_whose_window_does_not_fit(self):
+        """It is said, where the kernel would have killed it; a usual one fits."""
+        if not shutil.which("zstd"):
+            self.skipTest("zstd is missing")
+        data = random.Random(1).randbytes(40 * MIB)
+        tar = io.BytesIO()
+        with tarfile.open(fileobj=tar, mode="w") as archive:
+            facts = tarfile.TarInfo("f")
+            facts.size = len(data)
+            archive.addfile(facts, io.BytesIO(data))
+        for level, fits in (("--long=27", False), ("-19", True)):
+            packed = subprocess.run(["zstd", "-q", "-c", level, "-T2"], input=tar.getvalue(), stdout=subprocess.PIPE, check=True).stdout
+            self.lay({"d.tar.zst": packed})
+            done = self.container(64 * MIB, flags=["--extract"]).run()
+            self.assertEqual(done.returncode, 0 if fits else 1, done.stderr)
+            if not fits:
+                self.assertIn("its window is 128 MiB (--long, --ultra), which reading it takes of memory, and 8 MiB is there", done.stderr)
+        self.check_right({"f": data})
 
     def test_it_runs_with_no_more_than_its_image_has(self):
         with open(os.path.join(SOURCE, "images", "initializer-packages.txt")) as listed:

@@ -4,11 +4,12 @@ import json
 import os
 import shutil
 import sys
+import threading
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from initializer_case import SKIPPED, UNREACHABLE, InitializerCase, main, needs  # noqa: E402
+from initializer_case import DEADLINE, MIB, SKIPPED, UNREACHABLE, InitializerCase, main, needs, some_bytes  # noqa: E402
 
 needs("s3-server", "run build-support/setup-venv s3-server", "awscrt", "boto3")
 
@@ -25,6 +26,7 @@ if not minio_server.binary():
     sys.exit(SKIPPED)
 
 FILES = {"a": b"one", "b/c": bytes(range(256)) * 100}
+EXPIRED = b"<Error><Code>ExpiredToken</Code><Message>The provided token has expired.</Message></Error>"
 
 
 class Machine(InitializerCase):
@@ -36,12 +38,15 @@ class Machine(InitializerCase):
         cls.addClassCleanup(cls.server.close)
         root = {"endpoint_url": cls.server.url, "aws_access_key_id": minio_server.KEY,
                 "aws_secret_access_key": minio_server.SECRET, "region_name": "us-east-1"}
-        client = boto3.client("s3", **root)
-        client.create_bucket(Bucket="data")
+        cls.client = boto3.client("s3", **root)
+        for bucket in ("data", "large"):
+            cls.client.create_bucket(Bucket=bucket)
         for key, data in FILES.items():
-            client.put_object(Bucket="data", Key=key, Body=data)
-        given = boto3.client("sts", **root).assume_role(RoleArn="arn:minio:iam:::role/any", RoleSessionName="test")["Credentials"]
-        cls.keys = {"AccessKeyId": given["AccessKeyId"], "SecretAccessKey": given["SecretAccessKey"], "Token": given["SessionToken"]}
+            cls.client.put_object(Bucket="data", Key=key, Body=data)
+        sts = boto3.client("sts", **root)
+        cls.keys, cls.later = (
+            {"AccessKeyId": given["AccessKeyId"], "SecretAccessKey": given["SecretAccessKey"], "Token": given["SessionToken"]}
+            for given in (sts.assume_role(RoleArn="arn:minio:iam:::role/any", RoleSessionName="test")["Credentials"] for _ in range(2)))
         cls.proxy = FaultProxy(cls.server.host, cls.server.port)
         cls.addClassCleanup(cls.proxy.close)
 
@@ -215,6 +220,52 @@ class Machine(InitializerCase):
         self.machine.lifetime = 300
         self.works(AWS_EC2_METADATA_SERVICE_ENDPOINT=self.machine.url)
         self.assertEqual(self.machine.count("/latest/api/token"), 1)
+
+    def test_keys_that_expire_while_ranges_are_fetched(self):
+        """Requests under way end with an error that says so; all later ones are signed with others, which are asked for once, and no
+        byte comes twice."""
+        files = {"w": some_bytes(40 * MIB), **{str(n): some_bytes(2 * MIB, n) for n in range(12)}}
+        for key, data in files.items():
+            self.client.put_object(Bucket="large", Key=key, Body=data)
+        pod = {"AWS_CONTAINER_CREDENTIALS_FULL_URI": f"{self.machine.url}/v1/credentials", "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE": self.token}
+        account = {"AWS_ENDPOINT_URL_STS": self.machine.url, "AWS_WEB_IDENTITY_TOKEN_FILE": self.token,
+                   "AWS_ROLE_ARN": "arn:aws:iam::123456789012:role/reader"}
+        for around, asked in ((pod, "/v1/credentials"), (account, "/"),
+                              ({"AWS_EC2_METADATA_SERVICE_ENDPOINT": self.machine.url}, f"/security-credentials/{ROLE}")):
+            with self.subTest(list(around)):
+                shutil.rmtree(self.target, ignore_errors=True)
+                self.machine.keys, self.machine.requests = self.keys, []
+                self.proxy.reset()
+                good, bad, renewed = [], [], threading.Event()
+
+                def expire(exchange):
+                    token = exchange.request_headers["x-amz-security-token"]
+                    with self.proxy.lock:
+                        if self.machine.keys is self.keys and len(good) == 2:
+                            self.machine.keys = self.later
+                        expired = token == self.keys["Token"] and self.machine.keys is self.later
+                        (bad if expired else good).append(token)
+                        held = expired and len(bad) == 2
+                    if token == self.later["Token"]:
+                        renewed.set()
+                    if held:
+                        renewed.wait(DEADLINE)  # it comes when there are others already
+                    if expired:
+                        exchange.answer(400, EXPIRED, ("Content-Type", "application/xml"))
+                self.proxy.always(expire)
+                end = self.succeeds("s3://large", files, env=self.around(**around))
+                self.assertEqual((end["received"], end["unverified_files"]), (sum(map(len, files.values())), 0))
+                self.assertGreater(len(bad), 1)
+                self.assertEqual(good[:2] + good[-1:], [self.keys["Token"]] * 2 + [self.later["Token"]])
+                self.assertEqual(sum(path.endswith(asked) for _, path in self.machine.requests), 2, "once, and once more")
+                self.assertEqual(self.machine.wrong, [])
+
+    def test_keys_that_expire_and_are_not_renewed(self):
+        """The machine has no others: patience ends."""
+        self.proxy.always(lambda exchange: exchange.answer(400, EXPIRED, ("Content-Type", "application/xml")))
+        self.refused("s3://data/", UNREACHABLE, "ExpiredToken", "--patience", "2", env=self.around(
+            AWS_CONTAINER_CREDENTIALS_FULL_URI=f"{self.machine.url}/v1/credentials", AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE=self.token))
+        self.assertLess(self.machine.count("/v1/credentials"), 60, "it is not asked without a pause")
 
     def test_past_a_proxy(self):
         proxy = ForwardProxy()

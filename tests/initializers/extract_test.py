@@ -40,8 +40,8 @@ def zip_of(members, compression=zipfile.ZIP_DEFLATED):
     return out.getvalue()
 
 
-def zstd_of(data):
-    return subprocess.run(["zstd", "-q", "-c"], input=data, stdout=subprocess.PIPE, check=True).stdout
+def zstd_of(data, *flags):
+    return subprocess.run(["zstd", "-q", "-c", *flags], input=data, stdout=subprocess.PIPE, check=True).stdout
 
 
 def member(name, kind, target=""):
@@ -257,6 +257,17 @@ class Bad(ExtractCase):
         self.refuses(zip_of(FILES)[:-200], "broken", code=1, name="d.zip")
         self.refuses(b"<html>log in</html>" * 100, "no tar, tar.gz, tar.zst or zip", code=1)
         self.refuses(b"", "no tar, tar.gz, tar.zst or zip", code=1)
+
+    def test_windows_that_take_much_memory(self):
+        """128 MiB are the most, as zstd has it; where there are less, it says so. One at a time."""
+        tar = tar_of(FILES)
+        for name in ("a.tar.zst", "b.tar.zst", "c.tar.zst"):
+            self.lay_at(f"{name[0]}/{name}", zstd_of(tar, "--long=27"))
+        self.succeeds(self.uri, {f"{folder}/{path}": data for folder in "abc" for path, data in FILES.items()})
+        # A frame with a usual window stands before it.
+        self.refuses(zstd_of(tar[:MIB]) + zstd_of(tar[MIB:], "--long=28"),
+                     "d.tar.zst: zstd: its window is 256 MiB .*--long.*, and 128 MiB is there for it: compress it with a smaller one",
+                     code=1, name="d.tar.zst")
 
     def test_a_wrong_checksum_within(self):
         data = bytearray(zip_of({"f": some_bytes(10_000)}, zipfile.ZIP_STORED))

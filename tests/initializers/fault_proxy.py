@@ -9,6 +9,7 @@ import http.server
 import socket
 import struct
 import threading
+import time
 
 import server_errors
 
@@ -22,6 +23,7 @@ class Exchange:
         self.cut = None            # a reset after so many bytes of the body
         self.silent_after = None   # nothing more after so many bytes, until the proxy is closed
         self.reset = False         # a reset in place of an answer
+        self.asked = None          # when it came (time.monotonic)
         self.late = 0              # seconds until anything of it comes; for ever: float("inf")
         self.ends_early = None     # chunked, and ended as if it were whole after so many bytes
         self.drip = None           # bytes at a time, each after the client has had time to want more (seconds)
@@ -62,8 +64,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def do_any(self):
         proxy = self.server.proxy
+        asked = time.monotonic()
         length = int(self.headers.get("Content-Length") or 0)
         exchange = proxy.pass_on(self, self.rfile.read(length) if length else b"")
+        exchange.asked = asked
         with proxy.lock:
             proxy.exchanges.append((exchange.method, exchange.path,
                                     {name.lower(): value for name, value in exchange.request_headers.items()}))
@@ -142,7 +146,8 @@ class FaultProxy:
         self.server = Server(("127.0.0.1", 0), Handler)
         self.server.proxy = self
         if tls:
-            self.server.socket = tls.wrap_socket(self.server.socket, server_side=True)
+            self.server.socket = tls.wrap_socket(self.server.socket, server_side=True,
+                                                 do_handshake_on_connect=False)  # but by the thread of the connection
         self.port = self.server.server_address[1]
         self.url = f"{'https' if tls else 'http'}://127.0.0.1:{self.port}"
         threading.Thread(target=self.server.serve_forever, args=(0.05,), daemon=True).start()

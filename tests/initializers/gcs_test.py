@@ -249,6 +249,7 @@ class FaultCase(GcsCase):
     """A small object, a large one, and one that is stored compressed."""
     large = ("large", "packed")
     busy = staticmethod(answering(503, BUSY, JSON))
+    too_many = staticmethod(answering(429, TOO_FAST, JSON, ("Retry-After", "1")))
     is_data = staticmethod(gcs_server.is_media)
     is_list = staticmethod(is_list)
 

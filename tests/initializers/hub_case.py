@@ -2,6 +2,7 @@
 import hashlib
 import shutil
 
+from fault_proxy import FaultProxy
 from hub_server import HubServer, git_oid
 from initializer_case import MIB, InitializerCase, clean_environment, some_bytes
 
@@ -55,6 +56,22 @@ class HubCase(InitializerCase):
     def anew(self):
         shutil.rmtree(self.target, ignore_errors=True)
         self.hub.reset()
+
+
+class HubProxy(FaultProxy):
+    """Before the hub and its CDN at once: where the hub leads to its CDN, it leads back here."""
+
+    def __init__(self, hub, tls=None):
+        super().__init__("127.0.0.1", hub.server.server_address[1], tls)
+        self.hub = hub
+        hub.link_base = self.url
+
+    def pass_on(self, handler, body):
+        origin = self.hub.cdn if handler.path.startswith("/lfs/") else self.hub.server
+        exchange = super().pass_on(handler, body, origin.server_address)
+        exchange.headers = [(name, value.replace(self.hub.cdn.url, self.url) if name == "Location" else value)
+                            for name, value in exchange.headers]
+        return exchange
 
 
 def subset(*paths):

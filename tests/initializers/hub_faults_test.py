@@ -4,26 +4,9 @@ import shutil
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from fault_proxy import FaultProxy  # noqa: E402
-from hub_case import NAME, URI, HubCase  # noqa: E402
+from hub_case import NAME, URI, HubCase, HubProxy  # noqa: E402
 from initializer_case import MIB, main, some_bytes  # noqa: E402
 from store_faults import KilledAnywhere, PermanentFaults, TransientFaults, answering  # noqa: E402
-
-
-class HubProxy(FaultProxy):
-    """Before the hub and its CDN at once: where the hub leads to its CDN, it leads back here."""
-
-    def __init__(self, hub):
-        super().__init__("127.0.0.1", hub.server.server_address[1])
-        self.hub = hub
-        hub.link_base = self.url
-
-    def pass_on(self, handler, body):
-        origin = self.hub.cdn if handler.path.startswith("/lfs/") else self.hub.server
-        exchange = super().pass_on(handler, body, origin.server_address)
-        exchange.headers = [(name, value.replace(self.hub.cdn.url, self.url) if name == "Location" else value)
-                            for name, value in exchange.headers]
-        return exchange
 
 
 class FaultCase(HubCase):

@@ -59,6 +59,15 @@ def needs(cache, reason, *modules):
     sys.exit(SKIPPED)
 
 
+IN_A_POD = """set -e
+mkdir "$1" && cd "$1" && mkdir usr etc dev proc workspace
+for name in bin lib lib64 sbin; do ln -s "usr/$name" "$name"; done
+for name in usr etc dev proc; do mount --rbind "/$name" "$name"; done
+touch muster-initializer && mount --bind "$2" muster-initializer && mount --bind "$3" workspace
+exec chroot . /muster-initializer "$4"
+"""
+
+
 class InitializerCase(unittest.TestCase):
     role = "dataset"
     flags = ()  # of every run
@@ -91,6 +100,15 @@ class InitializerCase(unittest.TestCase):
             process.stdout.close()
             process.stderr.close()
         self.addCleanup(end)
+        return process
+
+    def in_a_pod(self, role, volume, env):
+        """A run that is told by `env` alone, on a root of its own where `volume` is /workspace, and this machine's network."""
+        root = os.path.join(self.dir, f"root-{role}")
+        words = ["unshare", "--mount", "--propagation", "private", "sh", "-c", IN_A_POD, "sh", root, os.path.abspath(BINARY), volume, role]
+        process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                   env={"PATH": os.environ["PATH"], "HOME": "/", **env})
+        self.addCleanup(process.kill)
         return process
 
     def bring(self, uri, *flags, env=None):

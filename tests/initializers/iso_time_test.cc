@@ -64,6 +64,7 @@ TEST(IsoTime, ThatIsNoneIsNamed) {
     EXPECT_EQ(time.status().message(), "'" + std::string(text) + "' is no time; it looks like 2026-11-22T01:02:03Z");
   }
   EXPECT_LT(ParseIsoTime(std::string(5000, '1')).status().message().size(), 300U);
+  EXPECT_EQ(ParseIsoTime("1\n2").status().message(), "'1\\x0a2' is no time; it looks like 2026-11-22T01:02:03Z");
 }
 
 }  // namespace

@@ -588,9 +588,16 @@ class Afterwards(LocalCase):
         self.assertEqual({key: good[key] for key in ("version", "exit_code", "class", "files", "bytes", "received", "retries")},
                          {"version": 1, "exit_code": 0, "class": "success", "files": 1, "bytes": 3, "received": 3, "retries": 0})
         self.assertGreater(good["seconds"], 0)
+        self.assertGreater(good["bytes_per_second"], 0)
         bad = word("s3://")
         self.assertEqual((bad["exit_code"], bad["class"]), (78, "fatal"))
         self.assertIn("s3://", bad["reason"])
+        self.assertEqual((bad["bytes"], bad["received"], bad["bytes_per_second"]), (0, 0, 0), "it never began")
+        self.assertEqual(sorted(bad), sorted(good))
+        self.lay({"a": b"another"})
+        late = word(self.uri, "--then", "exit 7")
+        self.assertEqual((late["exit_code"], late["files"], late["files_done"], late["target"]), (7, 1, 1, self.target), "it was brought in")
+        self.assertIn("--then", late["reason"])
 
 
 if __name__ == "__main__":

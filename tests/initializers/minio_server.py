@@ -1,4 +1,5 @@
 """A strict S3 server for tests: MinIO checks signatures, conditions and checksums. Built by build-support/setup-go-server."""
+import base64
 import os
 import shutil
 import socket
@@ -7,6 +8,7 @@ import tempfile
 import threading
 
 KEY, SECRET = "muster-key", "muster-secret"
+KMS_KEY = "muster-kms-key"  # of objects that are encrypted, whose ETags are no hashes
 
 
 def binary():
@@ -41,6 +43,7 @@ class Minio:
     def begin(self, port):
         environment = {"PATH": os.environ["PATH"], "HOME": self.dir, "MINIO_ROOT_USER": KEY, "MINIO_ROOT_PASSWORD": SECRET,
                        "MINIO_BROWSER": "off", "MINIO_UPDATE": "off", "MINIO_DOMAIN": "localhost",
+                       "MINIO_KMS_SECRET_KEY": f"{KMS_KEY}:{base64.b64encode(bytes(32)).decode()}",
                        **self.region}
         data = os.path.join(self.dir, "data")
         self.process = subprocess.Popen(

@@ -66,9 +66,13 @@ class Proxies(NetworkCase):
     def test_https_through_a_tunnel(self):
         server, proxy = self.serve(secure=True), self.proxy()
         host = f"127.0.0.1:{server.server_address[1]}"
-        self.succeeds(f"https://{host}/f", {"f": self.data}, "--ca-bundle", f"{self.certificates}/public.crt",
-                      env={"HTTPS_PROXY": f"http://{proxy.address}"})
-        self.assertEqual(set(proxy.requests), {("CONNECT", host)})
+        for variable in ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"):
+            with self.subTest(variable):
+                shutil.rmtree(self.target, ignore_errors=True)
+                proxy.requests.clear()
+                self.succeeds(f"https://{host}/f", {"f": self.data}, "--ca-bundle", f"{self.certificates}/public.crt",
+                              env={variable: f"http://{proxy.address}"})
+                self.assertEqual(set(proxy.requests), {("CONNECT", host)})
 
     def test_a_proxy_that_speaks_tls(self):
         server = self.serve(secure=True)
@@ -81,11 +85,14 @@ class Proxies(NetworkCase):
     def test_some_hosts_are_asked_without(self):
         server, proxy = self.serve(), self.proxy()
         for value in ("127.0.0.1", "example.org,127.0.0.1", "*", "127.0.0.0/8"):
-            with self.subTest(value):
-                shutil.rmtree(self.target, ignore_errors=True)
-                self.succeeds(f"{server.url}/f", {"f": self.data},
-                              env={"HTTP_PROXY": f"http://{proxy.address}", "NO_PROXY": value})
-                self.assertEqual(proxy.requests, [])
+            for through, without in (("HTTP_PROXY", "NO_PROXY"), ("http_proxy", "no_proxy")):
+                with self.subTest(f"{without}={value}"):
+                    shutil.rmtree(self.target, ignore_errors=True)
+                    self.succeeds(f"{server.url}/f", {"f": self.data}, env={through: f"http://{proxy.address}", without: value})
+                    self.assertEqual(proxy.requests, [])
+        shutil.rmtree(self.target)
+        self.succeeds(f"{server.url}/f", {"f": self.data}, env={"http_proxy": f"http://{proxy.address}", "no_proxy": "127.0.0.2"})
+        self.assertNotEqual(proxy.requests, [])
 
     def test_a_password(self):
         server, proxy = self.serve(), self.proxy("user:secret")

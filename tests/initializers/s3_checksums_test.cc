@@ -96,7 +96,7 @@ TEST(S3Checksums, OfTheWholeContent) {
     const std::string shown = ::testing::PrintToString(row.headers) + row.etag;
     EXPECT_EQ(Expected(row.headers, row.etag, 11, 0), row.expected) << shown;
     EXPECT_EQ(Expected(row.headers, row.etag, 11, 5), row.expected) << shown;
-    EXPECT_FALSE(NeedsPartSize(ReaderOf(row.headers), row.etag)) << shown;
+    EXPECT_EQ(PartsToMeasure(ReaderOf(row.headers), row.etag), 0) << shown;
   }
 }
 
@@ -127,7 +127,38 @@ TEST(S3Checksums, OfParts) {
   };
   for (const auto& row : rows) {
     EXPECT_EQ(Expected(row.headers, row.etag, kSize, row.part_size), row.expected) << row.part_size;
-    EXPECT_TRUE(NeedsPartSize(ReaderOf(row.headers), row.etag));
+    EXPECT_EQ(PartsToMeasure(ReaderOf(row.headers), row.etag), 3);
+  }
+}
+
+TEST(S3Checksums, LengthOfTheParts) {
+  const struct {
+    uint64_t size, parts, first, last, expected;
+  } rows[] = {
+      {17, 3, 6, 5, 6},
+      {12, 2, 6, 6, 6},
+      {11, 2, 6, 5, 6},
+      {6 * 9999 + 1, 10'000, 6, 1, 6},
+      // Their number fits some length, and they are of another.
+      {17, 3, 6, 6, 0},
+      {17, 3, 5, 6, 0},
+      {11, 2, 5, 6, 0},
+      {5 + 25 + 25, 3, 5, 25, 0},
+      {25 + 5 + 5, 3, 25, 5, 0},
+      {20, 4, 6, 1, 0},
+      // What a server says makes no sense.
+      {17, 3, 0, 5, 0},
+      {17, 3, 6, 0, 0},
+      {17, 3, 17, 17, 0},
+      {17, 3, 6, 18, 0},
+      {17, 1, 17, 17, 0},
+      {17, 0, 6, 5, 0},
+      {0, 3, 6, 5, 0},
+      {UINT64_MAX, 3, UINT64_MAX, UINT64_MAX, 0},
+  };
+  for (const auto& row : rows) {
+    EXPECT_EQ(PartSize(row.size, row.parts, row.first, row.last), row.expected)
+        << row.size << ' ' << row.parts << ' ' << row.first << ' ' << row.last;
   }
 }
 
@@ -146,7 +177,7 @@ TEST(S3Checksums, OfOnePart) {
   EXPECT_EQ(Expected({}, etag, 11, 0), "md5/11:5aaea02a13fb8b36f6079493ce532e94");
   EXPECT_EQ(Expected({}, etag, 11, 5), "md5/11:5aaea02a13fb8b36f6079493ce532e94");
   EXPECT_EQ(Expected(headers, etag, 11, 0), "crc32/11:7b91f52d");
-  EXPECT_FALSE(NeedsPartSize(ReaderOf(headers), etag));
+  EXPECT_EQ(PartsToMeasure(ReaderOf(headers), etag), 0);
   // MinIO without strict compatibility makes such ETags up.
   EXPECT_EQ(Expected({{"server", "MinIO"}}, etag, 11, 0), "none");
   EXPECT_EQ(Expected({{"server", "MinIO"}}, kMultipartEtag, kSize, kPart), kMultipartMd5);
@@ -162,17 +193,17 @@ TEST(S3Checksums, ThatMakeNoSense) {
     const std::string etag = "\"5aaea02a13fb8b36f6079493ce532e94" + parts + "\"";
     const Headers headers = {{"x-amz-checksum-sha256", "YTjbmuo95DnQWMFZfY5Zv5WtH7nA0pEBngvNzmHqcpg=" + parts}};
     EXPECT_EQ(Expected(headers, etag, kSize, kPart), "none") << parts;
-    EXPECT_FALSE(NeedsPartSize(ReaderOf(headers), etag)) << parts;
+    EXPECT_EQ(PartsToMeasure(ReaderOf(headers), etag), 0) << parts;
   }
 }
 
 // The part size is worth a request only where nothing better is there.
 TEST(S3Checksums, ThatNeedNoPartSize) {
   const Headers full = {{"x-amz-checksum-crc64nvme", kCrc64Text}, {"x-amz-checksum-type", "FULL_OBJECT"}};
-  EXPECT_FALSE(NeedsPartSize(ReaderOf(full), kMultipartEtag));
+  EXPECT_EQ(PartsToMeasure(ReaderOf(full), kMultipartEtag), 0);
   EXPECT_EQ(Expected(full, kMultipartEtag, kSize, 0), kCrc64);
   const Headers kms = {{"x-amz-server-side-encryption", "aws:kms"}};
-  EXPECT_FALSE(NeedsPartSize(ReaderOf(kms), kMultipartEtag));
+  EXPECT_EQ(PartsToMeasure(ReaderOf(kms), kMultipartEtag), 0);
   EXPECT_EQ(Expected(kms, kMultipartEtag, kSize, kPart), "none");
 }
 

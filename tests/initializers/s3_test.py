@@ -142,6 +142,22 @@ class Settings(S3Case):
             "STORAGE_URI": f"s3://{self.bucket}/d", "ENDPOINT": self.url, "ACCESS_KEY_ID": "K", "SECRET_ACCESS_KEY": "S",
             "REGION": "us-east-1", "IGNORE_PATTERNS": "*.bin, *.pt"})
 
+    def test_kubeflows_variables_alone(self):
+        """Each role into its own folder of the volume."""
+        if os.geteuid() != 0:
+            self.skipTest("only root can have mounts of its own")
+        self.put({"d/1": b"one", "d/2": b"two", "d/skip.bin": b"no"})
+        volume = os.path.join(self.dir, "volume")
+        os.mkdir(volume)
+        for role in ("dataset", "model"):
+            run = self.in_a_pod(role, volume, {
+                "STORAGE_URI": f"s3://{self.bucket}/d", "ENDPOINT": self.url, "ACCESS_KEY_ID": "K", "SECRET_ACCESS_KEY": "S",
+                "REGION": "us-east-1", "IGNORE_PATTERNS": "*.bin"})
+            _, said = run.communicate(timeout=60)
+            self.assertEqual(run.returncode, 0, said)
+            self.target = os.path.join(volume, role)
+            self.check_right({"1": b"one", "2": b"two"})
+
     def test_a_profile(self):
         self.put({"d/1": b"one"})
         for name, text in (("config", f"[profile dev]\nregion = us-east-1\nendpoint_url = {self.url}\n"),

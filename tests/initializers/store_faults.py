@@ -3,10 +3,13 @@
 A test class that takes one has `proxy`, `uri`, `put(name, data)`, and `objects`: name -> content, the large ones in several ranges.
 """
 import os
+import queue
 import random
 import re
 import shutil
 import signal
+import threading
+import time
 
 from initializer_case import DEADLINE, MIB, UNREACHABLE, some_bytes
 
@@ -27,9 +30,29 @@ LOGIN_PAGE = answering(200, b"<html><body>Please log in</body></html>", ("Conten
 
 class Store:
     large = ()          # names of `objects` that come in ranges
+    unhashed = ()       # of `objects` of whose content the store publishes no hash: what is wrong within their length is not seen
     busy = None         # a fault: the store's own way to say 503
+    too_many = staticmethod(answering(429, b"", ("Retry-After", "1")))
+    many = 100          # objects more than `objects`, where many are brought in
     is_data = staticmethod(lambda exchange: exchange.is_data)
     is_list = None      # of an exchange; wrap it in staticmethod
+
+    def runs(self, objects):
+        """(URI, path below the target -> content) of what brings `objects` in, which are all there is: one run where there are lists."""
+        return [(self.uri, objects)]
+
+    def each_run(self, objects):
+        """The same, each with a target of its own."""
+        for uri, part in self.runs(objects):
+            shutil.rmtree(self.target, ignore_errors=True)
+            yield uri, part
+
+    def put_many(self, count):
+        """All of them, and `objects`."""
+        more = {f"many/{n}": some_bytes(100, n) for n in range(count)}
+        for name, data in more.items():
+            self.put(name, data)
+        return {**self.objects, **more}
 
 
 class TransientFaults(Store):
@@ -43,15 +66,15 @@ class TransientFaults(Store):
                 self.proxy.faults = list(faults)
                 self.proxy.faulty = faulty or self.is_data
                 end = self.succeeds(f"{self.uri}/{name}", {name: self.objects[name]}, *flags)
-                self.assertEqual((self.proxy.faults, end["unverified_files"]), ([], 0))
+                self.assertEqual((self.proxy.faults, end["unverified_files"]), ([], int(name in self.unhashed)))
 
     def all_listed(self, *faults, flags=()):
-        shutil.rmtree(self.target, ignore_errors=True)
-        self.proxy.reset()
-        self.proxy.faulty = self.is_list
-        self.proxy.faults = list(faults)
-        self.succeeds(self.uri, self.objects, *flags)
-        self.assertEqual(self.proxy.faults, [])
+        for uri, objects in self.each_run(self.objects):
+            self.proxy.reset()
+            self.proxy.faulty = self.is_list
+            self.proxy.faults = list(faults)
+            self.succeeds(uri, objects, *flags)
+            self.assertEqual(self.proxy.faults, [])
 
     def test_resets_before_any_byte(self):
         self.repaired(*[setting(reset=True)] * 3)
@@ -61,12 +84,38 @@ class TransientFaults(Store):
 
     def test_three_in_ten_fail(self):
         lot = random.Random(5)
+        objects = self.put_many(self.many)
         self.proxy.faulty = lambda exchange: lot.random() < 0.3
         self.proxy.always(self.busy)
-        more = {f"many/{n}": some_bytes(100, n) for n in range(100)}
-        for name, data in more.items():
-            self.put(name, data)
-        self.succeeds(self.uri, {**self.objects, **more}, "--patience", "60")
+        for uri, part in self.each_run(objects):
+            self.succeeds(uri, part, "--patience", "60")
+
+    def test_three_in_ten_are_too_many(self):
+        """The first of each kind, too. None is asked again before the server's own word allows it."""
+        objects = self.put_many(self.many // 5)
+        lot, seen, due, early = random.Random(6), set(), {}, []
+
+        def of(exchange):
+            return exchange.method, exchange.path, exchange.request_headers.get("Range")
+
+        def faulty(exchange):
+            if exchange.asked < due.pop(of(exchange), 0):
+                early.append(of(exchange))
+            kind = (exchange.method, self.is_list(exchange), self.is_data(exchange))
+            first = kind not in seen
+            seen.add(kind)
+            return lot.random() < 0.3 or first
+
+        def too_many(exchange):
+            due[of(exchange)] = time.monotonic() + 1
+            self.too_many(exchange)
+        for uri, part in self.each_run(objects):
+            self.proxy.faulty = faulty
+            self.proxy.always(too_many)
+            self.succeeds(uri, part, "--patience", "60")
+            self.assertEqual((early, due), ([], {}), "asked too early; not asked again")
+        self.assertGreaterEqual(len(seen), 2)
+        self.assertIn("as the server asks", self.all_said)
 
     def test_shorter_than_it_was_listed(self):
         def shorter(exchange):
@@ -111,8 +160,9 @@ class TransientFaults(Store):
 
     def test_a_flipped_bit(self):
         flipped = []
-        self.repaired(lambda exchange: flipped.append(exchange.flip((exchange.range or (0,))[0] + 17)))
-        self.assertEqual(flipped, [True] * len(self.objects))
+        hashed = [name for name in self.objects if name not in self.unhashed]
+        self.repaired(lambda exchange: flipped.append(exchange.flip((exchange.range or (0,))[0] + 17)), names=hashed)
+        self.assertEqual(flipped, [True] * len(hashed))
 
     def test_overwritten_while_it_is_read(self):
         """All of one version, whichever: what was asked for before may be answered before."""
@@ -147,14 +197,19 @@ class PermanentFaults(Store):
     def test_always_a_flipped_bit(self):
         for name in self.objects:
             self.proxy.always(lambda exchange: exchange.flip(4000))
-            self.refused(f"{self.uri}/{name}", 1, f"{name}: .*expected .* got .*nothing was published")
+            if name in self.unhashed:  # nobody could tell; but nobody is told that it was verified
+                code, end = self.bring(f"{self.uri}/{name}")
+                self.assertEqual((code, end["unverified_files"], self.manifest()["files"][0]["verified"]), (0, 1, False), self.said)
+            else:
+                self.refused(f"{self.uri}/{name}", 1, f"{name}: .*expected .* got .*nothing was published")
             shutil.rmtree(self.target)
 
     def test_always_busy(self):
         self.proxy.always(self.busy)
-        for faulty in (self.is_data, self.is_list):
-            self.proxy.faulty = faulty
-            self.refused(self.uri, UNREACHABLE, self.busy_words, "--patience", "1")
+        for uri, _ in self.each_run(self.objects):
+            for faulty in (self.is_data, self.is_list):
+                self.proxy.faulty = faulty
+                self.refused(uri, UNREACHABLE, self.busy_words, "--patience", "1")
 
     def never_enough(self, fault, *flags, names=None):
         """Some bytes come each time, or none: patience ends."""
@@ -203,42 +258,79 @@ class PermanentFaults(Store):
 
 
 class KilledAnywhere(Store):
-    def kill_after(self, process, enough):
-        """Once the proxy has sent so many bytes."""
-        sent = [0]
+    ROOM = 4 * MIB  # of all threads that send, and of the sockets
+
+    def kill_after(self, enough, uri):
+        """A process that is killed once the proxy has sent so many bytes, and sends no more meanwhile."""
+        started, lock, sent = queue.SimpleQueue(), threading.Lock(), [0]
 
         def count(size):
-            sent[0] += size
-            if sent[0] >= enough:
-                process.kill()
+            with lock:
+                before, sent[0] = sent[0], sent[0] + size
+                if before < enough <= sent[0]:
+                    started.get(timeout=DEADLINE).kill()
         self.proxy.sent = count
+        process = self.start(uri)
+        started.put(process)
+        _, said = process.communicate(timeout=DEADLINE)
+        self.proxy.sent = lambda size: None
+        self.assertEqual(process.returncode, -signal.SIGKILL, said)
+
+    def largest_run(self):
+        """(URI, path -> content, bytes)"""
+        uri, objects = max(self.runs(self.objects), key=lambda run: sum(map(len, run[1].values())))
+        return uri, objects, sum(map(len, objects.values()))
+
+    def published(self):
+        return [(file["path"], file["size"], file["hash"], file["verified"], file["version"]) for file in self.manifest()["files"]]
 
     def test_at_any_point(self):
         """Killed at twenty points of all of it, each start goes on, and the last ends right."""
-        total = sum(map(len, self.objects.values()))
+        uri, objects, total = self.largest_run()
         lot = random.Random(3)
-        killed = 0
+        left = total - self.ROOM
         for _ in range(20):
-            process = self.start(self.uri)
-            self.kill_after(process, lot.randrange(total // 12))
-            _, said = process.communicate(timeout=DEADLINE)
-            self.assertIn(process.returncode, (0, -signal.SIGKILL), said)
-            if process.returncode == 0:
-                break
-            killed += 1
+            self.kill_after(1 + lot.randrange(left // 40), uri)
             self.check_nothing()
-        self.assertGreater(killed, 0)
-        self.proxy.sent = lambda size: None
-        self.succeeds(self.uri, self.objects)
+        self.succeeds(uri, objects)
+
+    def test_each_kill_is_followed_by_a_run_that_ends_right(self):
+        """Twenty points, wherever; what is published then is what an undisturbed run publishes."""
+        uri, objects, total = self.largest_run()
+        self.succeeds(uri, objects)
+        expected = self.published()
+        lot = random.Random(8)
+        kept = 0
+        for _ in range(20):
+            shutil.rmtree(self.target)
+            point = 1 + lot.randrange(total - self.ROOM)
+            with self.subTest(point):
+                self.kill_after(point, uri)
+                self.check_nothing()
+                end = self.succeeds(uri, objects)
+                self.assertEqual(self.published(), expected)
+                self.assertEqual((end["kept"] + end["received"], end["unverified_files"]), (total, 0))
+                kept += end["kept"]
+        self.assertGreater(kept, 0)
+
+    def test_killed_at_any_rename(self):
+        """Each file's into the staging folder, that of what is to be published, each file's to its name, the manifest's."""
+        for uri, objects in self.each_run(self.objects):
+            self.succeeds(uri, objects)
+            expected = self.published()
+            for number in range(1, 2 * len(objects) + 4):
+                shutil.rmtree(self.target)
+                if not self.dies_at_rename(number, uri):
+                    break
+                self.assertFalse(os.path.exists(os.path.join(self.target, ".muster", "manifest.json")))
+                end = self.succeeds(uri, objects)
+                self.assertEqual((self.published(), end["unverified_files"]), (expected, 0))
+            self.assertEqual(number, 2 * len(objects) + 3)
 
     def test_overwritten_before_it_goes_on(self):
         for name in self.large:
             shutil.rmtree(self.target, ignore_errors=True)
-            process = self.start(f"{self.uri}/{name}")
-            self.kill_after(process, 9 * MIB)
-            process.communicate(timeout=DEADLINE)
-            self.assertEqual(process.returncode, -signal.SIGKILL)
-            self.proxy.sent = lambda size: None
+            self.kill_after(9 * MIB, f"{self.uri}/{name}")
             after = some_bytes(len(self.objects[name]), 9)
             self.put(name, after)
             end = self.succeeds(f"{self.uri}/{name}", {name: after})
@@ -249,25 +341,21 @@ class KilledAnywhere(Store):
         def zeros(path):
             with open(path, "r+b") as file:
                 file.write(bytes(os.path.getsize(path)))
-        total = sum(map(len, self.objects.values()))
+        uri, objects, total = self.largest_run()
         for damage in (None, zeros, lambda path: os.truncate(path, 0), lambda path: os.truncate(path, os.path.getsize(path) + 1)):
             shutil.rmtree(self.target, ignore_errors=True)
-            self.assertTrue(self.dies_at_rename(len(self.objects) + 1, self.uri))
+            self.assertTrue(self.dies_at_rename(len(objects) + 1, uri))
             self.check_nothing()
-            self.assertEqual(len(self.staged()), len(self.objects))
+            self.assertEqual(len(self.staged()), len(objects))
             for path in self.staged() if damage else ():
                 damage(path)
-            end = self.succeeds(self.uri, self.objects)
+            end = self.succeeds(uri, objects)
             self.assertEqual(self.said.count("is not what it was"), 1 if damage else 0, self.said)
-            self.assertEqual((end["kept"], end["unverified_files"]), (0 if damage else total, 0))
-            self.assertEqual([file["path"] for file in self.manifest()["files"] if not file["verified"]], [])
+            self.assertEqual((end["kept"], end["unverified_files"]), (0 if damage else total, len(self.unhashed)))
+            self.assertEqual([file["path"] for file in self.manifest()["files"] if not file["verified"]], sorted(self.unhashed))
 
     def test_goes_on_where_it_was(self):
         name = self.large[0]
-        process = self.start(f"{self.uri}/{name}")
-        self.kill_after(process, 15 * MIB)
-        process.communicate(timeout=DEADLINE)
-        self.assertEqual(process.returncode, -signal.SIGKILL)
-        self.proxy.sent = lambda size: None
+        self.kill_after(15 * MIB, f"{self.uri}/{name}")
         end = self.succeeds(f"{self.uri}/{name}", {name: self.objects[name]})
         self.assertGreater(end["kept"], 0)

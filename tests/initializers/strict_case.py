@@ -31,14 +31,15 @@ class StrictCase(InitializerCase):
         cls.server = minio_server.Minio(region=cls.region)
         cls.addClassCleanup(cls.server.close)
         cls.client = cls.client_of(cls.server)
+        cls.older = cls.client_of(cls.server, checksums="when_required")  # whose objects have MD5s alone
         cls.proxy = FaultProxy(cls.server.host, cls.server.port)
         cls.addClassCleanup(cls.proxy.close)
 
     @classmethod
-    def client_of(cls, server, **more):
+    def client_of(cls, server, checksums="when_supported", **more):
         return boto3.client("s3", endpoint_url=server.url, aws_access_key_id=minio_server.KEY,
                             aws_secret_access_key=minio_server.SECRET, region_name=cls.region or "us-east-1",
-                            config=Config(s3={"addressing_style": "path"}), **more)
+                            config=Config(s3={"addressing_style": "path"}, request_checksum_calculation=checksums), **more)
 
     def setUp(self):
         super().setUp()
@@ -67,9 +68,21 @@ class StrictCase(InitializerCase):
     def put(self, key, data, **more):
         self.client.put_object(Bucket=self.bucket, Key=key, Body=data, **more)
 
-    def put_in_parts(self, key, data, part=5 * MIB, **more):
-        self.client.upload_fileobj(io.BytesIO(data), self.bucket, key, ExtraArgs=more or None,
-                                   Config=TransferConfig(multipart_threshold=part, multipart_chunksize=part))
+    def put_in_parts(self, key, data, part=5 * MIB, client=None, **more):
+        (client or self.client).upload_fileobj(io.BytesIO(data), self.bucket, key, ExtraArgs=more or None,
+                                               Config=TransferConfig(multipart_threshold=part, multipart_chunksize=part))
+
+    def put_parts(self, key, parts, **more):
+        """Of any lengths: all but the last have 5 MiB at least."""
+        place = {"Bucket": self.bucket, "Key": key}
+        client = self.client if more else self.older
+        place["UploadId"] = client.create_multipart_upload(**place, **more)["UploadId"]
+        done = []
+        for number, data in enumerate(parts, 1):
+            part = client.upload_part(**place, PartNumber=number, Body=data, **more)
+            sums = {name: value for name, value in part.items() if name.startswith("Checksum") and name != "ChecksumType"}
+            done.append({"PartNumber": number, "ETag": part["ETag"], **sums})
+        client.complete_multipart_upload(**place, MultipartUpload={"Parts": done})
 
     @property
     def uri(self):

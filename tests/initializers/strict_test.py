@@ -1,5 +1,4 @@
 """muster-initializer against a strict S3 server (MinIO), filled by AWS's own client, straight and behind a proxy that goes wrong."""
-import io
 import json
 import os
 import shutil
@@ -12,10 +11,6 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 from strict_case import XML, StrictCase  # noqa: E402 before what only its machine has
-
-import boto3  # noqa: E402
-from boto3.s3.transfer import TransferConfig  # noqa: E402
-from botocore.config import Config  # noqa: E402
 
 import certificate  # noqa: E402
 import minio_server  # noqa: E402
@@ -57,15 +52,54 @@ class Strict(StrictCase):
 
     def test_without_checksums(self):
         """An older client's uploads: MD5 of the whole, or of the parts."""
-        plain = boto3.client("s3", endpoint_url=self.server.url, aws_access_key_id=minio_server.KEY,
-                             aws_secret_access_key=minio_server.SECRET, region_name="us-east-1",
-                             config=Config(request_checksum_calculation="when_required"))
         expected = {"one": some_bytes(6 * MIB), "parts": some_bytes(12 * MIB)}
-        plain.put_object(Bucket=self.bucket, Key="one", Body=expected["one"])
-        plain.upload_fileobj(io.BytesIO(expected["parts"]), self.bucket, "parts",
-                             Config=TransferConfig(multipart_threshold=5 * MIB, multipart_chunksize=5 * MIB))
+        self.older.put_object(Bucket=self.bucket, Key="one", Body=expected["one"])
+        self.put_in_parts("parts", expected["parts"], client=self.older)
         end = self.succeeds(self.uri, expected)
         self.assertEqual(end["unverified_files"], 0)
+
+    def test_parts_of_unequal_lengths(self):
+        """Their hash cannot be checked, and no right byte is taken for a wrong one: also where a length that all of them could have
+        fits their number, the first and the last."""
+        for kind in ({}, {"ChecksumAlgorithm": "SHA256"}):
+            for lengths, looks, verified in (((6, 6, 5), 3, True), ((6, 5, 6), 3, False), ((7, 5, 5), 3, False), ((5, 6), 3, False),
+                                             ((6, 5, 5, 5), 3, False), ((6, 5, 7, 4), 7, False)):
+                with self.subTest(lengths=lengths, **kind):
+                    self.anew()
+                    parts = [some_bytes(length * MIB, number) for number, length in enumerate(lengths)]
+                    self.put_parts("w", parts, **kind)
+                    end = self.succeeds(self.uri, {"w": b"".join(parts)})
+                    self.assertEqual((end["unverified_files"], self.manifest()["files"][0]["verified"]), (0 if verified else 1, verified))
+                    self.assertEqual(self.proxy.count("HEAD"), looks)
+
+    def test_a_flipped_bit_in_unequal_parts_that_look_equal(self):
+        """What the parts are is asked before a mismatch is believed."""
+        parts = [some_bytes(6 * MIB, number) for number in range(4)]
+        self.put_parts("w", parts)
+        self.proxy.always(lambda exchange: exchange.flip(4000))
+        self.refused(self.uri, 1, "w: .*expected md5/6291456:.* got .*also after it was fetched again; nothing was published")
+        self.assertEqual(self.proxy.count("HEAD"), 3 + 5)
+
+    def test_lengths_of_parts_that_cannot_be_asked_for(self):
+        """What the server has no answer to leaves size and version; a server that fails is another matter."""
+        parts = [some_bytes(6 * MIB, number) for number in range(3)]
+        self.put_parts("w", parts)
+        for number in (1, 3):
+            for answer in ((501,), (400,), (404,), (405,), (200, b"", ("ETag", '"other"'), ("Content-Length", "5"))):
+                with self.subTest(number=number, answer=answer):
+                    self.anew()
+                    self.proxy.faulty = lambda exchange: f"partNumber={number}" in exchange.path
+                    self.proxy.always(answering(*answer))
+                    end = self.succeeds(self.uri, {"w": b"".join(parts)})
+                    self.assertEqual(end["unverified_files"], 1)
+        self.anew()
+        self.proxy.faulty = lambda exchange: "partNumber" in exchange.path
+        self.proxy.faults = [answering(503, SLOW_DOWN, XML)] * 3
+        self.assertEqual(self.succeeds(self.uri, {"w": b"".join(parts)})["unverified_files"], 0)
+        self.anew()
+        self.proxy.faulty = lambda exchange: "partNumber" in exchange.path
+        self.proxy.always(answering(500))
+        self.refused(self.uri, UNREACHABLE, "w: 500", "--patience", "1")
 
     def test_versions(self):
         self.client.put_bucket_versioning(Bucket=self.bucket, VersioningConfiguration={"Status": "Enabled"})
@@ -261,8 +295,10 @@ class Secure(StrictCase):
 
 
 class FaultCase(StrictCase):
-    """A small object, a large one with a checksum of all of it, one in parts with a hash of hashes."""
-    large = ("large", "parts")
+    """A small object, a large one with a checksum of all of it, one in parts with a hash of hashes; and what an older client has left:
+    with MD5s alone, and with an ETag that is none."""
+    large = ("large", "parts", "md5")
+    unhashed = ("opaque",)
     busy = staticmethod(answering(503, SLOW_DOWN, XML))
     is_list = staticmethod(lambda exchange: "list-type" in exchange.path)
 
@@ -272,6 +308,13 @@ class FaultCase(StrictCase):
         self.put("small", self.objects["small"], ChecksumAlgorithm="CRC64NVME")
         self.put("large", self.objects["large"], ChecksumAlgorithm="CRC64NVME")
         self.put_in_parts("parts", self.objects["parts"], ChecksumAlgorithm="SHA256")
+        self.objects.update({"md5-small": some_bytes(5000, 4), "md5": some_bytes(18 * MIB + 1, 5), "md5-parts": some_bytes(11 * MIB, 6),
+                             "opaque": some_bytes(2 * MIB + 3, 7)})
+        for name in ("md5-small", "md5"):
+            self.older.put_object(Bucket=self.bucket, Key=name, Body=self.objects[name])
+        self.put_in_parts("md5-parts", self.objects["md5-parts"], client=self.older)
+        self.older.put_object(Bucket=self.bucket, Key="opaque", Body=self.objects["opaque"], ServerSideEncryption="aws:kms",
+                              SSEKMSKeyId=minio_server.KMS_KEY)
 
 
 class Transient(FaultCase, TransientFaults):
@@ -370,6 +413,43 @@ class Permanent(FaultCase, PermanentFaults):
         os.unlink(os.path.join(self.target, "other"))
         self.succeeds(f"{self.uri}/some/", {f"{n:02}": some_bytes(200 << 10, n) for n in range(50)})
 
+    def test_how_far_it_came_is_its_last_word(self):
+        """Of a run that fails as of one that does not, and of one that is told to go."""
+        path = os.path.join(self.dir, "termination-log")
+
+        def word():
+            with open(path) as file:
+                return json.load(file)
+
+        for fault, class_name in ((answering(403), "fatal"), (answering(500), "retryable")):
+            self.anew()
+            open(path, "w").close()
+            self.proxy.faults = [lambda _: None] + [fault] * 1000  # one of its two pieces comes
+            code, end = self.bring(f"{self.uri}/md5", "--termination-log", path, "--patience", "1")
+            last = word()
+            self.assertEqual((last["exit_code"], last["class"], last["reason"]), (code, class_name, end["reason"]))
+            self.assertEqual((last["files"], last["bytes"], last["files_done"]), (1, len(self.objects["md5"]), 0))
+            if class_name == "retryable":
+                self.assertGreater(min(last["received"], last["retries"]), 0)
+            self.assertGreater(last["requests"], 0)
+            self.assertGreater(last["seconds"], 0)
+            self.assertEqual(last["bytes_per_second"] > 0, last["received"] > 0)
+        self.anew()
+        open(path, "w").close()
+        seen = threading.Event()
+
+        def silent(exchange):
+            exchange.silent_after = MIB
+            seen.set()
+        self.proxy.always(silent)
+        process = self.start(f"{self.uri}/md5", "--termination-log", path)
+        self.assertTrue(seen.wait(DEADLINE))
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=DEADLINE)
+        last = word()
+        self.assertEqual((process.returncode, last["exit_code"], last["bytes"]), (143, 143, len(self.objects["md5"])))
+        self.assertIn("bytes_per_second", last)
+
     def test_an_object_that_may_be_listed_but_not_read(self):
         self.proxy.faulty = lambda exchange: exchange.method == "HEAD"
         self.proxy.always(lambda exchange: exchange.answer(403))
@@ -430,11 +510,8 @@ class Killed(FaultCase, KilledAnywhere):
 
     def test_hashes_that_come_with_the_bytes_alone(self):
         """No list tells them, and what is whole is not asked for again."""
-        plain = boto3.client("s3", endpoint_url=self.server.url, aws_access_key_id=minio_server.KEY,
-                             aws_secret_access_key=minio_server.SECRET, region_name="us-east-1",
-                             config=Config(request_checksum_calculation="when_required"))
         files = {"md5": some_bytes(1000, 1), "crc": some_bytes(1000, 2)}
-        plain.put_object(Bucket=self.bucket, Key="of/md5", Body=files["md5"])
+        self.older.put_object(Bucket=self.bucket, Key="of/md5", Body=files["md5"])
         self.put("of/crc", files["crc"], ChecksumAlgorithm="CRC32")
         self.assertTrue(self.dies_at_rename(len(files) + 1, f"{self.uri}/of/"))
         gets = self.proxy.count("GET")

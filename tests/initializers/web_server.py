@@ -14,7 +14,7 @@ import threading
 import server_errors
 
 
-@functools.lru_cache(maxsize=2)  # every request asks, and a large file takes a while
+@functools.lru_cache(maxsize=8)  # every request asks, and a large file takes a while
 def hashes(data):
     return f'"{hashlib.sha1(data).hexdigest()}"', base64.b64encode(hashlib.sha256(data).digest()).decode()
 

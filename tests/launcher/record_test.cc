@@ -132,9 +132,40 @@ TEST_F(RecordTest, OneRiseExplainsOneDeath) {
     kill(static_cast<pid_t>(group_->pids()[i]), i == 1 ? SIGTERM : SIGKILL);
     ASSERT_TRUE(Until([&] { return records.size() > before; }));
   }
-  EXPECT_FALSE(records[0].oom_killed);  // not SIGKILL
+  EXPECT_FALSE(records[0].oom_killed);  // a signal that is not the kernel's for memory
   EXPECT_TRUE(records[1].oom_killed);
   EXPECT_FALSE(records[2].oom_killed);  // that one has been explained
+}
+
+TEST_F(RecordTest, MemoryThatEndedAChildOfTheWorker) {
+  const std::string root = Tree("tree", "0::/\n", "/sys/fs/cgroup/memory.events", "oom_kill 3\n");
+  const std::string counter = root + "/sys/fs/cgroup/memory.events";
+  struct Row {
+    std::string script;
+    int code;
+    bool oom_killed;
+  };
+  for (const Row& row : {Row{"exit 137", 137, true}, Row{"exit 1", 1, true}, Row{"exit 0", 0, false},
+                         Row{"kill -ABRT $$", 134, false}}) {
+    Put(counter, "oom_kill 3\n");
+    std::vector<ExitRecord> records;
+    WorkerGroupEvents events;
+    events.worker_exited = [&](const ExitRecord& record) { records.push_back(record); };
+    group_ = std::make_unique<WorkerGroup>(loop_, *reaper_, *console_, events, OomCounter(root));
+    const std::string script = fmt::format("echo 'oom_kill 4' > {}; {}", counter, row.script);
+    ASSERT_TRUE(group_->Start({Shell(script, 0)}).ok());
+    ASSERT_TRUE(Until([&] { return !records.empty(); }));
+    EXPECT_EQ(records[0].exit_code, row.code);
+    EXPECT_EQ(records[0].oom_killed, row.oom_killed) << row.script;
+  }
+  // Without a rise nothing is said.
+  std::vector<ExitRecord> records;
+  WorkerGroupEvents events;
+  events.worker_exited = [&](const ExitRecord& record) { records.push_back(record); };
+  group_ = std::make_unique<WorkerGroup>(loop_, *reaper_, *console_, events, OomCounter(root));
+  ASSERT_TRUE(group_->Start({Shell("exit 137", 0)}).ok());
+  ASSERT_TRUE(Until([&] { return !records.empty(); }));
+  EXPECT_FALSE(records[0].oom_killed);
 }
 
 }  // namespace

@@ -165,6 +165,20 @@ class Endings(ExecCase):
             self.assertIn("[node check] asked", agent.stderr.read())
             self.assertTrue(wait_gone(check))
 
+    def test_a_second_signal_kills_before_the_remote_shell_is_served(self):
+        pid = os.path.join(self.dir, "pid")
+        os.mkfifo(pid)
+        agent = self.begin("--serve-rsh", "--rsh-listen", "127.0.0.1:0", "--shutdown-timeout", "100000", "--node-check",
+                           f"trap 'echo asked >&2' TERM; echo $$ > {pid}; while :; do sleep 1000 & wait; done")
+        with open(pid) as file:
+            check = int(file.read())
+        agent.send_signal(signal.SIGTERM)
+        while "[node check] asked" not in agent.stderr.readline():
+            pass
+        agent.send_signal(signal.SIGTERM)
+        self.assertEqual(agent.wait(DEADLINE), 143)
+        self.assertTrue(wait_gone(check))
+
     def test_a_second_signal_kills(self):
         pid = os.path.join(self.dir, "pid")
         os.mkfifo(pid)

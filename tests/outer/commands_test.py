@@ -280,16 +280,38 @@ class Output(MusterCase):
     def test_descriptor_limit(self):
         agent = self.start("--standalone", "--nproc-per-node", "64", "--tee", "3", "--no-python", "/bin/true", worker=False,
                            preexec_fn=lambda: __import__("resource").setrlimit(7, (40, 40)))
-        self.assertEqual(agent.wait(), 1)
+        self.assertEqual(agent.wait(), 204)
         self.assertRegex(agent.output(), r"starting the worker with local rank \d+: .*(Too many open files|descriptor).*ulimit -n")
 
     def test_no_descriptor_for_the_agent_itself(self):
-        for command in (["run", "--standalone", "--no-python", "/bin/true"], ["exec", "--", "/bin/true"], ["store", "--port=0"]):
+        message = os.path.join(self.dir, "message")
+        told = f"--termination-log={message}"
+        for command in (["run", told, "--standalone", "--no-python", "/bin/true"], ["exec", told, "--", "/bin/true"], ["store", "--port=0"]):
             with self.subTest(command[0]):
+                with open(message, "w"):
+                    pass
                 ended = subprocess.run([MUSTER, *command], capture_output=True, text=True, timeout=DEADLINE,
                                        preexec_fn=lambda: __import__("resource").setrlimit(7, (8, 8)))
-                self.assertEqual(ended.returncode, 1, ended.stderr)
-                self.assertEqual(ended.stderr.splitlines()[-1], "muster: cannot begin: Too many open files; raise the limit of open files (ulimit -n)")
+                self.assertEqual(ended.returncode, 204, ended.stderr)
+                self.assertIn("cannot begin: Too many open files; raise the limit of open files (ulimit -n)", ended.stderr)
+                if command[0] != "store":  # another machine may have what this one lacks
+                    with open(message) as file:
+                        left = json.load(file)
+                    self.assertEqual((left["exit_code"], left["class"]), (204, "retryable"))
+                    self.assertIn("Too many open files", left["reason"])
+
+    def test_a_log_disk_that_is_full_is_no_wrong_flag(self):
+        disk = os.path.join(self.dir, "full")
+        os.mkdir(disk)
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4k,nr_inodes=2", "tmpfs", disk], capture_output=True).returncode:
+            self.skipTest("no tmpfs can be mounted here")
+        self.addCleanup(subprocess.run, ["umount", disk], check=True)
+        with open(os.path.join(disk, "last"), "w"):
+            pass
+        for logs in (os.path.join(disk, "logs"), disk):  # its own folder, and an attempt's
+            agent = self.start("--standalone", "--redirects", "3", "--log-dir", logs, "--no-python", "true", worker=False)
+            self.assertEqual(agent.wait(), 204, agent.output())
+            self.assertIn("No space left", agent.output())
 
 
 if __name__ == "__main__":

@@ -108,6 +108,22 @@ class Containers(ContainerCase):
         self.assertTrue(self.left()["cause"]["oom_killed"])
         self.assertIn("out of memory", self.left()["reason"])
 
+    def test_a_child_of_the_command_is_killed_for_memory(self):
+        volume = self.installed()
+        eater = "python3 -c 'b = bytearray(1 << 30)'"
+        for script, code, words in ((f"{eater}; exit $?", 137, "(out of memory)"),
+                                    (f"{eater} || exit 3", 3, "(something it had started was killed: out of memory)")):
+            done = self.box("debian", "/muster/bin/muster", "exec", "--", "/bin/sh", "-c", script, memory=64 << 20,
+                            mounts=[volume]).run()
+            self.assertEqual(done.returncode, code, done.stderr)
+            self.assertTrue(self.left()["cause"]["oom_killed"])
+            self.assertIn(words, self.left()["reason"])
+
+    def test_as_many_workers_as_the_container_has_cpus(self):
+        done = self.box("debian", "/muster/bin/muster", "exec", "--wire=torch", "--nproc-per-node=cpu", "--no-python", "--",
+                        "sh", "-c", "echo $WORLD_SIZE", mounts=[self.installed()], cpus=1).run()
+        self.assertEqual((done.returncode, done.stdout), (0, "1\n"), done.stderr)
+
 
 class FirstProcess(ContainerCase):
     """What an init owes its container, with the signals of a real runtime, as the kubelet has them sent."""

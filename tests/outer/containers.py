@@ -39,7 +39,7 @@ class Container:
     whose copy is the root. The root is read-only."""
     count = 0
 
-    def __init__(self, folder, image, command, user=1000, env=(), mounts=(), memory=MEMORY, tmp=True):
+    def __init__(self, folder, image, command, user=1000, env=(), mounts=(), memory=MEMORY, tmp=True, cpus=None):
         Container.count += 1
         self.name = f"muster-test-{os.getpid()}-{Container.count}"
         self.bundle = tempfile.mkdtemp(prefix="bundle-", dir=folder)
@@ -82,6 +82,8 @@ class Container:
             "linux": {"namespaces": [{"type": kind} for kind in ("pid", "network", "ipc", "uts", "mount")],
                       "resources": {"memory": {"limit": memory, "swap": memory}, "pids": {"limit": 1000}}},
         }
+        if cpus is not None:
+            config["linux"]["resources"]["cpu"] = {"quota": int(cpus * 100_000), "period": 100_000}
         with open(os.path.join(self.bundle, "config.json"), "w") as file:
             json.dump(config, file)
 

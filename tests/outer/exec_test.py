@@ -213,10 +213,24 @@ class Transparent(ExecCase):
         self.assertEqual(self.run_exec("--wire=plain", "--", "true", env=clean(MUSTER_WIRE="x")).returncode, 0)
         self.assertEqual(self.run_exec("--", "true", env=clean(MUSTER_WIRE="x")).returncode, 64)
 
-    def test_a_closed_stdout_does_no_harm(self):
-        done = subprocess.run(["sh", "-c", f'"{MUSTER}" exec -- sh -c "echo x; exit 5" >&-'], capture_output=True, text=True,
-                              env=clean(), timeout=DEADLINE)
-        self.assertEqual(done.returncode, 5, done.stderr)
+    def test_closed_streams_do_no_harm(self):
+        """Nor does one of our own descriptors take their place, for a command to write into."""
+        for closed in (">&-", "<&-", "<&- >&-", "<&- >&- 2>&-"):
+            for flags in ("", "--wire=torch --no-python"):
+                line = f"\"{MUSTER}\" exec {flags} -- sh -c 'echo x; readlink /proc/$$/fd/1 /proc/$PPID/fd/[012] >told; exit 5' {closed}"
+                done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, env=clean(), timeout=DEADLINE, cwd=self.dir)
+                self.assertEqual(done.returncode, 5, done.stderr)
+                with open(os.path.join(self.dir, "told")) as file:
+                    told = file.read()
+                self.assertNotIn("anon_inode", told, line)
+                self.assertEqual("/dev/null" in told, True, line)
+
+    def test_signals_reach_a_worker_wired_as_torch(self):
+        process = self.begin("--wire=torch", "--no-python", "--signals-to-handle", "SIGTERM,SIGUSR2", "--", *self.script(LISTENER))
+        self.assertEqual(process.stdout.readline(), "ready\n")
+        for number in (signal.SIGUSR1, signal.SIGWINCH, signal.SIGRTMIN + 3, signal.SIGHUP):
+            process.send_signal(number)
+            self.assertEqual(process.stdout.readline(), f"{int(number)}\n")
 
     def test_the_files_of_attempts_where_asked_for(self):
         logs = os.path.join(self.dir, "logs")
@@ -476,6 +490,51 @@ except KeyboardInterrupt:
             self.read_until(terminal, b"ready")
             self.hang_up(terminal)
             self.assertEqual(self.end(), code)
+
+    def begin_shell(self, *command):
+        """A shell on a terminal of its own, which would start muster as users do."""
+        pid, terminal = pty.fork()
+        if pid == 0:
+            os.execve(command[0], command, clean(PS1="", HISTFILE="", MUSTER=MUSTER))
+        self.open.append(terminal)
+        self.pid = pid
+        self.addCleanup(subprocess.run, ["pkill", "-KILL", "-s", str(pid)])  # what was stopped and never went on
+        return terminal
+
+    def test_a_script_reads_from_its_terminal_after_the_command(self):
+        """The command had the foreground; a script has no job control to take it back with."""
+        terminal = self.begin_shell("/bin/sh", "-c", '"$MUSTER" exec -- sh -c "read one; echo first=$one"; read two; echo second=$two')
+        os.write(terminal, b"a\n")
+        self.read_until(terminal, b"first=")
+        os.write(terminal, b"b\n")
+        self.read_until(terminal, b"second=b")
+        self.assertEqual(self.end(), 0)
+
+    def test_control_z_gives_the_shell_its_terminal_and_fg_goes_on(self):
+        terminal = self.begin_shell("/bin/bash", "--norc", "--noediting", "-i")
+        os.write(terminal, b'"$MUSTER" exec -- sh -c "echo be\'\'gun; read line; echo got=\\$line"; echo co\'\'de=$?\n')
+        self.read_until(terminal, b"begun")
+        for way in (b"fg\n", b"bg\nfg\n"):
+            os.write(terminal, b"\x1a")
+            self.read_until(terminal, b"Stopped")
+            os.write(terminal, b"echo shell\'\'reads\n")
+            self.read_until(terminal, b"shellreads")
+            os.write(terminal, way)
+            self.read_until(terminal, b"exec --")
+        os.write(terminal, b"typed\n")
+        self.read_until(terminal, b"got=typed")
+        os.write(terminal, b"exit\n")
+        self.assertEqual(self.end(), 0)
+
+    def test_control_z_where_no_shell_could_go_on(self):
+        """As in `docker run -it`: the command would stand still for ever."""
+        terminal = self.begin_on_terminal("--", "sh", "-c", "echo ready; read line; echo got=$line")
+        self.read_until(terminal, b"ready")
+        os.write(terminal, b"\x1a")
+        self.read_until(terminal, b"no shell can continue it here")
+        os.write(terminal, b"typed\n")
+        self.read_until(terminal, b"got=typed")
+        self.assertEqual(self.end(), 0)
 
     def test_the_next_attempt_has_the_foreground_too(self):
         flag = os.path.join(self.dir, "second")

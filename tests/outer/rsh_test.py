@@ -278,6 +278,19 @@ class Ends(RshCase):
         caller.kill()
         self.all_gone(pids)
 
+    def test_a_notice_that_comes_after_the_signal_swallows_no_second_one(self):
+        notice = os.path.join(self.dir, "notice")
+        pod = self.pod("--shutdown-timeout", "100000", "--preempt-file", notice)
+        caller = self.begin(pod, "trap 'echo got' TERM; echo $$; while :; do sleep 1000 & wait $!; done")
+        pid = int(caller.stdout.readline())
+        pod.send(signal.SIGTERM)
+        self.assertEqual(caller.stdout.readline(), b"got\n")
+        with open(notice, "w"):
+            pass
+        pod.send(signal.SIGTERM)
+        self.assertEqual(pod.wait(), 143)
+        self.assertTrue(wait_gone(pid))
+
     def test_signals_reach_the_group(self):
         pod = self.pod()
         for name in ("TERM", "INT", "HUP", "USR1", "USR2", "QUIT"):

@@ -55,7 +55,8 @@ TEST(RshProtocol, BytesOnTheWire) {
       {Encode(FromPod(InputTaken{300})), Wire(0x20, 0xac, 2)},
       {Encode(FromPod(Ended{7, "r"})), Wire(0x2a, 5, 8, 7, 0x12, 1, 'r')},
       {Encode(FromLauncher(Hello{"h"})), Wire(0x0a, 5, 8, 1, 0x12, 1, 'h')},
-      {Encode(FromLauncher(Verdict{3, "v"})), Wire(0x12, 5, 8, 3, 0x12, 1, 'v')},
+      {Encode(FromLauncher(Verdict{3, "v", ExitClass::kFatal})),
+       Wire(0x12, 12, 8, 3, 0x12, 1, 'v', 0x1a, 5, 'f', 'a', 't', 'a', 'l')},
       {Encode(FromWorker(Welcome())), Wire(8, 1)},
       {Encode(FromWorker(Heard())), Wire(0x10, 1)},
   };
@@ -99,7 +100,14 @@ TEST(RshProtocol, ThereAndBack) {
     EXPECT_EQ(ended.exit_code, code);
     EXPECT_EQ(ended.reason, "why");
     EXPECT_EQ(std::get<Verdict>(*DecodeFromLauncher(Encode(FromLauncher(Verdict{code, ""})))).exit_code, code);
+    for (ExitClass told : {ExitClass::kFatal, ExitClass::kRetryable}) {  // whatever is usual for that code
+      const auto verdict = DecodeFromLauncher(Encode(FromLauncher(Verdict{code, "", told})));
+      EXPECT_EQ(std::get<Verdict>(*verdict).exit_class, told);
+    }
   }
+  // A launcher that does not know of classes.
+  EXPECT_EQ(std::get<Verdict>(*DecodeFromLauncher(Buffer(Wire(0x12, 2, 8, 3)))).exit_class, ExitClass::kFatal);
+  EXPECT_EQ(std::get<Verdict>(*DecodeFromLauncher(Buffer(Wire(0x12, 0)))).exit_class, ExitClass::kSuccess);
   EXPECT_EQ(std::get<Hello>(*DecodeFromLauncher(Encode(FromLauncher(Hello{"pod-0"})))).launcher, "pod-0");
   EXPECT_TRUE(std::holds_alternative<Welcome>(*DecodeFromWorker(Encode(FromWorker(Welcome())))));
   EXPECT_TRUE(std::holds_alternative<Heard>(*DecodeFromWorker(Encode(FromWorker(Heard())))));

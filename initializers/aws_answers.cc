@@ -1,0 +1,75 @@
+#include "initializers/aws_answers.h"
+
+#include <algorithm>
+
+#include "base/json_fields.h"
+#include "base/text.h"
+#include "initializers/iso_time.h"
+
+namespace muster::initializers {
+namespace {
+
+constexpr size_t kLongestText = 1024;  // bytes, of what is shown
+
+// It goes into a header.
+bool IsToken(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c < 0x7f; });
+}
+
+StatusOr<std::string> Token(const Json& json, const char* name, bool needed) {
+  std::string text = TextField(json, name);
+  if (text.empty() && needed) return absl::InvalidArgumentError(fmt::format("the answer has no {}", name));
+  if (IsToken(text)) return text;
+  return absl::InvalidArgumentError(fmt::format("the {} of the answer has characters that none can have", name));
+}
+
+// For people, on one line.
+std::string Shown(const Json& json, const char* name) {
+  std::string text = TextField(json, name);
+  if (text.size() > kLongestText) text.resize(kLongestText);
+  auto control = [](unsigned char c) { return c < ' ' || c == 0x7f; };
+  std::replace_if(text.begin(), text.end(), control, ' ');
+  return text;
+}
+
+}  // namespace
+
+StatusOr<TemporaryKeys> ParseMachineKeys(std::string_view text) {
+  const Json json = ReadJson(text);
+  if (json.is_discarded()) return absl::InvalidArgumentError("the answer is no JSON");
+  const std::string code = Shown(json, "Code");
+  if (!code.empty() && code != "Success") {
+    return absl::PermissionDeniedError(fmt::format("{}: {}", code, Shown(json, "Message")));
+  }
+  TemporaryKeys temporary;
+  MUSTER_ASSIGN_OR_RETURN(temporary.keys.access_key, Token(json, "AccessKeyId", true));
+  MUSTER_ASSIGN_OR_RETURN(temporary.keys.secret_key, Token(json, "SecretAccessKey", true));
+  MUSTER_ASSIGN_OR_RETURN(temporary.keys.session_token, Token(json, "Token", false));
+  if (const std::string expires = TextField(json, "Expiration"); !expires.empty()) {
+    MUSTER_ASSIGN_OR_RETURN(temporary.expires_unix, ParseIsoTime(expires));
+  }
+  return temporary;
+}
+
+StatusOr<TemporaryKeys> ParseSsoKeys(std::string_view text) {
+  const Json json = ReadJson(text);
+  if (json.is_discarded()) return absl::InvalidArgumentError("the answer is no JSON");
+  const Json* found = FindField(json, "roleCredentials");
+  const Json& role = found != nullptr ? *found : json;
+  TemporaryKeys temporary;
+  MUSTER_ASSIGN_OR_RETURN(temporary.keys.access_key, Token(role, "accessKeyId", true));
+  MUSTER_ASSIGN_OR_RETURN(temporary.keys.secret_key, Token(role, "secretAccessKey", true));
+  MUSTER_ASSIGN_OR_RETURN(temporary.keys.session_token, Token(role, "sessionToken", false));
+  const Json* expires = FindField(role, "expiration");
+  const int64_t milliseconds = expires != nullptr && expires->is_number_integer() ? expires->get<int64_t>() : 0;
+  temporary.expires_unix = milliseconds / 1000;
+  return temporary;
+}
+
+StatusOr<std::string> ParseWord(std::string_view text) {
+  const std::string_view word = Strip(text.substr(0, text.find('\n')));
+  if (!word.empty() && IsToken(word) && word.find('<') == std::string_view::npos) return std::string(word);
+  return absl::InvalidArgumentError("the answer is not what was asked for");
+}
+
+}  // namespace muster::initializers

@@ -1,0 +1,30 @@
+#include "launcher/foreground.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+namespace muster::launcher {
+
+bool HasForeground() { return tcgetpgrp(STDIN_FILENO) == getpgrp(); }
+
+void TakeForeground(pid_t group) {
+  if (tcgetpgrp(STDIN_FILENO) == group) tcsetpgrp(STDIN_FILENO, getpgrp());
+}
+
+bool GiveForeground(pid_t group) {
+  if (HasForeground()) tcsetpgrp(STDIN_FILENO, group);
+  return tcgetpgrp(STDIN_FILENO) == group;
+}
+
+bool IsStopOfTerminal(int signal) { return signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU; }
+
+bool StopWithTheWorker(int signal) {
+  // The kernel's rule for orphaned process groups: whose leader's parent is elsewhere in the session can be continued.
+  const pid_t parent = getppid();
+  if (getsid(0) == getpid() || getsid(parent) != getsid(0) || getpgid(parent) == getpgrp()) return false;
+  struct sigaction disposition {};
+  if (sigaction(SIGTSTP, nullptr, &disposition) == 0 && disposition.sa_handler == SIG_IGN) return false;
+  return kill(0, signal == SIGTTOU ? SIGSTOP : signal) == 0;  // SIGTTOU we ignore
+}
+
+}  // namespace muster::launcher

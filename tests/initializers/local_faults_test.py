@@ -1,0 +1,348 @@
+"""muster-initializer and a target that goes wrong: it fills up on the way, cannot be written, is something else, leads outside;
+and --then while others wait for the folder."""
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+from initializer_case import DEADLINE, MIB, InitializerCase, main, some_bytes  # noqa: E402
+from web_server import WebServer  # noqa: E402
+
+NO_ROOM = "No space left on device; give it a larger volume, or make room"
+
+
+class TargetCase(InitializerCase):
+    def setUp(self):
+        super().setUp()
+        self.source = os.path.join(self.dir, "source")
+        os.mkdir(self.source)
+        self.uri = f"file://{self.source}"
+
+    def lay(self, files):
+        """Path below the source -> content."""
+        for path, data in files.items():
+            path = os.path.join(self.source, path)
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "wb") as file:
+                file.write(data)
+        return files
+
+    def in_target(self, path):
+        return os.path.join(self.target, path)
+
+    def mount(self, *words):
+        if os.geteuid() != 0:
+            self.skipTest("only root can mount")
+        os.makedirs(self.target, exist_ok=True)
+        mounted = subprocess.run(["mount", *words, self.target], capture_output=True)
+        if mounted.returncode != 0:
+            self.skipTest(f"cannot mount: {mounted.stderr}")
+        self.addCleanup(subprocess.run, ["umount", self.target], check=True)
+
+    def fails(self, uri, words, *flags):
+        """As a setting that somebody has to change."""
+        code, end = self.bring(uri, *flags)
+        self.assertEqual((code, end.get("event")), (1, "failed"), self.said)
+        self.assertRegex(end["reason"], words)
+
+    def nothing_but(self, *others):
+        self.assertEqual(sorted(self.there()), sorted(others))
+        self.assertFalse(os.path.exists(self.in_target(".muster/manifest.json")))
+
+
+class Full(TargetCase):
+    """Somebody else's file takes what was free when the run began."""
+
+    def setUp(self):
+        super().setUp()
+        self.mount("-t", "tmpfs", "-o", "size=30m", "tmpfs")
+
+    def fill(self):
+        with open(self.in_target("other"), "wb", buffering=0) as file:
+            try:
+                while True:
+                    file.write(bytes(4096))
+            except OSError:
+                pass
+
+    def test_at_nine_tenths(self):
+        files = self.lay({f"{n:03}": some_bytes(200 << 10, n) for n in range(100)})
+        for flags in ((), ("--verify=size",)):
+            process = self.stopped(self.uri, *flags, MUSTER_TEST_STOP_AT_RENAME="90")
+            self.fill()
+            process.send_signal(signal.SIGCONT)
+            out, err = process.communicate(timeout=DEADLINE)
+            self.assertEqual(process.returncode, 1, out + err)
+            self.assertRegex(json.loads(out.splitlines()[-1])["reason"], NO_ROOM)
+            self.nothing_but("other")
+            os.unlink(self.in_target("other"))
+            end = self.succeeds(self.uri, files, *flags)
+            self.assertGreaterEqual(end["kept"], 89 * (200 << 10), "it goes on from what was there")
+            for path in [*files, ".muster/manifest.json"]:
+                os.unlink(self.in_target(path))
+
+    def serve(self):
+        """A large file, of which the server has sent nine tenths when somebody fills the disk."""
+        server = WebServer()
+        self.addCleanup(server.close)
+        server.files["/w.bin"] = data = some_bytes(20 * MIB)
+        sent = [0]
+
+        def count(size):
+            before, sent[0] = sent[0], sent[0] + size
+            if before < len(data) * 9 // 10 <= sent[0]:
+                self.fill()
+        server.sent = count
+        return server, data
+
+    def test_at_nine_tenths_of_a_large_file(self):
+        server, data = self.serve()
+        self.fails(f"{server.url}/w.bin", f"w.bin: .*{NO_ROOM}")
+        self.nothing_but("other")
+        os.unlink(self.in_target("other"))
+        server.sent = lambda size: None
+        end = self.succeeds(f"{server.url}/w.bin", {"w.bin": data})
+        self.assertGreater(end["kept"], 0)
+
+    def test_before_a_large_file_is_begun(self):
+        server, data = self.serve()
+        server.sent = lambda size: None
+        server.faulty = lambda request: request.command == "HEAD"
+        server.faults = [lambda request: self.fill()]
+        self.fails(f"{server.url}/w.bin", f"w.bin: .*{NO_ROOM}")
+        self.nothing_but("other")
+        os.unlink(self.in_target("other"))
+        self.succeeds(f"{server.url}/w.bin", {"w.bin": data})
+
+    def test_when_the_manifest_is_due(self):
+        """All is staged, and not a block is left for what says so."""
+        files = self.lay({f"{n:03}": some_bytes(50_000, n) for n in range(100)})
+        process = self.stopped(self.uri, MUSTER_TEST_STOP_AT_RENAME="100")
+        self.fill()
+        process.send_signal(signal.SIGCONT)
+        out, err = process.communicate(timeout=DEADLINE)
+        self.assertEqual(process.returncode, 1, out + err)
+        self.assertIn("No space left on device", json.loads(out.splitlines()[-1])["reason"])
+        self.assertFalse(os.path.exists(self.in_target(".muster/manifest.json")))
+        os.unlink(self.in_target("other"))
+        self.succeeds(self.uri, files)
+
+
+class FullOnDisk(Full):
+    """One that reserves: what a large file needs nobody else can have."""
+
+    def setUp(self):
+        TargetCase.setUp(self)
+        image = os.path.join(self.dir, "image")
+        with open(image, "wb") as file:
+            file.truncate(34 * MIB)
+        made = subprocess.run(["mkfs.ext4", "-q", "-O", "^has_journal", "-m", "0", image], capture_output=True)
+        if made.returncode != 0:
+            self.skipTest(f"mkfs.ext4: {made.stderr}")
+        self.mount("-o", "loop", image)
+        os.rmdir(self.in_target("lost+found"))
+
+    def test_at_nine_tenths_of_a_large_file(self):
+        server, data = self.serve()
+        code, _ = self.bring(f"{server.url}/w.bin")
+        self.assertEqual(code, 0, self.said)
+        self.assertTrue(self.there()["w.bin"] == data)
+
+
+class Wrong(TargetCase):
+    def test_it_cannot_be_written(self):
+        self.lay({"a": b"1"})
+        self.mount("-t", "tmpfs", "-o", "ro", "tmpfs")
+        self.fails(self.uri, "target/.muster: Read-only file system; mount it writable, or name another target")
+        self.target = self.in_target("new")
+        self.fails(self.uri, "making .*target/new: Read-only file system; mount it writable")
+
+    def test_what_is_complete_needs_no_writing(self):
+        """As one that another has filled, and that is mounted read-only here."""
+        files = self.lay({"a": b"1", "sub/b": some_bytes(MIB)})
+        self.mount("-t", "tmpfs", "tmpfs")
+        self.succeeds(self.uri, files)
+        subprocess.run(["mount", "-o", "remount,ro", self.target], check=True)
+        code, end = self.bring(f"{self.uri}/nothing")
+        self.assertNotEqual(code, 0, self.said)
+        self.check_right(files)
+        code, _ = self.bring(self.uri)
+        self.check_right(files)
+        self.assertIn(code, (0, 1), self.said)
+
+    def test_it_is_a_file(self):
+        self.lay({"a": b"1"})
+        with open(self.target, "w") as file:
+            file.write("mine")
+        self.fails(self.uri, f"{self.target} is a file, where a folder has to be")
+        file, self.target = self.target, os.path.join(self.target, "sub")
+        self.fails(self.uri, f"making {file}/sub: Not a directory; remove what is in the way")
+        with open(file) as mine:
+            self.assertEqual(mine.read(), "mine")
+
+    def test_it_is_a_link_to_a_folder(self):
+        """As where a volume is mounted elsewhere: what it leads to is the target."""
+        files = self.lay({"a": b"1", "sub/b": b"2"})
+        volume = os.path.join(self.dir, "volume")
+        os.mkdir(volume)
+        os.symlink(volume, self.target)
+        self.succeeds(self.uri, files)
+        self.assertTrue(os.path.islink(self.target))
+        self.assertEqual(sorted(os.listdir(volume)), [".muster", "a", "sub"])
+
+
+class Links(TargetCase):
+    """In the target, to a place outside it where nothing may be written."""
+
+    def setUp(self):
+        super().setUp()
+        self.files = self.lay({"a": b"1", "sub/b": b"2", "sub/deep/c": some_bytes(MIB)})
+        self.outside = os.path.join(self.dir, "outside")
+        os.makedirs(os.path.join(self.outside, "deep"))
+        with open(os.path.join(self.outside, "file"), "w") as file:
+            file.write("theirs")
+        os.mkdir(self.target)
+
+    def check_outside(self):
+        self.assertEqual(sorted(os.listdir(self.outside)), ["deep", "file"])
+        self.assertEqual(os.listdir(os.path.join(self.outside, "deep")), [])
+        with open(os.path.join(self.outside, "file")) as file:
+            self.assertEqual(file.read(), "theirs")
+
+    def test_in_place_of_a_folder(self):
+        for link, to in (("sub", self.outside), ("sub", "../outside"), ("sub", "nowhere"), ("sub/deep", f"{self.outside}/deep")):
+            with self.subTest(f"{link} -> {to}"):
+                os.makedirs(os.path.dirname(self.in_target(link)), exist_ok=True)
+                os.symlink(to, self.in_target(link))
+                self.fails(self.uri, f"{link} is a link or a file, where a folder has to be: remove it")
+                self.check_outside()
+                self.assertFalse(os.path.exists(self.in_target(".muster/manifest.json")))
+                os.unlink(self.in_target(link))
+        shutil.rmtree(self.target)
+        self.succeeds(self.uri, self.files)
+
+    def test_in_place_of_a_file(self):
+        """The file takes its name; what it led to stays as it is."""
+        os.symlink(f"{self.outside}/file", self.in_target("a"))
+        self.succeeds(self.uri, self.files)
+        self.assertFalse(os.path.islink(self.in_target("a")))
+        self.check_outside()
+
+    def test_of_muster(self):
+        for name in (".muster", ".muster/staging"):
+            with self.subTest(name):
+                shutil.rmtree(self.target)
+                os.makedirs(os.path.dirname(self.in_target(name)))
+                os.symlink(self.outside, self.in_target(name))
+                code, _ = self.bring(self.uri)
+                self.check_outside()
+                if code == 0:
+                    self.check_right(self.files)
+                else:
+                    self.assertEqual((code, self.there()), (1, {}), self.said)
+
+    def test_that_come_while_files_take_their_names(self):
+        """Killed before the first does, at which somebody makes a link of a folder."""
+        self.assertTrue(self.dies_at_rename(len(self.files) + 2, self.uri))
+        shutil.rmtree(self.in_target("sub"), ignore_errors=True)
+        os.symlink(self.outside, self.in_target("sub"))
+        for _ in range(2):
+            self.fails(self.uri, "sub is a link or a file, where a folder has to be: remove it")
+            self.check_outside()
+        os.unlink(self.in_target("sub"))
+        self.succeeds(self.uri, self.files)
+
+    def test_that_come_while_it_publishes(self):
+        process = self.stopped(self.uri, MUSTER_TEST_STOP_AT_RENAME=str(len(self.files) + 2))
+        shutil.rmtree(self.in_target("sub"), ignore_errors=True)
+        os.symlink(self.outside, self.in_target("sub"))
+        process.send_signal(signal.SIGCONT)
+        out, err = process.communicate(timeout=DEADLINE)
+        self.assertEqual(process.returncode, 1, out + err)
+        self.check_outside()
+        self.assertFalse(os.path.exists(self.in_target(".muster/manifest.json")))
+        os.unlink(self.in_target("sub"))
+        self.succeeds(self.uri, self.files)
+
+
+class Then(TargetCase):
+    """While it runs, the folder is its own."""
+
+    def setUp(self):
+        super().setUp()
+        self.files = self.lay({"a": b"1"})
+        self.log = os.path.join(self.dir, "log")
+        self.begun, self.go = os.path.join(self.dir, "begun"), os.path.join(self.dir, "go")
+        os.mkfifo(self.begun)
+        os.mkfifo(self.go)
+        self.flags = ("--then", f"echo begun >> {self.log}; echo > {self.begun}; read line < {self.go}; echo ended >> {self.log}")
+
+    def runs_then(self):
+        """A process whose --then waits for a line."""
+        process = self.start(self.uri, *self.flags)
+        with open(self.begun) as pipe:
+            pipe.read()
+        return process
+
+    def waiter(self):
+        other = self.start(self.uri, *self.flags)
+        for line in other.stdout:
+            if "is bringing it in; waiting for it" in line:
+                return other
+        return self.fail(f"it ended without waiting: {other.stderr.read()}")
+
+    def lets_it_go(self):
+        with open(self.go, "w") as pipe:
+            pipe.write("\n")
+
+    def logged(self):
+        with open(self.log) as file:
+            return file.read().split()
+
+    def test_others_wait_for_it(self):
+        first = self.runs_then()
+        others = [self.waiter(), self.waiter()]
+        self.assertEqual([other.poll() for other in others], [None, None])
+        self.assertEqual(self.logged(), ["begun"])
+        self.lets_it_go()
+        for process in (first, *others):
+            out, err = process.communicate(timeout=DEADLINE)
+            self.assertEqual(process.returncode, 0, out + err)
+        self.assertEqual(self.logged(), ["begun", "ended"])
+        self.check_right(self.files)
+
+    def once(self, code):
+        """The first of them waits, and ends with `code`; the next has nothing to do."""
+        self.flags = ("--then", f"echo begun >> {self.log}; mkdir {self.dir}/once 2>/dev/null || exit 0; echo > {self.begun}; "
+                                f"read line < {self.go}; exit {code}")
+
+    def check_again(self, other):
+        out, err = other.communicate(timeout=DEADLINE)
+        self.assertEqual(other.returncode, 0, out + err)
+        self.assertEqual(self.logged(), ["begun", "begun"])
+        self.check_right(self.files)
+
+    def test_one_that_is_killed_has_it_run_by_who_waits(self):
+        self.once(0)
+        first = self.runs_then()
+        self.addCleanup(self.lets_it_go)  # its shell stays
+        other = self.waiter()
+        self.kill(first)
+        self.check_again(other)
+
+    def test_one_that_fails_has_it_run_by_who_waits(self):
+        self.once(9)
+        first = self.runs_then()
+        other = self.waiter()
+        self.lets_it_go()
+        self.assertEqual(first.wait(DEADLINE), 9)
+        self.check_again(other)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,105 @@
+"""muster-initializer keeps within 64 MiB, however large an object is, and however many there are."""
+import os
+import random
+import re
+import subprocess
+import sys
+import unittest
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+import certificate  # noqa: E402
+from hub_server import HubServer  # noqa: E402
+from initializer_case import BINARY, MIB, InitializerCase, clean_environment, main  # noqa: E402
+from web_server import WebServer  # noqa: E402
+
+MOST = 64 * MIB
+MANY = 20_000
+
+
+class Peak(InitializerCase):
+    @classmethod
+    def setUpClass(cls):
+        if "san.so" in subprocess.run(["readelf", "-d", BINARY], capture_output=True, text=True, check=True).stdout:
+            raise unittest.SkipTest("a sanitizer's memory is its own")
+
+    def peak(self, uri, *flags, env=None):
+        """In bytes, by the kernel's count, when everything is in place; and the last event."""
+        told = os.path.join(self.dir, "peak")
+        code, end = self.bring(uri, "--then", f"cat /proc/$PPID/status > {told}", *flags, env=env)
+        self.assertEqual((code, end.get("event")), (0, "done"), self.said)
+        with open(told) as file:
+            status = file.read()
+        self.assertIn("Name:\tmuster-initiali", status)
+        return int(re.search(r"VmHWM:\s+(\d+) kB", status)[1]) << 10, end
+
+    def of_a_web_server(self, tls=None):
+        server = WebServer()
+        self.addCleanup(server.close)
+        if tls:
+            server.socket = tls.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
+        server.files["/large"] = random.Random(1).randbytes(MIB) * 768
+        return server
+
+    def check_large(self, path, end):
+        self.assertEqual((end["received"], end["bytes"]), (768 * MIB, 768 * MIB))
+        self.assertEqual(os.path.getsize(os.path.join(self.target, path)), 768 * MIB)
+
+    def test_one_large_object(self):
+        server = self.of_a_web_server()
+        peak, end = self.peak(f"{server.url}/large")
+        self.check_large("large", end)
+        self.assertEqual(end["unverified_files"], 0)
+        self.assertLessEqual(peak, MOST)
+
+    def test_one_large_object_over_tls(self):
+        folder = os.path.join(self.dir, "certificates")
+        ca = certificate.make(folder)
+        server = self.of_a_web_server(certificate.server_context(folder))
+        peak, end = self.peak(f"https://127.0.0.1:{server.server_address[1]}/large", "--ca-bundle", ca)
+        self.check_large("large", end)
+        self.assertLessEqual(peak, MOST)
+
+    def test_one_large_object_that_is_cut_again_and_again(self):
+        server = self.of_a_web_server()
+
+        def cut(request):
+            request.cut = 3 * MIB
+        server.faults = [cut] * 60
+        peak, end = self.peak(f"{server.url}/large")
+        self.assertEqual((end["bytes_done"], server.faults), (768 * MIB, []))
+        self.assertLessEqual(peak, MOST)
+
+    def test_many_small_files_of_a_hub(self):
+        """Large listings too: a page of the list is not kept."""
+        hub = HubServer()
+        self.addCleanup(hub.close)
+        files = {f"data/{n % 100:02}/{n:05}.json": b"%d" % n for n in range(MANY)}
+        repository = hub.add("muster/many", files)
+        repository.private = True  # bytes come without a redirect
+        hub.tokens.add("hf_reader")
+        repository.readers.add("hf_reader")
+        peak, end = self.peak("hf://models/muster/many", env={"HF_ENDPOINT": hub.url, "HF_TOKEN": "hf_reader"})
+        self.assertEqual((end["files"], end["unverified_files"]), (MANY, 0))
+        self.assertEqual(self.there(), files)
+        self.assertLessEqual(peak, MOST)
+
+    def test_many_small_files_of_a_folder(self):
+        source = os.path.join(self.dir, "source")
+        files = {f"{n % 100:02}/{n:05}": b"%d" % n for n in range(MANY)}
+        for folder in {os.path.dirname(path) for path in files}:
+            os.makedirs(os.path.join(source, folder))
+        for path, data in files.items():
+            with open(os.path.join(source, path), "wb") as file:
+                file.write(data)
+        peak, end = self.peak(f"file://{source}")
+        self.assertEqual(end["files"], MANY)
+        self.assertEqual(self.there(), files)
+        self.assertLessEqual(peak, MOST)
+        done = subprocess.run([BINARY, "verify", self.target], capture_output=True, text=True, env=clean_environment(), timeout=300)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+
+if __name__ == "__main__":
+    main()
