@@ -348,15 +348,6 @@ class Child(Rows, Pipes, Place):
 
 
 class Terminal(Rows, OnTerminal, Place):
-    def test_control_z_and_then_the_end(self):
-        begun = self.begin("--", "sh", "-c", "echo 'ready;'; exec sleep 1000")
-        begun.expect("ready;")
-        begun.tell("\x1a")
-        self.until(lambda: state(begun.command) == "T", "the command is stopped")
-        self.assertIn(state(begun.pid), "SR")
-        begun.send(signal.SIGTERM)
-        begun.ends(143)
-
     def test_another_size_is_told_once(self):
         begun = self.begin("--", *self.script(FAMILY))
         begun.expect("ready;")
@@ -379,6 +370,16 @@ class FirstProcessOnTerminal(Terminal):
     """As `docker run -t` and a pod with `tty: true` start it."""
     inside = True
     prefix = (*FirstProcess.prefix, "setsid", "--ctty")
+
+    def test_control_z_where_no_shell_could_continue_it(self):
+        begun = self.begin("--", *self.script(FAMILY))
+        begun.expect("ready;")
+        begun.tell("\x1a")
+        begun.expect("SIGTSTP would stop the command for ever, no shell can continue it here: it goes on",
+                     f"command {int(signal.SIGCONT)};", f"grandchild {int(signal.SIGCONT)};")
+        begun.send(signal.SIGUSR1)
+        begun.expect(f"command {int(signal.SIGUSR1)};", f"grandchild {int(signal.SIGUSR1)};")
+        begun.send(signal.SIGKILL)
 
 
 class Streams(Pipes, Place):
