@@ -120,6 +120,7 @@ class ErrorFileInTheMessagesPlace(ExecCase):
         self.assertEqual((done.returncode, left["exit_code"], left["class"]), (9, 9, "fatal"), done.stderr)
         self.assertIn("ValueError: batch size 0", left["cause"]["error_message"])
         self.assertIn("ended with exit code 9 (ValueError: batch size 0)", left["reason"])
+        self.assertNotIn("cannot be understood", done.stderr)
 
     def test_of_a_plain_command(self):
         self.ended("--", *self.script(RECORDED))
