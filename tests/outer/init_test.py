@@ -287,11 +287,16 @@ class Rows:
         begun.ends(9)
 
     def test_what_stays_in_the_group_goes_with_the_command(self):
-        for ends, code in (("exit 6", 6), ("kill -KILL $$", 137)):
-            begun = self.begin("--", "sh", "-c", f"sh -c 'trap \"\" HUP; echo \"ready;\"; exec sleep 1000' & read line; {ends}")
-            begun.expect("ready;")
-            begun.tell("\n")
-            begun.ends(code)
+        """What ignores TERM gets no longer than --shutdown-timeout: it would have said something by itself later."""
+        for deaf, flags in (("HUP", ()), ("HUP TERM", ("--shutdown-timeout", "1"))):
+            for ends, code in (("exit 6", 6), ("exit 0", 0), ("kill -KILL $$", 137)):
+                with self.subTest(deaf=deaf, ends=ends):
+                    stays = f"trap \"\" {deaf}; echo \"ready;\"; sleep 20; echo late"
+                    begun = self.begin(*flags, "--", "sh", "-c", f"sh -c '{stays}' & read line; {ends}")
+                    begun.expect("ready;")
+                    begun.tell("\n")
+                    begun.ends(code)
+                    self.assertNotIn("late", begun.all)
 
     def test_a_killed_exec_takes_the_command_along(self):
         begun = self.begin("--", "sh", "-c", "trap '' HUP; echo 'ready;'; exec sleep 1000")
