@@ -326,7 +326,7 @@ void NodeAgent::Impl::WorkersSucceeded() {
   report.progress = attempt_->Progress();
   guard_.End();
   // What the workers left behind in their groups (daemons, data loaders) ends with them.
-  attempt_->Stop(SIGTERM, kRestartGrace, "all workers succeeded");
+  attempt_->Stop(SIGTERM, wiring_.own_code ? wiring_.grace : kRestartGrace, "all workers succeeded");
   if (going_signal_ == 0) attendant_->WorkersEnded(std::move(report));
 }
 

@@ -2,6 +2,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "agent/inner_environment.h"
 #include "agent/installation.h"
 #include "agent/mpi_launcher.h"
@@ -95,6 +97,8 @@ Wiring PlainWiring(const RunOptions& options) {
   // mpirun that was told to go ends with a number of its own: Open MPI with 1, MPICH with 15. And the others of a job
   // wait for the pod that takes the place of this one: a 0 would say that none is needed.
   wiring.own_code = options.wire != Wire::kMpi && options.max_nodes == 1;
+  // What such a command leaves behind holds the pod up no longer than a signal would.
+  if (wiring.own_code) wiring.grace = std::min(wiring.grace, options.shutdown_timeout);
   return wiring;
 }
 

@@ -14,6 +14,7 @@
 
 #include "base/exit_codes.h"
 #include "base/log.h"
+#include "base/termination_message.h"
 #include "base/text.h"
 #include "launcher/foreground.h"
 #include "launcher/oom_counter.h"
@@ -260,7 +261,7 @@ class WorkerGroup::Impl : public std::enable_shared_from_this<Impl> {
       if (parsed.ok()) {
         record.error_message = std::move(parsed->message);
         record.error_callstack = std::move(parsed->callstack);
-      } else {
+      } else if (!ParseTerminationMessage(*text).ok()) {  // both may share one place, where an agent inside was last
         log::Warning("a worker's error file cannot be understood",
                      {{"file", worker.error_file}, {"error", std::string(Message(parsed.status()))}});
       }

@@ -125,6 +125,91 @@ class Containers(ContainerCase):
         self.assertEqual((done.returncode, done.stdout), (0, "1\n"), done.stderr)
 
 
+class FirstProcess(ContainerCase):
+    """What an init owes its container, with the signals of a real runtime, as the kubelet has them sent."""
+
+    def started(self, script, *flags, **more):
+        box = self.box("debian", "/muster/bin/muster", "exec", *flags, "--", "/usr/bin/python3", "-c", script,
+                       mounts=[self.installed()], **more)
+        process = self.begin(box)
+        self.assertEqual(process.stdout.readline(), "ready\n", process.poll())
+        return box, process
+
+    def test_signals_reach_a_grandchild(self):
+        box, process = self.started("""
+import os, signal
+numbers = [signal.SIGHUP, signal.SIGUSR1, signal.SIGWINCH, signal.SIGTERM]
+signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
+def listen(who):
+    while number := signal.sigwait(numbers): os.write(1, f"{who} {number.name}\\n".encode())
+ready, told = os.pipe()
+if os.fork() == 0:
+    os.write(told, b".")
+    listen("grandchild")
+os.read(ready, 1)
+os.write(1, b"ready\\n")
+listen("command")
+""", "--shutdown-timeout", "100000")
+        for name in ("HUP", "USR1", "WINCH", "TERM"):
+            box.kill(name)
+            self.assertEqual({process.stdout.readline() for _ in range(2)}, {f"command SIG{name}\n", f"grandchild SIG{name}\n"})
+        box.kill("TERM")
+        self.assertEqual(process.wait(DEADLINE), 143)
+        self.assertEqual(self.left()["reason"], "preempted: SIGTERM")
+
+    def test_the_commands_own_answer_to_the_runtimes_signal(self):
+        box, process = self.started("""
+import os, signal, sys
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
+os.write(1, b"ready\\n")
+signal.sigwait([signal.SIGTERM])
+sys.exit(3)
+""")
+        box.kill("TERM")
+        self.assertEqual(process.wait(DEADLINE), 3)
+
+    def test_orphans_leave_no_zombie(self):
+        """Of more than the container's limit of processes would hold."""
+        _, process = self.started("""
+import os, threading
+pause = threading.Event()
+def others():
+    return [pid for pid in os.listdir("/proc") if pid.isdigit() and int(pid) not in (1, os.getpid())]
+for _ in range(20):
+    gate, opened = os.pipe()
+    if os.fork() == 0:
+        os.close(opened)
+        for _ in range(100):
+            if os.fork() == 0:
+                os.read(gate, 1)
+                os._exit(0)
+        os._exit(0)
+    os.close(gate)
+    os.wait()
+    parents = set()
+    for pid in others():
+        with open(f"/proc/{pid}/stat") as stat: parents.add(stat.read().rpartition(")")[2].split()[1])
+    assert parents == {"1"}, parents
+    os.close(opened)
+    while others(): pause.wait(0.001)
+os.write(1, b"ready\\n")
+os._exit(9)
+""")
+        self.assertEqual(process.wait(DEADLINE), 9, process.stderr.read())
+
+    def test_a_stopped_command_is_ended(self):
+        box, process = self.started("""
+import os, signal
+if os.fork() == 0:
+    os.write(1, b"ready\\n")
+    os.kill(os.getppid(), signal.SIGSTOP)
+    while True: signal.pause()
+while True: signal.pause()
+""")
+        box.kill("TERM")
+        self.assertEqual(process.wait(DEADLINE), 143)
+
+
 class Foreign:
     """What every image with a libc of its own must do. The agent never asks that libc: name services are modules of it."""
 

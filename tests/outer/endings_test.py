@@ -7,7 +7,7 @@ import subprocess
 import unittest
 
 from exec_test import ExecCase
-from muster_case import PYTHON, clean, main
+from muster_case import MUSTER, PYTHON, clean, main
 from several_nodes_test import Nodes
 
 NO_PROGRESS = 93
@@ -94,6 +94,43 @@ class PlainProgress(ExecCase):
         self.assertEqual((left["exit_code"], left["class"], left["restart_count"], left["cause"]["exit_code"]),
                          (NO_PROGRESS, "fatal", 5, 130))
         self.assertIn("no progress over 2 restarts in a row", left["reason"])
+
+
+# Leaves what PyTorch's `record` does where its variable says, with more of a traceback than a message may have bytes.
+RECORDED = """
+import json, os, sys
+trace = "Traceback (most recent call last):\\n" + "  File 'train.py', in forward\\n" * 1000 + "ValueError: batch size 0"
+with open(os.environ["TORCHELASTIC_ERROR_FILE"], "w") as file:
+    json.dump({"message": {"message": "ValueError: batch size 0", "extraInfo": {"py_callstack": trace, "timestamp": "1"}}}, file)
+sys.exit(9)
+"""
+
+
+class ErrorFileInTheMessagesPlace(ExecCase):
+    """TORCHELASTIC_ERROR_FILE=/dev/termination-log, as Kubeflow's and TorchX's documentation have it: ours is a whole message."""
+
+    def ended(self, *command):
+        path = os.path.join(self.dir, "termination-log")
+        open(path, "w").close()
+        done = self.run_exec(*command, env=clean(MUSTER_TERMINATION_LOG=path, TORCHELASTIC_ERROR_FILE=path, PYTHON_EXEC=PYTHON))
+        with open(path) as file:
+            text = file.read()
+        self.assertLessEqual(len(text.encode()), 4096)
+        left = json.loads(text)
+        self.assertEqual((done.returncode, left["exit_code"], left["class"]), (9, 9, "fatal"), done.stderr)
+        self.assertIn("ValueError: batch size 0", left["cause"]["error_message"])
+        self.assertIn("ended with exit code 9 (ValueError: batch size 0)", left["reason"])
+        self.assertNotIn("cannot be understood", done.stderr)
+
+    def test_of_a_plain_command(self):
+        self.ended("--", *self.script(RECORDED))
+
+    def test_of_workers(self):
+        self.ended("--wire=torch", "--nproc-per-node", "2", "--", *self.script(RECORDED))
+
+    def test_of_a_torchrun_inside(self):
+        _, script = self.script(RECORDED)
+        self.ended("--", "sh", "-c", f"'{MUSTER}' run {script}")
 
 
 def no_core():

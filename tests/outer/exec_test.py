@@ -9,20 +9,22 @@ import unittest
 
 from muster_case import DEADLINE, MUSTER, PYTHON, MusterCase, clean, main, wait_gone
 
-# Says each signal it gets, one line each, and ends by none of them.
+# Says each signal it gets, one line each, and ends by none of them. They are waited for: one that came between a handler's
+# look and a pause() would be told with the next one only.
 LISTENER = """
-import os, signal, sys
-def say(number, frame): os.write(1, f"{number}\\n".encode())
-for number in [*range(1, 32), *range(signal.SIGRTMIN, signal.SIGRTMAX + 1)]:
-    if number not in (signal.SIGKILL, signal.SIGSTOP, signal.SIGCHLD, signal.SIGCONT): signal.signal(number, say)
+import os, signal
+numbers = {*range(1, 32), *range(signal.SIGRTMIN, signal.SIGRTMAX + 1)}
+numbers -= {signal.SIGKILL, signal.SIGSTOP, signal.SIGCHLD, signal.SIGCONT}
+signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
 os.write(1, b"ready\\n")
-while True: signal.pause()
+while number := signal.sigwait(numbers): os.write(1, f"{int(number)}\\n".encode())
 """
 POLITE = """
-import signal, sys, os
-signal.signal(signal.SIGTERM, lambda *_: sys.exit(int(sys.argv[1])))
+import os, signal, sys
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
 os.write(1, b"ready\\n")
-signal.pause()
+signal.sigwait([signal.SIGTERM])
+sys.exit(int(sys.argv[1]))
 """
 ORPHANS = """
 import os, sys

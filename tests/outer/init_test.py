@@ -287,11 +287,16 @@ class Rows:
         begun.ends(9)
 
     def test_what_stays_in_the_group_goes_with_the_command(self):
-        for ends, code in (("exit 6", 6), ("kill -KILL $$", 137)):
-            begun = self.begin("--", "sh", "-c", f"sh -c 'trap \"\" HUP; echo \"ready;\"; exec sleep 1000' & read line; {ends}")
-            begun.expect("ready;")
-            begun.tell("\n")
-            begun.ends(code)
+        """What ignores TERM gets no longer than --shutdown-timeout: it would have said something by itself later."""
+        for deaf, flags in (("HUP", ()), ("HUP TERM", ("--shutdown-timeout", "1"))):
+            for ends, code in (("exit 6", 6), ("exit 0", 0), ("kill -KILL $$", 137)):
+                with self.subTest(deaf=deaf, ends=ends):
+                    stays = f"trap \"\" {deaf}; echo \"ready;\"; sleep 20; echo late"
+                    begun = self.begin(*flags, "--", "sh", "-c", f"sh -c '{stays}' & read line; {ends}")
+                    begun.expect("ready;")
+                    begun.tell("\n")
+                    begun.ends(code)
+                    self.assertNotIn("late", begun.all)
 
     def test_a_killed_exec_takes_the_command_along(self):
         begun = self.begin("--", "sh", "-c", "trap '' HUP; echo 'ready;'; exec sleep 1000")
@@ -348,16 +353,6 @@ class Child(Rows, Pipes, Place):
 
 
 class Terminal(Rows, OnTerminal, Place):
-    def test_control_z_where_no_shell_could_go_on(self):
-        """Neither of us stands still: nobody would be there to continue us."""
-        begun = self.begin("--", "sh", "-c", "echo 'ready;'; exec sleep 1000")
-        begun.expect("ready;")
-        begun.tell("\x1a")
-        begun.expect("no shell can continue it here")
-        self.until(lambda: state(begun.command) in "SR", "the command goes on")
-        begun.send(signal.SIGTERM)
-        begun.ends(143)
-
     def test_another_size_is_told_once(self):
         begun = self.begin("--", *self.script(FAMILY))
         begun.expect("ready;")
@@ -380,6 +375,16 @@ class FirstProcessOnTerminal(Terminal):
     """As `docker run -t` and a pod with `tty: true` start it."""
     inside = True
     prefix = (*FirstProcess.prefix, "setsid", "--ctty")
+
+    def test_control_z_where_no_shell_could_continue_it(self):
+        begun = self.begin("--", *self.script(FAMILY))
+        begun.expect("ready;")
+        begun.tell("\x1a")
+        begun.expect("SIGTSTP would stop the command for ever, no shell can continue it here: it goes on",
+                     f"command {int(signal.SIGCONT)};", f"grandchild {int(signal.SIGCONT)};")
+        begun.send(signal.SIGUSR1)
+        begun.expect(f"command {int(signal.SIGUSR1)};", f"grandchild {int(signal.SIGUSR1)};")
+        begun.send(signal.SIGKILL)
 
 
 class Streams(Pipes, Place):
