@@ -40,6 +40,7 @@ StatusOr<EarlierRun> EarlierRun::Read(const std::string& target, const Wanted& w
   run.there_ = true;
   run.version_ = std::move(manifest->version);
   run.to_keep_.resize(run.files_there_.size());
+  run.kept_.resize(run.files_there_.size());
   std::set<std::string> broken;  // archives
   for (size_t at = 0; at < run.files_there_.size(); ++at) {
     const ManifestFile& file = run.files_there_[at];
@@ -73,28 +74,39 @@ std::optional<size_t> EarlierRun::IndexOf(std::string_view path) const {
   return static_cast<size_t>(found - files_there_.begin());
 }
 
-// Its path stays, for NotAmong.
-ManifestFile EarlierRun::Taken(size_t at) {
-  ManifestFile file = std::move(files_there_[at]);
-  files_there_[at].path = file.path;
-  return file;
-}
-
-std::vector<ManifestFile> EarlierRun::Keep(const Entry& entry) {
+std::vector<const ManifestFile*> EarlierRun::Keep(const Entry& entry) {
   const auto at = IndexOf(entry.path);
-  if (!at || at >= to_keep_.size() || !to_keep_[*at]) return {};
+  if (!at || *at >= to_keep_.size() || !to_keep_[*at]) return {};
   const ManifestFile& there = files_there_[*at];
   const bool folder = entry.path.ends_with('/');
   const bool same = !entry.version.empty() && there.version == entry.version && there.size == entry.size;
   if (!folder && !same) return {};
-  std::vector<ManifestFile> files;
+  std::vector<const ManifestFile*> files;
   if (const auto members = members_.find(entry.path); members != members_.end()) {
-    for (size_t member : members->second) files.push_back(Taken(member));
+    for (size_t member : members->second) {
+      files.push_back(&files_there_[member]);
+      kept_[member] = true;
+    }
   }
-  files.push_back(Taken(*at));
+  files.push_back(&there);
+  kept_[*at] = true;
   to_keep_[*at] = false;
   --left_;
   return files;
+}
+
+// One by one: never all of them twice.
+void EarlierRun::TakeKept(ManifestFiles* files) {
+  ManifestFiles others;
+  for (size_t at = 0; !files_there_.empty(); ++at) {
+    ManifestFiles& to = at < kept_.size() && kept_[at] ? *files : others;
+    to.push_back(std::move(files_there_.front()));
+    files_there_.pop_front();
+  }
+  files_there_ = std::move(others);
+  to_keep_.clear();
+  kept_.clear();
+  members_.clear();
 }
 
 std::vector<std::string> EarlierRun::NotAmong(const ManifestFiles& files) const {

@@ -39,12 +39,14 @@ class EarlierRun {
   uint64_t unverified() const { return unverified_; }  // of the files, whose store had published no hash
 
   // Of a folder that is there, or a file in this very version: what the manifest says of it and of what was unpacked
-  // out of it. Empty: it has to be brought in. Once for each entry.
-  std::vector<ManifestFile> Keep(const Entry& entry);
+  // out of it. Empty: it has to be brought in. Once for each entry. They stay here until TakeKept.
+  std::vector<const ManifestFile*> Keep(const Entry& entry);
+  // All that was kept goes there.
+  void TakeKept(ManifestFiles* files);
   bool all_kept() const { return left_ == 0; }  // nothing is left that the source does not have any more
 
   // Files of the manifest, whatever its source was, that are still there and are not among `files`, which are sorted by
-  // their paths.
+  // their paths. After TakeKept, of those that were not.
   std::vector<std::string> NotAmong(const ManifestFiles& files) const;
 
   // Where a verified file of that version is, below the target.
@@ -52,10 +54,10 @@ class EarlierRun {
 
  private:
   std::optional<size_t> IndexOf(std::string_view path) const;
-  ManifestFile Taken(size_t at);
 
   ManifestFiles files_there_;                           // of the manifest, whatever its source was; by path
   std::vector<bool> to_keep_;                           // of them: as it was written, no member, not kept yet
+  std::vector<bool> kept_;                              // of them
   std::map<std::string, std::vector<size_t>> members_;  // of an archive
   size_t left_ = 0;                                     // of to_keep_
   std::map<std::string, std::string> paths_;

@@ -299,11 +299,10 @@ Status Initialize::Impl::CheckPlace(const std::string& path) {
 
 // Whether it is there from an earlier run, in this very version.
 StatusOr<bool> Initialize::Impl::Keep(const Entry& entry) {
-  std::vector<ManifestFile> kept = before_.Keep(entry);
-  for (ManifestFile& file : kept) {
-    if (!file.archive.empty()) MUSTER_RETURN_IF_ERROR(paths_.Add(file.path));
-    result_.unverified_files += file.archive.empty() && !file.verified && !entry.content;
-    files_.push_back(std::move(file));
+  const auto kept = before_.Keep(entry);
+  for (const ManifestFile* file : kept) {
+    if (!file->archive.empty()) MUSTER_RETURN_IF_ERROR(paths_.Add(file->path));
+    result_.unverified_files += file->archive.empty() && !file->verified && !entry.content;
   }
   return !kept.empty();
 }
@@ -474,6 +473,7 @@ Status Initialize::Impl::Publish() {
   manifest.tool = fmt::format("muster {} ({})", Version(), Commit());
   manifest.completed_unix_ms = UnixMillis();
   paths_ = {};  // its memory is wanted now
+  before_.TakeKept(&files_);
   // A folder may be named again, by another archive.
   std::sort(files_.begin(), files_.end(), [](const ManifestFile& a, const ManifestFile& b) {
     return a.path != b.path ? a.path < b.path : a.staged > b.staged;
