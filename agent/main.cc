@@ -13,6 +13,7 @@
 #include "agent/start_check.h"
 #include "base/descriptors.h"
 #include "base/exit_codes.h"
+#include "base/inherited.h"
 #include "base/print.h"
 #include "base/status.h"
 #include "base/text.h"
@@ -23,6 +24,7 @@ namespace {
 // 101 is the first priority that is not the implementation's own: before every other constructor.
 __attribute__((constructor(101))) void BeforeAllElse() {
   FillStandardStreams();
+  NoteInheritedDescriptors();
   HoldSignals();
 }
 

@@ -11,6 +11,7 @@
 #include "agent/torch_env.h"
 #include "agent/wiring.h"
 #include "base/host_fs.h"
+#include "base/inherited.h"
 #include "base/text.h"
 
 namespace muster::agent {
@@ -84,6 +85,7 @@ Wiring PlainWiring(const RunOptions& options) {
         Put("MUSTER_HEARTBEAT_FILE", beats, &spec.environment);
       }
       spec.output = WorkerOutput(options, assignment, local_rank, paths, untouched);
+      spec.kept = InheritedDescriptors();
       spec.own_session = !terminal;
       spec.foreground = terminal && options.nproc == 1;
       spec.error_file = FindVariable(spec.environment, "TORCHELASTIC_ERROR_FILE").value_or("");

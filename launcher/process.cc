@@ -36,6 +36,7 @@ class WorkerSetup {
  public:
   WorkerSetup(const ProcessSpec& spec, const std::vector<const char*>& environment, int report)
       : stdio_{spec.in, spec.out, spec.err},
+        kept_(spec.kept),
         directory_(spec.working_directory.empty() ? nullptr : spec.working_directory.c_str()),
         environment_(environment),
         own_session_(spec.own_session),
@@ -47,6 +48,7 @@ class WorkerSetup {
   error_code on_setup(Launcher& launcher, const process::filesystem::path&, const char* const*&) {
     launcher.env = environment_.data();
     launcher.fd_whitelist.push_back(report_);  // close-on-exec: its end tells that exec went well
+    launcher.fd_whitelist.insert(launcher.fd_whitelist.end(), kept_.begin(), kept_.end());
     return {};
   }
 
@@ -55,6 +57,7 @@ class WorkerSetup {
     // Marks instead of closing: `report_` must live until exec. (Process v2 closes only what is above its whitelist.)
     // Before Linux 5.11 what others opened without close-on-exec gets through; all of ours have it.
     close_range(3, ~0U, CLOSE_RANGE_CLOEXEC);
+    for (int descriptor : kept_) fcntl(descriptor, F_SETFD, 0);
     if ((own_session_ ? setsid() : setpgid(0, 0)) == -1) Fail(Stage::kSession);
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) == -1) Fail(Stage::kSession);
     if (getppid() != parent_) _exit(1);  // it died before the line above
@@ -93,6 +96,7 @@ class WorkerSetup {
   }
 
   const int stdio_[3];
+  const std::vector<int>& kept_;
   const char* const directory_;
   const std::vector<const char*>& environment_;
   const bool own_session_;

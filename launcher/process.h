@@ -28,6 +28,7 @@ struct ProcessSpec {
   int in = -1;
   int out = -1;
   int err = -1;
+  std::vector<int> kept;  // descriptors above 2 that stay what they are; all others are closed
 };
 
 // Where `command` is, as execvp would find it: itself if it has a '/', else the first executable in PATH of

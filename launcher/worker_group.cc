@@ -177,6 +177,7 @@ class WorkerGroup::Impl : public std::enable_shared_from_this<Impl> {
     process.own_session = spec.own_session;
     process.foreground = spec.foreground && HasForeground();
     process.in = spec.in;
+    process.kept = spec.kept;
     process.out = spec.out >= 0 ? spec.out : worker.output->out();
     process.err = spec.err >= 0 ? spec.err : worker.output->err();
     worker.local_rank = spec.local_rank;

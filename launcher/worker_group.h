@@ -34,6 +34,7 @@ struct WorkerSpec {
   int in = -1;
   int out = -1;
   int err = -1;
+  std::vector<int> kept;   // as in process.h
   std::string error_file;  // where torchelastic's JSON may appear; empty: none
 };
 

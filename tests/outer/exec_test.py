@@ -223,6 +223,17 @@ class Transparent(ExecCase):
                 self.assertNotIn("anon_inode", told, line)
                 self.assertEqual("/dev/null" in told, True, line)
 
+    def test_the_commands_own_descriptors(self):
+        """A shell's <(...), a job server's pipe. Ours are not among them; torchrun closes such ones too."""
+        open_ones = "for fd in 3 4 5 6 7 8 9; do (: <&$fd) 2>&- && echo $fd; done"
+        for flags in ([], ["--wire=torch", "--no-python"]):
+            read, write = os.pipe()
+            os.write(write, b"for it\n")
+            os.close(write)
+            done = self.run_exec(*flags, "--", "sh", "-c", f"{open_ones}; cat <&{read} 2>&- || echo none", pass_fds=[read])
+            os.close(read)
+            self.assertEqual((done.returncode, done.stdout), (0, "none\n" if flags else f"{read}\nfor it\n"), done.stderr)
+
     def test_signals_reach_a_worker_wired_as_torch(self):
         process = self.begin("--wire=torch", "--no-python", "--signals-to-handle", "SIGTERM,SIGUSR2", "--", *self.script(LISTENER))
         self.assertEqual(process.stdout.readline(), "ready\n")
