@@ -84,7 +84,7 @@ class FlagReader {
   Status ReadRestartRules(rendezvous::JobOptions* job) const;
   Status ReadHangRules(RunOptions* options) const;
 
-  const Getenv& getenv_;
+  const Getenv getenv_;
   CommandLine line_;
   CalledAs called_as_;
   bool plain_ = false;

@@ -21,7 +21,10 @@ void NoteInheritedDescriptors() {
   inherited.clear();
   while (const dirent* entry = readdir(folder)) {
     auto number = ParseInt(entry->d_name);
-    if (number && *number > STDERR_FILENO && *number != dirfd(folder)) inherited.push_back(static_cast<int>(*number));
+    if (!number || *number <= STDERR_FILENO) continue;
+    const int descriptor = static_cast<int>(*number);
+    // The folder's, and what a shared library has opened before us: what comes over exec has no such mark.
+    if ((fcntl(descriptor, F_GETFD) & FD_CLOEXEC) == 0) inherited.push_back(descriptor);
   }
   closedir(folder);
   std::sort(inherited.begin(), inherited.end());

@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 import unittest
 
-from muster_case import DEADLINE, MUSTER, PYTHON, MusterCase, clean, main, wait_gone
+from muster_case import DEADLINE, MUSTER, PYTHON, MusterCase, clean, main, sanitized, wait_gone
 
 # Says each signal it gets, one line each, and ends by none of them. They are waited for: one that came between a handler's
 # look and a pause() would be told with the next one only.
@@ -218,6 +218,8 @@ class Transparent(ExecCase):
                 line = f"\"{MUSTER}\" exec {flags} -- sh -c 'echo x; readlink /proc/$$/fd/1 /proc/$PPID/fd/[012] >told; exit 5' {closed}"
                 done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, env=clean(), timeout=DEADLINE, cwd=self.dir)
                 self.assertEqual(done.returncode, 5, done.stderr)
+                if sanitized():  # dynamic: gRPC's library opens a descriptor before any line of ours
+                    continue
                 with open(os.path.join(self.dir, "told")) as file:
                     told = file.read()
                 self.assertNotIn("anon_inode", told, line)
