@@ -158,8 +158,8 @@ class Server::Impl::Call final : public GrpcServerCall {
   }
 
   Status Begin(const Open& open) {
-    if (owner_.stopping_) {
-      EndSession(kExitStopped, kStopping);
+    if (owner_.stopping_) {  // the caller asks again, until the pod's replacement is there
+      Finish({grpc::StatusCode::UNAVAILABLE, kStopping});
       return absl::OkStatus();
     }
     auto started = owner_.Start(this, open);
