@@ -10,28 +10,14 @@ import sys
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from initializer_case import DEADLINE, MIB, InitializerCase, main, some_bytes  # noqa: E402
+from initializer_case import DEADLINE, MIB, main, some_bytes  # noqa: E402
+from local_test import LocalCase  # noqa: E402
 from web_server import WebServer  # noqa: E402
 
 NO_ROOM = "No space left on device; give it a larger volume, or make room"
 
 
-class TargetCase(InitializerCase):
-    def setUp(self):
-        super().setUp()
-        self.source = os.path.join(self.dir, "source")
-        os.mkdir(self.source)
-        self.uri = f"file://{self.source}"
-
-    def lay(self, files):
-        """Path below the source -> content."""
-        for path, data in files.items():
-            path = os.path.join(self.source, path)
-            os.makedirs(os.path.dirname(path), exist_ok=True)
-            with open(path, "wb") as file:
-                file.write(data)
-        return files
-
+class TargetCase(LocalCase):
     def in_target(self, path):
         return os.path.join(self.target, path)
 
