@@ -21,6 +21,7 @@ constexpr size_t kMostHeaders = 256;
 constexpr size_t kLongestHeader = 16 << 10;  // bytes; names and values of one answer: kMostHeaders of them at most
 
 constexpr size_t kReadAhead = 64 << 10;  // bytes of a TLS connection that is busy
+constexpr int kRecordsInTurn = 8;        // of one connection, before the loop looks at the others
 // Browsers' and Go's order: a quarter less work for both ends than OpenSSL's, which has 256 bits first.
 constexpr char kCiphers[] = "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256";
 
@@ -142,6 +143,7 @@ class HttpClient::Impl {
   void Watch(curl_socket_t socket, CURL* user, int wanted);
   void Wait(curl_socket_t socket, Socket& watched, asio::posix::stream_descriptor::wait_type type);
   void Act(curl_socket_t socket, int events);
+  static bool CanReadOn(const Socket& watched) { return (watched.wanted & CURL_POLL_IN) && HasReadAhead(watched.user); }
   void ReadOn(curl_socket_t socket, Socket& watched);
   void Collect();
   void CollectSoon();
@@ -373,14 +375,20 @@ void HttpClient::Impl::Act(curl_socket_t socket, int events) {
   curl_multi_socket_action(multi_, socket, events, &running);
   if (socket == CURL_SOCKET_TIMEOUT) {
     for (auto& [fd, watched] : sockets_) ReadOn(fd, *watched);
-  } else if (auto found = sockets_.find(socket); found != sockets_.end()) {
-    ReadOn(socket, *found->second);
+  } else {
+    // A turn of the loop for each record would be one more look at all sockets for each 16 KiB.
+    auto found = sockets_.find(socket);
+    for (int records = 1; records < kRecordsInTurn && found != sockets_.end() && CanReadOn(*found->second); ++records) {
+      curl_multi_socket_action(multi_, socket, CURL_CSELECT_IN, &running);
+      found = sockets_.find(socket);
+    }
+    if (found != sockets_.end()) ReadOn(socket, *found->second);
   }
   Collect();
 }
 
 void HttpClient::Impl::ReadOn(curl_socket_t socket, Socket& watched) {
-  if (watched.reading_on || !(watched.wanted & CURL_POLL_IN) || !HasReadAhead(watched.user)) return;
+  if (watched.reading_on || !CanReadOn(watched)) return;
   watched.reading_on = true;
   asio::post(loop_, [this, socket, number = watched.number, alive = std::weak_ptr<bool>(alive_)] {
     if (alive.expired()) return;
