@@ -17,6 +17,16 @@ void HoldSignals() {
   pthread_sigmask(SIG_BLOCK, &held, &before_hold);
 }
 
+std::vector<int> AddSignals(boost::asio::signal_set& set, const std::vector<int>& signals) {
+  std::vector<int> refused;
+  for (int signal : signals) {
+    boost::system::error_code error;
+    set.add(signal, error);
+    if (error) refused.push_back(signal);
+  }
+  return refused;
+}
+
 void ReleaseSignals(const std::vector<int>& handled) {
   sigset_t released;
   sigemptyset(&released);

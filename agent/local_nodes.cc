@@ -150,10 +150,7 @@ int RunLocalNodes(const ParsedRun& parsed, const std::vector<std::string>& argum
   std::vector<int> heard(endings.begin(), endings.end());
   heard.insert(heard.end(), options.signals_to_forward.begin(), options.signals_to_forward.end());
   boost::asio::signal_set signals(loop);
-  for (int signal : heard) {
-    boost::system::error_code ignored;  // then it keeps its meaning for us
-    signals.add(signal, ignored);
-  }
+  AddSignals(signals, heard);
   std::function<void()> await = [&] {
     signals.async_wait([&](boost::system::error_code error, int signal) {
       if (error) return;

@@ -148,16 +148,11 @@ int NodeAgent::Impl::Run() {
   self_ = ThisNode(options_);
   logs_ = FindLogPlace(options_);
   if (Status status = watch_.Open(); !status.ok()) return Refused(status);
-  for (int signal : options_.signals_to_handle) {
-    boost::system::error_code error;
-    signals_.add(signal, error);
-    if (error) log::Warning(fmt::format("--signals-to-handle: {} cannot be handled", SignalName(signal)));
+  for (int signal : AddSignals(signals_, options_.signals_to_handle)) {
+    log::Warning(fmt::format("--signals-to-handle: {} cannot be handled", SignalName(signal)));
   }
   AwaitSignal();
-  for (int signal : options_.signals_to_forward) {
-    boost::system::error_code ignored;  // then it keeps its meaning for us
-    forwarded_.add(signal, ignored);
-  }
+  AddSignals(forwarded_, options_.signals_to_forward);
   AwaitForwarded();
   std::vector<int> heard = options_.signals_to_handle;
   heard.insert(heard.end(), options_.signals_to_forward.begin(), options_.signals_to_forward.end());

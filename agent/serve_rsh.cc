@@ -73,10 +73,8 @@ int Worker::Run() {
 }
 
 Status Worker::Begin() {
-  for (int signal : options_.signals_to_handle) {
-    boost::system::error_code error;
-    signals_.add(signal, error);
-    if (error) log::Warning(fmt::format("--signals-to-handle: {} cannot be handled", SignalName(signal)));
+  for (int signal : AddSignals(signals_, options_.signals_to_handle)) {
+    log::Warning(fmt::format("--signals-to-handle: {} cannot be handled", SignalName(signal)));
   }
   AwaitSignal();
   ReleaseSignals(options_.signals_to_handle);
