@@ -1,7 +1,6 @@
 #include "initializers/initialize.h"
 
 #include <algorithm>
-#include <atomic>
 #include <boost/asio/post.hpp>
 #include <random>
 
@@ -17,17 +16,17 @@
 #include "initializers/lease.h"
 #include "initializers/local_copy.h"
 #include "initializers/local_folder.h"
+#include "initializers/needed_room.h"
 #include "initializers/open_source.h"
 #include "initializers/own_files.h"
 #include "initializers/publication.h"
 #include "initializers/transfer.h"
+#include "initializers/unpackers.h"
 
 namespace muster::initializers {
 namespace {
 
 namespace asio = boost::asio;
-
-constexpr size_t kZstdAtOnce = 2;  // archives: each takes a window of memory, 8 MiB where nobody asked for more
 
 std::string SelectionOf(const InitializeOptions& options) {
   std::string text;
@@ -45,7 +44,6 @@ class Initialize::Impl {
  public:
   Impl(asio::io_context& loop, InitializeOptions options, Getenv getenv, Events events)
       : loop_(loop), options_(std::move(options)), getenv_(std::move(getenv)), events_(std::move(events)) {}
-  ~Impl() { stop_unpacking_ = true; }
 
   void Begin();
   InitializeResult so_far() const;
@@ -58,6 +56,7 @@ class Initialize::Impl {
   StatusOr<bool> IsComplete();
   bool ThenIsDue() const { return !options_.then.empty() && ReadOwnFile(options_.target, kThenName).ok(); }
   void List();
+  void MakeUnpackers();
   Status Page(std::vector<Entry> entries);
   Status CheckPlace(const std::string& path);
   StatusOr<bool> Keep(const Entry& entry);
@@ -65,10 +64,9 @@ class Initialize::Impl {
   void NotePlanned(const Entry& entry);
   void CountNeeded(const Entry& entry);
   bool LinkFromBefore(const Entry& entry, const std::string& name);
-  Status CheckRoom(const Staging::Room& more) const;
+  Status CheckRoom(const DiskRoom& room) const { return needed_.Check(room, source_.uri, options_.target); }
   void Listed(Status status);
   void Moved(MovedFile file);
-  void BeginUnpacking(MovedFile archive);
   Status TakeUnpacked(const MovedFile& archive, StatusOr<Unpacked> unpacked);
   void Transferred(Status status);
   void PublishIfWhole();
@@ -95,13 +93,11 @@ class Initialize::Impl {
   EarlierRun before_;
   ManifestFiles files_;  // of this run
   bool any_staged_ = false;
-  Staging::Room room_;          // at the beginning, and what was left over
+  DiskRoom room_;               // at the beginning, and what was left over
   std::vector<Entry> waiting_;  // for room
-  uint64_t needed_bytes_ = 0, needed_files_ = 0;
-  std::vector<DiskPool::Strand> unpackers_;
-  const std::shared_ptr<WindowLimits> windows_ = std::make_shared<WindowLimits>();
-  std::atomic<bool> stop_unpacking_ = false;
-  size_t archives_ = 0, unpacking_ = 0;  // begun; not yet done
+  NeededRoom needed_;
+  std::unique_ptr<Unpackers> unpackers_;  // with --extract
+  size_t archives_ = 0;
   bool transferred_ = false;
   InitializeResult result_;
   bool complete_ = false;  // all of it is there, and nothing can have changed
@@ -208,8 +204,6 @@ Status Initialize::Impl::OpenProvider() {
   // Those that unpack are busy for long; the transfer goes on beside them, in half of the memory: the rest is theirs.
   const bool both = options_.extract;
   pool_ = std::make_unique<DiskPool>(loop_, options_.threads * (both ? 2 : 1), options_.blocks / (both ? 2 : 1));
-  for (int i = 0; i < options_.threads && options_.extract; ++i) unpackers_.push_back(pool_->NewStrand());
-  if (options_.extract) BoundWindows(ReadHostFacts().memory_limit, options_.threads, windows_.get());
   MUSTER_ASSIGN_OR_RETURN(opened_,
                           OpenSource(loop_, *pool_, source_, std::move(settings), getenv_, random, events_.say));
   options_.transfer.source = source_.uri;
@@ -232,6 +226,7 @@ void Initialize::Impl::List() {
       copy.hard_links = options_.hard_links;
       mover_ = MakeLocalCopy(loop_, *staging_, *pool_, std::move(copy), std::move(events));
     }
+    if (options_.extract) MakeUnpackers();
   }
   Catalogue::Listing listing;
   listing.page = [this](std::vector<Entry> entries) {
@@ -241,6 +236,18 @@ void Initialize::Impl::List() {
   };
   listing.end = [this](Status status) { Listed(std::move(status)); };
   listing_ = opened_.catalogue->List(std::move(listing));
+}
+
+void Initialize::Impl::MakeUnpackers() {
+  UnpackOptions unpack{source_.uri, options_.ignore, options_.unpack};
+  BoundWindows(ReadHostFacts().memory_limit, options_.threads, unpack.windows.get());
+  auto done = [this](const MovedFile& archive, StatusOr<Unpacked> unpacked) {
+    if (ended_) return;
+    Status status = TakeUnpacked(archive, std::move(unpacked));
+    if (!status.ok()) return End(std::move(status));
+    PublishIfWhole();
+  };
+  unpackers_ = std::make_unique<Unpackers>(*pool_, options_.threads, *staging_, std::move(unpack), std::move(done));
 }
 
 Status Initialize::Impl::Page(std::vector<Entry> entries) {
@@ -280,13 +287,13 @@ Status Initialize::Impl::Page(std::vector<Entry> entries) {
     missing.push_back(std::move(entry));
   }
   if (options_.dry_run) return absl::OkStatus();
-  if (CheckRoom({}).ok()) {
+  if (CheckRoom(room_).ok()) {
     mover_->Add(missing);
     return absl::OkStatus();
   }
   // Until the end of the list tells which leftovers can go.
   waiting_.insert(waiting_.end(), std::make_move_iterator(missing.begin()), std::make_move_iterator(missing.end()));
-  return CheckRoom(staging_->leftovers());
+  return CheckRoom(room_ + staging_->leftovers());
 }
 
 // What stands in its way is said before anything is fetched.
@@ -316,13 +323,9 @@ void Initialize::Impl::NotePlanned(const Entry& entry) {
 
 // What it takes of the disk, less what an earlier start or another commit has already.
 void Initialize::Impl::CountNeeded(const Entry& entry) {
-  constexpr uint64_t kPage = 4096;
-  const uint64_t size = (entry.size + kPage - 1) / kPage * kPage;
   const std::string name = Staging::NameOf(source_.uri, entry);
-  if (staging_ && options_.hub_cache && LinkFromBefore(entry, name)) return;
-  const uint64_t held = staging_ ? staging_->Held(name) : 0;
-  needed_files_ += held == 0 ? 1 : 0;
-  needed_bytes_ += size - std::min(size, held);
+  if (options_.hub_cache && LinkFromBefore(entry, name)) return;
+  needed_.Add(entry.size, staging_->Held(name));
 }
 
 // The same content at another commit has another path in a hub cache: it is one file then, as the hub's client has it.
@@ -331,21 +334,6 @@ bool Initialize::Impl::LinkFromBefore(const Entry& entry, const std::string& nam
   if (entry.content || staging_->IsWhole(name)) return false;
   const auto path = before_.PathOf(entry.version);
   return path && staging_->AdoptWhole(name, fmt::format("{}/{}", options_.target, *path)).ok();
-}
-
-// `more`: room there will be.
-Status Initialize::Impl::CheckRoom(const Staging::Room& more) const {
-  const uint64_t bytes = room_.bytes + more.bytes;
-  if (needed_bytes_ > bytes) {
-    return absl::ResourceExhaustedError(fmt::format("{} needs {} bytes and {} are free in {}: give it a larger volume",
-                                                    source_.uri, needed_bytes_, bytes, options_.target));
-  }
-  if (room_.files && needed_files_ > *room_.files + *more.files) {
-    return absl::ResourceExhaustedError(
-        fmt::format("{} has {} files and there is room for {} more in {} (inodes): give it another volume", source_.uri,
-                    needed_files_, *room_.files + *more.files, options_.target));
-  }
-  return absl::OkStatus();
 }
 
 void Initialize::Impl::Listed(Status status) {
@@ -365,10 +353,8 @@ void Initialize::Impl::Listed(Status status) {
     asio::post(loop_, [this, status] { End(status); });
     return;
   }
-  const Staging::Room dropped = staging_->DropLeftovers();
-  room_.bytes += dropped.bytes;
-  if (room_.files) *room_.files += *dropped.files;
-  status = CheckRoom({});
+  room_ = room_ + staging_->DropLeftovers();
+  status = CheckRoom(room_);
   if (!status.ok()) {
     asio::post(loop_, [this, status] { End(status); });
     return;
@@ -390,30 +376,7 @@ void Initialize::Impl::Moved(MovedFile file) {
   whole.staged = !unpacked;
   any_staged_ = any_staged_ || whole.staged;
   files_.push_back(std::move(whole));
-  if (unpacked) BeginUnpacking(std::move(file));
-}
-
-void Initialize::Impl::BeginUnpacking(MovedFile archive) {
-  struct Job {
-    MovedFile archive;
-    UnpackOptions options;
-    StatusOr<Unpacked> unpacked = absl::UnknownError("not yet");
-  };
-  auto job = std::make_shared<Job>();
-  job->archive = std::move(archive);
-  job->options = {source_.uri, options_.ignore, options_.unpack, windows_};
-  const size_t all = unpackers_.size();
-  const size_t among = IsZstdName(job->archive.entry.path) ? std::min(kZstdAtOnce, all) : all;
-  pool_->Run(
-      unpackers_[unpacking_++ % among],
-      [this, job] { job->unpacked = Unpack(*staging_, job->archive, job->options, stop_unpacking_); },
-      [this, job] {
-        --unpacking_;
-        if (ended_) return;
-        Status status = TakeUnpacked(job->archive, std::move(job->unpacked));
-        if (!status.ok()) return End(std::move(status));
-        PublishIfWhole();
-      });
+  if (unpacked) unpackers_->Add(std::move(file));
 }
 
 Status Initialize::Impl::TakeUnpacked(const MovedFile& archive, StatusOr<Unpacked> unpacked) {
@@ -442,7 +405,7 @@ void Initialize::Impl::Transferred(Status status) {
 }
 
 void Initialize::Impl::PublishIfWhole() {
-  if (!transferred_ || unpacking_ != 0) return;
+  if (!transferred_ || (unpackers_ && !unpackers_->idle())) return;
   if (!any_staged_ && before_.all_kept() && result_.kept_files == result_.files) {
     result_.unchanged = true;
     return End(absl::OkStatus());
@@ -508,7 +471,7 @@ void Initialize::Impl::End(Status status) {
   if (ended_) return;
   result_ = so_far();
   ended_ = true;
-  stop_unpacking_ = true;
+  if (unpackers_) unpackers_->Stop();
   listing_.reset();
   mover_.reset();
   if (status.ok() && result_.unchanged && staging_) staging_->Clear();

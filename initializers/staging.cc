@@ -220,85 +220,25 @@ StatusOr<std::unique_ptr<Staging>> Staging::Open(const std::string& target) {
   MUSTER_ASSIGN_OR_RETURN(staging->folder_, OpenFolder(staging->own_.get(), "staging", shown));
   struct statfs kind {};
   staging->in_memory_ = fstatfs(staging->folder_.get(), &kind) == 0 && kind.f_type == TMPFS_MAGIC;
-  MUSTER_ASSIGN_OR_RETURN(const auto names, NamesIn(staging->folder_.get(), ".", shown));
-  for (const std::string& name : names) {
-    if (name[0] != '.') staging->Count(name);
-  }
+  MUSTER_RETURN_IF_ERROR(staging->earlier_.Read(staging->folder_.get(), shown));
   MUSTER_RETURN_IF_ERROR(Annotate(staging->OpenHashes(), fmt::format("{}/{}", shown, kHashes)));
   return staging;
 }
 
-void Staging::Count(const std::string& name) {
-  const size_t dot = name.find('.');
-  if (dot == std::string::npos) whole_.insert(name);
-  struct stat facts {};
-  if (fstatat(folder_.get(), name.c_str(), &facts, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(facts.st_mode)) return;
-  constexpr uint64_t kSector = 512;  // what st_blocks counts
-  const uint64_t bytes = static_cast<uint64_t>(facts.st_blocks) * kSector;
-  Found& found = found_[name.substr(0, dot)];
-  found.held += bytes;
-  if (facts.st_nlink > 1) return;  // another name keeps it
-  for (Room* room : {&found.frees, &leftovers_}) {
-    room->bytes += bytes;
-    ++*room->files;
-  }
-}
-
-void Staging::Want(const std::string& name) {
-  auto found = found_.find(name);
-  if (found == found_.end() || std::exchange(found->second.wanted, true)) return;
-  leftovers_.bytes -= found->second.frees.bytes;
-  *leftovers_.files -= *found->second.frees.files;
-}
-
-void Staging::Claim(const std::string& name) {
-  std::lock_guard lock(guard_);
-  Want(name);
-}
-
-void Staging::Remove(const std::string& name) {
-  for (std::string_view kind : {std::string_view(), kPart, kRanges}) {
-    unlinkat(folder_.get(), fmt::format("{}{}", name, kind).c_str(), 0);
-  }
-  whole_.erase(name);
-}
-
 bool Staging::IsWhole(const std::string& name) {
-  std::lock_guard lock(guard_);
-  Want(name);
-  return whole_.contains(name);
+  earlier_.Claim(name);
+  return earlier_.IsWhole(name);
 }
 
 uint64_t Staging::Held(const std::string& name) {
-  std::lock_guard lock(guard_);
-  Want(name);
-  auto found = found_.find(name);
-  return found == found_.end() ? 0 : found->second.held;
-}
-
-Staging::Room Staging::leftovers() {
-  std::lock_guard lock(guard_);
-  return leftovers_;
-}
-
-Staging::Room Staging::DropLeftovers() {
-  std::lock_guard lock(guard_);
-  std::erase_if(found_, [this](const auto& found) {
-    if (!found.second.wanted) Remove(found.first);
-    return !found.second.wanted;
-  });
-  return std::exchange(leftovers_, {});
-}
-
-void Staging::Drop(const std::string& name) {
-  std::lock_guard lock(guard_);
-  Remove(name);
+  earlier_.Claim(name);
+  return earlier_.Held(name);
 }
 
 Status Staging::OpenHashes() {
   hashes_ = Descriptor(openat(folder_.get(), kHashes, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0644));
   if (!hashes_.ok()) return DiskStatus(errno, "opening");
-  HashLines lines([this](const std::string& name) { return whole_.contains(name); });
+  HashLines lines([this](const std::string& name) { return earlier_.IsWhole(name); });
   MUSTER_RETURN_IF_ERROR(ReadPieces(hashes_.get(), [&](std::string_view piece) {
     lines.Add(piece);
     return true;
@@ -310,7 +250,7 @@ Status Staging::OpenHashes() {
 }
 
 StatusOr<std::unique_ptr<StagedFile>> Staging::OpenFile(const std::string& name, uint64_t size, bool direct) {
-  Claim(name);
+  earlier_.Claim(name);
   std::unique_ptr<StagedFile> staged(new StagedFile(folder_.get(), hashes_.get(), name, size));
   const std::string part = fmt::format("{}{}", name, kPart);
   const int flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW;
@@ -340,7 +280,7 @@ StatusOr<std::unique_ptr<StagedFile>> Staging::OpenFile(const std::string& name,
 }
 
 Status Staging::WriteWhole(const std::string& name, std::string_view bytes, const StagedHash& hash, bool sync) {
-  Claim(name);
+  earlier_.Claim(name);
   const std::string part = fmt::format("{}{}", name, kPart);
   Descriptor file(openat(folder_.get(), part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644));
   if (!file.ok()) return DiskStatus(errno, part);
@@ -360,7 +300,7 @@ Status Staging::MakeExecutable(const std::string& name) {
 }
 
 Status Staging::LinkWhole(const std::string& name, const std::string& path) {
-  Claim(name);
+  earlier_.Claim(name);
   unlinkat(folder_.get(), name.c_str(), 0);
   if (linkat(AT_FDCWD, path.c_str(), folder_.get(), name.c_str(), 0) == 0) return absl::OkStatus();
   if (errno == EXDEV) {
@@ -372,7 +312,7 @@ Status Staging::LinkWhole(const std::string& name, const std::string& path) {
 
 Status Staging::LinkStaged(const std::string& name, const std::string& other) {
   if (name == other) return absl::OkStatus();
-  Claim(name);
+  earlier_.Claim(name);
   unlinkat(folder_.get(), name.c_str(), 0);
   if (linkat(folder_.get(), other.c_str(), folder_.get(), name.c_str(), 0) == 0) return absl::OkStatus();
   return DiskStatus(errno, fmt::format("linking below {}", target_));
@@ -380,8 +320,7 @@ Status Staging::LinkStaged(const std::string& name, const std::string& other) {
 
 Status Staging::AdoptWhole(const std::string& name, const std::string& path) {
   MUSTER_RETURN_IF_ERROR(LinkWhole(name, path));
-  std::lock_guard lock(guard_);
-  whole_.insert(name);
+  earlier_.AddWhole(name);
   adopted_.insert(name);
   return absl::OkStatus();
 }
@@ -503,10 +442,10 @@ void Staging::Clear() {
   unlinkat(own_.get(), "staging", AT_REMOVEDIR);
 }
 
-StatusOr<Staging::Room> Staging::room() const {
+StatusOr<DiskRoom> Staging::room() const {
   struct statvfs facts {};
   if (fstatvfs(root_.get(), &facts) != 0) return DiskStatus(errno, target_);
-  Room room{uint64_t{facts.f_bavail} * facts.f_frsize, facts.f_favail};
+  DiskRoom room{uint64_t{facts.f_bavail} * facts.f_frsize, facts.f_favail};
   if (facts.f_files == 0) room.files.reset();
   return room;
 }

@@ -9,8 +9,7 @@
 // with. A range, and what is whole since an earlier start, counts after its bytes have been read back and hashed
 // (recheck.h): a machine that lost power may have kept the line or the name and not the bytes.
 //
-// What earlier starts left and this one does not want is a leftover: its room is needed for what this one does. Whoever
-// asks for a NAME wants it.
+// What earlier starts left and this one does not want is a leftover (leftovers.h): whoever asks for a NAME wants it.
 //
 // No step follows a symbolic link below the target, whoever laid it. Staging is not thread-safe but for what says so; a
 // StagedFile's Write and Read may be called from any thread at once, for different ranges.
@@ -21,8 +20,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -31,6 +28,7 @@
 
 #include "base/descriptors.h"
 #include "base/status.h"
+#include "initializers/leftovers.h"
 #include "initializers/provider.h"
 #include "initializers/staging_lines.h"
 
@@ -87,19 +85,15 @@ class Staging {
   // NAME of an entry.
   static std::string NameOf(std::string_view source, const Entry& entry);
 
-  // Bytes and files that fit; what an unprivileged user may take.
-  struct Room {
-    uint64_t bytes = 0;
-    std::optional<uint64_t> files = 0;  // nothing: the file system does not count them
-  };
-  StatusOr<Room> room() const;
+  // What fits, and an unprivileged user may take.
+  StatusOr<DiskRoom> room() const;
 
   bool IsWhole(const std::string& name);  // any thread
   // Bytes on the disk that an earlier start has taken for NAME, whole or not: they are not needed once more.
   uint64_t Held(const std::string& name);
   // What their removal gives; and removes them.
-  Room leftovers();
-  Room DropLeftovers();
+  DiskRoom leftovers() const { return earlier_.room(); }
+  DiskRoom DropLeftovers() { return earlier_.Drop(); }
   // `direct`: past the page cache, where the file system takes it. Room for all of it is reserved at once.
   StatusOr<std::unique_ptr<StagedFile>> OpenFile(const std::string& name, uint64_t size, bool direct);
   // A small file at once, whole. Any thread.
@@ -121,7 +115,7 @@ class Staging {
   // What an earlier start noted of what is whole; nullptr: nothing.
   const StagedHash* HashOf(const std::string& name) const;
   // All of NAME, whole or not, is removed. Any thread.
-  void Drop(const std::string& name);
+  void Drop(const std::string& name) { earlier_.Remove(name); }
 
   // Called between the steps of what may take minutes on a slow volume; an error ends it there.
   using Meanwhile = std::function<Status()>;
@@ -149,26 +143,14 @@ class Staging {
   void Clear();
 
  private:
-  struct Found {  // of an earlier start
-    uint64_t held = 0;
-    Room frees;
-    bool wanted = false;
-  };
   explicit Staging(std::string target) : target_(std::move(target)) {}
   Status OpenHashes();
-  void Count(const std::string& name);  // a file of the staging folder
-  void Claim(const std::string& name);  // takes the lock; the next two are called with it
-  void Want(const std::string& name);
-  void Remove(const std::string& name);
   StatusOr<int> FolderOf(const std::string& path);  // opens or makes the folder that `path` lies in; kept open
 
   const std::string target_;
   Descriptor root_, own_, folder_, hashes_;
   bool in_memory_ = false;
-  std::mutex guard_;  // of the next three
-  std::unordered_set<std::string> whole_;
-  std::unordered_map<std::string, Found> found_;
-  Room leftovers_;
+  Leftovers earlier_;
   std::unordered_set<std::string> adopted_;
   std::unordered_map<std::string, StagedHash> hash_of_;  // of what an earlier start left whole
   std::string last_folder_path_, checked_path_;

@@ -11,7 +11,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 from initializer_case import DEADLINE, MIB, main, some_bytes  # noqa: E402
-from local_test import LocalCase  # noqa: E402
+from local_case import LocalCase  # noqa: E402
 from web_server import WebServer  # noqa: E402
 
 NO_ROOM = "No space left on device; give it a larger volume, or make room"

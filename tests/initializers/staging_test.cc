@@ -117,7 +117,7 @@ TEST_F(StagingTest, WhatNobodyWantsAnyMoreGivesItsRoom) {
   EXPECT_TRUE(staging->IsWhole("wanted"));
   auto begun = staging->OpenFile("half", kBlockBytes, false);  // wanted by whoever opens it
   EXPECT_EQ(staging->leftovers().files, 1U);
-  const Staging::Room dropped = staging->DropLeftovers();
+  const DiskRoom dropped = staging->DropLeftovers();
   EXPECT_GE(dropped.bytes, 9000U);
   EXPECT_EQ(dropped.files, 1U);
   EXPECT_EQ(staging->leftovers().bytes, 0U);

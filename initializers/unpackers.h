@@ -1,0 +1,41 @@
+// Those that unpack (unpack.h) beside the transfer: threads of the pool, and the memory for windows that they share.
+//
+// Loop thread only. Destroyed, it tells them to stop and says nothing more; the pool waits for them.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "base/status.h"
+#include "initializers/disk_pool.h"
+#include "initializers/mover.h"
+#include "initializers/staging.h"
+#include "initializers/unpack.h"
+
+namespace muster::initializers {
+
+class Unpackers {
+ public:
+  using Done = std::function<void(const MovedFile& archive, StatusOr<Unpacked> unpacked)>;
+  // `count` at a time. The pool is destroyed before `staging`. `done`: for each archive, on the loop.
+  Unpackers(DiskPool& pool, int count, Staging& staging, UnpackOptions options, Done done);
+  ~Unpackers();
+  Unpackers(const Unpackers&) = delete;
+  Unpackers& operator=(const Unpackers&) = delete;
+
+  void Add(MovedFile archive);
+  bool idle() const { return busy_ == 0; }
+  void Stop();  // whoever has begun ends soon, Cancelled
+
+ private:
+  struct Shared;
+
+  DiskPool& pool_;
+  const Done done_;
+  std::vector<DiskPool::Strand> strands_;
+  size_t busy_ = 0;  // archives that were added and are not done
+  const std::shared_ptr<Shared> shared_;
+};
+
+}  // namespace muster::initializers
