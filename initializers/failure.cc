@@ -10,6 +10,16 @@
 
 namespace muster::initializers {
 
+// Who may not is told so at the end (WithUser), for every room alike.
+Status DiskStatus(int error, std::string_view what) {
+  const Status status = ErrnoStatus(error, what);
+  const std::string_view remedy = error == ENOSPC || error == EDQUOT ? "give it a larger volume, or make room"
+                                  : error == EROFS                   ? "mount it writable, or name another target"
+                                  : error == ENOTDIR ? "remove what is in the way, or name another target"
+                                                     : "";
+  return remedy.empty() ? status : WithRemedy(status, remedy);
+}
+
 Status WithUser(Status status) {
   const std::string_view text = Message(status);
   if (!absl::IsPermissionDenied(status) || !(text.ends_with(strerror(EACCES)) || text.ends_with(strerror(EPERM)))) {

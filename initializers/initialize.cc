@@ -54,7 +54,7 @@ class Initialize::Impl {
   Status SetUp();
   Status OpenProvider();
   StatusOr<bool> IsComplete();
-  bool ThenIsDue() const { return !options_.then.empty() && ReadOwnFile(options_.target, kThenName).ok(); }
+  bool ThenIsDue() const { return !options_.then.empty() && HasOwnFile(options_.target, kThenName); }
   void List();
   void MakeUnpackers();
   Status Page(std::vector<Entry> entries);

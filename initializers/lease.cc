@@ -14,6 +14,7 @@
 #include "base/host_names.h"
 #include "base/text.h"
 #include "initializers/folder_names.h"
+#include "initializers/own_files.h"
 
 namespace muster::initializers {
 namespace {
@@ -123,16 +124,16 @@ StatusOr<LeaseSight> Lease::Impl::See() const {
   LeaseSight sight;
   MUSTER_ASSIGN_OR_RETURN(sight.number, Highest(folder_.get(), shown_));
   if (!sight.number) return sight;
-  Descriptor file(openat(folder_.get(), FileName(*sight.number).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
-  if (!file.ok()) return sight;  // gone meanwhile: the next look will tell
+  const auto file = OpenOwnFile(folder_.get(), FileName(*sight.number), O_RDONLY);
+  if (!file.ok()) return sight;  // gone meanwhile: the next look will tell; or no file, which stays silent
   char buffer[kLongestText];
-  const ssize_t got = pread(file.get(), buffer, sizeof buffer, 0);
+  const ssize_t got = pread(file->get(), buffer, sizeof buffer, 0);
   if (got > 0) sight.text.assign(buffer, static_cast<size_t>(got));
   const bool here = !boot_.empty() && Field(sight.text, "boot") == boot_ && Field(sight.text, "locked") == "1";
   // Closing the file gives the lock back. One that has no name any more was given back, not left.
   struct stat facts {};
   sight.dead =
-      here && flock(file.get(), LOCK_SH | LOCK_NB) == 0 && fstat(file.get(), &facts) == 0 && facts.st_nlink > 0;
+      here && flock(file->get(), LOCK_SH | LOCK_NB) == 0 && fstat(file->get(), &facts) == 0 && facts.st_nlink > 0;
   return sight;
 }
 

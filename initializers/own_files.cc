@@ -7,16 +7,38 @@
 #include <cstdio>
 #include <memory>
 
-#include "base/descriptors.h"
 #include "base/text.h"
 #include "initializers/entry_path.h"
+#include "initializers/failure.h"
 
 namespace muster::initializers {
+namespace {
+
+std::string PathOf(const std::string& target, const std::string& name) {
+  return fmt::format("{}/{}/{}", target, kOwnFolder, name);
+}
+
+}  // namespace
+
+StatusOr<Descriptor> OpenOwnFile(int at, const std::string& name, int flags) {
+  constexpr int kAlways = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
+  Descriptor file(openat(at, name.c_str(), flags | kAlways, 0644));
+  struct stat facts {};
+  if (file.ok() && fstat(file.get(), &facts) == 0 && S_ISREG(facts.st_mode)) return file;
+  if (file.ok() || errno == ELOOP || errno == ENXIO || errno == EISDIR) {
+    return absl::FailedPreconditionError(fmt::format("{} is no file, where one of ours has to be: remove it", name));
+  }
+  return DiskStatus(errno, name);
+}
+
+bool HasOwnFile(const std::string& target, const std::string& name) {
+  struct stat facts {};
+  return lstat(PathOf(target, name).c_str(), &facts) == 0 && S_ISREG(facts.st_mode);
+}
 
 StatusOr<std::string> ReadOwnFile(const std::string& target, const std::string& name) {
-  const std::string path = fmt::format("{}/{}/{}", target, kOwnFolder, name);
-  Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
-  if (!file.ok()) return ErrnoStatus(errno, path);
+  const std::string path = PathOf(target, name);
+  MUSTER_ASSIGN_OR_RETURN(const Descriptor file, OpenOwnFile(AT_FDCWD, path, O_RDONLY));
   std::string text;
   std::string buffer(1 << 16, '\0');
   ssize_t got = 0;
@@ -29,10 +51,10 @@ StatusOr<std::string> ReadOwnFile(const std::string& target, const std::string& 
 }
 
 StatusOr<Manifest> ReadOwnManifest(const std::string& target, const std::string& name) {
-  const std::string path = fmt::format("{}/{}/{}", target, kOwnFolder, name);
-  Descriptor opened(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  const std::string path = PathOf(target, name);
+  MUSTER_ASSIGN_OR_RETURN(Descriptor opened, OpenOwnFile(AT_FDCWD, path, O_RDONLY));
   struct stat facts {};
-  if (!opened.ok() || fstat(opened.get(), &facts) != 0) return ErrnoStatus(errno, path);
+  if (fstat(opened.get(), &facts) != 0) return ErrnoStatus(errno, path);
   if (static_cast<uint64_t>(facts.st_size) > kLongestManifest) {
     return absl::InvalidArgumentError(fmt::format("{} is too long", path));
   }

@@ -1,4 +1,5 @@
-// What Muster keeps in a target, read: TARGET/.muster/NAME, and when a file was changed last.
+// What Muster keeps in a target, opened and read: TARGET/.muster/NAME; and when a file was changed last. Whatever
+// somebody has laid in its place, no link is followed and no pipe waited for.
 #pragma once
 
 #include <sys/stat.h>
@@ -6,14 +7,20 @@
 #include <cstdint>
 #include <string>
 
+#include "base/descriptors.h"
 #include "base/status.h"
 #include "initializers/manifest.h"
 
 namespace muster::initializers {
 
-// At most kLongestManifest bytes; no link is followed. NotFound: there is none.
+// A file in the open folder `at`; `flags` are open()'s. NotFound: there is none. FailedPrecondition: what is there is
+// no file; says to remove it.
+StatusOr<Descriptor> OpenOwnFile(int at, const std::string& name, int flags);
+
+bool HasOwnFile(const std::string& target, const std::string& name);
+// At most kLongestManifest bytes. Errors as OpenOwnFile's.
 StatusOr<std::string> ReadOwnFile(const std::string& target, const std::string& name);
-// Of the manifest's kind, read as it is parsed. NotFound as above; InvalidArgument: ReadManifest's.
+// Of the manifest's kind, read as it is parsed. Errors as OpenOwnFile's; InvalidArgument: ReadManifest's.
 StatusOr<Manifest> ReadOwnManifest(const std::string& target, const std::string& name);
 
 inline int64_t ModifiedOf(const struct stat& facts) {  // ns since 1970

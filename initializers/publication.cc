@@ -110,7 +110,7 @@ Status Publish(Staging& staging, const std::string& target, Manifest manifest, c
   return Settle(staging, target, std::move(manifest), meanwhile);
 }
 
-bool IsHalfPublished(const std::string& target) { return ReadOwnFile(target, kNext).ok(); }
+bool IsHalfPublished(const std::string& target) { return HasOwnFile(target, kNext); }
 
 StatusOr<bool> FinishPublication(Staging& staging, const std::string& target, const Plan& plan,
                                  const std::function<void(const std::string&)>& say,

@@ -16,23 +16,15 @@
 #include "base/text.h"
 #include "initializers/disk_pool.h"
 #include "initializers/entry_path.h"
+#include "initializers/failure.h"
 #include "initializers/folder_names.h"
+#include "initializers/own_files.h"
 
 namespace muster::initializers {
 namespace {
 
 constexpr size_t kLongestRanges = size_t{16} << 20;  // bytes of one NAME.ranges that are read
 constexpr char kHashes[] = ".hashes";
-
-// With what to do, where that is known. Who may not is told so at the end (initialize.cc), for every room alike.
-Status DiskStatus(int error, std::string_view what) {
-  const Status status = ErrnoStatus(error, what);
-  const std::string_view remedy = error == ENOSPC || error == EDQUOT ? "give it a larger volume, or make room"
-                                  : error == EROFS                   ? "mount it writable, or name another target"
-                                  : error == ENOTDIR ? "remove what is in the way, or name another target"
-                                                     : "";
-  return remedy.empty() ? status : WithRemedy(status, remedy);
-}
 
 Status WriteAll(int file, const char* bytes, size_t length, uint64_t offset) {
   while (length > 0) {
@@ -236,8 +228,7 @@ uint64_t Staging::Held(const std::string& name) {
 }
 
 Status Staging::OpenHashes() {
-  hashes_ = Descriptor(openat(folder_.get(), kHashes, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0644));
-  if (!hashes_.ok()) return DiskStatus(errno, "opening");
+  MUSTER_ASSIGN_OR_RETURN(hashes_, OpenOwnFile(folder_.get(), kHashes, O_RDWR | O_CREAT | O_APPEND));
   HashLines lines([this](const std::string& name) { return earlier_.IsWhole(name); });
   MUSTER_RETURN_IF_ERROR(ReadPieces(hashes_.get(), [&](std::string_view piece) {
     lines.Add(piece);
@@ -253,20 +244,21 @@ StatusOr<std::unique_ptr<StagedFile>> Staging::OpenFile(const std::string& name,
   earlier_.Claim(name);
   std::unique_ptr<StagedFile> staged(new StagedFile(folder_.get(), hashes_.get(), name, size));
   const std::string part = fmt::format("{}{}", name, kPart);
-  const int flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW;
+  constexpr int kFlags = O_RDWR | O_CREAT;
   if (direct && !in_memory_) {
-    staged->file_ = Descriptor(openat(folder_.get(), part.c_str(), flags | O_DIRECT, 0644));
-    staged->direct_ = staged->file_.ok();  // EINVAL: the file system has no such thing
+    auto opened = OpenOwnFile(folder_.get(), part, kFlags | O_DIRECT);
+    staged->direct_ = opened.ok();  // EINVAL: the file system has no such thing
+    if (opened.ok()) staged->file_ = *std::move(opened);
   }
-  if (!staged->file_.ok()) staged->file_ = Descriptor(openat(folder_.get(), part.c_str(), flags, 0644));
-  if (!staged->file_.ok()) return DiskStatus(errno, part);
+  if (!staged->direct_) {
+    MUSTER_ASSIGN_OR_RETURN(staged->file_, OpenOwnFile(folder_.get(), part, kFlags));
+  }
   struct stat before {};
   if (fstat(staged->file_.get(), &before) != 0) return DiskStatus(errno, part);
   const auto have = static_cast<uint64_t>(before.st_size);
   MUSTER_RETURN_IF_ERROR(Annotate(Reserve(staged->file_.get(), size, have, in_memory_), target_));
   const std::string ranges = fmt::format("{}{}", name, kRanges);
-  staged->ranges_ = Descriptor(openat(folder_.get(), ranges.c_str(), flags | O_APPEND, 0644));
-  if (!staged->ranges_.ok()) return DiskStatus(errno, ranges);
+  MUSTER_ASSIGN_OR_RETURN(staged->ranges_, OpenOwnFile(folder_.get(), ranges, kFlags | O_APPEND));
   MUSTER_ASSIGN_OR_RETURN(const std::string text, ReadAll(staged->ranges_.get(), kLongestRanges));
   staged->noted_ = ReadRangeLines(text, size);
   // A cut line must not swallow the next one.
@@ -282,8 +274,7 @@ StatusOr<std::unique_ptr<StagedFile>> Staging::OpenFile(const std::string& name,
 Status Staging::WriteWhole(const std::string& name, std::string_view bytes, const StagedHash& hash, bool sync) {
   earlier_.Claim(name);
   const std::string part = fmt::format("{}{}", name, kPart);
-  Descriptor file(openat(folder_.get(), part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644));
-  if (!file.ok()) return DiskStatus(errno, part);
+  MUSTER_ASSIGN_OR_RETURN(Descriptor file, OpenOwnFile(folder_.get(), part, O_WRONLY | O_CREAT | O_TRUNC));
   MUSTER_RETURN_IF_ERROR(Annotate(WriteAll(file.get(), bytes.data(), bytes.size(), 0), target_));
   if (sync && fdatasync(file.get()) != 0) return DiskStatus(errno, part);
   if (file.Close() != 0) return DiskStatus(errno, part);
@@ -337,9 +328,7 @@ const StagedHash* Staging::HashOf(const std::string& name) const {
 }
 
 StatusOr<Descriptor> Staging::OpenWhole(const std::string& name) const {
-  Descriptor file(openat(folder_.get(), name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
-  if (!file.ok()) return DiskStatus(errno, name);
-  return file;
+  return OpenOwnFile(folder_.get(), name, O_RDONLY);
 }
 
 StatusOr<int> Staging::FolderOf(const std::string& path) {
@@ -417,8 +406,7 @@ Status Staging::WriteOwn(const std::string& name, std::string_view text) {
 
 Status Staging::WriteOwn(const std::string& name, const std::function<Status(const Piece&)>& write) {
   const std::string part = fmt::format("{}{}", name, kPart);
-  Descriptor file(openat(own_.get(), part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644));
-  if (!file.ok()) return DiskStatus(errno, part);
+  MUSTER_ASSIGN_OR_RETURN(Descriptor file, OpenOwnFile(own_.get(), part, O_WRONLY | O_CREAT | O_TRUNC));
   uint64_t written = 0;
   const Status status = write([&](std::string_view piece) {
     written += piece.size();

@@ -150,6 +150,13 @@ TEST_F(LeaseFolder, ASilentHolderElsewhereIsTakenOver) {
   EXPECT_EQ(Files(), std::vector<std::string>{"lease.4"});
 }
 
+TEST_F(LeaseFolder, APipeInPlaceOfALeaseIsASilentHolder) {
+  ASSERT_EQ(mkfifo((folder_ + "/lease.3").c_str(), 0600), 0);
+  auto next = Start(quick_);
+  ASSERT_TRUE(RunUntil([&] { return next->held; }));
+  EXPECT_EQ(Files(), std::vector<std::string>{"lease.4"});
+}
+
 TEST_F(LeaseFolder, WhoWasTakenOverIsTold) {
   auto first = Start(quick_);
   ASSERT_TRUE(RunUntil([&] { return first->held; }));

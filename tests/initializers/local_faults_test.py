@@ -171,6 +171,28 @@ class Wrong(TargetCase):
         with open(file) as mine:
             self.assertEqual(mine.read(), "mine")
 
+    def test_pipes_in_place_of_its_own_files(self):
+        """Nobody waits for somebody to write into them."""
+        files = self.lay({"a": b"1", "b": some_bytes(3 * MIB)})
+        for name in ("manifest.json", "next.json", "then"):
+            for flags in ((), ("--then", "true")):
+                with self.subTest(name, flags=flags):
+                    shutil.rmtree(self.target, ignore_errors=True)
+                    os.makedirs(self.in_target(".muster"))
+                    os.mkfifo(self.in_target(f".muster/{name}"))
+                    code, _ = self.bring(self.uri, *flags)
+                    self.assertEqual((code, self.there()), (0, files), self.said)
+        shutil.rmtree(self.target)
+        os.makedirs(self.in_target(".muster/staging"))
+        os.mkfifo(self.in_target(".muster/staging/.hashes"))
+        self.fails(self.uri, "staging/.hashes: .* is no file, where one of ours has to be: remove it")
+        os.unlink(self.in_target(".muster/staging/.hashes"))
+        self.assertTrue(self.dies_at_rename(len(files) + 1, self.uri), "all is staged")
+        for path in self.staged():
+            os.unlink(path)
+            os.mkfifo(path)
+        self.succeeds(self.uri, files)
+
     def test_it_is_a_link_to_a_folder(self):
         """As where a volume is mounted elsewhere: what it leads to is the target."""
         files = self.lay({"a": b"1", "sub/b": b"2"})

@@ -170,6 +170,20 @@ TEST_F(StagingTest, LinksAreNotFollowed) {
   EXPECT_TRUE(std::filesystem::is_empty(folder_ + "/outside"));
 }
 
+TEST_F(StagingTest, PipesAreNotWaitedFor) {
+  auto staging = Open();
+  for (const char* name : {"a.part", "b.ranges", "c"}) {
+    ASSERT_EQ(mkfifo(fmt::format("{}/.muster/staging/{}", target_, name).c_str(), 0600), 0);
+  }
+  for (const char* name : {"a", "b"}) {
+    Status status = staging->OpenFile(name, 1, false).status();
+    EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("is no file, where one of ours has to be: remove it"));
+  }
+  EXPECT_TRUE(absl::IsFailedPrecondition(staging->WriteWhole("a", "x", {}, false)));
+  EXPECT_TRUE(absl::IsFailedPrecondition(staging->OpenWhole("c").status()));
+}
+
 TEST_F(StagingTest, AFolderInTheWay) {
   auto staging = Open();
   ASSERT_TRUE(staging->WriteWhole("one", "x", {}, false).ok());
