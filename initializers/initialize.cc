@@ -52,9 +52,12 @@ class Initialize::Impl {
   Status FindOut();
   void Prepare();
   Status SetUp();
+  Status OpenStaging();
   Status OpenProvider();
   StatusOr<bool> IsComplete();
   bool ThenIsDue() const { return !options_.then.empty() && HasOwnFile(options_.target, kThenName); }
+  bool Writes() const { return !options_.dry_run && unwritable_.ok(); }
+  bool NothingHasChanged() const { return !any_staged_ && before_.all_kept() && result_.kept_files == result_.files; }
   void List();
   void MakeUnpackers();
   Status Page(std::vector<Entry> entries);
@@ -66,6 +69,7 @@ class Initialize::Impl {
   bool LinkFromBefore(const Entry& entry, const std::string& name);
   Status CheckRoom(const DiskRoom& room) const { return needed_.Check(room, source_.uri, options_.target); }
   void Listed(Status status);
+  Status CheckList();
   void Moved(MovedFile file);
   Status TakeUnpacked(const MovedFile& archive, StatusOr<Unpacked> unpacked);
   void Transferred(Status status);
@@ -85,6 +89,7 @@ class Initialize::Impl {
   Source source_;
   OpenedSource opened_;
   std::unique_ptr<Lease> lease_;
+  Status unwritable_;  // why nothing can be written to the target; OK: not known to be so
   std::unique_ptr<Staging> staging_;
   std::unique_ptr<DiskPool> pool_;
   std::unique_ptr<Mover> mover_;
@@ -114,6 +119,11 @@ void Initialize::Impl::Begin() {
   Lease::Events events;
   events.held = [this] { Prepare(); };
   events.lost = [this](Status status) { End(std::move(status)); };
+  events.unwritable = [this](Status status) {
+    unwritable_ = std::move(status);
+    lease_.reset();
+    Prepare();
+  };
   events.say = events_.say;
   lease_ = std::make_unique<Lease>(loop_, *std::move(own), fmt::format("{}/{}", options_.target, kOwnFolder),
                                    options_.lease, std::move(events));
@@ -159,20 +169,27 @@ void Initialize::Impl::Prepare() {
 }
 
 Status Initialize::Impl::SetUp() {
-  if (!options_.dry_run) {
-    MUSTER_ASSIGN_OR_RETURN(staging_, Staging::Open(options_.target));
-    const Plan plan{source_.uri, SelectionOf(options_)};
-    const auto finished =
-        FinishPublication(*staging_, options_.target, plan, events_.say, [this] { return lease_->StayHeld(); });
-    if (!finished.ok()) return WhoseFault(finished.status());
-    if (*finished) {
-      MUSTER_ASSIGN_OR_RETURN(staging_, Staging::Open(options_.target));
-    }
-    MUSTER_ASSIGN_OR_RETURN(complete_, IsComplete());
-    if (complete_) return absl::OkStatus();
-    MUSTER_ASSIGN_OR_RETURN(room_, staging_->room());
+  if (options_.dry_run) return OpenProvider();
+  if (Writes()) {
+    MUSTER_RETURN_IF_ERROR(OpenStaging());
+  } else if (IsHalfPublished(options_.target) || ThenIsDue()) {
+    return unwritable_;
   }
-  return OpenProvider();
+  MUSTER_ASSIGN_OR_RETURN(complete_, IsComplete());
+  return complete_ ? absl::OkStatus() : OpenProvider();
+}
+
+Status Initialize::Impl::OpenStaging() {
+  MUSTER_ASSIGN_OR_RETURN(staging_, Staging::Open(options_.target));
+  const Plan plan{source_.uri, SelectionOf(options_)};
+  const auto finished =
+      FinishPublication(*staging_, options_.target, plan, events_.say, [this] { return lease_->StayHeld(); });
+  if (!finished.ok()) return WhoseFault(finished.status());
+  if (*finished) {
+    MUSTER_ASSIGN_OR_RETURN(staging_, Staging::Open(options_.target));
+  }
+  MUSTER_ASSIGN_OR_RETURN(room_, staging_->room());
+  return absl::OkStatus();
 }
 
 StatusOr<bool> Initialize::Impl::IsComplete() {
@@ -211,7 +228,7 @@ Status Initialize::Impl::OpenProvider() {
 }
 
 void Initialize::Impl::List() {
-  if (!options_.dry_run) {
+  if (Writes()) {
     MoveEvents events;
     events.file = [this](MovedFile file) { Moved(std::move(file)); };
     events.say = events_.say;
@@ -273,6 +290,7 @@ Status Initialize::Impl::Page(std::vector<Entry> entries) {
       ++result_.kept_files;
       continue;
     }
+    MUSTER_RETURN_IF_ERROR(Annotate(unwritable_, fmt::format("{} has to be brought in", entry.path)));
     MUSTER_RETURN_IF_ERROR(CheckPlace(entry.path));
     if (folder) {
       files_.push_back({.path = entry.path, .verified = true, .staged = true});
@@ -286,7 +304,7 @@ Status Initialize::Impl::Page(std::vector<Entry> entries) {
     CountNeeded(entry);
     missing.push_back(std::move(entry));
   }
-  if (options_.dry_run) return absl::OkStatus();
+  if (!Writes()) return absl::OkStatus();
   if (CheckRoom(room_).ok()) {
     mover_->Add(missing);
     return absl::OkStatus();
@@ -344,23 +362,23 @@ void Initialize::Impl::Listed(Status status) {
                     ".zip); they are brought in as they are",
                     source_.uri));
   }
-  if (!status.ok() || options_.dry_run) {
-    asio::post(loop_, [this, status] { End(status); });
-    return;
-  }
-  if (!any_) {
-    status = absl::NotFoundError(fmt::format("{}: nothing in it is wanted; check --include and --ignore", source_.uri));
-    asio::post(loop_, [this, status] { End(status); });
-    return;
-  }
-  room_ = room_ + staging_->DropLeftovers();
-  status = CheckRoom(room_);
-  if (!status.ok()) {
-    asio::post(loop_, [this, status] { End(status); });
-    return;
-  }
+  if (status.ok() && !options_.dry_run) status = CheckList();
+  if (!status.ok() || !Writes()) return asio::post(loop_, [this, status] { End(status); });
   if (!waiting_.empty()) mover_->Add(std::exchange(waiting_, {}));
   mover_->EndOfList();
+}
+
+Status Initialize::Impl::CheckList() {
+  if (!any_) {
+    return absl::NotFoundError(fmt::format("{}: nothing in it is wanted; check --include and --ignore", source_.uri));
+  }
+  if (Writes()) {
+    room_ = room_ + staging_->DropLeftovers();
+    return CheckRoom(room_);
+  }
+  result_.unchanged = NothingHasChanged();
+  return result_.unchanged ? absl::OkStatus()
+                           : Annotate(unwritable_, "the source has less than before, and the manifest has to say so");
 }
 
 void Initialize::Impl::Moved(MovedFile file) {
@@ -406,7 +424,7 @@ void Initialize::Impl::Transferred(Status status) {
 
 void Initialize::Impl::PublishIfWhole() {
   if (!transferred_ || (unpackers_ && !unpackers_->idle())) return;
-  if (!any_staged_ && before_.all_kept() && result_.kept_files == result_.files) {
+  if (NothingHasChanged()) {
     result_.unchanged = true;
     return End(absl::OkStatus());
   }

@@ -4,6 +4,8 @@
 //   manifest says complete and nothing can have changed -> done, nothing was asked
 //   lease (lease.h) -> list -> keep what the manifest has in this very version, transfer the rest [-> unpack] ->
 //   publish -> manifest
+//
+// Where nothing can be written no lease is taken: it lists and compares, and fails at the first that has to be moved.
 #pragma once
 
 #include <boost/asio/io_context.hpp>

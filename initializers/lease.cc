@@ -13,6 +13,7 @@
 #include "base/host_fs.h"
 #include "base/host_names.h"
 #include "base/text.h"
+#include "initializers/failure.h"
 #include "initializers/folder_names.h"
 #include "initializers/own_files.h"
 
@@ -99,7 +100,7 @@ class Lease::Impl : public std::enable_shared_from_this<Impl> {
   Status Take(uint64_t number);
   Status WriteBeat();
   void Beat();
-  void Lost(Status status);
+  void Tell(const std::function<void(Status)>& last, Status status);
   void After(Duration pause, void (Impl::*what)());
 
   asio::steady_timer timer_;
@@ -142,7 +143,7 @@ void Lease::Impl::Look() {
   const TimePoint now = MonotonicClock::now();
   if (!seen.ok()) {  // it tells nothing about who holds it
     if (!unseen_since_) unseen_since_ = now;
-    if (now - *unseen_since_ >= rules_.silence) return Lost(seen.status());
+    if (now - *unseen_since_ >= rules_.silence) return Tell(events_.lost, seen.status());
     return After(rules_.look, &Impl::Look);
   }
   unseen_since_.reset();
@@ -157,7 +158,8 @@ void Lease::Impl::Look() {
         if (!self->ended_) self->events_.held();
       });
     }
-    if (taken.code() != absl::StatusCode::kAlreadyExists) return Lost(std::move(taken));
+    if (number_) return Tell(events_.lost, std::move(taken));
+    if (!absl::IsAlreadyExists(taken)) return Tell(events_.unwritable, std::move(taken));
   } else if (std::string holder = LeaseHolderText(sight.text); holder != waits_for_) {
     events_.say(fmt::format("{} is bringing it in; waiting for it", holder));
     waits_for_ = std::move(holder);
@@ -168,7 +170,7 @@ void Lease::Impl::Look() {
 Status Lease::Impl::Take(uint64_t number) {
   const std::string name = FileName(number);
   file_ = Descriptor(openat(folder_.get(), name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644));
-  if (!file_.ok()) return ErrnoStatus(errno, fmt::format("{}/{}", shown_, name));
+  if (!file_.ok()) return DiskStatus(errno, fmt::format("{}/{}", shown_, name));
   number_ = number;
   locked_ = flock(file_.get(), LOCK_EX | LOCK_NB) == 0;
   Status written = WriteBeat();
@@ -207,14 +209,14 @@ Status Lease::Impl::StayHeld() {
 
 void Lease::Impl::Beat() {
   Status held = StayHeld();
-  if (!held.ok()) return Lost(std::move(held));
+  if (!held.ok()) return Tell(events_.lost, std::move(held));
   After(rules_.beat, &Impl::Beat);
 }
 
-void Lease::Impl::Lost(Status status) {
-  asio::post(loop_, [self = shared_from_this(), status = std::move(status)] {
-    if (std::exchange(self->ended_, true)) return;
-    self->events_.lost(status);
+// `last`: of events_.
+void Lease::Impl::Tell(const std::function<void(Status)>& last, Status status) {
+  asio::post(loop_, [self = shared_from_this(), &last, status = std::move(status)] {
+    if (!std::exchange(self->ended_, true)) last(status);
   });
 }
 

@@ -154,12 +154,52 @@ class Wrong(TargetCase):
         self.mount("-t", "tmpfs", "tmpfs")
         self.succeeds(self.uri, files)
         subprocess.run(["mount", "-o", "remount,ro", self.target], check=True)
-        code, end = self.bring(f"{self.uri}/nothing")
-        self.assertNotEqual(code, 0, self.said)
+        self.fails(f"{self.uri}/nothing", "there is no such file or folder")
+        for flags in ((), ("--then", "exit 7")):
+            end = self.succeeds(self.uri, files, *flags)
+            self.assertEqual((end["unchanged"], end["received"], end["kept_files"]), (True, 0, 2))
+        self.fails(f"{self.uri}/a", "a has to be brought in: .*Read-only file system; mount it writable, or name another target")
+        before = dict(files)
+        self.lay({"a": b"2"})
+        self.fails(self.uri, "a has to be brought in: .*Read-only file system; mount it writable, or name another target")
+        shutil.rmtree(os.path.join(self.source, "sub"))
+        os.unlink(os.path.join(self.source, "a"))
+        self.lay({"other": b"3"})
+        self.fails(self.uri, "other has to be brought in: .*Read-only file system")
+        self.check_right(before)
+
+    def test_a_source_that_has_less_is_written_down(self):
+        files = self.lay({"a": b"1", "b": b"2"})
+        self.mount("-t", "tmpfs", "tmpfs")
+        self.succeeds(self.uri, files)
+        subprocess.run(["mount", "-o", "remount,ro", self.target], check=True)
+        os.unlink(os.path.join(self.source, "b"))
+        self.fails(self.uri, "the source has less than before, .*Read-only file system; mount it writable")
+
+    def test_what_is_due_needs_writing(self):
+        self.lay({"a": b"1"})
+        self.mount("-t", "tmpfs", "tmpfs")
+        self.assertEqual(self.bring(self.uri, "--then", "exit 7")[0], 7, self.said)
+        subprocess.run(["mount", "-o", "remount,ro", self.target], check=True)
+        self.fails(self.uri, "Read-only file system; mount it writable", "--then", "true")
+
+    def test_whoever_may_not_write_waits_for_who_does(self):
+        """As a pod that has the volume read-only beside one that fills it."""
+        files = self.lay({"a": b"1"})
+        self.mount("-t", "tmpfs", "tmpfs")
+        process = self.stopped(self.uri, MUSTER_TEST_STOP_AT_RENAME="1")
+        filled, self.target = self.target, os.path.join(self.dir, "read-only")
+        self.mount("-o", "bind,ro", filled)
+        other = self.start(self.uri)
+        for line in other.stdout:
+            if "is bringing it in; waiting for it" in line:
+                break
+        process.send_signal(signal.SIGCONT)
+        self.assertEqual(process.wait(DEADLINE), 0)
+        out, err = other.communicate(timeout=DEADLINE)
+        self.assertEqual(other.returncode, 0, out + err)
+        self.assertTrue(json.loads(out.splitlines()[-1])["unchanged"])
         self.check_right(files)
-        code, _ = self.bring(self.uri)
-        self.check_right(files)
-        self.assertIn(code, (0, 1), self.said)
 
     def test_it_is_a_file(self):
         self.lay({"a": b"1"})
