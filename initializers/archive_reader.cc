@@ -13,6 +13,7 @@
 #include "initializers/decompress.h"
 #include "initializers/entry_path.h"
 #include "initializers/quoted.h"
+#include "initializers/zip_window.h"
 
 namespace muster::initializers {
 namespace {
@@ -83,10 +84,13 @@ bool IsZstdName(std::string_view path) { return IsArchiveName(path) && Lower(pat
 
 class ArchiveReader::Impl {
  public:
-  Impl(Descriptor file, std::string name)
-      : file_(std::move(file)), name_(std::move(name)), archive_(archive_read_new(), &archive_read_free) {}
+  Impl(Descriptor file, std::string name, WindowLimits& windows)
+      : windows_(windows),
+        file_(std::move(file)),
+        name_(std::move(name)),
+        archive_(archive_read_new(), &archive_read_free) {}
 
-  Status Open(WindowLimits& windows) {
+  Status Open() {
     InUtf8 names;
     archive* const reader = archive_.get();
     char magic[2] = {};
@@ -94,7 +98,7 @@ class ArchiveReader::Impl {
       archive_read_support_format_zip_seekable(reader);
       return archive_read_open_fd(reader, file_.get(), kReadAtOnce) == ARCHIVE_OK ? absl::OkStatus() : Broken();
     }
-    MUSTER_ASSIGN_OR_RETURN(content_, Decompressor::Make(file_.get(), windows));
+    MUSTER_ASSIGN_OR_RETURN(content_, Decompressor::Make(file_.get(), windows_));
     archive_read_support_format_tar(reader);
     const int code = archive_read_open(reader, this, nullptr, &Impl::OnRead, nullptr);
     return code == ARCHIVE_OK ? absl::OkStatus() : Broken();
@@ -114,6 +118,7 @@ class ArchiveReader::Impl {
       if (member.path.empty() || !wanted(member.path)) continue;  // empty: the archive's top
       MUSTER_RETURN_IF_ERROR(Annotate(CheckEntryPath(member.path), name_));
       MUSTER_RETURN_IF_ERROR(Describe(entry, &member));
+      if (!content_) MUSTER_RETURN_IF_ERROR(Annotate(EnterZip(member), name_));
       return member;
     }
   }
@@ -171,6 +176,19 @@ class ArchiveReader::Impl {
         return Bad(fmt::format("{} is a device, a pipe or a socket", Quoted(member->path)));
     }
   }
+  // The member's content is decompressed next, by libarchive, which bounds no window. It has read as far as to there.
+  Status EnterZip(const Member& member) {
+    std::string_view method = archive_format_name(archive_.get());  // "ZIP 6.3 (lzma)"
+    method.remove_prefix(std::min(method.rfind('(') + 1, method.size()));
+    method = method.substr(0, method.find(')'));
+    std::string header(kMemberHeader, '\0');
+    const ssize_t got = pread(file_.get(), header.data(), header.size(), archive_filter_bytes(archive_.get(), 0));
+    if (got < 0) return ErrnoStatus(errno, "reading");
+    header.resize(static_cast<size_t>(got));
+    const uint64_t window = WindowOfMember(method, header, member.size);
+    return TakeWindow(window, fmt::format("{}: {}: its window", Quoted(member.path), method),
+                      std::min(windows_.beside, windows_.of_zip), windows_, &alone_);
+  }
   Status Lead(std::string_view from, std::string_view link, Member* member) const {
     member->kind = Member::Kind::kLink;
     auto target = TargetOf(from, link);
@@ -195,6 +213,8 @@ class ArchiveReader::Impl {
                     name_, what));
   }
 
+  WindowLimits& windows_;
+  std::unique_lock<std::mutex> alone_;  // of a zip
   const Descriptor file_;
   const std::string name_;
   std::unique_ptr<Decompressor> content_;  // of a tar
@@ -203,8 +223,8 @@ class ArchiveReader::Impl {
 };
 
 StatusOr<std::unique_ptr<ArchiveReader>> ArchiveReader::Open(Descriptor file, std::string name, WindowLimits& windows) {
-  auto impl = std::make_unique<Impl>(std::move(file), std::move(name));
-  MUSTER_RETURN_IF_ERROR(impl->Open(windows));
+  auto impl = std::make_unique<Impl>(std::move(file), std::move(name), windows);
+  MUSTER_RETURN_IF_ERROR(impl->Open());
   return std::unique_ptr<ArchiveReader>(new ArchiveReader(std::move(impl)));
 }
 

@@ -1,5 +1,5 @@
 // A tar, tar.gz, tar.zst or zip, read member by member through libarchive, in fixed memory (decompress.h); all
-// checksums that it has are checked.
+// checksums that it has are checked. Memory for the windows of a zip's members is bounded as that of zstd's is.
 //
 // What it says is outside bytes. A member's path is one that CheckEntryPath takes, "./" before it dropped as every tar
 // of "." has it; InvalidArgument names one that is not. So is a link's target, taken from the folder the link lies in
@@ -46,7 +46,7 @@ class ArchiveReader {
   // The next one that is wanted; nothing: there are no more. What is not wanted may have any name and be of any kind;
   // `wanted` is asked with the path as the archive has it, without "./" and a '/' at the end. InvalidArgument: a path
   // as above, a device or pipe, an encrypted member, one that does not say how long it is. DataLoss: the archive is
-  // broken or cut short, or is none. ResourceExhausted: its window is too wide.
+  // broken or cut short, or is none. ResourceExhausted: a window is too wide.
   StatusOr<std::optional<Member>> Next(const std::function<bool(std::string_view path)>& wanted);
   // The content of the member, in order, holes as zeros; 0 bytes: it has ended, and its checksum is right.
   StatusOr<size_t> Read(char* bytes, size_t length);

@@ -123,17 +123,7 @@ class Zstd final : public Decompressor {
   Status Enter() {
     const off_t at = input_.offset() - static_cast<off_t>(in_.size - in_.pos);
     MUSTER_ASSIGN_OR_RETURN(const std::string header, input_.Peek(at, kFrameHeader));
-    const uint64_t window = WindowOfFrame(header);
-    if (window > windows_.most) {
-      constexpr double kMiB = 1 << 20;
-      return absl::ResourceExhaustedError(
-          fmt::format("zstd: its window is {:.0f} MiB (--long, --ultra), which reading it takes of memory, and {:.0f} "
-                      "MiB is there for it: compress it with a smaller one, give more memory if a limit is set (128 "
-                      "MiB of window is the most), or bring it in without --extract",
-                      static_cast<double>(window) / kMiB, static_cast<double>(windows_.most) / kMiB));
-    }
-    if (window > windows_.beside && !alone_.owns_lock()) alone_ = std::unique_lock(windows_.wide);
-    return absl::OkStatus();
+    return TakeWindow(WindowOfFrame(header), "zstd: its window (--long, --ultra)", windows_.beside, windows_, &alone_);
   }
 
   WindowLimits& windows_;
@@ -153,6 +143,20 @@ void BoundWindows(std::optional<int64_t> memory, int readers, WindowLimits* limi
     limits->most = std::clamp(left, kUsualWindow, limits->most);
   }
   limits->beside = limits->most / static_cast<uint64_t>(std::max(readers, 1));
+}
+
+Status TakeWindow(uint64_t bytes, std::string_view whose, uint64_t beside, WindowLimits& limits,
+                  std::unique_lock<std::mutex>* alone) {
+  if (bytes > limits.most) {
+    constexpr double kMiB = 1 << 20;
+    return absl::ResourceExhaustedError(
+        fmt::format("{} is {:.0f} MiB, which reading it takes of memory, and {:.0f} MiB is there for it: compress it "
+                    "with a smaller one, give more memory if a limit is set (128 MiB of window is the most), or bring "
+                    "it in without --extract",
+                    whose, static_cast<double>(bytes) / kMiB, static_cast<double>(limits.most) / kMiB));
+  }
+  if (bytes > beside && !alone->owns_lock()) *alone = std::unique_lock(limits.wide);
+  return absl::OkStatus();
 }
 
 // RFC 8878 3.1.1.1

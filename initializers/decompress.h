@@ -20,12 +20,18 @@ namespace muster::initializers {
 struct WindowLimits {
   uint64_t most = uint64_t{128} << 20;    // bytes of one window; a wider one is refused
   uint64_t beside = uint64_t{128} << 20;  // with a wider one than that only one of them is busy at a time
+  uint64_t of_zip = uint64_t{2} << 20;    // the same of a zip's member: nothing tells beforehand that it has one
   std::mutex wide;
 };
 
 // By the memory that this process may use (none: no limit is known): one window has what it leaves beside everything
 // else, but 8 MiB, which zstd's levels up to 19 want, always; and all others of `readers` together as much again.
 void BoundWindows(std::optional<int64_t> memory, int readers, WindowLimits* limits);
+
+// Before a window of `bytes` is allocated. One that is wider than `beside` waits for the others that are, and holds
+// `alone` from then on. ResourceExhausted: it is wider than the most; `whose`: "zstd: its window".
+Status TakeWindow(uint64_t bytes, std::string_view whose, uint64_t beside, WindowLimits& limits,
+                  std::unique_lock<std::mutex>* alone);
 
 // Bytes of the window of the zstd frame that begins with `header`; 0: it is none, a skippable one, or cut short.
 uint64_t WindowOfFrame(std::string_view header);

@@ -266,8 +266,26 @@ class Bad(ExtractCase):
         self.succeeds(self.uri, {f"{folder}/{path}": data for folder in "abc" for path, data in FILES.items()})
         # A frame with a usual window stands before it.
         self.refuses(zstd_of(tar[:MIB]) + zstd_of(tar[MIB:], "--long=28"),
-                     "d.tar.zst: zstd: its window is 256 MiB .*--long.*, and 128 MiB is there for it: compress it with a smaller one",
+                     "d.tar.zst: zstd: its window .--long, --ultra. is 256 MiB, .* and 128 MiB is there for it: compress it with a smaller one",
                      code=1, name="d.tar.zst")
+
+    def zip_of_a_window(self, data, log):
+        """One member, compressed by lzma, whose dictionary is said to be of so many bits."""
+        packed = bytearray(zip_of({"a": b"before", "wide": data}, zipfile.ZIP_LZMA))
+        header = packed.index(b"wide") + len("wide")
+        self.assertEqual(packed[header + 2:header + 4], b"\x05\x00")
+        struct.pack_into("<I", packed, header + 5, 1 << log)
+        return bytes(packed)
+
+    def test_windows_of_a_zip(self):
+        """As wide as what they can remember; several in archives that are unpacked side by side."""
+        data = some_bytes(3 * MIB)
+        for name in "abc":
+            self.lay_at(f"{name}/{name}.zip", self.zip_of_a_window(data, 28))
+        self.succeeds(self.uri, {f"{folder}/{path}": content for folder in "abc" for path, content in (("a", b"before"), ("wide", data))})
+        large = self.zip_of_a_window(bytes(129 * MIB), 28)
+        self.refuses(large, "d.zip: 'wide': lzma: its window is 129 MiB, .* and 128 MiB is there for it: compress it with a smaller one",
+                     code=1, name="d.zip")
 
     def test_a_wrong_checksum_within(self):
         data = bytearray(zip_of({"f": some_bytes(10_000)}, zipfile.ZIP_STORED))

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tarfile
 import unittest
+import zipfile
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -73,28 +74,38 @@ class Peak(InitializerCase):
         self.assertEqual((end["bytes_done"], server.faults), (768 * MIB, []))
         self.assertLessEqual(peak, MOST)
 
-    def archives(self, kind, *packer):
-        """Brought in and unpacked several at a time."""
-        data = random.Random(2).randbytes(40 * MIB)
+    def tar(self, data, *packer):
         info = tarfile.TarInfo("data")
         info.size = len(data)
         packed = io.BytesIO()
         with tarfile.open(fileobj=packed, mode="w") as archive:
             archive.addfile(info, io.BytesIO(data))
+        return subprocess.run(packer, input=packed.getvalue(), stdout=subprocess.PIPE, check=True).stdout
+
+    def archives(self, name, packed, size):
+        """Brought in and unpacked several at a time."""
         hub = HubServer()
         self.addCleanup(hub.close)
-        packed = subprocess.run(packer, input=packed.getvalue(), stdout=subprocess.PIPE, check=True).stdout
-        hub.add("muster/packed", {f"{n}/a.tar.{kind}": packed for n in range(12)})
+        hub.add("muster/packed", {f"{n}/{name}": packed for n in range(12)})
         peak, end = self.peak("hf://models/muster/packed", "--extract", env={"HF_ENDPOINT": hub.url})
-        self.assertEqual((end["unpacked_files"], end["unpacked_bytes"]), (12, 12 * len(data)))
+        self.assertEqual((end["unpacked_files"], end["unpacked_bytes"]), (12, 12 * size))
         self.assertLessEqual(peak, MOST)
 
     def test_archives(self):
-        self.archives("gz", "gzip", "-1")
+        data = random.Random(2).randbytes(40 * MIB)
+        self.archives("a.tar.gz", self.tar(data, "gzip", "-1"), len(data))
 
     def test_archives_of_a_large_window(self):
         """The largest that zstd takes by itself."""
-        self.archives("zst", "zstd", "-q", "-1", "--zstd=wlog=23")
+        data = random.Random(2).randbytes(40 * MIB)
+        self.archives("a.tar.zst", self.tar(data, "zstd", "-q", "-1", "--zstd=wlog=23"), len(data))
+
+    def test_zips_of_a_large_window(self):
+        data = random.Random(2).randbytes(16 << 10) * 2560
+        packed = io.BytesIO()
+        with zipfile.ZipFile(packed, "w", zipfile.ZIP_LZMA) as archive:
+            archive.writestr("data", data)
+        self.archives("a.zip", packed.getvalue(), len(data))
 
     def test_many_small_files_of_a_hub(self):
         """Large listings too: a page of the list is not kept."""
