@@ -1,7 +1,5 @@
 #include "initializers/after_publish.h"
 
-#include <fcntl.h>
-#include <spawn.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -9,11 +7,11 @@
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/post.hpp>
 #include <csignal>
-#include <cstring>
 
 #include "base/host_fs.h"
 #include "base/text.h"
 #include "initializers/entry_path.h"
+#include "initializers/guarded_shell.h"
 
 namespace muster::initializers {
 
@@ -54,33 +52,13 @@ void AfterPublish::Impl::Run(const std::string& command) {
                    });
 }
 
-// In a process group of its own, so that a signal reaches what the shell has started.
 Status AfterPublish::Impl::Start(const std::string& command) {
   std::vector<std::string> environment = WholeProcessEnvironment();
   std::erase_if(environment, [](const std::string& entry) { return entry.starts_with("MUSTER_TARGET="); });
   environment.push_back(fmt::format("MUSTER_TARGET={}", target_));
-  std::vector<char*> variables;
-  for (std::string& entry : environment) variables.push_back(entry.data());
-  variables.push_back(nullptr);
-  std::string text = command;
-  char shell[] = "sh";
-  char flag[] = "-c";
-  char* const arguments[] = {shell, flag, text.data(), nullptr};
-  posix_spawnattr_t attributes;
-  posix_spawnattr_init(&attributes);
-  sigset_t none, normal;
-  sigemptyset(&none);
-  sigemptyset(&normal);
-  sigaddset(&normal, SIGPIPE);
-  posix_spawnattr_setsigmask(&attributes, &none);
-  posix_spawnattr_setsigdefault(&attributes, &normal);
-  posix_spawnattr_setpgroup(&attributes, 0);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-  const int error = posix_spawnp(&child_, shell, nullptr, &attributes, arguments, variables.data());
-  posix_spawnattr_destroy(&attributes);
-  if (error != 0) {
-    return Annotate(ErrnoStatus(error, "sh"), "--then needs a shell, and it cannot be started");
-  }
+  const auto started = StartGuardedShell(command, environment);
+  if (!started.ok()) return Annotate(started.status(), "--then needs a shell, and it cannot be started");
+  child_ = *started;
   const long descriptor = syscall(SYS_pidfd_open, child_, 0);
   if (descriptor < 0) return ErrnoStatus(errno, "pidfd_open");
   exit_.assign(static_cast<int>(descriptor));

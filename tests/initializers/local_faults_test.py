@@ -2,6 +2,7 @@
 and --then while others wait for the folder."""
 import json
 import os
+import select
 import shutil
 import signal
 import subprocess
@@ -378,10 +379,24 @@ class Then(TargetCase):
     def test_one_that_is_killed_has_it_run_by_who_waits(self):
         self.once(0)
         first = self.runs_then()
-        self.addCleanup(self.lets_it_go)  # its shell stays
         other = self.waiter()
         self.kill(first)
         self.check_again(other)
+
+    def test_it_ends_with_its_initializer(self):
+        """And what it has started, however that ends; the next start runs it again."""
+        self.flags = ("--then", f"sh -c 'echo begun; exec sleep 1000000' > {self.begun} & wait")
+        for signal_number in (signal.SIGKILL, signal.SIGUSR1):
+            first = self.start(self.uri, *self.flags)
+            with open(self.begun) as pipe:
+                self.assertEqual(pipe.readline(), "begun\n")
+                first.send_signal(signal_number)
+                self.assertEqual(first.wait(DEADLINE), -signal_number)
+                self.assertTrue(select.select([pipe], [], [], DEADLINE)[0], "its writer still runs")
+                self.assertEqual(pipe.read(), "")
+        self.flags = ("--then", f"echo again > {self.log}")
+        self.succeeds(self.uri, self.files, *self.flags)
+        self.assertEqual(self.logged(), ["again"])
 
     def test_one_that_fails_has_it_run_by_who_waits(self):
         self.once(9)

@@ -30,7 +30,8 @@ class Peak(InitializerCase):
     def peak(self, uri, *flags, env=None):
         """In bytes, by the kernel's count, when everything is in place; and the last event."""
         told = os.path.join(self.dir, "peak")
-        code, end = self.bring(uri, "--then", f"cat /proc/$PPID/status > {told}", *flags, env=env)
+        of_its_guard = f"read -r _ _ _ parent _ < /proc/$PPID/stat; cat /proc/$parent/status > {told}"
+        code, end = self.bring(uri, "--then", of_its_guard, *flags, env=env)
         self.assertEqual((code, end.get("event")), (0, "done"), self.said)
         with open(told) as file:
             status = file.read()
