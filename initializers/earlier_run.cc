@@ -43,7 +43,7 @@ StatusOr<EarlierRun> EarlierRun::Read(const std::string& target, const Wanted& w
   run.kept_.resize(run.files_there_.size());
   std::set<std::string> broken;  // archives
   for (size_t at = 0; at < run.files_there_.size(); ++at) {
-    const ManifestFile& file = run.files_there_[at];
+    const ManifestFile file = run.files_there_[at];
     MUSTER_RETURN_IF_ERROR(between());
     const bool hashed = !file.hash.empty() || file.path.ends_with('/');
     const bool as_written = (hashed || !wanted.hashed) && (file.unpacked || IsAsWritten(target, file));
@@ -61,34 +61,27 @@ StatusOr<EarlierRun> EarlierRun::Read(const std::string& target, const Wanted& w
   }
   // What is not as it was written is as good as not there.
   for (const std::string& archive : broken) {
-    if (const auto at = run.IndexOf(archive)) run.to_keep_[*at] = false;
+    if (const auto at = run.files_there_.Find(archive)) run.to_keep_[*at] = false;
   }
   run.left_ = static_cast<size_t>(std::count(run.to_keep_.begin(), run.to_keep_.end(), true));
   return run;
 }
 
-std::optional<size_t> EarlierRun::IndexOf(std::string_view path) const {
-  auto by_path = [](const ManifestFile& file, std::string_view wanted) { return file.path < wanted; };
-  const auto found = std::lower_bound(files_there_.begin(), files_there_.end(), path, by_path);
-  if (found == files_there_.end() || found->path != path) return std::nullopt;
-  return static_cast<size_t>(found - files_there_.begin());
-}
-
-std::vector<const ManifestFile*> EarlierRun::Keep(const Entry& entry) {
-  const auto at = IndexOf(entry.path);
+std::vector<ManifestFile> EarlierRun::Keep(const Entry& entry) {
+  const auto at = files_there_.Find(entry.path);
   if (!at || *at >= to_keep_.size() || !to_keep_[*at]) return {};
-  const ManifestFile& there = files_there_[*at];
+  ManifestFile there = files_there_[*at];
   const bool folder = entry.path.ends_with('/');
   const bool same = !entry.version.empty() && there.version == entry.version && there.size == entry.size;
   if (!folder && !same) return {};
-  std::vector<const ManifestFile*> files;
+  std::vector<ManifestFile> files;
   if (const auto members = members_.find(entry.path); members != members_.end()) {
     for (size_t member : members->second) {
-      files.push_back(&files_there_[member]);
+      files.push_back(files_there_[member]);
       kept_[member] = true;
     }
   }
-  files.push_back(&there);
+  files.push_back(std::move(there));
   kept_[*at] = true;
   to_keep_[*at] = false;
   --left_;
@@ -100,8 +93,7 @@ void EarlierRun::TakeKept(ManifestFiles* files) {
   ManifestFiles others;
   for (size_t at = 0; !files_there_.empty(); ++at) {
     ManifestFiles& to = at < kept_.size() && kept_[at] ? *files : others;
-    to.push_back(std::move(files_there_.front()));
-    files_there_.pop_front();
+    to.push_back(files_there_.PopFront());
   }
   files_there_ = std::move(others);
   to_keep_.clear();
@@ -111,12 +103,11 @@ void EarlierRun::TakeKept(ManifestFiles* files) {
 
 std::vector<std::string> EarlierRun::NotAmong(const ManifestFiles& files) const {
   std::vector<std::string> others;
-  auto by_path = [](const ManifestFile& file, const std::string& path) { return file.path < path; };
   for (const ManifestFile& there : files_there_) {
     if (there.unpacked || there.path.ends_with('/')) continue;
-    const auto found = std::lower_bound(files.begin(), files.end(), there.path, by_path);
+    const auto found = files.Find(there.path);
     struct stat facts {};
-    if (found != files.end() && found->path == there.path && !found->unpacked) continue;
+    if (found && !files[*found].unpacked) continue;
     if (lstat(fmt::format("{}/{}", target_, there.path).c_str(), &facts) == 0) others.push_back(there.path);
   }
   return others;

@@ -40,7 +40,7 @@ class EarlierRun {
 
   // Of a folder that is there, or a file in this very version: what the manifest says of it and of what was unpacked
   // out of it. Empty: it has to be brought in. Once for each entry. They stay here until TakeKept.
-  std::vector<const ManifestFile*> Keep(const Entry& entry);
+  std::vector<ManifestFile> Keep(const Entry& entry);
   // All that was kept goes there.
   void TakeKept(ManifestFiles* files);
   bool all_kept() const { return left_ == 0; }  // nothing is left that the source does not have any more
@@ -53,8 +53,6 @@ class EarlierRun {
   std::optional<std::string> PathOf(const std::string& version) const;
 
  private:
-  std::optional<size_t> IndexOf(std::string_view path) const;
-
   ManifestFiles files_there_;                           // of the manifest, whatever its source was; by path
   std::vector<bool> to_keep_;                           // of them: as it was written, no member, not kept yet
   std::vector<bool> kept_;                              // of them

@@ -325,9 +325,9 @@ Status Initialize::Impl::CheckPlace(const std::string& path) {
 // Whether it is there from an earlier run, in this very version.
 StatusOr<bool> Initialize::Impl::Keep(const Entry& entry) {
   const auto kept = before_.Keep(entry);
-  for (const ManifestFile* file : kept) {
-    if (!file->archive.empty()) MUSTER_RETURN_IF_ERROR(paths_.Add(file->path));
-    result_.unverified_files += file->archive.empty() && !file->verified && !entry.content;
+  for (const ManifestFile& file : kept) {
+    if (!file.archive.empty()) MUSTER_RETURN_IF_ERROR(paths_.Add(file.path));
+    result_.unverified_files += file.archive.empty() && !file.verified && !entry.content;
   }
   return !kept.empty();
 }
@@ -393,7 +393,7 @@ void Initialize::Impl::Moved(MovedFile file) {
   const bool unpacked = whole.unpacked;
   whole.staged = !unpacked;
   any_staged_ = any_staged_ || whole.staged;
-  files_.push_back(std::move(whole));
+  files_.push_back(whole);
   if (unpacked) unpackers_->Add(std::move(file));
 }
 
@@ -409,7 +409,7 @@ Status Initialize::Impl::TakeUnpacked(const MovedFile& archive, StatusOr<Unpacke
     whole.version = std::move(file.entry.version);
     whole.archive = archive.entry.path;
     whole.staged = any_staged_ = true;
-    files_.push_back(std::move(whole));
+    files_.push_back(whole);
   }
   result_.unpacked_bytes += unpacked->bytes;
   return absl::OkStatus();
@@ -455,13 +455,7 @@ Status Initialize::Impl::Publish() {
   manifest.completed_unix_ms = UnixMillis();
   paths_ = {};  // its memory is wanted now
   before_.TakeKept(&files_);
-  // A folder may be named again, by another archive.
-  std::sort(files_.begin(), files_.end(), [](const ManifestFile& a, const ManifestFile& b) {
-    return a.path != b.path ? a.path < b.path : a.staged > b.staged;
-  });
-  files_.erase(std::unique(files_.begin(), files_.end(),
-                           [](const ManifestFile& a, const ManifestFile& b) { return a.path == b.path; }),
-               files_.end());
+  files_.Sort();  // a folder may be named again, by another archive
   manifest.files = std::move(files_);
   MUSTER_ASSIGN_OR_RETURN(const bool held, lease_->StillHeld());
   if (!held) {

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
-#include <map>
 
 #include "base/text.h"
 #include "initializers/entry_path.h"
@@ -73,7 +72,7 @@ class Walk {
   const LocalPlace place_;
   std::string root_;  // real; empty: none
   std::vector<Folder> folders_;
-  std::map<std::string, ManifestFile> published_;  // by whoever filled the source
+  ManifestFiles published_;  // by whoever filled the source: what its store had said of it, without the rest
   bool begun_ = false;
 };
 
@@ -108,13 +107,13 @@ Status Walk::Begin(std::vector<Entry>* entries) {
   if (!S_ISDIR(facts.st_mode)) {
     return absl::FailedPreconditionError(fmt::format("{} is neither a file nor a folder", place_.path));
   }
-  auto manifest = ReadOwnFile(*real, kManifestName);
-  if (manifest.ok()) {
-    if (auto published = ReadManifest(*manifest); published.ok()) {
-      for (ManifestFile& file : published->files) {
-        std::string path = file.path;
-        if (file.verified) published_.emplace(std::move(path), std::move(file));
-      }
+  if (auto manifest = ReadOwnManifest(*real, kManifestName); manifest.ok()) {
+    while (!manifest->files.empty()) {
+      ManifestFile file = manifest->files.PopFront();
+      if (!file.verified) continue;
+      file.version.clear();
+      file.archive.clear();
+      published_.push_back(file);
     }
   }
   folders_.push_back({"", *real, std::make_shared<const Chain>(Chain{*real, nullptr})});
@@ -174,14 +173,15 @@ Status Walk::Add(const Folder& folder, const std::string& name, std::vector<Entr
 
 Entry Walk::EntryOf(std::string path, std::string where, const struct stat& facts) const {
   Entry entry;
-  auto published = published_.find(path);
+  const auto at = published_.Find(path);
   entry.path = std::move(path);
   entry.key = std::move(where);
   entry.size = static_cast<uint64_t>(facts.st_size);
   entry.version = LocalVersion(facts);
-  if (published != published_.end() && published->second.size == entry.size &&
-      published->second.modified_ns == ModifiedOf(facts)) {
-    auto expected = ParseExpectation(published->second.hash);
+  if (!at) return entry;
+  const ManifestFile published = published_[*at];
+  if (published.size == entry.size && published.modified_ns == ModifiedOf(facts)) {
+    auto expected = ParseExpectation(published.hash);
     if (expected.ok()) entry.expected = Checkable(*std::move(expected));
   }
   return entry;

@@ -141,7 +141,8 @@ std::optional<std::string> FaultOf(const ManifestFile& file, const ManifestFiles
     const auto hash = ParseExpectation(file.hash);
     if (!hash.ok()) return fmt::format("hash: {}", Message(hash.status()));
   }
-  if (!before.empty() && before.back().path >= file.path) return "files are sorted by path, and each is there once";
+  if (!before.empty() && before.PathOf(before.size() - 1) >= file.path)
+    return "files are sorted by path, and each is there once";
   return std::nullopt;
 }
 
@@ -193,7 +194,7 @@ class Reader {
     auto wrong = file_fields_.Missing();
     if (!wrong) wrong = FaultOf(file_, manifest.files);
     if (wrong) return Fail(*wrong);
-    manifest.files.push_back(std::move(file_));
+    manifest.files.push_back(file_);
     place_ = Place::kFiles;
     return true;
   }
@@ -268,10 +269,9 @@ std::string WriteManifest(const Manifest& manifest) {
 
 Status WriteManifest(const Manifest& manifest, const std::function<Status(std::string_view)>& piece) {
   constexpr size_t kPiece = size_t{64} << 10;
-  const auto by_path = [](const ManifestFile& a, const ManifestFile& b) { return a.path < b.path; };
-  if (!std::is_sorted(manifest.files.begin(), manifest.files.end(), by_path)) {
+  if (!manifest.files.sorted()) {
     Manifest sorted = manifest;
-    std::sort(sorted.files.begin(), sorted.files.end(), by_path);
+    sorted.files.Sort();
     return WriteManifest(sorted, piece);
   }
   std::string json;

@@ -7,34 +7,17 @@
 
 #include <cstdint>
 #include <cstdio>
-#include <deque>
 #include <functional>
 #include <string>
 #include <string_view>
 
 #include "base/status.h"
+#include "initializers/manifest_files.h"
 
 namespace muster::initializers {
 
 inline constexpr char kManifestName[] = "manifest.json";     // in kOwnFolder
 inline constexpr size_t kLongestManifest = size_t{1} << 30;  // bytes; about four million files
-
-struct ManifestFile {
-  std::string path;  // relative; "dir/" with a slash at its end is an empty folder
-  uint64_t size = 0;
-  std::string hash;         // "sha256:...": computed while it was written (digest.h, Describe); empty for a folder, and
-                            // where none was computed (--verify=size)
-  bool verified = false;    // the store published that hash; else it is ours alone
-  std::string version;      // what pinned it in the store: ETag, generation, git id
-  int64_t modified_ns = 0;  // of the file on disk: a later change is seen without reading it
-  bool unpacked = false;    // an archive (--extract): not there itself, but what was in it
-  std::string archive;      // the path of the archive it came out of; empty: none
-  bool staged = false;      // it has yet to take its place; not in the text
-  bool operator==(const ManifestFile&) const = default;
-};
-
-// As they come: never copied as a whole to grow.
-using ManifestFiles = std::deque<ManifestFile>;
 
 struct Manifest {
   int schema = 1;         // a new key does not change it, a new meaning of an old key does

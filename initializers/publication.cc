@@ -69,7 +69,8 @@ Status Place(Staging& staging, const Manifest& manifest, const Staging::Meanwhil
 
 // Everything is where it belongs: next.json becomes the manifest.
 Status Settle(Staging& staging, const std::string& target, Manifest manifest, const Staging::Meanwhile& meanwhile) {
-  for (ManifestFile& file : manifest.files) {
+  for (size_t at = 0; at < manifest.files.size(); ++at) {
+    const ManifestFile file = manifest.files[at];
     if (file.unpacked) continue;
     MUSTER_RETURN_IF_ERROR(meanwhile());
     struct stat facts {};
@@ -78,7 +79,7 @@ Status Settle(Staging& staging, const std::string& target, Manifest manifest, co
     if (!there || (!IsFolder(file) && static_cast<uint64_t>(facts.st_size) != file.size)) {
       return absl::DataLossError(fmt::format("{} is not there as it was published", path));
     }
-    file.modified_ns = IsFolder(file) ? 0 : ModifiedOf(facts);
+    manifest.files.SetModified(at, IsFolder(file) ? 0 : ModifiedOf(facts));
   }
   MUSTER_RETURN_IF_ERROR(Write(staging, kManifestName, manifest));
   staging.RemoveOwn(kNext);
@@ -91,12 +92,14 @@ Status Settle(Staging& staging, const std::string& target, Manifest manifest, co
 Status Publish(Staging& staging, const std::string& target, Manifest manifest, const std::string& then,
                const Staging::Meanwhile& meanwhile) {
   MUSTER_RETURN_IF_ERROR(CheckPlaces(staging, manifest, meanwhile));
-  for (ManifestFile& file : manifest.files) {
+  for (size_t at = 0; at < manifest.files.size(); ++at) {
     MUSTER_RETURN_IF_ERROR(meanwhile());
+    ManifestFile file = manifest.files[at];
     if (file.staged && !IsFolder(file) && !IsStaged(staging, NameOf(manifest, file), &file)) {
       return absl::AbortedError(
           fmt::format("{}: somebody has removed it from {}/{}/staging: start it again", file.path, target, kOwnFolder));
     }
+    manifest.files.SetModified(at, file.modified_ns);
     if (file.staged || file.unpacked || IsInPlace(target, file)) continue;
     return absl::AbortedError(
         fmt::format("{}/{} has been changed while the rest was brought in: start it again, to "
@@ -123,13 +126,15 @@ StatusOr<bool> FinishPublication(Staging& staging, const std::string& target, co
     return true;
   };
   if (!next.ok()) return drop(Message(next.status()));
-  for (ManifestFile& file : next->files) {
+  for (size_t at = 0; at < next->files.size(); ++at) {
+    const ManifestFile file = next->files[at];
     if (file.unpacked) continue;
     MUSTER_RETURN_IF_ERROR(meanwhile());
-    ManifestFile staged = file;
-    file.staged = IsFolder(file) || (IsStaged(staging, NameOf(*next, file), &staged) &&
-                                     (file.modified_ns == 0 || file.modified_ns == staged.modified_ns));
-    if (!file.staged && !IsInPlace(target, file)) {
+    ManifestFile found = file;
+    const bool staged = IsFolder(file) || (IsStaged(staging, NameOf(*next, file), &found) &&
+                                           (file.modified_ns == 0 || file.modified_ns == found.modified_ns));
+    next->files.SetStaged(at, staged);
+    if (!staged && !IsInPlace(target, file)) {
       return drop(fmt::format("{} is gone, or another", file.path));
     }
   }

@@ -78,8 +78,8 @@ StatusOr<FolderCheck> VerifyFolder(const std::string& folder, int threads, const
 
   FolderCheck check;
   check.source = manifest->source;
-  std::erase_if(manifest->files, [](const ManifestFile& file) { return file.unpacked; });
   for (const ManifestFile& file : manifest->files) {
+    if (file.unpacked) continue;
     ++check.files;
     check.bytes += file.size;
     check.unhashed += file.hash.empty() && !file.path.ends_with('/');
@@ -89,7 +89,8 @@ StatusOr<FolderCheck> VerifyFolder(const std::string& folder, int threads, const
   auto work = [&] {
     std::string buffer(kBlockBytes, '\0');
     for (size_t at = next++; at < manifest->files.size() && !stop; at = next++) {
-      const ManifestFile& file = manifest->files[at];
+      const ManifestFile file = manifest->files[at];
+      if (file.unpacked) continue;
       auto wrong = Check(root.get(), file, buffer, stop);
       if (!wrong || stop) continue;
       std::lock_guard lock(guard);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <deque>
 #include <filesystem>
 #include <fstream>
 
@@ -40,10 +41,12 @@ class EarlierRunTest : public testing::Test {
     file.verified = true;
     file.hash = "crc32c:00000000";
     file.modified_ns = ModifiedOf(facts);
-    manifest_.files.push_back(file);
-    return manifest_.files.back();
+    files_.push_back(file);
+    return files_.back();
   }
   EarlierRun Read(EarlierRun::Wanted wanted = {kSource, "", true, true}) {
+    manifest_.files = {};
+    for (const ManifestFile& file : files_) manifest_.files.push_back(file);
     std::ofstream(target_ + "/.muster/manifest.json") << WriteManifest(manifest_);
     auto run = ReadIt(wanted);
     EXPECT_TRUE(run.ok()) << run.status();
@@ -63,6 +66,7 @@ class EarlierRunTest : public testing::Test {
 
   std::string target_, said_;
   Manifest manifest_;
+  std::deque<ManifestFile> files_;  // of it
   int asked_ = 0, lost_at_ = 0;
   const Status lost_ = absl::UnavailableError("another one has it now");
 };
@@ -147,7 +151,7 @@ TEST_F(EarlierRunTest, WithoutAHashWhereNoneIsWanted) {
 
 TEST_F(EarlierRunTest, AFolderIsKeptWhileItIsOne) {
   fs::create_directories(target_ + "/there");
-  for (const char* path : {"there/", "gone/"}) manifest_.files.push_back({.path = path, .verified = true});
+  for (const char* path : {"there/", "gone/"}) files_.push_back({.path = path, .verified = true});
   EarlierRun run = Read();
   EXPECT_FALSE(run.whole());
   EXPECT_EQ(run.Keep(EntryOf("there/", 0, "")).size(), 1U);
@@ -177,7 +181,7 @@ TEST_F(EarlierRunTest, WhatStaysOfAnotherSource) {
   Lay("a", "1", "v");
   Lay("gone", "1", "v").verified = false;
   Lay("z", "1", "v");
-  manifest_.files.push_back({.path = "folder/", .verified = true});
+  files_.push_back({.path = "folder/", .verified = true});
   const EarlierRun run = Read({"s3://other/", "", true, false});
   EXPECT_FALSE(run.whole());
   EXPECT_EQ(run.NotAmong({{.path = "b"}, {.path = "z"}}), (std::vector<std::string>{"a", "gone"}));

@@ -47,7 +47,7 @@ std::string_view ExampleText() {
 TEST(Manifest, IsWritten) {
   EXPECT_EQ(WriteManifest(Example()), ExampleText());
   Manifest unsorted = Example();
-  std::swap(unsorted.files[0], unsorted.files[2]);
+  unsorted.files.push_back(unsorted.files.PopFront());
   EXPECT_EQ(WriteManifest(unsorted), ExampleText());
 }
 
@@ -58,11 +58,9 @@ TEST(Manifest, IsReadBack) {
 
 TEST(Manifest, OfWhatWasUnpackedAndOfWhatWasNotHashed) {
   Manifest manifest = Example();
-  manifest.files = {{"d.tar", 9, std::string(kHash), true, "v", 0},
-                    {"d/x", 2, std::string(kHash), false, "v", 5},
+  manifest.files = {{"d.tar", 9, std::string(kHash), true, "v", 0, true},
+                    {"d/x", 2, std::string(kHash), false, "v", 5, false, "d.tar"},
                     {"y", 1, "", false, "v", 6}};
-  manifest.files[0].unpacked = true;
-  manifest.files[1].archive = "d.tar";
   const std::string text = WriteManifest(manifest);
   EXPECT_NE(
       text.find(R"("path":"d.tar","size":9,"hash":"crc32c:e3069283","verified":true,"version":"v","modified_ns":0,)"
@@ -75,12 +73,12 @@ TEST(Manifest, OfWhatWasUnpackedAndOfWhatWasNotHashed) {
 
 TEST(Manifest, OddNamesSurvive) {
   Manifest manifest = Example();
-  manifest.files.clear();
+  manifest.files = {};
   for (std::string name : {"\"", "\\", "\x01", "\n", "\t", "\x1f", "\x7f", "日本語", "😀", "é", "e\u0301", "\u2028",
                            "\uFFFD", "\uFFFF", "\U0010FFFF", "$x", "a\"b\\c/\"", " ", "{\"path\":"}) {
     manifest.files.push_back({name, 1, std::string(kHash), true, name, 1});
   }
-  std::sort(manifest.files.begin(), manifest.files.end(), [](const auto& a, const auto& b) { return a.path < b.path; });
+  manifest.files.Sort();
   manifest.source = manifest.selection = "\x01\"\\😀";
   const std::string text = WriteManifest(manifest);
   EXPECT_EQ(*ReadManifest(text), manifest);
@@ -90,7 +88,9 @@ TEST(Manifest, OddNamesSurvive) {
 
 TEST(Manifest, TextsThatAreNoUtf8DoNotBreakIt) {
   Manifest manifest = Example();
-  manifest.files[0].version = "\"\xff\xc3\"";
+  ManifestFile odd = manifest.files[0];
+  odd.version = "\"\xff\xc3\"";
+  manifest.files = {odd};
   auto read = ReadManifest(WriteManifest(manifest));
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(read->files[0].version, "\"\uFFFD\uFFFD\"");
@@ -108,7 +108,7 @@ TEST(Manifest, OrderOfFieldsAndBlanksDoNotMatter) {
       "hash":"crc32c:E3069283", "size":2, "path":"\u00e9\ud83d\ude00" } ], "completed_unix_ms":0, "tool":"", "selection":"",
       "endpoint":"", "version":"", "source":"s", "schema":1 } )");
   ASSERT_TRUE(read.ok()) << read.status();
-  EXPECT_EQ(read->files.at(0), (ManifestFile{"é😀", 2, "crc32c:E3069283", false, "v", 1}));
+  EXPECT_EQ(read->files[0], (ManifestFile{"é😀", 2, "crc32c:E3069283", false, "v", 1}));
 }
 
 // The example with the first `old` made `fresh`; the error.
@@ -218,7 +218,7 @@ TEST(Manifest, IsBounded) {
 
 TEST(Manifest, OfManyFiles) {
   Manifest manifest = Example();
-  manifest.files.clear();
+  manifest.files = {};
   for (int i = 0; i < 20'000; ++i) {
     manifest.files.push_back({fmt::format("train/{:03}/{:06}.jpg", i / 100, i), static_cast<uint64_t>(i),
                               std::string(kHash), i % 2 == 0, fmt::format("\"{:032x}\"", i), i});

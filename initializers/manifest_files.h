@@ -1,0 +1,98 @@
+// The files of a manifest (manifest.h), packed: there may be millions, and as structs each takes three times its text.
+//
+// What is read from it is a copy. Not thread-safe but for const calls.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <initializer_list>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace muster::initializers {
+
+struct ManifestFile {
+  std::string path;  // relative; "dir/" with a slash at its end is an empty folder
+  uint64_t size = 0;
+  std::string hash;         // "sha256:...": computed while it was written (digest.h, Describe); empty for a folder, and
+                            // where none was computed (--verify=size)
+  bool verified = false;    // the store published that hash; else it is ours alone
+  std::string version;      // what pinned it in the store: ETag, generation, git id
+  int64_t modified_ns = 0;  // of the file on disk: a later change is seen without reading it
+  bool unpacked = false;    // an archive (--extract): not there itself, but what was in it
+  std::string archive;      // the path of the archive it came out of; empty: none
+  bool staged = false;      // it has yet to take its place; not in the text
+  bool operator==(const ManifestFile&) const = default;
+};
+
+class ManifestFiles {
+ public:
+  class Iterator;
+
+  ManifestFiles() = default;
+  ManifestFiles(std::initializer_list<ManifestFile> files);
+  ManifestFiles(const ManifestFiles& other);
+  ManifestFiles(ManifestFiles&&) = default;
+  ManifestFiles& operator=(ManifestFiles other) noexcept;
+
+  void push_back(const ManifestFile& file);
+  size_t size() const { return files_.size(); }
+  bool empty() const { return files_.empty(); }
+  ManifestFile operator[](size_t at) const;
+  Iterator begin() const;
+  Iterator end() const;
+  bool operator==(const ManifestFiles& other) const;
+
+  std::string_view PathOf(size_t at) const;  // valid while the file is there
+  void SetModified(size_t at, int64_t modified_ns);
+  void SetStaged(size_t at, bool staged);
+
+  // The first one, which goes; its memory too, where they are in the order they were added in.
+  ManifestFile PopFront();
+  // By the bytes of their paths; of those of one path one stays, a staged one if there is.
+  void Sort();
+  bool sorted() const;
+  // Of files that are sorted.
+  std::optional<size_t> Find(std::string_view path) const;
+
+ private:
+  struct Piece {
+    std::unique_ptr<char[]> bytes;
+    size_t files = 0;
+  };
+
+  std::deque<Piece> pieces_;
+  size_t used_ = 0, room_ = 0;  // bytes of the last
+  std::deque<char*> files_;
+  bool as_added_ = true;
+};
+
+class ManifestFiles::Iterator {
+ public:
+  using iterator_category = std::input_iterator_tag;
+  using value_type = ManifestFile;
+  using difference_type = std::ptrdiff_t;
+  using pointer = void;
+  using reference = ManifestFile;
+
+  Iterator(const ManifestFiles* files, size_t at) : files_(files), at_(at) {}
+  ManifestFile operator*() const { return (*files_)[at_]; }
+  Iterator& operator++() {
+    ++at_;
+    return *this;
+  }
+  bool operator==(const Iterator&) const = default;
+
+ private:
+  const ManifestFiles* files_;
+  size_t at_;
+};
+
+inline ManifestFiles::Iterator ManifestFiles::begin() const { return {this, 0}; }
+inline ManifestFiles::Iterator ManifestFiles::end() const { return {this, size()}; }
+
+}  // namespace muster::initializers
