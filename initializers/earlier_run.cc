@@ -118,6 +118,16 @@ std::optional<std::string> EarlierRun::PathOf(const std::string& version) const 
   return found == paths_.end() ? std::nullopt : std::optional(found->second);
 }
 
+std::string StayingText(const std::vector<std::string>& staying) {
+  const bool one = staying.size() == 1;
+  return fmt::format(
+      "{} of an earlier run {} that this source does not have ({}{}); remove what should not be there, or name a "
+      "folder "
+      "of its own",
+      Counted(static_cast<int64_t>(staying.size()), "file"), one ? "stays" : "stay", staying.front(),
+      one ? "" : ", ...");
+}
+
 uint64_t StagedBytes(const std::string& target, const std::string& source, const Entry& entry) {
   const std::string name = Staging::NameOf(source, entry);
   struct stat facts {};

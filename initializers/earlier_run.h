@@ -65,6 +65,9 @@ class EarlierRun {
   bool there_ = false, all_ = true;
 };
 
+// A sentence about those that NotAmong names, of which there are some.
+std::string StayingText(const std::vector<std::string>& staying);
+
 // Bytes of a file that an earlier run has left in the staging folder, by its journal. Writes nothing.
 uint64_t StagedBytes(const std::string& target, const std::string& source, const Entry& entry);
 

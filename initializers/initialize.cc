@@ -1,6 +1,5 @@
 #include "initializers/initialize.h"
 
-#include <algorithm>
 #include <boost/asio/post.hpp>
 #include <random>
 
@@ -76,7 +75,6 @@ class Initialize::Impl {
   void PublishIfWhole();
   Status WhoseFault(Status status);
   Status Publish();
-  void SayWhatStays(const std::vector<std::string>& staying);
   void End(Status status);
   double Seconds() const { return std::chrono::duration<double>(MonotonicClock::now() - began_).count(); }
 
@@ -466,17 +464,8 @@ Status Initialize::Impl::Publish() {
   if (!options_.hub_cache) staying = before_.NotAmong(manifest.files);
   MUSTER_RETURN_IF_ERROR(WhoseFault(initializers::Publish(*staging_, options_.target, std::move(manifest),
                                                           options_.then, [this] { return lease_->StayHeld(); })));
-  SayWhatStays(staying);
+  if (!staying.empty()) events_.say(StayingText(staying));
   return absl::OkStatus();
-}
-
-void Initialize::Impl::SayWhatStays(const std::vector<std::string>& staying) {
-  if (staying.empty()) return;
-  events_.say(
-      fmt::format("{} of an earlier run {} that this source does not have ({}{}); remove what should not be there, or "
-                  "name a folder of its own",
-                  Counted(static_cast<int64_t>(staying.size()), "file"), staying.size() == 1 ? "stays" : "stay",
-                  staying.front(), staying.size() == 1 ? "" : ", ..."));
 }
 
 void Initialize::Impl::End(Status status) {

@@ -63,7 +63,7 @@ class Lease {
   struct Events {
     std::function<void()> held;                   // posted, once: it is ours
     std::function<void(Status)> lost;             // taken by another, or the folder cannot be read; the last call
-    std::function<void(Status)> unwritable;       // its file cannot be made: mounted read-only, full; the last call
+    std::function<void(Status)> unwritable;       // its file cannot be made: read-only, say; the last call
     std::function<void(const std::string&)> say;  // whom it waits for, when that changes
   };
   // `folder`: TARGET/.muster, open; `shown`: its path, for messages.
