@@ -13,7 +13,7 @@
 #include <string>
 #include <string_view>
 
-#include "initializers/aws_config.h"
+#include "initializers/environment.h"
 #include "initializers/source.h"
 
 namespace muster::initializers {

@@ -129,11 +129,6 @@ std::string HostLike(std::string_view text, std::string_view also) {
   return good ? std::string(text) : std::string();
 }
 
-// It goes into a header.
-bool IsToken(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c < 0x7f; });
-}
-
 }  // namespace
 
 StatusOr<S3Page> ParseS3Page(std::string_view xml) {
@@ -204,7 +199,7 @@ StatusOr<StsCredentials> ParseStsAnswer(std::string_view xml) {
                                                                  {"SessionToken", credentials.session_token}};
   for (const auto& [name, value] : parts) {
     if (value.empty()) return absl::InvalidArgumentError(fmt::format("the answer of STS has no {}", name));
-    if (!IsToken(value)) {
+    if (!IsVisible(value)) {  // it goes into a header
       return absl::InvalidArgumentError(fmt::format("the {} that STS gave has characters that none can have", name));
     }
   }
