@@ -322,6 +322,7 @@ void Initialize::Impl::CountNeeded(const Entry& entry) {
   if (staging_ && options_.hub_cache && LinkFromBefore(entry, name)) return;
   const uint64_t held = staging_ ? staging_->Held(name) : 0;
   needed_files_ += held == 0 ? 1 : 0;
+  if (opened_.provider == nullptr && ComesWithoutRoom(*staging_, entry, options_.hard_links)) return;
   needed_bytes_ += size - std::min(size, held);
 }
 
