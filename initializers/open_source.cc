@@ -30,6 +30,7 @@ struct Opening {
   Persistence Connect(OpenedSource* opened) {
     HttpOptions& http = settings.http;
     if (http.ca_bundle.empty()) http.ca_bundle = FindCaBundle(source.scheme, getenv);
+    http.ca_folders = FindCaFolders(getenv);
     http.ca_variables = CaVariables(source.scheme);
     opened->http = std::make_unique<HttpClient>(loop, http);
     HttpLimits limits = settings.limits;

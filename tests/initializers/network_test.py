@@ -177,6 +177,36 @@ class Tls(NetworkCase):
         self.succeeds(url, {"f": self.data}, env={"CA_BUNDLE_VOLUME_MOUNT_POINT": self.certificates,
                                                   "CA_BUNDLE_CONFIGMAP_NAME": "certificates"})
 
+    def folder_of_certificates(self, hashed):
+        folder = os.path.join(self.dir, "hashed" if hashed else "plain")
+        os.mkdir(folder)
+        shutil.copy(f"{self.certificates}/public.crt", folder)
+        if hashed:
+            subprocess.run(["openssl", "rehash", folder], check=True)
+        return folder
+
+    def test_a_folder_of_certificates(self):
+        url = f"https://127.0.0.1:{self.serve(secure=True).server_address[1]}/f"
+        folder = self.folder_of_certificates(hashed=True)
+        self.succeeds(url, {"f": self.data}, "--ca-bundle", folder)
+        for name, value in (("AWS_CA_BUNDLE", folder), ("REQUESTS_CA_BUNDLE", folder), ("CURL_CA_BUNDLE", folder + "/"),
+                            ("SSL_CERT_DIR", folder), ("SSL_CERT_DIR", f"{self.dir}/nothing:{folder}")):
+            with self.subTest(f"{name}={value}"):
+                shutil.rmtree(self.target, ignore_errors=True)
+                self.succeeds(url, {"f": self.data}, env={name: value})
+
+    def test_a_folder_without_hashes(self):
+        """Nobody finds what is in it; one that a machine names for all its programs is no reason to fail."""
+        server = self.serve(secure=True)
+        url = f"https://127.0.0.1:{server.server_address[1]}/f"
+        folder = self.folder_of_certificates(hashed=False)
+        for name in ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"):
+            with self.subTest(name):
+                self.refused(url, 1, f"{folder} has no certificate under its hash: run openssl rehash on it, or name a file", env={name: folder})
+        self.refused(url, 1, r"certificate.*--ca-bundle \(.*SSL_CERT_DIR", env={"SSL_CERT_DIR": folder})
+        self.assertEqual(server.requests, [])
+        self.succeeds(url, {"f": self.data}, env={"SSL_CERT_DIR": folder, "CURL_CA_BUNDLE": f"{folder}/public.crt"})
+
     def test_a_redirect_to_where_anybody_can_listen(self):
         secure, plain = self.serve(secure=True), self.serve()
         secure.faulty = lambda request: True
