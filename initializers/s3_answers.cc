@@ -129,6 +129,15 @@ std::string HostLike(std::string_view text, std::string_view also) {
   return good ? std::string(text) : std::string();
 }
 
+// As stores have it: of the content, or of the parts' ("HEX-N").
+bool LooksLikeMd5(std::string_view etag) {
+  constexpr size_t kDigits = 32;
+  if (etag.size() < kDigits + 2 || etag.front() != '"' || etag.back() != '"') return false;
+  const std::string_view hex = etag.substr(1, kDigits), rest = etag.substr(kDigits + 1);
+  return std::all_of(hex.begin(), hex.end(), [](unsigned char c) { return std::isxdigit(c) != 0; }) &&
+         (rest == "\"" || rest.front() == '-');
+}
+
 }  // namespace
 
 StatusOr<S3Page> ParseS3Page(std::string_view xml) {
@@ -168,11 +177,14 @@ S3Error ParseS3Error(std::string_view xml) {
 }
 
 std::optional<std::string> PageInPlace(const HttpHead& head, std::string_view key) {
-  if (!head.Find("etag")) return "it has no ETag";
-  // Objects may be called text/html whatever they are; but no store leaves out all that is its own.
-  const bool of_store = std::any_of(head.headers.begin(), head.headers.end(),
-                                    [](const auto& header) { return header.first.starts_with("x-amz-"); });
-  if (!of_store && IsPageInstead(head, key, false)) return "it is a web page";
+  const auto etag = head.Find("etag");
+  if (!etag) return "it has no ETag";
+  // Objects may be called text/html whatever they are; but no store leaves out all that is its own. A site that answers
+  // everything with one page does so for a prefix as well, which has no extension.
+  const bool of_store = std::any_of(head.headers.begin(), head.headers.end(), [](const auto& header) {
+    return header.first.starts_with("x-amz-") || header.first.starts_with("x-goog-");
+  });
+  if (!of_store && IsPageInstead(head, key, !LooksLikeMd5(*etag))) return "it is a web page";
   return std::nullopt;
 }
 

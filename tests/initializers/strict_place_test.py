@@ -3,15 +3,16 @@ and what KServe's storage configuration says of it."""
 import json
 import os
 import re
+import shutil
 import sys
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import minio_server  # noqa: E402
-from initializer_case import main  # noqa: E402
+from initializer_case import MIB, UNREACHABLE, main  # noqa: E402
 from strict_case import XML, StrictCase  # noqa: E402
-from store_faults import answering  # noqa: E402
+from store_faults import answering, some_bytes  # noqa: E402
 
 
 class PlaceCase(StrictCase):
@@ -77,6 +78,33 @@ class Refusals(PlaceCase):
         self.proxy.faulty = lambda exchange: True
         self.proxy.always(answering(301, b"<Error><Code>PermanentRedirect</Code><Endpoint>b.s3.example</Endpoint></Error>", XML))
         self.refused(self.uri, 1, "the bucket is elsewhere: b.s3.example; name its region .AWS_REGION. or endpoint")
+
+    def test_one_page_for_everything(self):
+        """Of a site that is no store: a prefix seems to be an object there."""
+        self.put("llama/w", b"1")
+        page = b"<html>" + bytes(600)
+        self.proxy.faulty = lambda exchange: True
+        self.proxy.always(answering(200, page, ("Content-Type", "text/html"), ("Content-Length", str(len(page))), ("ETag", '"5f3e-264"')))
+        for name in ("llama", "llama/w"):
+            self.refused(f"{self.uri}/{name}", UNREACHABLE, f"{name}: the answer to HEAD .* a page in place of the object", "--patience", "1")
+
+    def test_objects_that_are_called_web_pages(self):
+        """By who uploaded them; also of a store whose answers have no header of S3's own."""
+        data = {"page": b"<html>", "weights": some_bytes(MIB), "parts": some_bytes(6 * MIB), "m.bin": some_bytes(5000)}
+        for key in ("page", "weights", "m.bin"):
+            self.put(key, data[key], ContentType="text/html")
+        self.put_in_parts("parts", data["parts"], ContentType="text/html")
+
+        def strip(exchange):
+            exchange.headers = [(name, value) for name, value in exchange.headers if not name.lower().startswith("x-amz-")]
+        for fault, keys in ((lambda exchange: None, data), (strip, ["page", "weights", "parts"])):
+            self.anew()
+            self.proxy.faulty = lambda exchange: True
+            self.proxy.always(fault)
+            for key in keys:
+                with self.subTest(key):
+                    shutil.rmtree(self.target, ignore_errors=True)
+                    self.succeeds(f"{self.uri}/{key}", {key: data[key]}, "--patience", "2")
 
     def test_archived(self):
         self.put("old", b"1")
