@@ -237,15 +237,17 @@ class Tls(NetworkCase):
 
 
 class Http2(NetworkCase):
-    def test_it_is_spoken(self):
+    data = some_bytes(40 * MIB + 1)
+
+    def serve_two(self, *words):
+        """(the server's process, URL of the file, its certificate)"""
         folder = os.path.join(self.dir, "files")
         os.makedirs(folder)
         certificates = os.path.join(self.dir, "certificates")
         ca = certificate.make(certificates)
-        data = some_bytes(40 * MIB + 1)
         with open(os.path.join(folder, "f"), "wb") as file:
-            file.write(data)
-        server = subprocess.Popen([sys.executable, os.path.join(HERE, "http2_server.py"), certificates, folder],
+            file.write(self.data)
+        server = subprocess.Popen([sys.executable, os.path.join(HERE, "http2_server.py"), certificates, folder, *words],
                                   stdout=subprocess.PIPE, text=True, env=clean_environment())
 
         def end():
@@ -255,13 +257,25 @@ class Http2(NetworkCase):
         self.addCleanup(end)
         said = server.stdout.readline()
         self.assertTrue(said.startswith("listening on "), said)
-        port = int(said.split()[-1])
-        self.succeeds(f"https://127.0.0.1:{port}/f", {"f": data}, "--http2", "--ca-bundle", ca)
+        return server, f"https://127.0.0.1:{said.split()[-1]}/f", ca
+
+    def test_it_is_spoken(self):
+        server, url, ca = self.serve_two()
+        self.succeeds(url, {"f": self.data}, "--http2", "--ca-bundle", ca)
         self.assertEqual(server.stdout.readline(), "2\n")
         shutil.rmtree(self.target)
-        self.succeeds(f"https://127.0.0.1:{port}/f", {"f": data}, "--ca-bundle", ca)
+        self.succeeds(url, {"f": self.data}, "--ca-bundle", ca)
         server.kill()
-        self.assertEqual({line for line in server.stdout.read().split()} , {"1.1", "2"})
+        self.assertEqual(set(server.stdout.read().split()), {"1.1", "2"})
+
+    def test_what_is_cut_goes_on(self):
+        """A stream that ends too early, and connections that the server lets go of."""
+        server, url, ca = self.serve_two("cut")
+        end = self.succeeds(url, {"f": self.data}, "--http2", "--ca-bundle", ca)
+        self.assertGreaterEqual(end["retries"], 3)
+        self.assertEqual(end["received"], len(self.data), "each goes on where it was cut")
+        server.kill()
+        self.assertEqual(set(server.stdout.read().split()), {"2"})
 
 
 if __name__ == "__main__":
