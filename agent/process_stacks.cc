@@ -7,37 +7,17 @@
 #include <optional>
 #include <set>
 
+#include "base/process_stat.h"
 #include "base/text.h"
 
 namespace muster::agent {
 namespace {
 
-struct ProcessLine {  // of /proc/PID/stat, or of a thread's
-  std::string name;
-  char state = '?';
-  pid_t parent = 0;
-  pid_t group = 0;
-};
+constexpr size_t kParent = 4, kGroup = 5;  // fields of a process, proc(5)
 
-// The name may hold anything, brackets and blanks too.
-std::optional<ProcessLine> ParseStat(const std::string& text) {
-  size_t open = text.find('(');
-  size_t close = text.rfind(')');
-  if (open == std::string::npos || close == std::string::npos || close < open) return std::nullopt;
-  std::vector<std::string_view> fields = Split(std::string_view(text).substr(close + 1), ' ');
-  std::erase_if(fields, [](std::string_view field) { return field.empty(); });
-  if (fields.size() < 3 || fields[0].size() != 1) return std::nullopt;
-  ProcessLine line;
-  line.name = text.substr(open + 1, close - open - 1);
-  line.state = fields[0][0];
-  line.parent = static_cast<pid_t>(ParseInt(fields[1]).value_or(0));
-  line.group = static_cast<pid_t>(ParseInt(fields[2]).value_or(0));
-  return line;
-}
-
-std::optional<ProcessLine> ReadStat(const HostFs& fs, const std::string& folder) {
-  auto text = fs.Read(folder + "/stat");
-  return text ? ParseStat(*text) : std::nullopt;
+std::optional<ProcessStat> ReadStat(const HostFs& fs, const std::string& folder) {
+  const auto text = fs.Read(folder + "/stat");
+  return text ? ProcessStat::Parse(*text) : std::nullopt;
 }
 
 std::string_view StateName(char state) {
@@ -87,8 +67,8 @@ std::string DescribeThread(const HostFs& fs, const std::string& folder, const st
   auto stat = ReadStat(fs, folder);
   if (!stat) return fmt::format("  thread {}: gone\n", id);
   std::string channel = OneLine(fs.Read(folder + "/wchan"), limit);
-  std::string text = fmt::format("  thread {} ({}): {} ({}), wchan {}, syscall {}\n", id, OneLine(stat->name, 64),
-                                 stat->state, StateName(stat->state), channel == "0" ? "none" : channel,
+  std::string text = fmt::format("  thread {} ({}): {} ({}), wchan {}, syscall {}\n", id, OneLine(stat->name(), 64),
+                                 stat->state(), StateName(stat->state()), channel == "0" ? "none" : channel,
                                  OneLine(fs.Read(folder + "/syscall"), limit));
   auto stack = fs.Read(folder + "/stack");
   if (!stack) return text + "    kernel stack: not readable (it needs CAP_SYS_ADMIN)\n";
@@ -98,7 +78,7 @@ std::string DescribeThread(const HostFs& fs, const std::string& folder, const st
 }  // namespace
 
 std::vector<pid_t> ProcessTree(const HostFs& fs, pid_t root) {
-  std::map<pid_t, ProcessLine> all;
+  std::map<pid_t, ProcessStat> all;
   for (const std::string& name : fs.List("/proc")) {
     auto pid = ParseInt(name);
     if (!pid) continue;
@@ -108,8 +88,8 @@ std::vector<pid_t> ProcessTree(const HostFs& fs, pid_t root) {
   std::set<pid_t> found;
   std::vector<pid_t> look = {root};
   for (const auto& [pid, stat] : all) {
-    children.emplace(stat.parent, pid);
-    if (stat.group == root) look.push_back(pid);  // orphaned, and still in its group
+    children.emplace(static_cast<pid_t>(stat.Field(kParent).value_or(0)), pid);
+    if (stat.Field(kGroup) == root) look.push_back(pid);  // orphaned, and still in its group
   }
   while (!look.empty()) {
     pid_t pid = look.back();
@@ -138,8 +118,8 @@ void DescribeTree(const HostFs& fs, pid_t root, const StackLimits& limits,
       write(fmt::format("process {}: gone\n", pid));
       continue;
     }
-    write(fmt::format("process {} ({}): {} ({}), parent {}, group {}\n", pid, OneLine(stat->name, 64), stat->state,
-                      StateName(stat->state), stat->parent, stat->group));
+    write(fmt::format("process {} ({}): {} ({}), parent {}, group {}\n", pid, OneLine(stat->name(), 64), stat->state(),
+                      StateName(stat->state()), stat->Field(kParent).value_or(0), stat->Field(kGroup).value_or(0)));
     size_t shown = 0;
     std::vector<std::string> threads = fs.List(folder + "/task");
     for (const std::string& thread : threads) {

@@ -18,6 +18,7 @@ std::optional<int64_t> ParseInt(std::string_view text);
 // The whole of `text` as a finite decimal number such as "0.5" or "30".
 std::optional<double> ParseDouble(std::string_view text);
 
+bool IsVisible(std::string_view text);          // only ASCII that shows: no blank, nothing that a header cannot hold
 std::string_view Strip(std::string_view text);  // without ASCII white space at both ends
 std::string Lower(std::string_view text);       // ASCII
 std::string Upper(std::string_view text);       // ASCII

@@ -11,15 +11,10 @@ namespace {
 
 constexpr size_t kLongestText = 1024;  // bytes, of what is shown
 
-// It goes into a header.
-bool IsToken(std::string_view text) {
-  return std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c < 0x7f; });
-}
-
 StatusOr<std::string> Token(const Json& json, const char* name, bool needed) {
   std::string text = TextField(json, name);
   if (text.empty() && needed) return absl::InvalidArgumentError(fmt::format("the answer has no {}", name));
-  if (IsToken(text)) return text;
+  if (IsVisible(text)) return text;
   return absl::InvalidArgumentError(fmt::format("the {} of the answer has characters that none can have", name));
 }
 
@@ -68,7 +63,7 @@ StatusOr<TemporaryKeys> ParseSsoKeys(std::string_view text) {
 
 StatusOr<std::string> ParseWord(std::string_view text) {
   const std::string_view word = Strip(text.substr(0, text.find('\n')));
-  if (!word.empty() && IsToken(word) && word.find('<') == std::string_view::npos) return std::string(word);
+  if (!word.empty() && IsVisible(word) && word.find('<') == std::string_view::npos) return std::string(word);
   return absl::InvalidArgumentError("the answer is not what was asked for");
 }
 

@@ -39,13 +39,6 @@ std::optional<std::string> ValueIn(const IniSection& section, std::string_view k
 
 }  // namespace
 
-std::optional<bool> ParseFlag(std::string_view text) {
-  const std::string word = Lower(Strip(text));
-  if (word == "1" || word == "true" || word == "yes" || word == "on") return true;
-  if (word == "0" || word == "false" || word == "no" || word == "off") return false;
-  return std::nullopt;
-}
-
 std::optional<AwsSetting> AwsProfile::Get(std::string_view key) const {
   const std::pair<const IniSection&, const std::string&> files[] = {{credentials, credentials_path},
                                                                     {config, config_path}};
@@ -102,8 +95,7 @@ StatusOr<AwsConfig> AwsConfig::Read(const Getenv& getenv, const ReadText& read, 
 
 std::optional<AwsSetting> AwsConfig::Env(std::initializer_list<std::string_view> names) const {
   for (std::string_view name : names) {
-    const auto value = getenv_(name);
-    if (value && !Strip(*value).empty()) return AwsSetting{std::string(Strip(*value)), std::string(name)};
+    if (auto value = GetVariable(getenv_, name)) return AwsSetting{*std::move(value), std::string(name)};
   }
   return std::nullopt;
 }

@@ -6,7 +6,6 @@
 // profile is that of the credentials file.
 #pragma once
 
-#include <functional>
 #include <initializer_list>
 #include <map>
 #include <optional>
@@ -15,12 +14,10 @@
 #include <vector>
 
 #include "base/status.h"
+#include "initializers/environment.h"
 #include "initializers/ini_file.h"
 
 namespace muster::initializers {
-
-using Getenv = std::function<std::optional<std::string>(std::string_view name)>;
-using ReadText = std::function<StatusOr<std::string>(const std::string& path)>;  // NotFound: no such file
 
 struct AwsSetting {
   std::string value;   // without white space around it, never empty
@@ -73,8 +70,5 @@ class AwsConfig {
   std::vector<std::string> missing_;
   AwsProfile profile_;
 };
-
-// "1", "true", "yes", "on" and their opposites, in any case; nullopt: none of them.
-std::optional<bool> ParseFlag(std::string_view text);
 
 }  // namespace muster::initializers

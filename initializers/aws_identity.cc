@@ -15,11 +15,6 @@ constexpr int kLongestRole = 43'200;
 
 Status Unusable(std::string_view what) { return absl::FailedPreconditionError(std::string(what)); }
 
-// It goes into a header: a line break would end that, and no key has a blank.
-bool IsToken(std::string_view text) {
-  return std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c < 0x7f; });
-}
-
 std::string ValueOr(const std::optional<AwsSetting>& setting, std::string_view otherwise) {
   return setting ? setting->value : std::string(otherwise);
 }
@@ -35,7 +30,7 @@ StatusOr<std::optional<AwsIdentity>> PairOf(const std::optional<AwsSetting>& acc
                                 access ? access->origin : secret->origin, access ? secret_name : access_name));
   }
   for (const auto& part : {access, secret, session}) {
-    if (part && !IsToken(part->value)) {
+    if (part && !IsVisible(part->value)) {  // no key has a blank, and a line break would end its header
       return absl::InvalidArgumentError(
           fmt::format("{} has a blank, a line break or another character that no key has", part->origin));
     }

@@ -8,8 +8,8 @@ namespace muster::initializers {
 namespace {
 
 constexpr std::string_view kAws = "AWS_CA_BUNDLE", kRequests = "REQUESTS_CA_BUNDLE", kCurl = "CURL_CA_BUNDLE",
-                           kOpenSsl = "SSL_CERT_FILE", kFolder = "CA_BUNDLE_VOLUME_MOUNT_POINT",
-                           kConfigMap = "CA_BUNDLE_CONFIGMAP_NAME";
+                           kOpenSsl = "SSL_CERT_FILE", kOpenSslFolders = "SSL_CERT_DIR",
+                           kFolder = "CA_BUNDLE_VOLUME_MOUNT_POINT", kConfigMap = "CA_BUNDLE_CONFIGMAP_NAME";
 
 // kFolder stands for KServe's pair.
 std::vector<std::string_view> InOrder(Scheme scheme) {
@@ -40,9 +40,12 @@ std::string FindCaBundle(Scheme scheme, const Getenv& getenv, std::string_view p
   return "";
 }
 
+std::string FindCaFolders(const Getenv& getenv) { return Value(getenv, kOpenSslFolders); }
+
 std::string CaVariables(Scheme scheme) {
   std::vector<std::string> names;
   for (std::string_view name : InOrder(scheme)) names.emplace_back(name);
+  names.emplace_back(kOpenSslFolders);
   return Join(names, ", ");
 }
 

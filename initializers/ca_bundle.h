@@ -1,5 +1,5 @@
 // Which certificates to trust beside the system's: the variables that the clients of each kind of source read, in their
-// order. Pure.
+// order, and SSL_CERT_DIR beside them. Pure.
 //
 //   s3     AWS_CA_BUNDLE, the profile's ca_bundle, KServe's, REQUESTS_CA_BUNDLE, CURL_CA_BUNDLE, SSL_CERT_FILE
 //   hf     REQUESTS_CA_BUNDLE, CURL_CA_BUNDLE, SSL_CERT_FILE, KServe's
@@ -13,13 +13,16 @@
 #include <string>
 #include <string_view>
 
-#include "initializers/aws_config.h"
+#include "initializers/environment.h"
 #include "initializers/source.h"
 
 namespace muster::initializers {
 
-// A path; empty: the system's. `profile`: ca_bundle of the chosen AWS profile.
+// A file, or a folder (ca_places.h); empty: the system's. `profile`: ca_bundle of the chosen AWS profile.
 std::string FindCaBundle(Scheme scheme, const Getenv& getenv, std::string_view profile = "");
+
+// Those of SSL_CERT_DIR, with ':' between. An image may set it for all its programs: they may hold nothing.
+std::string FindCaFolders(const Getenv& getenv);
 
 // "AWS_CA_BUNDLE, REQUESTS_CA_BUNDLE": for people.
 std::string CaVariables(Scheme scheme);

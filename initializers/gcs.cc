@@ -289,19 +289,13 @@ asio::awaitable<void> Gcs::LookAt(Entry entry, std::function<void(StatusOr<Entry
   looked(*std::move(now));
 }
 
-std::optional<std::string> Variable(const Getenv& getenv, std::string_view name) {
-  auto value = getenv(name);
-  if (!value || Strip(*value).empty()) return std::nullopt;
-  return std::string(Strip(*value));
-}
-
 }  // namespace
 
 StatusOr<GcsSettings> FindGcsSettings(const Getenv& getenv) {
   GcsSettings settings;
-  settings.user_project = Variable(getenv, "GOOGLE_CLOUD_QUOTA_PROJECT").value_or("");
+  settings.user_project = GetVariable(getenv, "GOOGLE_CLOUD_QUOTA_PROJECT").value_or("");
   for (const char* name : {"STORAGE_EMULATOR_HOST", "CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE"}) {
-    auto value = Variable(getenv, name);
+    auto value = GetVariable(getenv, name);
     if (!value) continue;
     if (value->find("://") == std::string::npos) value = fmt::format("http://{}", *value);
     auto url = ParseEndpointUrl(*value);

@@ -239,14 +239,8 @@ StatusOr<GoogleIdentity> ReadFile(std::string_view text, const std::string& orig
   return type == "impersonated_service_account" ? ReadImpersonated(fields) : ReadPlain(type, fields);
 }
 
-std::optional<std::string> Variable(const Getenv& getenv, std::string_view name) {
-  auto value = getenv(name);
-  if (!value || Strip(*value).empty()) return std::nullopt;
-  return std::string(Strip(*value));
-}
-
 StatusOr<GoogleIdentity> FindMachine(const Getenv& getenv) {
-  if (auto forbidden = Variable(getenv, "NO_GCE_CHECK"); forbidden && ParseFlag(*forbidden).value_or(false)) {
+  if (auto forbidden = GetVariable(getenv, "NO_GCE_CHECK"); forbidden && ParseFlag(*forbidden).value_or(false)) {
     return Unusable(
         fmt::format("no identity is configured, and NO_GCE_CHECK forbids to ask the metadata server; name a "
                     "credentials file in {}, or use --anonymous for a public bucket",
@@ -254,14 +248,14 @@ StatusOr<GoogleIdentity> FindMachine(const Getenv& getenv) {
   }
   MetadataServer server{.origin_url = "http://metadata.google.internal"};
   for (const char* name : {"GCE_METADATA_HOST", "GCE_METADATA_ROOT", "GCE_METADATA_IP"}) {
-    auto value = Variable(getenv, name);
+    auto value = GetVariable(getenv, name);
     if (!value) continue;
     auto url = ParseEndpointUrl(value->find("://") == std::string::npos ? fmt::format("http://{}", *value) : *value);
     if (!url.ok()) return Annotate(url.status(), name);
     server.origin_url = UrlText(*url);
     break;
   }
-  if (auto text = Variable(getenv, "GCE_METADATA_TIMEOUT")) {
+  if (auto text = GetVariable(getenv, "GCE_METADATA_TIMEOUT")) {
     const auto seconds = ParseInt(*text);
     if (!seconds || *seconds < 1 || *seconds > kLongestWait) {
       return absl::InvalidArgumentError(
@@ -275,8 +269,8 @@ StatusOr<GoogleIdentity> FindMachine(const Getenv& getenv) {
 }  // namespace
 
 StatusOr<GoogleIdentity> FindGoogleIdentity(const Getenv& getenv, const ReadText& read, const std::string& home) {
-  if (Variable(getenv, "STORAGE_EMULATOR_HOST")) return GoogleIdentity{NoGoogleIdentity{}};
-  if (auto path = Variable(getenv, kFileVariable)) {
+  if (GetVariable(getenv, "STORAGE_EMULATOR_HOST")) return GoogleIdentity{NoGoogleIdentity{}};
+  if (auto path = GetVariable(getenv, kFileVariable)) {
     auto text = read(*path);
     if (absl::IsNotFound(text.status())) {
       return Unusable(fmt::format("{} names {}, which is not there; mount it, or unset the variable", kFileVariable,
@@ -286,7 +280,7 @@ StatusOr<GoogleIdentity> FindGoogleIdentity(const Getenv& getenv, const ReadText
     if (!text.ok()) return Annotate(text.status(), fmt::format("{} cannot be read", origin));
     return ReadFile(*text, origin);
   }
-  std::string folder = Variable(getenv, "CLOUDSDK_CONFIG").value_or(home.empty() ? "" : home + "/.config/gcloud");
+  std::string folder = GetVariable(getenv, "CLOUDSDK_CONFIG").value_or(home.empty() ? "" : home + "/.config/gcloud");
   if (!folder.empty()) {
     const std::string path = folder + "/application_default_credentials.json";
     auto text = read(path);

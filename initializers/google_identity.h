@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "initializers/aws_config.h"
+#include "initializers/environment.h"
 
 namespace muster::initializers {
 

@@ -10,6 +10,7 @@
 #include <unordered_map>
 
 #include "base/text.h"
+#include "initializers/ca_places.h"
 
 namespace muster::initializers {
 namespace {
@@ -36,6 +37,11 @@ struct GlobalCurl {
   GlobalCurl() { curl_global_init(CURL_GLOBAL_DEFAULT); }
   ~GlobalCurl() { curl_global_cleanup(); }
 };
+
+std::string_view SystemsCaFolder() {
+  const char* folder = curl_version_info(CURLVERSION_NOW)->capath;
+  return folder == nullptr ? "" : folder;
+}
 
 // OpenSSL takes from a socket what is there, not a record's five bytes and then its 16 KiB: as much as stays in a
 // core's cache until it is decrypted.
@@ -154,6 +160,7 @@ class HttpClient::Impl {
 
   asio::io_context& loop_;
   const HttpOptions options_;
+  const CaPlaces ca_;
   CURLM* multi_;
   asio::steady_timer timer_;
   std::unordered_map<curl_socket_t, std::unique_ptr<Socket>> sockets_;
@@ -165,7 +172,10 @@ class HttpClient::Impl {
 };
 
 HttpClient::Impl::Impl(asio::io_context& loop, HttpOptions options)
-    : loop_(loop), options_(std::move(options)), timer_(loop) {
+    : loop_(loop),
+      options_(std::move(options)),
+      ca_(FindCaPlaces(options_.ca_bundle, options_.ca_folders, SystemsCaFolder())),
+      timer_(loop) {
   static GlobalCurl global;  // before the first thread: libcurl's own demand
   multi_ = curl_multi_init();
   curl_multi_setopt(multi_, CURLMOPT_SOCKETFUNCTION, &Impl::OnSocket);
@@ -230,9 +240,11 @@ void HttpClient::Impl::SetUp(CURL* easy, const HttpRequest& request, const HttpL
   }
   set(CURLOPT_TLS13_CIPHERS, kCiphers);
   if (request.direct) set(CURLOPT_NOPROXY, "*");
-  if (!options_.ca_bundle.empty()) {
-    set(CURLOPT_CAINFO, options_.ca_bundle.c_str());
-    set(CURLOPT_PROXY_CAINFO, options_.ca_bundle.c_str());
+  for (auto option : {CURLOPT_CAINFO, CURLOPT_PROXY_CAINFO}) {
+    if (!ca_.file.empty()) set(option, ca_.file.c_str());
+  }
+  for (auto option : {CURLOPT_CAPATH, CURLOPT_PROXY_CAPATH}) {
+    if (!ca_.folders.empty()) set(option, ca_.folders.c_str());
   }
   if (!options_.verify_tls) {
     set(CURLOPT_SSL_VERIFYPEER, 0L);
@@ -438,7 +450,9 @@ HttpEnd HttpClient::Impl::EndOf(const Transfer& transfer, CURLcode code) const {
                         tunnel)};
   }
   HttpEnd end{KindOf(code), transfer.error[0] ? transfer.error : curl_easy_strerror(code)};
-  if (end.kind == HttpEnd::Kind::kUntrusted) {
+  if (end.kind == HttpEnd::Kind::kUntrusted && !ca_.problem.empty()) {
+    end.what = ca_.problem;
+  } else if (end.kind == HttpEnd::Kind::kUntrusted) {
     end.what += fmt::format("; name the authority's certificate with --ca-bundle ({})", options_.ca_variables);
   }
   return end;

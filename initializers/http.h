@@ -77,7 +77,8 @@ class HttpSink {
 };
 
 struct HttpOptions {
-  std::string ca_bundle;     // path; empty: the system's
+  std::string ca_bundle;     // file or folder (ca_places.h); empty: the system's
+  std::string ca_folders;    // more of them, with ':' between; they may hold nothing
   std::string ca_variables;  // that name one, for people
   bool verify_tls = true;
   // Over TLS, where the server has it. One transfer a connection also then: a reader that waits holds back its own

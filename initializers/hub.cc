@@ -24,6 +24,7 @@ constexpr size_t kLongestRevision = size_t{32} << 20;  // bytes; it names all fi
 constexpr size_t kLongestPage = size_t{8} << 20;       // bytes of a page of 1,000 files
 constexpr size_t kMostPlaces = 64;                     // that are remembered: more than there are requests at once
 constexpr int kMostRedirects = 5;
+constexpr int kRemembered = 1;  // the mark of requests to where a file was before
 constexpr char kDefaultHub[] = "https://huggingface.co";
 
 // Statuses that are answers besides 200, where a path may be a folder or not.
@@ -138,6 +139,7 @@ HttpRequest Hub::RequestTo(const std::string& url) const {
 HttpRequest Hub::RequestFor(const std::string& key, ByteRange range) const {
   const Place* place = PlaceOf(key);
   HttpRequest request = RequestTo(place != nullptr ? place->url : FileUrl(key));
+  request.mark = place != nullptr ? kRemembered : 0;
   request.headers.emplace_back("Range", fmt::format("bytes={}-{}", range.offset, range.end() - 1));
   return request;
 }
@@ -233,12 +235,17 @@ Refusal Hub::Explain(const Entry& entry, const HttpHead& head, std::string_view 
   const std::string at = fmt::format("{}: {} from {}", where, head.status, WithoutQuery(head.url));
   const auto pause = AskedBy(head, UnixSeconds());
   const int status = head.status;
-  if (status == 401 || status == 403) {
+  // S3 says 400 of a link whose token has expired, and Google's store of any; what has just been given has not.
+  const bool gone = head.mark == kRemembered && (status == 400 || status == 404 || status == 410);
+  if (status == 401 || status == 403 || gone) {
     const Place* place = PlaceOf(entry.key);
     if (place != nullptr && place->url == head.url) Forget(entry.key);
-    return {Refusal::Kind::kTransient,
-            absl::UnavailableError(fmt::format("{}: the link has expired, asking the hub for another", at)),
-            Duration::zero()};
+    return {
+        Refusal::Kind::kTransient,
+        absl::UnavailableError(fmt::format("{}: the link has expired, or a proxy (HTTPS_PROXY, NO_PROXY) keeps us from "
+                                           "there; asking the hub for another",
+                                           at)),
+        Duration::zero()};
   }
   if (status == 429 || status == 503) return {Refusal::Kind::kThrottled, absl::UnavailableError(at), pause};
   if (status == 408 || status >= 500) return {Refusal::Kind::kTransient, absl::UnavailableError(at), pause};

@@ -21,8 +21,7 @@ struct Variable {
 
 std::optional<Variable> First(const Getenv& getenv, std::initializer_list<std::string_view> names) {
   for (std::string_view name : names) {
-    const auto value = getenv(name);
-    if (value && !Strip(*value).empty()) return Variable{std::string(name), std::string(Strip(*value))};
+    if (auto value = GetVariable(getenv, name)) return Variable{std::string(name), *std::move(value)};
   }
   return std::nullopt;
 }

@@ -15,7 +15,7 @@
 #include <string>
 
 #include "base/status.h"
-#include "initializers/aws_config.h"
+#include "initializers/environment.h"
 #include "initializers/source.h"
 
 namespace muster::initializers {

@@ -288,7 +288,7 @@ Status Initialize::Impl::Page(std::vector<Entry> entries) {
       ++result_.kept_files;
       continue;
     }
-    MUSTER_RETURN_IF_ERROR(Annotate(unwritable_, fmt::format("{} has to be brought in", entry.path)));
+    if (!unwritable_.ok()) return Annotate(unwritable_, fmt::format("{} has to be brought in", entry.path));
     MUSTER_RETURN_IF_ERROR(CheckPlace(entry.path));
     if (folder) {
       files_.push_back({.path = entry.path, .verified = true, .staged = true});
@@ -341,7 +341,8 @@ void Initialize::Impl::NotePlanned(const Entry& entry) {
 void Initialize::Impl::CountNeeded(const Entry& entry) {
   const std::string name = Staging::NameOf(source_.uri, entry);
   if (options_.hub_cache && LinkFromBefore(entry, name)) return;
-  needed_.Add(entry.size, staging_->Held(name));
+  const bool shares = opened_.provider == nullptr && ComesWithoutRoom(*staging_, entry, options_.hard_links);
+  needed_.Add(shares ? 0 : entry.size, staging_->Held(name));
 }
 
 // The same content at another commit has another path in a hub cache: it is one file then, as the hub's client has it.

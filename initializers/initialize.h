@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "initializers/aws_config.h"
+#include "initializers/environment.h"
 #include "initializers/lease.h"
 #include "initializers/manifest.h"
 #include "initializers/source.h"

@@ -246,7 +246,7 @@ void AddFlags(CLI::App* command, ProgramOptions* program, Words* words, std::str
   command->add_option("--extract-members", run.unpack.members, "refuse an archive of more members; default 10000000");
   command->add_option("--then", run.then,
                       "a command for sh, once everything is in place; MUSTER_TARGET names the folder");
-  command->add_option("--ca-bundle", run.http.ca_bundle, "certificates to trust, a file");
+  command->add_option("--ca-bundle", run.http.ca_bundle, "certificates to trust, a file or a folder of them");
   command->add_option("--deadline", program->deadline, "give up after so many seconds, whatever is going on; 0: never")
       ->check(CLI::Range(0.0, 1e9));
   command->add_option("--patience", words->patience, "give up after so many seconds without any progress; default 300")

@@ -38,6 +38,9 @@ Descriptor OpenListed(const std::string& path) {
   return Descriptor(static_cast<int>(opened));
 }
 
+// Not worth a reflink.
+bool IsSmall(const Entry& entry) { return entry.size <= kBlockBytes; }
+
 // What the threads and the loop share.
 struct Shared {
   std::atomic<bool> stop = false;
@@ -143,7 +146,7 @@ Status Copying::Once() {
     shared_->copied += entry.size;
     MUSTER_RETURN_IF_ERROR(HashWhole(source.get()));
   } else {
-    MUSTER_RETURN_IF_ERROR(entry.size <= kBlockBytes ? Small(source.get()) : Large(source.get()));
+    MUSTER_RETURN_IF_ERROR(IsSmall(entry) ? Small(source.get()) : Large(source.get()));
   }
   if (fstat(source.get(), &facts) == 0 && LocalVersion(facts) == entry.version) return absl::OkStatus();
   return absl::AbortedError(fmt::format("{} has changed while it was copied", entry.key));
@@ -196,8 +199,9 @@ void Copying::TakeHash(PieceHash& hash, Verifier& verifier) {
 
 Status Copying::Large(int source) {
   const uint64_t size = moved_.entry.size;
-  MUSTER_ASSIGN_OR_RETURN(auto staged, staging_.OpenFile(moved_.name, size, false));
+  MUSTER_ASSIGN_OR_RETURN(auto staged, staging_.OpenUnreserved(moved_.name, size));
   MUSTER_ASSIGN_OR_RETURN(bool done, Clone(source, *staged));
+  if (!done) MUSTER_RETURN_IF_ERROR(staged->Reserve());
   if (!done && !options_.verify) {
     MUSTER_ASSIGN_OR_RETURN(done, InKernel(source, *staged));
   }
@@ -358,6 +362,10 @@ void LocalCopy::End(Status status) {
 }
 
 }  // namespace
+
+bool ComesWithoutRoom(Staging& staging, const Entry& entry, bool hard_links) {
+  return hard_links || (!IsSmall(entry) && staging.CanClone(entry.key));
+}
 
 std::unique_ptr<Mover> MakeLocalCopy(asio::io_context& loop, Staging& staging, DiskPool& pool, LocalCopyOptions options,
                                      MoveEvents events) {

@@ -27,6 +27,10 @@ struct LocalCopyOptions {
   bool hard_links = false;  // FailedPrecondition where the target is on another file system
 };
 
+// Whether it comes without room of its own in the target: as a hard link, or as one that shares the source's blocks.
+// Staging's own thread.
+bool ComesWithoutRoom(Staging& staging, const Entry& entry, bool hard_links);
+
 // Entries are local_folder.h's: a key is a path without links.
 std::unique_ptr<Mover> MakeLocalCopy(boost::asio::io_context& loop, Staging& staging, DiskPool& pool,
                                      LocalCopyOptions options, MoveEvents events);

@@ -9,6 +9,7 @@
 #include "initializers/local_folder.h"
 #include "initializers/quoted.h"
 #include "initializers/s3.h"
+#include "initializers/storage_config.h"
 #include "initializers/web_file.h"
 
 namespace muster::initializers {
@@ -30,6 +31,7 @@ struct Opening {
   Persistence Connect(OpenedSource* opened) {
     HttpOptions& http = settings.http;
     if (http.ca_bundle.empty()) http.ca_bundle = FindCaBundle(source.scheme, getenv);
+    http.ca_folders = FindCaFolders(getenv);
     http.ca_variables = CaVariables(source.scheme);
     opened->http = std::make_unique<HttpClient>(loop, http);
     HttpLimits limits = settings.limits;
@@ -68,7 +70,8 @@ StatusOr<OpenedSource> OpenS3(Opening opening) {
   S3Settings s3;
   s3.version_id = opening.settings.version_id;
   if (!s3.version_id.empty()) MUSTER_RETURN_IF_ERROR(CheckOneObject(opening.source));
-  MUSTER_ASSIGN_OR_RETURN(AwsConfig config, AwsConfig::Read(opening.getenv, ReadSettingsFile, opening.Home()));
+  MUSTER_ASSIGN_OR_RETURN(const Getenv variables, WithStorageConfig(opening.getenv, opening.source.uri));
+  MUSTER_ASSIGN_OR_RETURN(AwsConfig config, AwsConfig::Read(variables, ReadSettingsFile, opening.Home()));
   MUSTER_ASSIGN_OR_RETURN(s3.place, FindS3Place(config, opening.source.container));
   MUSTER_ASSIGN_OR_RETURN(StsPlace sts, FindStsPlace(config));
   AwsIdentity identity{Anonymous{}};

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "base/status.h"
-#include "initializers/aws_config.h"
 #include "initializers/conversation.h"
 #include "initializers/disk_pool.h"
+#include "initializers/environment.h"
 #include "initializers/provider.h"
 #include "initializers/source.h"
 

@@ -129,9 +129,13 @@ std::string HostLike(std::string_view text, std::string_view also) {
   return good ? std::string(text) : std::string();
 }
 
-// It goes into a header.
-bool IsToken(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c < 0x7f; });
+// As stores have it: of the content, or of the parts' ("HEX-N").
+bool LooksLikeMd5(std::string_view etag) {
+  constexpr size_t kDigits = 32;
+  if (etag.size() < kDigits + 2 || etag.front() != '"' || etag.back() != '"') return false;
+  const std::string_view hex = etag.substr(1, kDigits), rest = etag.substr(kDigits + 1);
+  return std::all_of(hex.begin(), hex.end(), [](unsigned char c) { return std::isxdigit(c) != 0; }) &&
+         (rest == "\"" || rest.front() == '-');
 }
 
 }  // namespace
@@ -173,11 +177,14 @@ S3Error ParseS3Error(std::string_view xml) {
 }
 
 std::optional<std::string> PageInPlace(const HttpHead& head, std::string_view key) {
-  if (!head.Find("etag")) return "it has no ETag";
-  // Objects may be called text/html whatever they are; but no store leaves out all that is its own.
-  const bool of_store = std::any_of(head.headers.begin(), head.headers.end(),
-                                    [](const auto& header) { return header.first.starts_with("x-amz-"); });
-  if (!of_store && IsPageInstead(head, key, false)) return "it is a web page";
+  const auto etag = head.Find("etag");
+  if (!etag) return "it has no ETag";
+  // Objects may be called text/html whatever they are; but no store leaves out all that is its own. A site that answers
+  // everything with one page does so for a prefix as well, which has no extension.
+  const bool of_store = std::any_of(head.headers.begin(), head.headers.end(), [](const auto& header) {
+    return header.first.starts_with("x-amz-") || header.first.starts_with("x-goog-");
+  });
+  if (!of_store && IsPageInstead(head, key, !LooksLikeMd5(*etag))) return "it is a web page";
   return std::nullopt;
 }
 
@@ -204,7 +211,7 @@ StatusOr<StsCredentials> ParseStsAnswer(std::string_view xml) {
                                                                  {"SessionToken", credentials.session_token}};
   for (const auto& [name, value] : parts) {
     if (value.empty()) return absl::InvalidArgumentError(fmt::format("the answer of STS has no {}", name));
-    if (!IsToken(value)) {
+    if (!IsVisible(value)) {  // it goes into a header
       return absl::InvalidArgumentError(fmt::format("the {} that STS gave has characters that none can have", name));
     }
   }

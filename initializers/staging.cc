@@ -25,6 +25,7 @@ namespace {
 
 constexpr size_t kLongestRanges = size_t{16} << 20;  // bytes of one NAME.ranges that are read
 constexpr char kHashes[] = ".hashes";
+constexpr char kClone[] = ".clone";  // what reflinks are tried with
 
 Status WriteAll(int file, const char* bytes, size_t length, uint64_t offset) {
   while (length > 0) {
@@ -101,8 +102,7 @@ Status FolderInTheWay(const std::string& target, const std::string& path) {
       fmt::format("{}/{} is a folder, where a file has to be: remove it, or name another target", target, path));
 }
 
-// Room for all of a file at once: a disk that is too small says so before anything is fetched.
-Status Reserve(int file, uint64_t size, uint64_t have, bool in_memory) {
+Status ReserveFor(int file, uint64_t size, uint64_t have, bool in_memory) {
   if (size == 0) return absl::OkStatus();
   // tmpfs would fill all of it with zeros first.
   if (!in_memory) {
@@ -128,7 +128,20 @@ StatusOr<Descriptor> OpenOwnFolder(const std::string& target) {
   return OpenFolder(root.get(), std::string(kOwnFolder), own);
 }
 
+StagedFile::StagedFile(const Staging& staging, std::string name, uint64_t size)
+    : folder_(staging.folder_.get()),
+      hashes_(staging.hashes_.get()),
+      in_memory_(staging.in_memory_),
+      target_(staging.target_),
+      name_(std::move(name)),
+      size_(size) {}
 StagedFile::~StagedFile() = default;
+
+Status StagedFile::Reserve() {
+  struct stat before {};
+  if (fstat(file_.get(), &before) != 0) return DiskStatus(errno, name_);
+  return Annotate(ReserveFor(file_.get(), size_, static_cast<uint64_t>(before.st_size), in_memory_), target_);
+}
 
 Status StagedFile::Write(uint64_t offset, char* bytes, size_t length) {
   size_t written = length;
@@ -241,8 +254,30 @@ Status Staging::OpenHashes() {
 }
 
 StatusOr<std::unique_ptr<StagedFile>> Staging::OpenFile(const std::string& name, uint64_t size, bool direct) {
+  MUSTER_ASSIGN_OR_RETURN(auto staged, OpenPart(name, size, direct));
+  MUSTER_RETURN_IF_ERROR(staged->Reserve());
+  return staged;
+}
+
+StatusOr<std::unique_ptr<StagedFile>> Staging::OpenUnreserved(const std::string& name, uint64_t size) {
+  return OpenPart(name, size, false);
+}
+
+bool Staging::CanClone(const std::string& path) {
+  struct stat facts {};
+  if (stat(path.c_str(), &facts) != 0) return false;
+  const auto [known, first] = clones_.try_emplace(facts.st_dev, false);
+  if (!first) return known->second;
+  const Descriptor from(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY));
+  const auto to = OpenOwnFile(folder_.get(), kClone, O_WRONLY | O_CREAT);
+  known->second = from.ok() && to.ok() && ioctl(to->get(), FICLONE, from.get()) == 0;
+  unlinkat(folder_.get(), kClone, 0);
+  return known->second;
+}
+
+StatusOr<std::unique_ptr<StagedFile>> Staging::OpenPart(const std::string& name, uint64_t size, bool direct) {
   earlier_.Claim(name);
-  std::unique_ptr<StagedFile> staged(new StagedFile(folder_.get(), hashes_.get(), name, size));
+  std::unique_ptr<StagedFile> staged(new StagedFile(*this, name, size));
   const std::string part = fmt::format("{}{}", name, kPart);
   constexpr int kFlags = O_RDWR | O_CREAT;
   if (direct && !in_memory_) {
@@ -253,10 +288,6 @@ StatusOr<std::unique_ptr<StagedFile>> Staging::OpenFile(const std::string& name,
   if (!staged->direct_) {
     MUSTER_ASSIGN_OR_RETURN(staged->file_, OpenOwnFile(folder_.get(), part, kFlags));
   }
-  struct stat before {};
-  if (fstat(staged->file_.get(), &before) != 0) return DiskStatus(errno, part);
-  const auto have = static_cast<uint64_t>(before.st_size);
-  MUSTER_RETURN_IF_ERROR(Annotate(Reserve(staged->file_.get(), size, have, in_memory_), target_));
   const std::string ranges = fmt::format("{}{}", name, kRanges);
   MUSTER_ASSIGN_OR_RETURN(staged->ranges_, OpenOwnFile(folder_.get(), ranges, kFlags | O_APPEND));
   MUSTER_ASSIGN_OR_RETURN(const std::string text, ReadAll(staged->ranges_.get(), kLongestRanges));

@@ -34,6 +34,8 @@
 
 namespace muster::initializers {
 
+class Staging;
+
 class StagedFile {
  public:
   ~StagedFile();
@@ -45,6 +47,8 @@ class StagedFile {
   StatusOr<size_t> Read(uint64_t offset, char* bytes, size_t length);
   // Writes go past the page cache, and those of several threads side by side; else the kernel lets one in at a time.
   bool direct() const { return direct_; }
+  // Room for all of it at once: a disk that is too small says so before anything is fetched.
+  Status Reserve();
   // All of `source` as a reflink; false: the file systems do not share blocks.
   bool CloneFrom(int source);
   // Within the kernel, or by the file server itself; may be fewer bytes, 0 at the source's end. Unimplemented: not
@@ -61,10 +65,11 @@ class StagedFile {
 
  private:
   friend class Staging;
-  StagedFile(int folder, int hashes, std::string name, uint64_t size)
-      : folder_(folder), hashes_(hashes), name_(std::move(name)), size_(size) {}
+  StagedFile(const Staging& staging, std::string name, uint64_t size);
 
   const int folder_, hashes_;  // Staging's
+  const bool in_memory_;
+  const std::string target_;
   const std::string name_;
   const uint64_t size_;
   Descriptor file_;
@@ -96,6 +101,10 @@ class Staging {
   DiskRoom DropLeftovers() { return earlier_.Drop(); }
   // `direct`: past the page cache, where the file system takes it. Room for all of it is reserved at once.
   StatusOr<std::unique_ptr<StagedFile>> OpenFile(const std::string& name, uint64_t size, bool direct);
+  // The same through the page cache, and no room is reserved yet.
+  StatusOr<std::unique_ptr<StagedFile>> OpenUnreserved(const std::string& name, uint64_t size);
+  // Whether a reflink of the file `path` can be laid here: tried, once for each file system that files come from.
+  bool CanClone(const std::string& path);
   // A small file at once, whole. Any thread.
   Status WriteWhole(const std::string& name, std::string_view bytes, const StagedHash& hash, bool sync);
   // A file of the same file system, whole at once. FailedPrecondition: it is on another one.
@@ -143,7 +152,9 @@ class Staging {
   void Clear();
 
  private:
+  friend class StagedFile;
   explicit Staging(std::string target) : target_(std::move(target)) {}
+  StatusOr<std::unique_ptr<StagedFile>> OpenPart(const std::string& name, uint64_t size, bool direct);
   Status OpenHashes();
   StatusOr<int> FolderOf(const std::string& path);  // opens or makes the folder that `path` lies in; kept open
 
@@ -152,6 +163,7 @@ class Staging {
   bool in_memory_ = false;
   Leftovers earlier_;
   std::unordered_set<std::string> adopted_;
+  std::unordered_map<dev_t, bool> clones_;               // CanClone's
   std::unordered_map<std::string, StagedHash> hash_of_;  // of what an earlier start left whole
   std::string last_folder_path_, checked_path_;
   Descriptor last_folder_, checked_;  // not open: none yet; there is no such folder

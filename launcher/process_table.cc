@@ -5,10 +5,11 @@
 
 #include <algorithm>
 #include <fstream>
+#include <iterator>
 #include <memory>
 #include <set>
-#include <sstream>
 
+#include "base/process_stat.h"
 #include "base/text.h"
 
 namespace muster::launcher {
@@ -24,28 +25,18 @@ std::vector<pid_t> NumbersIn(const char* folder) {
   return numbers;
 }
 
-// What /proc/PID/stat has behind the name, state first; empty: there is no such process.
-std::vector<std::string> StatOf(pid_t pid) {
+std::optional<ProcessStat> StatOf(pid_t pid) {
   std::ifstream file(fmt::format("/proc/{}/stat", pid));
-  std::string line;
-  if (!std::getline(file, line)) return {};
-  const size_t name_end = line.rfind(')');  // the name may hold anything
-  if (name_end == std::string::npos) return {};
-  std::istringstream rest(line.substr(name_end + 1));
-  std::vector<std::string> fields;
-  for (std::string field; rest >> field;) fields.push_back(field);
-  return fields;
+  const std::string line((std::istreambuf_iterator<char>(file)), {});
+  return ProcessStat::Parse(line);
 }
-
-bool IsDead(const std::string& state) { return state == "Z" || state == "X"; }
 
 // Of a process whose environment reads as empty. proc(5): start_code is the 26th field, env_start and env_end are the
 // 50th and 51st; execve sets start_code after the other two.
 Holds WhyEmpty(pid_t pid) {
-  constexpr size_t kFirst = 3;  // the state's number
-  const auto fields = StatOf(pid);
-  if (fields.size() <= 51 - kFirst || IsDead(fields[0])) return Holds::kNo;
-  const bool none = fields[26 - kFirst] != "0" && fields[50 - kFirst] == fields[51 - kFirst];
+  const auto stat = StatOf(pid);
+  if (!stat || stat->dead() || !stat->Field(51)) return Holds::kNo;
+  const bool none = stat->Field(26) != 0 && stat->Field(50) == stat->Field(51);
   return none ? Holds::kNo : Holds::kStarting;  // also where it has got one since
 }
 
@@ -54,10 +45,9 @@ Holds WhyEmpty(pid_t pid) {
 std::vector<pid_t> LivingMembers(const std::set<pid_t>& groups) {
   std::vector<pid_t> members;
   for (pid_t pid : NumbersIn("/proc")) {
-    const auto fields = StatOf(pid);
-    constexpr size_t kGroup = 5 - 3;
-    if (fields.size() <= kGroup || IsDead(fields[0])) continue;
-    const auto group = ParseInt(fields[kGroup]);
+    const auto stat = StatOf(pid);
+    if (!stat || stat->dead()) continue;
+    const auto group = stat->Field(5);
     if (group && groups.contains(static_cast<pid_t>(*group))) members.push_back(pid);
   }
   return members;

@@ -42,6 +42,8 @@ TEST(Text, DecimalNumbers) {
 }
 
 TEST(Text, Parts) {
+  EXPECT_TRUE(IsVisible("") && IsVisible("a~!"));
+  for (const char* text : {" ", "a b", "a\n", "\x7f", "\xc3\xa4"}) EXPECT_FALSE(IsVisible(text)) << text;
   EXPECT_EQ(Strip(" \t a b\r\n"), "a b");
   EXPECT_EQ(Strip("  "), "");
   EXPECT_EQ(Lower("AbC1\xc3\x84"), "abc1\xc3\x84");

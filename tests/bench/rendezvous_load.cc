@@ -25,6 +25,7 @@
 #include <string>
 #include <vector>
 
+#include "base/process_stat.h"
 #include "base/text.h"
 #include "base/version.h"
 #include "rendezvous/coordinator.h"
@@ -50,10 +51,10 @@ Usage UsageOf(pid_t pid) {
   Usage usage;
   std::ifstream stat(fmt::format("/proc/{}/stat", pid));
   std::string text((std::istreambuf_iterator<char>(stat)), {});
-  std::vector<std::string_view> fields = Split(std::string_view(text).substr(text.rfind(')') + 2), ' ');
-  double ticks = static_cast<double>(*ParseInt(fields[11]) + *ParseInt(fields[12]));
+  const ProcessStat process = *ProcessStat::Parse(text);  // utime, stime, rss
+  double ticks = static_cast<double>(*process.Field(14) + *process.Field(15));
   usage.cpu_seconds = ticks / static_cast<double>(sysconf(_SC_CLK_TCK));
-  usage.rss_kb = static_cast<double>(*ParseInt(fields[21])) * static_cast<double>(sysconf(_SC_PAGESIZE)) / 1024;
+  usage.rss_kb = static_cast<double>(*process.Field(24)) * static_cast<double>(sysconf(_SC_PAGESIZE)) / 1024;
   return usage;
 }
 

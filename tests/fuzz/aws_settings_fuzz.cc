@@ -7,13 +7,10 @@
 #include "initializers/aws_identity.h"
 #include "initializers/aws_settings.h"
 #include "initializers/endpoint_url.h"
+#include "tests/fuzz/input.h"
 
 namespace muster::initializers {
 namespace {
-
-void Must(bool holds) {
-  if (!holds) abort();
-}
 
 void Fuzz(std::string_view text) {
   const auto parts = Split(text, '\0');

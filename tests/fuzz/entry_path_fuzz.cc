@@ -1,15 +1,11 @@
 // libFuzzer: object names, and patterns on them; a line is a name, the first is the pattern.
-#include <cstdlib>
 #include <filesystem>
 
 #include "base/text.h"
 #include "initializers/entry_path.h"
+#include "tests/fuzz/input.h"
 
 namespace {
-
-void Must(bool holds) {
-  if (!holds) abort();
-}
 
 // The pattern that only this name matches.
 std::string Literal(std::string_view name) {

@@ -1,14 +1,9 @@
 // libFuzzer: what Google Cloud Storage answers. The first byte chooses: a page, an object, or an error.
-#include <cstdlib>
-
 #include "initializers/gcs_answers.h"
+#include "tests/fuzz/input.h"
 
 namespace muster::initializers {
 namespace {
-
-void Must(bool holds) {
-  if (!holds) abort();
-}
 
 void Check(const Entry& entry) {
   Must(!entry.key.empty() && !entry.version.empty());
@@ -40,9 +35,8 @@ void Error(std::string_view body) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace muster::initializers;
-  if (size == 0) return 0;
-  const std::string_view text(reinterpret_cast<const char*>(data + 1), size - 1);
-  switch (data[0]) {
+  const auto [choice, text] = Choose(data, size);
+  switch (choice) {
     case 'e':
       Error(text);
       break;

@@ -1,15 +1,10 @@
 // libFuzzer: what the servers that hand out Google's tokens answer. The first byte chooses: the IAM credentials API, a
 // subject token, an error; else OAuth's.
 #include "initializers/google_answers.h"
-
-#include <cstdlib>
+#include "tests/fuzz/input.h"
 
 namespace muster::initializers {
 namespace {
-
-void Must(bool holds) {
-  if (!holds) abort();
-}
 
 void Token(const StatusOr<BearerToken>& token) {
   if (!token.ok()) return;
@@ -35,9 +30,8 @@ void Error(std::string_view text) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace muster::initializers;
-  if (size == 0) return 0;
-  const std::string_view text(reinterpret_cast<const char*>(data + 1), size - 1);
-  switch (data[0]) {
+  const auto [choice, text] = Choose(data, size);
+  switch (choice) {
     case 'i':
       for (int64_t now : {int64_t{0}, int64_t{1'795'309'323}, int64_t{253'402'300'799}})
         Token(ParseIamToken(text, now));

@@ -2,13 +2,10 @@
 #include <cstdlib>
 
 #include "initializers/google_identity.h"
+#include "tests/fuzz/input.h"
 
 namespace muster::initializers {
 namespace {
-
-void Must(bool holds) {
-  if (!holds) abort();
-}
 
 bool IsOneLine(std::string_view text) { return text.find_first_of("\r\n") == std::string_view::npos; }
 

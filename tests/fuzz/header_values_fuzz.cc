@@ -1,16 +1,7 @@
 // libFuzzer: what stores say in headers: Retry-After, RateLimit, hashes in base64, hex and as we write them.
-#include <cstdlib>
-
 #include "initializers/digest.h"
 #include "initializers/retry.h"
-
-namespace {
-
-void Must(bool holds) {
-  if (!holds) abort();
-}
-
-}  // namespace
+#include "tests/fuzz/input.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace muster::initializers;

@@ -1,16 +1,11 @@
 // libFuzzer: what the hub answers. The first byte chooses: a revision, a Link, an error; else a page of a tree.
-#include <cstdlib>
-
 #include "base/text.h"
 #include "initializers/endpoint_url.h"
 #include "initializers/hub_answers.h"
+#include "tests/fuzz/input.h"
 
 namespace muster::initializers {
 namespace {
-
-void Must(bool holds) {
-  if (!holds) abort();
-}
 
 void Tree(std::string_view json) {
   auto entries = ParseTree(json);
@@ -61,9 +56,8 @@ void Error(std::string_view text) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace muster::initializers;
-  if (size == 0) return 0;
-  const std::string_view text(reinterpret_cast<const char*>(data + 1), size - 1);
-  switch (data[0]) {
+  const auto [choice, text] = Choose(data, size);
+  switch (choice) {
     case 'r':
       Revision(text);
       break;

@@ -1,16 +1,11 @@
 // libFuzzer: the command line of `muster rsh`, one argument a line; what was read is said in other words and read
 // again.
-#include <cstdlib>
-
 #include "base/text.h"
 #include "rsh/rsh_arguments.h"
+#include "tests/fuzz/input.h"
 
 namespace muster::rsh {
 namespace {
-
-void Must(bool holds) {
-  if (!holds) abort();
-}
 
 std::vector<std::string> Arguments(const RshCommand& command) {
   std::vector<std::string> arguments;

@@ -1,17 +1,13 @@
 // libFuzzer: messages of the remote shell, cut into slices where the input's first bytes say. Cuts change nothing; what
 // decodes survives encoding again.
-#include <cstdlib>
 #include <string>
 #include <vector>
 
 #include "rsh/protocol.h"
+#include "tests/fuzz/input.h"
 
 namespace muster::rsh {
 namespace {
-
-void Must(bool holds) {
-  if (!holds) abort();
-}
 
 std::string Text(const grpc::ByteBuffer& buffer) {
   Bytes slices;

@@ -1,17 +1,13 @@
 // libFuzzer: what S3 and STS answer. The first byte chooses: a page, an error, credentials, or an object's headers.
-#include <cstdlib>
 #include <map>
 
 #include "base/text.h"
 #include "initializers/s3_answers.h"
 #include "initializers/s3_checksums.h"
+#include "tests/fuzz/input.h"
 
 namespace muster::initializers {
 namespace {
-
-void Must(bool holds) {
-  if (!holds) abort();
-}
 
 void Page(std::string_view xml) {
   auto page = ParseS3Page(xml);
@@ -61,9 +57,8 @@ void Headers(std::string_view text) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace muster::initializers;
-  if (size == 0) return 0;
-  const std::string_view text(reinterpret_cast<const char*>(data + 1), size - 1);
-  switch (data[0]) {
+  const auto [choice, text] = Choose(data, size);
+  switch (choice) {
     case 'e':
       Error(text);
       break;

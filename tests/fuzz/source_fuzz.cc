@@ -1,21 +1,12 @@
 // libFuzzer: source URIs; the first byte is the role.
-#include <cstdlib>
-
 #include "initializers/source.h"
-
-namespace {
-
-void Must(bool holds) {
-  if (!holds) abort();
-}
-
-}  // namespace
+#include "tests/fuzz/input.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  if (size == 0) return 0;
   using namespace muster::initializers;
-  const Role role = data[0] % 2 == 0 ? Role::kDataset : Role::kModel;
-  auto source = ParseSource({reinterpret_cast<const char*>(data + 1), size - 1}, role);
+  const auto [choice, text] = Choose(data, size);
+  const Role role = choice % 2 == 0 ? Role::kDataset : Role::kModel;
+  auto source = ParseSource(text, role);
   if (!source.ok()) {
     Must(source.status().message().size() < 4096);
     return 0;

@@ -1,16 +1,12 @@
 // libFuzzer: the termination message, read from a pod and made of a worker's bytes.
-#include <cstdlib>
 #include <iterator>
 
 #include "base/termination_message.h"
 #include "base/text.h"
+#include "tests/fuzz/input.h"
 
 namespace muster {
 namespace {
-
-void Must(bool holds) {
-  if (!holds) abort();
-}
 
 // Whatever is in it: one line, within the limit, readable, and stable.
 void CheckEncoding(const TerminationMessage& message, size_t limit) {

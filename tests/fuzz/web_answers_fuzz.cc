@@ -1,16 +1,11 @@
 // libFuzzer: the head of a server's answer to a request for bytes: Content-Range, digests, ETag. A status, then a
 // header "name: value" a line.
-#include <cstdlib>
-
 #include "base/text.h"
 #include "initializers/web_file.h"
+#include "tests/fuzz/input.h"
 
 namespace muster::initializers {
 namespace {
-
-void Must(bool holds) {
-  if (!holds) abort();
-}
 
 HttpHead HeadOf(std::string_view text) {
   HttpHead head;

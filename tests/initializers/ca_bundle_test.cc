@@ -43,7 +43,7 @@ TEST(CaBundle, HalfOfKServesPairIsNone) {
 
 TEST(CaBundle, NamesThatCount) {
   EXPECT_EQ(CaVariables(Scheme::kGcs),
-            "REQUESTS_CA_BUNDLE, CURL_CA_BUNDLE, SSL_CERT_FILE, CA_BUNDLE_VOLUME_MOUNT_POINT");
+            "REQUESTS_CA_BUNDLE, CURL_CA_BUNDLE, SSL_CERT_FILE, CA_BUNDLE_VOLUME_MOUNT_POINT, SSL_CERT_DIR");
 }
 
 }  // namespace

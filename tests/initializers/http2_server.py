@@ -1,4 +1,5 @@
-"""Files over HTTP/2 by hypercorn: http2_server.py CERTIFICATES FOLDER. Prints "listening on PORT"; says of each request which HTTP it was."""
+"""Files over HTTP/2 by hypercorn: http2_server.py CERTIFICATES FOLDER [cut]. Prints "listening on PORT"; says of each request which
+HTTP it was. "cut": the first answer to each range ends CUT bytes after its beginning, and a connection after two requests."""
 import asyncio
 import os
 import socket
@@ -8,6 +9,8 @@ from hypercorn.asyncio import serve
 from hypercorn.config import Config
 
 BLOCK = 1 << 20
+CUT = 300_000
+cut = set()  # ends of the ranges that were
 
 
 async def app(scope, _, send):
@@ -29,6 +32,12 @@ async def app(scope, _, send):
     if status == 206:
         answer.append((b"content-range", f"bytes {first}-{last}/{size}".encode()))
     await send({"type": "http.response.start", "status": status, "headers": answer})
+    if "cut" in sys.argv and scope["method"] != "HEAD" and last not in cut:
+        cut.add(last)
+        with open(path, "rb") as file:
+            file.seek(first)
+            await send({"type": "http.response.body", "body": file.read(CUT), "more_body": True})
+        return
     if scope["method"] != "HEAD":
         with open(path, "rb") as file:
             for at in range(first, last + 1, BLOCK):
@@ -43,6 +52,8 @@ async def main():
     config.bind = [f"fd://{listener.fileno()}"]
     config.certfile, config.keyfile = f"{sys.argv[1]}/public.crt", f"{sys.argv[1]}/private.key"
     config.loglevel = "WARNING"
+    if "cut" in sys.argv:
+        config.keep_alive_max_requests = 2
     print(f"listening on {listener.getsockname()[1]}", flush=True)
     await serve(app, config)
 

@@ -270,7 +270,7 @@ class CdnRequest(Request):
         if not hmac.compare_digest(self.query.get("Signature", [""])[0], hub.signature(sha256, epoch)):
             return self.xml(403, "SignatureDoesNotMatch", "The request signature we calculated does not match")
         if int(epoch) < hub.epoch:
-            return self.xml(403, "AccessDenied", "Request has expired")
+            return self.xml(hub.expired, "AccessDenied", "Request has expired")
         data = hub.objects[sha256]
         # Its own ETag looks like a hash and is none.
         return self.content(data, f'"{hashlib.sha256(sha256.encode()).hexdigest()}"')
@@ -302,7 +302,7 @@ class HubServer:
         self.renamed = {}       # the same -> "org/name" now
         self.tokens = set()
         self.objects = {}       # of the CDN
-        self.epoch = 0
+        self.epoch, self.expired = 0, 403  # what an older link is answered
         self.page = 1000
         self.quota, self.left, self.window_end, self.window, self.refused = {}, {}, {}, 300, 0
         self.reset()

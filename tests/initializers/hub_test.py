@@ -5,6 +5,7 @@ import random
 import signal
 import subprocess
 import sys
+import threading
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -299,6 +300,37 @@ class Transient(FaultCase):
         self.hub.faulty = lambda request: request.is_cdn and self.hub.epoch == 0
         self.succeeds(URI, FILES)
         self.assertEqual(self.hub.epoch, 1)
+
+    def test_a_link_that_is_gone(self):
+        """In the midst of both ranges. Signed links of some stores end with another status than 403."""
+        for status in (400, 401, 403, 404, 410):
+            with self.subTest(status):
+                self.anew()
+                self.hub.expired = status
+                both = threading.Barrier(2, self.hub.expire)
+
+                def fault(request, both=both):
+                    request.cut = 300_000
+                    request.answer()
+                    both.wait(DEADLINE)  # the connection is cut after that
+                    return True
+                self.hub.faulty = lambda request: request.is_cdn
+                self.hub.faults = [fault, fault]
+                end = self.succeeds(f"{self.uri}/model.safetensors", subset("model.safetensors"))
+                self.assertEqual(end["received"], len(FILES["model.safetensors"]))
+                self.assertLessEqual(self.hub.count("hub", "GET", "/resolve/"), 4, "each range asks once more at most")
+
+    def test_links_that_hold_once(self):
+        self.hub.faulty = lambda request: request.is_cdn
+
+        def cut_and_expire(request):
+            request.cut = 3 * MIB
+            request.answer()
+            self.hub.expire()
+            return True
+        self.hub.faults = [cut_and_expire] * 6
+        self.succeeds(f"{self.uri}/model.safetensors", subset("model.safetensors"))
+        self.assertEqual(self.hub.faults, [])
 
     def test_a_link_is_used_for_the_rest_of_its_range(self):
         self.hub.faults = [setting(cut=300_000)] * 4

@@ -22,7 +22,7 @@ MIB = 1 << 20
 
 # What would say who we are, or where things are, on the machine that runs the tests.
 FOREIGN = ("AWS_", "S3_", "STORAGE_", "HF_", "HUGGING", "GOOGLE_", "GCE_", "CLOUDSDK_", "MUSTER_", "ACCESS_", "MODEL_VERSION",
-           "XDG_CACHE_HOME", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE", "CA_BUNDLE_")
+           "XDG_CACHE_HOME", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_", "CA_BUNDLE_")
 
 
 def some_bytes(count, seed=1):

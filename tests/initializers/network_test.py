@@ -177,6 +177,36 @@ class Tls(NetworkCase):
         self.succeeds(url, {"f": self.data}, env={"CA_BUNDLE_VOLUME_MOUNT_POINT": self.certificates,
                                                   "CA_BUNDLE_CONFIGMAP_NAME": "certificates"})
 
+    def folder_of_certificates(self, hashed):
+        folder = os.path.join(self.dir, "hashed" if hashed else "plain")
+        os.mkdir(folder)
+        shutil.copy(f"{self.certificates}/public.crt", folder)
+        if hashed:
+            subprocess.run(["openssl", "rehash", folder], check=True)
+        return folder
+
+    def test_a_folder_of_certificates(self):
+        url = f"https://127.0.0.1:{self.serve(secure=True).server_address[1]}/f"
+        folder = self.folder_of_certificates(hashed=True)
+        self.succeeds(url, {"f": self.data}, "--ca-bundle", folder)
+        for name, value in (("AWS_CA_BUNDLE", folder), ("REQUESTS_CA_BUNDLE", folder), ("CURL_CA_BUNDLE", folder + "/"),
+                            ("SSL_CERT_DIR", folder), ("SSL_CERT_DIR", f"{self.dir}/nothing:{folder}")):
+            with self.subTest(f"{name}={value}"):
+                shutil.rmtree(self.target, ignore_errors=True)
+                self.succeeds(url, {"f": self.data}, env={name: value})
+
+    def test_a_folder_without_hashes(self):
+        """Nobody finds what is in it; one that a machine names for all its programs is no reason to fail."""
+        server = self.serve(secure=True)
+        url = f"https://127.0.0.1:{server.server_address[1]}/f"
+        folder = self.folder_of_certificates(hashed=False)
+        for name in ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"):
+            with self.subTest(name):
+                self.refused(url, 1, f"{folder} has no certificate under its hash: run openssl rehash on it, or name a file", env={name: folder})
+        self.refused(url, 1, r"certificate.*--ca-bundle \(.*SSL_CERT_DIR", env={"SSL_CERT_DIR": folder})
+        self.assertEqual(server.requests, [])
+        self.succeeds(url, {"f": self.data}, env={"SSL_CERT_DIR": folder, "CURL_CA_BUNDLE": f"{folder}/public.crt"})
+
     def test_a_redirect_to_where_anybody_can_listen(self):
         secure, plain = self.serve(secure=True), self.serve()
         secure.faulty = lambda request: True
@@ -207,15 +237,17 @@ class Tls(NetworkCase):
 
 
 class Http2(NetworkCase):
-    def test_it_is_spoken(self):
+    data = some_bytes(40 * MIB + 1)
+
+    def serve_two(self, *words):
+        """(the server's process, URL of the file, its certificate)"""
         folder = os.path.join(self.dir, "files")
         os.makedirs(folder)
         certificates = os.path.join(self.dir, "certificates")
         ca = certificate.make(certificates)
-        data = some_bytes(40 * MIB + 1)
         with open(os.path.join(folder, "f"), "wb") as file:
-            file.write(data)
-        server = subprocess.Popen([sys.executable, os.path.join(HERE, "http2_server.py"), certificates, folder],
+            file.write(self.data)
+        server = subprocess.Popen([sys.executable, os.path.join(HERE, "http2_server.py"), certificates, folder, *words],
                                   stdout=subprocess.PIPE, text=True, env=clean_environment())
 
         def end():
@@ -225,13 +257,25 @@ class Http2(NetworkCase):
         self.addCleanup(end)
         said = server.stdout.readline()
         self.assertTrue(said.startswith("listening on "), said)
-        port = int(said.split()[-1])
-        self.succeeds(f"https://127.0.0.1:{port}/f", {"f": data}, "--http2", "--ca-bundle", ca)
+        return server, f"https://127.0.0.1:{said.split()[-1]}/f", ca
+
+    def test_it_is_spoken(self):
+        server, url, ca = self.serve_two()
+        self.succeeds(url, {"f": self.data}, "--http2", "--ca-bundle", ca)
         self.assertEqual(server.stdout.readline(), "2\n")
         shutil.rmtree(self.target)
-        self.succeeds(f"https://127.0.0.1:{port}/f", {"f": data}, "--ca-bundle", ca)
+        self.succeeds(url, {"f": self.data}, "--ca-bundle", ca)
         server.kill()
-        self.assertEqual({line for line in server.stdout.read().split()} , {"1.1", "2"})
+        self.assertEqual(set(server.stdout.read().split()), {"1.1", "2"})
+
+    def test_what_is_cut_goes_on(self):
+        """A stream that ends too early, and connections that the server lets go of."""
+        server, url, ca = self.serve_two("cut")
+        end = self.succeeds(url, {"f": self.data}, "--http2", "--ca-bundle", ca)
+        self.assertGreaterEqual(end["retries"], 3)
+        self.assertEqual(end["received"], len(self.data), "each goes on where it was cut")
+        server.kill()
+        self.assertEqual(set(server.stdout.read().split()), {"2"})
 
 
 if __name__ == "__main__":

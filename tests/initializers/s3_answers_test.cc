@@ -132,6 +132,36 @@ TEST(S3Page, CutAnywhereIsAnError) {
   }
 }
 
+TEST(PageInPlace, IsToldFromAnObject) {
+  using Headers = std::vector<std::pair<std::string, std::string>>;
+  const std::pair<std::string, std::string> page = {"content-type", "text/html; charset=utf-8"},
+                                            file = {"content-type", "application/octet-stream"},
+                                            nginx = {"etag", "\"5f3e-264\""},
+                                            md5 = {"etag", "\"0cc175b9c0f1b6a831c399e269772661\""},
+                                            parts = {"etag", "\"0cc175b9c0f1b6a831c399e269772661-2\""},
+                                            other = {"etag", "\"0cc175b9c0f1b6a831c399e269772661x\""},
+                                            id = {"x-amz-request-id", "1"}, google = {"x-goog-hash", "crc32c=x"};
+  const struct {
+    Headers headers;
+    std::string key;
+    bool object;
+  } rows[] = {
+      {{nginx, file}, "a/b", true},         {{file}, "a/b", false},
+      {{nginx, page}, "a/b", false},        {{nginx, page}, "a.d/b", false},
+      {{nginx, page}, "b.bin", false},      {{nginx, page}, "b.html", true},
+      {{nginx, page, id}, "a/b", true},     {{nginx, page, google}, "b.bin", true},
+      {{md5, page}, "a/b", true},           {{parts, page}, "a/b", true},
+      {{other, page}, "a/b", false},        {{md5, page}, "b.bin", false},
+      {{{"etag", "\""}, page}, "b", false},
+  };
+  for (const auto& row : rows) {
+    HttpHead head;
+    head.status = 200;
+    head.headers = row.headers;
+    EXPECT_EQ(!PageInPlace(head, row.key), row.object) << row.key << ' ' << row.headers[0].second;
+  }
+}
+
 TEST(S3Error, IsRead) {
   const struct {
     std::string_view xml;

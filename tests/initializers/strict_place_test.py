@@ -1,14 +1,18 @@
-"""muster-initializer and the place of a bucket on a strict S3 server: its region, where it is led to, who pays, what is archived."""
+"""muster-initializer and the place of a bucket on a strict S3 server: its region, where it is led to, who pays, what is archived,
+and what KServe's storage configuration says of it."""
+import json
 import os
 import re
+import shutil
 import sys
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from initializer_case import main  # noqa: E402
+import minio_server  # noqa: E402
+from initializer_case import MIB, UNREACHABLE, main  # noqa: E402
 from strict_case import XML, StrictCase  # noqa: E402
-from store_faults import answering  # noqa: E402
+from store_faults import answering, some_bytes  # noqa: E402
 
 
 class PlaceCase(StrictCase):
@@ -75,6 +79,33 @@ class Refusals(PlaceCase):
         self.proxy.always(answering(301, b"<Error><Code>PermanentRedirect</Code><Endpoint>b.s3.example</Endpoint></Error>", XML))
         self.refused(self.uri, 1, "the bucket is elsewhere: b.s3.example; name its region .AWS_REGION. or endpoint")
 
+    def test_one_page_for_everything(self):
+        """Of a site that is no store: a prefix seems to be an object there."""
+        self.put("llama/w", b"1")
+        page = b"<html>" + bytes(600)
+        self.proxy.faulty = lambda exchange: True
+        self.proxy.always(answering(200, page, ("Content-Type", "text/html"), ("Content-Length", str(len(page))), ("ETag", '"5f3e-264"')))
+        for name in ("llama", "llama/w"):
+            self.refused(f"{self.uri}/{name}", UNREACHABLE, f"{name}: the answer to HEAD .* a page in place of the object", "--patience", "1")
+
+    def test_objects_that_are_called_web_pages(self):
+        """By who uploaded them; also of a store whose answers have no header of S3's own."""
+        data = {"page": b"<html>", "weights": some_bytes(MIB), "parts": some_bytes(6 * MIB), "m.bin": some_bytes(5000)}
+        for key in ("page", "weights", "m.bin"):
+            self.put(key, data[key], ContentType="text/html")
+        self.put_in_parts("parts", data["parts"], ContentType="text/html")
+
+        def strip(exchange):
+            exchange.headers = [(name, value) for name, value in exchange.headers if not name.lower().startswith("x-amz-")]
+        for fault, keys in ((lambda exchange: None, data), (strip, ["page", "weights", "parts"])):
+            self.anew()
+            self.proxy.faulty = lambda exchange: True
+            self.proxy.always(fault)
+            for key in keys:
+                with self.subTest(key):
+                    shutil.rmtree(self.target, ignore_errors=True)
+                    self.succeeds(f"{self.uri}/{key}", {key: data[key]}, "--patience", "2")
+
     def test_archived(self):
         self.put("old", b"1")
         self.proxy.always(answering(403, b"<Error><Code>InvalidObjectState</Code><Message>not restored</Message></Error>", XML))
@@ -95,6 +126,53 @@ class Payer(PlaceCase):
         self.succeeds(self.uri, {"w": b"1"})
         for _, _, headers in self.proxy.exchanges:
             self.assertNotIn("x-amz-request-payer", headers)
+
+
+class StorageConfig(PlaceCase):
+    """KServe's, out of a secret."""
+
+    def setUp(self):
+        super().setUp()
+        self.put("d/w", b"1")
+        self.config = {"type": "s3", "endpoint_url": self.proxy.url, "access_key_id": minio_server.KEY,
+                       "secret_access_key": minio_server.SECRET, "region": "eu-west-1", "bucket": "another", "ca_bundle": "/nothing"}
+
+    def keys(self, override=None, **more):
+        """What the pod has beside it is for another store."""
+        environment = {"AWS_ENDPOINT_URL": "http://127.0.0.1:9", "AWS_ENDPOINT_URL_S3": "http://127.0.0.1:9", "AWS_REGION": "us-west-2",
+                       "AWS_ACCESS_KEY_ID": "another", "AWS_SECRET_ACCESS_KEY": "another", "AWS_SESSION_TOKEN": "another",
+                       "STORAGE_CONFIG": self.config if isinstance(self.config, str) else json.dumps(self.config), "HOME": self.dir}
+        if override is not None:
+            environment["STORAGE_OVERRIDE_CONFIG"] = json.dumps(override)
+        return {**environment, **more}
+
+    def test_it_says_where_and_who(self):
+        self.succeeds(f"{self.uri}/d", {"w": b"1"})
+        self.assertEqual(set(self.signed_for()), {"eu-west-1"})
+
+    def test_an_override_wins(self):
+        self.config.update(endpoint_url="http://127.0.0.1:9", type="hdfs")
+        self.succeeds(f"{self.uri}/d", {"w": b"1"}, env=self.keys({"endpoint_url": self.proxy.url, "type": "s3"}))
+        self.anew()
+        del self.config["access_key_id"]
+        self.refused(f"{self.uri}/d", 1, "403", env=self.keys({"endpoint_url": self.proxy.url, "type": "s3", "anonymous": True}))
+        self.assertIsNone(self.signed_for()[-1])
+
+    def test_what_is_none(self):
+        for config, words in (("{s3cret", "STORAGE_CONFIG is no JSON object"), (["s3cret"], "STORAGE_CONFIG is no JSON object"),
+                              ({"type": "s3", "secret_access_key": ["s3cret"]}, "STORAGE_CONFIG: 'secret_access_key' is no text"),
+                              ({"type": "hdfs", "x": "s3cret"}, "STORAGE_CONFIG is of the type 'hdfs', and s3://.* of s3"),
+                              ({"access_key_id": "s3cret"}, "STORAGE_CONFIG is of the type '', and s3://.* of s3")):
+            with self.subTest(words):
+                self.config = config
+                self.refused(self.uri, 78, words)
+                self.assertNotIn("s3cret", self.said)
+
+    def test_an_empty_one_says_nothing(self):
+        for config in ("", " ", "{}"):
+            self.anew()
+            self.config = config
+            self.succeeds(f"{self.uri}/d", {"w": b"1"}, env={**super().keys(), "STORAGE_CONFIG": config})
 
 
 if __name__ == "__main__":
