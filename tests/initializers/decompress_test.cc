@@ -51,7 +51,7 @@ TEST(Decompress, WindowsWithinAMemoryLimit) {
     int readers;
     uint64_t most, beside;
   } rows[] = {
-      {std::nullopt, 8, 128 * kMiB, 16 * kMiB},     {int64_t{64} << 20, 4, 8 * kMiB, 2 * kMiB},
+      {std::nullopt, 8, 128 * kMiB, 16 * kMiB},      {int64_t{64} << 20, 4, 8 * kMiB, 2 * kMiB},
       {int64_t{16} << 20, 4, 8 * kMiB, 2 * kMiB},    {0, 0, 8 * kMiB, 8 * kMiB},
       {int64_t{120} << 20, 4, 64 * kMiB, 16 * kMiB}, {int64_t{1} << 40, 8, 128 * kMiB, 16 * kMiB},
       {INT64_MAX, 1, 128 * kMiB, 128 * kMiB},
