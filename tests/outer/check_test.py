@@ -8,8 +8,8 @@ import unittest
 
 import containers
 import networks
-from exec_test import ExecCase, clean
-from muster_case import DEADLINE, MUSTER, PYTHON, MusterCase, main, sanitized, wait_gone
+from exec_case import ExecCase
+from muster_case import DEADLINE, MUSTER, PYTHON, MusterCase, clean, main, sanitized, wait_gone
 from several_nodes_test import Nodes
 
 

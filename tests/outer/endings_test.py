@@ -6,7 +6,7 @@ import signal
 import subprocess
 import unittest
 
-from exec_test import ExecCase
+from exec_case import ExecCase
 from muster_case import MUSTER, PYTHON, clean, main
 from several_nodes_test import Nodes
 

@@ -8,7 +8,7 @@ import subprocess
 import threading
 import time
 
-from exec_test import LISTENER, POLITE, ExecCase
+from exec_case import LISTENER, POLITE, ExecCase
 from muster_case import DEADLINE, MUSTER, clean, main
 
 
