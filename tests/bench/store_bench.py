@@ -69,7 +69,7 @@ def compare(bench, servers, options, rounds):
         return f"{statistics.median(a[what] / b[what] for a, b in zip(seen['muster'], seen[name])):9.2f}"
     print(f"{options[1]:12} {options[5]:>8} {options[3]:>7} | {median('ops_s')[:-3]:>8} {median('p99_us')[:-3]:>8}"
           f" {median('cpu_us'):>7} |{ratio('echo', 'cpu_us')}{ratio('libuv', 'cpu_us')} {ratio('libuv', 'p99_us')}"
-          f" {ratio('libuv', 'ops_s')}{ratio('echo', 'ops_s')}", flush=True)
+          f"{ratio('echo', 'p99_us')} {ratio('libuv', 'ops_s')}{ratio('echo', 'ops_s')}", flush=True)
 
 
 def dead_name_server(bench, commands):
@@ -115,7 +115,7 @@ def main():
     else:
         servers["echo"] = Server([bench, "echo"], HOSTS)
         print(f"{'op':12} {'value':>8} {'clients':>7} | {'ops/s':>8} {'p99 us':>8} {'cpu us':>7} |"
-              " cpu/echo cpu/libuv p99/libuv ops/libuv ops/echo")
+              " cpu/echo cpu/libuv p99/libuv p99/echo ops/libuv ops/echo")
         for value in args.values.split(","):
             for op in args.ops.split(","):
                 for clients in args.clients.split(","):
