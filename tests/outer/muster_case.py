@@ -209,11 +209,12 @@ class MusterCase(unittest.TestCase):
             link, _ = self._listener.accept()
             link.settimeout(deadline)
             lines = link.makefile()
-            hello = lines.readline()
-            if not hello.endswith("\n"):
+            line = lines.readline()
+            hello = json.loads(line) if line.endswith("\n") else {}
+            if hello.get("what") != "hello":
                 link.close()  # stopped before it could say hello
                 continue
-            worker = self.worker_class(link, lines, json.loads(hello))
+            worker = self.worker_class(link, lines, hello)
             self._seen.append(worker)
             arrived.append(worker)
         return sorted(arrived, key=lambda worker: worker.rank)
