@@ -24,7 +24,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   switch (choice) {
     case 'w': {
       const auto word = ParseWord(text);
-      if (word.ok()) Must(!word->empty() && IsVisible(*word) && text.find(*word) != std::string_view::npos);
+      if (word.ok()) Must(!word->empty() && muster::IsVisible(*word) && text.find(*word) != std::string_view::npos);
       break;
     }
     case 's':

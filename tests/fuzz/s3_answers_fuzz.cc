@@ -49,7 +49,8 @@ void Headers(std::string_view text) {
   const auto part_size = static_cast<uint64_t>(ParseInt(lines[2]).value_or(0));
   const auto expected = ExpectationOf(read, lines[0], size, part_size);
   if (expected) Must(expected->value.size() == HashBytes(expected->kind));
-  if (expected && expected->part_size == 0) Must(!NeedsPartSize(read, lines[0]) || expected->kind == HashKind::kMd5);
+  if (expected && expected->part_size == 0)
+    Must(PartsToMeasure(read, lines[0]) == 0 || expected->kind == HashKind::kMd5);
 }
 
 }  // namespace
