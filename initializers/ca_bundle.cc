@@ -23,7 +23,7 @@ std::vector<std::string_view> InOrder(Scheme scheme) {
   }
 }
 
-std::string Value(const Getenv& getenv, std::string_view name) { return std::string(Strip(getenv(name).value_or(""))); }
+std::string Value(const Getenv& getenv, std::string_view name) { return GetVariable(getenv, name).value_or(""); }
 
 }  // namespace
 

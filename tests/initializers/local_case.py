@@ -7,9 +7,13 @@ from initializer_case import InitializerCase
 class LocalCase(InitializerCase):
     def setUp(self):
         super().setUp()
-        self.source = os.path.join(self.dir, "claim")
+        self.source = os.path.join(self.home(), "claim")
         os.mkdir(self.source)
         self.uri = f"file://{self.source}"
+
+    def home(self):
+        """Where the folder to bring in is made."""
+        return self.dir
 
     def lay(self, files):
         """Path below the source -> content."""

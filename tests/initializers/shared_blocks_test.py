@@ -9,24 +9,25 @@ import sys
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from initializer_case import MIB, InitializerCase, main, preloaded, some_bytes  # noqa: E402
+from initializer_case import MIB, main, preloaded, some_bytes  # noqa: E402
+from local_case import LocalCase  # noqa: E402
 
 LARGE = 20 * MIB + 5
 LITTLE = 6 * MIB  # that a file system may take for what is its own
 
 
-class VolumeCase(InitializerCase):
+class VolumeCase(LocalCase):
     """Source and target on one file system that is made for it."""
     made_by = size = None
 
     def setUp(self):
         super().setUp()
-        self.volume = self.make(self.made_by, self.size)
-        self.source = os.path.join(self.volume, "claim")
         self.target = os.path.join(self.volume, "target")
-        os.mkdir(self.source)
-        self.uri = f"file://{self.source}"
         self.log = os.path.join(self.dir, "copies")
+
+    def home(self):
+        self.volume = self.make(self.made_by, self.size)
+        return self.volume
 
     def make(self, made_by, size):
         """Where a new file system is mounted."""
@@ -45,14 +46,6 @@ class VolumeCase(InitializerCase):
                 self.skipTest(f"{words[0]}: {done.stderr}")
         self.addCleanup(subprocess.run, ["umount", folder], check=True)
         return folder
-
-    def lay(self, files):
-        for path, data in files.items():
-            path = os.path.join(self.source, path)
-            os.makedirs(os.path.dirname(path), exist_ok=True)
-            with open(path, "wb") as file:
-                file.write(data)
-        return files
 
     def anew(self):
         shutil.rmtree(self.target, ignore_errors=True)
