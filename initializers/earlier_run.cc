@@ -122,8 +122,7 @@ std::string StayingText(const std::vector<std::string>& staying) {
   const bool one = staying.size() == 1;
   return fmt::format(
       "{} of an earlier run {} that this source does not have ({}{}); remove what should not be there, or name a "
-      "folder "
-      "of its own",
+      "folder of its own",
       Counted(static_cast<int64_t>(staying.size()), "file"), one ? "stays" : "stay", staying.front(),
       one ? "" : ", ...");
 }
