@@ -51,8 +51,10 @@ asio::awaitable<HttpAnswer> Asked(HttpClient& client, HttpRequest request, HttpL
     auto asking = std::make_shared<std::shared_ptr<void>>();
     auto slot = asio::get_associated_cancellation_slot(*shared);
     if (slot.is_connected()) {
-      slot.assign([shared, asking](asio::cancellation_type) {
-        if (!*asking) return;
+      // Weak: the slot belongs to what the handler holds, and that would never end where nobody asks it to.
+      slot.assign([waiting = std::weak_ptr(shared), asking](asio::cancellation_type) {
+        auto shared = waiting.lock();
+        if (!shared || !*asking) return;
         asking->reset();
         auto executor = asio::get_associated_executor(*shared);
         asio::post(executor, [shared] { std::move (*shared)(HttpAnswer{}); });

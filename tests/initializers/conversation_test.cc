@@ -64,6 +64,25 @@ TEST(Conversation, ThatIsCancelledHearsNoAnswer) {
   EXPECT_FALSE(trace.answered);
 }
 
+// A program that is stopped runs its loop no further.
+TEST(Conversation, ThatIsCancelledGoesWithItsLoop) {
+  Trace trace;
+  {
+    asio::io_context loop;
+    SilentServer server(loop);
+    HttpClient client(loop, {});
+    HttpRequest request;
+    request.url = server.url();
+    std::shared_ptr<void> handle = Converse(loop, AskOnce(client, request, &trace));
+    server.OnConnected([&] { loop.stop(); });
+    loop.run_for(std::chrono::seconds(10));
+    ASSERT_TRUE(loop.stopped());
+    EXPECT_TRUE(trace.asked);
+    EXPECT_FALSE(trace.unwound);
+  }
+  EXPECT_TRUE(trace.unwound);
+}
+
 TEST(Conversation, ThatIsCancelledAsksNoMore) {
   asio::io_context loop;
   SilentServer server(loop);
