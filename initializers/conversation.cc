@@ -5,7 +5,6 @@
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -46,29 +45,14 @@ std::shared_ptr<void> Converse(asio::io_context& loop, asio::awaitable<void> con
 }
 
 asio::awaitable<HttpAnswer> Asked(HttpClient& client, HttpRequest request, HttpLimits limits, size_t limit) {
-  auto start = [&](auto handler) {
-    auto shared = std::make_shared<decltype(handler)>(std::move(handler));
-    auto asking = std::make_shared<std::shared_ptr<void>>();
-    auto slot = asio::get_associated_cancellation_slot(*shared);
-    if (slot.is_connected()) {
-      // Weak: the slot belongs to what the handler holds, and that would never end where nobody asks it to.
-      slot.assign([waiting = std::weak_ptr(shared), asking](asio::cancellation_type) {
-        auto shared = waiting.lock();
-        if (!shared || !*asking) return;
-        asking->reset();
-        auto executor = asio::get_associated_executor(*shared);
-        asio::post(executor, [shared] { std::move (*shared)(HttpAnswer{}); });
-      });
-    }
-    *asking = Ask(client, request, limits, limit, [shared, asking](HttpAnswer answer) {
-      auto keep = std::move(*asking);  // it holds this function
-      auto slot = asio::get_associated_cancellation_slot(*shared);
-      if (slot.is_connected()) slot.clear();
-      std::move (*shared)(std::move(answer));
-    });
-  };
-  HttpAnswer answer =
-      co_await asio::async_initiate<const asio::use_awaitable_t<>, void(HttpAnswer)>(start, asio::use_awaitable);
+  HttpAnswer answer;
+  // The loop holds what waits on it, and lets go of it however it ends.
+  asio::steady_timer answered(co_await asio::this_coro::executor, asio::steady_timer::time_point::max());
+  const auto asking = Ask(client, request, limits, limit, [&answer, &answered](HttpAnswer its) {
+    answer = std::move(its);
+    answered.cancel();
+  });
+  co_await answered.async_wait(asio::as_tuple(asio::use_awaitable));
   ThrowIfCancelled(co_await asio::this_coro::cancellation_state);
   co_return answer;
 }

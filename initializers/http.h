@@ -105,10 +105,11 @@ class HttpClient {
   Id Start(const HttpRequest& request, const HttpLimits& limits, HttpSink& sink);
   void Resume(Id id);  // after Body said "not now"
   void Cancel(Id id);  // its sink hears nothing more; ids of transfers that have ended are fine
+  std::function<void(Id)> Canceller() const;  // as Cancel; without effect once the client has gone
 
  private:
   class Impl;
-  std::unique_ptr<Impl> impl_;
+  std::shared_ptr<Impl> impl_;
 };
 
 // A small answer as a whole: status, headers, and a body of at most `limit` bytes (a longer one is kInvalid).
@@ -118,7 +119,7 @@ struct HttpAnswer {
   HttpEnd end;
 };
 using HttpAnswered = std::function<void(HttpAnswer)>;
-// Cancelled when the last copy of the handle goes.
+// Cancelled when the last copy of the handle goes, which may outlive the client.
 std::shared_ptr<void> Ask(HttpClient& client, const HttpRequest& request, const HttpLimits& limits, size_t limit,
                           HttpAnswered answered);
 

@@ -7,13 +7,13 @@ namespace {
 class Asking final : public HttpSink {
  public:
   Asking(HttpClient& client, size_t limit, HttpAnswered answered)
-      : client_(client), limit_(limit), answered_(std::move(answered)) {}
+      : cancel_(client.Canceller()), limit_(limit), answered_(std::move(answered)) {}
   ~Asking() override {
-    if (id_ != 0) client_.Cancel(id_);
+    if (id_ != 0) cancel_(id_);
   }
-  void Begin(const HttpRequest& request, const HttpLimits& limits) {
+  void Begin(HttpClient& client, const HttpRequest& request, const HttpLimits& limits) {
     head_only_ = request.head_only;
-    id_ = client_.Start(request, limits, *this);
+    id_ = client.Start(request, limits, *this);
   }
 
  private:
@@ -35,7 +35,7 @@ class Asking final : public HttpSink {
     answered_(std::move(answer_));
   }
 
-  HttpClient& client_;
+  const std::function<void(HttpClient::Id)> cancel_;
   const size_t limit_;
   HttpAnswered answered_;
   HttpClient::Id id_ = 0;
@@ -49,7 +49,7 @@ class Asking final : public HttpSink {
 std::shared_ptr<void> Ask(HttpClient& client, const HttpRequest& request, const HttpLimits& limits, size_t limit,
                           HttpAnswered answered) {
   auto asking = std::make_shared<Asking>(client, limit, std::move(answered));
-  asking->Begin(request, limits);
+  asking->Begin(client, request, limits);
   return asking;
 }
 
