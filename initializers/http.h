@@ -103,8 +103,8 @@ class HttpClient {
 
   // Never calls the sink before it returns.
   Id Start(const HttpRequest& request, const HttpLimits& limits, HttpSink& sink);
-  void Resume(Id id);  // after Body said "not now"
-  void Cancel(Id id);  // its sink hears nothing more; ids of transfers that have ended are fine
+  void Resume(Id id);                         // after Body said "not now"
+  void Cancel(Id id);                         // its sink hears nothing more; ids of transfers that have ended are fine
   std::function<void(Id)> Canceller() const;  // as Cancel; without effect once the client has gone
 
  private:

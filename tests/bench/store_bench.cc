@@ -4,6 +4,7 @@
 // discarded in the kernel (MSG_TRUNC), not copied.
 //
 //   store_bench ops --address H:P [--pid PID] [--ops set,get,...] [--clients 1,4,16,64] [--seconds S] [--value BYTES]
+//     [--threads]
 //   store_bench crowd --address H:P [--pid PID] [--connections N] [--source ADDRESS] [--connect-only]
 //   store_bench gloo --address H:P [--pid PID] [--ranks N]
 //   store_bench echo     a bare epoll server: the floor. Prints "listening on H:P", ends with its standard input.
@@ -20,10 +21,12 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "base/text.h"
 #include "rendezvous/store/protocol.h"
@@ -162,22 +165,84 @@ struct Client {
   Clock::time_point asked;
 };
 
-void Ops(const Target& target, const std::string& op, int clients, double seconds, size_t value_size, bool floor) {
-  Exchange exchange = MakeExchange(op, value_size);
+// A connection that has been served once: libuv's server may look up names first.
+int Connect(const Target& target, const Exchange& exchange, size_t value_size, bool floor) {
+  const int fd = Dial(target);
+  if (floor) {
+    uint64_t sizes[2] = {exchange.request.size(), exchange.answer};
+    SendAll(fd, {reinterpret_cast<char*>(sizes), sizeof(sizes)});
+    return fd;
+  }
+  std::string first = Hello() + Make(Op::kSet, {"/default_pg/0//cpu//0/17", std::string(value_size, 'v')});
+  PutOp(&first, Op::kPing);
+  PutNumber<uint32_t>(&first, 1);
+  SendAll(fd, first);
+  ReceiveAll(fd, 4);
+  return fd;
+}
+
+// What was seen between the warm-up and the end.
+struct Seen {
+  uint64_t done = 0;
+  std::vector<float> latencies;  // microseconds
+  double seconds = 0, cpu = 0;   // cpu: nanoseconds
+};
+
+void Print(Seen seen, const std::string& op, int clients, size_t value_size) {
+  std::sort(seen.latencies.begin(), seen.latencies.end());
+  auto at = [&](double part) {
+    return seen.latencies.empty() ? 0 : seen.latencies[size_t(part * double(seen.latencies.size() - 1))];
+  };
+  fmt::print("op={} clients={} value={} ops_s={:.0f} p50_us={:.0f} p99_us={:.0f} cpu_us={:.2f}\n", op, clients,
+             value_size, double(seen.done) / seen.seconds, at(0.5), at(0.99), seen.cpu / 1e3 / double(seen.done));
+  std::fflush(stdout);
+}
+
+// Each client a thread that waits for its answer, as ranks do.
+Seen ByThreads(const Target& target, const Exchange& exchange, int clients, double seconds, size_t value_size,
+               bool floor) {
+  enum Phase { kWarm, kMeasured, kOver };
+  std::atomic<Phase> phase = kWarm;
+  std::vector<Seen> seen(static_cast<size_t>(clients));
+  std::vector<std::thread> threads;
+  for (Seen& its : seen) {
+    const int fd = Connect(target, exchange, value_size, floor);
+    threads.emplace_back([&, fd] {
+      while (phase != kOver) {
+        const Clock::time_point asked = Clock::now();
+        SendAll(fd, exchange.request);
+        ReceiveAll(fd, exchange.answer);
+        if (phase != kMeasured) continue;
+        its.done += static_cast<uint64_t>(exchange.operations);
+        its.latencies.push_back(static_cast<float>(Seconds(asked) * 1e6));
+      }
+      ::close(fd);
+    });
+  }
+  std::this_thread::sleep_for(std::chrono::duration<double>(0.2 * seconds));
+  Seen all;
+  all.cpu = target.Cpu();
+  const Clock::time_point start = Clock::now();
+  phase = kMeasured;
+  std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+  phase = kOver;
+  all.seconds = Seconds(start);
+  all.cpu = target.Cpu() - all.cpu;
+  for (std::thread& thread : threads) thread.join();
+  for (const Seen& its : seen) {
+    all.done += its.done;
+    all.latencies.insert(all.latencies.end(), its.latencies.begin(), its.latencies.end());
+  }
+  return all;
+}
+
+// All clients by one thread, which has the next answer to look at as a rule.
+Seen ByOneThread(const Target& target, const Exchange& exchange, int clients, double seconds, size_t value_size,
+                 bool floor) {
   int set = ::epoll_create1(EPOLL_CLOEXEC);
   std::vector<Client> all(static_cast<size_t>(clients));
   for (size_t i = 0; i < all.size(); ++i) {
-    all[i].fd = Dial(target);
-    if (floor) {
-      uint64_t sizes[2] = {exchange.request.size(), exchange.answer};
-      SendAll(all[i].fd, {reinterpret_cast<char*>(sizes), sizeof(sizes)});
-    } else {
-      std::string first = Hello() + Make(Op::kSet, {"/default_pg/0//cpu//0/17", std::string(value_size, 'v')});
-      PutOp(&first, Op::kPing);
-      PutNumber<uint32_t>(&first, 1);
-      SendAll(all[i].fd, first);
-      ReceiveAll(all[i].fd, 4);  // connected for good: libuv's server may look up names first
-    }
+    all[i].fd = Connect(target, exchange, value_size, floor);
     epoll_event event{};
     event.events = EPOLLIN;
     event.data.u32 = static_cast<uint32_t>(i);
@@ -188,10 +253,8 @@ void Ops(const Target& target, const std::string& op, int clients, double second
     client.missing = exchange.answer;
     SendAll(client.fd, exchange.request);
   };
-  std::vector<float> latencies;
+  Seen seen;
   epoll_event events[64];
-  uint64_t done = 0;
-  double cpu = 0;
   Clock::time_point start = Clock::now(), measured = start;
   bool warm = false, stop = false;
   for (Client& client : all) ask(client);
@@ -204,8 +267,8 @@ void Ops(const Target& target, const std::string& op, int clients, double second
       client.missing -= Discard(client.fd, client.missing, MSG_DONTWAIT);
       if (client.missing > 0) continue;
       if (warm && !stop) {
-        done += static_cast<uint64_t>(exchange.operations);
-        latencies.push_back(static_cast<float>(Seconds(client.asked) * 1e6));
+        seen.done += static_cast<uint64_t>(exchange.operations);
+        seen.latencies.push_back(static_cast<float>(Seconds(client.asked) * 1e6));
       }
       if (stop) {
         --under_way;
@@ -215,23 +278,17 @@ void Ops(const Target& target, const std::string& op, int clients, double second
     }
     if (!warm && Seconds(start) > 0.2 * seconds) {
       warm = true;
-      cpu = target.Cpu();
+      seen.cpu = target.Cpu();
       measured = Clock::now();
     } else if (warm && !stop && Seconds(measured) > seconds) {
       stop = true;
-      double elapsed = Seconds(measured);
-      cpu = target.Cpu() - cpu;
-      std::sort(latencies.begin(), latencies.end());
-      auto at = [&](double part) {
-        return latencies.empty() ? 0 : latencies[size_t(part * double(latencies.size() - 1))];
-      };
-      fmt::print("op={} clients={} value={} ops_s={:.0f} p50_us={:.0f} p99_us={:.0f} cpu_us={:.2f}\n", op, clients,
-                 value_size, double(done) / elapsed, at(0.5), at(0.99), cpu / 1e3 / double(done));
-      std::fflush(stdout);
+      seen.seconds = Seconds(measured);
+      seen.cpu = target.Cpu() - seen.cpu;
     }
   }
   for (Client& client : all) ::close(client.fd);
   ::close(set);
+  return seen;
 }
 
 // Sends `bytes` on every connection and returns when each has received `answer` bytes.
@@ -433,7 +490,7 @@ int Main(int argc, char** argv) {
   double seconds = 1;
   size_t value = 64;
   int connections = 10'000, ranks = 0;
-  bool floor = false, connect_only = false;
+  bool floor = false, threads = false, connect_only = false;
   CLI::App* ops = app.add_subcommand("ops", "operations in a closed loop");
   CLI::App* crowd = app.add_subcommand("crowd", "many connections: setting up, memory, barrier, waking all");
   CLI::App* gloo = app.add_subcommand("gloo", "the key traffic of gloo's bring-up");
@@ -447,6 +504,7 @@ int Main(int argc, char** argv) {
   ops->add_option("--seconds", seconds);
   ops->add_option("--value", value);
   ops->add_flag("--floor", floor);
+  ops->add_flag("--threads", threads, "each client is a thread");
   crowd->add_option("--connections", connections);
   crowd->add_option("--source", target.source);
   crowd->add_flag("--connect-only", connect_only);
@@ -464,7 +522,10 @@ int Main(int argc, char** argv) {
   if (*gloo) Gloo(target, ranks);
   if (*ops) {
     for (const std::string& op : operations) {
-      for (int count : clients) Ops(target, op, count, seconds, value, floor);
+      const Exchange exchange = MakeExchange(op, value);
+      for (int count : clients) {
+        Print((threads ? ByThreads : ByOneThread)(target, exchange, count, seconds, value, floor), op, count, value);
+      }
     }
   }
   return 0;

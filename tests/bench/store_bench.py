@@ -94,6 +94,7 @@ def main():
     parser.add_argument("--values", default="64")
     parser.add_argument("--seconds", default="1")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--threads", action="store_true", help="each client is a thread of its own")
     parser.add_argument("--crowd", action="store_true", help="10,000 connections and gloo's bring-up instead")
     parser.add_argument("--python", default=os.path.join(cache, "muster/torch-newest/bin/python"))
     args = parser.parse_args()
@@ -119,7 +120,8 @@ def main():
         for value in args.values.split(","):
             for op in args.ops.split(","):
                 for clients in args.clients.split(","):
-                    options = ["--ops", op, "--clients", clients, "--value", value, "--seconds", args.seconds]
+                    options = ["--ops", op, "--clients", clients, "--value", value, "--seconds", args.seconds,
+                               *(["--threads"] if args.threads else [])]
                     compare(bench, servers, options, args.rounds)
     for server in servers.values():
         server.close()
