@@ -1,4 +1,5 @@
-// Load for any TCPStore server (2.2 or later): one thread, many connections, each with one exchange under way.
+// Load for any TCPStore server (2.2 or later): many connections, each with one exchange under way, all by one thread, or
+// each by its own (--threads).
 //
 // The client is as light as can be, or its own time would be what is measured: one send an exchange, and answers are
 // discarded in the kernel (MSG_TRUNC), not copied.
