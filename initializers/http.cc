@@ -114,6 +114,11 @@ class HttpClient::Impl {
   Id Start(const HttpRequest& request, const HttpLimits& limits, HttpSink& sink);
   void Resume(Id id);
   void Cancel(Id id);
+  std::function<void(Id)> Canceller() {
+    return [this, alive = std::weak_ptr<bool>(alive_)](Id id) {
+      if (!alive.expired()) Cancel(id);
+    };
+  }
 
  private:
   struct Transfer {
@@ -460,17 +465,13 @@ HttpEnd HttpClient::Impl::EndOf(const Transfer& transfer, CURLcode code) const {
 }
 
 HttpClient::HttpClient(asio::io_context& loop, HttpOptions options)
-    : impl_(std::make_shared<Impl>(loop, std::move(options))) {}
+    : impl_(std::make_unique<Impl>(loop, std::move(options))) {}
 HttpClient::~HttpClient() = default;
 HttpClient::Id HttpClient::Start(const HttpRequest& request, const HttpLimits& limits, HttpSink& sink) {
   return impl_->Start(request, limits, sink);
 }
 void HttpClient::Resume(Id id) { impl_->Resume(id); }
 void HttpClient::Cancel(Id id) { impl_->Cancel(id); }
-std::function<void(HttpClient::Id)> HttpClient::Canceller() const {
-  return [weak = std::weak_ptr<Impl>(impl_)](Id id) {
-    if (auto impl = weak.lock()) impl->Cancel(id);
-  };
-}
+std::function<void(HttpClient::Id)> HttpClient::Canceller() const { return impl_->Canceller(); }
 
 }  // namespace muster::initializers

@@ -109,7 +109,7 @@ class HttpClient {
 
  private:
   class Impl;
-  std::shared_ptr<Impl> impl_;
+  std::unique_ptr<Impl> impl_;
 };
 
 // A small answer as a whole: status, headers, and a body of at most `limit` bytes (a longer one is kInvalid).

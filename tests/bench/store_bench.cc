@@ -1,5 +1,5 @@
-// Load for any TCPStore server (2.2 or later): many connections, each with one exchange under way, all by one thread, or
-// each by its own (--threads).
+// Load for any TCPStore server (2.2 or later): many connections, each with one exchange under way, all by one thread,
+// or each by its own (--threads).
 //
 // The client is as light as can be, or its own time would be what is measured: one send an exchange, and answers are
 // discarded in the kernel (MSG_TRUNC), not copied.
@@ -182,6 +182,8 @@ int Connect(const Target& target, const Exchange& exchange, size_t value_size, b
   return fd;
 }
 
+constexpr double kWarmUp = 0.2;  // of the time that is measured, before it
+
 // What was seen between the warm-up and the end.
 struct Seen {
   uint64_t done = 0;
@@ -220,7 +222,7 @@ Seen ByThreads(const Target& target, const Exchange& exchange, int clients, doub
       ::close(fd);
     });
   }
-  std::this_thread::sleep_for(std::chrono::duration<double>(0.2 * seconds));
+  std::this_thread::sleep_for(std::chrono::duration<double>(kWarmUp * seconds));
   Seen all;
   all.cpu = target.Cpu();
   const Clock::time_point start = Clock::now();
@@ -277,7 +279,7 @@ Seen ByOneThread(const Target& target, const Exchange& exchange, int clients, do
         ask(client);
       }
     }
-    if (!warm && Seconds(start) > 0.2 * seconds) {
+    if (!warm && Seconds(start) > kWarmUp * seconds) {
       warm = true;
       seen.cpu = target.Cpu();
       measured = Clock::now();
