@@ -12,7 +12,10 @@ const unsigned char* Bytes(std::string_view text) { return reinterpret_cast<cons
 // zero. The complements at both ends cancel out.
 template <class Crc>
 typename Crc::Word CombineValues(typename Crc::Word a, typename Crc::Word b, uint64_t length_b) {
-  return Times<Crc>(a, Power<Crc>(length_b, Power<Crc>(8))) ^ b;
+  for (size_t k = 0; length_b != 0; ++k, length_b >>= 1) {
+    if (length_b & 1) a = Times<Crc>(a, kBytePowers<Crc>[k]);
+  }
+  return a ^ b;
 }
 
 const CrcUpdates& Best() {

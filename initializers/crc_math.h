@@ -55,6 +55,15 @@ constexpr typename Crc::Word Power(uint64_t exponent,
   return power;
 }
 
+// kBytePowers<Crc>[k]: what 2^k bytes that follow do to the state.
+template <class Crc>
+inline constexpr auto kBytePowers = [] {
+  std::array<typename Crc::Word, 64> powers{};
+  powers[0] = Power<Crc>(8);
+  for (size_t k = 1; k < powers.size(); ++k) powers[k] = Times<Crc>(powers[k - 1], powers[k - 1]);
+  return powers;
+}();
+
 // kCrcTable<Crc>[k][b]: what byte b does to the state when k more bytes follow it.
 template <class Crc>
 inline constexpr auto kCrcTable = [] {
