@@ -102,13 +102,14 @@ Status FolderInTheWay(const std::string& target, const std::string& path) {
       fmt::format("{}/{} is a folder, where a file has to be: remove it, or name another target", target, path));
 }
 
-Status ReserveFor(int file, uint64_t size, uint64_t have, bool in_memory) {
+Status ReserveFor(int file, uint64_t size, uint64_t have) {
   if (size == 0) return absl::OkStatus();
-  // tmpfs would fill all of it with zeros first.
-  if (!in_memory) {
-    if (fallocate(file, 0, 0, static_cast<off_t>(size)) == 0) return absl::OkStatus();
-    if (errno != EOPNOTSUPP && errno != ENOSYS) return DiskStatus(errno, fmt::format("reserving {} bytes", size));
-  }
+  int failed;
+  do {
+    failed = fallocate(file, 0, 0, static_cast<off_t>(size));
+  } while (failed != 0 && errno == EINTR);  // tmpfs stops for any signal, and takes back what it had
+  if (failed == 0) return absl::OkStatus();
+  if (errno != EOPNOTSUPP && errno != ENOSYS) return DiskStatus(errno, fmt::format("reserving {} bytes", size));
   if (have >= size || ftruncate(file, static_cast<off_t>(size)) == 0) return absl::OkStatus();
   return DiskStatus(errno, fmt::format("a file of {} bytes", size));
 }
@@ -131,7 +132,6 @@ StatusOr<Descriptor> OpenOwnFolder(const std::string& target) {
 StagedFile::StagedFile(const Staging& staging, std::string name, uint64_t size)
     : folder_(staging.folder_.get()),
       hashes_(staging.hashes_.get()),
-      in_memory_(staging.in_memory_),
       target_(staging.target_),
       name_(std::move(name)),
       size_(size) {}
@@ -140,7 +140,7 @@ StagedFile::~StagedFile() = default;
 Status StagedFile::Reserve() {
   struct stat before {};
   if (fstat(file_.get(), &before) != 0) return DiskStatus(errno, name_);
-  return Annotate(ReserveFor(file_.get(), size_, static_cast<uint64_t>(before.st_size), in_memory_), target_);
+  return Annotate(ReserveFor(file_.get(), size_, static_cast<uint64_t>(before.st_size)), target_);
 }
 
 Status StagedFile::Write(uint64_t offset, char* bytes, size_t length) {

@@ -68,7 +68,6 @@ class StagedFile {
   StagedFile(const Staging& staging, std::string name, uint64_t size);
 
   const int folder_, hashes_;  // Staging's
-  const bool in_memory_;
   const std::string target_;
   const std::string name_;
   const uint64_t size_;
