@@ -453,13 +453,21 @@ class Permanent(WebCase):
 
 
 class Killed(WebCase):
+    def noted(self):
+        """Bytes of the file that count. What was under way in sockets is lost, and how much that is depends on who had the processor."""
+        lines = []
+        for journal in glob.glob(os.path.join(self.target, ".muster", "staging", "*.ranges")):
+            with open(journal) as file:
+                lines += [line for line in file if line.endswith("\n")]
+        return sum(int(line.split()[1]) for line in lines)
+
     def test_at_any_point(self):
         """Killed at twenty points, each start goes on; what was there is not fetched again."""
         size = 160 * MIB
         data = some_bytes(size)
         url = self.serve(data)
         points = random.Random(3).sample(range(size // 10), 20)
-        each = []
+        noted = [0]
         for point in points:
             process = self.start(url)
             sent = [0]
@@ -473,13 +481,15 @@ class Killed(WebCase):
             self.assertIn(process.returncode, (0, -signal.SIGKILL))
             if process.returncode == 0:
                 break
-            each.append(sent[0])
+            noted.append(self.noted())
             self.check_nothing()
-        self.assertGreater(len(each), 0)
+        brought = [after - before for before, after in zip(noted, noted[1:])]
+        self.assertGreaterEqual(min(brought), 0, "nothing is lost again")
+        self.assertGreater(noted[-1], max(brought), "more than any one start has brought")
         self.server.sent = lambda _: None
         end = self.succeeds(url, data)
         self.assertEqual(end["kept"] + end["received"], size)
-        self.assertGreater(end["kept"], max(each), "more than any one start can have brought")
+        self.assertEqual(end["kept"], noted[-1])
 
     def test_what_is_noted_is_kept(self):
         size = 200 * MIB
@@ -495,10 +505,7 @@ class Killed(WebCase):
         self.server.sent = count
         self.assertEqual(process.wait(DEADLINE), -signal.SIGKILL)
         self.server.sent = lambda _: None
-        # What is under way in the sockets is lost, and how much that is depends on who has the processor.
-        (journal,) = glob.glob(os.path.join(self.target, ".muster", "staging", "*.ranges"))
-        with open(journal) as file:
-            noted = sum(int(line.split()[1]) for line in file if line.endswith("\n"))
+        noted = self.noted()
         self.assertGreater(noted, 0)
         code, plan = self.bring(url, "--dry-run")
         file = next(event for event in map(json.loads, self.said.splitlines()) if event["event"] == "file")
