@@ -1,6 +1,5 @@
 #include "initializers/fetch.h"
 
-#include <boost/asio/post.hpp>
 #include <utility>
 
 #include "base/text.h"
@@ -17,17 +16,53 @@ Refusal Fatal(std::string text) { return {Refusal::Kind::kFatal, absl::FailedPre
 
 }  // namespace
 
-Fetch::Fetch(Context& context, const Entry& entry, ByteRange range, Taker taker)
-    : context_(context), entry_(entry), range_(range), taker_(std::move(taker)), pause_(context.loop) {}
+// What is left of the range goes on to the taker's; what is more is not kept, the end says so.
+class Fetch::Portion final : public HttpIntake {
+ public:
+  Portion(std::shared_ptr<HttpIntake> to, uint64_t most) : to_(std::move(to)), most_(most) {}
+  Taken Take(std::string_view bytes) override {
+    too_long_ = too_long_ || bytes.size() > most_ - taken_;
+    bytes = bytes.substr(0, most_ - taken_);
+    if (bytes.empty()) return Taken::kAll;
+    const Taken word = to_->Take(bytes);
+    if (word == Taken::kAll) taken_ += bytes.size();
+    return word;
+  }
+  uint64_t taken() const { return taken_; }
+  bool too_long() const { return too_long_; }
+
+ private:
+  const std::shared_ptr<HttpIntake> to_;
+  const uint64_t most_;
+  uint64_t taken_ = 0;
+  bool too_long_ = false;
+};
+
+// An error's text. One that has no end in sight is no text.
+class Fetch::Text final : public HttpIntake {
+ public:
+  Taken Take(std::string_view bytes) override {
+    if (text_.size() + bytes.size() > kLongestRefusal) return Taken::kEnough;
+    text_ += bytes;
+    return Taken::kAll;
+  }
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+};
+
+Fetch::Fetch(Context& context, HttpTransport& http, const Entry& entry, ByteRange range, Taker taker)
+    : context_(context), http_(http), entry_(entry), range_(range), taker_(std::move(taker)), pause_(context.loop) {}
 
 Fetch::~Fetch() {
-  if (transfer_ != 0) context_.http.Cancel(transfer_);
+  if (transfer_ != 0) http_.Cancel(transfer_);
 }
 
 void Fetch::Begin() { Ask(); }
 
 void Fetch::Resume() {
-  if (transfer_ != 0) context_.http.Resume(transfer_);
+  if (transfer_ != 0) http_.Resume(transfer_);
 }
 
 void Fetch::Ask() {
@@ -48,57 +83,36 @@ void Fetch::Prepare() {
 void Fetch::Send(const HttpRequest& request) {
   heard_ = too_long_ = unframed_ = false;
   reception_ = {};
-  refusal_body_.clear();
+  text_.reset();
   context_.requested();
-  transfer_ = context_.http.Start(request, context_.limits, *this);
+  transfer_ = http_.Start(request, context_.limits, *this);
 }
 
-bool Fetch::Head(const HttpHead& head) {
+std::shared_ptr<HttpIntake> Fetch::Head(const HttpHead& head) {
   heard_ = true;
   head_ = head;
   const ByteRange left{range_.offset + taken_, range_.length - taken_};
   reception_ = context_.provider.Receive(entry_, left, head);
   if (reception_.expected) taker_.expect(*reception_.expected);
   const auto length = head.ContentLength();
-  unframed_ = reception_.kind == Reception::Kind::kBytes && head.status == 200 && !length;
+  if (reception_.kind == Reception::Kind::kBytes) {
+    unframed_ = head.status == 200 && !length;
+    return portion_ = std::make_shared<Portion>(taker_.intake(), left.length);
+  }
   // The short body that most redirects have is read, so that the connection can be kept, and that of an error for its
   // text; what is no error's text may be a terabyte.
   const uint64_t unsaid = reception_.kind == Reception::Kind::kElsewhere ? SIZE_MAX : 0;
-  return reception_.kind == Reception::Kind::kBytes || length.value_or(unsaid) <= kLongestRefusal;
-}
-
-bool Fetch::Body(std::string_view bytes) {
-  if (reception_.kind == Reception::Kind::kElsewhere) return true;
-  if (reception_.kind == Reception::Kind::kFailed) {
-    if (refusal_body_.size() + bytes.size() > kLongestRefusal) {
-      EndRefused();
-      return false;
-    }
-    refusal_body_ += bytes;
-    return true;
-  }
-  if (bytes.size() > range_.length - taken_) {
-    too_long_ = true;
-    bytes = bytes.substr(0, range_.length - taken_);
-  }
-  if (bytes.empty()) return true;  // what is too much is not kept, the end says so
-  if (!taker_.take(bytes)) return false;
-  taken_ += bytes.size();
-  Progress(&retry_, bytes.size());
-  return true;
-}
-
-// Its body has no end in sight. Not at once: it is being delivered.
-void Fetch::EndRefused() {
-  boost::asio::post(context_.loop, [this, id = transfer_, alive = std::weak_ptr<bool>(alive_)] {
-    if (alive.expired() || transfer_ != id) return;
-    context_.http.Cancel(std::exchange(transfer_, 0));
-    Failed(context_.provider.Explain(entry_, head_, refusal_body_));
-  });
+  if (length.value_or(unsaid) > kLongestRefusal) return nullptr;
+  return text_ = std::make_shared<Text>();
 }
 
 void Fetch::End(const HttpEnd& end) {
   transfer_ = 0;
+  if (const auto portion = std::exchange(portion_, nullptr)) {
+    taken_ += portion->taken();
+    too_long_ = portion->too_long();
+    Progress(&retry_, portion->taken());
+  }
   const bool answered = end.kind == HttpEnd::Kind::kRefused || end.kind == HttpEnd::Kind::kWhole;
   if (reception_.kind == Reception::Kind::kElsewhere && answered) {
     if (++redirects_ > kMostRedirects) {
@@ -114,7 +128,7 @@ void Fetch::End(const HttpEnd& end) {
     return Send(elsewhere);
   }
   if (answered && heard_ && reception_.kind == Reception::Kind::kFailed) {
-    return Failed(context_.provider.Explain(entry_, head_, refusal_body_));
+    return Failed(context_.provider.Explain(entry_, head_, text_ ? text_->text() : ""));
   }
   if (taken_ == range_.length && !too_long_) {
     context_.succeeded = MonotonicClock::now();

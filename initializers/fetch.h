@@ -21,7 +21,6 @@ class Fetch final : private HttpSink {
  public:
   struct Context {
     boost::asio::io_context& loop;
-    HttpClient& http;
     Provider& provider;
     const HttpLimits& limits;
     const RetryRules& retry;
@@ -32,8 +31,9 @@ class Fetch final : private HttpSink {
     std::optional<TimePoint> succeeded{};  // when the last of its fetches had all it wanted; theirs to keep
   };
   struct Taker {
-    // The next bytes, in order. False: not now, the same bytes come again after Resume().
-    std::function<bool(std::string_view bytes)> take;
+    // Who takes the next bytes, in order; called for each answer that brings some. It is given what is left at most,
+    // and must not say that it has enough.
+    std::function<std::shared_ptr<HttpIntake>()> intake;
     // What was taken counts no more, all of it comes again: nothing pins an entry without a version, and an answer
     // that says no length and ends early may have been anything.
     std::function<void()> restart;
@@ -42,39 +42,42 @@ class Fetch final : private HttpSink {
     std::function<void(Refusal)> failed;             // for good
   };
 
-  Fetch(Context& context, const Entry& entry, ByteRange range, Taker taker);
+  Fetch(Context& context, HttpTransport& http, const Entry& entry, ByteRange range, Taker taker);
   ~Fetch() override;
   Fetch(const Fetch&) = delete;
   Fetch& operator=(const Fetch&) = delete;
 
   void Begin();
-  void Resume();
+  void Resume();  // the intake can take more
 
  private:
+  class Portion;
+  class Text;
+
   void Ask();
   void Prepare();
   void Send(const HttpRequest& request);
-  bool Head(const HttpHead& head) override;
-  bool Body(std::string_view bytes) override;
+  std::shared_ptr<HttpIntake> Head(const HttpHead& head) override;
   void End(const HttpEnd& end) override;
-  void EndRefused();
   void Failed(Refusal refusal);
   Refusal Unhappy(const HttpEnd& end) const;
 
   Context& context_;
+  HttpTransport& http_;
   const Entry& entry_;
   const ByteRange range_;
   const Taker taker_;
   boost::asio::steady_timer pause_;
   RetryState retry_;
   Provider::Handle preparing_;
-  HttpClient::Id transfer_ = 0;
+  HttpTransport::Id transfer_ = 0;
   uint64_t taken_ = 0;       // bytes of the range
   uint64_t asked_from_ = 0;  // of them, before this request
   HttpHead head_;
   Reception reception_;
-  std::string refusal_body_;
-  RetryState asked_with_;  // what retry_ was as this request began
+  std::shared_ptr<Portion> portion_;  // of this answer, if it brings bytes
+  std::shared_ptr<Text> text_;        // of this answer, if it is an error
+  RetryState asked_with_;             // what retry_ was as this request began
   int redirects_ = 0;
   bool heard_ = false;  // this request's head has come
   bool too_long_ = false;

@@ -114,6 +114,7 @@ class HttpClient::Impl {
   Id Start(const HttpRequest& request, const HttpLimits& limits, HttpSink& sink);
   void Resume(Id id);
   void Cancel(Id id);
+  const HttpOptions& options() const { return options_; }
   std::function<void(Id)> Canceller() {
     return [this, alive = std::weak_ptr<bool>(alive_)](Id id) {
       if (!alive.expired()) Cancel(id);
@@ -125,6 +126,7 @@ class HttpClient::Impl {
     Impl* owner = nullptr;
     Id id = 0;
     HttpSink* sink = nullptr;
+    std::shared_ptr<HttpIntake> intake;  // once the head is told
     CURL* easy = nullptr;
     curl_slist* headers = nullptr;
     std::string url;
@@ -159,6 +161,7 @@ class HttpClient::Impl {
   void ReadOn(curl_socket_t socket, Socket& watched);
   void Collect();
   void CollectSoon();
+  void Finish(Transfer& transfer, CURLcode code);
   void Remove(Transfer& transfer);
   bool TellHead(Transfer& transfer);
   void SetUp(CURL* easy, const HttpRequest& request, const HttpLimits& limits, Transfer& transfer);
@@ -301,22 +304,37 @@ bool HttpClient::Impl::TellHead(Transfer& transfer) {
   transfer.head.status = static_cast<int>(status);
   transfer.head.url = std::move(transfer.url);
   transfer.head.mark = transfer.mark;
-  if (transfer.sink->Head(transfer.head)) return true;
-  transfer.refused = true;
-  return false;
+  transfer.intake = transfer.sink->Head(transfer.head);
+  transfer.refused = !transfer.intake;
+  return !transfer.refused;
 }
 
 size_t HttpClient::Impl::OnBody(char* bytes, size_t, size_t length, void* data) {
   auto& transfer = *static_cast<Transfer*>(data);
   if (!transfer.owner->TellHead(transfer)) return 0;
-  return transfer.sink->Body({bytes, length}) ? length : size_t{CURL_WRITEFUNC_PAUSE};
+  switch (transfer.intake->Take({bytes, length})) {
+    case HttpIntake::Taken::kAll:
+      return length;
+    case HttpIntake::Taken::kNotNow:
+      return CURL_WRITEFUNC_PAUSE;
+    case HttpIntake::Taken::kEnough:
+      break;
+  }
+  transfer.refused = true;
+  return 0;
 }
 
 void HttpClient::Impl::Resume(Id id) {
   auto found = transfers_.find(id);
   if (found == transfers_.end()) return;
-  curl_easy_pause(found->second->easy, CURLPAUSE_CONT);  // may deliver, and so end, at once
-  CollectSoon();
+  const CURLcode code = curl_easy_pause(found->second->easy, CURLPAUSE_CONT);  // may deliver, and so end, at once
+  if (code == CURLE_OK) return CollectSoon();
+  // libcurl tells nobody else. Not now: whoever resumes it is on the stack.
+  asio::post(loop_, [this, id, code, alive = std::weak_ptr<bool>(alive_)] {
+    if (alive.expired()) return;
+    auto failed = transfers_.find(id);
+    if (failed != transfers_.end()) Finish(*failed->second, code);
+  });
 }
 
 void HttpClient::Impl::Cancel(Id id) {
@@ -433,14 +451,17 @@ void HttpClient::Impl::Collect() {
     if (message->msg != CURLMSG_DONE) continue;
     Transfer* transfer = nullptr;
     curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &transfer);
-    const CURLcode code = message->data.result;
-    if (code == CURLE_OK) TellHead(*transfer);  // an answer without a body
-    HttpEnd end = EndOf(*transfer, code);
-    HttpSink* sink = transfer->sink;
-    Remove(*transfer);
-    sink->End(end);
+    Finish(*transfer, message->data.result);
     if (alive.expired()) return;  // the sink destroyed us
   }
+}
+
+void HttpClient::Impl::Finish(Transfer& transfer, CURLcode code) {
+  if (code == CURLE_OK) TellHead(transfer);  // an answer without a body
+  const HttpEnd end = EndOf(transfer, code);
+  HttpSink* sink = transfer.sink;
+  Remove(transfer);
+  sink->End(end);
 }
 
 HttpEnd HttpClient::Impl::EndOf(const Transfer& transfer, CURLcode code) const {
@@ -473,5 +494,6 @@ HttpClient::Id HttpClient::Start(const HttpRequest& request, const HttpLimits& l
 void HttpClient::Resume(Id id) { impl_->Resume(id); }
 void HttpClient::Cancel(Id id) { impl_->Cancel(id); }
 std::function<void(HttpClient::Id)> HttpClient::Canceller() const { return impl_->Canceller(); }
+const HttpOptions& HttpClient::options() const { return impl_->options(); }
 
 }  // namespace muster::initializers

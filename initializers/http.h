@@ -4,8 +4,8 @@
 // NO_PROXY), IPv6, connection reuse. What it does not: redirects (a signed or bearer request must not follow to another
 // host by itself: who asks decides), retries, decompression (hashes are of the stored bytes).
 //
-// Loop thread only. A sink outlives its transfer, or cancels it; it is not called after End or Cancel. Destroying the
-// client ends every transfer without a word.
+// The client is of its loop's thread only. A sink outlives its transfer, or cancels it; it is not called after End or
+// Cancel. Destroying the client ends every transfer without a word.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -66,13 +66,25 @@ struct HttpEnd {
   std::string what;  // for people: what happened, with the host; empty for kWhole
 };
 
+// What takes an answer's body, on the thread that receives it: never on two at once, and it sees what it did before. It
+// is let go when the transfer ends or is cancelled, before the sink hears of the end.
+class HttpIntake {
+ public:
+  virtual ~HttpIntake() = default;
+  enum class Taken {
+    kAll,
+    kNotNow,  // nothing of them; the same bytes come again after Resume
+    kEnough,  // no more is wanted: the transfer ends kRefused
+  };
+  virtual Taken Take(std::string_view bytes) = 0;
+};
+
 class HttpSink {
  public:
   virtual ~HttpSink() = default;
-  // Status and headers are there (the final ones, not 1xx). False: the body is not wanted, the transfer ends kRefused.
-  virtual bool Head(const HttpHead& head) = 0;
-  // Bytes of the body. False: not now; the same bytes come again after Resume.
-  virtual bool Body(std::string_view bytes) = 0;
+  // Status and headers are there (the final ones, not 1xx). Who takes the body; null: it is not wanted, the transfer
+  // ends kRefused.
+  virtual std::shared_ptr<HttpIntake> Head(const HttpHead& head) = 0;
   virtual void End(const HttpEnd& end) = 0;  // the last call
 };
 
@@ -92,20 +104,30 @@ struct HttpOptions {
   int buffer = 256 << 10;  // bytes read from a socket at a time, for each busy connection
 };
 
-class HttpClient {
+// Whoever asks on behalf of a sink. Ids of transfers that have ended are fine.
+class HttpTransport {
  public:
   using Id = uint64_t;
+  virtual ~HttpTransport() = default;
 
+  // Never calls the sink before it returns.
+  virtual Id Start(const HttpRequest& request, const HttpLimits& limits, HttpSink& sink) = 0;
+  virtual void Resume(Id id) = 0;  // after its intake said "not now"
+  virtual void Cancel(Id id) = 0;  // its sink hears nothing more
+};
+
+class HttpClient final : public HttpTransport {
+ public:
   HttpClient(boost::asio::io_context& loop, HttpOptions options);
-  ~HttpClient();
+  ~HttpClient() override;
   HttpClient(const HttpClient&) = delete;
   HttpClient& operator=(const HttpClient&) = delete;
 
-  // Never calls the sink before it returns.
-  Id Start(const HttpRequest& request, const HttpLimits& limits, HttpSink& sink);
-  void Resume(Id id);                         // after Body said "not now"
-  void Cancel(Id id);                         // its sink hears nothing more; ids of transfers that have ended are fine
+  Id Start(const HttpRequest& request, const HttpLimits& limits, HttpSink& sink) override;
+  void Resume(Id id) override;
+  void Cancel(Id id) override;
   std::function<void(Id)> Canceller() const;  // as Cancel; without effect once the client has gone
+  const HttpOptions& options() const;
 
  private:
   class Impl;

@@ -7,7 +7,7 @@ namespace {
 class Asking final : public HttpSink {
  public:
   Asking(HttpClient& client, size_t limit, HttpAnswered answered)
-      : cancel_(client.Canceller()), limit_(limit), answered_(std::move(answered)) {}
+      : cancel_(client.Canceller()), body_(std::make_shared<Body>(limit)), answered_(std::move(answered)) {}
   ~Asking() override {
     if (id_ != 0) cancel_(id_);
   }
@@ -17,31 +17,39 @@ class Asking final : public HttpSink {
   }
 
  private:
-  bool Head(const HttpHead& head) override {
+  struct Body final : HttpIntake {
+    explicit Body(size_t most) : limit(most) {}
+    Taken Take(std::string_view bytes) override {
+      too_long = too_long || text.size() + bytes.size() > limit;
+      if (!too_long) text += bytes;  // the rest is read and dropped, so that the connection can be kept
+      return Taken::kAll;
+    }
+    const size_t limit;
+    std::string text;
+    bool too_long = false;
+  };
+
+  std::shared_ptr<HttpIntake> Head(const HttpHead& head) override {
     answer_.head = head;
-    return !head_only_ || head.ContentLength().value_or(SIZE_MAX) <= limit_;
-  }
-  bool Body(std::string_view bytes) override {
-    too_long_ = too_long_ || answer_.body.size() + bytes.size() > limit_;
-    if (!too_long_) answer_.body += bytes;  // the rest is read and dropped, so that the connection can be kept
-    return true;
+    const bool wanted = !head_only_ || head.ContentLength().value_or(SIZE_MAX) <= body_->limit;
+    return wanted ? body_ : nullptr;
   }
   void End(const HttpEnd& end) override {
     id_ = 0;
+    answer_.body = std::move(body_->text);
     answer_.end = end.kind == HttpEnd::Kind::kRefused ? HttpEnd{} : end;  // only for its length
-    if (too_long_ && end.kind == HttpEnd::Kind::kWhole) {
-      answer_.end = {HttpEnd::Kind::kInvalid, fmt::format("the answer is longer than {} bytes", limit_)};
+    if (body_->too_long && end.kind == HttpEnd::Kind::kWhole) {
+      answer_.end = {HttpEnd::Kind::kInvalid, fmt::format("the answer is longer than {} bytes", body_->limit)};
     }
     answered_(std::move(answer_));
   }
 
   const std::function<void(HttpClient::Id)> cancel_;
-  const size_t limit_;
+  const std::shared_ptr<Body> body_;
   HttpAnswered answered_;
   HttpClient::Id id_ = 0;
   HttpAnswer answer_;
   bool head_only_ = false;
-  bool too_long_ = false;
 };
 
 }  // namespace

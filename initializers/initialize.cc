@@ -11,6 +11,7 @@
 #include "initializers/earlier_run.h"
 #include "initializers/entry_path.h"
 #include "initializers/failure.h"
+#include "initializers/http_threads.h"
 #include "initializers/hub_settings.h"
 #include "initializers/lease.h"
 #include "initializers/local_copy.h"
@@ -90,6 +91,7 @@ class Initialize::Impl {
   Status unwritable_;  // why nothing can be written to the target; OK: not known to be so
   std::unique_ptr<Staging> staging_;
   std::unique_ptr<DiskPool> pool_;
+  std::unique_ptr<HttpThreads> http_threads_;
   std::unique_ptr<Mover> mover_;
   Catalogue::Handle listing_;
   EntryPaths paths_;
@@ -232,8 +234,9 @@ void Initialize::Impl::List() {
     events.say = events_.say;
     events.end = [this](Status status) { Transferred(std::move(status)); };
     if (opened_.provider != nullptr) {
-      mover_ = std::make_unique<Transfer>(loop_, *opened_.http, *opened_.provider, *staging_, *pool_, options_.transfer,
-                                          std::move(events));
+      http_threads_ = std::make_unique<HttpThreads>(loop_, opened_.http->options(), options_.threads);
+      const TransferMeans means{*opened_.http, *http_threads_, *opened_.provider, *staging_, *pool_};
+      mover_ = std::make_unique<Transfer>(loop_, means, options_.transfer, std::move(events));
     } else {
       LocalCopyOptions copy;
       copy.source = source_.uri;

@@ -51,11 +51,11 @@ struct Shared {
 // One file; on a thread of the pool.
 class Copying {
  public:
-  Copying(Staging& staging, const LocalCopyOptions& options, Entry entry, Block* block, Shared* shared)
+  Copying(Staging& staging, const LocalCopyOptions& options, Entry entry, std::span<char> buffer, Shared* shared)
       : staging_(staging),
         options_(options),
         shared_(shared),
-        buffer_(block->data, kBlockBytes),
+        buffer_(buffer),
         moved_{std::move(entry), "", "", false} {}
 
   // Sentences about what went wrong on the way; the status is final.
@@ -296,7 +296,7 @@ class LocalCopy final : public Mover {
 
  private:
   void Dispatch();
-  void Start(Entry entry, Block* block);
+  void Start(Entry entry, std::shared_ptr<Block> block);
   void Done(Copying& copying, const Status& status);
   void End(Status status);
 
@@ -316,27 +316,29 @@ class LocalCopy final : public Mover {
 
 void LocalCopy::Dispatch() {
   while (!ended_ && !queue_.empty() && busy_ < kMostAtOnce) {
-    Block* block = pool_.Take();
-    if (block == nullptr) break;  // whoever is busy has one, and dispatches when it is done
-    Start(queue_.Pop(), block);
+    auto block = pool_.blocks().Take();
+    if (!block) break;  // whoever is busy has one, and dispatches when it is done
+    Start(queue_.Pop(), std::move(block));
   }
   if (listed_ && queue_.empty() && busy_ == 0) End(absl::OkStatus());
 }
 
-void LocalCopy::Start(Entry entry, Block* block) {
+void LocalCopy::Start(Entry entry, std::shared_ptr<Block> block) {
   ++busy_;
   struct Work {
     Copying copying;
+    std::shared_ptr<Block> block;
     std::shared_ptr<Shared> shared;
     Status status;
   };
-  auto work = std::make_shared<Work>(
-      Work{Copying(staging_, options_, std::move(entry), block, shared_.get()), shared_, absl::OkStatus()});
+  const std::span<char> buffer(block->data, kBlockBytes);
+  auto work = std::make_shared<Work>(Work{Copying(staging_, options_, std::move(entry), buffer, shared_.get()),
+                                          std::move(block), shared_, absl::OkStatus()});
   auto strand = pool_.NewStrand();
   pool_.Run(
       strand, [work] { work->status = work->copying.Run(); },
-      [this, work, block, &pool = pool_, alive = std::weak_ptr<bool>(alive_)] {
-        pool.Give(block);
+      [this, work, alive = std::weak_ptr<bool>(alive_)] {
+        work->block.reset();  // the next file's
         if (!alive.expired()) Done(work->copying, work->status);
       });
 }

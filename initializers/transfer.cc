@@ -14,21 +14,34 @@ namespace asio = boost::asio;
 
 constexpr size_t kMostOpen = 8;  // large files at once: each has descriptors, and a place in the page cache
 
+// Where a small file's bytes go; on the loop.
+class BlockIntake final : public HttpIntake {
+ public:
+  explicit BlockIntake(std::shared_ptr<Block> block) : block_(std::move(block)) {}
+  Taken Take(std::string_view bytes) override {
+    std::memcpy(block_->data + block_->used, bytes.data(), bytes.size());
+    block_->used += bytes.size();
+    return Taken::kAll;
+  }
+
+ private:
+  const std::shared_ptr<Block> block_;
+};
+
 }  // namespace
 
-Transfer::Impl::Impl(asio::io_context& loop, HttpClient& http, Provider& provider, Staging& staging, DiskPool& pool,
-                     TransferOptions options, MoveEvents events)
+Transfer::Impl::Impl(asio::io_context& loop, TransferMeans means, TransferOptions options, MoveEvents events)
     : loop_(loop),
-      http_(http),
-      provider_(provider),
-      staging_(staging),
-      pool_(pool),
+      http_(means.small),
+      large_http_(means.large),
+      provider_(means.provider),
+      staging_(means.staging),
+      pool_(means.pool),
       options_(std::move(options)),
       events_(std::move(events)),
-      pace_(Within(options_.pace, pool.blocks())),
+      pace_(Within(options_.pace, pool_.blocks().count())),
       range_size_(options_.range),
       context_{loop_,
-               http_,
                provider_,
                options_.limits,
                options_.retry,
@@ -70,10 +83,10 @@ void Transfer::Impl::Release(const std::shared_ptr<File>& file) {
   ++file->life;
   file->looking.reset();
   file->small.reset();
-  if (file->block != nullptr) pool_.Give(std::exchange(file->block, nullptr));
+  file->block.reset();
   for (const auto& range : file->ranges) {
+    CountReceived(*range);
     range->fetch.reset();
-    if (range->block != nullptr) pool_.Give(std::exchange(range->block, nullptr));
   }
   active_ -= static_cast<int>(file->ranges.size());
   file->ranges.clear();
@@ -125,48 +138,46 @@ bool Transfer::Impl::IsStaged(const File& file) const {
 
 // --- small files: one block, one write
 
-void Transfer::Impl::StartSmall(const std::shared_ptr<File>& file) {
+void Transfer::Impl::StartSmall(const std::shared_ptr<File>& file, std::shared_ptr<Block> block) {
   if (IsStaged(*file)) return Open(file);
   ++active_;
-  Block* const block = pool_.Take();
-  file->block = block;
-  if (block == nullptr) {
-    pool_.WhenFree([weak = weak_from_this(), file, life = file->life] {
+  if (!block) block = pool_.blocks().Take();
+  if (!block) {
+    pool_.blocks().WhenFree([weak = weak_from_this(), file, life = file->life](std::shared_ptr<Block> block) {
       auto self = weak.lock();
       if (!self || self->ended_ || file->life != life) return;
       --self->active_;
-      self->StartSmall(file);
+      self->StartSmall(file, std::move(block));
     });
     return;
   }
+  file->block = std::move(block);
   if (file->entry.content) {
-    block->used = std::min(file->entry.content->size(), kBlockBytes);
-    std::memcpy(block->data, file->entry.content->data(), block->used);
+    file->block->used = std::min(file->entry.content->size(), kBlockBytes);
+    std::memcpy(file->block->data, file->entry.content->data(), file->block->used);
   }
+  const std::weak_ptr<File> of = file;
   if (file->entry.size == 0 || file->entry.content) {
-    asio::post(loop_, [weak = weak_from_this(), of = std::weak_ptr<File>(file), life = file->life] {
+    asio::post(loop_, [weak = weak_from_this(), of, life = file->life] {
       auto self = weak.lock();
       auto file = of.lock();
-      if (self && file && file->life == life) self->SmallDone(file, std::exchange(file->block, nullptr));
+      if (self && file && file->life == life) self->SmallDone(file);
     });
     return;
   }
   Fetch::Taker taker = TakerFor(file);
-  taker.take = [block](std::string_view bytes) {
-    std::memcpy(block->data + block->used, bytes.data(), bytes.size());
-    block->used += bytes.size();
-    return true;
+  taker.intake = [of] { return std::make_shared<BlockIntake>(of.lock()->block); };  // whose fetch asks
+  taker.restart = [of] { of.lock()->block->used = 0; };
+  taker.done = [this, of] {
+    if (auto file = of.lock()) SmallDone(file);
   };
-  taker.restart = [block] { block->used = 0; };
-  taker.done = [this, weak = std::weak_ptr<File>(file)] {
-    if (auto file = weak.lock()) SmallDone(file, std::exchange(file->block, nullptr));
-  };
-  file->small = std::make_unique<Fetch>(context_, file->entry, ByteRange{0, file->entry.size}, std::move(taker));
+  file->small = std::make_unique<Fetch>(context_, http_, file->entry, ByteRange{0, file->entry.size}, std::move(taker));
   file->small->Begin();
 }
 
-void Transfer::Impl::SmallDone(const std::shared_ptr<File>& file, Block* block) {
+void Transfer::Impl::SmallDone(const std::shared_ptr<File>& file) {
   --active_;
+  const auto block = std::exchange(file->block, nullptr);
   if (!file->entry.content) counts_.bytes_received += block->used;
   struct Outcome {
     Status status;
@@ -189,14 +200,12 @@ void Transfer::Impl::SmallDone(const std::shared_ptr<File>& file, Block* block) 
       outcome->status = staging.WriteWhole(name, bytes, {outcome->hash, expected.has_value()}, sync);
     }
   };
-  pool_.Run(file->strand, std::move(work),
-            [weak = weak_from_this(), &pool = pool_, file, block, outcome, life = file->life] {
-              pool.Give(block);
-              auto self = weak.lock();
-              if (!self || self->ended_ || file->life != life) return;
-              if (!outcome->status.ok()) return self->Fail(Annotate(outcome->status, file->entry.key));
-              self->Verified(file, outcome->mismatch, std::move(outcome->hash));
-            });
+  pool_.Run(file->strand, std::move(work), [weak = weak_from_this(), file, outcome, life = file->life] {
+    auto self = weak.lock();
+    if (!self || self->ended_ || file->life != life) return;
+    if (!outcome->status.ok()) return self->Fail(Annotate(outcome->status, file->entry.key));
+    self->Verified(file, outcome->mismatch, std::move(outcome->hash));
+  });
   Dispatch();
 }
 
@@ -265,7 +274,7 @@ void Transfer::Impl::Changed(const std::shared_ptr<File>& file) {
 
 // Nothing of it counts any more. Begins once what is still being written is written.
 void Transfer::Impl::Anew(const std::shared_ptr<File>& file, bool look) {
-  if (file->block != nullptr) --active_;
+  if (file->block) --active_;
   Release(file);
   counts_.bytes_done -= std::exchange(file->counted, 0);
   file->anew = look;
@@ -313,9 +322,8 @@ void Transfer::Impl::Fail(Status status) {
   });
 }
 
-Transfer::Transfer(asio::io_context& loop, HttpClient& http, Provider& provider, Staging& staging, DiskPool& pool,
-                   TransferOptions options, MoveEvents events)
-    : impl_(std::make_shared<Impl>(loop, http, provider, staging, pool, std::move(options), std::move(events))) {}
+Transfer::Transfer(asio::io_context& loop, TransferMeans means, TransferOptions options, MoveEvents events)
+    : impl_(std::make_shared<Impl>(loop, means, std::move(options), std::move(events))) {}
 Transfer::~Transfer() { impl_->Stop(); }
 void Transfer::Add(const std::vector<Entry>& entries) { impl_->Add(entries); }
 void Transfer::EndOfList() { impl_->EndOfList(); }

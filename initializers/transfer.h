@@ -3,9 +3,9 @@
 //
 //   list -> [look] -> open, read back what an earlier start left -> ranges -> verify -> whole in the staging folder
 //
-// A small file is one request and one write. A large one is cut into ranges; those of a file whose hash can only be
-// taken in order are hashed behind the writes, from the page cache. Memory is the pool's blocks, whatever there is to
-// move.
+// A small file is one request and one write. A large one is cut into ranges, each hashed and written by the thread that
+// receives it (range_intake.h); those of a file whose hash can only be taken in order go to the pool, and are hashed
+// behind the writes, from the page cache. Memory is the pool's blocks, whatever there is to move.
 //
 // A range that fails is asked for again by retry.h's rules, from the byte where it ended. A file that turns out to be
 // another version now is looked at again and begun anew; one whose hash is wrong is fetched once more as a whole; after
@@ -45,12 +45,20 @@ struct TransferOptions {
   PaceLimits pace;
 };
 
+// What it works with; all of it outlives it.
+struct TransferMeans {
+  HttpTransport& small;  // of small files: on the loop, where many are asked for at a time
+  HttpTransport& large;  // of the ranges of large ones
+  Provider& provider;
+  Staging& staging;
+  DiskPool& pool;
+};
+
 inline constexpr uint64_t kDirectFrom = uint64_t{64} << 20;  // bytes
 
 class Transfer final : public Mover {
  public:
-  Transfer(boost::asio::io_context& loop, HttpClient& http, Provider& provider, Staging& staging, DiskPool& pool,
-           TransferOptions options, MoveEvents events);
+  Transfer(boost::asio::io_context& loop, TransferMeans means, TransferOptions options, MoveEvents events);
   ~Transfer() override;
   Transfer(const Transfer&) = delete;
   Transfer& operator=(const Transfer&) = delete;

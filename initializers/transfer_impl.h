@@ -15,6 +15,7 @@
 #include "initializers/entry_queue.h"
 #include "initializers/fetch.h"
 #include "initializers/file_hash.h"
+#include "initializers/range_intake.h"
 #include "initializers/transfer.h"
 
 namespace muster::initializers {
@@ -23,8 +24,7 @@ inline constexpr int kMostChanges = 5;  // times that one file is begun anew, bu
 
 class Transfer::Impl : public std::enable_shared_from_this<Impl> {
  public:
-  Impl(boost::asio::io_context& loop, HttpClient& http, Provider& provider, Staging& staging, DiskPool& pool,
-       TransferOptions options, MoveEvents events);
+  Impl(boost::asio::io_context& loop, TransferMeans means, TransferOptions options, MoveEvents events);
 
   void Add(const std::vector<Entry>& entries);
   void EndOfList();
@@ -37,7 +37,7 @@ class Transfer::Impl : public std::enable_shared_from_this<Impl> {
 
   void Dispatch();
   bool StartNext();
-  void StartSmall(const std::shared_ptr<File>& file);
+  void StartSmall(const std::shared_ptr<File>& file, std::shared_ptr<Block> block = nullptr);
   void StartLarge(const std::shared_ptr<File>& file);
   void LookAt(const std::shared_ptr<File>& file);
   void Open(const std::shared_ptr<File>& file);
@@ -48,10 +48,15 @@ class Transfer::Impl : public std::enable_shared_from_this<Impl> {
   bool StartRange(const std::shared_ptr<File>& file);
   void ReadBack(const std::shared_ptr<Range>& range, std::span<const StagedRange> notes);
   void FetchRest(const std::shared_ptr<Range>& range);
-  bool Take(const std::shared_ptr<Range>& range, std::string_view bytes);
-  void Submit(const std::shared_ptr<Range>& range);
+  std::shared_ptr<RangeIntake> MakeIntake(const std::shared_ptr<Range>& range, ByteRange rest);
+  std::shared_ptr<HttpIntake> Lend(const std::shared_ptr<Range>& range);
+  void Starved(const std::shared_ptr<Range>& range);
+  void Filled(const std::shared_ptr<Range>& range, const std::shared_ptr<Block>& block, uint64_t offset);
+  void Written(const std::shared_ptr<Range>& range, uint64_t bytes, const Status& status);
+  void CountReceived(Range& range);
+  void DoneWith(const std::shared_ptr<File>& file, const std::shared_ptr<Range>& range);
   void RangeDone(const std::shared_ptr<Range>& range);
-  void SmallDone(const std::shared_ptr<File>& file, Block* block);
+  void SmallDone(const std::shared_ptr<File>& file);
   void Whole(const std::shared_ptr<File>& file);
   void Verified(const std::shared_ptr<File>& file, const std::optional<std::string>& mismatch, std::string hash);
   void Refused(const std::shared_ptr<File>& file, Refusal refusal);
@@ -65,7 +70,8 @@ class Transfer::Impl : public std::enable_shared_from_this<Impl> {
   Fetch::Taker TakerFor(const std::shared_ptr<File>& file);
 
   boost::asio::io_context& loop_;
-  HttpClient& http_;
+  HttpTransport& http_;
+  HttpTransport& large_http_;
   Provider& provider_;
   Staging& staging_;
   DiskPool& pool_;
@@ -100,7 +106,7 @@ struct Transfer::Impl::File {
   std::shared_ptr<OrderedHash> ordered;                   // on the strand only; none: ranges are hashed apart
   std::shared_ptr<const std::vector<StagedRange>> noted;  // by an earlier start, by offset; also the pool's to read
   std::unique_ptr<Fetch> small;
-  Block* block = nullptr;
+  std::shared_ptr<Block> block;
   std::list<std::shared_ptr<Range>> ranges;  // under way
   Provider::Handle looking;
   uint64_t unit = 1;         // a range is a multiple of it
@@ -108,7 +114,7 @@ struct Transfer::Impl::File {
   uint64_t life = 0;         // grows when it is begun anew: what comes from before counts no more
   uint64_t counted = 0;      // of counts_.bytes_done
   int changes = 0;           // times that it was begun anew, but for a wrong hash
-  int writing = 0;           // blocks in the pool, of any life
+  int writing = 0;           // intakes that are lent and blocks in the pool, of any life
   std::optional<bool> anew;  // to be begun anew once they are written; true: after a look
   bool refetched = false;
   bool large = false;
@@ -120,17 +126,16 @@ struct Transfer::Impl::Range {
 
   const std::shared_ptr<File> file;
   const ByteRange range;
-  DiskPool::Strand strand;  // the file's own where bytes are hashed in order, or writes would wait for each other
+  DiskPool::Strand strand;  // what is there is read back on it
   const uint64_t life;
   std::shared_ptr<PieceHash> hash;
   std::unique_ptr<Fetch> fetch;
-  TimePoint asked{}, began{};  // for its first byte; when that came
-  uint64_t received = 0;
-  Block* block = nullptr;  // being filled
-  uint64_t filled_to = 0;  // of the range: where the block begins
-  int writing = 0;
+  std::shared_ptr<RangeIntake> intake;
+  TimePoint asked{}, began{};  // for its first byte; when the first head came
+  uint64_t counted = 0;        // of what its intake has received
+  uint64_t have = 0;           // bytes of it that an earlier start has brought
+  int writing = 0;             // its intake, while it is lent, and its blocks in the pool
   bool fetched = false;
-  bool waiting = false;  // for a block
 };
 
 }  // namespace muster::initializers

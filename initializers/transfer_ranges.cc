@@ -141,8 +141,8 @@ ByteRange Transfer::Impl::NextOf(const File& file) const {
 bool Transfer::Impl::StartRange(const std::shared_ptr<File>& file) {
   const ByteRange what = NextOf(*file);
   file->next += what.length;
-  const bool in_turn = file->ordered || !file->staged->direct();
-  auto range = std::make_shared<Range>(file, what, in_turn ? file->strand : pool_.NewStrand());
+  // Read back beside each other, but where bytes are hashed in order.
+  auto range = std::make_shared<Range>(file, what, file->ordered ? file->strand : pool_.NewStrand());
   if (!file->ordered && options_.verify) {
     range->hash = std::make_shared<PieceHash>(file->verifier->kind(), file->verifier->PieceSize(), what.offset);
   }
@@ -181,7 +181,7 @@ void Transfer::Impl::ReadBack(const std::shared_ptr<Range>& range, std::span<con
     auto self = weak.lock();
     if (!self || self->ended_ || range->file->life != range->life) return;
     if (!outcome->status.ok()) return self->Fail(outcome->status);
-    range->filled_to = outcome->have;
+    range->have = outcome->have;
     self->counts_.bytes_kept += outcome->have;
     self->counts_.bytes_done += outcome->have;
     range->file->counted += outcome->have;
@@ -190,17 +190,15 @@ void Transfer::Impl::ReadBack(const std::shared_ptr<Range>& range, std::span<con
 }
 
 void Transfer::Impl::FetchRest(const std::shared_ptr<Range>& range) {
-  const ByteRange rest{range->range.offset + range->filled_to, range->range.length - range->filled_to};
+  const ByteRange rest{range->range.offset + range->have, range->range.length - range->have};
   if (rest.length == 0) {
     range->fetched = true;
     return RangeDone(range);
   }
+  range->intake = MakeIntake(range, rest);
   Fetch::Taker taker = TakerFor(range->file);
   std::weak_ptr<Range> weak = range;
-  taker.take = [this, weak](std::string_view bytes) {
-    auto range = weak.lock();
-    return range && Take(range, bytes);
-  };
+  taker.intake = [this, weak] { return Lend(weak.lock()); };  // whose fetch asks
   taker.restart = [this, weak] {
     // Nothing pins it: what is there may be of another version.
     if (auto range = weak.lock()) {
@@ -221,74 +219,109 @@ void Transfer::Impl::FetchRest(const std::shared_ptr<Range>& range) {
     auto range = weak.lock();
     if (!range) return;
     range->fetched = true;
-    range_size_.Fetched(range->received, range->began - range->asked, MonotonicClock::now() - range->began);
-    if (range->block != nullptr) Submit(range);
+    range_size_.Fetched(range->intake->received(), range->began - range->asked, MonotonicClock::now() - range->began);
     RangeDone(range);
   };
   range->asked = MonotonicClock::now();
-  range->fetch = std::make_unique<Fetch>(context_, range->file->entry, rest, std::move(taker));
+  range->fetch = std::make_unique<Fetch>(context_, large_http_, range->file->entry, rest, std::move(taker));
   range->fetch->Begin();
 }
 
-bool Transfer::Impl::Take(const std::shared_ptr<Range>& range, std::string_view bytes) {
-  const size_t room = range->block != nullptr ? kBlockBytes - range->block->used : 0;
-  Block* more = nullptr;
-  if (bytes.size() > room && (more = pool_.Take()) == nullptr) {
-    if (!std::exchange(range->waiting, true)) {
-      pool_.WhenFree([weak = std::weak_ptr<Range>(range)] {
-        auto range = weak.lock();
-        if (!range) return;
-        range->waiting = false;
-        if (range->fetch) range->fetch->Resume();
+// What it tells comes from the thread that receives.
+std::shared_ptr<RangeIntake> Transfer::Impl::MakeIntake(const std::shared_ptr<Range>& range, ByteRange rest) {
+  const auto tell = [&loop = loop_, self = weak_from_this(), of = std::weak_ptr<Range>(range)](auto call) {
+    asio::post(loop, [self, of, call = std::move(call)] {
+      auto transfer = self.lock();
+      auto range = of.lock();
+      if (transfer && !transfer->ended_ && range && range->file->life == range->life) call(*transfer, range);
+    });
+  };
+  const auto starved = [tell] {
+    tell([](Impl& transfer, const std::shared_ptr<Range>& range) { transfer.Starved(range); });
+  };
+  if (range->file->ordered) {
+    const auto filled = [tell](std::shared_ptr<Block> block, uint64_t offset) {
+      tell([block = std::move(block), offset](Impl& transfer, const std::shared_ptr<Range>& range) {
+        transfer.Filled(range, block, offset);
       });
-    }
-    return false;
+    };
+    return std::make_shared<RangeFiller>(rest, pool_.blocks(), RangeFiller::Owner{starved, filled});
   }
-  counts_.bytes_received += bytes.size();
-  if (range->received == 0) range->began = MonotonicClock::now();
-  range->received += bytes.size();
-  while (!bytes.empty()) {
-    if (range->block == nullptr) range->block = std::exchange(more, nullptr);
-    const size_t now = std::min(bytes.size(), kBlockBytes - range->block->used);
-    std::memcpy(range->block->data + range->block->used, bytes.data(), now);
-    range->block->used += now;
-    bytes.remove_prefix(now);
-    if (range->block->used == kBlockBytes) Submit(range);
-  }
-  if (more != nullptr) pool_.Give(more);
-  return true;
+  const auto written = [tell](uint64_t bytes, Status status) {
+    tell([bytes, status = std::move(status)](Impl& transfer, const std::shared_ptr<Range>& range) {
+      transfer.Written(range, bytes, status);
+    });
+  };
+  return std::make_shared<RangeWriter>(rest, pool_.blocks(), range->file->staged, range->hash,
+                                       RangeWriter::Owner{starved, written});
 }
 
-void Transfer::Impl::Submit(const std::shared_ptr<Range>& range) {
-  Block* block = std::exchange(range->block, nullptr);
-  const uint64_t offset = range->range.offset + range->filled_to;
-  range->filled_to += block->used;
+// For one answer. Until it is let go, which may be after that has been cancelled, bytes are written.
+std::shared_ptr<HttpIntake> Transfer::Impl::Lend(const std::shared_ptr<Range>& range) {
   ++range->writing;
   ++range->file->writing;
+  if (range->began == TimePoint()) range->began = MonotonicClock::now();
+  const auto let_go = [&loop = loop_, self = weak_from_this(), file = std::weak_ptr<File>(range->file),
+                       of = std::weak_ptr<Range>(range), intake = range->intake](HttpIntake*) {
+    asio::post(loop, [self, file, of] {
+      auto transfer = self.lock();
+      auto locked = file.lock();
+      if (transfer && !transfer->ended_ && locked) transfer->DoneWith(locked, of.lock());
+    });
+  };
+  return {range->intake.get(), let_go};
+}
+
+void Transfer::Impl::Starved(const std::shared_ptr<Range>& range) {
+  pool_.blocks().WhenFree([of = std::weak_ptr<Range>(range)](std::shared_ptr<Block> block) {
+    auto range = of.lock();
+    if (!range) return;
+    range->intake->Give(std::move(block));
+    if (range->fetch) range->fetch->Resume();
+  });
+}
+
+void Transfer::Impl::Filled(const std::shared_ptr<Range>& range, const std::shared_ptr<Block>& block, uint64_t offset) {
+  ++range->writing;
+  ++range->file->writing;
+  CountReceived(*range);
   auto status = std::make_shared<Status>();
-  auto work = [block, offset, status, staged = range->file->staged, hash = range->hash,
-               ordered = range->file->ordered] {
+  auto work = [block, offset, status, staged = range->file->staged, ordered = range->file->ordered] {
     const std::string_view bytes(block->data, block->used);
-    const uint32_t crc32c = Crc32c(0, bytes);
-    if (hash) hash->UpdateKnown(bytes, crc32c);
     *status = staged->Write(offset, block->data, block->used);
-    if (status->ok() && ordered) *status = ordered->Add(offset, bytes);
-    if (status->ok()) *status = staged->Note({{offset, bytes.size()}, crc32c});
+    if (status->ok()) *status = ordered->Add(offset, bytes);
+    if (status->ok()) *status = staged->Note({{offset, bytes.size()}, Crc32c(0, bytes)});
   };
   const uint64_t bytes = block->used;
-  pool_.Run(range->strand, std::move(work), [weak = weak_from_this(), &pool = pool_, range, block, status, bytes] {
-    pool.Give(block);
+  pool_.Run(range->file->strand, std::move(work), [weak = weak_from_this(), range, status, bytes] {
     auto self = weak.lock();
     if (!self || self->ended_) return;
-    --range->file->writing;
-    if (range->file->anew) return self->BeginAnew(range->file);
-    if (range->file->life != range->life) return;
-    --range->writing;
-    if (!status->ok()) return self->Fail(Annotate(*status, range->file->entry.key));
-    self->counts_.bytes_done += bytes;
-    range->file->counted += bytes;
-    self->RangeDone(range);
+    if (range->file->life == range->life) self->Written(range, bytes, *status);
+    if (!self->ended_) self->DoneWith(range->file, range);
   });
+}
+
+void Transfer::Impl::Written(const std::shared_ptr<Range>& range, uint64_t bytes, const Status& status) {
+  if (!status.ok()) return Fail(Annotate(status, range->file->entry.key));
+  CountReceived(*range);
+  counts_.bytes_done += bytes;
+  range->file->counted += bytes;
+}
+
+void Transfer::Impl::CountReceived(Range& range) {
+  if (!range.intake) return;
+  const uint64_t received = range.intake->received();
+  counts_.bytes_received += received - std::exchange(range.counted, received);
+}
+
+// One thing less that writes; of which life and range (null: it is over), it knows.
+void Transfer::Impl::DoneWith(const std::shared_ptr<File>& file, const std::shared_ptr<Range>& range) {
+  --file->writing;
+  if (file->anew) return BeginAnew(file);
+  if (!range || file->life != range->life) return;
+  --range->writing;
+  CountReceived(*range);
+  RangeDone(range);
 }
 
 void Transfer::Impl::RangeDone(const std::shared_ptr<Range>& range) {

@@ -6,7 +6,6 @@
 #include <boost/asio/executor_work_guard.hpp>
 #include <future>
 #include <memory>
-#include <string>
 #include <vector>
 
 namespace muster::initializers {
@@ -45,45 +44,6 @@ TEST(DiskPoolTest, WorkOfTwoStrandsIsSideBySide) {
   while (told < 2) loop.run_one();
 }
 
-TEST(DiskPoolTest, BlocksAreAlignedApartAndAsManyAsWereAskedFor) {
-  boost::asio::io_context loop;
-  DiskPool pool(loop, 1, 3);
-  EXPECT_EQ(pool.blocks(), 3u);
-  std::vector<Block*> taken;
-  while (Block* block = pool.Take()) taken.push_back(block);
-  ASSERT_EQ(taken.size(), 3u);
-  for (Block* block : taken) {
-    EXPECT_EQ(reinterpret_cast<uintptr_t>(block->data) % kBlockAlignment, 0u);
-    block->data[0] = block->data[kBlockBytes - 1] = 'x';
-    block->used = kBlockBytes;
-  }
-  pool.Give(taken[1]);
-  Block* again = pool.Take();
-  EXPECT_EQ(again, taken[1]);
-  EXPECT_EQ(again->used, 0u);
-}
-
-TEST(DiskPoolTest, WhoWaitsForABlockIsAskedInTurnWhileThereAreSome) {
-  boost::asio::io_context loop;
-  DiskPool pool(loop, 1, 2);
-  Block* one = pool.Take();
-  Block* two = pool.Take();
-  std::string asked;
-  pool.WhenFree([&] { asked += "a"; });  // does not want it any more
-  pool.WhenFree([&] { asked += "b", one = pool.Take(); });
-  pool.WhenFree([&] { asked += "c", two = pool.Take(); });
-  pool.Give(std::exchange(one, nullptr));
-  EXPECT_EQ(asked, "");  // not from within Give
-  loop.run();
-  EXPECT_EQ(asked, "ab");
-  EXPECT_NE(one, nullptr);
-  pool.Give(std::exchange(two, nullptr));
-  loop.restart();
-  loop.run();
-  EXPECT_EQ(asked, "abc");
-  EXPECT_NE(two, nullptr);
-}
-
 // A loop that outlives the pool, as that of a run that failed: strands are of the pool's threads.
 TEST(DiskPoolTest, WhatIsNotToldWhenItEndsIsDroppedWithIt) {
   boost::asio::io_context loop;
@@ -97,8 +57,8 @@ TEST(DiskPoolTest, WhatIsNotToldWhenItEndsIsDroppedWithIt) {
     kept = held;
     pool.Run(
         *strand, [&] { ++worked; }, [&told, strand, held = std::move(held)] { told = true; });
-    pool.WhenFree([&told] { told = true; });
-    pool.Give(pool.Take());
+    const auto block = pool.blocks().Take();
+    pool.blocks().WhenFree([&told](const std::shared_ptr<Block>&) { told = true; });
   }
   EXPECT_EQ(worked, 1);  // it waits for what has begun
   EXPECT_TRUE(kept.expired());

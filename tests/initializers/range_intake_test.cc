@@ -1,0 +1,180 @@
+#include "initializers/range_intake.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+
+#include "base/text.h"
+#include "initializers/crc.h"
+#include "tests/initializers/made_bytes.h"
+
+namespace muster::initializers {
+namespace {
+
+using Taken = HttpIntake::Taken;
+
+constexpr uint64_t kMore = 3 * 4096 + 5;
+
+class RangeIntakeTest : public testing::Test {
+ protected:
+  RangeIntakeTest() {
+    std::string pattern = testing::TempDir() + "muster-range-XXXXXX";
+    folder_ = mkdtemp(pattern.data());
+    staging_ = *Staging::Open(folder_);
+  }
+  ~RangeIntakeTest() override { std::filesystem::remove_all(folder_); }
+
+  std::shared_ptr<StagedFile> Open(bool direct) {
+    auto opened = staging_->OpenFile("file", data_.size(), direct);
+    EXPECT_TRUE(opened.ok()) << opened.status();
+    return *std::move(opened);
+  }
+  std::string Content() const {
+    std::ifstream file(folder_ + "/.muster/staging/file.part", std::ios::binary);
+    return std::string{std::istreambuf_iterator<char>(file), {}}.substr(0, data_.size());
+  }
+  std::vector<StagedRange> Noted() const {
+    std::ifstream file(folder_ + "/.muster/staging/file.ranges", std::ios::binary);
+    return ReadRangeLines(std::string{std::istreambuf_iterator<char>(file), {}}, data_.size());
+  }
+  RangeWriter::Owner Owner() {
+    return {[this] { ++starved_; },
+            [this](uint64_t bytes, const Status& status) {
+              written_ += bytes;
+              ++told_;
+              if (!status.ok()) failure_ = status;
+            }};
+  }
+  std::string_view Of(uint64_t offset, uint64_t length) const { return std::string_view(data_).substr(offset, length); }
+
+  const std::string data_ = MadeBytes(3 * kBlockBytes + kMore, 1);
+  boost::asio::io_context loop_;
+  Blocks blocks_{loop_, 2};
+  std::string folder_;
+  std::unique_ptr<Staging> staging_;
+  int starved_ = 0, told_ = 0;
+  uint64_t written_ = 0;
+  Status failure_;
+};
+
+// In deliveries of any size, past the page cache or not: the bytes, their hash, and a note for each block.
+TEST_F(RangeIntakeTest, WritesHashesAndNotes) {
+  for (const bool direct : {false, true}) {
+    for (const size_t delivery : {size_t{1000}, size_t{16384}, size_t{65536}, size_t{262144}, kBlockBytes}) {
+      SCOPED_TRACE(fmt::format("direct {}, {} at a time", direct, delivery));
+      staging_->Drop("file");
+      written_ = 0, told_ = 0;
+      auto staged = Open(direct);
+      auto hash = std::make_shared<PieceHash>(HashKind::kCrc64Nvme, data_.size(), 0);
+      RangeWriter writer({0, data_.size()}, blocks_, staged, hash, Owner());
+      for (size_t at = 0; at < data_.size(); at += delivery) {
+        ASSERT_EQ(writer.Take(Of(at, delivery)), Taken::kAll);
+      }
+      EXPECT_EQ(failure_, absl::OkStatus());
+      EXPECT_EQ(writer.received(), data_.size());
+      EXPECT_EQ(written_, data_.size());
+      EXPECT_EQ(told_, 4);
+      EXPECT_EQ(Content(), data_);
+      const auto values = hash->Finish();
+      ASSERT_EQ(values.size(), 1u);
+      auto all = Hasher::Make(HashKind::kCrc64Nvme, data_.size());
+      all->Update(data_);
+      EXPECT_EQ(values[0].value, all->Finish());
+      const auto noted = Noted();
+      ASSERT_EQ(noted.size(), 4u);
+      for (const StagedRange& note : noted) {
+        EXPECT_EQ(note.crc32c, Crc32c(0, Of(note.range.offset, note.range.length)));
+        EXPECT_EQ(note.range.offset % kBlockBytes, 0u);
+      }
+      EXPECT_EQ(noted.back().range.length, kMore);
+    }
+  }
+}
+
+// A range within a file; what ends within a block goes on there.
+TEST_F(RangeIntakeTest, GoesOnWhereItsAnswerEnded) {
+  auto staged = Open(false);
+  const ByteRange range{kBlockBytes, 2 * kBlockBytes};
+  RangeWriter writer(range, blocks_, staged, nullptr, Owner());
+  EXPECT_EQ(writer.Take(Of(range.offset, 100)), Taken::kAll);
+  EXPECT_EQ(written_, 0u);
+  EXPECT_TRUE(Noted().empty());
+  for (uint64_t at = range.offset + 100; at < range.end(); at += 10000) {
+    ASSERT_EQ(writer.Take(Of(at, std::min<uint64_t>(10000, range.end() - at))), Taken::kAll);
+  }
+  EXPECT_EQ(written_, range.length);
+  EXPECT_EQ(Content().substr(range.offset, range.length), Of(range.offset, range.length));
+  ASSERT_EQ(Noted().size(), 2u);
+  EXPECT_EQ(Noted()[0].range, (ByteRange{kBlockBytes, kBlockBytes}));
+}
+
+TEST_F(RangeIntakeTest, WaitsForABlockAndHasOneFromThenOn) {
+  auto staged = Open(false);
+  auto one = blocks_.Take();
+  const auto other = blocks_.Take();
+  RangeWriter writer({0, data_.size()}, blocks_, staged, nullptr, Owner());
+  EXPECT_EQ(writer.Take(Of(0, 1000)), Taken::kNotNow);
+  EXPECT_EQ(starved_, 1);
+  EXPECT_EQ(writer.received(), 0u);
+  writer.Give(std::move(one));
+  for (size_t at = 0; at < data_.size(); at += 100000) ASSERT_EQ(writer.Take(Of(at, 100000)), Taken::kAll);
+  EXPECT_EQ(starved_, 1);
+  EXPECT_EQ(Content(), data_);
+}
+
+TEST_F(RangeIntakeTest, WhatCannotBeWrittenIsToldOnceAndNothingMoreIsTaken) {
+  auto staged = Open(false);
+  RangeWriter writer({0, data_.size()}, blocks_, staged, nullptr, Owner());
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit small{kBlockBytes + 100, before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  Taken word = Taken::kAll;
+  for (size_t at = 0; at < data_.size() && word == Taken::kAll; at += 100000) word = writer.Take(Of(at, 100000));
+  const Taken later = writer.Take(Of(0, 10));
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+  std::signal(SIGXFSZ, handler);
+  EXPECT_EQ(word, Taken::kNotNow);
+  EXPECT_EQ(later, Taken::kNotNow);
+  EXPECT_FALSE(failure_.ok());
+  EXPECT_EQ(told_, 2);
+  EXPECT_EQ(written_, kBlockBytes);
+  ASSERT_EQ(Noted().size(), 1u);
+}
+
+TEST_F(RangeIntakeTest, FillsBlocksAndHandsThemOver) {
+  std::vector<std::pair<uint64_t, std::string>> filled;
+  std::vector<std::shared_ptr<Block>> kept;
+  RangeFiller filler({0, data_.size()}, blocks_,
+                     {[this] { ++starved_; },
+                      [&](const std::shared_ptr<Block>& block, uint64_t offset) {
+                        filled.emplace_back(offset, std::string(block->data, block->used));
+                        kept.push_back(block);
+                      }});
+  const size_t delivery = 200000;
+  for (size_t at = 0; at < data_.size();) {
+    if (filler.Take(Of(at, delivery)) == Taken::kAll) {
+      at += delivery;
+      continue;
+    }
+    ASSERT_FALSE(kept.empty());
+    kept.erase(kept.begin());  // its owner does not need it any more
+  }
+  EXPECT_GT(starved_, 0);
+  EXPECT_EQ(filler.received(), data_.size());
+  ASSERT_EQ(filled.size(), 4u);
+  std::string all;
+  for (const auto& [offset, bytes] : filled) {
+    EXPECT_EQ(offset, all.size());
+    all += bytes;
+  }
+  EXPECT_EQ(all, data_);
+}
+
+}  // namespace
+}  // namespace muster::initializers
