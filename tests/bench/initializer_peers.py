@@ -401,6 +401,8 @@ class Bench:
             return
         if self.options.who:
             contenders = [name for name in contenders if name in self.options.who.split(",")]
+        if not contenders:
+            return
         folder = folder or self.target
         below = os.path.join(self.data, "bench", keys)
         paths = [os.path.join(below, name) for name in os.listdir(below)] if keys.endswith("/") else [below]
