@@ -280,9 +280,10 @@ MachineFigure MeasureMemory(TimePoint until) {
   }
   if (total == 0) return CannotSay("memory", "", "there was no time left for it");
   return {"memory", "", total / 1e9,
-          used >= 2 * cache   ? ""
-          : bytes < 2 * cache ? "with the caches: too little memory is free for more"
-                              : "with the caches: there was too little time for more"};
+          used >= 2 * cache ? ""
+          : bytes < 2 * cache
+              ? fmt::format("with the caches: they hold more than half of the {} MiB that may be copied", bytes >> 20)
+              : "with the caches: there was too little time for more"};
 }
 
 std::vector<MachineFigure> MeasureLoopback(TimePoint until) {
