@@ -43,11 +43,11 @@ constexpr typename Crc::Word Times(typename Crc::Word a, typename Crc::Word b) {
   return product;
 }
 
-// x^exponent, or base^exponent.
+// x^exponent.
 template <class Crc>
-constexpr typename Crc::Word Power(uint64_t exponent,
-                                   typename Crc::Word base = TimesX<Crc>(~(~typename Crc::Word{0} >> 1))) {
+constexpr typename Crc::Word Power(uint64_t exponent) {
   typename Crc::Word power = ~(~typename Crc::Word{0} >> 1);  // x^0
+  typename Crc::Word base = TimesX<Crc>(power);
   for (; exponent != 0; exponent >>= 1) {
     if (exponent & 1) power = Times<Crc>(power, base);
     base = Times<Crc>(base, base);

@@ -121,12 +121,10 @@ struct Transfer::Impl::File {
 };
 
 struct Transfer::Impl::Range {
-  Range(std::shared_ptr<File> of, ByteRange what, DiskPool::Strand in)
-      : file(std::move(of)), range(what), strand(std::move(in)), life(file->life) {}
+  Range(std::shared_ptr<File> of, ByteRange what) : file(std::move(of)), range(what), life(file->life) {}
 
   const std::shared_ptr<File> file;
   const ByteRange range;
-  DiskPool::Strand strand;  // what is there is read back on it
   const uint64_t life;
   std::shared_ptr<PieceHash> hash;
   std::unique_ptr<Fetch> fetch;

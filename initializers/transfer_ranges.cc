@@ -141,8 +141,7 @@ ByteRange Transfer::Impl::NextOf(const File& file) const {
 bool Transfer::Impl::StartRange(const std::shared_ptr<File>& file) {
   const ByteRange what = NextOf(*file);
   file->next += what.length;
-  // Read back beside each other, but where bytes are hashed in order.
-  auto range = std::make_shared<Range>(file, what, file->ordered ? file->strand : pool_.NewStrand());
+  auto range = std::make_shared<Range>(file, what);
   if (!file->ordered && options_.verify) {
     range->hash = std::make_shared<PieceHash>(file->verifier->kind(), file->verifier->PieceSize(), what.offset);
   }
@@ -177,7 +176,8 @@ void Transfer::Impl::ReadBack(const std::shared_ptr<Range>& range, std::span<con
       outcome->have += note.range.length;
     }
   };
-  pool_.Run(range->strand, std::move(work), [weak = weak_from_this(), range, outcome] {
+  auto strand = file->ordered ? file->strand : pool_.NewStrand();  // beside others, but where bytes are hashed in order
+  pool_.Run(strand, std::move(work), [weak = weak_from_this(), range, outcome] {
     auto self = weak.lock();
     if (!self || self->ended_ || range->file->life != range->life) return;
     if (!outcome->status.ok()) return self->Fail(outcome->status);
@@ -314,7 +314,7 @@ void Transfer::Impl::CountReceived(Range& range) {
   counts_.bytes_received += received - std::exchange(range.counted, received);
 }
 
-// One thing less that writes; of which life and range (null: it is over), it knows.
+// An intake that was lent, or a block in the pool, writes no more. `range`: whose it was; null: it is no more either.
 void Transfer::Impl::DoneWith(const std::shared_ptr<File>& file, const std::shared_ptr<Range>& range) {
   --file->writing;
   if (file->anew) return BeginAnew(file);
