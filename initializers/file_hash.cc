@@ -3,12 +3,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 
 #include "base/text.h"
-#include "initializers/disk_pool.h"
 
 namespace muster::initializers {
+
+constexpr size_t kReadBytes = 256 << 10;  // at a time: they stay in a core's cache
 
 void PieceHash::Update(std::string_view bytes) {
   while (!bytes.empty()) {
@@ -73,27 +73,27 @@ StatusOr<ContentHash> HashContent(const ReadAt& read, uint64_t size, const std::
 }
 
 OrderedHash::OrderedHash(HashKind kind, uint64_t size, ReadAt read)
-    : read_(std::move(read)), hasher_(Hasher::Make(kind, size)), buffer_(nullptr, &std::free) {}
+    : read_(std::move(read)), hasher_(Hasher::Make(kind, size)) {}
 
-Status OrderedHash::Add(uint64_t offset, std::string_view bytes) {
-  if (offset != hashed_) {
-    auto [at, inserted] = written_.emplace(offset, offset + bytes.size());
-    if (!inserted) at->second = std::max(at->second, offset + bytes.size());
-    return absl::OkStatus();
+void OrderedHash::Written(ByteRange range) {
+  if (range.offset != written_) {
+    behind_.emplace(range.offset, range.end());
+    return;
   }
-  hasher_->Update(bytes);
-  hashed_ += bytes.size();
-  while (!written_.empty() && written_.begin()->first == hashed_) {
-    const uint64_t end = written_.begin()->second;
-    written_.erase(written_.begin());
-    if (!buffer_) buffer_.reset(static_cast<char*>(std::aligned_alloc(kBlockAlignment, kBlockBytes)));
-    while (hashed_ < end) {
-      const size_t wanted = std::min<uint64_t>(kBlockBytes, end - hashed_);
-      MUSTER_ASSIGN_OR_RETURN(size_t got, read_(hashed_, buffer_.get(), wanted));
-      if (got == 0) return absl::DataLossError(fmt::format("the file ends at {} while it is written", hashed_));
-      hasher_->Update({buffer_.get(), got});
-      hashed_ += got;
-    }
+  written_ = range.end();
+  for (auto next = behind_.begin(); next != behind_.end() && next->first == written_; next = behind_.erase(next)) {
+    written_ = next->second;
+  }
+}
+
+Status OrderedHash::HashTo(uint64_t end) {
+  buffer_.resize(kReadBytes);
+  while (hashed_ < end) {
+    const size_t wanted = std::min<uint64_t>(kReadBytes, end - hashed_);
+    MUSTER_ASSIGN_OR_RETURN(size_t got, read_(hashed_, buffer_.data(), wanted));
+    if (got == 0) return absl::DataLossError(fmt::format("the file ends at {} while it is written", hashed_));
+    hasher_->Update({buffer_.data(), got});
+    hashed_ += got;
   }
   return absl::OkStatus();
 }

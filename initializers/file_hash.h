@@ -1,8 +1,7 @@
 // The hash of one file while its bytes are written, range by range, from several threads.
 //
-// Kinds that can be hashed in pieces (verifier.h) are hashed range by range; the ranges of a file whose hash can only
-// be taken in order share one place in it: bytes that are next are hashed as they pass, others are read back from the
-// file once what lies before them is there.
+// Kinds that can be hashed in pieces (verifier.h) are hashed range by range, as they pass; a file whose hash can only
+// be taken in order is read back, from the page cache, as far as it is written without a gap.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +15,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "initializers/provider.h"
 #include "initializers/verifier.h"
 
 namespace muster::initializers {
@@ -58,22 +58,29 @@ struct ContentHash {
 StatusOr<ContentHash> HashContent(const ReadAt& read, uint64_t size, const std::optional<Expectation>& expected,
                                   std::span<char> buffer, const std::function<bool()>& stop);
 
-// Of a whole file, in order. One thread at a time.
+// Of a whole file, in order, read from the file itself behind what is written there in any order.
+//
+// Its owner's thread tells it what is written; one other at a time hashes.
 class OrderedHash {
  public:
   OrderedHash(HashKind kind, uint64_t size, ReadAt read);
 
-  // Bytes that are written at `offset`; reads back what they have made whole.
-  Status Add(uint64_t offset, std::string_view bytes);
-  uint64_t hashed() const { return hashed_; }
-  std::string Finish();  // all of it was added; once
+  // Owner's thread. A range is told once.
+  void Written(ByteRange range);
+  // What is written from the beginning without a gap, in bytes. Owner's thread.
+  uint64_t written() const { return written_; }
+  // Hashes what is not hashed yet before `end`, which is at most what written() said. DataLoss: the file is shorter.
+  Status HashTo(uint64_t end);
+  std::string Finish();  // all of it is hashed; once
 
  private:
+  uint64_t written_ = 0;
+  std::map<uint64_t, uint64_t> behind_;  // a gap: offset -> end
+
   const ReadAt read_;
-  std::unique_ptr<Hasher> hasher_;
+  const std::unique_ptr<Hasher> hasher_;
   uint64_t hashed_ = 0;
-  std::map<uint64_t, uint64_t> written_;  // ranges behind `hashed_`: offset -> end
-  std::unique_ptr<char, void (*)(void*)> buffer_;
+  std::string buffer_;
 };
 
 }  // namespace muster::initializers

@@ -13,6 +13,8 @@ namespace {
 namespace asio = boost::asio;
 
 constexpr size_t kMostOpen = 8;  // large files at once: each has descriptors, and a place in the page cache
+// Bytes of a file that wait to be hashed in order: they are to be in the page cache then.
+constexpr uint64_t kMostBehind = 64 << 20;
 
 // Where a small file's bytes go; on the loop.
 class BlockIntake final : public HttpIntake {
@@ -104,6 +106,7 @@ bool Transfer::Impl::StartNext() {
   std::shared_ptr<File> chosen;
   for (const auto& file : open_) {
     if (!file->staged || file->next >= file->entry.size) continue;
+    if (file->ordered && file->ordered->written() - file->hashed > kMostBehind) continue;
     if (!chosen || file->ranges.size() < chosen->ranges.size()) chosen = file;
   }
   const bool room = !queue_.empty() && (queue_.FrontSize() <= kBlockBytes || open_.size() < kMostOpen);
@@ -287,6 +290,8 @@ void Transfer::Impl::BeginAnew(const std::shared_ptr<File>& file) {
   file->next = 0;
   file->noted.reset();
   file->ordered.reset();
+  file->hashed = 0;
+  file->hashing = false;
   file->verifier.reset();
   auto staged = std::exchange(file->staged, nullptr);
   auto forget = [staged, look] {

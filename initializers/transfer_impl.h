@@ -51,11 +51,12 @@ class Transfer::Impl : public std::enable_shared_from_this<Impl> {
   std::shared_ptr<RangeIntake> MakeIntake(const std::shared_ptr<Range>& range, ByteRange rest);
   std::shared_ptr<HttpIntake> Lend(const std::shared_ptr<Range>& range);
   void Starved(const std::shared_ptr<Range>& range);
-  void Filled(const std::shared_ptr<Range>& range, const std::shared_ptr<Block>& block, uint64_t offset);
-  void Written(const std::shared_ptr<Range>& range, uint64_t bytes, const Status& status);
+  void Have(const std::shared_ptr<File>& file, ByteRange what);
+  void HashOn(const std::shared_ptr<File>& file);
   void CountReceived(Range& range);
   void DoneWith(const std::shared_ptr<File>& file, const std::shared_ptr<Range>& range);
   void RangeDone(const std::shared_ptr<Range>& range);
+  void WholeIfDone(const std::shared_ptr<File>& file);
   void SmallDone(const std::shared_ptr<File>& file);
   void Whole(const std::shared_ptr<File>& file);
   void Verified(const std::shared_ptr<File>& file, const std::optional<std::string>& mismatch, std::string hash);
@@ -103,7 +104,7 @@ struct Transfer::Impl::File {
   DiskPool::Strand strand;  // opening, hashing in order, finishing
   std::shared_ptr<StagedFile> staged;
   std::unique_ptr<Verifier> verifier;
-  std::shared_ptr<OrderedHash> ordered;                   // on the strand only; none: ranges are hashed apart
+  std::shared_ptr<OrderedHash> ordered;                   // hashes on the strand; none: ranges are hashed apart
   std::shared_ptr<const std::vector<StagedRange>> noted;  // by an earlier start, by offset; also the pool's to read
   std::unique_ptr<Fetch> small;
   std::shared_ptr<Block> block;
@@ -114,8 +115,10 @@ struct Transfer::Impl::File {
   uint64_t life = 0;         // grows when it is begun anew: what comes from before counts no more
   uint64_t counted = 0;      // of counts_.bytes_done
   int changes = 0;           // times that it was begun anew, but for a wrong hash
-  int writing = 0;           // intakes that are lent and blocks in the pool, of any life
+  uint64_t hashed = 0;       // in order
+  int writing = 0;           // intakes that are lent, of any life
   std::optional<bool> anew;  // to be begun anew once they are written; true: after a look
+  bool hashing = false;
   bool refetched = false;
   bool large = false;
 };
@@ -132,7 +135,7 @@ struct Transfer::Impl::Range {
   TimePoint asked{}, began{};  // for its first byte; when the first head came
   uint64_t counted = 0;        // of what its intake has received
   uint64_t have = 0;           // bytes of it that an earlier start has brought
-  int writing = 0;             // its intake, while it is lent, and its blocks in the pool
+  int writing = 0;             // answers that its intake is lent to
   bool fetched = false;
 };
 

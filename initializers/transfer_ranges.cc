@@ -14,6 +14,8 @@ namespace {
 
 namespace asio = boost::asio;
 
+constexpr uint64_t kHashedAtOnce = 4 << 20;  // bytes
+
 }  // namespace
 
 void Transfer::Impl::StartLarge(const std::shared_ptr<File>& file) {
@@ -156,13 +158,8 @@ bool Transfer::Impl::StartRange(const std::shared_ptr<File>& file) {
 // What an earlier start has noted at the range's beginning is read, and counts if it still is what it was.
 void Transfer::Impl::ReadBack(const std::shared_ptr<Range>& range, std::span<const StagedRange> notes) {
   const auto& file = range->file;
-  struct Outcome {
-    Status status;
-    uint64_t have = 0;
-  };
-  auto outcome = std::make_shared<Outcome>();
-  auto work = [outcome, notes, owner = file->noted, hash = range->hash, ordered = file->ordered,
-               staged = file->staged] {
+  auto have = std::make_shared<uint64_t>(0);
+  auto work = [have, notes, owner = file->noted, hash = range->hash, staged = file->staged] {
     std::unique_ptr<char, void (*)(void*)> buffer(static_cast<char*>(std::aligned_alloc(kBlockAlignment, kBlockBytes)),
                                                   &std::free);
     for (const StagedRange& note : notes) {
@@ -171,20 +168,16 @@ void Transfer::Impl::ReadBack(const std::shared_ptr<Range>& range, std::span<con
       const std::string_view bytes(buffer.get(), *got);
       if (Crc32c(0, bytes) != note.crc32c) break;
       if (hash) hash->UpdateKnown(bytes, note.crc32c);
-      if (ordered) outcome->status = ordered->Add(note.range.offset, bytes);
-      if (!outcome->status.ok()) return;
-      outcome->have += note.range.length;
+      *have += note.range.length;
     }
   };
-  auto strand = file->ordered ? file->strand : pool_.NewStrand();  // beside others, but where bytes are hashed in order
-  pool_.Run(strand, std::move(work), [weak = weak_from_this(), range, outcome] {
+  auto strand = pool_.NewStrand();
+  pool_.Run(strand, std::move(work), [weak = weak_from_this(), range, have] {
     auto self = weak.lock();
     if (!self || self->ended_ || range->file->life != range->life) return;
-    if (!outcome->status.ok()) return self->Fail(outcome->status);
-    range->have = outcome->have;
-    self->counts_.bytes_kept += outcome->have;
-    self->counts_.bytes_done += outcome->have;
-    range->file->counted += outcome->have;
+    range->have = *have;
+    self->counts_.bytes_kept += *have;
+    self->Have(range->file, {range->range.offset, *have});
     self->FetchRest(range);
   });
 }
@@ -239,21 +232,15 @@ std::shared_ptr<RangeIntake> Transfer::Impl::MakeIntake(const std::shared_ptr<Ra
   const auto starved = [tell] {
     tell([](Impl& transfer, const std::shared_ptr<Range>& range) { transfer.Starved(range); });
   };
-  if (range->file->ordered) {
-    const auto filled = [tell](std::shared_ptr<Block> block, uint64_t offset) {
-      tell([block = std::move(block), offset](Impl& transfer, const std::shared_ptr<Range>& range) {
-        transfer.Filled(range, block, offset);
-      });
-    };
-    return std::make_shared<RangeFiller>(rest, pool_.blocks(), RangeFiller::Owner{starved, filled});
-  }
-  const auto written = [tell](uint64_t bytes, Status status) {
-    tell([bytes, status = std::move(status)](Impl& transfer, const std::shared_ptr<Range>& range) {
-      transfer.Written(range, bytes, status);
+  const auto written = [tell](ByteRange what, Status status) {
+    tell([what, status = std::move(status)](Impl& transfer, const std::shared_ptr<Range>& range) {
+      if (!status.ok()) return transfer.Fail(Annotate(status, range->file->entry.key));
+      transfer.CountReceived(*range);
+      transfer.Have(range->file, what);
     });
   };
-  return std::make_shared<RangeWriter>(rest, pool_.blocks(), range->file->staged, range->hash,
-                                       RangeWriter::Owner{starved, written});
+  return std::make_shared<RangeIntake>(rest, pool_.blocks(), range->file->staged, range->hash,
+                                       RangeIntake::Owner{starved, written});
 }
 
 // For one answer. Until it is let go, which may be after that has been cancelled, bytes are written.
@@ -281,31 +268,32 @@ void Transfer::Impl::Starved(const std::shared_ptr<Range>& range) {
   });
 }
 
-void Transfer::Impl::Filled(const std::shared_ptr<Range>& range, const std::shared_ptr<Block>& block, uint64_t offset) {
-  ++range->writing;
-  ++range->file->writing;
-  CountReceived(*range);
-  auto status = std::make_shared<Status>();
-  auto work = [block, offset, status, staged = range->file->staged, ordered = range->file->ordered] {
-    const std::string_view bytes(block->data, block->used);
-    *status = staged->Write(offset, block->data, block->used);
-    if (status->ok()) *status = ordered->Add(offset, bytes);
-    if (status->ok()) *status = staged->Note({{offset, bytes.size()}, Crc32c(0, bytes)});
-  };
-  const uint64_t bytes = block->used;
-  pool_.Run(range->file->strand, std::move(work), [weak = weak_from_this(), range, status, bytes] {
-    auto self = weak.lock();
-    if (!self || self->ended_) return;
-    if (range->file->life == range->life) self->Written(range, bytes, *status);
-    if (!self->ended_) self->DoneWith(range->file, range);
-  });
+void Transfer::Impl::Have(const std::shared_ptr<File>& file, ByteRange what) {
+  counts_.bytes_done += what.length;
+  file->counted += what.length;
+  if (!file->ordered || what.length == 0) return;
+  file->ordered->Written(what);
+  HashOn(file);
 }
 
-void Transfer::Impl::Written(const std::shared_ptr<Range>& range, uint64_t bytes, const Status& status) {
-  if (!status.ok()) return Fail(Annotate(status, range->file->entry.key));
-  CountReceived(*range);
-  counts_.bytes_done += bytes;
-  range->file->counted += bytes;
+// What can be hashed in order now: a part of it, for what has been written meanwhile may be nearer to the cache.
+void Transfer::Impl::HashOn(const std::shared_ptr<File>& file) {
+  const uint64_t end = std::min(file->ordered->written(), file->hashed + kHashedAtOnce);
+  if (file->hashing || end == file->hashed) return;
+  file->hashing = true;
+  auto status = std::make_shared<Status>();
+  pool_.Run(
+      file->strand, [status, ordered = file->ordered, end] { *status = ordered->HashTo(end); },
+      [weak = weak_from_this(), file, status, end, life = file->life] {
+        auto self = weak.lock();
+        if (!self || self->ended_ || file->life != life) return;
+        if (!status->ok()) return self->Fail(Annotate(*status, file->entry.key));
+        file->hashing = false;
+        file->hashed = end;
+        self->HashOn(file);
+        self->WholeIfDone(file);
+        self->Dispatch();
+      });
 }
 
 void Transfer::Impl::CountReceived(Range& range) {
@@ -314,7 +302,7 @@ void Transfer::Impl::CountReceived(Range& range) {
   counts_.bytes_received += received - std::exchange(range.counted, received);
 }
 
-// An intake that was lent, or a block in the pool, writes no more. `range`: whose it was; null: it is no more either.
+// An intake that was lent writes no more. `range`: whose it was; null: it is no more either.
 void Transfer::Impl::DoneWith(const std::shared_ptr<File>& file, const std::shared_ptr<Range>& range) {
   --file->writing;
   if (file->anew) return BeginAnew(file);
@@ -334,14 +322,19 @@ void Transfer::Impl::RangeDone(const std::shared_ptr<Range>& range) {
   --active_;
   file->ranges.remove(range);
   pace_.Progressed(range->range.length, 1, busy, MonotonicClock::now());
-  if (file->next >= file->entry.size && file->ranges.empty()) Whole(file);
+  WholeIfDone(file);
   Dispatch();
+}
+
+void Transfer::Impl::WholeIfDone(const std::shared_ptr<File>& file) {
+  const bool fetched = file->next >= file->entry.size && file->ranges.empty();
+  if (fetched && (!file->ordered || file->hashed == file->entry.size)) Whole(file);
 }
 
 void Transfer::Impl::Whole(const std::shared_ptr<File>& file) {
   if (!options_.verify) return Verified(file, std::nullopt, "");
   if (file->ordered) {
-    file->verifier->Add(0, file->entry.size, file->ordered->Finish());  // the strand has nothing more to do
+    file->verifier->Add(0, file->entry.size, file->ordered->Finish());
   }
   const auto& expected = file->entry.expected;
   Verified(file, file->verifier->Mismatch(),

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <random>
 
+#include "initializers/blocks.h"
 #include "initializers/crc.h"
-#include "initializers/disk_pool.h"
 
 namespace muster::initializers {
 namespace {
@@ -96,17 +96,31 @@ TEST(OrderedHash, TakesRangesInAnyOrder) {
     for (size_t at : offsets) {
       const std::string part = bytes.substr(at, 200'000);
       disk.replace(at, part.size(), part);
-      ASSERT_TRUE(hash.Add(at, part).ok());
+      hash.Written({at, part.size()});
+      // Nothing of it, a part of it, or all.
+      ASSERT_TRUE(hash.HashTo(std::uniform_int_distribution<uint64_t>(0, hash.written())(random)).ok());
     }
-    EXPECT_EQ(hash.hashed(), bytes.size());
+    EXPECT_EQ(hash.written(), bytes.size());
+    ASSERT_TRUE(hash.HashTo(bytes.size()).ok());
     EXPECT_EQ(hash.Finish(), HashOf(HashKind::kGitBlob, bytes));
   }
 }
 
+TEST(OrderedHash, IsWrittenUpToTheFirstGap) {
+  OrderedHash hash(HashKind::kSha256, 40, [](uint64_t, char*, size_t) { return StatusOr<size_t>(0); });
+  hash.Written({20, 10});
+  hash.Written({10, 10});
+  EXPECT_EQ(hash.written(), 0u);
+  hash.Written({0, 10});
+  EXPECT_EQ(hash.written(), 30u);
+  hash.Written({30, 10});
+  EXPECT_EQ(hash.written(), 40u);
+}
+
 TEST(OrderedHash, AFileThatGotShorter) {
   OrderedHash hash(HashKind::kSha256, 20, [](uint64_t, char*, size_t) { return StatusOr<size_t>(0); });
-  ASSERT_TRUE(hash.Add(10, "0123456789").ok());
-  EXPECT_EQ(hash.Add(0, "0123456789").code(), absl::StatusCode::kDataLoss);
+  hash.Written({0, 20});
+  EXPECT_EQ(hash.HashTo(20).code(), absl::StatusCode::kDataLoss);
 }
 
 }  // namespace

@@ -41,10 +41,10 @@ class RangeIntakeTest : public testing::Test {
     std::ifstream file(folder_ + "/.muster/staging/file.ranges", std::ios::binary);
     return ReadRangeLines(std::string{std::istreambuf_iterator<char>(file), {}}, data_.size());
   }
-  RangeWriter::Owner Owner() {
+  RangeIntake::Owner Owner() {
     return {[this] { ++starved_; },
-            [this](uint64_t bytes, const Status& status) {
-              written_ += bytes;
+            [this](ByteRange what, const Status& status) {
+              written_ += what.length;
               ++told_;
               if (!status.ok()) failure_ = status;
             }};
@@ -70,12 +70,12 @@ TEST_F(RangeIntakeTest, WritesHashesAndNotes) {
       written_ = 0, told_ = 0;
       auto staged = Open(direct);
       auto hash = std::make_shared<PieceHash>(HashKind::kCrc64Nvme, data_.size(), 0);
-      RangeWriter writer({0, data_.size()}, blocks_, staged, hash, Owner());
+      RangeIntake intake({0, data_.size()}, blocks_, staged, hash, Owner());
       for (size_t at = 0; at < data_.size(); at += delivery) {
-        ASSERT_EQ(writer.Take(Of(at, delivery)), Taken::kAll);
+        ASSERT_EQ(intake.Take(Of(at, delivery)), Taken::kAll);
       }
       EXPECT_EQ(failure_, absl::OkStatus());
-      EXPECT_EQ(writer.received(), data_.size());
+      EXPECT_EQ(intake.received(), data_.size());
       EXPECT_EQ(written_, data_.size());
       EXPECT_EQ(told_, 4);
       EXPECT_EQ(Content(), data_);
@@ -99,12 +99,12 @@ TEST_F(RangeIntakeTest, WritesHashesAndNotes) {
 TEST_F(RangeIntakeTest, GoesOnWhereItsAnswerEnded) {
   auto staged = Open(false);
   const ByteRange range{kBlockBytes, 2 * kBlockBytes};
-  RangeWriter writer(range, blocks_, staged, nullptr, Owner());
-  EXPECT_EQ(writer.Take(Of(range.offset, 100)), Taken::kAll);
+  RangeIntake intake(range, blocks_, staged, nullptr, Owner());
+  EXPECT_EQ(intake.Take(Of(range.offset, 100)), Taken::kAll);
   EXPECT_EQ(written_, 0u);
   EXPECT_TRUE(Noted().empty());
   for (uint64_t at = range.offset + 100; at < range.end(); at += 10000) {
-    ASSERT_EQ(writer.Take(Of(at, std::min<uint64_t>(10000, range.end() - at))), Taken::kAll);
+    ASSERT_EQ(intake.Take(Of(at, std::min<uint64_t>(10000, range.end() - at))), Taken::kAll);
   }
   EXPECT_EQ(written_, range.length);
   EXPECT_EQ(Content().substr(range.offset, range.length), Of(range.offset, range.length));
@@ -116,27 +116,27 @@ TEST_F(RangeIntakeTest, WaitsForABlockAndHasOneFromThenOn) {
   auto staged = Open(false);
   auto one = blocks_.Take();
   const auto other = blocks_.Take();
-  RangeWriter writer({0, data_.size()}, blocks_, staged, nullptr, Owner());
-  EXPECT_EQ(writer.Take(Of(0, 1000)), Taken::kNotNow);
+  RangeIntake intake({0, data_.size()}, blocks_, staged, nullptr, Owner());
+  EXPECT_EQ(intake.Take(Of(0, 1000)), Taken::kNotNow);
   EXPECT_EQ(starved_, 1);
-  EXPECT_EQ(writer.received(), 0u);
-  writer.Give(std::move(one));
-  for (size_t at = 0; at < data_.size(); at += 100000) ASSERT_EQ(writer.Take(Of(at, 100000)), Taken::kAll);
+  EXPECT_EQ(intake.received(), 0u);
+  intake.Give(std::move(one));
+  for (size_t at = 0; at < data_.size(); at += 100000) ASSERT_EQ(intake.Take(Of(at, 100000)), Taken::kAll);
   EXPECT_EQ(starved_, 1);
   EXPECT_EQ(Content(), data_);
 }
 
 TEST_F(RangeIntakeTest, WhatCannotBeWrittenIsToldOnceAndNothingMoreIsTaken) {
   auto staged = Open(false);
-  RangeWriter writer({0, data_.size()}, blocks_, staged, nullptr, Owner());
+  RangeIntake intake({0, data_.size()}, blocks_, staged, nullptr, Owner());
   rlimit before{};
   ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
   const auto handler = std::signal(SIGXFSZ, SIG_IGN);
   const rlimit small{kBlockBytes + 100, before.rlim_max};
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
   Taken word = Taken::kAll;
-  for (size_t at = 0; at < data_.size() && word == Taken::kAll; at += 100000) word = writer.Take(Of(at, 100000));
-  const Taken later = writer.Take(Of(0, 10));
+  for (size_t at = 0; at < data_.size() && word == Taken::kAll; at += 100000) word = intake.Take(Of(at, 100000));
+  const Taken later = intake.Take(Of(0, 10));
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
   std::signal(SIGXFSZ, handler);
   EXPECT_EQ(word, Taken::kNotNow);
@@ -145,35 +145,6 @@ TEST_F(RangeIntakeTest, WhatCannotBeWrittenIsToldOnceAndNothingMoreIsTaken) {
   EXPECT_EQ(told_, 2);
   EXPECT_EQ(written_, kBlockBytes);
   ASSERT_EQ(Noted().size(), 1u);
-}
-
-TEST_F(RangeIntakeTest, FillsBlocksAndHandsThemOver) {
-  std::vector<std::pair<uint64_t, std::string>> filled;
-  std::vector<std::shared_ptr<Block>> kept;
-  RangeFiller filler({0, data_.size()}, blocks_,
-                     {[this] { ++starved_; },
-                      [&](const std::shared_ptr<Block>& block, uint64_t offset) {
-                        filled.emplace_back(offset, std::string(block->data, block->used));
-                        kept.push_back(block);
-                      }});
-  const size_t delivery = 200000;
-  for (size_t at = 0; at < data_.size();) {
-    if (filler.Take(Of(at, delivery)) == Taken::kAll) {
-      at += delivery;
-      continue;
-    }
-    ASSERT_FALSE(kept.empty());
-    kept.erase(kept.begin());  // its owner does not need it any more
-  }
-  EXPECT_GT(starved_, 0);
-  EXPECT_EQ(filler.received(), data_.size());
-  ASSERT_EQ(filled.size(), 4u);
-  std::string all;
-  for (const auto& [offset, bytes] : filled) {
-    EXPECT_EQ(offset, all.size());
-    all += bytes;
-  }
-  EXPECT_EQ(all, data_);
 }
 
 }  // namespace
