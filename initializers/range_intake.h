@@ -1,6 +1,5 @@
 // Where the bytes of one range of a large file go, on the thread that receives them: hashed and written a step at a
-// time, while they are in that core's cache, and noted a block at a time. Where their hash can only be taken in file
-// order, the block that was written is handed over for it.
+// time, while they are in that core's cache, and noted a block at a time.
 //
 // It lives through all answers that bring the range: where one ends, also within a block, the next goes on. What could
 // not be written ends it: it takes nothing any more, and waits to be cancelled. Its owner's calls come on the receiving

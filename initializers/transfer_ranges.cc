@@ -276,7 +276,7 @@ void Transfer::Impl::Have(const std::shared_ptr<File>& file, ByteRange what) {
   HashOn(file);
 }
 
-// What can be hashed in order now: a part of it, for what has been written meanwhile may be nearer to the cache.
+// What can be hashed in order now, a part at a time: a stop waits for no more, and each part makes room for a range.
 void Transfer::Impl::HashOn(const std::shared_ptr<File>& file) {
   const uint64_t end = std::min(file->ordered->written(), file->hashed + kHashedAtOnce);
   if (file->hashing || end == file->hashed) return;
