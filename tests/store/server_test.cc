@@ -379,6 +379,10 @@ TEST_F(ServerTest, ForeignBytesGoToWhoeverTakesThem) {
   EXPECT_EQ(first_bytes, "PRI * HTTP/2.0\r\n");
   EXPECT_EQ(::send(fd, "hello", 5, 0), 5);
   EXPECT_EQ(raw.Receive(5), "hello");
+  char control[16] = {};  // how the store's own connections are paced, too
+  socklen_t length = sizeof(control);
+  EXPECT_EQ(::getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, control, &length), 0);
+  EXPECT_STREQ(control, "reno");
   EXPECT_TRUE(good.Ping().ok());
   ::close(fd);
   EXPECT_EQ(Counters().foreign, 1u);
