@@ -72,8 +72,8 @@ StatusOr<ContentHash> HashContent(const ReadAt& read, uint64_t size, const std::
                      verifier.Mismatch()};
 }
 
-OrderedHash::OrderedHash(HashKind kind, uint64_t size, ReadAt read)
-    : read_(std::move(read)), hasher_(Hasher::Make(kind, size)) {}
+OrderedHash::OrderedHash(HashKind kind, uint64_t size, ReadAt read, std::shared_ptr<Blocks> ahead)
+    : read_(std::move(read)), ahead_(std::move(ahead)), hasher_(Hasher::Make(kind, size)) {}
 
 void OrderedHash::Written(ByteRange range) {
   if (range.offset != written_) {
@@ -86,12 +86,43 @@ void OrderedHash::Written(ByteRange range) {
   }
 }
 
+// Not beyond what all blocks together hold: what comes first must find room.
+std::shared_ptr<Block> OrderedHash::RoomAt(uint64_t offset) {
+  if (!ahead_ || offset >= hashed_ + ahead_->count() * kBlockBytes) return nullptr;
+  return ahead_->Take();
+}
+
+void OrderedHash::Keep(uint64_t offset, std::shared_ptr<Block> block) {
+  const std::lock_guard lock(mutex_);
+  kept_.emplace(offset, std::move(block));
+}
+
+OrderedHash::Next OrderedHash::NextTo(uint64_t wanted) {
+  const std::lock_guard lock(mutex_);
+  if (kept_.empty()) return {.length = std::min<uint64_t>(wanted, kReadBytes)};
+  const auto& [begin, block] = *kept_.begin();
+  if (begin > hashed_) return {.length = std::min<uint64_t>({wanted, kReadBytes, begin - hashed_})};
+  const size_t offset = hashed_ - begin;
+  return {block.get(), offset, std::min<uint64_t>(wanted, block->used - offset)};
+}
+
+void OrderedHash::GiveBack() {
+  const std::lock_guard lock(mutex_);
+  while (!kept_.empty() && kept_.begin()->first + kept_.begin()->second->used <= hashed_) kept_.erase(kept_.begin());
+}
+
 Status OrderedHash::HashTo(uint64_t end) {
-  buffer_.resize(kReadBytes);
   while (hashed_ < end) {
-    const size_t wanted = std::min<uint64_t>(kReadBytes, end - hashed_);
-    MUSTER_ASSIGN_OR_RETURN(size_t got, read_(hashed_, buffer_.data(), wanted));
-    if (got == 0) return absl::DataLossError(fmt::format("the file ends at {} while it is written", hashed_));
+    const Next next = NextTo(end - hashed_);
+    if (next.block != nullptr) {
+      hasher_->Update({next.block->data + next.offset, next.length});
+      hashed_ += next.length;
+      GiveBack();
+      continue;
+    }
+    buffer_.resize(kReadBytes);
+    MUSTER_ASSIGN_OR_RETURN(size_t got, read_(hashed_, buffer_.data(), next.length));
+    if (got == 0) return absl::DataLossError(fmt::format("the file ends at {} while it is written", hashed_.load()));
     hasher_->Update({buffer_.data(), got});
     hashed_ += got;
   }

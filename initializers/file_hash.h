@@ -1,13 +1,16 @@
 // The hash of one file while its bytes are written, range by range, from several threads.
 //
 // Kinds that can be hashed in pieces (verifier.h) are hashed range by range, as they pass; a file whose hash can only
-// be taken in order is read back, from the page cache, as far as it is written without a gap.
+// be taken in order is hashed as far as it is written without a gap: from the blocks in which it came, and where there
+// was no room to keep them from the page cache, which costs a copy as long as the hash itself.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -15,6 +18,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "initializers/blocks.h"
 #include "initializers/provider.h"
 #include "initializers/verifier.h"
 
@@ -58,12 +62,19 @@ struct ContentHash {
 StatusOr<ContentHash> HashContent(const ReadAt& read, uint64_t size, const std::optional<Expectation>& expected,
                                   std::span<char> buffer, const std::function<bool()>& stop);
 
-// Of a whole file, in order, read from the file itself behind what is written there in any order.
+// Of a whole file, in order, behind what is written there in any order.
 //
-// Its owner's thread tells it what is written; one other at a time hashes.
+// Its owner's thread tells it what is written, those that write may keep the bytes here; one other at a time hashes.
 class OrderedHash {
  public:
-  OrderedHash(HashKind kind, uint64_t size, ReadAt read);
+  // `ahead`: the room of what is kept, shared by all files; null: all is read back.
+  OrderedHash(HashKind kind, uint64_t size, ReadAt read, std::shared_ptr<Blocks> ahead = nullptr);
+
+  // For the bytes that are written from `offset` on; null: there is no room, or it is wanted for what comes before
+  // them. Any thread.
+  std::shared_ptr<Block> RoomAt(uint64_t offset);
+  // What is in `block` is written from `offset` on; before Written() of it. Any thread.
+  void Keep(uint64_t offset, std::shared_ptr<Block> block);
 
   // Owner's thread. A range is told once.
   void Written(ByteRange range);
@@ -77,9 +88,21 @@ class OrderedHash {
   uint64_t written_ = 0;
   std::map<uint64_t, uint64_t> behind_;  // a gap: offset -> end
 
+  // Kept bytes at `hashed_`, or what lies before the next ones: at most `wanted`.
+  struct Next {
+    const Block* block = nullptr;  // null: `length` bytes are to be read
+    size_t offset = 0;             // in the block
+    size_t length = 0;
+  };
+  Next NextTo(uint64_t wanted);
+  void GiveBack();  // kept blocks that are hashed
+
   const ReadAt read_;
+  const std::shared_ptr<Blocks> ahead_;
   const std::unique_ptr<Hasher> hasher_;
-  uint64_t hashed_ = 0;
+  std::atomic<uint64_t> hashed_ = 0;  // the hashing thread's to write
+  std::mutex mutex_;
+  std::map<uint64_t, std::shared_ptr<Block>> kept_;  // by mutex_; by offset
   std::string buffer_;
 };
 

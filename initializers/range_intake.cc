@@ -16,12 +16,13 @@ constexpr size_t kStep = 64 << 10;
 }  // namespace
 
 RangeIntake::RangeIntake(ByteRange range, Blocks& blocks, std::shared_ptr<StagedFile> staged,
-                         std::shared_ptr<PieceHash> hash, Owner owner)
+                         std::shared_ptr<PieceHash> hash, std::shared_ptr<OrderedHash> ordered, Owner owner)
     : at_(range.offset),
       end_(range.end()),
       blocks_(blocks),
       staged_(std::move(staged)),
       hash_(std::move(hash)),
+      ordered_(std::move(ordered)),
       owner_(std::move(owner)),
       step_(staged_->direct() ? kBlockBytes : kStep),
       run_{{range.offset, 0}, 0} {}
@@ -47,12 +48,13 @@ HttpIntake::Taken RangeIntake::Take(std::string_view bytes) {
   if (failed_ || (!block_ && !(block_ = NextBlock()))) return Taken::kNotNow;
   received_.fetch_add(bytes.size(), std::memory_order_relaxed);
   while (!bytes.empty() && !failed_) {
-    const size_t now = std::min(bytes.size(), step_ - block_->used);
-    std::memcpy(block_->data + block_->used, bytes.data(), now);
-    block_->used += now;
+    if (ordered_ && gathered_ == 0 && run_.range.length == 0) kept_ = ordered_->RoomAt(at_);
+    const size_t now = std::min(bytes.size(), step_ - gathered_);
+    std::memcpy(step() + gathered_, bytes.data(), now);
+    gathered_ += now;
     at_ += now;
     bytes.remove_prefix(now);
-    if (block_->used < step_ && !whole()) continue;
+    if (gathered_ < step_ && !whole()) continue;
     Status status = Step();
     failed_ = !status.ok();
     if (failed_) owner_.written({at_, 0}, std::move(status));
@@ -60,16 +62,22 @@ HttpIntake::Taken RangeIntake::Take(std::string_view bytes) {
   return Taken::kAll;
 }
 
+char* RangeIntake::step() { return kept_ ? kept_->data + run_.range.length : block_->data; }
+
 Status RangeIntake::Step() {
-  const std::string_view bytes(block_->data, block_->used);
+  char* const begin = step();
+  const std::string_view bytes(begin, std::exchange(gathered_, 0));
   const uint32_t crc32c = Crc32c(0, bytes);
   if (hash_) hash_->UpdateKnown(bytes, crc32c);
-  MUSTER_RETURN_IF_ERROR(staged_->Write(at_ - bytes.size(), block_->data, bytes.size()));
+  MUSTER_RETURN_IF_ERROR(staged_->Write(at_ - bytes.size(), begin, bytes.size()));
   run_.crc32c = CombineCrc32c(run_.crc32c, crc32c, bytes.size());
   run_.range.length += bytes.size();
-  block_->used = 0;
   if (run_.range.length < kBlockBytes && !whole()) return absl::OkStatus();
   MUSTER_RETURN_IF_ERROR(staged_->Note(run_));
+  if (kept_) {
+    kept_->used = run_.range.length;
+    ordered_->Keep(run_.range.offset, std::move(kept_));
+  }
   owner_.written(run_.range, absl::OkStatus());
   run_ = {{at_, 0}, 0};
   return absl::OkStatus();

@@ -27,9 +27,9 @@ class RangeIntake final : public HttpIntake {
     std::function<void()> starved;                        // to be resumed once it has been given a block
     std::function<void(ByteRange what, Status)> written;  // and noted, in turn. An error is the last call
   };
-  // `hash`: of the range; null: none is wanted.
+  // `hash`: of the range, `ordered`: of the file, which may keep what comes; null: none is wanted.
   RangeIntake(ByteRange range, Blocks& blocks, std::shared_ptr<StagedFile> staged, std::shared_ptr<PieceHash> hash,
-              Owner owner);
+              std::shared_ptr<OrderedHash> ordered, Owner owner);
   Taken Take(std::string_view bytes) override;
   // Bytes that have come. Any thread.
   uint64_t received() const { return received_.load(std::memory_order_relaxed); }
@@ -39,6 +39,7 @@ class RangeIntake final : public HttpIntake {
  private:
   std::shared_ptr<Block> NextBlock();
   bool whole() const { return at_ == end_; }
+  char* step();  // where the step's bytes gather
   Status Step();
 
   uint64_t at_;  // offset in the file of what comes next
@@ -46,13 +47,16 @@ class RangeIntake final : public HttpIntake {
   Blocks& blocks_;
   const std::shared_ptr<StagedFile> staged_;
   const std::shared_ptr<PieceHash> hash_;
+  const std::shared_ptr<OrderedHash> ordered_;
   const Owner owner_;
   const size_t step_;
   std::atomic<uint64_t> received_ = 0;
   std::mutex mutex_;
   std::shared_ptr<Block> given_;  // by mutex_
-  std::shared_ptr<Block> block_;
-  StagedRange run_;  // written and not noted
+  std::shared_ptr<Block> block_;  // where steps gather, one after the other
+  std::shared_ptr<Block> kept_;   // where those of this run do, side by side; null: in `block_`
+  size_t gathered_ = 0;           // bytes of the step
+  StagedRange run_;               // written and not noted
   bool failed_ = false;
 };
 

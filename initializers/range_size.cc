@@ -8,6 +8,7 @@ namespace {
 
 constexpr double kWaits = 20;          // a range takes so many times its latency: 5 % of the time are lost
 constexpr double kLongest = 30;        // s that one may take
+constexpr double kNear = 0.02;         // s of latency
 constexpr double kNewest = 0.25;       // weight of the last one
 constexpr uint64_t kEnough = 1 << 20;  // bytes; fewer tell nothing of the rate
 
@@ -30,14 +31,21 @@ void RangeSize::Fetched(uint64_t bytes, Duration waited, Duration took) {
   waited_ += weight * (Seconds(waited) - waited_);
 }
 
+uint64_t RangeSize::Bytes(double seconds) const {
+  return static_cast<uint64_t>(std::min(rate_ * seconds, static_cast<double>(limits_.most)));
+}
+
 uint64_t RangeSize::Next(uint64_t left, int requests) const {
-  const auto bytes = [this](double seconds) {
-    return static_cast<uint64_t>(std::min(rate_ * seconds, static_cast<double>(limits_.most)));
-  };
   if (rate_ == 0) return limits_.usual;
-  uint64_t size = std::max(limits_.usual, bytes(kWaits * waited_));
+  uint64_t size = std::max(limits_.usual, Bytes(kWaits * waited_));
   size = std::min(size, std::max(limits_.usual, left / static_cast<uint64_t>(std::max(1, requests))));
-  return std::min(size, std::max(limits_.least, bytes(kLongest)));
+  return std::min(size, std::max(limits_.least, Bytes(kLongest)));
+}
+
+uint64_t RangeSize::NextInOrder() const {
+  if (rate_ == 0) return limits_.usual;
+  if (waited_ < kNear) return limits_.least;
+  return std::min(limits_.usual, std::max(limits_.least, Bytes(kLongest)));
 }
 
 ByteRange NextRange(uint64_t next, uint64_t size, uint64_t most, uint64_t unit, const std::vector<StagedRange>& noted) {

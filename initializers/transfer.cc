@@ -13,8 +13,9 @@ namespace {
 namespace asio = boost::asio;
 
 constexpr size_t kMostOpen = 8;  // large files at once: each has descriptors, and a place in the page cache
-// Bytes of a file that wait to be hashed in order: they are to be in the page cache then.
-constexpr uint64_t kMostBehind = 64 << 20;
+// What a hash in order that cannot keep up has before it: no more than the blocks can keep, or it would read back.
+constexpr size_t kBlocksAhead = 40;
+constexpr uint64_t kMostAhead = 16 << 20;  // bytes from where it is to where the next range begins
 
 // Where a small file's bytes go; on the loop.
 class BlockIntake final : public HttpIntake {
@@ -43,6 +44,7 @@ Transfer::Impl::Impl(asio::io_context& loop, TransferMeans means, TransferOption
       events_(std::move(events)),
       pace_(Within(options_.pace, pool_.blocks().count())),
       range_size_(options_.range),
+      ahead_(std::make_shared<Blocks>(loop_, kBlocksAhead)),
       context_{loop_,
                provider_,
                options_.limits,
@@ -106,7 +108,7 @@ bool Transfer::Impl::StartNext() {
   std::shared_ptr<File> chosen;
   for (const auto& file : open_) {
     if (!file->staged || file->next >= file->entry.size) continue;
-    if (file->ordered && file->ordered->written() - file->hashed > kMostBehind) continue;
+    if (file->hashing && file->next - file->hashed > kMostAhead) continue;
     if (!chosen || file->ranges.size() < chosen->ranges.size()) chosen = file;
   }
   const bool room = !queue_.empty() && (queue_.FrontSize() <= kBlockBytes || open_.size() < kMostOpen);

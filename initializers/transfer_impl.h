@@ -80,6 +80,7 @@ class Transfer::Impl : public std::enable_shared_from_this<Impl> {
   MoveEvents events_;
   Pace pace_;
   RangeSize range_size_;
+  const std::shared_ptr<Blocks> ahead_;  // of what is hashed in order
   std::mt19937_64 random_{std::random_device{}()};
   Fetch::Context context_;
   MoveCounts counts_;

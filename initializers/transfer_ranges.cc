@@ -84,7 +84,8 @@ void Transfer::Impl::Open(const std::shared_ptr<File>& file) {
           std::make_shared<OrderedHash>(file->verifier->kind(), file->entry.size,
                                         [staged = file->staged](uint64_t offset, char* bytes, size_t length) {
                                           return staged->Read(offset, bytes, length);
-                                        });
+                                        },
+                                        self->ahead_);
     }
     if (file->entry.size == 0) return self->Whole(file);
     self->Dispatch();
@@ -135,8 +136,7 @@ void Transfer::Impl::Rechecked(const std::shared_ptr<File>& file, const StatusOr
 ByteRange Transfer::Impl::NextOf(const File& file) const {
   const uint64_t left = file.entry.size - file.next;
   if (!file.entry.ranges) return {file.next, left};
-  // In turn, what comes before its turn is read again to be hashed: not too far ahead.
-  const uint64_t most = file.ordered ? options_.range.usual : range_size_.Next(left, pace_.target());
+  const uint64_t most = file.ordered ? range_size_.NextInOrder() : range_size_.Next(left, pace_.target());
   return NextRange(file.next, file.entry.size, most, file.unit, *file.noted);
 }
 
@@ -240,7 +240,7 @@ std::shared_ptr<RangeIntake> Transfer::Impl::MakeIntake(const std::shared_ptr<Ra
     });
   };
   return std::make_shared<RangeIntake>(rest, pool_.blocks(), range->file->staged, range->hash,
-                                       RangeIntake::Owner{starved, written});
+                                       range->file->ordered, RangeIntake::Owner{starved, written});
 }
 
 // For one answer. Until it is let go, which may be after that has been cancelled, bytes are written.

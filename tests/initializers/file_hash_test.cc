@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <boost/asio/io_context.hpp>
 #include <random>
 
 #include "initializers/blocks.h"
@@ -104,6 +105,50 @@ TEST(OrderedHash, TakesRangesInAnyOrder) {
     ASSERT_TRUE(hash.HashTo(bytes.size()).ok());
     EXPECT_EQ(hash.Finish(), HashOf(HashKind::kGitBlob, bytes));
   }
+}
+
+// What finds room is hashed from its block, also in several parts, and never read; what finds none is read back.
+TEST(OrderedHash, ReadsBackOnlyWhatWasNotKept) {
+  const std::string bytes = SomeBytes(6 * kBlockBytes + 17);
+  boost::asio::io_context loop;
+  auto ahead = std::make_shared<Blocks>(loop, 3);
+  uint64_t read = 0;
+  OrderedHash hash(
+      HashKind::kSha256, bytes.size(),
+      [&](uint64_t offset, char* into, size_t length) {
+        std::copy_n(bytes.data() + offset, length, into);
+        read += length;
+        return StatusOr<size_t>(length);
+      },
+      ahead);
+  const auto keep = [&](uint64_t offset, size_t length) {
+    auto block = hash.RoomAt(offset);
+    ASSERT_NE(block, nullptr) << offset;
+    std::copy_n(bytes.data() + offset, length, block->data);
+    block->used = length;
+    hash.Keep(offset, std::move(block));
+  };
+  keep(kBlockBytes, kBlockBytes);
+  keep(0, 1000);  // a range that ends within a block
+  EXPECT_EQ(hash.RoomAt(3 * kBlockBytes), nullptr) << "farther ahead than all blocks together hold";
+  hash.Written({0, 2 * kBlockBytes});
+  ASSERT_TRUE(hash.HashTo(300).ok());
+  EXPECT_EQ(read, 0u);
+  ASSERT_TRUE(hash.HashTo(kBlockBytes + 100).ok());
+  EXPECT_EQ(read, kBlockBytes - 1000) << "the gap, and not what is kept behind it";
+  ASSERT_TRUE(hash.HashTo(2 * kBlockBytes).ok());
+  EXPECT_EQ(read, kBlockBytes - 1000);
+  keep(3 * kBlockBytes, kBlockBytes);
+  keep(4 * kBlockBytes, kBlockBytes);
+  keep(2 * kBlockBytes, kBlockBytes);
+  EXPECT_EQ(hash.RoomAt(2 * kBlockBytes + 1), nullptr) << "all are in use";
+  hash.Written({2 * kBlockBytes, bytes.size() - 2 * kBlockBytes});
+  ASSERT_TRUE(hash.HashTo(bytes.size()).ok());
+  EXPECT_EQ(read, 2 * kBlockBytes + 17 - 1000);
+  EXPECT_EQ(hash.Finish(), HashOf(HashKind::kSha256, bytes));
+  std::vector<std::shared_ptr<Block>> back;
+  for (int i = 0; i < 3; ++i) back.push_back(ahead->Take());
+  EXPECT_NE(back.back(), nullptr) << "all have been given back";
 }
 
 TEST(OrderedHash, IsWrittenUpToTheFirstGap) {

@@ -70,7 +70,7 @@ TEST_F(RangeIntakeTest, WritesHashesAndNotes) {
       written_ = 0, told_ = 0;
       auto staged = Open(direct);
       auto hash = std::make_shared<PieceHash>(HashKind::kCrc64Nvme, data_.size(), 0);
-      RangeIntake intake({0, data_.size()}, blocks_, staged, hash, Owner());
+      RangeIntake intake({0, data_.size()}, blocks_, staged, hash, nullptr, Owner());
       for (size_t at = 0; at < data_.size(); at += delivery) {
         ASSERT_EQ(intake.Take(Of(at, delivery)), Taken::kAll);
       }
@@ -99,7 +99,7 @@ TEST_F(RangeIntakeTest, WritesHashesAndNotes) {
 TEST_F(RangeIntakeTest, GoesOnWhereItsAnswerEnded) {
   auto staged = Open(false);
   const ByteRange range{kBlockBytes, 2 * kBlockBytes};
-  RangeIntake intake(range, blocks_, staged, nullptr, Owner());
+  RangeIntake intake(range, blocks_, staged, nullptr, nullptr, Owner());
   EXPECT_EQ(intake.Take(Of(range.offset, 100)), Taken::kAll);
   EXPECT_EQ(written_, 0u);
   EXPECT_TRUE(Noted().empty());
@@ -112,11 +112,45 @@ TEST_F(RangeIntakeTest, GoesOnWhereItsAnswerEnded) {
   EXPECT_EQ(Noted()[0].range, (ByteRange{kBlockBytes, kBlockBytes}));
 }
 
+// Whole blocks are kept for the hash of the file where they find room, and what finds none is read back.
+TEST_F(RangeIntakeTest, KeepsForAHashInOrderWhatFindsRoom) {
+  for (const size_t room : {1, 2, 8}) {
+    for (const size_t delivery : {size_t{1000}, size_t{65536}, kBlockBytes + 7}) {
+      SCOPED_TRACE(fmt::format("{} blocks, {} at a time", room, delivery));
+      staging_->Drop("file");
+      written_ = 0;
+      auto staged = Open(false);
+      auto ahead = std::make_shared<Blocks>(loop_, room);
+      uint64_t read = 0;
+      auto ordered = std::make_shared<OrderedHash>(
+          HashKind::kSha256, data_.size(),
+          [&read, staged](uint64_t offset, char* bytes, size_t length) {
+            read += length;
+            return staged->Read(offset, bytes, length);
+          },
+          ahead);
+      RangeIntake intake({0, data_.size()}, blocks_, staged, nullptr, ordered, Owner());
+      for (size_t at = 0; at < data_.size(); at += delivery) {
+        ASSERT_EQ(intake.Take(Of(at, delivery)), Taken::kAll);
+      }
+      EXPECT_EQ(written_, data_.size());
+      EXPECT_EQ(Content(), data_);
+      EXPECT_EQ(Noted().size(), 4u);
+      ordered->Written({0, data_.size()});
+      ASSERT_TRUE(ordered->HashTo(data_.size()).ok());
+      EXPECT_EQ(read, data_.size() - std::min<uint64_t>(data_.size(), room * kBlockBytes));
+      auto all = Hasher::Make(HashKind::kSha256, data_.size());
+      all->Update(data_);
+      EXPECT_EQ(ordered->Finish(), all->Finish());
+    }
+  }
+}
+
 TEST_F(RangeIntakeTest, WaitsForABlockAndHasOneFromThenOn) {
   auto staged = Open(false);
   auto one = blocks_.Take();
   const auto other = blocks_.Take();
-  RangeIntake intake({0, data_.size()}, blocks_, staged, nullptr, Owner());
+  RangeIntake intake({0, data_.size()}, blocks_, staged, nullptr, nullptr, Owner());
   EXPECT_EQ(intake.Take(Of(0, 1000)), Taken::kNotNow);
   EXPECT_EQ(starved_, 1);
   EXPECT_EQ(intake.received(), 0u);
@@ -128,7 +162,7 @@ TEST_F(RangeIntakeTest, WaitsForABlockAndHasOneFromThenOn) {
 
 TEST_F(RangeIntakeTest, WhatCannotBeWrittenIsToldOnceAndNothingMoreIsTaken) {
   auto staged = Open(false);
-  RangeIntake intake({0, data_.size()}, blocks_, staged, nullptr, Owner());
+  RangeIntake intake({0, data_.size()}, blocks_, staged, nullptr, nullptr, Owner());
   rlimit before{};
   ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
   const auto handler = std::signal(SIGXFSZ, SIG_IGN);

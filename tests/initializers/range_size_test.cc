@@ -46,6 +46,26 @@ TEST(RangeSizeTest, OneSlowAnswerIsNotTheRule) {
   EXPECT_GT(size.Next(kPlenty, 8), 60 * kMiB);
 }
 
+TEST(RangeSizeTest, InOrderTheLeastNearbyAndAtMostTheUsual) {
+  struct Row {
+    const char* what;
+    Duration waited, took;
+    uint64_t next;
+  };
+  for (const Row& row : {
+           Row{"nearby", milliseconds(1), milliseconds(80), 4 * kMiB},
+           Row{"far", milliseconds(100), milliseconds(500), 16 * kMiB},
+           Row{"very far, fast", milliseconds(5000), milliseconds(10), 16 * kMiB},
+           Row{"far, slow: 30 s at 0.25 MiB/s", milliseconds(100), milliseconds(64000), 15 * kMiB / 2},
+           Row{"far, slower than the least", milliseconds(100), milliseconds(640000), 4 * kMiB},
+       }) {
+    RangeSize size{RangeLimits{}};
+    EXPECT_EQ(size.NextInOrder(), 16 * kMiB) << row.what << ", nothing known yet";
+    size.Fetched(16 * kMiB, row.waited, row.took);
+    EXPECT_EQ(size.NextInOrder(), row.next) << row.what;
+  }
+}
+
 TEST(NextRangeTest, EndsBeforeWhatIsThereBehindAGap) {
   struct Row {
     uint64_t next, size, most, unit;
