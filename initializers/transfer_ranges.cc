@@ -80,12 +80,12 @@ void Transfer::Impl::Open(const std::shared_ptr<File>& file) {
     file->noted = std::make_shared<const std::vector<StagedRange>>(
         file->entry.version.empty() ? std::vector<StagedRange>() : file->staged->noted());
     if (ordered && self->options_.verify) {
-      file->ordered =
-          std::make_shared<OrderedHash>(file->verifier->kind(), file->entry.size,
-                                        [staged = file->staged](uint64_t offset, char* bytes, size_t length) {
-                                          return staged->Read(offset, bytes, length);
-                                        },
-                                        self->ahead_);
+      file->ordered = std::make_shared<OrderedHash>(
+          file->verifier->kind(), file->entry.size,
+          [staged = file->staged](uint64_t offset, char* bytes, size_t length) {
+            return staged->Read(offset, bytes, length);
+          },
+          self->ahead_);
     }
     if (file->entry.size == 0) return self->Whole(file);
     self->Dispatch();
@@ -239,8 +239,8 @@ std::shared_ptr<RangeIntake> Transfer::Impl::MakeIntake(const std::shared_ptr<Ra
       transfer.Have(range->file, what);
     });
   };
-  return std::make_shared<RangeIntake>(rest, pool_.blocks(), range->file->staged, range->hash,
-                                       range->file->ordered, RangeIntake::Owner{starved, written});
+  return std::make_shared<RangeIntake>(rest, pool_.blocks(), range->file->staged, range->hash, range->file->ordered,
+                                       RangeIntake::Owner{starved, written});
 }
 
 // For one answer. Until it is let go, which may be after that has been cancelled, bytes are written.
