@@ -22,16 +22,15 @@
 /* All others have said that they are through; what they say is on its way when their sends return. */
 static void part(int leaver, int rank, int size) {
   int word = 0, i;
-  for (i = 0; i < size; ++i) { /* makes the connections: a send that has to make one waits */
-    if (i == leaver) continue;
-    if (rank == leaver) MPI_Send(&word, 1, MPI_INT, i, 1, MPI_COMM_WORLD);
-    if (rank == i) MPI_Recv(&word, 1, MPI_INT, leaver, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  if (rank != leaver) {
+    MPI_Recv(&word, 1, MPI_INT, leaver, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Send(&word, 1, MPI_INT, leaver, 2, MPI_COMM_WORLD);
+    return;
   }
-  for (i = 0; i < size; ++i) {
-    if (i == leaver) continue;
-    if (rank == i) MPI_Send(&word, 1, MPI_INT, leaver, 2, MPI_COMM_WORLD);
-    if (rank == leaver) MPI_Recv(&word, 1, MPI_INT, i, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-  }
+  for (i = 0; i < size; ++i) /* makes the connections: a send that has to make one waits */
+    if (i != leaver) MPI_Send(&word, 1, MPI_INT, i, 1, MPI_COMM_WORLD);
+  for (i = 0; i < size; ++i)
+    if (i != leaver) MPI_Recv(&word, 1, MPI_INT, i, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
 int main(int argc, char **argv) {
