@@ -72,14 +72,6 @@ HubError ErrorOf(const HttpHead& head, std::string_view body) {
   return error;
 }
 
-std::optional<Duration> AskedOf(const HttpHead& head, int64_t unix_now) {
-  const auto limit = head.Find("ratelimit");
-  const auto asked = AskedBy(head, unix_now);
-  const auto window = limit ? ParseRateLimit(*limit) : std::nullopt;
-  if (!asked || !window) return asked ? asked : window;
-  return std::max(*asked, *window);
-}
-
 constexpr std::string_view kSetToken = "set HF_TOKEN (or ACCESS_TOKEN) to a token that may read it";
 
 // 401, 403, 404: who may not, or what is not there. The hub answers 401 for what is not there, to whoever is nobody.
@@ -174,7 +166,7 @@ Refusal RefusalOfHub(const HttpHead& head, std::string_view body, std::string_vi
   std::string text = fmt::format("{}: {}", what, status);
   if (!error.code.empty()) text += fmt::format(" {}", Quoted(error.code, 64));
   if (!error.message.empty()) text += fmt::format(": {}", Quoted(error.message));
-  const auto asked = AskedOf(head, unix_now);
+  const auto asked = AskedBy(head, unix_now);
   if (status == 429) {
     text += with_token ? "; the rate limit is used up" : "; the rate limit is used up, it is higher with a token";
     return {Refusal::Kind::kThrottled, absl::UnavailableError(text), asked};

@@ -1,5 +1,7 @@
 #include "initializers/provider.h"
 
+#include <algorithm>
+
 #include "base/text.h"
 #include "initializers/http_date.h"
 
@@ -17,10 +19,13 @@ Refusal RefusalOf(const HttpEnd& end, std::string_view where) {
 }
 
 std::optional<Duration> AskedBy(const HttpHead& head, int64_t unix_now) {
-  const auto asked = head.Find("retry-after");
-  if (!asked) return std::nullopt;
+  const auto after = head.Find("retry-after");
   const auto date = head.Find("date");
-  return ParseRetryAfter(*asked, (date ? ParseHttpDate(*date, unix_now) : std::nullopt).value_or(unix_now));
+  const int64_t now = (date ? ParseHttpDate(*date, unix_now) : std::nullopt).value_or(unix_now);
+  const auto limit = head.Find("ratelimit");
+  const auto asked = after ? ParseRetryAfter(*after, now) : std::nullopt;
+  const auto window = limit ? ParseRateLimit(*limit) : std::nullopt;
+  return std::max(asked, window);  // no word is less than any
 }
 
 }  // namespace muster::initializers

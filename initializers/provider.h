@@ -69,8 +69,8 @@ struct Refusal {
 // Of a request whose answer did not come whole (never kWhole), at `where`: what the network failed at may work later.
 Refusal RefusalOf(const HttpEnd& end, std::string_view where);
 
-// How long the server wants to be left alone (Retry-After): until a date by its own clock, the answer's Date;
-// `unix_now` is ours, for an answer without one.
+// How long the server wants to be left alone: the longer of Retry-After (until a date by its own clock, the answer's
+// Date; `unix_now` is ours, for an answer without one) and of a RateLimit that is used up.
 std::optional<Duration> AskedBy(const HttpHead& head, int64_t unix_now);
 
 class Catalogue {

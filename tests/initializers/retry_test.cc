@@ -292,6 +292,12 @@ TEST(RetryAfter, ADateIsByTheServersClock) {
   const HttpHead dateless{.status = 503, .headers = {{"retry-after", "Sun, 22 Nov 2026 01:02:10 GMT"}}};
   EXPECT_EQ(AskedBy(dateless, kNow), ParseRetryAfter("Sun, 22 Nov 2026 01:02:10 GMT", kNow));
   EXPECT_EQ(AskedBy({.status = 503}, kNow), std::nullopt);
+  const HttpHead used_up{.status = 429, .headers = {{"ratelimit", R"("api";r=0;t=36)"}}};
+  EXPECT_EQ(AskedBy(used_up, kNow), seconds(37));
+  const HttpHead both{.status = 429, .headers = {{"ratelimit", R"("api";r=0;t=36)"}, {"retry-after", "50"}}};
+  EXPECT_EQ(AskedBy(both, kNow), seconds(50));
+  const HttpHead some_left{.status = 503, .headers = {{"ratelimit", R"("api";r=9;t=36)"}, {"retry-after", "7"}}};
+  EXPECT_EQ(AskedBy(some_left, kNow), seconds(7));
 }
 
 TEST(RateLimit, IsRead) {

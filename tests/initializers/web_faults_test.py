@@ -16,6 +16,7 @@ class FaultCase(InitializerCase):
     large = ("large",)
     many = 30
     busy = staticmethod(answering(503))
+    too_many = staticmethod(answering(429, b"", ("RateLimit", '"address";r=0;t=0')))  # 1 s: the window's last may be under way
     is_list = staticmethod(lambda exchange: exchange.method == "HEAD")
 
     def setUp(self):
