@@ -72,6 +72,23 @@ StatusOr<ContentHash> HashContent(const ReadAt& read, uint64_t size, const std::
                      verifier.Mismatch()};
 }
 
+namespace {
+
+// Of bytes that lie in another core's cache: a page is asked for while the one before it is hashed. Without that a hash
+// by the CPU's own instructions waits for a third of its time.
+void UpdateFromAfar(Hasher& hasher, std::string_view bytes) {
+  constexpr size_t kPage = 4096, kLine = 64;
+  while (!bytes.empty()) {
+    const size_t now = std::min(bytes.size(), kPage);
+    const size_t ahead = std::min(bytes.size(), 2 * kPage);
+    for (size_t at = now; at < ahead; at += kLine) __builtin_prefetch(bytes.data() + at);
+    hasher.Update(bytes.substr(0, now));
+    bytes.remove_prefix(now);
+  }
+}
+
+}  // namespace
+
 OrderedHash::OrderedHash(HashKind kind, uint64_t size, ReadAt read, std::shared_ptr<Blocks> ahead)
     : read_(std::move(read)), ahead_(std::move(ahead)), hasher_(Hasher::Make(kind, size)) {}
 
@@ -80,10 +97,11 @@ void OrderedHash::Written(ByteRange range) {
     behind_.emplace(range.offset, range.end());
     return;
   }
-  written_ = range.end();
-  for (auto next = behind_.begin(); next != behind_.end() && next->first == written_; next = behind_.erase(next)) {
-    written_ = next->second;
+  uint64_t end = range.end();
+  for (auto next = behind_.begin(); next != behind_.end() && next->first == end; next = behind_.erase(next)) {
+    end = next->second;
   }
+  written_ = end;
 }
 
 // Not beyond what all blocks together hold: what comes first must find room.
@@ -115,7 +133,7 @@ Status OrderedHash::HashTo(uint64_t end) {
   while (hashed_ < end) {
     const Next next = NextTo(end - hashed_);
     if (next.block != nullptr) {
-      hasher_->Update({next.block->data + next.offset, next.length});
+      UpdateFromAfar(*hasher_, {next.block->data + next.offset, next.length});
       hashed_ += next.length;
       GiveBack();
       continue;

@@ -78,14 +78,15 @@ class OrderedHash {
 
   // Owner's thread. A range is told once.
   void Written(ByteRange range);
-  // What is written from the beginning without a gap, in bytes. Owner's thread.
+  // What is written from the beginning without a gap, and what of it is hashed, in bytes. Any thread.
   uint64_t written() const { return written_; }
+  uint64_t hashed() const { return hashed_; }
   // Hashes what is not hashed yet before `end`, which is at most what written() said. DataLoss: the file is shorter.
   Status HashTo(uint64_t end);
   std::string Finish();  // all of it is hashed; once
 
  private:
-  uint64_t written_ = 0;
+  std::atomic<uint64_t> written_ = 0;    // the owner's to write
   std::map<uint64_t, uint64_t> behind_;  // a gap: offset -> end
 
   // Kept bytes at `hashed_`, or what lies before the next ones: at most `wanted`.

@@ -234,7 +234,7 @@ void Initialize::Impl::List() {
     events.say = events_.say;
     events.end = [this](Status status) { Transferred(std::move(status)); };
     if (opened_.provider != nullptr) {
-      http_threads_ = std::make_unique<HttpThreads>(loop_, opened_.http->options(), options_.threads);
+      http_threads_ = std::make_unique<HttpThreads>(loop_, opened_.http->options(), options_.receivers);
       const TransferMeans means{*opened_.http, *http_threads_, *opened_.provider, *staging_, *pool_};
       mover_ = std::make_unique<Transfer>(loop_, means, options_.transfer, std::move(events));
     } else {

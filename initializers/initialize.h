@@ -38,7 +38,8 @@ struct InitializeOptions {
   bool extract = false;             // unpack archives (archive_reader.h, IsArchiveName)
   UnpackLimits unpack;
   bool hub_cache = false;  // the target is the folder of an hf:// repository in a hub cache
-  int threads = 2;         // that wait for the disk; as many that receive large files, and that unpack
+  int threads = 2;         // that wait for the disk; as many that unpack
+  int receivers = 2;       // threads that receive large files, and write them
   size_t blocks = 64;      // of kBlockBytes: the memory of a run
   LeaseRules lease;
   std::string then;  // the command that is due after a publication (after_publish.h); empty: none

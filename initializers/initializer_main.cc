@@ -54,6 +54,8 @@ Duration FromSeconds(double seconds) {
 
 // At least four: while some hash, others wait for the disk.
 int Threads() { return static_cast<int>(std::clamp(sysconf(_SC_NPROCESSORS_ONLN), 4L, 8L)); }
+// They wait for the disk too: with four, a disk that takes eight writes at a time stood still for a tenth of its time.
+constexpr int kReceivers = 8;
 
 struct ProgramOptions {
   InitializeOptions run;
@@ -285,6 +287,7 @@ void Apply(const Words& words, InitializeOptions* run) {
   run->http.user_agent = fmt::format("muster-initializer/{}", Version());
   run->http.proxy_by_tls = ProxyByTls();
   run->threads = Threads();
+  run->receivers = kReceivers;
 }
 
 // What is large goes back to the kernel when it is freed. By itself glibc raises its limit to the largest that was ever

@@ -42,9 +42,11 @@ uint64_t RangeSize::Next(uint64_t left, int requests) const {
   return std::min(size, std::max(limits_.least, Bytes(kLongest)));
 }
 
+bool RangeSize::near() const { return rate_ > 0 && waited_ < kNear; }
+
 uint64_t RangeSize::NextInOrder() const {
   if (rate_ == 0) return limits_.usual;
-  if (waited_ < kNear) return limits_.least;
+  if (near()) return limits_.least;
   return std::min(limits_.usual, std::max(limits_.least, Bytes(kLongest)));
 }
 

@@ -34,6 +34,8 @@ class RangeSize {
   // The same of a file that is hashed in order: the least nearby, so that what comes before its turn can wait in
   // memory; at most the usual elsewhere, where many requests would cost more than that saves.
   uint64_t NextInOrder() const;
+  // The store answers so soon that few requests at a time are enough. False until one has told.
+  bool near() const;
 
  private:
   uint64_t Bytes(double seconds) const;  // that one request brings in it

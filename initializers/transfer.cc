@@ -13,7 +13,8 @@ namespace {
 namespace asio = boost::asio;
 
 constexpr size_t kMostOpen = 8;  // large files at once: each has descriptors, and a place in the page cache
-// What a hash in order that cannot keep up has before it: no more than the blocks can keep, or it would read back.
+// What a hash in order has before it: where it cannot keep up no more than the blocks can keep, or it would read back;
+// nor near the store, where with more ranges under way the first of them, which it waits for, would take longer.
 constexpr size_t kBlocksAhead = 40;
 constexpr uint64_t kMostAhead = 16 << 20;  // bytes from where it is to where the next range begins
 
@@ -108,7 +109,9 @@ bool Transfer::Impl::StartNext() {
   std::shared_ptr<File> chosen;
   for (const auto& file : open_) {
     if (!file->staged || file->next >= file->entry.size) continue;
-    if (file->hashing && file->next - file->hashed > kMostAhead) continue;
+    if (file->ordered && (file->hashing || range_size_.near()) && file->next - file->ordered->hashed() > kMostAhead) {
+      continue;
+    }
     if (!chosen || file->ranges.size() < chosen->ranges.size()) chosen = file;
   }
   const bool room = !queue_.empty() && (queue_.FrontSize() <= kBlockBytes || open_.size() < kMostOpen);
@@ -292,7 +295,6 @@ void Transfer::Impl::BeginAnew(const std::shared_ptr<File>& file) {
   file->next = 0;
   file->noted.reset();
   file->ordered.reset();
-  file->hashed = 0;
   file->hashing = false;
   file->verifier.reset();
   auto staged = std::exchange(file->staged, nullptr);

@@ -116,7 +116,6 @@ struct Transfer::Impl::File {
   uint64_t life = 0;         // grows when it is begun anew: what comes from before counts no more
   uint64_t counted = 0;      // of counts_.bytes_done
   int changes = 0;           // times that it was begun anew, but for a wrong hash
-  uint64_t hashed = 0;       // in order
   int writing = 0;           // intakes that are lent, of any life
   std::optional<bool> anew;  // to be begun anew once they are written; true: after a look
   bool hashing = false;

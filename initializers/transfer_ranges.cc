@@ -276,24 +276,32 @@ void Transfer::Impl::Have(const std::shared_ptr<File>& file, ByteRange what) {
   HashOn(file);
 }
 
-// What can be hashed in order now, a part at a time: a stop waits for no more, and each part makes room for a range.
+// What can be hashed in order now and what is added meanwhile, on one thread: where the hash is what takes longest, each
+// change of threads would be lost to it. A part at a time: a stop waits for no more, and each part makes room for a
+// range.
 void Transfer::Impl::HashOn(const std::shared_ptr<File>& file) {
-  const uint64_t end = std::min(file->ordered->written(), file->hashed + kHashedAtOnce);
-  if (file->hashing || end == file->hashed) return;
+  if (file->hashing || file->ordered->written() == file->ordered->hashed()) return;
   file->hashing = true;
   auto status = std::make_shared<Status>();
-  pool_.Run(
-      file->strand, [status, ordered = file->ordered, end] { *status = ordered->HashTo(end); },
-      [weak = weak_from_this(), file, status, end, life = file->life] {
-        auto self = weak.lock();
-        if (!self || self->ended_ || file->life != life) return;
-        if (!status->ok()) return self->Fail(Annotate(*status, file->entry.key));
-        file->hashing = false;
-        file->hashed = end;
-        self->HashOn(file);
-        self->WholeIfDone(file);
-        self->Dispatch();
+  auto work = [&loop = loop_, self = weak_from_this(), status, ordered = file->ordered, stopped = stopped_] {
+    while (status->ok() && !*stopped) {
+      const uint64_t hashed = ordered->hashed(), end = std::min(ordered->written(), hashed + kHashedAtOnce);
+      if (end == hashed) break;
+      *status = ordered->HashTo(end);
+      asio::post(loop, [self] {
+        if (auto transfer = self.lock()) transfer->Dispatch();
       });
+    }
+  };
+  pool_.Run(file->strand, std::move(work), [weak = weak_from_this(), file, status, life = file->life] {
+    auto self = weak.lock();
+    if (!self || self->ended_ || file->life != life) return;
+    if (!status->ok()) return self->Fail(Annotate(*status, file->entry.key));
+    file->hashing = false;
+    self->HashOn(file);
+    self->WholeIfDone(file);
+    self->Dispatch();
+  });
 }
 
 void Transfer::Impl::CountReceived(Range& range) {
@@ -328,7 +336,7 @@ void Transfer::Impl::RangeDone(const std::shared_ptr<Range>& range) {
 
 void Transfer::Impl::WholeIfDone(const std::shared_ptr<File>& file) {
   const bool fetched = file->next >= file->entry.size && file->ranges.empty();
-  if (fetched && (!file->ordered || file->hashed == file->entry.size)) Whole(file);
+  if (fetched && (!file->ordered || (!file->hashing && file->ordered->hashed() == file->entry.size))) Whole(file);
 }
 
 void Transfer::Impl::Whole(const std::shared_ptr<File>& file) {

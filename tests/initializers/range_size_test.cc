@@ -61,8 +61,10 @@ TEST(RangeSizeTest, InOrderTheLeastNearbyAndAtMostTheUsual) {
        }) {
     RangeSize size{RangeLimits{}};
     EXPECT_EQ(size.NextInOrder(), 16 * kMiB) << row.what << ", nothing known yet";
+    EXPECT_FALSE(size.near()) << row.what << ", nothing known yet";
     size.Fetched(16 * kMiB, row.waited, row.took);
     EXPECT_EQ(size.NextInOrder(), row.next) << row.what;
+    EXPECT_EQ(size.near(), row.waited < milliseconds(20)) << row.what;
   }
 }
 
