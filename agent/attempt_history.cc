@@ -145,8 +145,9 @@ class Search {
     }
     for (const std::string& inner : folders) {
       if (full_) break;
-      if (Status status = Enter(folder + "/" + inner, depth + 1); !status.ok()) {
-        Problem(folder + "/" + inner, std::string(Message(status)));
+      const std::string path = fmt::format("{}/{}", folder, inner);
+      if (Status status = Enter(path, depth + 1); !status.ok()) {
+        Problem(path, std::string(Message(status)));
       }
     }
     return absl::OkStatus();

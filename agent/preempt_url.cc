@@ -43,7 +43,8 @@ class Asking : public std::enable_shared_from_this<Asking> {
   void Ask() {
     bool waits = long_poll_ && known_;
     Question("GET", waits ? NextTarget(url_.target, etag_) : FirstTarget(url_.target), {},
-             waits ? Duration(kLongPollLimit) : Duration(kLimit), [waits](Asking& self, StatusOr<FetchAnswer> answer) {
+             waits ? Duration(kLongPollLimit) : Duration(kLimit),
+             [waits](Asking& self, const StatusOr<FetchAnswer>& answer) {
                if (waits && absl::IsDeadlineExceeded(answer.status())) return self.Later();  // nothing has changed
                self.Judge(answer);
              });
@@ -109,7 +110,7 @@ class Asking : public std::enable_shared_from_this<Asking> {
   }
 
   // The events are those of many machines; this one's name is beside them.
-  void WhoAmI(NoticeVerdict verdict) {
+  void WhoAmI(const NoticeVerdict& verdict) {
     Question("GET", kNamePath, {}, kLimit, [verdict](Asking& self, StatusOr<FetchAnswer> answer) {
       bool known = answer.ok() && answer->status == 200 && !Strip(answer->body).empty();
       std::string name = known ? Lower(Strip(answer->body)) : "";

@@ -89,7 +89,7 @@ std::string FormatSpan(int64_t millis) {
   millis = std::max<int64_t>(millis, 0);
   if (millis < kSecond) return fmt::format("{} ms", millis);
   if (millis < 10 * kSecond) return fmt::format("{:.2f} s", static_cast<double>(millis) / 1000);
-  if (millis < kMinute) return fmt::format("{:.1f} s", static_cast<double>(millis / 100) / 10);
+  if (millis < kMinute) return fmt::format("{:.1f} s", static_cast<double>(millis - millis % 100) / 1000);
   if (millis < kHour) return fmt::format("{} min {:02} s", millis / kMinute, millis % kMinute / kSecond);
   if (millis < kDay) return fmt::format("{} h {:02} min", millis / kHour, millis % kHour / kMinute);
   return fmt::format("{} d {} h", millis / kDay, millis % kDay / kHour);

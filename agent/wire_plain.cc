@@ -55,7 +55,7 @@ Wiring PlainWiring(const RunOptions& options) {
   const bool terminal = isatty(STDIN_FILENO) == 1;
   auto mpi = std::make_shared<std::unique_ptr<MpiLauncher>>();
   if (options.wire == Wire::kMpi) {
-    wiring.begin = [mpi](boost::asio::io_context& loop, std::function<void(int, const std::string&)> failed) {
+    wiring.begin = [mpi](boost::asio::io_context& loop, const std::function<void(int, const std::string&)>& failed) {
       *mpi = std::make_unique<MpiLauncher>(
           loop, [failed](const RshFailure& failure) { failed(failure.exit_code, failure.reason); });
     };

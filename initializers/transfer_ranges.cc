@@ -276,9 +276,9 @@ void Transfer::Impl::Have(const std::shared_ptr<File>& file, ByteRange what) {
   HashOn(file);
 }
 
-// What can be hashed in order now and what is added meanwhile, on one thread: where the hash is what takes longest, each
-// change of threads would be lost to it. A part at a time: a stop waits for no more, and each part makes room for a
-// range.
+// What can be hashed in order now and what is added meanwhile, on one thread: where the hash is what takes longest,
+// each change of threads would be lost to it. A part at a time: a stop waits for no more, and each part makes room for
+// a range.
 void Transfer::Impl::HashOn(const std::shared_ptr<File>& file) {
   if (file->hashing || file->ordered->written() == file->ordered->hashed()) return;
   file->hashing = true;
