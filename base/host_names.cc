@@ -127,7 +127,7 @@ Status ListenStatus(int error, std::string_view host, int port) {
     return absl::AlreadyExistsError(
         fmt::format("{} is taken by another process; free it, or choose another one", where));
   }
-  const Status status = ErrnoStatus(error, fmt::format("cannot listen on {}", where));
+  Status status = ErrnoStatus(error, fmt::format("cannot listen on {}", where));
   if (error == EMFILE || error == ENFILE) return status;  // which says what to do
   return WithRemedy(status, "give an address of this machine, and a port that this user may take");
 }

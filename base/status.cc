@@ -28,7 +28,7 @@ Status WithRemedy(const Status& status, std::string_view remedy) {
 std::string_view Message(const Status& status) { return {status.message().data(), status.message().size()}; }
 
 Status ErrnoStatus(int error, std::string_view what) {
-  const Status status = absl::ErrnoToStatus(error, absl::string_view(what.data(), what.size()));
+  Status status = absl::ErrnoToStatus(error, absl::string_view(what.data(), what.size()));
   if (error == EMFILE) return WithRemedy(status, "raise the limit of open files (ulimit -n)");
   if (error == ENFILE) return WithRemedy(status, "raise the machine's limit of open files (sysctl fs.file-max)");
   return status;

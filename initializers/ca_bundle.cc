@@ -29,7 +29,7 @@ std::string Value(const Getenv& getenv, std::string_view name) { return GetVaria
 
 std::string FindCaBundle(Scheme scheme, const Getenv& getenv, std::string_view profile) {
   for (std::string_view name : InOrder(scheme)) {
-    const std::string value = Value(getenv, name);
+    std::string value = Value(getenv, name);
     if (name == kFolder) {
       if (!value.empty() && !Value(getenv, kConfigMap).empty()) return value + "/cabundle.crt";
     } else if (!value.empty()) {

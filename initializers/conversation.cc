@@ -36,9 +36,9 @@ struct Running {
 
 std::shared_ptr<void> Converse(asio::io_context& loop, asio::awaitable<void> conversation) {
   auto running = std::make_shared<Running>();
-  asio::co_spawn(
-      loop, std::move(conversation),
-      asio::bind_cancellation_slot(running->signal.slot(), [running](std::exception_ptr) { running->over = true; }));
+  asio::co_spawn(loop, std::move(conversation),
+                 asio::bind_cancellation_slot(running->signal.slot(),
+                                              [running](const std::exception_ptr&) { running->over = true; }));
   return std::shared_ptr<void>(running.get(), [running](void*) {
     if (!running->over) running->signal.emit(asio::cancellation_type::terminal);
   });

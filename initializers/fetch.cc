@@ -11,8 +11,8 @@ namespace {
 constexpr size_t kLongestRefusal = 64 << 10;  // bytes of an error's body that are read
 constexpr int kMostRedirects = 5;
 
-Refusal Transient(std::string text) { return {Refusal::Kind::kTransient, absl::UnavailableError(std::move(text)), {}}; }
-Refusal Fatal(std::string text) { return {Refusal::Kind::kFatal, absl::FailedPreconditionError(std::move(text)), {}}; }
+Refusal Transient(const std::string& text) { return {Refusal::Kind::kTransient, absl::UnavailableError(text), {}}; }
+Refusal Fatal(const std::string& text) { return {Refusal::Kind::kFatal, absl::FailedPreconditionError(text), {}}; }
 
 }  // namespace
 

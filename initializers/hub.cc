@@ -320,10 +320,9 @@ asio::awaitable<Status> Hub::FindCommit() {
     commit_ = settings_.revision;
     co_return absl::OkStatus();
   }
-  ReadBody read = [this](std::string_view body) {
-    auto commit = ParseRevision(body);
-    if (commit.ok()) commit_ = *std::move(commit);
-    return commit.status();
+  ReadBody read = [this](std::string_view body) -> Status {
+    MUSTER_ASSIGN_OR_RETURN(commit_, ParseRevision(body));
+    return absl::OkStatus();
   };
   std::string url = fmt::format("{}/revision/{}", Api(id_), PercentEncode(settings_.revision));
   const std::span<const int> also;
@@ -342,10 +341,9 @@ asio::awaitable<StatusOr<bool>> Hub::ListFolder(std::string folder, bool recursi
   bool found = false;
   while (true) {
     std::vector<Entry> page;
-    ReadBody read = [&page](std::string_view body) {
-      auto entries = ParseTree(body);
-      if (entries.ok()) page = *std::move(entries);
-      return entries.status();
+    ReadBody read = [&page](std::string_view body) -> Status {
+      MUSTER_ASSIGN_OR_RETURN(page, ParseTree(body));
+      return absl::OkStatus();
     };
     auto answer = co_await AskApi(url, kLongestPage, also, std::move(read));
     if (!answer.ok()) co_return answer.status();
