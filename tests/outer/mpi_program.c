@@ -51,11 +51,20 @@ int main(int argc, char **argv) {
   }
   printf("rank %d of %d on %s sum %d\n", rank, size, host, sum);
   fflush(stdout);
-  if (strcmp(mode, "exit") == 0 || strcmp(mode, "signal") == 0) part(atoi(argv[2]), rank, size);
-  if (strcmp(mode, "exit") == 0 && rank == atoi(argv[2])) exit(atoi(argv[3]));
-  if (strcmp(mode, "abort") == 0 && rank == atoi(argv[2])) MPI_Abort(MPI_COMM_WORLD, atoi(argv[3]));
-  if (strcmp(mode, "signal") == 0 && rank == atoi(argv[2])) kill(getpid(), atoi(argv[3]));
-  if (strcmp(mode, "once") == 0 && rank == 1 && open(argv[2], O_CREAT | O_EXCL | O_WRONLY, 0600) >= 0) MPI_Abort(MPI_COMM_WORLD, atoi(argv[3]));
+  int ends = strcmp(mode, "exit") == 0 || strcmp(mode, "abort") == 0 || strcmp(mode, "signal") == 0;
+  const int leaver = ends ? atoi(argv[2]) : 1;
+  if (strcmp(mode, "once") == 0) {
+    ends = rank == leaver && open(argv[2], O_CREAT | O_EXCL | O_WRONLY, 0600) >= 0;
+    MPI_Bcast(&ends, 1, MPI_INT, leaver, MPI_COMM_WORLD);
+  }
+  if (ends) {
+    const int code = atoi(argv[3]);
+    part(leaver, rank, size);
+    if (rank == leaver && strcmp(mode, "exit") == 0) exit(code);
+    if (rank == leaver && strcmp(mode, "signal") == 0) kill(getpid(), code);
+    if (rank == leaver) MPI_Abort(MPI_COMM_WORLD, code);
+    sleep(1000); /* until the runtime ends it */
+  }
   int hangs = strcmp(mode, "hang") == 0;
   if (strcmp(mode, "firsthangs") == 0) {
     hangs = rank == 0 && open(argv[2], O_CREAT | O_EXCL | O_WRONLY, 0600) >= 0;
@@ -66,7 +75,6 @@ int main(int argc, char **argv) {
     fflush(stdout);
     for (;;) pause();
   }
-  if (argc > 3 && strcmp(mode, "once") != 0) sleep(1000); /* until the runtime ends it */
   MPI_Finalize();
   return 0;
 }
