@@ -211,7 +211,7 @@ class LocalFolder final : public Catalogue {
     std::vector<std::string> notes;
     StatusOr<bool> more;
   };
-  void Next(std::shared_ptr<Reading> reading, std::weak_ptr<void> wanted) {
+  void Next(const std::shared_ptr<Reading>& reading, const std::weak_ptr<void>& wanted) {
     auto work = [reading] { reading->more = reading->walk.NextPage(&reading->entries, &reading->notes); };
     pool_.Run(reading->strand, work, [this, reading, wanted] {
       if (wanted.expired()) return;

@@ -45,7 +45,8 @@ std::shared_ptr<Block> RangeIntake::NextBlock() {
 }
 
 HttpIntake::Taken RangeIntake::Take(std::string_view bytes) {
-  if (failed_ || (!block_ && !(block_ = NextBlock()))) return Taken::kNotNow;
+  if (!failed_ && !block_) block_ = NextBlock();
+  if (failed_ || !block_) return Taken::kNotNow;
   received_.fetch_add(bytes.size(), std::memory_order_relaxed);
   while (!bytes.empty() && !failed_) {
     if (ordered_ && gathered_ == 0 && run_.range.length == 0) kept_ = ordered_->RoomAt(at_);
