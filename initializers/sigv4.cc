@@ -96,7 +96,7 @@ HeaderList Sign(const SigningRequest& request, const SigningScope& scope, const 
                           CanonicalQuery(request.query) + '\n';
   std::string names;
   for (const auto& [name, value] : signed_headers) {
-    canonical += name + ':' + value + '\n';
+    canonical += fmt::format("{}:{}\n", name, value);
     if (!names.empty()) names += ';';
     names += name;
   }

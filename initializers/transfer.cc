@@ -133,8 +133,8 @@ Fetch::Taker Transfer::Impl::TakerFor(const std::shared_ptr<File>& file) {
     // A large file's hash is known before its ranges are cut, or not at all.
     if (file && !file->large && !file->entry.expected) file->entry.expected = expected;
   };
-  taker.failed = [this, weak = std::weak_ptr<File>(file)](Refusal refusal) {
-    if (auto file = weak.lock()) Refused(file, std::move(refusal));
+  taker.failed = [this, weak = std::weak_ptr<File>(file)](const Refusal& refusal) {
+    if (auto file = weak.lock()) Refused(file, refusal);
   };
   return taker;
 }
@@ -260,7 +260,7 @@ void Transfer::Impl::FileDone(const std::shared_ptr<File>& file, std::string has
   EndIfDone();
 }
 
-void Transfer::Impl::Refused(const std::shared_ptr<File>& file, Refusal refusal) {
+void Transfer::Impl::Refused(const std::shared_ptr<File>& file, const Refusal& refusal) {
   if (refusal.kind != Refusal::Kind::kChanged) return Fail(refusal.status);
   // Not now: the fetch that told it is still on the stack. And once, however many tell it.
   asio::post(loop_, [weak = weak_from_this(), of = std::weak_ptr<File>(file), life = file->life] {

@@ -60,7 +60,7 @@ class Transfer::Impl : public std::enable_shared_from_this<Impl> {
   void SmallDone(const std::shared_ptr<File>& file);
   void Whole(const std::shared_ptr<File>& file);
   void Verified(const std::shared_ptr<File>& file, const std::optional<std::string>& mismatch, std::string hash);
-  void Refused(const std::shared_ptr<File>& file, Refusal refusal);
+  void Refused(const std::shared_ptr<File>& file, const Refusal& refusal);
   void Changed(const std::shared_ptr<File>& file);
   void Anew(const std::shared_ptr<File>& file, bool look);
   void BeginAnew(const std::shared_ptr<File>& file);

@@ -68,8 +68,8 @@ void Transfer::Impl::Open(const std::shared_ptr<File>& file) {
   auto outcome = std::make_shared<Outcome>();
   auto work = [&staging = staging_, outcome, name = file->name, size = file->entry.size, direct] {
     auto opened = staging.OpenFile(name, size, direct);
-    if (opened.ok()) outcome->staged = *std::move(opened);
     outcome->status = opened.status();
+    if (opened.ok()) outcome->staged = *std::move(opened);
   };
   pool_.Run(file->strand, std::move(work), [weak = weak_from_this(), file, outcome, ordered, life = file->life] {
     auto self = weak.lock();

@@ -71,17 +71,16 @@ StatusOr<Unpacked> Unpacking::Run() {
     }
     MUSTER_RETURN_IF_ERROR(Annotate(Count(kMemberBytes), archive_.entry.path));
     MUSTER_RETURN_IF_ERROR(Annotate(CheckPath(member->path), archive_.entry.path));
-    MovedFile* placed = nullptr;
     switch (member->kind) {
       case Member::Kind::kLink:
         links_.insert_or_assign(std::move(member->path), std::move(member->target));
         break;
       case Member::Kind::kFolder:
-        placed = Place(member->path, NewFile(member->path + "/", 0));
+        Place(member->path, NewFile(member->path + "/", 0));
         break;
       case Member::Kind::kFile:
-        placed = Place(member->path, NewFile(member->path, member->size));
-        MUSTER_RETURN_IF_ERROR(Annotate(Bring(*reader, placed), archive_.entry.path));
+        MUSTER_RETURN_IF_ERROR(
+            Annotate(Bring(*reader, Place(member->path, NewFile(member->path, member->size))), archive_.entry.path));
         break;
     }
   }

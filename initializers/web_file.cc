@@ -52,7 +52,7 @@ class WebFile final : public Provider {
     Listing listing;
     auto found = std::make_shared<StatusOr<Entry>>(absl::NotFoundError(uri_));
     listing.page = [found](std::vector<Entry> entries) { *found = std::move(entries.front()); };
-    listing.end = [found, looked = std::move(looked)](Status status) {
+    listing.end = [found, looked = std::move(looked)](const Status& status) {
       looked(status.ok() ? std::move(*found) : StatusOr<Entry>(status));
     };
     return List(std::move(listing));
@@ -333,7 +333,7 @@ std::optional<Expectation> DigestOf(const HttpHead& head, bool whole) {
     if (name == "content-digest" && !whole) break;
     const auto said = head.Find(name);
     const auto digest = said ? ParseDigestHeader(*said) : std::nullopt;
-    const auto expected = digest ? Checkable(*digest) : std::nullopt;
+    auto expected = digest ? Checkable(*digest) : std::nullopt;
     if (expected) return expected;
   }
   return std::nullopt;

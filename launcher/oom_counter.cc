@@ -44,7 +44,7 @@ std::vector<std::string> Candidates(const std::string& root) {
 
 }  // namespace
 
-OomCounter::OomCounter(std::string root) {
+OomCounter::OomCounter(const std::string& root) {
   for (std::string& candidate : Candidates(root)) {
     if (access(candidate.c_str(), R_OK) != 0) continue;
     file_ = std::move(candidate);

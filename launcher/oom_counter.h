@@ -10,7 +10,7 @@ namespace muster::launcher {
 class OomCounter {
  public:
   // `root`: where /proc and /sys/fs/cgroup are looked up; a test's own tree, else empty.
-  explicit OomCounter(std::string root = "");
+  explicit OomCounter(const std::string& root = "");
 
   // nullopt where no counter can be read.
   std::optional<int64_t> Read() const;

@@ -121,7 +121,7 @@ class SignalsBlocked {
 
 // Linux limits each string, and all of them together to a quarter of the stack's limit.
 std::string WhatIsTooLong(const ProcessSpec& spec) {
-  constexpr size_t kLongest = 32 * 4096;  // MAX_ARG_STRLEN, with the NUL
+  constexpr size_t kLongest = size_t{32} * 4096;  // MAX_ARG_STRLEN, with the NUL
   size_t arguments = 0, environment = 0;
   for (size_t i = 0; i < spec.argv.size(); ++i) {
     if (spec.argv[i].size() >= kLongest) {
@@ -236,7 +236,7 @@ StatusOr<std::string> FindExecutable(const std::string& command, const std::vect
     start = end + 1;
     std::string candidate = folder.empty() ? "./" + command : fmt::format("{}/{}", folder, command);
     std::string seen = candidate;
-    if (candidate[0] != '/' && !working_directory.empty()) seen = working_directory + "/" + candidate;
+    if (candidate[0] != '/' && !working_directory.empty()) seen = fmt::format("{}/{}", working_directory, candidate);
     struct stat found {};
     if (stat(seen.c_str(), &found) == -1) continue;
     if (S_ISREG(found.st_mode) && faccessat(AT_FDCWD, seen.c_str(), X_OK, AT_EACCESS) == 0) return candidate;

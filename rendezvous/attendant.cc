@@ -192,7 +192,8 @@ class Attendant::Impl : public std::enable_shared_from_this<Impl> {
   }
   // What a server says first is of no interest, only that it ends: it does when it dies, and after a while anyway.
   static void UntilClosed(const std::weak_ptr<asio::posix::stream_descriptor>& socket,
-                          const std::shared_ptr<std::array<char, 512>>& buffer, std::function<void(Loss)> closed) {
+                          const std::shared_ptr<std::array<char, 512>>& buffer,
+                          const std::function<void(Loss)>& closed) {
     auto open = socket.lock();
     if (open == nullptr) return;
     open->async_read_some(asio::buffer(*buffer), [=](const boost::system::error_code& error, size_t) {

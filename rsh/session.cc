@@ -38,7 +38,7 @@ class Session::Impl : public std::enable_shared_from_this<Impl> {
   void Connected(std::shared_ptr<grpc::Channel> channel);
   void Hear(StatusOr<FromPod> message);
   void Over(const grpc::Status& status);
-  void End(Ended ended);
+  void End(const Ended& ended);
 
   asio::io_context& loop_;
   rendezvous::GrpcQueue& queue_;
@@ -160,7 +160,7 @@ void Session::Impl::Over(const grpc::Status& status) {
   dialling_->Again(fmt::format("{}: {}", options_.address, detail));
 }
 
-void Session::Impl::End(Ended ended) {
+void Session::Impl::End(const Ended& ended) {
   dialling_.reset();
   start_limit_.cancel();
   if (events_.ended) std::exchange(events_.ended, nullptr)(ended);
