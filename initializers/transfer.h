@@ -4,8 +4,8 @@
 //   list -> [look] -> open, read back what an earlier start left -> ranges -> verify -> whole in the staging folder
 //
 // A small file is one request and one write. A large one is cut into ranges, each hashed and written by the thread that
-// receives it (range_intake.h); a hash that can only be taken in order is taken by the pool, behind the writes, from
-// the page cache. Memory is the pool's blocks, whatever there is to move.
+// receives it (range_intake.h); a hash that can only be taken in order is taken by the pool, behind the writes
+// (file_hash.h). Memory is the pool's blocks, whatever there is to move.
 //
 // A range that fails is asked for again by retry.h's rules, from the byte where it ended. A file that turns out to be
 // another version now is looked at again and begun anew; one whose hash is wrong is fetched once more as a whole; after

@@ -61,8 +61,8 @@ int main(int argc, char **argv) {
     const int code = atoi(argv[3]);
     part(leaver, rank, size);
     if (rank == leaver && strcmp(mode, "exit") == 0) exit(code);
-    if (rank == leaver && strcmp(mode, "signal") == 0) kill(getpid(), code);
-    if (rank == leaver) MPI_Abort(MPI_COMM_WORLD, code);
+    if (rank == leaver && strcmp(mode, "signal") == 0) kill(getpid(), code); /* another thread may take it: no abort meanwhile */
+    if (rank == leaver && strcmp(mode, "signal") != 0) MPI_Abort(MPI_COMM_WORLD, code);
     sleep(1000); /* until the runtime ends it */
   }
   int hangs = strcmp(mode, "hang") == 0;
