@@ -8,6 +8,7 @@
 #include "base/host_names.h"
 #include "base/log.h"
 #include "base/print.h"
+#include "base/startup_pages.h"
 #include "base/text.h"
 #include "launcher/console.h"
 
@@ -63,6 +64,7 @@ int ServeUntilSignal(boost::asio::io_context& loop, const std::string& host, int
   console.CarryLog();
   PrintTo(stdout, "listening on {}\n", JoinHostPort(host.empty() ? "::" : host, port));
   std::fflush(stdout);
+  DropStartupPages();
   int code = 0;
   boost::asio::signal_set signals(loop, SIGTERM, SIGINT);
   signals.async_wait([&](boost::system::error_code error, int signal) {
