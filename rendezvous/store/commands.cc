@@ -8,14 +8,12 @@ constexpr size_t kTail = 32 << 10;  // from here on a value is sent from where i
 const char* MultiGet(const Request& request, const KeySpace& keys, Output* output) {
   size_t total = 0;
   for (std::string_view key : request.args) {
-    const std::string* value = keys.Get(key);
-    total += 8 + (value == nullptr ? 0 : value->size());
+    total += 8 + keys.Get(key).value_or("").size();
     if (total > kMaxAnswer) return "the answer of MULTI_GET is too long";
   }
   output->bytes.reserve(output->bytes.size() + total);
   for (std::string_view key : request.args) {
-    const std::string* value = keys.Get(key);
-    PutString(&output->bytes, value == nullptr ? std::string_view() : std::string_view(*value));
+    PutString(&output->bytes, keys.Get(key).value_or(""));
   }
   return "";
 }
@@ -30,32 +28,32 @@ const char* ListKeys(const KeySpace& keys, Output* output) {
   return "";
 }
 
-const char* Run(const Request& request, WaiterId id, KeySpace* keys, Output* output) {
-  const auto& args = request.args;
+const char* Run(Request* request, WaiterId id, KeySpace* keys, Output* output) {
+  const auto& args = request->args;
   std::string* out = &output->bytes;
   Woken* woken = &output->woken;
   auto byte = [out](uint8_t value) { out->push_back(static_cast<char>(value)); };
-  switch (request.op) {
+  switch (request->op) {
     case Op::kValidate:
       break;
     case Op::kSet:
-      keys->Set(args[0], args[1], woken);
+      keys->Set(args[0], args[1], woken, request->bytes.size() > 0 ? &request->bytes : nullptr);
       break;
     case Op::kCompareSet:
       PutString(out, keys->CompareSet(args[0], args[1], args[2], woken));
       break;
     case Op::kGet: {
-      const std::string* value = keys->Get(args[0]);
-      if (value != nullptr && value->size() >= kTail) {
-        PutNumber<uint64_t>(out, value->size());
-        output->tail = *value;
+      const std::string_view value = keys->Get(args[0]).value_or("");
+      if (value.size() >= kTail) {
+        PutNumber<uint64_t>(out, value.size());
+        output->tail = value;
       } else {
-        PutString(out, value == nullptr ? std::string_view() : std::string_view(*value));
+        PutString(out, value);
       }
       break;
     }
     case Op::kAdd: {
-      std::optional<int64_t> sum = keys->Add(args[0], request.number, woken);
+      std::optional<int64_t> sum = keys->Add(args[0], request->number, woken);
       if (!sum) return "ADD to a value that is no number";
       PutNumber(out, *sum);
       break;
@@ -76,7 +74,7 @@ const char* Run(const Request& request, WaiterId id, KeySpace* keys, Output* out
       if (!keys->Append(args[0], args[1], woken)) return "APPEND makes the value too long";
       break;
     case Op::kMultiGet:
-      return MultiGet(request, *keys, output);
+      return MultiGet(*request, *keys, output);
     case Op::kMultiSet:
       for (size_t i = 0; i + 1 < args.size(); i += 2) keys->Set(args[i], args[i + 1], woken);
       break;
@@ -85,7 +83,7 @@ const char* Run(const Request& request, WaiterId id, KeySpace* keys, Output* out
       byte(kWaitCanceled);
       break;
     case Op::kPing:
-      PutNumber(out, static_cast<uint32_t>(request.number));
+      PutNumber(out, static_cast<uint32_t>(request->number));
       break;
     case Op::kQueuePush:
       keys->QueuePush(args[0], args[1], woken);
@@ -101,7 +99,7 @@ const char* Run(const Request& request, WaiterId id, KeySpace* keys, Output* out
     case Op::kListKeys:
       return ListKeys(*keys, output);
     case Op::kBarrier:
-      switch (keys->Barrier(id, args[0], request.number, woken)) {
+      switch (keys->Barrier(id, args[0], request->number, woken)) {
         case KeySpace::Arrival::kPass:
           byte(kStopWaiting);
           break;
@@ -136,33 +134,32 @@ size_t Changes(const Request& request) {
   }
 }
 
-void Tell(const std::set<WaiterId>& watchers, std::string_view key, const std::string* before, const std::string* after,
-          Output* output) {
-  std::string bytes(1, static_cast<char>(after == nullptr    ? kKeyDeleted
-                                         : before == nullptr ? kKeyCreated
-                                                             : kKeyUpdated));
+using MaybeText = std::optional<std::string_view>;
+
+void Tell(const std::set<WaiterId>& watchers, std::string_view key, MaybeText before, MaybeText after, Output* output) {
+  std::string bytes(1, static_cast<char>(!after ? kKeyDeleted : !before ? kKeyCreated : kKeyUpdated));
   PutString(&bytes, key);
-  PutString(&bytes, before == nullptr ? std::string_view() : *before);
-  PutString(&bytes, after == nullptr ? std::string_view() : *after);
+  PutString(&bytes, before.value_or(""));
+  PutString(&bytes, after.value_or(""));
   for (WaiterId watcher : watchers) output->events.push_back({watcher, bytes});
 }
 
 }  // namespace
 
-const char* Execute(const Request& request, WaiterId id, KeySpace* keys, Output* output) {
+const char* Execute(Request* request, WaiterId id, KeySpace* keys, Output* output) {
   if (!keys->HasWatchers()) return Run(request, id, keys, output);
-  std::vector<std::pair<std::string_view, std::optional<std::string>>> watched;
-  for (size_t i = 0; i < Changes(request); i += 2) {
-    if (keys->Watchers(request.args[i]) == nullptr) continue;
-    const std::string* value = keys->Get(request.args[i]);
-    if (value != nullptr && request.op == Op::kCompareSet && *value != request.args[1]) continue;  // no change
-    watched.emplace_back(request.args[i], value == nullptr ? std::nullopt : std::optional(*value));
+  const auto& args = request->args;
+  std::vector<std::pair<std::string, std::optional<std::string>>> watched;
+  for (size_t i = 0; i < Changes(*request); i += 2) {
+    if (keys->Watchers(args[i]) == nullptr) continue;
+    const MaybeText value = keys->Get(args[i]);
+    if (value && request->op == Op::kCompareSet && *value != args[1]) continue;  // no change
+    watched.emplace_back(args[i], value);
   }
   const char* why = Run(request, id, keys, output);
   for (const auto& [key, before] : watched) {
-    const std::string* after = keys->Get(key);
-    if (!before && after == nullptr) continue;
-    Tell(*keys->Watchers(key), key, before ? &*before : nullptr, after, output);
+    const MaybeText after = keys->Get(key);
+    if (before || after) Tell(*keys->Watchers(key), key, before, after, output);
   }
   return why;
 }

@@ -23,7 +23,8 @@ struct Output {
   std::vector<Event> events;
 };
 
-// Returns "" or why the connection must be closed; its answer is not sent then. `id` is the asking connection.
-const char* Execute(const Request& request, WaiterId id, KeySpace* keys, Output* output);
+// Returns "" or why the connection must be closed; its answer is not sent then. `id` is the asking connection. Of
+// `request` its memory may be kept (key_space.h, Set).
+const char* Execute(Request* request, WaiterId id, KeySpace* keys, Output* output);
 
 }  // namespace muster::store

@@ -18,19 +18,10 @@ std::optional<int64_t> ReadCounter(std::string_view text) {
 
 namespace {
 
-void WriteCounter(int64_t number, std::string* value) {
+void WriteCounter(int64_t number, Value* value) {
   char digits[24];
   auto [end, error] = std::to_chars(digits, digits + sizeof(digits), number);
-  value->assign(digits, end);
-}
-
-// A small value gives back the memory of the large one it replaces.
-void Assign(std::string_view bytes, std::string* value) {
-  if (value->capacity() > 4096 && bytes.size() < value->capacity() / 2) {
-    std::string(bytes).swap(*value);
-  } else {
-    value->assign(bytes);
-  }
+  value->Assign({digits, end});
 }
 
 int64_t Sum(int64_t a, int64_t b) { return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b)); }
@@ -91,9 +82,9 @@ void KeySpace::WakeAll(Entry& entry, Woken* woken) {
   }
 }
 
-void KeySpace::Set(std::string_view key, std::string_view value, Woken* woken) {
+void KeySpace::Set(std::string_view key, std::string_view value, Woken* woken, Buffer* from) {
   Entry& entry = MakePresent(FindOrMake(key));
-  Assign(value, &entry.value);
+  entry.value.Assign(value, from);
   WakeAll(entry, woken);
 }
 
@@ -103,24 +94,25 @@ std::string_view KeySpace::CompareSet(std::string_view key, std::string_view exp
   if (slot == nullptr || !slot->second.present) {
     if (!expected.empty()) return expected;
     slot = slot == nullptr ? &FindOrMake(key) : slot;
-    Assign(desired, &MakePresent(*slot).value);
-  } else if (slot->second.value == expected) {
-    Assign(desired, &slot->second.value);
+    MakePresent(*slot).value.Assign(desired);
+  } else if (slot->second.value.view() == expected) {
+    slot->second.value.Assign(desired);
   }
   WakeAll(slot->second, woken);
-  return slot->second.value;
+  return slot->second.value.view();
 }
 
-const std::string* KeySpace::Get(std::string_view key) const {
+std::optional<std::string_view> KeySpace::Get(std::string_view key) const {
   const Slot* slot = Find(key);
-  return slot != nullptr && slot->second.present ? &slot->second.value : nullptr;
+  if (slot == nullptr || !slot->second.present) return std::nullopt;
+  return slot->second.value.view();
 }
 
 std::optional<int64_t> KeySpace::Add(std::string_view key, int64_t delta, Woken* woken) {
   Slot& slot = FindOrMake(key);
   int64_t sum = delta;
   if (slot.second.present) {
-    std::optional<int64_t> old = ReadCounter(slot.second.value);
+    std::optional<int64_t> old = ReadCounter(slot.second.value.view());
     if (!old) return std::nullopt;
     sum = Sum(*old, delta);
   }
@@ -134,7 +126,7 @@ bool KeySpace::Append(std::string_view key, std::string_view value, Woken* woken
   Slot& slot = FindOrMake(key);
   if (slot.second.value.size() + value.size() > kMaxRequest) return false;
   Entry& entry = MakePresent(slot);
-  entry.value.append(value);
+  entry.value.Append(value);
   WakeAll(entry, woken);
   return true;
 }
@@ -143,7 +135,7 @@ bool KeySpace::Delete(std::string_view key) {
   Slot* slot = Find(key);
   if (slot == nullptr || !slot->second.present) return false;
   slot->second.present = false;
-  slot->second.value = std::string();
+  slot->second.value.Clear();
   --values_;
   EraseIfUnused(slot);
   return true;
@@ -210,7 +202,7 @@ KeySpace::Arrival KeySpace::Barrier(WaiterId id, std::string_view key, int64_t w
   Slot& slot = FindOrMake(key);
   int64_t count = 1;
   if (slot.second.present) {
-    std::optional<int64_t> old = ReadCounter(slot.second.value);
+    std::optional<int64_t> old = ReadCounter(slot.second.value.view());
     if (!old) return Arrival::kGarbage;
     count = Sum(*old, 1);
   }

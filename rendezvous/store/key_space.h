@@ -21,6 +21,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "rendezvous/store/value.h"
+
 namespace muster::store {
 
 using WaiterId = uint64_t;
@@ -33,12 +35,13 @@ class KeySpace {
   KeySpace(const KeySpace&) = delete;
   KeySpace& operator=(const KeySpace&) = delete;
 
-  void Set(std::string_view key, std::string_view value, Woken* woken);
+  // `from`: the memory that `value` came in, which may be kept (Value::Assign); nullptr: it is copied.
+  void Set(std::string_view key, std::string_view value, Woken* woken, Buffer* from = nullptr);
   // Returns the answer: the value afterwards, or `expected` where the key is missing and `expected` is not empty. The
   // view lives until the next change (or as long as `expected`).
   std::string_view CompareSet(std::string_view key, std::string_view expected, std::string_view desired, Woken* woken);
-  // nullptr where the key is missing. Lives until the next change.
-  const std::string* Get(std::string_view key) const;
+  // nullopt where the key is missing. Lives until the next change.
+  std::optional<std::string_view> Get(std::string_view key) const;
   // The new sum, kept as decimal text and wrapped as 64 bits. nullopt: the value is no number.
   std::optional<int64_t> Add(std::string_view key, int64_t delta, Woken* woken);
   // False where the value would grow beyond kMaxRequest; nothing is changed then.
@@ -88,7 +91,7 @@ class KeySpace {
   };
   struct Entry {
     bool present = false;
-    std::string value;
+    Value value;
     boost::intrusive::list<Link, boost::intrusive::constant_time_size<false>> links;
     std::unique_ptr<std::deque<std::string>> queue;
   };

@@ -1,8 +1,6 @@
 #include "rendezvous/store/protocol.h"
 
 #include <algorithm>
-#include <cstdlib>
-#include <new>
 
 namespace muster::store {
 namespace {
@@ -20,29 +18,6 @@ T Load(const char* at) {
 }
 
 }  // namespace
-
-Buffer::~Buffer() { std::free(data_); }
-
-void Buffer::Reserve(size_t bytes) {
-  if (capacity_ - size_ >= bytes) return;
-  size_t capacity = std::max<size_t>(size_ + bytes, 256);
-  char* moved = static_cast<char*>(std::realloc(data_, capacity));
-  if (moved == nullptr) throw std::bad_alloc();
-  data_ = moved;
-  capacity_ = capacity;
-}
-
-void Buffer::Append(std::string_view bytes) {
-  if (bytes.empty()) return;
-  if (capacity_ - size_ < bytes.size()) Reserve(std::max(bytes.size(), size_));
-  std::memcpy(data_ + size_, bytes.data(), bytes.size());
-  size_ += bytes.size();
-}
-
-void Buffer::DropFront(size_t bytes) {
-  std::memmove(data_, data_ + bytes, size_ - bytes);
-  size_ -= bytes;
-}
 
 Parser::Result Parser::Next(std::string_view* input, Request* request) {
   if (partial_ == nullptr) {
@@ -70,6 +45,11 @@ Parser::Result Parser::Next(std::string_view* input, Request* request) {
   }
   Result result = Parse(partial.bytes.view().substr(partial.begin), &partial.scan, request);
   if (result == Result::kRequest) {
+    if (partial.begin == 0 && partial.scan.at == partial.bytes.size() && partial.scan.at >= kWorthDirect) {
+      request->bytes = std::move(partial.bytes);
+      partial_.reset();
+      return result;
+    }
     partial.begin += partial.scan.at;
     partial.scan = Scan();
   } else if (result == Result::kNeedMore && !input->empty()) {
@@ -84,14 +64,21 @@ void Parser::Keep(std::string_view input) {
   partial_->bytes.Append(input);
 }
 
-std::span<char> Parser::Tail() {
+std::span<char> Parser::Tail(Buffer* spare) {
   if (partial_ == nullptr || partial_->begin != 0) return {};
   size_t have = partial_->bytes.size();
-  if (partial_->scan.need < have + kWorthDirect) return {};
+  if (partial_->scan.need <= have || partial_->scan.need < kWorthDirect) return {};
   size_t missing = partial_->scan.need - have;
   // Memory follows the bytes: at most as much again as has arrived, so a lying length costs nothing.
-  if (partial_->bytes.Room().empty()) partial_->bytes.Reserve(std::min(missing, std::max(have, size_t{64} << 10)));
-  std::span<char> room = partial_->bytes.Room();
+  Buffer& bytes = partial_->bytes;
+  if (bytes.Room().empty() && spare->capacity() > have) {
+    spare->Clear();
+    spare->Append(bytes.view());
+    bytes.swap(*spare);
+    *spare = Buffer();
+  }
+  if (bytes.Room().empty()) bytes.Reserve(std::min(missing, std::max(have, size_t{64} << 10)));
+  std::span<char> room = bytes.Room();
   return room.first(std::min(room.size(), missing));
 }
 

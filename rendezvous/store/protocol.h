@@ -23,6 +23,8 @@
 #include <string_view>
 #include <vector>
 
+#include "rendezvous/store/buffer.h"
+
 namespace muster::store {
 
 static_assert(std::endian::native == std::endian::little,
@@ -69,37 +71,14 @@ inline constexpr uint8_t kCallbackRegistered = 3;              // WATCH_KEY
 // What follows it, whenever the key changes: one of these, key, value before, value afterwards.
 inline constexpr uint8_t kKeyUpdated = 0, kKeyCreated = 1, kKeyDeleted = 2;
 
-// One request. The views live until the parser's next call or the end of the input they came from.
+// One request. The views live until the parser's next call or the end of the input they came from; those of a long
+// request that came by itself lie in `bytes`, and whoever keeps its last argument may take that.
 struct Request {
   Op op = Op::kValidate;
   int64_t number = 0;                  // ADD's delta, BARRIER's world, PING's nonce
   std::vector<std::string_view> args;  // keys and values as on the wire; MULTI_SET: key, value, key, value ...
+  Buffer bytes;                        // empty: they lie elsewhere
   const char* why = "";                // after kViolation: what was wrong
-};
-
-// A growing piece of memory without initialisation; grows by realloc, so a large one moves without a copy.
-class Buffer {
- public:
-  Buffer() = default;
-  ~Buffer();
-  Buffer(const Buffer&) = delete;
-  Buffer& operator=(const Buffer&) = delete;
-
-  char* data() { return data_; }
-  const char* data() const { return data_; }
-  size_t size() const { return size_; }
-  std::string_view view() const { return {data_, size_}; }
-  void Append(std::string_view bytes);
-  // At least `bytes` of room after size(); at most doubles what is there, or takes exactly what is asked for.
-  void Reserve(size_t bytes);
-  std::span<char> Room() { return {data_ + size_, capacity_ - size_}; }
-  void Commit(size_t bytes) { size_ += bytes; }
-  void DropFront(size_t bytes);
-
- private:
-  char* data_ = nullptr;
-  size_t size_ = 0;
-  size_t capacity_ = 0;
 };
 
 class Parser {
@@ -117,8 +96,9 @@ class Parser {
   void Keep(std::string_view input);
   // True while a part of a request, or kept input, is held.
   bool HasPending() const { return partial_ != nullptr; }
-  // Where the rest of a long request (>= 16 KiB are missing) may be received without a copy; else empty.
-  std::span<char> Tail();
+  // Where the rest of a long request (16 KiB and more), and nothing else, may be received without a copy; else empty.
+  // Where memory has to be taken for it `spare` is used up, if that is larger than what is there.
+  std::span<char> Tail(Buffer* spare);
   void Commit(size_t bytes);
 
   Generation generation() const { return generation_; }

@@ -1,14 +1,13 @@
 #include "rendezvous/store/server.h"
 
-#include <netinet/in.h>
-#include <netinet/tcp.h>
+#include <malloc.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
-#include <boost/asio/ip/address.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -21,11 +20,11 @@
 
 #include "base/attach.h"
 #include "base/descriptors.h"
-#include "base/host_names.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "rendezvous/store/commands.h"
 #include "rendezvous/store/key_space.h"
+#include "rendezvous/store/listener.h"
 #include "rendezvous/store/protocol.h"
 
 namespace muster::store {
@@ -38,11 +37,12 @@ using boost::system::error_code;
 constexpr size_t kReadBuffer = 64 << 10;
 constexpr size_t kFlushAt = 64 << 10;    // bytes of answers after which they are sent
 constexpr size_t kKeepOutput = 1 << 20;  // the shared output buffer is given back beyond this
+constexpr size_t kKeepSpare = 2 << 20;   // and the memory of a long request
 constexpr size_t kKeepEvents = 1 << 20;  // a watcher that has more than this still to read is closed
 constexpr int kEvents = 256;             // connections served, about, before the loop's other work has its turn
 constexpr int kAccepts = 256;
 constexpr int kWakes = 1024;
-constexpr int kReads = 8;  // full reads of one connection before the others have their turn
+constexpr int kReads = 16;  // full reads of one connection before the others have their turn
 constexpr uint32_t kInput = EPOLLIN | EPOLLRDHUP | EPOLLET;
 constexpr uint32_t kOutput = EPOLLOUT | EPOLLET;
 constexpr uint64_t kListener = 0;  // the listening socket's tag; connections' serials begin with 1
@@ -62,30 +62,6 @@ struct Connection {
 };
 
 uint64_t Tag(uint32_t slot, uint32_t serial) { return uint64_t{serial} << 32 | slot; }
-
-Status SocketError(std::string_view what, const tcp::endpoint& endpoint) {
-  int error = errno;
-  return ErrnoStatus(error, fmt::format("store: {} {}:{}", what, endpoint.address().to_string(), endpoint.port()));
-}
-
-// `host`: as it was given, for the errors.
-StatusOr<int> OpenListener(const tcp::endpoint& endpoint, bool dual_stack, std::string_view host) {
-  int fd = ::socket(endpoint.data()->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP);
-  if (fd < 0) return ListenStatus(errno, host, endpoint.port());
-  const int on = 1, off = 0, idle = 300;
-  ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-  if (dual_stack) ::setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
-  // Accepted connections inherit these. Keepalive: a peer that vanished without a word goes away at last.
-  ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-  ::setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
-  ::setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
-  // Within a machine nothing is congested, and a control that paces (BBR) only holds answers back.
-  if (endpoint.address().is_loopback()) ::setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, "reno", 4);
-  if (::bind(fd, endpoint.data(), endpoint.size()) == 0 && ::listen(fd, SOMAXCONN) == 0) return fd;
-  const int error = errno;
-  ::close(fd);
-  return ListenStatus(error, host, endpoint.port());
-}
 
 }  // namespace
 
@@ -112,6 +88,7 @@ class StoreServer::State : public std::enable_shared_from_this<State> {
   Connection* Lookup(uint64_t tag);
   void Read(Connection& connection, uint32_t slot, bool ending);
   bool Process(Connection& connection, uint32_t slot, std::string_view input);
+  void KeepMemory();
   bool Flush(Connection& connection, uint32_t slot);
   void Drain(Connection& connection, uint32_t slot);
   void Watch(const Connection& connection, uint32_t slot, uint32_t events);
@@ -141,26 +118,13 @@ class StoreServer::State : public std::enable_shared_from_this<State> {
   Request request_;
   Output output_;
   std::array<char, kReadBuffer> buffer_;
+  Buffer spare_;  // memory of the last long request, or of the value that its own replaced, for the next one
 };
 
 Status StoreServer::State::Start(std::string_view host, uint16_t port) {
-  error_code error;
-  asio::ip::address address = asio::ip::address_v6::any();
-  if (host == "localhost") host = "127.0.0.1";
-  if (!host.empty()) address = asio::ip::make_address(std::string(host), error);
-  if (error) {
-    return absl::InvalidArgumentError(
-        fmt::format("store: \"{}\" is no numeric address; give one, or nothing for every address", host));
-  }
-  bool dual_stack = host.empty() || address == asio::ip::address_v6::any();
-  StatusOr<int> fd = OpenListener({address, port}, dual_stack, host);
-  if (!fd.ok() && host.empty()) fd = OpenListener({asio::ip::address_v4::any(), port}, false, host);  // no IPv6 here
-  if (!fd.ok()) return fd.status();
-  listener_ = *fd;
-  tcp::endpoint bound;
-  socklen_t size = static_cast<socklen_t>(bound.capacity());
-  if (::getsockname(listener_, bound.data(), &size) != 0) return SocketError("asking the port of", bound);
-  port_ = bound.port();
+  MUSTER_ASSIGN_OR_RETURN(Listener listener, OpenListener(host, port));
+  listener_ = listener.socket.Release();
+  port_ = listener.port;
   const int set = ::epoll_create1(EPOLL_CLOEXEC);
   if (set < 0) return ErrnoStatus(errno, "store: epoll_create1");
   MUSTER_RETURN_IF_ERROR(Attach(set_, Descriptor(set), "store: adding the epoll set to the loop"));
@@ -287,8 +251,10 @@ Connection* StoreServer::State::Lookup(uint64_t tag) {
 // of a stream (`ending`) only the read that says so is the last.
 void StoreServer::State::Read(Connection& connection, uint32_t slot, bool ending) {
   for (int i = 0; i < kReads; ++i) {
-    std::span<char> direct = connection.parser.Tail();
+    std::span<char> direct = connection.parser.Tail(&spare_);
+    // Piece by piece also into a large room: what is read is acknowledged, and a sender that paces goes by that.
     std::span<char> room = direct.empty() ? std::span<char>(buffer_) : direct;
+    room = room.first(std::min(room.size(), kReadBuffer));
     ssize_t count = ::recv(connection.fd, room.data(), room.size(), 0);
     if (count < 0 && errno == EAGAIN) return;
     if (count < 0 && errno == EINTR) continue;
@@ -316,7 +282,7 @@ bool StoreServer::State::Process(Connection& connection, uint32_t slot, std::str
       HandOver(connection, slot, input);
       return false;
     }
-    const char* why = result == Parser::Result::kViolation ? request_.why : Execute(request_, id, &*keys_, &output_);
+    const char* why = result == Parser::Result::kViolation ? request_.why : Execute(&request_, id, &*keys_, &output_);
     for (WaiterId waiter : output_.woken) {
       if (Connection* other = Lookup(waiter)) {
         other->wake = true;
@@ -327,6 +293,7 @@ bool StoreServer::State::Process(Connection& connection, uint32_t slot, std::str
     if (output_.woken.capacity() > kWakes) output_.woken.shrink_to_fit();
     for (const Event& event : output_.events) Tell(connection, event);
     output_.events.clear();
+    if (request_.bytes.capacity() > 0) KeepMemory();
     if (*why != 0) {
       ++counters_.violations;
       output_.bytes.clear();
@@ -343,6 +310,11 @@ bool StoreServer::State::Process(Connection& connection, uint32_t slot, std::str
     }
   }
   return output_.bytes.empty() || (Flush(connection, slot) && connection.unsent == nullptr);
+}
+
+void StoreServer::State::KeepMemory() {
+  Buffer memory = std::move(request_.bytes);
+  if (memory.capacity() <= kKeepSpare && memory.capacity() > spare_.capacity()) spare_.swap(memory);
 }
 
 // Sends what is in output_ and empties it. False: the connection is gone.
@@ -412,7 +384,9 @@ void StoreServer::State::Wake() {
   if (woken_ < wakes_.size()) return;
   woken_ = 0;
   wakes_.clear();
-  if (wakes_.capacity() > kWakes) wakes_.shrink_to_fit();
+  if (wakes_.capacity() <= kWakes) return;
+  wakes_.shrink_to_fit();
+  ::malloc_trim(0);  // what a crowd of waiters took: pieces too small to be given back by themselves
 }
 
 // Sends an event to a watcher, which may be the one that asked: then it follows the answer.

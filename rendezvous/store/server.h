@@ -45,8 +45,7 @@ struct StoreCounters {
 
 class StoreServer {
  public:
-  // `host`: a numeric address, "localhost", or "" for every address, IPv6 and IPv4. Port 0: the kernel chooses.
-  // InvalidArgument: no address; AlreadyExists: the port is taken; others: the system call that failed.
+  // `host`, `port` and errors as OpenListener's (listener.h).
   static StatusOr<std::unique_ptr<StoreServer>> Listen(boost::asio::io_context& io, std::string_view host,
                                                        uint16_t port, StoreOptions options = {});
   ~StoreServer();

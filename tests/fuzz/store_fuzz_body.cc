@@ -17,6 +17,7 @@ std::string Play(std::string_view bytes, size_t step) {
   KeySpace keys;
   Parser parser;
   Request request;
+  Buffer spare;
   std::string told;
   while (!bytes.empty()) {
     std::string piece(bytes.substr(0, step));
@@ -32,7 +33,7 @@ std::string Play(std::string_view bytes, size_t step) {
       if (result == Parser::Result::kViolation) return told + "violation: " + request.why;
       // Two connections take turns, so that waits meet changes.
       Output output;
-      const char* why = Execute(request, request.args.size() % 2, &keys, &output);
+      const char* why = Execute(&request, request.args.size() % 2, &keys, &output);
       if (*why != 0) return told + "close: " + why;
       Check(output.bytes.size() + output.tail.size() <= kMaxAnswer + 16);
       told.append(output.bytes).append(output.tail);
@@ -40,7 +41,7 @@ std::string Play(std::string_view bytes, size_t step) {
       for (const Event& event : output.events) told += "event" + std::to_string(event.to) + event.bytes;
       Check(keys.waiters() <= 2 && keys.size() >= 0);
     }
-    std::span<char> tail = parser.Tail();
+    std::span<char> tail = parser.Tail(&spare);
     Check(tail.size() <= kMaxRequest);
   }
   keys.Forget(0);

@@ -205,9 +205,10 @@ TEST(Protocol, ALongValueIsReceivedInPlaceAndMemoryFollowsTheBytes) {
   ASSERT_EQ(parser.Next(&input, &request), Parser::Result::kRequest);
   ASSERT_EQ(parser.Next(&input, &request), Parser::Result::kNeedMore);
   size_t had = 1000;
+  Buffer spare;
   int steps = 0;
   for (;; ++steps) {
-    std::span<char> tail = parser.Tail();
+    std::span<char> tail = parser.Tail(&spare);
     if (tail.empty()) break;
     EXPECT_LE(tail.size(), std::max<size_t>(2 * had, 128 << 10));
     std::memcpy(tail.data(), rest.data(), tail.size());
@@ -223,6 +224,34 @@ TEST(Protocol, ALongValueIsReceivedInPlaceAndMemoryFollowsTheBytes) {
   input = rest;
   ASSERT_EQ(parser.Next(&input, &request), Parser::Result::kRequest);
   EXPECT_EQ(request.op, Op::kGetNumKeys);
+}
+
+TEST(Protocol, ALongRequestTakesTheMemoryThatIsSpareAndComesWithIt) {
+  std::string bytes;
+  PutOp(&bytes, Op::kSet);
+  PutString(&bytes, "k");
+  PutString(&bytes, std::string(1 << 20, 'v'));
+  const std::string hello = Hex("00 CEF7853C");
+  Parser parser;
+  Request request;
+  Buffer spare;
+  spare.Reserve(bytes.size());
+  const char* memory = spare.data();
+  std::string_view input = hello;
+  ASSERT_EQ(parser.Next(&input, &request), Parser::Result::kRequest);
+  EXPECT_EQ(request.bytes.capacity(), 0u);  // a short one has none
+  input = std::string_view(bytes).substr(0, 64 << 10);
+  ASSERT_EQ(parser.Next(&input, &request), Parser::Result::kNeedMore);
+  std::span<char> tail = parser.Tail(&spare);
+  ASSERT_EQ(tail.size(), bytes.size() - (64 << 10));
+  EXPECT_EQ(spare.capacity(), 0u);
+  std::memcpy(tail.data(), bytes.data() + (64 << 10), tail.size());
+  parser.Commit(tail.size());
+  ASSERT_EQ(parser.Next(&input, &request), Parser::Result::kRequest);
+  EXPECT_EQ(request.bytes.data(), memory);
+  EXPECT_EQ(request.bytes.view(), bytes);
+  EXPECT_EQ(request.args[1].data() + request.args[1].size(), memory + bytes.size());
+  EXPECT_FALSE(parser.HasPending());
 }
 
 TEST(Protocol, ARequestOfManyKeysInSmallPiecesIsScannedOnce) {

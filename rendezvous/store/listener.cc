@@ -1,0 +1,59 @@
+#include "rendezvous/store/listener.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#include <boost/asio/ip/tcp.hpp>
+#include <cerrno>
+
+#include "base/host_names.h"
+#include "base/text.h"
+
+namespace muster::store {
+namespace {
+
+namespace asio = boost::asio;
+using tcp = asio::ip::tcp;
+
+// `host`: as it was given, for the errors.
+StatusOr<Descriptor> Open(const tcp::endpoint& endpoint, bool dual_stack, std::string_view host) {
+  Descriptor socket(::socket(endpoint.data()->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP));
+  if (!socket.ok()) return ListenStatus(errno, host, endpoint.port());
+  const int fd = socket.get(), on = 1, off = 0, idle = 300;
+  ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+  if (dual_stack) ::setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
+  // Accepted connections inherit these. Keepalive: a peer that vanished without a word goes away at last.
+  ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+  ::setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+  ::setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
+  // Within a machine nothing is congested, and a control that paces (BBR) only holds answers back.
+  if (endpoint.address().is_loopback()) ::setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, "reno", 4);
+  if (::bind(fd, endpoint.data(), endpoint.size()) != 0 || ::listen(fd, SOMAXCONN) != 0) {
+    return ListenStatus(errno, host, endpoint.port());
+  }
+  return socket;
+}
+
+}  // namespace
+
+StatusOr<Listener> OpenListener(std::string_view host, uint16_t port) {
+  boost::system::error_code error;
+  asio::ip::address address = asio::ip::address_v6::any();
+  if (host == "localhost") host = "127.0.0.1";
+  if (!host.empty()) address = asio::ip::make_address(std::string(host), error);
+  if (error) {
+    return absl::InvalidArgumentError(
+        fmt::format("store: \"{}\" is no numeric address; give one, or nothing for every address", host));
+  }
+  const bool dual_stack = host.empty() || address == asio::ip::address_v6::any();
+  StatusOr<Descriptor> socket = Open({address, port}, dual_stack, host);
+  if (!socket.ok() && host.empty()) socket = Open({asio::ip::address_v4::any(), port}, false, host);  // no IPv6 here
+  MUSTER_RETURN_IF_ERROR(socket.status());
+  tcp::endpoint bound;
+  socklen_t size = static_cast<socklen_t>(bound.capacity());
+  if (::getsockname(socket->get(), bound.data(), &size) != 0) return ErrnoStatus(errno, "store: asking its own port");
+  return Listener{*std::move(socket), bound.port()};
+}
+
+}  // namespace muster::store

@@ -1,0 +1,21 @@
+// The socket that a store's clients connect to.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "base/descriptors.h"
+#include "base/status.h"
+
+namespace muster::store {
+
+struct Listener {
+  Descriptor socket;  // listens, does not block; accepted connections have its options
+  uint16_t port = 0;
+};
+
+// `host`: a numeric address, "localhost", or "" for every address, IPv6 and IPv4. Port 0: the kernel chooses.
+// InvalidArgument: no address; AlreadyExists: the port is taken; others: the system call that failed.
+StatusOr<Listener> OpenListener(std::string_view host, uint16_t port);
+
+}  // namespace muster::store
