@@ -146,7 +146,7 @@ void StoreServer::State::Arm() {
 void StoreServer::State::OnReady() {
   epoll_event events[kEvents];
   int count, served = 0;
-  do {  // what came while these were served is served too, before the loop is asked again
+  do {  // what came while several were served is served too, before the loop is asked again
     count = ::epoll_wait(set_.native_handle(), events, kEvents, 0);
     for (int i = 0; i < count; ++i) {
       Serve(events[i]);
@@ -155,7 +155,7 @@ void StoreServer::State::OnReady() {
     served += count;
     Wake();
     if (!set_.is_open()) return;
-  } while (count > 0 && served < kEvents && wakes_.empty());
+  } while (count > 1 && served < kEvents && wakes_.empty());
   if (!wakes_.empty()) {
     asio::post(io_, [weak = weak_from_this()] {
       std::shared_ptr<State> self = weak.lock();
