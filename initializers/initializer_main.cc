@@ -338,6 +338,7 @@ int Refuse(const ProgramOptions& telling, const Status& status, int code) {
 
 int Main(int argc, char** argv) {
   signal(SIGPIPE, SIG_IGN);
+  signal(SIGCHLD, SIG_DFL);  // inherited as ignored, the kernel would throw exit codes away
   ReturnMemory();
   TakeHttpProxy();
   ProgramOptions program;

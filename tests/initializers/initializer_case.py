@@ -88,11 +88,11 @@ class InitializerCase(unittest.TestCase):
     def environment(self):
         return clean_environment(HOME=self.dir)
 
-    def start(self, uri, *flags, env=None):
-        """`env`: variables in place of environment()'s."""
+    def start(self, uri, *flags, env=None, **how):
+        """`env`: variables in place of environment()'s. `how`: of the process, as Popen has it."""
         words = [BINARY, self.role, *([uri] if uri else []), "--to", self.target, "--json", *self.flags, *flags]
         env = self.environment() if env is None else clean_environment(**{"HOME": self.dir, **env})
-        process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**env, **self.more})
+        process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**env, **self.more}, **how)
 
         def end():
             process.kill()

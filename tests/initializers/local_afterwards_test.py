@@ -74,6 +74,16 @@ class Afterwards(LocalCase):
         open(marker, "w").close()
         self.succeeds(self.uri, {"a": b"1"}, *flags)
 
+    def test_its_code_under_a_parent_that_ignores_ends(self):
+        """SIGCHLD that is inherited as ignored: the kernel would throw the code away."""
+        self.lay({"a": b"1"})
+
+        def ignored():
+            signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+        process = self.start(self.uri, "--then", "exit 3", preexec_fn=ignored)
+        self.said = "".join(process.communicate(timeout=DEADLINE))
+        self.assertEqual(process.returncode, 3, self.said)
+
     def test_a_dry_run_does_not_run_it(self):
         self.lay({"a": b"1"})
         log = os.path.join(self.dir, "log")

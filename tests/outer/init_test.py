@@ -195,7 +195,7 @@ class OnTerminal:
 
 def left_by_a_careless_parent():
     """In a child before exec: signals ignored and blocked, as a shell's `trap ''` or a launcher leaves them."""
-    for number in (signal.SIGPIPE, signal.SIGHUP, signal.SIGUSR1, signal.SIGTTOU, signal.SIGRTMIN):
+    for number in (signal.SIGPIPE, signal.SIGHUP, signal.SIGUSR1, signal.SIGCHLD, signal.SIGTTOU, signal.SIGRTMIN):
         signal.signal(number, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR2, signal.SIGALRM, signal.SIGRTMAX])
 
@@ -277,6 +277,9 @@ class Rows:
         self.assertEqual(descriptors, ["0", "1", "2", "3"])  # the last is the one that `ls` reads
         _, group = map(int, place.split())
         self.assertNotEqual(group, 1 if self.inside else os.getpgrp())
+
+    def test_an_end_is_told_to_a_parent_that_ignores_them(self):
+        self.begin("--", "sh", "-c", "exit 3", preexec_fn=left_by_a_careless_parent, restore_signals=False).ends(3)
 
     def test_five_thousand_orphans_come_to_it_and_leave_no_zombie(self):
         begun = self.begin("--", *self.script(ORPHANS), "5000")
