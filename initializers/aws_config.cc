@@ -69,9 +69,11 @@ StatusOr<IniFile> AwsConfig::ReadFile(const ReadText& read, std::string_view var
   return ParseIni(*text, *path);
 }
 
-StatusOr<AwsConfig> AwsConfig::Read(const Getenv& getenv, const ReadText& read, const std::string& home) {
+StatusOr<AwsConfig> AwsConfig::Read(const Getenv& getenv, const ReadText& read, const std::string& home,
+                                    const NameVariable& name_of) {
   AwsConfig config;
   config.getenv_ = getenv;
+  config.name_of_ = name_of;
   config.home_ = home;
   MUSTER_ASSIGN_OR_RETURN(config.config_,
                           config.ReadFile(read, "AWS_CONFIG_FILE", "/.aws/config", &config.config_path_));
@@ -93,9 +95,13 @@ StatusOr<AwsConfig> AwsConfig::Read(const Getenv& getenv, const ReadText& read, 
   return config;
 }
 
+std::string AwsConfig::NameOfVariable(std::string_view variable) const {
+  return name_of_ ? name_of_(variable) : std::string(variable);
+}
+
 std::optional<AwsSetting> AwsConfig::Env(std::initializer_list<std::string_view> names) const {
   for (std::string_view name : names) {
-    if (auto value = GetVariable(getenv_, name)) return AwsSetting{*std::move(value), std::string(name)};
+    if (auto value = GetVariable(getenv_, name)) return AwsSetting{*std::move(value), NameOfVariable(name)};
   }
   return std::nullopt;
 }

@@ -37,7 +37,11 @@ class AwsConfig {
  public:
   // InvalidArgument: a file that cannot be parsed. FailedPrecondition: a profile is named that is in neither file.
   // Errors of `read` but NotFound are passed on.
-  static StatusOr<AwsConfig> Read(const Getenv& getenv, const ReadText& read, const std::string& home);
+  // `name_of`: of variables that something else stands for; origins have it.
+  static StatusOr<AwsConfig> Read(const Getenv& getenv, const ReadText& read, const std::string& home,
+                                  const NameVariable& name_of = nullptr);
+
+  std::string NameOfVariable(std::string_view variable) const;  // for people
 
   // The first variable that is set, and not to white space alone.
   std::optional<AwsSetting> Env(std::initializer_list<std::string_view> names) const;
@@ -64,6 +68,7 @@ class AwsConfig {
                              std::string* path);
 
   Getenv getenv_;
+  NameVariable name_of_;
   std::string home_;
   IniFile config_, credentials_;
   std::string config_path_, credentials_path_;

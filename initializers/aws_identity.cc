@@ -83,8 +83,8 @@ class Finder {
                                                   session, "ACCESS_KEY_ID", "SECRET_ACCESS_KEY"));
     if (kubeflow) return kubeflow;
     return PairOf(aws_access, config_.Env({"AWS_SECRET_ACCESS_KEY"}),
-                  config_.Env({"AWS_SECURITY_TOKEN", "AWS_SESSION_TOKEN"}), "AWS_ACCESS_KEY_ID",
-                  "AWS_SECRET_ACCESS_KEY");
+                  config_.Env({"AWS_SECURITY_TOKEN", "AWS_SESSION_TOKEN"}),
+                  config_.NameOfVariable("AWS_ACCESS_KEY_ID"), config_.NameOfVariable("AWS_SECRET_ACCESS_KEY"));
   }
 
   static bool HasKeys(const AwsProfile& profile) {

@@ -11,6 +11,7 @@
 namespace muster::initializers {
 
 using Getenv = std::function<std::optional<std::string>(std::string_view name)>;
+using NameVariable = std::function<std::string(std::string_view variable)>;  // for people: what was set in its place
 using ReadText = std::function<StatusOr<std::string>(const std::string& path)>;  // NotFound: no such file
 
 // Without white space around it; a blank one is as one that is not set.

@@ -70,8 +70,9 @@ StatusOr<OpenedSource> OpenS3(Opening opening) {
   S3Settings s3;
   s3.version_id = opening.settings.version_id;
   if (!s3.version_id.empty()) MUSTER_RETURN_IF_ERROR(CheckOneObject(opening.source));
-  MUSTER_ASSIGN_OR_RETURN(const Getenv variables, WithStorageConfig(opening.getenv, opening.source.uri));
-  MUSTER_ASSIGN_OR_RETURN(AwsConfig config, AwsConfig::Read(variables, ReadSettingsFile, opening.Home()));
+  MUSTER_ASSIGN_OR_RETURN(const S3Variables variables, WithStorageConfig(opening.getenv, opening.source.uri));
+  MUSTER_ASSIGN_OR_RETURN(AwsConfig config,
+                          AwsConfig::Read(variables.getenv, ReadSettingsFile, opening.Home(), variables.name_of));
   MUSTER_ASSIGN_OR_RETURN(s3.place, FindS3Place(config, opening.source.container));
   MUSTER_ASSIGN_OR_RETURN(StsPlace sts, FindStsPlace(config));
   AwsIdentity identity{Anonymous{}};

@@ -10,20 +10,22 @@
 namespace muster::initializers {
 namespace {
 
+constexpr char kAccessKey[] = "AWS_ACCESS_KEY_ID", kSecretKey[] = "AWS_SECRET_ACCESS_KEY";
 constexpr char kConfig[] = "STORAGE_CONFIG", kOverride[] = "STORAGE_OVERRIDE_CONFIG";
 
 // Of the variables that mean the same, the one that is looked at first.
 constexpr std::pair<const char*, const char*> kVariables[] = {
-    {"endpoint_url", "AWS_ENDPOINT_URL_S3"},
-    {"access_key_id", "AWS_ACCESS_KEY_ID"},
-    {"secret_access_key", "AWS_SECRET_ACCESS_KEY"},
-    {"region", "AWS_REGION"},
-    {"ca_bundle", "AWS_CA_BUNDLE"},
-    {"verify_ssl", "S3_VERIFY_SSL"},
+    {"endpoint_url", "AWS_ENDPOINT_URL_S3"}, {"access_key_id", kAccessKey},
+    {"secret_access_key", kSecretKey},       {"region", "AWS_REGION"},
+    {"ca_bundle", "AWS_CA_BUNDLE"},          {"verify_ssl", "S3_VERIFY_SSL"},
     {"anonymous", "awsAnonymousCredential"},
 };
 
-using Variables = std::map<std::string, std::string, std::less<>>;
+// What is said in place of a variable, and by which field.
+struct Said {
+  std::string value, name;
+};
+using SaidInstead = std::map<std::string, Said, std::less<>>;
 
 StatusOr<Json> ReadObject(const Getenv& getenv, const char* name) {
   const auto text = GetVariable(getenv, name);
@@ -33,35 +35,46 @@ StatusOr<Json> ReadObject(const Getenv& getenv, const char* name) {
   return absl::InvalidArgumentError(fmt::format("{} is no JSON object", name));  // which holds keys: it is not shown
 }
 
-StatusOr<std::string> TextOf(const Json& value, const char* name) {
+StatusOr<std::string> TextOf(const Json& value, const std::string& name) {
   if (value.is_string()) return value.get<std::string>();
   if (value.is_boolean() || value.is_number_integer()) return WriteJson(value);
-  return absl::InvalidArgumentError(fmt::format("{}: '{}' is no text", kConfig, name));
+  return absl::InvalidArgumentError(fmt::format("{} is no text", name));
 }
 
 }  // namespace
 
-StatusOr<Getenv> WithStorageConfig(const Getenv& getenv, std::string_view uri) {
+StatusOr<S3Variables> WithStorageConfig(const Getenv& getenv, std::string_view uri) {
   MUSTER_ASSIGN_OR_RETURN(Json config, ReadObject(getenv, kConfig));
   MUSTER_ASSIGN_OR_RETURN(const Json over, ReadObject(getenv, kOverride));
+  const char* typed = over.contains("type") || config.empty() ? kOverride : kConfig;
   config.update(over);
-  if (config.empty()) return getenv;
-  if (const std::string type = TextField(config, "type"); type != "s3") {
-    return absl::InvalidArgumentError(fmt::format("{} is of the type {}, and {} of s3", kConfig, Quoted(type), uri));
+  auto said = std::make_shared<SaidInstead>();
+  if (!config.empty()) {
+    if (const std::string type = TextField(config, "type"); type != "s3") {
+      return absl::InvalidArgumentError(fmt::format("{} is of the type {}, and {} of s3", typed, Quoted(type), uri));
+    }
+    for (const auto& [field, variable] : kVariables) {
+      const Json* value = FindField(config, field);
+      if (value == nullptr) continue;
+      std::string name = fmt::format("{} of {}", field, over.contains(field) ? kOverride : kConfig);
+      MUSTER_ASSIGN_OR_RETURN(std::string text, TextOf(*value, name));
+      (*said)[variable] = {std::move(text), std::move(name)};
+    }
   }
-  auto said = std::make_shared<Variables>();
-  for (const auto& [name, variable] : kVariables) {
-    const Json* value = FindField(config, name);
-    if (value == nullptr) continue;
-    MUSTER_ASSIGN_OR_RETURN((*said)[variable], TextOf(*value, name));
+  if (said->contains(kAccessKey) || said->contains(kSecretKey)) {  // the pod's other half, and token, are of other keys
+    said->try_emplace(kAccessKey, Said{"", fmt::format("access_key_id of {}", kConfig)});
+    said->try_emplace(kSecretKey, Said{"", fmt::format("secret_access_key of {}", kConfig)});
+    for (const char* token : {"AWS_SESSION_TOKEN", "AWS_SECURITY_TOKEN"}) (*said)[token] = {"", token};
   }
-  if (said->contains("AWS_ACCESS_KEY_ID")) {  // a token is of other keys
-    for (const char* token : {"AWS_SESSION_TOKEN", "AWS_SECURITY_TOKEN"}) (*said)[token] = "";
-  }
-  return Getenv([getenv, said](std::string_view name) -> std::optional<std::string> {
-    const auto found = said->find(name);
-    return found == said->end() ? getenv(name) : found->second;
-  });
+  return S3Variables{.getenv = [getenv, said](std::string_view name) -> std::optional<std::string> {
+                       const auto found = said->find(name);
+                       return found == said->end() ? getenv(name) : found->second.value;
+                     },
+                     .name_of =
+                         [said](std::string_view variable) {
+                           const auto found = said->find(variable);
+                           return found == said->end() ? std::string(variable) : found->second.name;
+                         }};
 }
 
 }  // namespace muster::initializers

@@ -4,7 +4,8 @@
 //   {"type": "s3", "endpoint_url": "https://minio:9000", "access_key_id": "...", "secret_access_key": "...",
 //    "region": "eu-west-1", "ca_bundle": "/path", "verify_ssl": "0", "anonymous": "true"}
 //
-// All but the type may be absent; others are nothing to us. Pure. Reference: initializers.md 1.2.
+// All but the type may be absent; others are nothing to us. Where it has one of the keys, the pod's keys and token are
+// nothing to us either. Pure. Reference: initializers.md 1.2.
 #pragma once
 
 #include <string_view>
@@ -14,8 +15,13 @@
 
 namespace muster::initializers {
 
+struct S3Variables {
+  Getenv getenv;
+  NameVariable name_of;  // "endpoint_url of STORAGE_CONFIG", or the variable itself
+};
+
 // The variables as they count for the S3 source `uri`. InvalidArgument: one of the two is no such object, or its type
 // is not s3.
-StatusOr<Getenv> WithStorageConfig(const Getenv& getenv, std::string_view uri);
+StatusOr<S3Variables> WithStorageConfig(const Getenv& getenv, std::string_view uri);
 
 }  // namespace muster::initializers

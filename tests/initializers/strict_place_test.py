@@ -160,13 +160,19 @@ class StorageConfig(PlaceCase):
 
     def test_what_is_none(self):
         for config, words in (("{s3cret", "STORAGE_CONFIG is no JSON object"), (["s3cret"], "STORAGE_CONFIG is no JSON object"),
-                              ({"type": "s3", "secret_access_key": ["s3cret"]}, "STORAGE_CONFIG: 'secret_access_key' is no text"),
+                              ({"type": "s3", "secret_access_key": ["s3cret"]}, "secret_access_key of STORAGE_CONFIG is no text"),
                               ({"type": "hdfs", "x": "s3cret"}, "STORAGE_CONFIG is of the type 'hdfs', and s3://.* of s3"),
                               ({"access_key_id": "s3cret"}, "STORAGE_CONFIG is of the type '', and s3://.* of s3")):
             with self.subTest(words):
                 self.config = config
                 self.refused(self.uri, 78, words)
                 self.assertNotIn("s3cret", self.said)
+
+    def test_what_is_wrong_is_named_as_it_was_written(self):
+        for field, value in (("endpoint_url", "minio:9000"), ("region", "eu west"), ("verify_ssl", "never")):
+            with self.subTest(field):
+                self.refused(self.uri, 78, f"{field} of STORAGE_CONFIG", env=self.keys({}, STORAGE_CONFIG=json.dumps({**self.config, field: value})))
+                self.refused(self.uri, 78, f"{field} of STORAGE_OVERRIDE_CONFIG", env=self.keys({field: value}))
 
     def test_an_empty_one_says_nothing(self):
         for config in ("", " ", "{}"):
