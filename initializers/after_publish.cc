@@ -11,7 +11,7 @@
 #include "base/host_fs.h"
 #include "base/text.h"
 #include "initializers/entry_path.h"
-#include "initializers/guarded_shell.h"
+#include "initializers/guarded_process.h"
 
 namespace muster::initializers {
 
@@ -56,7 +56,7 @@ Status AfterPublish::Impl::Start(const std::string& command) {
   std::vector<std::string> environment = WholeProcessEnvironment();
   std::erase_if(environment, [](const std::string& entry) { return entry.starts_with("MUSTER_TARGET="); });
   environment.push_back(fmt::format("MUSTER_TARGET={}", target_));
-  const auto started = StartGuardedShell(command, environment);
+  const auto started = StartGuarded({.words = {"sh", "-c", command}, .environment = std::move(environment)});
   if (!started.ok()) return Annotate(started.status(), "--then needs a shell, and it cannot be started");
   child_ = *started;
   const long descriptor = syscall(SYS_pidfd_open, child_, 0);

@@ -5,6 +5,7 @@
 #include "base/json_fields.h"
 #include "base/text.h"
 #include "initializers/iso_time.h"
+#include "initializers/quoted.h"
 
 namespace muster::initializers {
 namespace {
@@ -42,6 +43,26 @@ StatusOr<TemporaryKeys> ParseMachineKeys(std::string_view text) {
   MUSTER_ASSIGN_OR_RETURN(temporary.keys.session_token, Token(json, "Token", false));
   if (const std::string expires = TextField(json, "Expiration"); !expires.empty()) {
     MUSTER_ASSIGN_OR_RETURN(temporary.expires_unix, ParseIsoTime(expires));
+  }
+  return temporary;
+}
+
+StatusOr<TemporaryKeys> ParseProcessKeys(std::string_view text) {
+  const Json json = ReadJson(text);
+  if (json.is_discarded()) return absl::InvalidArgumentError("the answer is no JSON");
+  const Json* version = FindField(json, "Version");
+  if (version == nullptr) return absl::InvalidArgumentError("the answer has no Version");
+  if (!version->is_number() || version->get<double>() != 1) {
+    return absl::InvalidArgumentError(
+        fmt::format("the Version of the answer is {}, and only 1 is known", Quoted(WriteJson(*version))));
+  }
+  TemporaryKeys temporary;
+  MUSTER_ASSIGN_OR_RETURN(temporary.keys.access_key, Token(json, "AccessKeyId", true));
+  MUSTER_ASSIGN_OR_RETURN(temporary.keys.secret_key, Token(json, "SecretAccessKey", true));
+  MUSTER_ASSIGN_OR_RETURN(temporary.keys.session_token, Token(json, "SessionToken", false));
+  if (const Json* expires = FindField(json, "Expiration")) {  // one that is misread would never come
+    const std::string when = expires->is_string() ? expires->get<std::string>() : WriteJson(*expires);
+    MUSTER_ASSIGN_OR_RETURN(temporary.expires_unix, ParseIsoTime(when));
   }
   return temporary;
 }

@@ -9,6 +9,7 @@
 #include "base/descriptors.h"
 #include "base/json_fields.h"
 #include "base/text.h"
+#include "initializers/asked_command.h"
 #include "initializers/aws_answers.h"
 #include "initializers/cloud_clock.h"
 #include "initializers/endpoint_url.h"
@@ -22,7 +23,9 @@ namespace asio = boost::asio;
 
 constexpr char kForm[] = "application/x-www-form-urlencoded";
 constexpr size_t kLongestAnswer = 256 << 10;
-constexpr int64_t kRenewBefore = 600;  // seconds before they expire
+constexpr size_t kLongestPrinted = 64 << 10;                    // by a process
+constexpr Duration kLongestProcess = std::chrono::seconds(60);  // as AWS's SDKs have it
+constexpr int64_t kRenewBefore = 600;                           // seconds before they expire
 constexpr auto kRenewAgain = std::chrono::seconds(60);
 constexpr int64_t kTooLate = 60;  // fewer seconds left: not used any more
 
@@ -128,6 +131,7 @@ class Fetcher {
  public:
   Fetcher(Persistence persistence, StsPlace sts) : persistence_(std::move(persistence)), sts_(std::move(sts)) {}
 
+  asio::awaitable<Fetched> Fetch(CredentialProcess identity) const;
   asio::awaitable<Fetched> Fetch(WebIdentity identity) const;
   asio::awaitable<Fetched> Fetch(ContainerEndpoint identity) const;
   asio::awaitable<Fetched> Fetch(InstanceMetadata identity) const;
@@ -176,6 +180,24 @@ asio::awaitable<StatusOr<std::string>> Fetcher::SaySigned(HttpRequest request, S
   auto answer = co_await AskedUntilAnswered(persistence_, kLongestAnswer, prepare, judge);
   if (!answer.ok()) co_return answer.status();
   co_return std::move(answer->body);
+}
+
+asio::awaitable<Fetched> Fetcher::Fetch(CredentialProcess identity) const {
+  const Duration time = std::min(kLongestProcess, persistence_.retry.patience);
+  auto answer = co_await AskedCommand(std::move(identity.words), kLongestPrinted, time);
+  if (absl::IsNotFound(answer.status()) || absl::IsPermissionDenied(answer.status())) {
+    co_return WithRemedy(
+        answer.status(),
+        "name what can be executed by its whole path; there is no shell, so ~ and $ stay what they are");
+  }
+  if (!answer.ok()) co_return answer.status();
+  if (answer->code != 0) {
+    co_return absl::FailedPreconditionError(fmt::format("it ended with exit code {}{}{}", answer->code,
+                                                        answer->complaints.empty() ? "" : ": ", answer->complaints));
+  }
+  auto keys = ParseProcessKeys(answer->out);
+  if (!keys.ok()) co_return absl::FailedPreconditionError(keys.status().message());
+  co_return *std::move(keys);
 }
 
 asio::awaitable<Fetched> Fetcher::Fetch(WebIdentity identity) const {
@@ -299,12 +321,6 @@ struct Maker {
 
   Made operator()(const Anonymous&) const { return std::make_unique<KeptKeys>(std::nullopt); }
   Made operator()(const StaticKeys& known) const { return std::make_unique<KeptKeys>(known.keys); }
-  Made operator()(const CredentialProcess& process) const {
-    return absl::UnimplementedError(
-        fmt::format("{}: credential_process is not run here; put its keys into the environment (AWS_ACCESS_KEY_ID, "
-                    "AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN)",
-                    process.origin));
-  }
   Made operator()(const AssumeRole& role) const {
     MUSTER_ASSIGN_OR_RETURN(std::shared_ptr<AwsKeySource> source, MakeAwsKeySource(persistence, *role.source, sts));
     return std::make_unique<RenewedKeys>(
@@ -315,6 +331,7 @@ struct Maker {
     return std::make_unique<RenewedKeys>(origin, persistence.clock,
                                          [fetcher = fetcher, identity] { return fetcher->Fetch(identity); });
   }
+  Made operator()(const CredentialProcess& identity) const { return Renewed(identity.origin, identity); }
   Made operator()(const WebIdentity& identity) const { return Renewed(identity.origin, identity); }
   Made operator()(const ContainerEndpoint& identity) const { return Renewed(identity.origin, identity); }
   Made operator()(const SsoCache& identity) const { return Renewed(identity.origin, identity); }

@@ -1,7 +1,7 @@
 // Keys for S3 requests from the identity that was found (aws_identity.h): kept, and renewed before they expire.
 //
 // Sources: initializers.md 2.3; AWS SDKs reference (container and IMDSv2 providers, AssumeRoleWithWebIdentity, SSO
-// portal). An identity that fails is an error that names it: never a fall-through to another.
+// portal, credential_process). An identity that fails is an error that names it: never a fall-through to another.
 #pragma once
 
 #include <memory>
@@ -15,7 +15,7 @@
 
 namespace muster::initializers {
 
-// InvalidArgument or Unimplemented: that identity cannot be used, and why.
+// InvalidArgument: that identity cannot be used, and why.
 StatusOr<std::unique_ptr<AwsKeySource>> MakeAwsKeySource(const Persistence& persistence, const AwsIdentity& identity,
                                                          const StsPlace& sts);
 

@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "initializers/aws_machine.h"
+#include "initializers/command_words.h"
 #include "initializers/digest.h"
 #include "initializers/quoted.h"
 
@@ -83,8 +84,8 @@ class Finder {
                                                   session, "ACCESS_KEY_ID", "SECRET_ACCESS_KEY"));
     if (kubeflow) return kubeflow;
     return PairOf(aws_access, config_.Env({"AWS_SECRET_ACCESS_KEY"}),
-                  config_.Env({"AWS_SECURITY_TOKEN", "AWS_SESSION_TOKEN"}),
-                  config_.NameOfVariable("AWS_ACCESS_KEY_ID"), config_.NameOfVariable("AWS_SECRET_ACCESS_KEY"));
+                  config_.Env({"AWS_SECURITY_TOKEN", "AWS_SESSION_TOKEN"}), config_.NameOfVariable("AWS_ACCESS_KEY_ID"),
+                  config_.NameOfVariable("AWS_SECRET_ACCESS_KEY"));
   }
 
   static bool HasKeys(const AwsProfile& profile) {
@@ -175,7 +176,9 @@ class Finder {
                       login->origin));
     }
     if (auto process = profile.Get("credential_process")) {
-      return AwsIdentity{CredentialProcess{std::move(process->value), std::move(process->origin)}};
+      auto words = SplitWords(process->value);
+      if (!words.ok()) return Annotate(words.status(), process->origin);
+      return AwsIdentity{CredentialProcess{*std::move(words), std::move(process->origin)}};
     }
     return KeysIn(profile, false);
   }

@@ -16,12 +16,13 @@
 //
 // A step that is configured but cannot work is an error, never a fall-through to the next identity: half a pair of
 // keys, a profile or a named file that is not there, profiles that are each other's source, mfa_serial, `aws login`
-// sessions. Reference: initializers.md 1.1, 1.2, 2.3.
+// sessions, a credential_process that is no command line. Reference: initializers.md 1.1, 1.2, 2.3.
 #pragma once
 
 #include <memory>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "base/status.h"
 #include "initializers/aws_config.h"
@@ -43,8 +44,9 @@ struct AssumeRole {  // by the keys of another identity
   int duration_seconds = 3600;
   std::shared_ptr<const struct AwsIdentity> source;  // never null
 };
-struct CredentialProcess {
-  std::string command, origin;
+struct CredentialProcess {         // a program of the user's that prints keys
+  std::vector<std::string> words;  // as SplitWords has them
+  std::string origin;
 };
 struct SsoCache {  // a token that `aws sso login` has left; used while it is valid
   std::string token_file, account_id, role_name, region, origin;

@@ -20,19 +20,18 @@ namespace asio = boost::asio;
 
 namespace {
 
-// A cancelled conversation goes no further: what it refers to may be gone.
-void ThrowIfCancelled(const asio::cancellation_state& state) {
-  if (state.cancelled() != asio::cancellation_type::none) {
-    throw boost::system::system_error(asio::error::operation_aborted);
-  }
-}
-
 struct Running {
   asio::cancellation_signal signal;
   bool over = false;
 };
 
 }  // namespace
+
+void ThrowIfCancelled(const asio::cancellation_state& state) {
+  if (state.cancelled() != asio::cancellation_type::none) {
+    throw boost::system::system_error(asio::error::operation_aborted);
+  }
+}
 
 std::shared_ptr<void> Converse(asio::io_context& loop, asio::awaitable<void> conversation) {
   auto running = std::make_shared<Running>();

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
+#include <boost/asio/cancellation_state.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <functional>
@@ -20,6 +21,10 @@ namespace muster::initializers {
 // Runs it; it is cancelled, and destroyed, when the last copy of the handle goes: the loop destroys it later, so that
 // no destructor of what it has on its stack may refer to what it does not own. It must not throw.
 std::shared_ptr<void> Converse(boost::asio::io_context& loop, boost::asio::awaitable<void> conversation);
+
+// A cancelled conversation goes no further, as what it refers to may be gone: throws boost::system::system_error. After
+// each wait that does not throw by itself.
+void ThrowIfCancelled(const boost::asio::cancellation_state& state);
 
 // The answer to one request. Throws boost::system::system_error only where its conversation is cancelled.
 boost::asio::awaitable<HttpAnswer> Asked(HttpClient& client, HttpRequest request, HttpLimits limits, size_t limit);

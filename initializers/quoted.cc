@@ -29,4 +29,17 @@ std::string Quoted(std::string_view text, size_t most) {
   return quoted + "'";
 }
 
+std::string QuotedEnd(std::string_view said, size_t most) {
+  std::string end;
+  const auto lines = Split(said, '\n');
+  for (auto line = lines.rbegin(); line != lines.rend(); ++line) {
+    const std::string_view words = Strip(*line);
+    if (words.empty()) continue;
+    std::string longer = end.empty() ? std::string(words) : fmt::format("{} / {}", words, end);
+    if (!end.empty() && longer.size() > most) break;
+    end = std::move(longer);
+  }
+  return Quoted(end, most);
+}
+
 }  // namespace muster::initializers

@@ -1,5 +1,5 @@
 // libFuzzer: what hands out AWS's keys answers. The first byte chooses: a word of the metadata service, the portal of
-// single sign-on, else an endpoint of keys.
+// single sign-on, a process, else an endpoint of keys.
 #include "base/text.h"
 #include "initializers/aws_answers.h"
 #include "tests/fuzz/input.h"
@@ -29,6 +29,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     }
     case 's':
       Keys(ParseSsoKeys(text));
+      break;
+    case 'p':
+      Keys(ParseProcessKeys(text));
       break;
     default:
       Keys(ParseMachineKeys(text));

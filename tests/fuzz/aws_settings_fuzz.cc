@@ -36,6 +36,9 @@ void Fuzz(std::string_view text) {
       const std::string all = keys->keys.access_key + keys->keys.secret_key + keys->keys.session_token;
       Must(!keys->keys.access_key.empty() && all.find_first_of("\r\n ") == std::string::npos);
     }
+    if (const auto* process = std::get_if<CredentialProcess>(&identity->who)) {
+      Must(!process->words.empty() && !process->words.front().empty());
+    }
   }
   auto place = FindS3Place(*config, "bucket");
   if (place.ok()) {

@@ -40,6 +40,35 @@ TEST(AwsAnswers, KeysOfAMachine) {
   EXPECT_FALSE(ParseMachineKeys(R"({"AccessKeyId":"A","SecretAccessKey":"s","Expiration":"tomorrow"})").ok());
 }
 
+TEST(AwsAnswers, KeysOfAProcess) {
+  const struct {
+    std::string_view json, expected;
+  } rows[] = {
+      {R"({"Version":1,"AccessKeyId":"A","SecretAccessKey":"s/+","SessionToken":"t==","Expiration":"2026-11-23T18:00:00Z"})",
+       "A s/+ t== 1795456800"},
+      {R"( {"Version":1,"AccessKeyId":"A","SecretAccessKey":"s","Expiration":"2026-11-23T19:00:00.5+01:00"} )",
+       "A s  1795456800"},
+      {R"({"Version":1,"AccessKeyId":"A","SecretAccessKey":"s","AccountId":"1"})", "A s  0"},
+      {R"({"Version":1.0,"AccessKeyId":"A","SecretAccessKey":"s","SessionToken":null,"Expiration":null})", "A s  0"},
+      {R"({"AccessKeyId":"A","SecretAccessKey":"s"})", "the answer has no Version"},
+      {R"({"Version":2,"AccessKeyId":"A","SecretAccessKey":"s"})",
+       "the Version of the answer is '2', and only 1 is known"},
+      {R"({"Version":"1","AccessKeyId":"A","SecretAccessKey":"s"})",
+       "the Version of the answer is '\"1\"', and only 1 is known"},
+      {R"({"Version":1,"SecretAccessKey":"s"})", "the answer has no AccessKeyId"},
+      {R"({"Version":1,"AccessKeyId":"A","SecretAccessKey":""})", "the answer has no SecretAccessKey"},
+      {R"({"Version":1,"AccessKeyId":"A","SecretAccessKey":"s","Token":"t"})", "A s  0"},
+      {R"({"Version":1,"AccessKeyId":"A","SecretAccessKey":"s","Expiration":1795456800})",
+       "'1795456800' is no time; it looks like 2026-11-22T01:02:03Z"},
+      {R"({"Version":1,"AccessKeyId":"A","SecretAccessKey":"s","Expiration":""})",
+       "'' is no time; it looks like 2026-11-22T01:02:03Z"},
+      {R"([1])", "the answer has no Version"},
+      {"AKID secret", "the answer is no JSON"},
+      {"", "the answer is no JSON"},
+  };
+  for (const auto& row : rows) EXPECT_EQ(Shown(ParseProcessKeys(row.json)), row.expected) << row.json;
+}
+
 TEST(AwsAnswers, KeysOfSingleSignOn) {
   const struct {
     std::string_view json, expected;
@@ -64,6 +93,8 @@ TEST(AwsAnswers, WhatNoHeaderCanHave) {
       const std::string said = Shown(ParseMachineKeys(json));
       EXPECT_THAT(said, HasSubstr(fmt::format("the {} of the answer has characters", name))) << json;
       EXPECT_THAT(said, Not(HasSubstr("Other"))) << "it may be a secret";
+      json.replace(json.find("\"Token\""), 7, R"("Version":1,"SessionToken")");
+      EXPECT_THAT(Shown(ParseProcessKeys(json)), HasSubstr("of the answer has characters")) << json;
     }
   }
 }

@@ -27,7 +27,7 @@ struct Shower {
     return fmt::format("role {} {} {} {} <- {}", it.role_arn, it.session_name, it.external_id, it.duration_seconds,
                        Show(*it.source));
   }
-  std::string operator()(const CredentialProcess& it) const { return "process " + it.command; }
+  std::string operator()(const CredentialProcess& it) const { return "process " + Join(it.words, "|"); }
   std::string operator()(const SsoCache& it) const {
     return fmt::format("sso {} {} {} {}", it.token_file, it.account_id, it.role_name, it.region);
   }
@@ -83,7 +83,7 @@ TEST(AwsIdentity, StepsInOrder) {
   given.config = "[default]\naws_access_key_id=FAK\naws_secret_access_key=FSK\ncredential_process=/bin/p -x\n";
   EXPECT_EQ(Find(given), "keys CAK CSK ");
   given.credentials.clear();
-  EXPECT_EQ(Find(given), "process /bin/p -x");
+  EXPECT_EQ(Find(given), "process /bin/p|-x");
   given.config = "[default]\naws_access_key_id=FAK\naws_secret_access_key=FSK\naws_session_token=FST";
   EXPECT_EQ(Find(given), "keys FAK FSK FST");
   given.config.clear();
@@ -211,8 +211,8 @@ TEST(AwsIdentity, RolesAreAssumed) {
        "role arn:1 muster-initializer  3600 <- keys A S "},
       {"[default]\nrole_arn=arn:1\nsource_profile=a\n[profile a]\nrole_arn=arn:2\nweb_identity_token_file=/t\n",
        "role arn:1 muster-initializer  3600 <- web /t arn:2 muster-initializer"},
-      {"[default]\nrole_arn=arn:1\nsource_profile=a\n[profile a]\ncredential_process=/p\n",
-       "role arn:1 muster-initializer  3600 <- process /p"},
+      {"[default]\nrole_arn=arn:1\nsource_profile=a\n[profile a]\ncredential_process=\"/my tools/p\" x\n",
+       "role arn:1 muster-initializer  3600 <- process /my tools/p|x"},
       {"[default]\nrole_arn=arn:1\ncredential_source=Ec2InstanceMetadata\n",
        "role arn:1 muster-initializer  3600 <- machine http://169.254.169.254 1 1"},
       {"[default]\nrole_arn=arn:1\ncredential_source=EcsContainer\n",
@@ -254,6 +254,9 @@ TEST(AwsIdentity, RolesAreAssumed) {
       {"[default]\nrole_arn=arn:1\nsource_profile=a\n[profile a]\naws_secret_access_key=s3cr3t\n",
        "error: who we are on S3: aws_secret_access_key in profile a of /home/u/.aws/config is set but "
        "aws_access_key_id is not; set both, or neither"},
+      {"[default]\ncredential_process=\"/my tools/p\" 's3cr3t\n",
+       "error: who we are on S3: credential_process in profile default of /home/u/.aws/config: the command line has a "
+       "quote that is not closed"},
       {"[default]\nlogin_session=arn:me\n",
        "error: who we are on S3: login_session in profile default of /home/u/.aws/config is a session of `aws login`, "
        "which is not supported; use `aws configure export-credentials`, a role or keys"},

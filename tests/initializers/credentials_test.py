@@ -3,6 +3,7 @@ import hashlib
 import json
 import os
 import shutil
+import signal
 import sys
 import threading
 
@@ -29,7 +30,18 @@ FILES = {"a": b"one", "b/c": bytes(range(256)) * 100}
 EXPIRED = b"<Error><Code>ExpiredToken</Code><Message>The provided token has expired.</Message></Error>"
 
 
-class Machine(InitializerCase):
+# A credential_process that asks the machine, and holds that it is run as it is configured.
+PROGRAM = """#!{python}
+import json, sys, urllib.request
+assert sys.argv[1:] == ["--user", "some one"] and sys.stdin.read() == "", "not run as it is configured"
+print("for people", file=sys.stderr)
+ask = urllib.request.Request("{url}/v1/credentials", headers={{"Authorization": "{session}"}})
+keys = json.load(urllib.request.urlopen(ask))
+print(json.dumps({{"Version": 1, "SessionToken": keys.pop("Token"), **keys}}))
+"""
+
+
+class Identities(InitializerCase):
     flags = ("--patience", "20")
 
     @classmethod
@@ -75,6 +87,24 @@ class Machine(InitializerCase):
         self.assertNotIn(self.machine.session, self.said)
         self.assertNotIn(self.keys["SecretAccessKey"], self.said)
 
+    def process(self, command, profile="default"):
+        """Variables of a profile with that credential_process."""
+        config = os.path.join(self.dir, "config")
+        with open(config, "w") as file:
+            file.write(f"[{profile if profile == 'default' else 'profile ' + profile}]\ncredential_process = {command}\n")
+        return {"AWS_CONFIG_FILE": config}
+
+    def program(self):
+        """A command line that gives the machine's keys."""
+        path = os.path.join(self.dir, "my tools", "keys")
+        os.makedirs(os.path.dirname(path))
+        with open(path, "w") as file:
+            file.write(PROGRAM.format(python=sys.executable, url=self.machine.url, session=self.machine.session))
+        os.chmod(path, 0o755)
+        return f'"{path}" --user \'some one\''
+
+
+class Machine(Identities):
     def test_of_the_machine(self):
         """IMDSv2: a session first, then the role's name, then its keys."""
         self.works(AWS_EC2_METADATA_SERVICE_ENDPOINT=self.machine.url)
@@ -230,7 +260,7 @@ class Machine(InitializerCase):
         pod = {"AWS_CONTAINER_CREDENTIALS_FULL_URI": f"{self.machine.url}/v1/credentials", "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE": self.token}
         account = {"AWS_ENDPOINT_URL_STS": self.machine.url, "AWS_WEB_IDENTITY_TOKEN_FILE": self.token,
                    "AWS_ROLE_ARN": "arn:aws:iam::123456789012:role/reader"}
-        for around, asked in ((pod, "/v1/credentials"), (account, "/"),
+        for around, asked in ((pod, "/v1/credentials"), (account, "/"), (self.process(self.program()), "/v1/credentials"),
                               ({"AWS_EC2_METADATA_SERVICE_ENDPOINT": self.machine.url}, f"/security-credentials/{ROLE}")):
             with self.subTest(list(around)):
                 shutil.rmtree(self.target, ignore_errors=True)
@@ -284,6 +314,79 @@ class Machine(InitializerCase):
     def test_nobody_answers(self):
         self.refused("s3://data/", UNREACHABLE, "127.0.0.1", "--patience", "1", env=self.around(
             AWS_CONTAINER_CREDENTIALS_FULL_URI="http://127.0.0.1:9/v1/credentials", AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE=self.token))
+
+
+class Process(Identities):
+    """credential_process, as the AWS CLI and SDKs run it."""
+
+    def test_its_keys(self):
+        self.works(**self.process(self.program()))
+        self.assertEqual(self.machine.count("/v1/credentials"), 1)
+
+    def test_keys_for_good(self):
+        """Without an expiration; found on PATH."""
+        answer = {"Version": 1, "SessionToken": self.keys["Token"], **self.keys}
+        with open(os.path.join(self.dir, "answer"), "w") as file:
+            json.dump(answer, file)
+        self.works(**self.process(f"cat {self.dir}/answer"))
+
+    def test_a_role_by_its_keys(self):
+        variables = self.process(self.program(), "base")
+        with open(variables["AWS_CONFIG_FILE"], "a") as file:
+            file.write("[profile reader]\nrole_arn = arn:aws:iam::123456789012:role/reader\nsource_profile = base\n")
+        self.works(AWS_PROFILE="reader", AWS_ENDPOINT_URL_STS=self.machine.url, **variables)
+        self.assertEqual(self.machine.requests, [("GET", "/v1/credentials"), ("POST", "/")])
+
+    def test_keys_that_are_about_to_expire(self):
+        """Others are asked for before each use."""
+        self.machine.lifetime = 30
+        self.works(**self.process(self.program()))
+        self.assertGreater(self.machine.count("/v1/credentials"), 1)
+
+    def test_what_goes_wrong(self):
+        secret = self.keys["SecretAccessKey"]
+        for command, code, words in (
+                (f"sh -c 'echo {secret}; echo no ticket >&2; echo run kinit >&2; exit 7'", 1,
+                 "it ended with exit code 7: 'no ticket / run kinit'"),
+                ("sh -c 'kill -9 $$'", 1, "it ended with exit code 137"),
+                ("/no/such/program", 1, "/no/such/program: No such file or directory; name what can be executed by its whole path"),
+                ("~/program", 1, "~/program: No such file or directory; .* there is no shell"),
+                ("/etc/passwd", 1, "/etc/passwd: Permission denied; name what can be executed"),
+                (f"echo {secret}", 1, "the answer is no JSON"),
+                ("true", 1, "the answer is no JSON"),
+                (f"""echo '{{"Version": 2, "SecretAccessKey": "{secret}"}}'""", 1, "the Version of the answer is '2', and only 1 is known"),
+                (f"""echo '{{"Version": 1, "SecretAccessKey": "{secret}"}}'""", 1, "the answer has no AccessKeyId"),
+                (f"sh -c 'while :; do echo {secret}; done'", 1, "it said more than 65536 bytes on stdout"),
+                (f"echo '{secret}", 78, "a quote that is not closed")):
+            with self.subTest(words):
+                self.fails(code, f"credential_process in profile default of {self.dir}/config: .*{words}", **self.process(command))
+
+    def hanging(self):
+        """One that never ends, and what tells of its end: a pipe that it, and what it has started, hold open."""
+        pipe = os.path.join(self.dir, "pipe")
+        os.mkfifo(pipe)
+        return pipe, self.around(**self.process(f"sh -c 'exec 3>{pipe}; echo waiting >&2; sleep 1000000 & wait'"))
+
+    def test_one_that_hangs(self):
+        pipe, env = self.hanging()
+        reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+        self.addCleanup(os.close, reader)
+        self.refused("s3://data/", UNREACHABLE, "credential_process .*: it did not end within 1 s, and was killed(: 'waiting')?$",
+                     "--patience", "1", env=env)
+        self.assertEqual(self.proxy.exchanges, [])
+        os.set_blocking(reader, True)
+        self.assertEqual(os.read(reader, 1), b"", "nobody holds the other end")
+
+    def test_it_ends_with_us(self):
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            with self.subTest(number):
+                pipe, env = self.hanging()
+                process = self.start("s3://data/", env=env)
+                with open(pipe) as reader:
+                    process.send_signal(number)
+                    self.assertEqual(reader.read(), "", "it is killed")
+                self.assertEqual(process.wait(DEADLINE), 143 if number == signal.SIGTERM else -number)
+                os.unlink(pipe)
 
 
 if __name__ == "__main__":

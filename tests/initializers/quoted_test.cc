@@ -22,5 +22,20 @@ TEST(Quoted, IsShort) {
   EXPECT_EQ(Quoted("äöü", 3), "'äö...'");
 }
 
+TEST(Quoted, LastLines) {
+  const struct {
+    std::string_view said, shown;
+  } rows[] = {
+      {"", "''"},
+      {"\n \n", "''"},
+      {"one", "'one'"},
+      {"one\n\n  two \r\n", "'one / two'"},
+      {"0\n0123\n567\n", "'0123 / 567'"},  // no more fit
+      {"first\n0123456789abc\n", "'0123456789...'"},
+      {"\x1b[2Jx", "'\\x1b[2Jx'"},
+  };
+  for (const auto& row : rows) EXPECT_EQ(QuotedEnd(row.said, 10), row.shown) << row.said;
+}
+
 }  // namespace
 }  // namespace muster::initializers

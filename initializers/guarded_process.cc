@@ -1,0 +1,120 @@
+#include "initializers/guarded_process.h"
+
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+
+#include "base/descriptors.h"
+#include "base/text.h"
+
+namespace muster::initializers {
+namespace {
+
+// Everything in here runs between fork and exec, or after fork for good: system calls only, as other threads may hold
+// any lock.
+class Guard {
+ public:
+  Guard(char* const* arguments, char* const* variables, const GuardedCommand& command, int report)
+      : arguments_(arguments),
+        variables_(variables),
+        stdio_{command.in, command.out, command.err},
+        holds_lease_(command.holds_lease),
+        report_(report),
+        parent_(getpid()) {}
+
+  // Every signal is blocked: handlers are the parent's, and what it sends to the group is for the others.
+  [[noreturn]] void Run() const {
+    setpgid(0, 0);
+    prctl(PR_SET_PDEATHSIG, SIGHUP);
+    signal(SIGCHLD, SIG_DFL);
+    const pid_t child = fork();
+    if (child == 0) BecomeCommand();
+    if (child < 0) Fail();
+    if (!holds_lease_) {
+      const auto report = static_cast<unsigned>(report_);
+      close_range(STDERR_FILENO + 1, report - 1, 0);
+      close_range(report + 1, ~0U, 0);
+    }
+    close(report_);  // last: whoever waits for it finds the others closed
+    sigset_t news;
+    sigemptyset(&news);
+    sigaddset(&news, SIGCHLD);
+    sigaddset(&news, SIGHUP);
+    while (true) {
+      if (getppid() != parent_) kill(0, SIGKILL);  // us, too
+      int how = 0;
+      if (waitpid(child, &how, WNOHANG) == child) _exit(WIFEXITED(how) ? WEXITSTATUS(how) : 128 + WTERMSIG(how));
+      sigwaitinfo(&news, nullptr);
+    }
+  }
+
+ private:
+  [[noreturn]] void BecomeCommand() const {
+    for (int target = 0; target <= STDERR_FILENO; ++target) {
+      if (stdio_[target] != -1 && dup2(stdio_[target], target) == -1) Fail();
+    }
+    signal(SIGPIPE, SIG_DFL);
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, nullptr);
+    execvpe(arguments_[0], arguments_, variables_);
+    Fail();
+  }
+  [[noreturn]] void Fail() const {
+    const int error = errno;
+    [[maybe_unused]] const ssize_t written = write(report_, &error, sizeof error);
+    _exit(127);
+  }
+
+  char* const* const arguments_;
+  char* const* const variables_;
+  const int stdio_[3];
+  const bool holds_lease_;
+  const int report_;  // its end tells that the command runs
+  const pid_t parent_;
+};
+
+// As exec takes them, which does not write.
+std::vector<char*> Pointers(const std::vector<std::string>& texts) {
+  std::vector<char*> pointers;
+  pointers.reserve(texts.size() + 1);
+  for (const std::string& text : texts) pointers.push_back(const_cast<char*>(text.c_str()));
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+}  // namespace
+
+StatusOr<pid_t> StartGuarded(const GuardedCommand& command) {
+  std::vector<char*> arguments = Pointers(command.words);
+  std::vector<char*> variables = Pointers(command.environment);
+  const std::string& name = command.words.front();
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return ErrnoStatus(errno, fmt::format("starting {}", name));
+  const Descriptor reading(ends[0]);
+  Descriptor writing(ends[1]);
+  const Guard guard(arguments.data(), variables.data(), command, ends[1]);
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const pid_t pid = fork();
+  if (pid == 0) guard.Run();
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (pid < 0) return ErrnoStatus(errno, fmt::format("starting {}", name));
+  writing.Close();
+  int error = 0;
+  ssize_t got = 0;
+  do {
+    got = read(reading.get(), &error, sizeof error);
+  } while (got < 0 && errno == EINTR);
+  if (got != sizeof error) return pid;
+  kill(pid, SIGKILL);
+  waitpid(pid, nullptr, 0);
+  return ErrnoStatus(error, name);
+}
+
+}  // namespace muster::initializers
