@@ -1,13 +1,14 @@
-// Those that unpack (unpack.h) beside the transfer: threads of the pool, and the memory for windows that they share.
+// Those that unpack (unpack.h) beside the transfer: threads of the pool, in the order of archive_queue.h, and the
+// memory for windows that they share.
 //
 // Loop thread only. Destroyed, it tells them to stop and says nothing more; the pool waits for them.
 #pragma once
 
 #include <functional>
 #include <memory>
-#include <vector>
 
 #include "base/status.h"
+#include "initializers/archive_queue.h"
 #include "initializers/disk_pool.h"
 #include "initializers/mover.h"
 #include "initializers/staging.h"
@@ -25,16 +26,17 @@ class Unpackers {
   Unpackers& operator=(const Unpackers&) = delete;
 
   void Add(MovedFile archive);
-  bool idle() const { return busy_ == 0; }
-  void Stop();  // whoever has begun ends soon, Cancelled
+  bool idle() const { return queue_.idle(); }
+  void Stop();  // whoever has begun ends soon, Cancelled; nobody else begins
 
  private:
   struct Shared;
 
+  void Begin();  // all that may
+
   DiskPool& pool_;
   const Done done_;
-  std::vector<DiskPool::Strand> strands_;
-  size_t busy_ = 0;  // archives that were added and are not done
+  ArchiveQueue queue_;
   const std::shared_ptr<Shared> shared_;
 };
 
