@@ -48,7 +48,9 @@ asan tsan: data
 bench: data build
 	@tests/bench/bench
 	@tests/bench/rsh_bench.py
-	@build-support/install-deps debian-packages-bench.txt && build-support/setup-venv initializer-peers && tests/bench/initializer_peers.py
+	@build-support/install-deps debian-packages-bench.txt && build-support/setup-venv initializer-peers
+	@build-support/setup-venv hub-xet >/dev/null && build-support/setup-xet-server >/dev/null || echo "hf_xet could not be set up: it will be left out" >&2
+	@tests/bench/initializer_peers.py
 	@build/bin/rendezvous_load --nodes 1000
 	@build/bin/rendezvous_load --nodes 10000
 	@nice -n -20 tests/bench/store_bench.py build/bin --rounds 3

