@@ -352,7 +352,7 @@ class Bench:
                 if number >= 0:
                     runs[name].append(result)
         shutil.rmtree(folder, ignore_errors=True)
-        best = None
+        best = ours = None
         for name, results in runs.items():
             good = [result for result in results if not isinstance(result, str)]
             if not good:
@@ -366,7 +366,7 @@ class Bench:
                 best = min(best, (wall, name)) if best else (wall, name)
             print(f"| {title} | {name} | {wall:.3f} s ({min(g[0] for g in good):.3f}-{max(g[0] for g in good):.3f}) | {rate} | "
                   f"{statistics.median(g[1] for g in good):.2f} s | {max(g[2] for g in good):.0f} MiB |", flush=True)
-        if best:
+        if best and ours:
             print(f"| {title} | **muster over {best[1]}** | **{best[0] / ours:.2f}x** | | | |", flush=True)
 
     def again(self):
