@@ -90,18 +90,28 @@ void UpdateFromAfar(Hasher& hasher, std::string_view bytes) {
 }  // namespace
 
 OrderedHash::OrderedHash(HashKind kind, uint64_t size, ReadAt read, std::shared_ptr<Blocks> ahead)
-    : read_(std::move(read)), ahead_(std::move(ahead)), hasher_(Hasher::Make(kind, size)) {}
+    : size_(size), read_(std::move(read)), ahead_(std::move(ahead)), hasher_(Hasher::Make(kind, size)) {}
 
 void OrderedHash::Written(ByteRange range) {
-  if (range.offset != written_) {
-    behind_.emplace(range.offset, range.end());
-    return;
+  {
+    const std::lock_guard lock(mutex_);
+    if (range.offset != written_) {
+      behind_.emplace(range.offset, range.end());
+      return;
+    }
+    uint64_t end = range.end();
+    for (auto next = behind_.begin(); next != behind_.end() && next->first == end; next = behind_.erase(next)) {
+      end = next->second;
+    }
+    written_ = end;
   }
-  uint64_t end = range.end();
-  for (auto next = behind_.begin(); next != behind_.end() && next->first == end; next = behind_.erase(next)) {
-    end = next->second;
-  }
-  written_ = end;
+  more_.notify_one();
+}
+
+bool OrderedHash::AwaitMore(Duration at_most) {
+  if (hashed_ == size_) return false;
+  std::unique_lock lock(mutex_);
+  return more_.wait_for(lock, at_most, [this] { return written_ > hashed_; });
 }
 
 // Not beyond what all blocks together hold: what comes first must find room.

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -17,6 +18,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/status.h"
 #include "initializers/blocks.h"
 #include "initializers/provider.h"
@@ -64,7 +66,7 @@ StatusOr<ContentHash> HashContent(const ReadAt& read, uint64_t size, const std::
 
 // Of a whole file, in order, behind what is written there in any order.
 //
-// Its owner's thread tells it what is written, those that write may keep the bytes here; one other at a time hashes.
+// Those that write tell it so, and may keep the bytes here; one other thread at a time hashes.
 class OrderedHash {
  public:
   // `ahead`: the room of what is kept, shared by all files; null: all is read back.
@@ -75,20 +77,20 @@ class OrderedHash {
   std::shared_ptr<Block> RoomAt(uint64_t offset);
   // What is in `block` is written from `offset` on; before Written() of it. Any thread.
   void Keep(uint64_t offset, std::shared_ptr<Block> block);
-
-  // Owner's thread. A range is told once.
+  // A range is told once. Any thread.
   void Written(ByteRange range);
   // What is written from the beginning without a gap, and what of it is hashed, in bytes. Any thread.
   uint64_t written() const { return written_; }
   uint64_t hashed() const { return hashed_; }
-  // Hashes what is not hashed yet before `end`, which is at most what written() said. DataLoss: the file is shorter.
+
+  // The hashing thread's. Hashes what is not hashed yet before `end`, which is at most what written() said. DataLoss:
+  // the file is shorter.
   Status HashTo(uint64_t end);
+  // Until there is something to hash, for so long at most. False: there is nothing.
+  bool AwaitMore(Duration at_most);
   std::string Finish();  // all of it is hashed; once
 
  private:
-  std::atomic<uint64_t> written_ = 0;    // the owner's to write
-  std::map<uint64_t, uint64_t> behind_;  // a gap: offset -> end
-
   // Kept bytes at `hashed_`, or what lies before the next ones: at most `wanted`.
   struct Next {
     const Block* block = nullptr;  // null: `length` bytes are to be read
@@ -98,11 +100,15 @@ class OrderedHash {
   Next NextTo(uint64_t wanted);
   void GiveBack();  // kept blocks that are hashed
 
+  const uint64_t size_;
   const ReadAt read_;
   const std::shared_ptr<Blocks> ahead_;
   const std::unique_ptr<Hasher> hasher_;
-  std::atomic<uint64_t> hashed_ = 0;  // the hashing thread's to write
+  std::atomic<uint64_t> hashed_ = 0;   // the hashing thread's to write
+  std::atomic<uint64_t> written_ = 0;  // written by mutex_
   std::mutex mutex_;
+  std::condition_variable more_;
+  std::map<uint64_t, uint64_t> behind_;              // by mutex_; a gap: offset -> end
   std::map<uint64_t, std::shared_ptr<Block>> kept_;  // by mutex_; by offset
   std::string buffer_;
 };

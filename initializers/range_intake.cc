@@ -79,6 +79,7 @@ Status RangeIntake::Step() {
     kept_->used = run_.range.length;
     ordered_->Keep(run_.range.offset, std::move(kept_));
   }
+  if (ordered_) ordered_->Written(run_.range);
   owner_.written(run_.range, absl::OkStatus());
   run_ = {{at_, 0}, 0};
   return absl::OkStatus();

@@ -27,7 +27,7 @@ class RangeIntake final : public HttpIntake {
     std::function<void()> starved;                        // to be resumed once it has been given a block
     std::function<void(ByteRange what, Status)> written;  // and noted, in turn. An error is the last call
   };
-  // `hash`: of the range, `ordered`: of the file, which may keep what comes; null: none is wanted.
+  // `hash`: of the range, `ordered`: of the file, which is told what is written and may keep it; null: none is wanted.
   RangeIntake(ByteRange range, Blocks& blocks, std::shared_ptr<StagedFile> staged, std::shared_ptr<PieceHash> hash,
               std::shared_ptr<OrderedHash> ordered, Owner owner);
   Taken Take(std::string_view bytes) override;

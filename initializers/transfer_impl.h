@@ -51,7 +51,7 @@ class Transfer::Impl : public std::enable_shared_from_this<Impl> {
   std::shared_ptr<RangeIntake> MakeIntake(const std::shared_ptr<Range>& range, ByteRange rest);
   std::shared_ptr<HttpIntake> Lend(const std::shared_ptr<Range>& range);
   void Starved(const std::shared_ptr<Range>& range);
-  void Have(const std::shared_ptr<File>& file, ByteRange what);
+  void Have(const std::shared_ptr<File>& file, uint64_t bytes);
   void HashOn(const std::shared_ptr<File>& file);
   void CountReceived(Range& range);
   void DoneWith(const std::shared_ptr<File>& file, const std::shared_ptr<Range>& range);

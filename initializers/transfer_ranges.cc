@@ -15,6 +15,7 @@ namespace {
 namespace asio = boost::asio;
 
 constexpr uint64_t kHashedAtOnce = 4 << 20;  // bytes
+constexpr Duration kAwaited = std::chrono::milliseconds(5);
 
 }  // namespace
 
@@ -177,7 +178,8 @@ void Transfer::Impl::ReadBack(const std::shared_ptr<Range>& range, std::span<con
     if (!self || self->ended_ || range->file->life != range->life) return;
     range->have = *have;
     self->counts_.bytes_kept += *have;
-    self->Have(range->file, {range->range.offset, *have});
+    if (range->file->ordered && *have > 0) range->file->ordered->Written({range->range.offset, *have});
+    self->Have(range->file, *have);
     self->FetchRest(range);
   });
 }
@@ -236,7 +238,7 @@ std::shared_ptr<RangeIntake> Transfer::Impl::MakeIntake(const std::shared_ptr<Ra
     tell([what, status = std::move(status)](Impl& transfer, const std::shared_ptr<Range>& range) {
       if (!status.ok()) return transfer.Fail(Annotate(status, range->file->entry.key));
       transfer.CountReceived(*range);
-      transfer.Have(range->file, what);
+      transfer.Have(range->file, what.length);
     });
   };
   return std::make_shared<RangeIntake>(rest, pool_.blocks(), range->file->staged, range->hash, range->file->ordered,
@@ -268,25 +270,23 @@ void Transfer::Impl::Starved(const std::shared_ptr<Range>& range) {
   });
 }
 
-void Transfer::Impl::Have(const std::shared_ptr<File>& file, ByteRange what) {
-  counts_.bytes_done += what.length;
-  file->counted += what.length;
-  if (!file->ordered || what.length == 0) return;
-  file->ordered->Written(what);
-  HashOn(file);
+void Transfer::Impl::Have(const std::shared_ptr<File>& file, uint64_t bytes) {
+  counts_.bytes_done += bytes;
+  file->counted += bytes;
+  if (file->ordered) HashOn(file);
 }
 
 // What can be hashed in order now and what is added meanwhile, on one thread: where the hash is what takes longest,
-// each change of threads would be lost to it. A part at a time: a stop waits for no more, and each part makes room for
-// a range.
+// each change of threads would be lost to it, and so would the way of each piece of news over the loop. A part at a
+// time: a stop waits for no more, and each part makes room for a range.
 void Transfer::Impl::HashOn(const std::shared_ptr<File>& file) {
   if (file->hashing || file->ordered->written() == file->ordered->hashed()) return;
   file->hashing = true;
   auto status = std::make_shared<Status>();
-  auto work = [&loop = loop_, self = weak_from_this(), status, ordered = file->ordered, stopped = stopped_] {
-    while (status->ok() && !*stopped) {
-      const uint64_t hashed = ordered->hashed(), end = std::min(ordered->written(), hashed + kHashedAtOnce);
-      if (end == hashed) break;
+  const Duration awhile = open_.size() == 1 ? kAwaited : Duration::zero();  // else there are others to hash
+  auto work = [&loop = loop_, self = weak_from_this(), status, ordered = file->ordered, stopped = stopped_, awhile] {
+    while (status->ok() && !*stopped && ordered->AwaitMore(awhile)) {
+      const uint64_t end = std::min(ordered->written(), ordered->hashed() + kHashedAtOnce);
       *status = ordered->HashTo(end);
       asio::post(loop, [self] {
         if (auto transfer = self.lock()) transfer->Dispatch();

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <boost/asio/io_context.hpp>
 #include <random>
+#include <thread>
 
 #include "initializers/blocks.h"
 #include "initializers/crc.h"
@@ -160,6 +161,26 @@ TEST(OrderedHash, IsWrittenUpToTheFirstGap) {
   EXPECT_EQ(hash.written(), 30u);
   hash.Written({30, 10});
   EXPECT_EQ(hash.written(), 40u);
+}
+
+// Two threads write, one hashes as far as they have come, and waits for them: until all of it is hashed.
+TEST(OrderedHash, HashesBesideThoseThatWrite) {
+  const std::string bytes = SomeBytes(3 << 20);
+  constexpr size_t kPart = 64 << 10;
+  OrderedHash hash(HashKind::kSha256, bytes.size(), [&bytes](uint64_t offset, char* into, size_t length) {
+    std::copy_n(bytes.data() + offset, length, into);
+    return StatusOr<size_t>(length);
+  });
+  EXPECT_FALSE(hash.AwaitMore(Duration::zero())) << "nothing is written";
+  const auto write = [&](size_t from) {
+    for (size_t at = from; at < bytes.size(); at += 2 * kPart) hash.Written({at, std::min(kPart, bytes.size() - at)});
+  };
+  std::thread even(write, 0), odd(write, kPart);
+  while (hash.AwaitMore(std::chrono::minutes(1))) ASSERT_TRUE(hash.HashTo(hash.written()).ok());
+  even.join();
+  odd.join();
+  EXPECT_EQ(hash.hashed(), bytes.size());
+  EXPECT_EQ(hash.Finish(), HashOf(HashKind::kSha256, bytes));
 }
 
 TEST(OrderedHash, AFileThatGotShorter) {
