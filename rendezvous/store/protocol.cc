@@ -67,8 +67,9 @@ void Parser::Keep(std::string_view input) {
 std::span<char> Parser::Tail(Buffer* spare) {
   if (partial_ == nullptr || partial_->begin != 0) return {};
   size_t have = partial_->bytes.size();
-  if (partial_->scan.need <= have || partial_->scan.need < kWorthDirect) return {};
-  size_t missing = partial_->scan.need - have;
+  const Scan& scan = partial_->scan;
+  if (scan.need <= have || scan.need - scan.at < kWorthDirect) return {};
+  size_t missing = scan.need - have;
   // Memory follows the bytes: at most as much again as has arrived, so a lying length costs nothing.
   Buffer& bytes = partial_->bytes;
   if (bytes.Room().empty() && spare->capacity() > have) {

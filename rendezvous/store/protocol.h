@@ -96,7 +96,7 @@ class Parser {
   void Keep(std::string_view input);
   // True while a part of a request, or kept input, is held.
   bool HasPending() const { return partial_ != nullptr; }
-  // Where the rest of a long request (16 KiB and more), and nothing else, may be received without a copy; else empty.
+  // Where the rest of a long field (16 KiB and more), and nothing else, may be received without a copy; else empty.
   // Where memory has to be taken for it `spare` is used up, if that is larger than what is there.
   std::span<char> Tail(Buffer* spare);
   void Commit(size_t bytes);

@@ -254,6 +254,21 @@ TEST(Protocol, ALongRequestTakesTheMemoryThatIsSpareAndComesWithIt) {
   EXPECT_FALSE(parser.HasPending());
 }
 
+// Of short fields as many are received at a time as there are.
+TEST(Protocol, ALongRequestOfShortFieldsIsNotReceivedFieldByField) {
+  std::string bytes;
+  PutKeys(&bytes, Op::kMultiGet, std::vector<std::string>(10'000, "a key"));
+  const std::string hello = Hex("00 CEF7853C");
+  Parser parser;
+  Request request;
+  Buffer spare;
+  std::string_view input = hello;
+  ASSERT_EQ(parser.Next(&input, &request), Parser::Result::kRequest);
+  input = std::string_view(bytes).substr(0, 64 << 10);
+  ASSERT_EQ(parser.Next(&input, &request), Parser::Result::kNeedMore);
+  EXPECT_TRUE(parser.Tail(&spare).empty());
+}
+
 TEST(Protocol, ARequestOfManyKeysInSmallPiecesIsScannedOnce) {
   // 128 Ki keys in pieces of 1440 bytes; scanning anew at each piece would take minutes.
   std::vector<std::string> keys(kMaxKeys, "a key of gloo's length, /default_pg/0//cpu//0/1");
