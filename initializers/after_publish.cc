@@ -1,13 +1,13 @@
 #include "initializers/after_publish.h"
 
-#include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/post.hpp>
 #include <csignal>
+#include <utility>
 
+#include "base/attach.h"
 #include "base/host_fs.h"
 #include "base/text.h"
 #include "initializers/entry_path.h"
@@ -56,20 +56,14 @@ Status AfterPublish::Impl::Start(const std::string& command) {
   std::vector<std::string> environment = WholeProcessEnvironment();
   std::erase_if(environment, [](const std::string& entry) { return entry.starts_with("MUSTER_TARGET="); });
   environment.push_back(fmt::format("MUSTER_TARGET={}", target_));
-  const auto started = StartGuarded({.words = {"sh", "-c", command}, .environment = std::move(environment)});
+  auto started = StartGuarded({.words = {"sh", "-c", command}, .environment = std::move(environment)});
   if (!started.ok()) return Annotate(started.status(), "--then needs a shell, and it cannot be started");
-  child_ = *started;
-  const long descriptor = syscall(SYS_pidfd_open, child_, 0);
-  if (descriptor < 0) return ErrnoStatus(errno, "pidfd_open");
-  exit_.assign(static_cast<int>(descriptor));
-  return absl::OkStatus();
+  child_ = started->pid;
+  return Attach(exit_, std::move(started->ended), "epoll");
 }
 
 void AfterPublish::Impl::Collect() {
-  int how = 0;
-  waitpid(child_, &how, 0);
-  child_ = -1;
-  const int code = WIFEXITED(how) ? WEXITSTATUS(how) : 128 + WTERMSIG(how);
+  const int code = CollectGuarded(std::exchange(child_, -1));
   if (code == 0) unlink(fmt::format("{}/{}/{}", target_, kOwnFolder, kThenName).c_str());
   if (ended_) ended_(code);
 }

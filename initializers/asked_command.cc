@@ -1,8 +1,6 @@
 #include "initializers/asked_command.h"
 
 #include <fcntl.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
@@ -14,6 +12,7 @@
 #include <cerrno>
 #include <csignal>
 #include <memory>
+#include <utility>
 
 #include "base/attach.h"
 #include "base/host_fs.h"
@@ -81,15 +80,14 @@ Status Hearing::Begin(std::vector<std::string> words, Duration time) {
   for (const Pipe* pipe : {&out, &err}) fcntl(pipe->reading.get(), F_SETFL, O_NONBLOCK);
   MUSTER_RETURN_IF_ERROR(Attach(out_, std::move(out.reading), "epoll"));
   MUSTER_RETURN_IF_ERROR(Attach(err_, std::move(err.reading), "epoll"));
-  MUSTER_ASSIGN_OR_RETURN(child_, StartGuarded({.words = std::move(words),
-                                                .environment = WholeProcessEnvironment(),
-                                                .in = in.reading.get(),
-                                                .out = out.writing.get(),
-                                                .err = err.writing.get(),
-                                                .holds_lease = false}));
-  Descriptor descriptor(static_cast<int>(syscall(SYS_pidfd_open, child_, 0)));
-  if (!descriptor.ok()) return ErrnoStatus(errno, "pidfd_open");
-  MUSTER_RETURN_IF_ERROR(Attach(exit_, std::move(descriptor), "epoll"));
+  MUSTER_ASSIGN_OR_RETURN(GuardedProcess started, StartGuarded({.words = std::move(words),
+                                                                .environment = WholeProcessEnvironment(),
+                                                                .in = in.reading.get(),
+                                                                .out = out.writing.get(),
+                                                                .err = err.writing.get(),
+                                                                .holds_lease = false}));
+  child_ = started.pid;
+  MUSTER_RETURN_IF_ERROR(Attach(exit_, std::move(started.ended), "epoll"));
   over_.expires_after(time);
   Listen(out_);
   Listen(err_);
@@ -122,10 +120,7 @@ bool Hearing::Read(Ear& ear) {
 
 void Hearing::Collect() {
   if (child_ < 0) return;
-  int how = 0;
-  waitpid(child_, &how, 0);
-  child_ = -1;
-  code_ = WIFEXITED(how) ? WEXITSTATUS(how) : 128 + WTERMSIG(how);
+  code_ = CollectGuarded(std::exchange(child_, -1));
   for (Ear* ear : {&out_, &err_}) {
     for (int i = 0; i < kLastReads && Read(*ear); ++i) continue;
   }
@@ -135,8 +130,7 @@ void Hearing::Collect() {
 void Hearing::Stop() {
   if (child_ > 0) {
     kill(-child_, SIGKILL);
-    waitpid(child_, nullptr, 0);
-    child_ = -1;
+    CollectGuarded(std::exchange(child_, -1));
   }
   boost::system::error_code ignored;
   for (Ear* ear : {&exit_, &out_, &err_}) ear->close(ignored);

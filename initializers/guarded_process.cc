@@ -2,17 +2,19 @@
 
 #include <fcntl.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <csignal>
 
-#include "base/descriptors.h"
 #include "base/text.h"
 
 namespace muster::initializers {
 namespace {
+
+int ExitCodeOf(int how) { return WIFEXITED(how) ? WEXITSTATUS(how) : 128 + WTERMSIG(how); }
 
 // Everything in here runs between fork and exec, or after fork for good: system calls only, as other threads may hold
 // any lock.
@@ -47,7 +49,7 @@ class Guard {
     while (true) {
       if (getppid() != parent_) kill(0, SIGKILL);  // us, too
       int how = 0;
-      if (waitpid(child, &how, WNOHANG) == child) _exit(WIFEXITED(how) ? WEXITSTATUS(how) : 128 + WTERMSIG(how));
+      if (waitpid(child, &how, WNOHANG) == child) _exit(ExitCodeOf(how));
       sigwaitinfo(&news, nullptr);
     }
   }
@@ -89,7 +91,7 @@ std::vector<char*> Pointers(const std::vector<std::string>& texts) {
 
 }  // namespace
 
-StatusOr<pid_t> StartGuarded(const GuardedCommand& command) {
+StatusOr<GuardedProcess> StartGuarded(const GuardedCommand& command) {
   std::vector<char*> arguments = Pointers(command.words);
   std::vector<char*> variables = Pointers(command.environment);
   const std::string& name = command.words.front();
@@ -111,10 +113,23 @@ StatusOr<pid_t> StartGuarded(const GuardedCommand& command) {
   do {
     got = read(reading.get(), &error, sizeof error);
   } while (got < 0 && errno == EINTR);
-  if (got != sizeof error) return pid;
-  kill(pid, SIGKILL);
-  waitpid(pid, nullptr, 0);
-  return ErrnoStatus(error, name);
+  if (got == sizeof error) {
+    kill(pid, SIGKILL);
+    CollectGuarded(pid);
+    return ErrnoStatus(error, name);
+  }
+  Descriptor ended(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+  if (ended.ok()) return GuardedProcess{pid, std::move(ended)};
+  error = errno;
+  kill(-pid, SIGKILL);
+  CollectGuarded(pid);
+  return ErrnoStatus(error, "pidfd_open");
+}
+
+int CollectGuarded(pid_t pid) {
+  int how = 0;
+  waitpid(pid, &how, 0);
+  return ExitCodeOf(how);
 }
 
 }  // namespace muster::initializers

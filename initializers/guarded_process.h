@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "base/descriptors.h"
 #include "base/status.h"
 
 namespace muster::initializers {
@@ -27,9 +28,16 @@ struct GuardedCommand {
   bool holds_lease = true;
 };
 
-// The guard's pid, which is its group's as well: a signal to the group reaches all but the guard, except for SIGKILL.
-// Its exit code is the command's, 128 + n for a signal; somebody has to wait for it. From the thread that lives as long
-// as this process does. An error, which names the command: it cannot be executed.
-StatusOr<pid_t> StartGuarded(const GuardedCommand& command);
+struct GuardedProcess {
+  pid_t pid = -1;  // the guard's, and its group's: a signal to the group reaches all but the guard, except for SIGKILL
+  Descriptor ended;  // readable once it has
+};
+
+// Somebody has to collect it. From the thread that lives as long as this process does. An error, which names the
+// command: it cannot be executed; another: what the kernel has not got.
+StatusOr<GuardedProcess> StartGuarded(const GuardedCommand& command);
+
+// Waits for the end of `pid`, once: the exit code of the command, 128 + n for a signal.
+int CollectGuarded(pid_t pid);
 
 }  // namespace muster::initializers
