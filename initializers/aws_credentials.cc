@@ -75,17 +75,25 @@ class KeptKeys final : public AwsKeySource {
   const std::optional<AwsKeys> keys_;
 };
 
+// Who gives keys that the store has called expired once more: a service renews them by itself, and is asked again; what
+// a program of the user's has kept, it would print for ever.
+enum class OldKeys { kAskAgain, kFatal };
+
 // Renewed in good time; one renewal at a time, whoever asks meanwhile waits for it.
 class RenewedKeys final : public AwsKeySource {
  public:
-  RenewedKeys(std::string origin, std::shared_ptr<const CloudClock> clock, FetchKeys fetch)
-      : origin_(std::move(origin)), clock_(std::move(clock)), fetch_(std::move(fetch)) {}
+  RenewedKeys(std::string origin, std::shared_ptr<const CloudClock> clock, OldKeys old, FetchKeys fetch)
+      : origin_(std::move(origin)), clock_(std::move(clock)), old_(old), fetch_(std::move(fetch)) {}
 
   asio::awaitable<StatusOr<std::optional<AwsKeys>>> Get() override {
     const auto turn = co_await Turn::Take(turn_);
     if (!IsDue()) co_return keys_.keys;
     Fetched fetched = co_await fetch_();
     tried_ = MonotonicClock::now();
+    if (fetched.ok() && !have_ && old_ == OldKeys::kFatal && number_ > 0 && fetched->keys == keys_.keys) {
+      co_return absl::FailedPreconditionError(fmt::format(
+          "{}: it gave the same keys again, which the store has refused as expired; have it give new ones", origin_));
+    }
     if (fetched.ok()) {
       keys_ = *std::move(fetched);
       have_ = true;
@@ -118,10 +126,11 @@ class RenewedKeys final : public AwsKeySource {
 
   const std::string origin_;
   const std::shared_ptr<const CloudClock> clock_;
+  const OldKeys old_;
   const FetchKeys fetch_;
   TemporaryKeys keys_;
-  bool have_ = false;
-  int number_ = 0;  // of renewals
+  bool have_ = false;  // false again once the store has called them expired
+  int number_ = 0;     // of renewals
   TimePoint tried_{};
   const std::shared_ptr<Turn> turn_ = std::make_shared<Turn>();
 };
@@ -324,14 +333,17 @@ struct Maker {
   Made operator()(const AssumeRole& role) const {
     MUSTER_ASSIGN_OR_RETURN(std::shared_ptr<AwsKeySource> source, MakeAwsKeySource(persistence, *role.source, sts));
     return std::make_unique<RenewedKeys>(
-        role.origin, persistence.clock, [fetcher = fetcher, role, source] { return fetcher->FetchRole(role, source); });
+        role.origin, persistence.clock, OldKeys::kAskAgain,
+        [fetcher = fetcher, role, source] { return fetcher->FetchRole(role, source); });
   }
   template <typename Identity>
-  Made Renewed(const std::string& origin, const Identity& identity) const {
-    return std::make_unique<RenewedKeys>(origin, persistence.clock,
+  Made Renewed(const std::string& origin, const Identity& identity, OldKeys old = OldKeys::kAskAgain) const {
+    return std::make_unique<RenewedKeys>(origin, persistence.clock, old,
                                          [fetcher = fetcher, identity] { return fetcher->Fetch(identity); });
   }
-  Made operator()(const CredentialProcess& identity) const { return Renewed(identity.origin, identity); }
+  Made operator()(const CredentialProcess& identity) const {
+    return Renewed(identity.origin, identity, OldKeys::kFatal);
+  }
   Made operator()(const WebIdentity& identity) const { return Renewed(identity.origin, identity); }
   Made operator()(const ContainerEndpoint& identity) const { return Renewed(identity.origin, identity); }
   Made operator()(const SsoCache& identity) const { return Renewed(identity.origin, identity); }

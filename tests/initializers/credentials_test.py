@@ -361,6 +361,39 @@ class Process(Identities):
             with self.subTest(words):
                 self.fails(code, f"credential_process in profile default of {self.dir}/config: .*{words}", **self.process(command))
 
+    def kept(self):
+        """A command that prints the keys of a file, and what puts others there."""
+        path = os.path.join(self.dir, "answer")
+
+        def keep(keys):
+            with open(path + ".new", "w") as file:
+                json.dump({"Version": 1, "AccessKeyId": keys["AccessKeyId"], "SecretAccessKey": keys["SecretAccessKey"],
+                           "SessionToken": keys["Token"]}, file)
+            os.rename(path + ".new", path)
+        keep(self.keys)
+        return f"cat {path}", keep
+
+    def test_old_keys_again(self):
+        """Ones that the store has called expired: asking until patience is over would change nothing."""
+        command, _ = self.kept()
+        self.proxy.faulty = lambda exchange: True
+        self.proxy.always(lambda exchange: exchange.answer(400, EXPIRED, ("Content-Type", "application/xml")))
+        self.refused("s3://data/", 1, f"credential_process in profile default of {self.dir}/config: it gave the same keys again, which "
+                     "the store has refused as expired", env=self.around(**self.process(command)))
+        self.assertEqual(len(self.proxy.exchanges), 1)
+
+    def test_new_keys_after_old_ones(self):
+        command, keep = self.kept()
+
+        def once(exchange):
+            keep(self.later)
+            exchange.answer(400, EXPIRED, ("Content-Type", "application/xml"))
+        self.proxy.faulty = lambda exchange: True
+        self.proxy.faults = [once]
+        self.succeeds("s3://data/", FILES, env=self.around(**self.process(command)))
+        tokens = [headers.get("x-amz-security-token") for _, _, headers in self.proxy.exchanges]
+        self.assertEqual((tokens[0], set(tokens[1:])), (self.keys["Token"], {self.later["Token"]}))
+
     def hanging(self):
         """One that never ends, and what tells of its end: a pipe that it, and what it has started, hold open."""
         pipe = os.path.join(self.dir, "pipe")
