@@ -90,7 +90,7 @@ class RenewedKeys final : public AwsKeySource {
     if (!IsDue()) co_return keys_.keys;
     Fetched fetched = co_await fetch_();
     tried_ = MonotonicClock::now();
-    if (fetched.ok() && !have_ && old_ == OldKeys::kFatal && number_ > 0 && fetched->keys == keys_.keys) {
+    if (fetched.ok() && !have_ && old_ == OldKeys::kFatal && fetched->keys == keys_.keys) {  // at first those are empty
       co_return absl::FailedPreconditionError(fmt::format(
           "{}: it gave the same keys again, which the store has refused as expired; have it give new ones", origin_));
     }

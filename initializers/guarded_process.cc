@@ -14,7 +14,7 @@
 namespace muster::initializers {
 namespace {
 
-int ExitCodeOf(int how) { return WIFEXITED(how) ? WEXITSTATUS(how) : 128 + WTERMSIG(how); }
+int CodeOfWait(int how) { return WIFEXITED(how) ? WEXITSTATUS(how) : 128 + WTERMSIG(how); }
 
 // Everything in here runs between fork and exec, or after fork for good: system calls only, as other threads may hold
 // any lock.
@@ -49,7 +49,7 @@ class Guard {
     while (true) {
       if (getppid() != parent_) kill(0, SIGKILL);  // us, too
       int how = 0;
-      if (waitpid(child, &how, WNOHANG) == child) _exit(ExitCodeOf(how));
+      if (waitpid(child, &how, WNOHANG) == child) _exit(CodeOfWait(how));
       sigwaitinfo(&news, nullptr);
     }
   }
@@ -129,7 +129,7 @@ StatusOr<GuardedProcess> StartGuarded(const GuardedCommand& command) {
 int CollectGuarded(pid_t pid) {
   int how = 0;
   waitpid(pid, &how, 0);
-  return ExitCodeOf(how);
+  return CodeOfWait(how);
 }
 
 }  // namespace muster::initializers

@@ -103,6 +103,17 @@ class Identities(InitializerCase):
         os.chmod(path, 0o755)
         return f'"{path}" --user \'some one\''
 
+    def kept(self):
+        """A command line that prints the keys of a file, without an expiration, and what puts others there."""
+        path = os.path.join(self.dir, "answer")
+
+        def keep(keys):
+            with open(path + ".new", "w") as file:
+                json.dump({"Version": 1, "SessionToken": keys["Token"], **keys}, file)
+            os.rename(path + ".new", path)
+        keep(self.keys)
+        return f"cat {path}", keep
+
 
 class Machine(Identities):
     def test_of_the_machine(self):
@@ -325,10 +336,8 @@ class Process(Identities):
 
     def test_keys_for_good(self):
         """Without an expiration; found on PATH."""
-        answer = {"Version": 1, "SessionToken": self.keys["Token"], **self.keys}
-        with open(os.path.join(self.dir, "answer"), "w") as file:
-            json.dump(answer, file)
-        self.works(**self.process(f"cat {self.dir}/answer"))
+        command, _ = self.kept()
+        self.works(**self.process(command))
 
     def test_a_role_by_its_keys(self):
         variables = self.process(self.program(), "base")
@@ -360,18 +369,6 @@ class Process(Identities):
                 (f"echo '{secret}", 78, "a quote that is not closed")):
             with self.subTest(words):
                 self.fails(code, f"credential_process in profile default of {self.dir}/config: .*{words}", **self.process(command))
-
-    def kept(self):
-        """A command that prints the keys of a file, and what puts others there."""
-        path = os.path.join(self.dir, "answer")
-
-        def keep(keys):
-            with open(path + ".new", "w") as file:
-                json.dump({"Version": 1, "AccessKeyId": keys["AccessKeyId"], "SecretAccessKey": keys["SecretAccessKey"],
-                           "SessionToken": keys["Token"]}, file)
-            os.rename(path + ".new", path)
-        keep(self.keys)
-        return f"cat {path}", keep
 
     def test_old_keys_again(self):
         """Ones that the store has called expired: asking until patience is over would change nothing."""
