@@ -125,6 +125,14 @@ void OrderedHash::Keep(uint64_t offset, std::shared_ptr<Block> block) {
   kept_.emplace(offset, std::move(block));
 }
 
+bool OrderedHash::HashInPassing(uint64_t offset, std::string_view bytes) {
+  const std::unique_lock lock(hashing_, std::try_to_lock);
+  if (!lock || hashed_ != offset) return false;
+  hasher_->Update(bytes);
+  hashed_ += bytes.size();
+  return true;
+}
+
 OrderedHash::Next OrderedHash::NextTo(uint64_t wanted) {
   const std::lock_guard lock(mutex_);
   if (kept_.empty()) return {.length = std::min<uint64_t>(wanted, kReadBytes)};
@@ -140,6 +148,7 @@ void OrderedHash::GiveBack() {
 }
 
 Status OrderedHash::HashTo(uint64_t end) {
+  const std::lock_guard lock(hashing_);
   while (hashed_ < end) {
     const Next next = NextTo(end - hashed_);
     if (next.block != nullptr) {

@@ -66,7 +66,8 @@ StatusOr<ContentHash> HashContent(const ReadAt& read, uint64_t size, const std::
 
 // Of a whole file, in order, behind what is written there in any order.
 //
-// Those that write tell it so, and may keep the bytes here; one other thread at a time hashes.
+// Those that write tell it so, and may keep the bytes here, or hash them themselves where it is their turn; else one
+// other thread at a time hashes.
 class OrderedHash {
  public:
   // `ahead`: the room of what is kept, shared by all files; null: all is read back.
@@ -77,9 +78,12 @@ class OrderedHash {
   std::shared_ptr<Block> RoomAt(uint64_t offset);
   // What is in `block` is written from `offset` on; before Written() of it. Any thread.
   void Keep(uint64_t offset, std::shared_ptr<Block> block);
+  // Hashes bytes that are about to be written at `offset`, on the thread in whose cache they are. False: it is not
+  // their turn, or others are being hashed right now. Any thread.
+  bool HashInPassing(uint64_t offset, std::string_view bytes);
   // A range is told once. Any thread.
   void Written(ByteRange range);
-  // What is written from the beginning without a gap, and what of it is hashed, in bytes. Any thread.
+  // What is written from the beginning without a gap, and what is hashed, in bytes. Any thread.
   uint64_t written() const { return written_; }
   uint64_t hashed() const { return hashed_; }
 
@@ -103,9 +107,10 @@ class OrderedHash {
   const uint64_t size_;
   const ReadAt read_;
   const std::shared_ptr<Blocks> ahead_;
-  const std::unique_ptr<Hasher> hasher_;
-  std::atomic<uint64_t> hashed_ = 0;   // the hashing thread's to write
-  std::atomic<uint64_t> written_ = 0;  // written by mutex_
+  std::mutex hashing_;
+  const std::unique_ptr<Hasher> hasher_;  // by hashing_
+  std::atomic<uint64_t> hashed_ = 0;      // written by hashing_
+  std::atomic<uint64_t> written_ = 0;     // written by mutex_
   std::mutex mutex_;
   std::condition_variable more_;
   std::map<uint64_t, uint64_t> behind_;              // by mutex_; a gap: offset -> end

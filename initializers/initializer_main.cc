@@ -12,6 +12,7 @@
 #include <cstdlib>
 
 #include "base/exit_codes.h"
+#include "base/host_facts.h"
 #include "base/json_fields.h"
 #include "base/log.h"
 #include "base/termination_message.h"
@@ -288,6 +289,7 @@ void Apply(const Words& words, InitializeOptions* run) {
   run->http.proxy_by_tls = ProxyByTls();
   run->threads = Threads();
   run->receivers = kReceivers;
+  run->transfer.cores = ContainerCpus(ReadHostFacts());
 }
 
 // What is large goes back to the kernel when it is freed. By itself glibc raises its limit to the largest that was ever

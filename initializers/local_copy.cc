@@ -255,7 +255,7 @@ Status Copying::ByHand(int source, StagedFile& staged) {
     } else {
       MUSTER_ASSIGN_OR_RETURN(length, read(at, buffer_.data(), buffer_.size()));
       if (length == 0) return absl::AbortedError(fmt::format("{} has become shorter", moved_.entry.key));
-      MUSTER_RETURN_IF_ERROR(staged.Write(at, buffer_.data(), length));
+      MUSTER_RETURN_IF_ERROR(staged.Write(at, {buffer_.data(), length}));
       MUSTER_RETURN_IF_ERROR(staged.Note({{at, length}, Crc32c(0, {buffer_.data(), length})}));
       shared_->copied += length;
     }

@@ -12,17 +12,18 @@ namespace {
 // Bytes that are hashed at a time, and written: they stay in a core's cache, and a call to the kernel is a small part
 // of them. Past the page cache a disk wants more at once.
 constexpr size_t kStep = 64 << 10;
+// What is worth a step by itself: a record of TLS is, and copying it to others costs more than another call.
+constexpr size_t kLeastStep = 16 << 10;
 
 }  // namespace
 
-RangeIntake::RangeIntake(ByteRange range, Blocks& blocks, std::shared_ptr<StagedFile> staged,
-                         std::shared_ptr<PieceHash> hash, std::shared_ptr<OrderedHash> ordered, Owner owner)
+RangeIntake::RangeIntake(ByteRange range, Blocks& blocks, std::shared_ptr<StagedFile> staged, Hashes hashes,
+                         Owner owner)
     : at_(range.offset),
       end_(range.end()),
       blocks_(blocks),
       staged_(std::move(staged)),
-      hash_(std::move(hash)),
-      ordered_(std::move(ordered)),
+      hashes_(std::move(hashes)),
       owner_(std::move(owner)),
       step_(staged_->direct() ? kBlockBytes : kStep),
       run_{{range.offset, 0}, 0} {}
@@ -49,37 +50,53 @@ HttpIntake::Taken RangeIntake::Take(std::string_view bytes) {
   if (failed_ || !block_) return Taken::kNotNow;
   received_.fetch_add(bytes.size(), std::memory_order_relaxed);
   while (!bytes.empty() && !failed_) {
-    if (ordered_ && gathered_ == 0 && run_.range.length == 0) kept_ = ordered_->RoomAt(at_);
-    const size_t now = std::min(bytes.size(), step_ - gathered_);
-    std::memcpy(step() + gathered_, bytes.data(), now);
-    gathered_ += now;
-    at_ += now;
-    bytes.remove_prefix(now);
-    if (gathered_ < step_ && !whole()) continue;
-    Status status = Step();
+    if (run_.range.length == 0 && gathered_ == 0) BeginRun();
+    const std::string_view now = bytes.substr(0, wanted());
+    bytes.remove_prefix(now.size());
+    at_ += now.size();
+    const std::string_view gathered = IsStep(now) ? now : Gather(now);
+    if (gathered.empty()) continue;
+    Status status = Step(gathered);
     failed_ = !status.ok();
     if (failed_) owner_.written({at_, 0}, std::move(status));
   }
   return Taken::kAll;
 }
 
-char* RangeIntake::step() { return kept_ ? kept_->data + run_.range.length : block_->data; }
+void RangeIntake::BeginRun() {
+  if (!hashes_.file || (hashes_.in_passing && hashes_.file->hashed() == at_)) return;
+  kept_ = hashes_.file->RoomAt(at_);
+}
 
-Status RangeIntake::Step() {
-  char* const begin = step();
-  const std::string_view bytes(begin, std::exchange(gathered_, 0));
+// By themselves, from where they came.
+bool RangeIntake::IsStep(std::string_view bytes) const {
+  return gathered_ == 0 && !kept_ && !staged_->direct() && bytes.size() >= kLeastStep;
+}
+
+// A step that is whole with them; empty: it is not.
+std::string_view RangeIntake::Gather(std::string_view bytes) {
+  char* const begin = kept_ ? kept_->data + run_.range.length : block_->data;
+  std::memcpy(begin + gathered_, bytes.data(), bytes.size());
+  gathered_ += bytes.size();
+  if (wanted() > 0 && !whole()) return {};
+  return {begin, std::exchange(gathered_, 0)};
+}
+
+Status RangeIntake::Step(std::string_view bytes) {
   const uint32_t crc32c = Crc32c(0, bytes);
-  if (hash_) hash_->UpdateKnown(bytes, crc32c);
-  MUSTER_RETURN_IF_ERROR(staged_->Write(at_ - bytes.size(), begin, bytes.size()));
+  const uint64_t offset = at_ - bytes.size();
+  if (hashes_.range) hashes_.range->UpdateKnown(bytes, crc32c);
+  if (hashes_.file && hashes_.in_passing && !kept_) hashes_.file->HashInPassing(offset, bytes);
+  MUSTER_RETURN_IF_ERROR(staged_->Write(offset, bytes));
   run_.crc32c = CombineCrc32c(run_.crc32c, crc32c, bytes.size());
   run_.range.length += bytes.size();
   if (run_.range.length < kBlockBytes && !whole()) return absl::OkStatus();
   MUSTER_RETURN_IF_ERROR(staged_->Note(run_));
   if (kept_) {
     kept_->used = run_.range.length;
-    ordered_->Keep(run_.range.offset, std::move(kept_));
+    hashes_.file->Keep(run_.range.offset, std::move(kept_));
   }
-  if (ordered_) ordered_->Written(run_.range);
+  if (hashes_.file) hashes_.file->Written(run_.range);
   owner_.written(run_.range, absl::OkStatus());
   run_ = {{at_, 0}, 0};
   return absl::OkStatus();

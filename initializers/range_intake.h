@@ -1,16 +1,19 @@
 // Where the bytes of one range of a large file go, on the thread that receives them: hashed and written a step at a
-// time, while they are in that core's cache, and noted a block at a time.
+// time, while they are in that core's cache, and noted a block at a time. They gather in a block only where a step
+// wants more than has come, or somebody keeps them.
 //
 // It lives through all answers that bring the range: where one ends, also within a block, the next goes on. What could
 // not be written ends it: it takes nothing any more, and waits to be cancelled. Its owner's calls come on the receiving
 // thread.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <string_view>
 
 #include "base/status.h"
 #include "initializers/blocks.h"
@@ -27,9 +30,14 @@ class RangeIntake final : public HttpIntake {
     std::function<void()> starved;                        // to be resumed once it has been given a block
     std::function<void(ByteRange what, Status)> written;  // and noted, in turn. An error is the last call
   };
-  // `hash`: of the range, `ordered`: of the file, which is told what is written and may keep it; null: none is wanted.
-  RangeIntake(ByteRange range, Blocks& blocks, std::shared_ptr<StagedFile> staged, std::shared_ptr<PieceHash> hash,
-              std::shared_ptr<OrderedHash> ordered, Owner owner);
+  // What is hashed here, or may be: `range`: of the range; `file`: of the file, in order, which is told what is written
+  // and may keep it, `in_passing`: it hashes here what comes in its turn. Null: none is wanted.
+  struct Hashes {
+    std::shared_ptr<PieceHash> range;
+    std::shared_ptr<OrderedHash> file;
+    bool in_passing = false;
+  };
+  RangeIntake(ByteRange range, Blocks& blocks, std::shared_ptr<StagedFile> staged, Hashes hashes, Owner owner);
   Taken Take(std::string_view bytes) override;
   // Bytes that have come. Any thread.
   uint64_t received() const { return received_.load(std::memory_order_relaxed); }
@@ -39,15 +47,17 @@ class RangeIntake final : public HttpIntake {
  private:
   std::shared_ptr<Block> NextBlock();
   bool whole() const { return at_ == end_; }
-  char* step();  // where the step's bytes gather
-  Status Step();
+  size_t wanted() const { return std::min(step_, kBlockBytes - run_.range.length) - gathered_; }  // by the step
+  void BeginRun();
+  bool IsStep(std::string_view bytes) const;
+  std::string_view Gather(std::string_view bytes);
+  Status Step(std::string_view bytes);
 
   uint64_t at_;  // offset in the file of what comes next
   const uint64_t end_;
   Blocks& blocks_;
   const std::shared_ptr<StagedFile> staged_;
-  const std::shared_ptr<PieceHash> hash_;
-  const std::shared_ptr<OrderedHash> ordered_;
+  const Hashes hashes_;
   const Owner owner_;
   const size_t step_;
   std::atomic<uint64_t> received_ = 0;

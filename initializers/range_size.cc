@@ -8,8 +8,9 @@ namespace {
 
 constexpr double kWaits = 20;          // a range takes so many times its latency: 5 % of the time are lost
 constexpr double kLongest = 30;        // s that one may take
-constexpr double kNear = 0.02;         // s of latency
+constexpr double kNear = 0.01;         // s of latency
 constexpr double kNewest = 0.25;       // weight of the last one
+constexpr double kLonger = 0.05;       // the same of what waited longer than the soonest
 constexpr uint64_t kEnough = 1 << 20;  // bytes; fewer tell nothing of the rate
 
 double Seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
@@ -29,6 +30,8 @@ void RangeSize::Fetched(uint64_t bytes, Duration waited, Duration took) {
   const double weight = rate_ == 0 ? 1 : kNewest;
   rate_ += weight * (static_cast<double>(bytes) / Seconds(took) - rate_);
   waited_ += weight * (Seconds(waited) - waited_);
+  const bool sooner = soonest_ == 0 || Seconds(waited) < soonest_;
+  soonest_ += (sooner ? 1 : kLonger) * (Seconds(waited) - soonest_);
 }
 
 uint64_t RangeSize::Bytes(double seconds) const {
@@ -42,11 +45,10 @@ uint64_t RangeSize::Next(uint64_t left, int requests) const {
   return std::min(size, std::max(limits_.least, Bytes(kLongest)));
 }
 
-bool RangeSize::near() const { return rate_ > 0 && waited_ < kNear; }
+bool RangeSize::near() const { return rate_ > 0 && soonest_ < kNear; }
 
 uint64_t RangeSize::NextInOrder() const {
-  if (rate_ == 0) return limits_.usual;
-  if (near()) return limits_.least;
+  if (rate_ == 0 || near()) return limits_.least;
   return std::min(limits_.usual, std::max(limits_.least, Bytes(kLongest)));
 }
 

@@ -102,16 +102,20 @@ Status FolderInTheWay(const std::string& target, const std::string& path) {
       fmt::format("{}/{} is a folder, where a file has to be: remove it, or name another target", target, path));
 }
 
+Status GiveLength(int file, uint64_t size, uint64_t have) {
+  if (have >= size || ftruncate(file, static_cast<off_t>(size)) == 0) return absl::OkStatus();
+  return DiskStatus(errno, fmt::format("a file of {} bytes", size));
+}
+
 Status ReserveFor(int file, uint64_t size, uint64_t have) {
   if (size == 0) return absl::OkStatus();
   int failed;
   do {
     failed = fallocate(file, 0, 0, static_cast<off_t>(size));
-  } while (failed != 0 && errno == EINTR);  // tmpfs stops for any signal, and takes back what it had
+  } while (failed != 0 && errno == EINTR);
   if (failed == 0) return absl::OkStatus();
   if (errno != EOPNOTSUPP && errno != ENOSYS) return DiskStatus(errno, fmt::format("reserving {} bytes", size));
-  if (have >= size || ftruncate(file, static_cast<off_t>(size)) == 0) return absl::OkStatus();
-  return DiskStatus(errno, fmt::format("a file of {} bytes", size));
+  return GiveLength(file, size, have);
 }
 
 }  // namespace
@@ -134,22 +138,25 @@ StagedFile::StagedFile(const Staging& staging, std::string name, uint64_t size)
       hashes_(staging.hashes_.get()),
       target_(staging.target_),
       name_(std::move(name)),
-      size_(size) {}
+      size_(size),
+      in_memory_(staging.in_memory_) {}
 StagedFile::~StagedFile() = default;
 
 Status StagedFile::Reserve() {
   struct stat before {};
   if (fstat(file_.get(), &before) != 0) return DiskStatus(errno, name_);
-  return Annotate(ReserveFor(file_.get(), size_, static_cast<uint64_t>(before.st_size)), target_);
+  const auto have = static_cast<uint64_t>(before.st_size);
+  return Annotate(in_memory_ ? GiveLength(file_.get(), size_, have) : ReserveFor(file_.get(), size_, have), target_);
 }
 
-Status StagedFile::Write(uint64_t offset, char* bytes, size_t length) {
-  size_t written = length;
-  if (direct_ && written % kBlockAlignment != 0) {  // only at the file's end, which Finish cuts
-    written += kBlockAlignment - written % kBlockAlignment;
-    std::memset(bytes + length, 0, written - length);
-  }
-  return Annotate(WriteAll(file_.get(), bytes, written, offset), name_);
+Status StagedFile::Write(uint64_t offset, std::string_view bytes) {
+  const size_t odd = direct_ ? bytes.size() % kBlockAlignment : 0;  // only at the file's end, which Finish cuts
+  const size_t even = bytes.size() - odd;
+  MUSTER_RETURN_IF_ERROR(Annotate(WriteAll(file_.get(), bytes.data(), even, offset), name_));
+  if (odd == 0) return absl::OkStatus();
+  alignas(kBlockAlignment) char last[kBlockAlignment] = {};
+  bytes.copy(last, odd, even);
+  return Annotate(WriteAll(file_.get(), last, sizeof last, offset + even), name_);
 }
 
 StatusOr<size_t> StagedFile::Read(uint64_t offset, char* bytes, size_t length) {

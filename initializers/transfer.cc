@@ -104,11 +104,18 @@ void Transfer::Impl::Dispatch() {
   dispatching_ = false;
 }
 
+// Enough files come at a time to keep all cores busy: each by one range, which is hashed where it is received. Its
+// bytes then go to no other core, nor wait for it.
+bool Transfer::Impl::InPassing() const {
+  return range_size_.near() && open_.size() >= static_cast<size_t>(options_.cores);
+}
+
 bool Transfer::Impl::StartNext() {
   // The open file with the fewest ranges under way; a new one where all have as many as there are files.
   std::shared_ptr<File> chosen;
   for (const auto& file : open_) {
     if (!file->staged || file->next >= file->entry.size) continue;
+    if (file->ordered && InPassing() && !file->ranges.empty()) continue;
     if (file->ordered && (file->hashing || range_size_.near()) && file->next - file->ordered->hashed() > kMostAhead) {
       continue;
     }

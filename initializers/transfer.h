@@ -39,6 +39,7 @@ struct TransferOptions {
   RangeLimits range;       // of one request of a large file
   bool verify = true;      // false: sizes only
   bool direct = true;      // past the page cache, for files from kDirectFrom on
+  int cores = 2;           // that it may keep busy
   bool sync_each = false;  // each file on the disk as it is whole; else one sync before publishing
   HttpLimits limits;
   RetryRules retry;

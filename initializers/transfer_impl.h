@@ -37,6 +37,7 @@ class Transfer::Impl : public std::enable_shared_from_this<Impl> {
 
   void Dispatch();
   bool StartNext();
+  bool InPassing() const;
   void StartSmall(const std::shared_ptr<File>& file, std::shared_ptr<Block> block = nullptr);
   void StartLarge(const std::shared_ptr<File>& file);
   void LookAt(const std::shared_ptr<File>& file);

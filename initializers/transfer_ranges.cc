@@ -137,7 +137,8 @@ void Transfer::Impl::Rechecked(const std::shared_ptr<File>& file, const StatusOr
 ByteRange Transfer::Impl::NextOf(const File& file) const {
   const uint64_t left = file.entry.size - file.next;
   if (!file.entry.ranges) return {file.next, left};
-  const uint64_t most = file.ordered ? range_size_.NextInOrder() : range_size_.Next(left, pace_.target());
+  const bool waits = file.ordered && !InPassing();  // for its turn to be hashed
+  const uint64_t most = waits ? range_size_.NextInOrder() : range_size_.Next(left, pace_.target());
   return NextRange(file.next, file.entry.size, most, file.unit, *file.noted);
 }
 
@@ -241,7 +242,8 @@ std::shared_ptr<RangeIntake> Transfer::Impl::MakeIntake(const std::shared_ptr<Ra
       transfer.Have(range->file, what.length);
     });
   };
-  return std::make_shared<RangeIntake>(rest, pool_.blocks(), range->file->staged, range->hash, range->file->ordered,
+  return std::make_shared<RangeIntake>(rest, pool_.blocks(), range->file->staged,
+                                       RangeIntake::Hashes{range->hash, range->file->ordered, InPassing()},
                                        RangeIntake::Owner{starved, written});
 }
 
@@ -280,7 +282,7 @@ void Transfer::Impl::Have(const std::shared_ptr<File>& file, uint64_t bytes) {
 // each change of threads would be lost to it, and so would the way of each piece of news over the loop. A part at a
 // time: a stop waits for no more, and each part makes room for a range.
 void Transfer::Impl::HashOn(const std::shared_ptr<File>& file) {
-  if (file->hashing || file->ordered->written() == file->ordered->hashed()) return;
+  if (file->hashing || file->ordered->written() <= file->ordered->hashed()) return;
   file->hashing = true;
   auto status = std::make_shared<Status>();
   const Duration awhile = open_.size() == 1 ? kAwaited : Duration::zero();  // else there are others to hash

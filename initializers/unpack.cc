@@ -186,7 +186,7 @@ Status Unpacking::BringLarge(ArchiveReader& reader, MovedFile* file) {
     MUSTER_ASSIGN_OR_RETURN(const size_t have, Fill(reader, wanted));
     if (have != wanted) return Shorter(file->entry, at + have);
     hasher->Update({buffer_.data(), have});
-    MUSTER_RETURN_IF_ERROR(staged->Write(at, buffer_.data(), have));
+    MUSTER_RETURN_IF_ERROR(staged->Write(at, {buffer_.data(), have}));
     at += have;
   }
   MUSTER_RETURN_IF_ERROR(CheckEnd(reader, file->entry));

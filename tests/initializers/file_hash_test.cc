@@ -152,6 +152,30 @@ TEST(OrderedHash, ReadsBackOnlyWhatWasNotKept) {
   EXPECT_NE(back.back(), nullptr) << "all have been given back";
 }
 
+// From the beginning, behind what the hashing thread has hashed, and never out of turn.
+TEST(OrderedHash, HashesInPassingOnlyWhatIsNext) {
+  const std::string bytes = SomeBytes(3 * kBlockBytes);
+  const std::string_view all = bytes;
+  OrderedHash hash(HashKind::kSha256, bytes.size(), [&bytes](uint64_t offset, char* into, size_t length) {
+    std::copy_n(bytes.data() + offset, length, into);
+    return StatusOr<size_t>(length);
+  });
+  EXPECT_FALSE(hash.HashInPassing(100, all.substr(100, 100)));
+  EXPECT_TRUE(hash.HashInPassing(0, all.substr(0, 100)));
+  EXPECT_FALSE(hash.HashInPassing(0, all.substr(0, 100)));
+  EXPECT_EQ(hash.hashed(), 100u) << "before it is said to be written";
+  EXPECT_EQ(hash.written(), 0u);
+  EXPECT_FALSE(hash.AwaitMore(Duration::zero()));
+  hash.Written({0, 100});
+  EXPECT_FALSE(hash.AwaitMore(Duration::zero()));
+  hash.Written({100, kBlockBytes});
+  EXPECT_TRUE(hash.AwaitMore(Duration::zero()));
+  EXPECT_FALSE(hash.HashInPassing(100 + kBlockBytes, all.substr(100 + kBlockBytes, 100)));
+  ASSERT_TRUE(hash.HashTo(100 + kBlockBytes).ok());
+  EXPECT_TRUE(hash.HashInPassing(100 + kBlockBytes, all.substr(100 + kBlockBytes)));
+  EXPECT_EQ(hash.Finish(), HashOf(HashKind::kSha256, bytes));
+}
+
 TEST(OrderedHash, IsWrittenUpToTheFirstGap) {
   OrderedHash hash(HashKind::kSha256, 40, [](uint64_t, char*, size_t) { return StatusOr<size_t>(0); });
   hash.Written({20, 10});

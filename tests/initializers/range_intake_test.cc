@@ -19,6 +19,12 @@ using Taken = HttpIntake::Taken;
 
 constexpr uint64_t kMore = 3 * 4096 + 5;
 
+std::string HashOf(std::string_view bytes) {
+  auto hasher = Hasher::Make(HashKind::kSha256, bytes.size());
+  hasher->Update(bytes);
+  return hasher->Finish();
+}
+
 class RangeIntakeTest : public testing::Test {
  protected:
   RangeIntakeTest() {
@@ -70,7 +76,7 @@ TEST_F(RangeIntakeTest, WritesHashesAndNotes) {
       written_ = 0, told_ = 0;
       auto staged = Open(direct);
       auto hash = std::make_shared<PieceHash>(HashKind::kCrc64Nvme, data_.size(), 0);
-      RangeIntake intake({0, data_.size()}, blocks_, staged, hash, nullptr, Owner());
+      RangeIntake intake({0, data_.size()}, blocks_, staged, {.range = hash}, Owner());
       for (size_t at = 0; at < data_.size(); at += delivery) {
         ASSERT_EQ(intake.Take(Of(at, delivery)), Taken::kAll);
       }
@@ -99,7 +105,7 @@ TEST_F(RangeIntakeTest, WritesHashesAndNotes) {
 TEST_F(RangeIntakeTest, GoesOnWhereItsAnswerEnded) {
   auto staged = Open(false);
   const ByteRange range{kBlockBytes, 2 * kBlockBytes};
-  RangeIntake intake(range, blocks_, staged, nullptr, nullptr, Owner());
+  RangeIntake intake(range, blocks_, staged, {}, Owner());
   EXPECT_EQ(intake.Take(Of(range.offset, 100)), Taken::kAll);
   EXPECT_EQ(written_, 0u);
   EXPECT_TRUE(Noted().empty());
@@ -129,7 +135,7 @@ TEST_F(RangeIntakeTest, KeepsForAHashInOrderWhatFindsRoom) {
             return staged->Read(offset, bytes, length);
           },
           ahead);
-      RangeIntake intake({0, data_.size()}, blocks_, staged, nullptr, ordered, Owner());
+      RangeIntake intake({0, data_.size()}, blocks_, staged, {.file = ordered}, Owner());
       for (size_t at = 0; at < data_.size(); at += delivery) {
         ASSERT_EQ(intake.Take(Of(at, delivery)), Taken::kAll);
       }
@@ -139,10 +145,43 @@ TEST_F(RangeIntakeTest, KeepsForAHashInOrderWhatFindsRoom) {
       ordered->Written({0, data_.size()});
       ASSERT_TRUE(ordered->HashTo(data_.size()).ok());
       EXPECT_EQ(read, data_.size() - std::min<uint64_t>(data_.size(), room * kBlockBytes));
-      auto all = Hasher::Make(HashKind::kSha256, data_.size());
-      all->Update(data_);
-      EXPECT_EQ(ordered->Finish(), all->Finish());
+      EXPECT_EQ(ordered->Finish(), HashOf(data_));
     }
+  }
+}
+
+// What comes in its turn is hashed as it passes, and neither kept nor read back; what comes before its turn is kept.
+TEST_F(RangeIntakeTest, HashesInPassingWhatComesInItsTurn) {
+  for (const size_t delivery : {size_t{1000}, size_t{16384}, size_t{40000}, size_t{262144}, kBlockBytes + 7}) {
+    SCOPED_TRACE(fmt::format("{} at a time", delivery));
+    staging_->Drop("file");
+    written_ = 0;
+    auto staged = Open(false);
+    auto ahead = std::make_shared<Blocks>(loop_, 4);
+    auto ordered = std::make_shared<OrderedHash>(
+        HashKind::kSha256, data_.size(),
+        [](uint64_t, char*, size_t) -> StatusOr<size_t> { return absl::UnknownError("read back"); }, ahead);
+    const auto take = [&](ByteRange range) {
+      RangeIntake intake(range, blocks_, staged, {.file = ordered, .in_passing = true}, Owner());
+      while (range.length > 0) {
+        const uint64_t now = std::min<uint64_t>(delivery, range.length);
+        ASSERT_EQ(intake.Take(Of(range.offset, now)), Taken::kAll);
+        range = {range.offset + now, range.length - now};
+      }
+    };
+    take({2 * kBlockBytes, kBlockBytes});
+    EXPECT_EQ(ordered->hashed(), 0u);
+    take({0, 2 * kBlockBytes});
+    EXPECT_EQ(ordered->hashed(), 2 * kBlockBytes) << "nobody was asked to";
+    ASSERT_TRUE(ordered->HashTo(ordered->written()).ok());
+    take({3 * kBlockBytes, kMore});
+    EXPECT_EQ(ordered->hashed(), data_.size());
+    EXPECT_EQ(ordered->written(), data_.size());
+    EXPECT_EQ(Content(), data_);
+    const auto noted = Noted();
+    ASSERT_EQ(noted.size(), 4u);
+    for (const StagedRange& note : noted) EXPECT_LE(note.range.length, kBlockBytes);
+    EXPECT_EQ(ordered->Finish(), HashOf(data_));
   }
 }
 
@@ -150,7 +189,7 @@ TEST_F(RangeIntakeTest, WaitsForABlockAndHasOneFromThenOn) {
   auto staged = Open(false);
   auto one = blocks_.Take();
   const auto other = blocks_.Take();
-  RangeIntake intake({0, data_.size()}, blocks_, staged, nullptr, nullptr, Owner());
+  RangeIntake intake({0, data_.size()}, blocks_, staged, {}, Owner());
   EXPECT_EQ(intake.Take(Of(0, 1000)), Taken::kNotNow);
   EXPECT_EQ(starved_, 1);
   EXPECT_EQ(intake.received(), 0u);
@@ -162,7 +201,7 @@ TEST_F(RangeIntakeTest, WaitsForABlockAndHasOneFromThenOn) {
 
 TEST_F(RangeIntakeTest, WhatCannotBeWrittenIsToldOnceAndNothingMoreIsTaken) {
   auto staged = Open(false);
-  RangeIntake intake({0, data_.size()}, blocks_, staged, nullptr, nullptr, Owner());
+  RangeIntake intake({0, data_.size()}, blocks_, staged, {}, Owner());
   rlimit before{};
   ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
   const auto handler = std::signal(SIGXFSZ, SIG_IGN);

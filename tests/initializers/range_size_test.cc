@@ -60,12 +60,24 @@ TEST(RangeSizeTest, InOrderTheLeastNearbyAndAtMostTheUsual) {
            Row{"far, slower than the least", milliseconds(100), milliseconds(640000), 4 * kMiB},
        }) {
     RangeSize size{RangeLimits{}};
-    EXPECT_EQ(size.NextInOrder(), 16 * kMiB) << row.what << ", nothing known yet";
+    EXPECT_EQ(size.NextInOrder(), 4 * kMiB) << row.what << ", nothing known yet";
     EXPECT_FALSE(size.near()) << row.what << ", nothing known yet";
     size.Fetched(16 * kMiB, row.waited, row.took);
     EXPECT_EQ(size.NextInOrder(), row.next) << row.what;
     EXPECT_EQ(size.near(), row.waited < milliseconds(20)) << row.what;
   }
+}
+
+TEST(RangeSizeTest, WhatWaitsForOthersIsNotFar) {
+  RangeSize size{RangeLimits{}};
+  for (int i = 0; i < 10; ++i) {
+    for (const int waited : {3, 45, 20, 60}) {
+      size.Fetched(16 * kMiB, milliseconds(waited), milliseconds(80));
+      EXPECT_TRUE(size.near()) << i << ", " << waited;
+    }
+  }
+  for (int i = 0; i < 10; ++i) size.Fetched(16 * kMiB, milliseconds(60), milliseconds(80));
+  EXPECT_FALSE(size.near()) << "the one that came soon was long ago";
 }
 
 TEST(NextRangeTest, EndsBeforeWhatIsThereBehindAGap) {

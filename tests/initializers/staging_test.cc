@@ -3,7 +3,9 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <linux/magic.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -77,7 +79,7 @@ TEST_F(StagingTest, WhatAnEarlierStartLeft) {
     auto file = staging->OpenFile("half", 2 * kBlockBytes, false);
     ASSERT_TRUE(file.ok()) << file.status();
     std::string bytes(kBlockBytes, 'b');
-    ASSERT_TRUE((*file)->Write(kBlockBytes, bytes.data(), bytes.size()).ok());
+    ASSERT_TRUE((*file)->Write(kBlockBytes, bytes).ok());
     ASSERT_TRUE((*file)->Note(At(kBlockBytes, kBlockBytes, 5)).ok());
   }
   std::ofstream(target_ + "/.muster/staging/half.ranges", std::ios::app) << "123 4";  // killed in the middle of a line
@@ -111,7 +113,7 @@ TEST_F(StagingTest, WhatNobodyWantsAnyMoreGivesItsRoom) {
     auto file = staging->OpenFile("half", kBlockBytes, false);
     ASSERT_TRUE(file.ok()) << file.status();
     std::string bytes(kBlockBytes, 'b');
-    ASSERT_TRUE((*file)->Write(0, bytes.data(), bytes.size()).ok());
+    ASSERT_TRUE((*file)->Write(0, bytes).ok());
   }
   auto staging = Open();
   EXPECT_TRUE(staging->IsWhole("wanted"));
@@ -141,6 +143,25 @@ TEST_F(StagingTest, AFileThatIsThereByAnotherName) {
   EXPECT_TRUE(std::filesystem::equivalent(target_ + "/before", target_ + "/after"));
 }
 
+TEST(StagingInMemory, AFileHasItsLengthAndTakesNoPagesBeforehand) {
+  struct statfs kind {};
+  if (statfs("/dev/shm", &kind) != 0 || kind.f_type != TMPFS_MAGIC) GTEST_SKIP() << "/dev/shm is no tmpfs";
+  std::string target = "/dev/shm/muster-staging-XXXXXX";
+  ASSERT_NE(mkdtemp(target.data()), nullptr);
+  {
+    auto staging = Staging::Open(target);
+    ASSERT_TRUE(staging.ok()) << staging.status();
+    auto file = (*staging)->OpenFile("one", 4 * kBlockBytes, true);
+    ASSERT_TRUE(file.ok()) << file.status();
+    EXPECT_FALSE((*file)->direct());
+    struct stat facts {};
+    ASSERT_EQ(stat((target + "/.muster/staging/one.part").c_str(), &facts), 0);
+    EXPECT_EQ(facts.st_size, static_cast<off_t>(4 * kBlockBytes));
+    EXPECT_EQ(facts.st_blocks, 0);
+  }
+  std::filesystem::remove_all(target);
+}
+
 TEST_F(StagingTest, PastThePageCacheAnyLengthWillDo) {
   auto staging = Open();
   const uint64_t size = kBlockBytes + 5;
@@ -149,9 +170,9 @@ TEST_F(StagingTest, PastThePageCacheAnyLengthWillDo) {
   std::unique_ptr<char, void (*)(void*)> bytes(static_cast<char*>(std::aligned_alloc(kBlockAlignment, kBlockBytes)),
                                                &std::free);
   std::fill(bytes.get(), bytes.get() + kBlockBytes, 'x');
-  ASSERT_TRUE((*file)->Write(kBlockBytes, bytes.get(), 5).ok());
+  ASSERT_TRUE((*file)->Write(kBlockBytes, {bytes.get(), 5}).ok());
   std::fill(bytes.get(), bytes.get() + kBlockBytes, 'x');
-  ASSERT_TRUE((*file)->Write(0, bytes.get(), kBlockBytes).ok());
+  ASSERT_TRUE((*file)->Write(0, {bytes.get(), kBlockBytes}).ok());
   ASSERT_TRUE((*file)->Finish({}, true).ok());
   EXPECT_EQ(Content(".muster/staging/odd"), std::string(size, 'x'));
 }
