@@ -6,7 +6,7 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from hub_case import NAME, URI, HubCase, HubProxy  # noqa: E402
 from initializer_case import MIB, main, some_bytes  # noqa: E402
-from store_faults import KilledAnywhere, PermanentFaults, TransientFaults, answering  # noqa: E402
+from store_faults import KilledAnywhere, PermanentFaults, Store, TransientFaults, answering  # noqa: E402
 
 
 class FaultCase(HubCase):
@@ -52,6 +52,39 @@ class Permanent(FaultCase, PermanentFaults):
 
 class Killed(FaultCase, KilledAnywhere):
     pass
+
+
+class Shards(FaultCase, Store):
+    """More large files at a time than most machines of tests have CPUs: each is hashed where it is received."""
+
+    def setUp(self):
+        super().setUp()
+        self.objects = {f"model-{n}-of-4.safetensors": some_bytes(24 * MIB + n, n) for n in range(1, 5)}
+        self.repository = self.hub.add(NAME, self.objects)
+        self.proxy.faulty = self.is_data
+
+    def test_cuts_and_flipped_bits(self):
+        flipped = []
+
+        def cut(exchange):
+            exchange.cut = 700_001
+
+        def flip(exchange):
+            if not flipped:
+                flipped.append(exchange.flip(exchange.range[0] + 100_000))
+
+        def nothing(exchange):
+            pass
+        self.proxy.faults = [cut, nothing, cut, nothing, nothing, cut, flip, nothing, nothing, cut, cut]
+        end = self.succeeds(self.uri, self.objects)
+        self.assertEqual((self.proxy.faults, flipped, end["unverified_files"]), ([], [True], 0))
+
+    def test_killed(self):
+        total = sum(map(len, self.objects.values()))
+        for part in (0.1, 0.3, 0.3):
+            self.kill_after(int(part * total), self.uri)
+            self.check_nothing()
+        self.succeeds(self.uri, self.objects)
 
 
 if __name__ == "__main__":

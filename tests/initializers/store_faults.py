@@ -54,6 +54,22 @@ class Store:
             self.put(name, data)
         return {**self.objects, **more}
 
+    def kill_after(self, enough, uri):
+        """A process that is killed once the proxy has sent so many bytes, and sends no more meanwhile."""
+        started, lock, sent = queue.SimpleQueue(), threading.Lock(), [0]
+
+        def count(size):
+            with lock:
+                before, sent[0] = sent[0], sent[0] + size
+                if before < enough <= sent[0]:
+                    started.get(timeout=DEADLINE).kill()
+        self.proxy.sent = count
+        process = self.start(uri)
+        started.put(process)
+        _, said = process.communicate(timeout=DEADLINE)
+        self.proxy.sent = lambda size: None
+        self.assertEqual(process.returncode, -signal.SIGKILL, said)
+
 
 class TransientFaults(Store):
     """Each ends in success, with the right bytes."""
@@ -261,22 +277,6 @@ class PermanentFaults(Store):
 
 class KilledAnywhere(Store):
     ROOM = 4 * MIB  # of all threads that send, and of the sockets
-
-    def kill_after(self, enough, uri):
-        """A process that is killed once the proxy has sent so many bytes, and sends no more meanwhile."""
-        started, lock, sent = queue.SimpleQueue(), threading.Lock(), [0]
-
-        def count(size):
-            with lock:
-                before, sent[0] = sent[0], sent[0] + size
-                if before < enough <= sent[0]:
-                    started.get(timeout=DEADLINE).kill()
-        self.proxy.sent = count
-        process = self.start(uri)
-        started.put(process)
-        _, said = process.communicate(timeout=DEADLINE)
-        self.proxy.sent = lambda size: None
-        self.assertEqual(process.returncode, -signal.SIGKILL, said)
 
     def largest_run(self):
         """(URI, path -> content, bytes)"""
