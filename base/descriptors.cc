@@ -12,6 +12,12 @@ namespace muster {
 
 int Descriptor::Close() { return fd_ < 0 ? 0 : close(std::exchange(fd_, -1)); }
 
+StatusOr<PipeEnds> MakePipe() {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return ErrnoStatus(errno, "opening a pipe");
+  return PipeEnds{Descriptor(ends[0]), Descriptor(ends[1])};
+}
+
 bool ReadyBy(int fd, short events, TimePoint deadline) {
   while (true) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - MonotonicClock::now()).count();

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/status.h"
 
 namespace muster {
 
@@ -30,6 +31,12 @@ class Descriptor {
  private:
   int fd_;
 };
+
+// A pipe. Both ends block, and are closed on exec.
+struct PipeEnds {
+  Descriptor reading, writing;
+};
+StatusOr<PipeEnds> MakePipe();
 
 // Waits, for what has no loop: true when `fd` is ready for `events` (poll(2)'s) or broken, as the next call on it says;
 // false at the deadline.

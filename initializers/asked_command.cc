@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "base/attach.h"
+#include "base/descriptors.h"
 #include "base/host_fs.h"
 #include "base/text.h"
 #include "initializers/conversation.h"
@@ -29,16 +30,6 @@ namespace asio = boost::asio;
 constexpr size_t kMostComplaints = 4 << 10;  // that are kept
 constexpr size_t kMostShown = 500;           // of them
 constexpr int kLastReads = 16;               // once it has ended: more than a pipe holds
-
-struct Pipe {
-  Descriptor reading, writing;
-};
-
-StatusOr<Pipe> MakePipe() {
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) return ErrnoStatus(errno, "pipe2");
-  return Pipe{Descriptor(ends[0]), Descriptor(ends[1])};
-}
 
 class Hearing : public std::enable_shared_from_this<Hearing> {
  public:
@@ -73,11 +64,11 @@ class Hearing : public std::enable_shared_from_this<Hearing> {
 };
 
 Status Hearing::Begin(std::vector<std::string> words, Duration time) {
-  MUSTER_ASSIGN_OR_RETURN(Pipe in, MakePipe());
-  MUSTER_ASSIGN_OR_RETURN(Pipe out, MakePipe());
-  MUSTER_ASSIGN_OR_RETURN(Pipe err, MakePipe());
+  MUSTER_ASSIGN_OR_RETURN(PipeEnds in, MakePipe());
+  MUSTER_ASSIGN_OR_RETURN(PipeEnds out, MakePipe());
+  MUSTER_ASSIGN_OR_RETURN(PipeEnds err, MakePipe());
   in.writing.Close();  // nothing comes: /dev/null may not be there
-  for (const Pipe* pipe : {&out, &err}) fcntl(pipe->reading.get(), F_SETFL, O_NONBLOCK);
+  for (const PipeEnds* pipe : {&out, &err}) fcntl(pipe->reading.get(), F_SETFL, O_NONBLOCK);
   MUSTER_RETURN_IF_ERROR(Attach(out_, std::move(out.reading), "epoll"));
   MUSTER_RETURN_IF_ERROR(Attach(err_, std::move(err.reading), "epoll"));
   MUSTER_ASSIGN_OR_RETURN(GuardedProcess started, StartGuarded({.words = std::move(words),

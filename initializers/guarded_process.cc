@@ -95,11 +95,9 @@ StatusOr<GuardedProcess> StartGuarded(const GuardedCommand& command) {
   std::vector<char*> arguments = Pointers(command.words);
   std::vector<char*> variables = Pointers(command.environment);
   const std::string& name = command.words.front();
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) return ErrnoStatus(errno, fmt::format("starting {}", name));
-  const Descriptor reading(ends[0]);
-  Descriptor writing(ends[1]);
-  const Guard guard(arguments.data(), variables.data(), command, ends[1]);
+  auto report = MakePipe();
+  if (!report.ok()) return Annotate(report.status(), fmt::format("starting {}", name));
+  const Guard guard(arguments.data(), variables.data(), command, report->writing.get());
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -107,11 +105,11 @@ StatusOr<GuardedProcess> StartGuarded(const GuardedCommand& command) {
   if (pid == 0) guard.Run();
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (pid < 0) return ErrnoStatus(errno, fmt::format("starting {}", name));
-  writing.Close();
+  report->writing.Close();
   int error = 0;
   ssize_t got = 0;
   do {
-    got = read(reading.get(), &error, sizeof error);
+    got = read(report->reading.get(), &error, sizeof error);
   } while (got < 0 && errno == EINTR);
   if (got == sizeof error) {
     kill(pid, SIGKILL);

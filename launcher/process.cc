@@ -15,6 +15,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/descriptors.h"
 #include "base/text.h"
 
 namespace muster::launcher {
@@ -197,15 +198,6 @@ std::string_view PathOf(const std::vector<std::string>& environment) {
   return "/usr/local/bin:/bin:/usr/bin";
 }
 
-struct Pipe {
-  int read_end = -1;
-  int write_end = -1;
-  ~Pipe() {
-    if (read_end != -1) close(read_end);
-    if (write_end != -1) close(write_end);
-  }
-};
-
 // A copy above the standard three, so that setting up one stream cannot overwrite the source of another.
 struct SafeDescriptor {
   int fd = -1;
@@ -269,11 +261,8 @@ StatusOr<pid_t> StartProcess(const ProcessSpec& spec) {
   for (const std::string& argument : spec.argv) arguments.push_back(argument.c_str());
   arguments.push_back(nullptr);
 
-  Pipe report;
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC) == -1) return ErrnoStatus(errno, fmt::format("starting '{}'", spec.argv.front()));
-  report.read_end = ends[0];
-  report.write_end = ends[1];
+  auto report = MakePipe();
+  if (!report.ok()) return Annotate(report.status(), fmt::format("starting '{}'", spec.argv.front()));
 
   // A context of its own: the launcher tells its context of the fork, which must not touch the loop's reactor from a
   // child that shares our memory.
@@ -283,7 +272,7 @@ StatusOr<pid_t> StartProcess(const ProcessSpec& spec) {
   try {
     SignalsBlocked blocked;
     auto started = launcher(fork_context.get_executor(), error, process::filesystem::path(executable), arguments.data(),
-                            WorkerSetup(safe, environment, report.write_end));
+                            WorkerSetup(safe, environment, report->writing.get()));
     started.detach();
   } catch (const std::exception&) {
     // The process runs, but there was no descriptor left for its handle.
@@ -298,11 +287,11 @@ StatusOr<pid_t> StartProcess(const ProcessSpec& spec) {
     return ErrnoStatus(error.value() == 0 ? EAGAIN : error.value(),
                        fmt::format("starting '{}' (limit of processes or memory)", spec.argv.front()));
   }
-  close(std::exchange(report.write_end, -1));
+  report->writing.Close();
   ChildError failure;
   ssize_t got;
   do {
-    got = read(report.read_end, &failure, sizeof failure);
+    got = read(report->reading.get(), &failure, sizeof failure);
   } while (got == -1 && errno == EINTR);
   if (got == sizeof failure) {
     waitpid(launcher.pid, nullptr, 0);

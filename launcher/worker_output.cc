@@ -9,6 +9,7 @@
 #include <deque>
 
 #include "base/attach.h"
+#include "base/descriptors.h"
 #include "base/text.h"
 
 namespace muster::launcher {
@@ -89,14 +90,13 @@ class WorkerOutput::Stream : public std::enable_shared_from_this<Stream> {
   }
 
   Status OpenPipe() {
-    int ends[2];
-    if (pipe2(ends, O_CLOEXEC) == -1) return ErrnoStatus(errno, "opening a pipe for its output");
-    for_worker_ = ends[1];
+    MUSTER_ASSIGN_OR_RETURN(PipeEnds ends, MakePipe());
+    for_worker_ = ends.writing.Release();
     owned_ = true;
-    MUSTER_RETURN_IF_ERROR(Attach(pipe_, Descriptor(ends[0]), "watching the pipe of its output"));
+    MUSTER_RETURN_IF_ERROR(Attach(pipe_, std::move(ends.reading), "watching the pipe of its output"));
     // Only the reading end: the two ends have descriptions, and so flags, of their own.
-    if (fcntl(ends[0], F_SETFL, O_NONBLOCK) == -1) return ErrnoStatus(errno, "setting up the pipe of its output");
-    return absl::OkStatus();
+    const bool set = fcntl(pipe_.native_handle(), F_SETFL, O_NONBLOCK) != -1;
+    return set ? absl::OkStatus() : ErrnoStatus(errno, "setting up the pipe of its output");
   }
 
   void Wait() {

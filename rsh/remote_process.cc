@@ -35,11 +35,11 @@ struct Ends {
   Descriptor theirs;
 };
 
-StatusOr<Ends> MakePipe(bool for_input) {
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) return ErrnoStatus(errno, "cannot make a pipe for a command");
-  WidenPipe(ends[0], kPipeBytes);
-  Ends made{Descriptor(ends[for_input ? 1 : 0]), Descriptor(ends[for_input ? 0 : 1])};
+StatusOr<Ends> MakeStream(bool for_input) {
+  MUSTER_ASSIGN_OR_RETURN(PipeEnds pipe, MakePipe());
+  WidenPipe(pipe.reading.get(), kPipeBytes);
+  if (for_input) std::swap(pipe.reading, pipe.writing);
+  Ends made{std::move(pipe.reading), std::move(pipe.writing)};
   fcntl(made.ours.get(), F_SETFL, O_NONBLOCK);
   return made;
 }
@@ -109,9 +109,9 @@ class RemoteProcess::Impl : public std::enable_shared_from_this<Impl> {
 };
 
 StatusOr<int64_t> RemoteProcess::Impl::Start(const std::string& command, std::vector<std::string> environment) {
-  MUSTER_ASSIGN_OR_RETURN(Ends in, MakePipe(true));
-  MUSTER_ASSIGN_OR_RETURN(Ends out, MakePipe(false));
-  MUSTER_ASSIGN_OR_RETURN(Ends err, MakePipe(false));
+  MUSTER_ASSIGN_OR_RETURN(Ends in, MakeStream(true));
+  MUSTER_ASSIGN_OR_RETURN(Ends out, MakeStream(false));
+  MUSTER_ASSIGN_OR_RETURN(Ends err, MakeStream(false));
   constexpr std::string_view kPipe = "cannot wait for a pipe of a command";
   // Before there is a command: where one of these fails there is nothing to end.
   MUSTER_RETURN_IF_ERROR(Attach(in_, std::move(in.ours), kPipe));

@@ -47,16 +47,39 @@ TEST(Descriptors, AClosedStandardStreamIsNobodyElses) {
       testing::ExitedWithCode(0), "");
 }
 
+TEST(Descriptors, OfAPipeAreClosedOnExec) {
+  auto pipe = MakePipe();
+  ASSERT_TRUE(pipe.ok()) << pipe.status();
+  for (const Descriptor* end : {&pipe->reading, &pipe->writing}) {
+    EXPECT_EQ(fcntl(end->get(), F_GETFD), FD_CLOEXEC);
+    EXPECT_EQ(fcntl(end->get(), F_GETFL) & O_NONBLOCK, 0);
+  }
+  ASSERT_EQ(write(pipe->writing.get(), "x", 1), 1);
+  char byte = 0;
+  EXPECT_EQ(read(pipe->reading.get(), &byte, 1), 1);
+}
+
+TEST(Descriptors, OfAPipeBeyondTheLimitAreAnError) {
+  rlimit before{};
+  getrlimit(RLIMIT_NOFILE, &before);
+  const rlimit none{0, before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  const auto pipe = MakePipe();
+  setrlimit(RLIMIT_NOFILE, &before);
+  ASSERT_FALSE(pipe.ok());
+  EXPECT_NE(pipe.status().message().find("opening a pipe"), std::string::npos) << pipe.status();
+}
+
 TEST(Descriptors, AreReadyByTheirDeadlineOrNot) {
-  int ends[2];
-  ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
-  EXPECT_FALSE(ReadyBy(ends[0], POLLIN, MonotonicClock::now()));
-  EXPECT_FALSE(ReadyBy(ends[0], POLLIN, MonotonicClock::now() - std::chrono::hours(1)));
-  ASSERT_EQ(write(ends[1], "x", 1), 1);
-  EXPECT_TRUE(ReadyBy(ends[0], POLLIN, TimePoint::max() - std::chrono::hours(1)));
-  close(ends[0]);
-  EXPECT_TRUE(ReadyBy(ends[1], POLLOUT, MonotonicClock::now()));  // broken: the next write says how
-  close(ends[1]);
+  auto pipe = MakePipe();
+  ASSERT_TRUE(pipe.ok()) << pipe.status();
+  auto& [reading, writing] = *pipe;
+  EXPECT_FALSE(ReadyBy(reading.get(), POLLIN, MonotonicClock::now()));
+  EXPECT_FALSE(ReadyBy(reading.get(), POLLIN, MonotonicClock::now() - std::chrono::hours(1)));
+  ASSERT_EQ(write(writing.get(), "x", 1), 1);
+  EXPECT_TRUE(ReadyBy(reading.get(), POLLIN, TimePoint::max() - std::chrono::hours(1)));
+  reading.Close();
+  EXPECT_TRUE(ReadyBy(writing.get(), POLLOUT, MonotonicClock::now()));  // broken: the next write says how
 }
 
 }  // namespace
