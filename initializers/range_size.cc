@@ -6,12 +6,11 @@
 namespace muster::initializers {
 namespace {
 
-constexpr double kWaits = 20;      // a range takes so many times its latency: 5 % of the time are lost
-constexpr double kLongest = 30;    // s that one may take
-constexpr double kNear = 0.01;     // s of latency
-constexpr double kNewest = 0.25;   // weight of the last one
-constexpr double kLonger = 0.05;   // the same of what waited longer than the soonest
-constexpr uint64_t kShortEnd = 8;  // a last range of less than this part of one is none: it goes with the one before
+constexpr double kWaits = 20;          // a range takes so many times its latency: 5 % of the time are lost
+constexpr double kLongest = 30;        // s that one may take
+constexpr double kNear = 0.01;         // s of latency
+constexpr double kNewest = 0.25;       // weight of the last one
+constexpr double kLonger = 0.05;       // the same of what waited longer than the soonest
 constexpr uint64_t kEnough = 1 << 20;  // bytes; fewer tell nothing of the rate
 
 double Seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
@@ -54,8 +53,7 @@ uint64_t RangeSize::NextInOrder() const {
 }
 
 ByteRange NextRange(uint64_t next, uint64_t size, uint64_t most, uint64_t unit, const std::vector<StagedRange>& noted) {
-  const bool last = size - next <= most + most / kShortEnd;
-  uint64_t end = last ? size : next + std::max(most / unit, uint64_t{1}) * unit;
+  uint64_t end = size - next > most ? next + std::max(most / unit, uint64_t{1}) * unit : size;
   uint64_t there = next;  // without a gap
   for (const StagedRange& staged : NotedFrom(next, noted)) {
     if (staged.range.offset == there) there = staged.range.end();

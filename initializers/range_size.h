@@ -48,9 +48,8 @@ class RangeSize {
 
 // `noted` is by offset, as ReadRangeLines gives it.
 
-// The range that begins at `next`: of at most `most` bytes, or an eighth more where the file ends then; ended before
-// the next one that an earlier start has noted behind a gap, so that what is there is not fetched again. Ends are
-// multiples of `unit`, or the file's.
+// The range that begins at `next`: of at most `most` bytes, ended before the next one that an earlier start has noted
+// behind a gap, so that what is there is not fetched again. Ends are multiples of `unit`, or the file's.
 ByteRange NextRange(uint64_t next, uint64_t size, uint64_t most, uint64_t unit, const std::vector<StagedRange>& noted);
 
 // Those of `noted` that fill `range`, of a file of `size` bytes, from its beginning without a gap: of `most` bytes

@@ -89,9 +89,6 @@ TEST(NextRangeTest, EndsBeforeWhatIsThereBehindAGap) {
   for (const Row& row : std::vector<Row>{
            {0, 100, 64, 4, {}, 64},
            {64, 100, 64, 4, {}, 36},
-           {0, 100, 89, 1, {}, 100},  // the end is worth no request
-           {0, 100, 88, 1, {}, 88},
-           {0, 100, 90, 1, {{{95, 5}}}, 95},
            {0, 100, 30, 8, {}, 24},           // a multiple of the unit
            {0, 100, 3, 8, {}, 8},             // and one of them at least
            {0, 100, 64, 4, {{{16, 8}}}, 16},  // a gap, then what is there
