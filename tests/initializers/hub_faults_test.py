@@ -59,7 +59,7 @@ class Shards(FaultCase, Store):
 
     def setUp(self):
         super().setUp()
-        self.objects = {f"model-{n}-of-4.safetensors": some_bytes(24 * MIB + n, n) for n in range(1, 5)}
+        self.objects = {f"model-{n}-of-4.safetensors": some_bytes(24 * MIB + 1000 * n, n) for n in range(1, 5)}
         self.repository = self.hub.add(NAME, self.objects)
         self.proxy.faulty = self.is_data
 
@@ -71,7 +71,7 @@ class Shards(FaultCase, Store):
 
         def flip(exchange):
             if not flipped:
-                flipped.append(exchange.flip(exchange.range[0] + 100_000))
+                flipped.append(exchange.flip(exchange.range[0] + 100))
 
         def nothing(exchange):
             pass
