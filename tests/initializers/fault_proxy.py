@@ -3,7 +3,10 @@
 `faults` is a list of functions; each takes part in the next answer that `faulty(exchange)` accepts and may change it: its status,
 headers and body, or how it is sent (cut, stall, drip, ...). When the list is empty, answers pass as they came. The request goes
 on byte for byte, Host and all: signatures hold.
+
+What a client that has ended left under way belongs to no run: since a reset() only connections that came after it count.
 """
+import contextlib
 import http.client
 import http.server
 import socket
@@ -69,9 +72,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
         exchange = proxy.pass_on(self, self.rfile.read(length) if length else b"")
         exchange.asked = asked
         with proxy.lock:
-            proxy.exchanges.append((exchange.method, exchange.path,
-                                    {name.lower(): value for name, value in exchange.request_headers.items()}))
-            fault = proxy.faults.pop(0) if proxy.faults and proxy.faulty(exchange) else None
+            fault = None
+            if proxy.rounds.get(self.client_address) == proxy.round:
+                proxy.exchanges.append((exchange.method, exchange.path,
+                                        {name.lower(): value for name, value in exchange.request_headers.items()}))
+                fault = proxy.faults.pop(0) if proxy.faults and proxy.faulty(exchange) else None
         if fault:
             fault(exchange)
         self.send(exchange)
@@ -135,6 +140,11 @@ class Server(server_errors.Recording, http.server.ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 128
 
+    def process_request(self, request, client_address):
+        with self.proxy.lock:
+            self.proxy.rounds[client_address] = self.proxy.round
+        super().process_request(request, client_address)
+
 
 class FaultProxy:
     def __init__(self, host, port, tls=None):
@@ -142,7 +152,8 @@ class FaultProxy:
         self.upstream = (host, port)
         self.lock = threading.Lock()
         self.closing = threading.Event()
-        self.reset()
+        self.round = 0
+        self.rounds = {}  # of each connection, by the client's address
         self.server = Server(("127.0.0.1", 0), Handler)
         self.server.proxy = self
         if tls:
@@ -151,9 +162,14 @@ class FaultProxy:
         self.port = self.server.server_address[1]
         self.url = f"{'https' if tls else 'http'}://127.0.0.1:{self.port}"
         threading.Thread(target=self.server.serve_forever, args=(0.05,), daemon=True).start()
+        self.reset()
 
     def reset(self):
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 30) as last:
+            last.shutdown(socket.SHUT_WR)
+            last.recv(1)  # those that connected before are accepted, too
         with self.lock:
+            self.round += 1
             self.faults = []
             self.faulty = lambda exchange: exchange.is_data
             self.exchanges = []

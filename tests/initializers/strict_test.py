@@ -430,7 +430,7 @@ class Permanent(FaultCase, PermanentFaults):
             self.assertEqual((last["exit_code"], last["class"], last["reason"]), (code, class_name, end["reason"]))
             self.assertEqual((last["files"], last["bytes"], last["files_done"]), (1, len(self.objects["md5"]), 0))
             if class_name == "retryable":
-                self.assertGreater(min(last["received"], last["retries"]), 0)
+                self.assertGreater(min(last["received"], last["retries"]), 0, last)
             self.assertGreater(last["requests"], 0)
             self.assertGreater(last["seconds"], 0)
             self.assertEqual(last["bytes_per_second"] > 0, last["received"] > 0)
