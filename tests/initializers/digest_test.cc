@@ -7,6 +7,7 @@
 
 #include <random>
 
+#include "tests/initializers/hash_of.h"
 #include "tests/initializers/made_bytes.h"
 
 namespace muster::initializers {
@@ -17,12 +18,6 @@ using ::testing::HasSubstr;
 constexpr HashKind kAll[] = {HashKind::kSha256, HashKind::kSha1,   HashKind::kGitBlob,  HashKind::kMd5,
                              HashKind::kCrc32,  HashKind::kCrc32c, HashKind::kCrc64Nvme};
 constexpr HashKind kCombining[] = {HashKind::kCrc32, HashKind::kCrc32c, HashKind::kCrc64Nvme};
-
-std::string Hash(HashKind kind, std::string_view bytes) {
-  auto hasher = Hasher::Make(kind, bytes.size());
-  hasher->Update(bytes);
-  return hasher->Finish();
-}
 
 // Of MadeBytes(size, seed), in kAll's order.
 const struct Vector {
@@ -176,7 +171,7 @@ TEST(Digest, OfMadeBytes) {
   for (const Vector& vector : kVectors) {
     const std::string bytes = MadeBytes(vector.size, vector.seed);
     for (size_t i = 0; i < std::size(kAll); ++i) {
-      EXPECT_EQ(ToHex(Hash(kAll[i], bytes)), vector.hashes[i]) << vector.size << " bytes, " << HashName(kAll[i]);
+      EXPECT_EQ(ToHex(HashOf(kAll[i], bytes)), vector.hashes[i]) << vector.size << " bytes, " << HashName(kAll[i]);
     }
   }
 }
@@ -196,16 +191,16 @@ TEST(Digest, OfCheckTexts) {
       {HashKind::kGitBlob, "", "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"},
       {HashKind::kCrc32c, "", "00000000"},
   };
-  for (const auto& row : rows) EXPECT_EQ(ToHex(Hash(row.kind, row.text)), row.hex) << row.text;
+  for (const auto& row : rows) EXPECT_EQ(ToHex(HashOf(row.kind, row.text)), row.hex) << row.text;
 }
 
 TEST(Digest, CrcOfRfc3720) {  // B.4
   std::string rising(32, '\0');
   for (int i = 0; i < 32; ++i) rising[i] = static_cast<char>(i);
-  EXPECT_EQ(ToHex(Hash(HashKind::kCrc32c, std::string(32, '\0'))), "8a9136aa");
-  EXPECT_EQ(ToHex(Hash(HashKind::kCrc32c, std::string(32, '\xff'))), "62a8ab43");
-  EXPECT_EQ(ToHex(Hash(HashKind::kCrc32c, rising)), "46dd794e");
-  EXPECT_EQ(ToHex(Hash(HashKind::kCrc32c, std::string(rising.rbegin(), rising.rend()))), "113fdb5c");
+  EXPECT_EQ(ToHex(HashOf(HashKind::kCrc32c, std::string(32, '\0'))), "8a9136aa");
+  EXPECT_EQ(ToHex(HashOf(HashKind::kCrc32c, std::string(32, '\xff'))), "62a8ab43");
+  EXPECT_EQ(ToHex(HashOf(HashKind::kCrc32c, rising)), "46dd794e");
+  EXPECT_EQ(ToHex(HashOf(HashKind::kCrc32c, std::string(rising.rbegin(), rising.rend()))), "113fdb5c");
 }
 
 TEST(Digest, InPieces) {
@@ -230,11 +225,11 @@ TEST(Digest, CombineEqualsOnePass) {
   for (HashKind kind : kCombining) {
     for (const Vector& vector : kVectors) {
       const std::string bytes = MadeBytes(vector.size, vector.seed);
-      const std::string whole = Hash(kind, bytes);
+      const std::string whole = HashOf(kind, bytes);
       for (int i = 0; i < 40; ++i) {
         const size_t split = i == 0 ? 0 : i == 1 ? bytes.size() : random() % (bytes.size() + 1);
-        const std::string a = Hash(kind, std::string_view(bytes).substr(0, split));
-        const std::string b = Hash(kind, std::string_view(bytes).substr(split));
+        const std::string a = HashOf(kind, std::string_view(bytes).substr(0, split));
+        const std::string b = HashOf(kind, std::string_view(bytes).substr(split));
         EXPECT_EQ(Combine(kind, a, b, bytes.size() - split), whole) << HashName(kind) << " " << split;
       }
     }
@@ -245,19 +240,19 @@ TEST(Digest, CombineAssociates) {
   const std::string bytes = MadeBytes(10'000, 3);
   const std::string_view a(bytes.data(), 1'234), b(bytes.data() + 1'234, 5'000), c(bytes.data() + 6'234, 3'766);
   for (HashKind kind : kCombining) {
-    const std::string ha = Hash(kind, a), hb = Hash(kind, b), hc = Hash(kind, c);
+    const std::string ha = HashOf(kind, a), hb = HashOf(kind, b), hc = HashOf(kind, c);
     const std::string left = Combine(kind, Combine(kind, ha, hb, b.size()), hc, c.size());
     EXPECT_EQ(left, Combine(kind, ha, Combine(kind, hb, hc, c.size()), b.size() + c.size()));
-    EXPECT_EQ(left, Hash(kind, bytes));
+    EXPECT_EQ(left, HashOf(kind, bytes));
   }
 }
 
 // Lengths that nobody hashes in a test: runs of 2^n zeros, put together from what is known of shorter ones.
 TEST(Digest, CombineOfLongRuns) {
   for (HashKind kind : kCombining) {
-    std::vector<std::string> runs = {Hash(kind, std::string(1, '\0'))};
+    std::vector<std::string> runs = {HashOf(kind, std::string(1, '\0'))};
     for (int n = 0; n < 63; ++n) runs.push_back(Combine(kind, runs[n], runs[n], uint64_t{1} << n));
-    EXPECT_EQ(runs[20], Hash(kind, std::string(1 << 20, '\0')));
+    EXPECT_EQ(runs[20], HashOf(kind, std::string(1 << 20, '\0')));
     for (int n = 2; n < 64; ++n) {
       const uint64_t half = uint64_t{1} << (n - 1), quarter = half / 2;
       const std::string three_quarters = Combine(kind, runs[n - 1], runs[n - 2], quarter);
@@ -270,7 +265,7 @@ TEST(Digest, CombineOfLongRuns) {
 TEST(Digest, Names) {
   for (HashKind kind : kAll) {
     EXPECT_EQ(FindHash(HashName(kind)), kind);
-    EXPECT_EQ(Hash(kind, "x").size(), HashBytes(kind));
+    EXPECT_EQ(HashOf(kind, "x").size(), HashBytes(kind));
     EXPECT_TRUE(HashAvailable(kind)) << HashName(kind);
   }
   EXPECT_EQ(FindHash("SHA256"), std::nullopt);

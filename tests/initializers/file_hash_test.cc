@@ -9,15 +9,10 @@
 
 #include "initializers/blocks.h"
 #include "initializers/crc.h"
+#include "tests/initializers/hash_of.h"
 
 namespace muster::initializers {
 namespace {
-
-std::string HashOf(HashKind kind, std::string_view bytes) {
-  auto hasher = Hasher::Make(kind, bytes.size());
-  hasher->Update(bytes);
-  return hasher->Finish();
-}
 
 std::string SomeBytes(size_t count) {
   std::mt19937 random(5);

@@ -10,6 +10,7 @@
 
 #include "base/text.h"
 #include "initializers/crc.h"
+#include "tests/initializers/hash_of.h"
 #include "tests/initializers/made_bytes.h"
 
 namespace muster::initializers {
@@ -18,12 +19,6 @@ namespace {
 using Taken = HttpIntake::Taken;
 
 constexpr uint64_t kMore = 3 * 4096 + 5;
-
-std::string HashOf(std::string_view bytes) {
-  auto hasher = Hasher::Make(HashKind::kSha256, bytes.size());
-  hasher->Update(bytes);
-  return hasher->Finish();
-}
 
 class RangeIntakeTest : public testing::Test {
  protected:
@@ -87,9 +82,7 @@ TEST_F(RangeIntakeTest, WritesHashesAndNotes) {
       EXPECT_EQ(Content(), data_);
       const auto values = hash->Finish();
       ASSERT_EQ(values.size(), 1u);
-      auto all = Hasher::Make(HashKind::kCrc64Nvme, data_.size());
-      all->Update(data_);
-      EXPECT_EQ(values[0].value, all->Finish());
+      EXPECT_EQ(values[0].value, HashOf(HashKind::kCrc64Nvme, data_));
       const auto noted = Noted();
       ASSERT_EQ(noted.size(), 4u);
       for (const StagedRange& note : noted) {
@@ -145,7 +138,7 @@ TEST_F(RangeIntakeTest, KeepsForAHashInOrderWhatFindsRoom) {
       ordered->Written({0, data_.size()});
       ASSERT_TRUE(ordered->HashTo(data_.size()).ok());
       EXPECT_EQ(read, data_.size() - std::min<uint64_t>(data_.size(), room * kBlockBytes));
-      EXPECT_EQ(ordered->Finish(), HashOf(data_));
+      EXPECT_EQ(ordered->Finish(), HashOf(HashKind::kSha256, data_));
     }
   }
 }
@@ -181,7 +174,7 @@ TEST_F(RangeIntakeTest, HashesInPassingWhatComesInItsTurn) {
     const auto noted = Noted();
     ASSERT_EQ(noted.size(), 4u);
     for (const StagedRange& note : noted) EXPECT_LE(note.range.length, kBlockBytes);
-    EXPECT_EQ(ordered->Finish(), HashOf(data_));
+    EXPECT_EQ(ordered->Finish(), HashOf(HashKind::kSha256, data_));
   }
 }
 

@@ -7,6 +7,7 @@
 #include <random>
 
 #include "base/text.h"
+#include "tests/initializers/hash_of.h"
 #include "tests/initializers/made_bytes.h"
 
 namespace muster::initializers {
@@ -19,14 +20,8 @@ std::string_view File() {
   return file;
 }
 
-std::string Hash(HashKind kind, std::string_view bytes) {
-  auto hasher = Hasher::Make(kind, bytes.size());
-  hasher->Update(bytes);
-  return hasher->Finish();
-}
-
 void AddRange(Verifier* verifier, uint64_t offset, uint64_t length) {
-  verifier->Add(offset, length, Hash(verifier->kind(), File().substr(offset, length)));
+  verifier->Add(offset, length, HashOf(verifier->kind(), File().substr(offset, length)));
 }
 
 // Of File(), by Python's hashlib and zlib and by AWS's CRCs; composite ones with parts of 300,000 bytes.
@@ -98,7 +93,7 @@ TEST(Verifier, ManySmallRanges) {
   for (int run = 0; run < 5; ++run) {
     std::shuffle(order.begin(), order.end(), random);
     Verifier verifier(order.size(),
-                      Expectation{HashKind::kCrc64Nvme, Hash(HashKind::kCrc64Nvme, File().substr(0, 1'000))});
+                      Expectation{HashKind::kCrc64Nvme, HashOf(HashKind::kCrc64Nvme, File().substr(0, 1'000))});
     for (uint64_t at : order) AddRange(&verifier, at, 1);
     EXPECT_EQ(verifier.Mismatch(), std::nullopt);
   }
@@ -117,7 +112,7 @@ TEST(Verifier, OtherContent) {
   Verifier verifier(kSize, expected);
   AddRange(&verifier, 0, 300'000);
   AddRange(&verifier, 300'000, 300'000);
-  verifier.Add(600'000, 300'000, Hash(HashKind::kMd5, "other"));
+  verifier.Add(600'000, 300'000, HashOf(HashKind::kMd5, "other"));
   AddRange(&verifier, 900'000, 100'003);
   EXPECT_THAT(verifier.Mismatch().value_or(""), ::testing::HasSubstr("expected md5/300000:b6089f02"));
 }
@@ -145,7 +140,7 @@ TEST(Verifier, EmptyFile) {
     Verifier verifier(0, *ParseExpectation(row));
     EXPECT_TRUE(verifier.complete());
     EXPECT_EQ(verifier.Mismatch(), std::nullopt) << row;
-    verifier.Add(0, 0, Hash(verifier.kind(), ""));
+    verifier.Add(0, 0, HashOf(verifier.kind(), ""));
     EXPECT_EQ(verifier.Mismatch(), std::nullopt) << row;
   }
   Verifier wrong(0, Expectation{HashKind::kCrc32c, "\1\2\3\4"});
@@ -153,7 +148,7 @@ TEST(Verifier, EmptyFile) {
 }
 
 TEST(Verifier, PartsLargerThanTheFile) {
-  const Expectation expected = {HashKind::kMd5, Hash(HashKind::kMd5, Hash(HashKind::kMd5, File())), 8 << 20};
+  const Expectation expected = {HashKind::kMd5, HashOf(HashKind::kMd5, HashOf(HashKind::kMd5, File())), 8 << 20};
   Verifier verifier(kSize, expected);
   EXPECT_EQ(verifier.PieceSize(), kSize);
   AddRange(&verifier, 0, kSize);

@@ -1,0 +1,17 @@
+// A hash of bytes that are all there.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "initializers/digest.h"
+
+namespace muster::initializers {
+
+inline std::string HashOf(HashKind kind, std::string_view bytes) {
+  auto hasher = Hasher::Make(kind, bytes.size());
+  hasher->Update(bytes);
+  return hasher->Finish();
+}
+
+}  // namespace muster::initializers
