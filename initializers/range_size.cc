@@ -48,8 +48,7 @@ uint64_t RangeSize::Next(uint64_t left, int requests) const {
 bool RangeSize::near() const { return rate_ > 0 && soonest_ < kNear; }
 
 uint64_t RangeSize::NextInOrder() const {
-  if (rate_ == 0) return limits_.usual;
-  if (near()) return limits_.least;
+  if (rate_ == 0 || near()) return limits_.least;
   return std::min(limits_.usual, std::max(limits_.least, Bytes(kLongest)));
 }
 

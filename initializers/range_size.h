@@ -31,8 +31,8 @@ class RangeSize {
   // Bytes of the next range of a file of which `left` bytes are not asked for, where `requests` go on at a time: the
   // end is shared among them.
   uint64_t Next(uint64_t left, int requests) const;
-  // The same of a file that is hashed in order: the least nearby, so that what comes before its turn can wait in
-  // memory; at most the usual elsewhere, where many requests would cost more than that saves.
+  // The same of a file that is hashed in order: the least nearby, and before that is known, so that what comes before
+  // its turn can wait in memory; at most the usual elsewhere, where many requests would cost more than that saves.
   uint64_t NextInOrder() const;
   // The store answers so soon that few requests at a time are enough. False until one has told.
   bool near() const;

@@ -252,7 +252,7 @@ class Refusals(HubCase):
         self.assertEqual(os.listdir(self.dir), ["target"])
 
 
-RANGES = 2  # of model.safetensors: 16 MiB, and the rest
+RANGES = 6  # of model.safetensors: five of 4 MiB, before it is known how near the store is, and its end
 
 
 class FaultCase(HubCase):
@@ -340,7 +340,7 @@ class Transient(FaultCase):
         self.hub.faulty = lambda request: request.is_cdn
         self.succeeds(f"{self.uri}/model.safetensors", subset("model.safetensors"))
         self.assertLessEqual(self.hub.count("hub", "GET", "/resolve/"), RANGES, "one for each range at most")
-        self.assertGreaterEqual(self.hub.count("cdn"), RANGES + 4)
+        self.assertGreaterEqual(self.hub.count("cdn"), RANGES + 3)
 
     def test_cuts(self):
         self.repaired(*[setting(cut=after) for after in (0, 1, 5)])

@@ -60,7 +60,7 @@ TEST(RangeSizeTest, InOrderTheLeastNearbyAndAtMostTheUsual) {
            Row{"far, slower than the least", milliseconds(100), milliseconds(640000), 4 * kMiB},
        }) {
     RangeSize size{RangeLimits{}};
-    EXPECT_EQ(size.NextInOrder(), 16 * kMiB) << row.what << ", nothing known yet";
+    EXPECT_EQ(size.NextInOrder(), 4 * kMiB) << row.what << ", nothing known yet";
     EXPECT_FALSE(size.near()) << row.what << ", nothing known yet";
     size.Fetched(16 * kMiB, row.waited, row.took);
     EXPECT_EQ(size.NextInOrder(), row.next) << row.what;

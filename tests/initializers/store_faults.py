@@ -179,7 +179,7 @@ class TransientFaults(Store):
     def test_a_flipped_bit(self):
         flipped = []
         hashed = [name for name in self.objects if name not in self.unhashed]
-        self.repaired(lambda exchange: flipped.append(exchange.flip((exchange.range or (0,))[0] + 17)), names=hashed)
+        self.repaired(lambda exchange: flipped.append(exchange.flip((exchange.range or (0,))[0] + 3)), names=hashed)
         self.assertEqual(flipped, [True] * len(hashed))
 
     def test_overwritten_while_it_is_read(self):
