@@ -10,10 +10,8 @@ namespace muster::initializers {
 namespace {
 
 // Bytes that are hashed at a time, and written: they stay in a core's cache, and a call to the kernel is a small part
-// of them. Past the page cache a disk wants more at once.
+// of them. libcurl gives 16 KiB at most. Past the page cache a disk wants more at once.
 constexpr size_t kStep = 64 << 10;
-// What is worth a step by itself: a record of TLS is, and copying it to others costs more than another call.
-constexpr size_t kLeastStep = 16 << 10;
 
 }  // namespace
 
@@ -54,9 +52,9 @@ HttpIntake::Taken RangeIntake::Take(std::string_view bytes) {
     const std::string_view now = bytes.substr(0, wanted());
     bytes.remove_prefix(now.size());
     at_ += now.size();
-    const std::string_view gathered = IsStep(now) ? now : Gather(now);
-    if (gathered.empty()) continue;
-    Status status = Step(gathered);
+    const std::string_view step = Gather(now);
+    if (step.empty()) continue;
+    Status status = Step(step);
     failed_ = !status.ok();
     if (failed_) owner_.written({at_, 0}, std::move(status));
   }
@@ -66,11 +64,6 @@ HttpIntake::Taken RangeIntake::Take(std::string_view bytes) {
 void RangeIntake::BeginRun() {
   if (!hashes_.file || (hashes_.in_passing && hashes_.file->hashed() == at_)) return;
   kept_ = hashes_.file->RoomAt(at_);
-}
-
-// By themselves, from where they came.
-bool RangeIntake::IsStep(std::string_view bytes) const {
-  return gathered_ == 0 && !kept_ && !staged_->direct() && bytes.size() >= kLeastStep;
 }
 
 // A step that is whole with them; empty: it is not.

@@ -1,6 +1,5 @@
 // Where the bytes of one range of a large file go, on the thread that receives them: hashed and written a step at a
-// time, while they are in that core's cache, and noted a block at a time. They gather in a block only where a step
-// wants more than has come, or somebody keeps them.
+// time, while they are in that core's cache, and noted a block at a time.
 //
 // It lives through all answers that bring the range: where one ends, also within a block, the next goes on. What could
 // not be written ends it: it takes nothing any more, and waits to be cancelled. Its owner's calls come on the receiving
@@ -49,7 +48,6 @@ class RangeIntake final : public HttpIntake {
   bool whole() const { return at_ == end_; }
   size_t wanted() const { return std::min(step_, kBlockBytes - run_.range.length) - gathered_; }  // by the step
   void BeginRun();
-  bool IsStep(std::string_view bytes) const;
   std::string_view Gather(std::string_view bytes);
   Status Step(std::string_view bytes);
 
