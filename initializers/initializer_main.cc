@@ -1,7 +1,6 @@
 // muster-initializer {dataset|model} [URI] [--to DIR]: flags and environment -> one run -> exit code.
 #include <malloc.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -54,7 +53,7 @@ Duration FromSeconds(double seconds) {
 }
 
 // At least four: while some hash, others wait for the disk.
-int Threads() { return static_cast<int>(std::clamp(sysconf(_SC_NPROCESSORS_ONLN), 4L, 8L)); }
+int Threads(int cores) { return std::clamp(cores, 4, 8); }
 // They wait for the disk too: with four, a disk that takes eight writes at a time stood still for a tenth of its time.
 constexpr int kReceivers = 8;
 
@@ -196,7 +195,7 @@ int Verify(const std::string& folder, bool json) {
     action.sa_flags = SA_RESETHAND;
     sigaction(signal, &action, nullptr);
   }
-  auto check = VerifyFolder(folder, Threads(), stop_checking);
+  auto check = VerifyFolder(folder, Threads(ContainerCpus(ReadHostFacts())), stop_checking);
   if (!check.ok()) {
     log::Error(Message(check.status()));
     return stop_checking ? kExitStopped : 1;
@@ -287,9 +286,9 @@ void Apply(const Words& words, InitializeOptions* run) {
   run->lease.silence = FromSeconds(words.lease_silence);
   run->http.user_agent = fmt::format("muster-initializer/{}", Version());
   run->http.proxy_by_tls = ProxyByTls();
-  run->threads = Threads();
-  run->receivers = kReceivers;
   run->transfer.cores = ContainerCpus(ReadHostFacts());
+  run->threads = Threads(run->transfer.cores);
+  run->receivers = kReceivers;
 }
 
 // What is large goes back to the kernel when it is freed. By itself glibc raises its limit to the largest that was ever
