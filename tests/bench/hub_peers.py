@@ -20,7 +20,7 @@ BINARY = os.environ.get("MUSTER_INITIALIZER", os.path.join(ROOT, "build", "bin",
 CACHE = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "muster")
 PEERS = os.path.join(CACHE, "initializer-peers", "bin")
 HUB_XET = os.path.join(CACHE, "hub-xet", "bin", "python")
-CAS_SERVER = os.path.join(CACHE, "xet-server-1.8.0", "bin", "local_cas_server")
+CAS_SERVER = os.path.join(CACHE, "xet-server", "bin", "local_cas_server")
 COMMIT = "c0ffee" * 6 + "c0ff"
 
 MAPS = """
