@@ -316,12 +316,11 @@ class LittleRoom(WebCase):
         most = threading.Event()
 
         def overwrite(request):
-            if request.headers["Range"].startswith("bytes=0-"):  # most of it; whichever request comes first
-                return
-            most.wait(DEADLINE)
-            self.serve(self.after)
+            if int(request.headers["Range"].removeprefix("bytes=").partition("-")[0]) >= 16 * MIB:
+                self.assertTrue(most.wait(DEADLINE))
+                self.serve(self.after)
         self.sending(most.set)
-        self.server.faults = [overwrite, overwrite]
+        self.server.faults = [overwrite] * 6  # as many ranges, of 4 MiB at most
         self.succeeds(self.url, self.after)
         self.assertIn("another version is there now", self.said)
 
