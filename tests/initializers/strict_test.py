@@ -424,7 +424,7 @@ class Permanent(FaultCase, PermanentFaults):
         for fault, class_name in ((answering(403), "fatal"), (answering(500), "retryable")):
             self.anew()
             open(path, "w").close()
-            self.proxy.faults = [lambda _: None] + [fault] * 1000  # one of its two pieces comes
+            self.proxy.faults = [lambda _: None] + [fault] * 1000  # one of its pieces comes
             code, end = self.bring(f"{self.uri}/md5", "--termination-log", path, "--patience", "1")
             last = word()
             self.assertEqual((last["exit_code"], last["class"], last["reason"]), (code, class_name, end["reason"]))
