@@ -110,7 +110,7 @@ int CheckCommand(const std::vector<std::string>& arguments) {
   MachineCheckOptions options;
   options.disk = disk.empty() ? DefaultFolder() : disk;
   for (std::string_view peer : Split(peers, ',')) {
-    auto parsed = rendezvous::ParseHostPort(std::string(Strip(peer)));
+    auto parsed = net::ParseHostPort(std::string(Strip(peer)));
     if (!parsed.ok()) {
       PrintTo(stderr, "muster check: --peers {}: {}\n", peer, Message(parsed.status()));
       return kExitUsage;

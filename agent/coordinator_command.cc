@@ -11,16 +11,16 @@
 #include "base/host_fs.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "net/credentials.h"
 #include "rendezvous/conductor.h"
 #include "rendezvous/coordinator.h"
-#include "rendezvous/credentials.h"
 
 namespace muster::agent {
 
 int CoordinatorCommand(const std::vector<std::string>& arguments) {
   CLI::App app{"Serve the rendezvous alone, for any number of runs", "muster coordinator"};
   std::string listen = fmt::format(":{}", kC10dPort);
-  rendezvous::CredentialFiles files;
+  net::CredentialFiles files;
   LogFlags log_flags;
   std::string http_text;
   app.add_option("--listen", listen, "HOST:PORT; an empty host is every address, port 0 lets the kernel choose")
@@ -50,7 +50,7 @@ int CoordinatorCommand(const std::vector<std::string>& arguments) {
     return kExitUsage;
   }
   http->origin = http_origin;
-  auto credentials = rendezvous::ReadCredentials(files);
+  auto credentials = net::ReadCredentials(files);
   if (!credentials.ok()) {
     log::Error(Message(credentials.status()));
     return kExitBadConfiguration;

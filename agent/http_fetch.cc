@@ -10,7 +10,7 @@
 
 #include "base/host_names.h"
 #include "base/text.h"
-#include "rendezvous/connect.h"
+#include "net/connect.h"
 
 namespace muster::agent {
 namespace {
@@ -46,7 +46,7 @@ class HttpFetch::Impl : public std::enable_shared_from_this<Impl> {
     parser_.eager(true);
   }
 
-  void Start(asio::io_context& loop, rendezvous::Resolver& resolver, Duration limit) {
+  void Start(asio::io_context& loop, net::Resolver& resolver, Duration limit) {
     deadline_.expires_after(limit);
     deadline_.async_wait([weak = weak_from_this(), limit](error_code error) {
       auto self = weak.lock();
@@ -54,17 +54,17 @@ class HttpFetch::Impl : public std::enable_shared_from_this<Impl> {
       self->End(absl::DeadlineExceededError(
           fmt::format("{} did not answer within {} s", self->where_, std::chrono::duration<double>(limit).count())));
     });
-    rendezvous::Connecting::Events events;
-    events.connected = [this](const rendezvous::Connecting::Connected& open) {
+    net::Connecting::Events events;
+    events.connected = [this](const net::Connecting::Connected& open) {
       error_code error;
       socket_.assign(open.v6 ? tcp::v6() : tcp::v4(), open.fd, error);  // a fresh descriptor: cannot fail
       Ask();
     };
-    events.failed = [this](const rendezvous::Connecting::Failed& what) {
+    events.failed = [this](const net::Connecting::Failed& what) {
       auto self = shared_from_this();
       End(absl::UnavailableError(what.detail));
     };
-    connecting_ = rendezvous::Connecting::Start(loop, resolver, where_, limit, std::move(events));
+    connecting_ = net::Connecting::Start(loop, resolver, where_, limit, std::move(events));
   }
 
   void Drop() {
@@ -130,13 +130,13 @@ class HttpFetch::Impl : public std::enable_shared_from_this<Impl> {
   Done done_;
   tcp::socket socket_;
   asio::steady_timer deadline_;
-  std::unique_ptr<rendezvous::Connecting> connecting_;
+  std::unique_ptr<net::Connecting> connecting_;
   std::array<char, 4096> buffer_;
   std::string pending_;  // read and not parsed yet
   http::response_parser<http::string_body> parser_;
 };
 
-std::unique_ptr<HttpFetch> HttpFetch::Start(asio::io_context& loop, rendezvous::Resolver& resolver,
+std::unique_ptr<HttpFetch> HttpFetch::Start(asio::io_context& loop, net::Resolver& resolver,
                                             const FetchRequest& request, Duration limit, Done done) {
   auto impl = std::make_shared<Impl>(loop, request, std::move(done));
   impl->Start(loop, resolver, limit);

@@ -13,7 +13,7 @@
 
 #include "base/clock.h"
 #include "base/status.h"
-#include "rendezvous/resolver.h"
+#include "net/resolver.h"
 
 namespace muster::agent {
 
@@ -38,7 +38,7 @@ class HttpFetch {
 
   // Calls `done` once, on the loop, never from within this call; destroying the HttpFetch inside it is fine. Errors:
   // DeadlineExceeded, Unavailable (who could not be reached and why), DataLoss (the answer is no HTTP, too long, cut).
-  static std::unique_ptr<HttpFetch> Start(boost::asio::io_context& loop, rendezvous::Resolver& resolver,
+  static std::unique_ptr<HttpFetch> Start(boost::asio::io_context& loop, net::Resolver& resolver,
                                           const FetchRequest& request, Duration limit, Done done);
   ~HttpFetch();
 

@@ -15,9 +15,9 @@
 #include "base/text.h"
 #include "launcher/reaper.h"
 #include "launcher/worker_group.h"
+#include "net/credentials.h"
 #include "rendezvous/conductor.h"
 #include "rendezvous/coordinator.h"
-#include "rendezvous/credentials.h"
 
 namespace muster::agent {
 namespace {
@@ -63,7 +63,7 @@ StatusOr<std::unique_ptr<rendezvous::Coordinator>> ServeNodes(boost::asio::io_co
   rendezvous::Coordinator::Options serving;
   serving.host = kHere;
   serving.port = options.endpoint_port;
-  MUSTER_ASSIGN_OR_RETURN(serving.credentials, rendezvous::ReadCredentials(options.credentials));
+  MUSTER_ASSIGN_OR_RETURN(serving.credentials, net::ReadCredentials(options.credentials));
   auto coordinator = rendezvous::Coordinator::Serve(loop, conductor, serving);
   if (coordinator.ok()) return coordinator;
   return Annotate(coordinator.status(),

@@ -19,7 +19,7 @@
 #include "base/host_names.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "rendezvous/grpc_channel.h"
+#include "net/grpc_channel.h"
 #include "rsh/workers.h"
 
 namespace muster::agent {
@@ -79,8 +79,8 @@ class MpiLauncher::Impl {
   std::optional<MpiHostFiles> files_;
   asio::posix::stream_descriptor reports_;
   std::string unread_;  // the beginning of a line
-  rendezvous::Resolver resolver_;
-  std::unique_ptr<rendezvous::GrpcQueue> queue_;
+  net::Resolver resolver_;
+  std::unique_ptr<net::GrpcQueue> queue_;
   std::vector<std::string> addresses_;
   std::unique_ptr<rsh::Workers> workers_;
 };
@@ -136,7 +136,7 @@ Status MpiLauncher::Impl::Attend(const Getenv& getenv) {
   }
   if (addresses == addresses_ && workers_ != nullptr) return absl::OkStatus();
   rsh::Workers::Options options;
-  MUSTER_ASSIGN_OR_RETURN(options.credentials, rendezvous::ReadCredentials(place.credentials));
+  MUSTER_ASSIGN_OR_RETURN(options.credentials, net::ReadCredentials(place.credentials));
   options.addresses = addresses_ = std::move(addresses);
   options.launcher = machine.host_name;
   rsh::Workers::Events events;
@@ -146,7 +146,7 @@ Status MpiLauncher::Impl::Attend(const Getenv& getenv) {
   events.refused = [](const std::string& address, const std::string& detail) {
     log::Warning(fmt::format("the worker {} does not let us in: {}", address, detail));
   };
-  if (queue_ == nullptr) queue_ = rendezvous::MakeCallQueue(loop_);
+  if (queue_ == nullptr) queue_ = net::MakeCallQueue(loop_);
   workers_ = std::make_unique<rsh::Workers>(loop_, *queue_, resolver_, std::move(options), std::move(events));
   return absl::OkStatus();
 }

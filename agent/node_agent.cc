@@ -99,7 +99,7 @@ class NodeAgent::Impl {
   NodeCheck check_;
   boost::asio::signal_set signals_;    // this node goes
   boost::asio::signal_set forwarded_;  // for the workers only
-  rendezvous::Credentials credentials_;
+  net::Credentials credentials_;
   RendezvousPlace place_;
   std::unique_ptr<rendezvous::Attendant> attendant_;
   std::unique_ptr<store::StoreServer> store_;
@@ -163,7 +163,7 @@ int NodeAgent::Impl::Run() {
     if (!notice.ok()) return Refused(notice.status());
     notice_ = *std::move(notice);
   }
-  auto credentials = rendezvous::ReadCredentials(options_.credentials);
+  auto credentials = net::ReadCredentials(options_.credentials);
   if (!credentials.ok()) return Refused(credentials.status());
   credentials_ = *std::move(credentials);
   check_.Run([this] { FindPlace(); });

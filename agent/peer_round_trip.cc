@@ -7,7 +7,7 @@
 #include "agent/machine_check.h"
 #include "base/host_names.h"
 #include "base/text.h"
-#include "rendezvous/resolver.h"
+#include "net/resolver.h"
 
 namespace muster::agent {
 namespace {
@@ -19,7 +19,7 @@ constexpr int kTries = 3;
 
 class Peer {
  public:
-  Peer(asio::io_context& loop, const rendezvous::HostPort& peer) : peer_(peer), resolver_(loop), socket_(loop) {
+  Peer(asio::io_context& loop, const net::HostPort& peer) : peer_(peer), resolver_(loop), socket_(loop) {
     figure_.name = "round trip";
     figure_.where = JoinHostPort(peer.host, peer.port);
     figure_.why = "no answer in time";
@@ -61,8 +61,8 @@ class Peer {
     });
   }
 
-  const rendezvous::HostPort peer_;
-  rendezvous::Resolver resolver_;
+  const net::HostPort peer_;
+  net::Resolver resolver_;
   tcp::socket socket_;
   tcp::endpoint address_;
   MachineFigure figure_;
@@ -71,10 +71,10 @@ class Peer {
 
 }  // namespace
 
-std::vector<MachineFigure> MeasurePeers(const std::vector<rendezvous::HostPort>& peers, TimePoint until) {
+std::vector<MachineFigure> MeasurePeers(const std::vector<net::HostPort>& peers, TimePoint until) {
   asio::io_context loop(1);
   std::vector<std::unique_ptr<Peer>> all;
-  for (const rendezvous::HostPort& peer : peers) {
+  for (const net::HostPort& peer : peers) {
     all.push_back(std::make_unique<Peer>(loop, peer));
     all.back()->Begin(std::max(until - MonotonicClock::now(), Duration(1)));
   }

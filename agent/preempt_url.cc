@@ -155,7 +155,7 @@ class Asking : public std::enable_shared_from_this<Asking> {
   const bool long_poll_;
   const Duration interval_;
   PreemptNotice::Noticed noticed_;
-  rendezvous::Resolver resolver_;
+  net::Resolver resolver_;
   boost::asio::steady_timer timer_;
   std::unique_ptr<HttpFetch> fetch_;
   std::string token_;

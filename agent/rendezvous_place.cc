@@ -7,7 +7,7 @@
 #include "base/host_names.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "rendezvous/resolver.h"
+#include "net/resolver.h"
 
 namespace muster::agent {
 namespace {
@@ -52,7 +52,7 @@ std::string OwnAddress(boost::asio::io_context& loop, const RunOptions& options,
 // Where a node with that address listens: its peers may know it by others too.
 std::string OpenTo(const std::string& address) { return IsLoopbackText(address) ? "127.0.0.1" : ""; }
 
-rendezvous::Coordinator::Options Serving(const RunOptions& options, const rendezvous::Credentials& credentials,
+rendezvous::Coordinator::Options Serving(const RunOptions& options, const net::Credentials& credentials,
                                          const std::string& address) {
   rendezvous::Coordinator::Options serving;
   serving.credentials = credentials;
@@ -78,10 +78,10 @@ void SayIfElsewhere(const std::string& host, const std::vector<std::string>& res
 struct Search : std::enable_shared_from_this<Search> {
   boost::asio::io_context& loop;
   const RunOptions& options;
-  rendezvous::Credentials credentials;
+  net::Credentials credentials;
   std::string node_name;
   std::function<void(StatusOr<RendezvousPlace>)> done;
-  rendezvous::Resolver resolver;
+  net::Resolver resolver;
 
   Search(boost::asio::io_context& loop, const RunOptions& options) : loop(loop), options(options), resolver(loop) {}
 
@@ -141,13 +141,13 @@ struct Search : std::enable_shared_from_this<Search> {
 
 }  // namespace
 
-void SayIfOpen(const rendezvous::Credentials& credentials, const std::string& host, int port, std::string_view remedy) {
+void SayIfOpen(const net::Credentials& credentials, const std::string& host, int port, std::string_view remedy) {
   if (!credentials.token.empty() || credentials.tls() || IsLoopbackText(host)) return;
   log::Info(fmt::format("serving the rendezvous on port {} of {}, without token or TLS, as torchrun does; {}", port,
                         host.empty() ? "every address" : host, remedy));
 }
 
-bool TakeEndpoint(boost::asio::io_context& loop, const RunOptions& options, const rendezvous::Credentials& credentials,
+bool TakeEndpoint(boost::asio::io_context& loop, const RunOptions& options, const net::Credentials& credentials,
                   RendezvousPlace* place) {
   rendezvous::Coordinator::Options serving = Serving(options, credentials, place->address);
   serving.port = options.endpoint_port;
@@ -159,9 +159,8 @@ bool TakeEndpoint(boost::asio::io_context& loop, const RunOptions& options, cons
   return true;
 }
 
-void FindRendezvousPlace(boost::asio::io_context& loop, const RunOptions& options,
-                         const rendezvous::Credentials& credentials, const std::string& node_name,
-                         std::function<void(StatusOr<RendezvousPlace>)> done) {
+void FindRendezvousPlace(boost::asio::io_context& loop, const RunOptions& options, const net::Credentials& credentials,
+                         const std::string& node_name, std::function<void(StatusOr<RendezvousPlace>)> done) {
   bool elsewhere = options.is_host == false && !options.endpoint_host.empty();
   if (options.max_nodes == 1 && !elsewhere) {
     RendezvousPlace place;

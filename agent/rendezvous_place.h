@@ -17,9 +17,9 @@
 
 #include "agent/run_options.h"
 #include "base/status.h"
+#include "net/credentials.h"
 #include "rendezvous/conductor.h"
 #include "rendezvous/coordinator.h"
-#include "rendezvous/credentials.h"
 
 namespace muster::agent {
 
@@ -36,16 +36,15 @@ struct RendezvousPlace {
 
 // Decides and binds. An error: the endpoint must be served here (static rank 0, is_host=1) and cannot be, or
 // credentials are needed and missing. Calls back once, on the loop; a host name that does not resolve yet is no error.
-void FindRendezvousPlace(boost::asio::io_context& loop, const RunOptions& options,
-                         const rendezvous::Credentials& credentials, const std::string& node_name,
-                         std::function<void(StatusOr<RendezvousPlace>)> done);
+void FindRendezvousPlace(boost::asio::io_context& loop, const RunOptions& options, const net::Credentials& credentials,
+                         const std::string& node_name, std::function<void(StatusOr<RendezvousPlace>)> done);
 
 // Serves the endpoint by place->conductor, where its port has become free (endpoint_taken). False: it has not.
-bool TakeEndpoint(boost::asio::io_context& loop, const RunOptions& options, const rendezvous::Credentials& credentials,
+bool TakeEndpoint(boost::asio::io_context& loop, const RunOptions& options, const net::Credentials& credentials,
                   RendezvousPlace* place);
 
 // Says so where anybody may speak to the rendezvous served at `host` (numeric; "": every address) and `port`; `remedy`
 // names the flags against it. Nothing on loopback.
-void SayIfOpen(const rendezvous::Credentials& credentials, const std::string& host, int port, std::string_view remedy);
+void SayIfOpen(const net::Credentials& credentials, const std::string& host, int port, std::string_view remedy);
 
 }  // namespace muster::agent

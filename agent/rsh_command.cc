@@ -20,7 +20,7 @@
 #include "base/text.h"
 #include "base/version.h"
 #include "launcher/console.h"
-#include "rendezvous/grpc_channel.h"
+#include "net/grpc_channel.h"
 #include "rsh/input_pump.h"
 #include "rsh/rsh_arguments.h"
 #include "rsh/session.h"
@@ -69,8 +69,8 @@ class Terminal {
   void Ended(const rsh::Ended& ended);
 
   boost::asio::io_context loop_{1};
-  rendezvous::Resolver resolver_{loop_};
-  std::unique_ptr<rendezvous::GrpcQueue> queue_ = rendezvous::MakeCallQueue(loop_);
+  net::Resolver resolver_{loop_};
+  std::unique_ptr<net::GrpcQueue> queue_ = net::MakeCallQueue(loop_);
   // Room is an empty queue: what the reader does not take stays with the command.
   Console console_{
       loop_,
@@ -122,7 +122,7 @@ void Terminal::Started() {
 
 void Terminal::Output(bool err, const rsh::Bytes& bytes) {
   const Console::Stream stream = err ? Console::Stream::kErr : Console::Stream::kOut;
-  console_.Write(stream, rendezvous::Joined(bytes));  // one text takes one write
+  console_.Write(stream, net::Joined(bytes));  // one text takes one write
   console_.WhenRoom(stream, [this] { session_->Continue(); });
 }
 
@@ -181,7 +181,7 @@ int RshCommand(const std::vector<std::string>& arguments) {
   }
   auto place = ReadRshPlace(ProcessEnvironment);
   if (!place.ok()) return Refuse(kExitUsage, place.status());
-  auto credentials = rendezvous::ReadCredentials(place->credentials);
+  auto credentials = net::ReadCredentials(place->credentials);
   if (!credentials.ok()) return Refuse(kExitBadConfiguration, credentials.status());
   rsh::Session::Options options;
   options.address = JoinHostPort(command->host, command->port.value_or(place->port));

@@ -6,7 +6,7 @@
 #include "agent/pod_facts.h"
 #include "base/clock.h"
 #include "base/status.h"
-#include "rendezvous/credentials.h"
+#include "net/credentials.h"
 
 namespace muster::agent {
 
@@ -15,7 +15,7 @@ inline constexpr int kRshPort = 29522;
 struct RshPlace {
   int port = kRshPort;                           // MUSTER_RSH_PORT
   Duration timeout = std::chrono::seconds(300);  // MUSTER_RSH_TIMEOUT: how long a pod is waited for
-  rendezvous::CredentialFiles credentials;       // MUSTER_TOKEN_FILE, MUSTER_TLS_CERT, _KEY, _CA
+  net::CredentialFiles credentials;              // MUSTER_TOKEN_FILE, MUSTER_TLS_CERT, _KEY, _CA
 };
 
 // InvalidArgument names the variable.

@@ -10,7 +10,7 @@
 #include "agent/hang_rule.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "rendezvous/credentials.h"
+#include "net/credentials.h"
 #include "rendezvous/round.h"
 
 namespace muster::agent {
@@ -60,7 +60,7 @@ struct RunOptions {
   std::string rdzv_conf;        // --rdzv-conf or PET_RDZV_CONF as given, for agents started by this one
   std::optional<bool> is_host;  // --rdzv-conf is_host
   rendezvous::JobOptions job;   // min/max/restarts/timeouts as the rendezvous wants them
-  rendezvous::CredentialFiles credentials;
+  net::CredentialFiles credentials;
   int node_rank = 0;
   std::string master_addr = "127.0.0.1";
   int master_port = 29500;

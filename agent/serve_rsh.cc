@@ -106,7 +106,7 @@ Status Worker::Begin() {
 StatusOr<rsh::Server::Options> Worker::Listening() {
   MUSTER_ASSIGN_OR_RETURN(RshPlace place, ReadRshPlace(ProcessEnvironment));
   rsh::Server::Options serving;
-  MUSTER_ASSIGN_OR_RETURN(serving.credentials, rendezvous::ReadCredentials(place.credentials));
+  MUSTER_ASSIGN_OR_RETURN(serving.credentials, net::ReadCredentials(place.credentials));
   serving.port = place.port;
   serving.grace = options_.shutdown_timeout;
   MUSTER_ASSIGN_OR_RETURN(Variables told, MpiVariables(ProcessEnvironment, MpiWorkerPlace()));

@@ -11,7 +11,7 @@
 #include "base/exit_codes.h"
 #include "base/print.h"
 #include "base/text.h"
-#include "rendezvous/credentials.h"
+#include "net/credentials.h"
 
 namespace muster::agent {
 
@@ -46,7 +46,7 @@ int StatusCommand(const std::vector<std::string>& arguments) {
   CLI::App app{"Show roster, round, restarts and the reason of the last change", "muster status"};
   std::string endpoint;
   std::string run_id;
-  rendezvous::CredentialFiles files;
+  net::CredentialFiles files;
   bool json = false;
   bool follow = false;
   std::string timeout = "10";
@@ -66,7 +66,7 @@ int StatusCommand(const std::vector<std::string>& arguments) {
   auto limit = ParseDuration(timeout);
   if (!limit.ok()) return Say(kExitUsage, fmt::format("--timeout '{}': {}", timeout, Message(limit.status())));
   if (*limit <= Duration::zero()) return Say(kExitUsage, fmt::format("--timeout '{}': want more than 0", timeout));
-  auto credentials = rendezvous::ReadCredentials(files);
+  auto credentials = net::ReadCredentials(files);
   if (!credentials.ok()) return Say(kExitBadConfiguration, Message(credentials.status()));
 
   auto show = [json](const StatusReport& report) {

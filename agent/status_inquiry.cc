@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/text.h"
-#include "rendezvous/grpc_channel.h"
+#include "net/grpc_channel.h"
 #include "rendezvous/grpc_link.h"
 #include "rendezvous/local_link.h"
 
@@ -41,15 +41,14 @@ class StatusInquiry::Impl : public std::enable_shared_from_this<Impl> {
   Impl(asio::io_context& loop, std::string run_id)
       : loop_(loop), run_id_(std::move(run_id)), deadline_(loop), pause_(loop) {}
 
-  void Ask(const std::string& address, rendezvous::Conductor* conductor, const rendezvous::Credentials& credentials,
+  void Ask(const std::string& address, rendezvous::Conductor* conductor, const net::Credentials& credentials,
            Duration limit, Done done) {
     waiting_.push_back(std::move(done));
     if (waiting_.size() > 1) return;
     Begin(address, conductor, credentials, limit);
   }
 
-  void Follow(const std::string& address, const rendezvous::Credentials& credentials, Duration limit,
-              Follower follower) {
+  void Follow(const std::string& address, const net::Credentials& credentials, Duration limit, Follower follower) {
     follower_ = std::move(follower);
     endpoint_ = address;
     Begin(address, nullptr, credentials, limit);
@@ -65,7 +64,7 @@ class StatusInquiry::Impl : public std::enable_shared_from_this<Impl> {
   }
 
  private:
-  void Begin(const std::string& address, rendezvous::Conductor* conductor, const rendezvous::Credentials& credentials,
+  void Begin(const std::string& address, rendezvous::Conductor* conductor, const net::Credentials& credentials,
              Duration limit) {
     credentials_ = credentials;
     redirects_ = 0;
@@ -107,8 +106,8 @@ class StatusInquiry::Impl : public std::enable_shared_from_this<Impl> {
       link_ = rendezvous::DialLocally(loop_, *conductor, std::move(events));
       return;
     }
-    if (queue_ == nullptr) queue_ = rendezvous::MakeCallQueue(loop_);  // only who is asked pays for it
-    if (resolver_ == nullptr) resolver_ = std::make_unique<rendezvous::Resolver>(loop_);
+    if (queue_ == nullptr) queue_ = net::MakeCallQueue(loop_);  // only who is asked pays for it
+    if (resolver_ == nullptr) resolver_ = std::make_unique<net::Resolver>(loop_);
     link_ = rendezvous::DialGrpc(loop_, *queue_, *resolver_, address, credentials_, limit, std::move(events));
   }
 
@@ -209,10 +208,10 @@ class StatusInquiry::Impl : public std::enable_shared_from_this<Impl> {
   const std::string run_id_;
   asio::steady_timer deadline_;  // of the first answer, or of the search for a successor
   asio::steady_timer pause_;
-  std::unique_ptr<rendezvous::Resolver> resolver_;
-  std::unique_ptr<rendezvous::GrpcQueue> queue_;
+  std::unique_ptr<net::Resolver> resolver_;
+  std::unique_ptr<net::GrpcQueue> queue_;
   std::unique_ptr<rendezvous::Link> link_;  // after the two it uses
-  rendezvous::Credentials credentials_;
+  net::Credentials credentials_;
   uint64_t dialled_ = 0;  // tells callbacks of an older link from those of this one
   int redirects_ = 0;
   std::string who_;
@@ -230,11 +229,11 @@ StatusInquiry::StatusInquiry(asio::io_context& loop, std::string run_id)
 StatusInquiry::~StatusInquiry() { impl_->Drop(); }
 
 void StatusInquiry::Ask(const std::string& address, rendezvous::Conductor* conductor,
-                        const rendezvous::Credentials& credentials, Duration limit, Done done) {
+                        const net::Credentials& credentials, Duration limit, Done done) {
   impl_->Ask(address, conductor, credentials, limit, std::move(done));
 }
 
-void StatusInquiry::Follow(const std::string& address, const rendezvous::Credentials& credentials, Duration limit,
+void StatusInquiry::Follow(const std::string& address, const net::Credentials& credentials, Duration limit,
                            Follower follower) {
   impl_->Follow(address, credentials, limit, std::move(follower));
 }

@@ -12,8 +12,8 @@
 
 #include "base/clock.h"
 #include "base/status.h"
+#include "net/credentials.h"
 #include "rendezvous/conductor.h"
-#include "rendezvous/credentials.h"
 
 namespace muster::agent {
 
@@ -28,7 +28,7 @@ class StatusInquiry {
   // `address`: "host:port", or "" for `conductor` in this process, which must outlive this. Calls `done` once, never
   // from within this call, at the latest after `limit`. Errors say who did not answer, and why: InvalidArgument: the
   // question is at fault; Unauthenticated; NotFound: no such run there; DeadlineExceeded and Unavailable: nobody there.
-  void Ask(const std::string& address, rendezvous::Conductor* conductor, const rendezvous::Credentials& credentials,
+  void Ask(const std::string& address, rendezvous::Conductor* conductor, const net::Credentials& credentials,
            Duration limit, Done done);
 
   struct Follower {
@@ -39,8 +39,7 @@ class StatusInquiry {
   // The first sign of life must come within `limit`; a run that is not there yet is waited for. A coordinator that is
   // lost while the run goes on is looked for at the endpoint and at the nodes of the last report: over(Aborted) where
   // none is found in time.
-  void Follow(const std::string& address, const rendezvous::Credentials& credentials, Duration limit,
-              Follower follower);
+  void Follow(const std::string& address, const net::Credentials& credentials, Duration limit, Follower follower);
 
  private:
   class Impl;

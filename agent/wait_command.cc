@@ -24,11 +24,11 @@
 #include "base/exit_codes.h"
 #include "base/print.h"
 #include "base/text.h"
-#include "rendezvous/connect.h"
-#include "rendezvous/credentials.h"
-#include "rendezvous/grpc_channel.h"
+#include "net/connect.h"
+#include "net/credentials.h"
+#include "net/grpc_channel.h"
+#include "net/resolver.h"
 #include "rendezvous/grpc_link.h"
-#include "rendezvous/resolver.h"
 
 namespace muster::agent {
 namespace {
@@ -43,8 +43,8 @@ void Say(const std::string& text) { PrintTo(stderr, "muster wait: {}\n", text); 
 // The loop and what all targets share. Outlives them.
 struct Shared {
   asio::io_context loop{1};
-  std::unique_ptr<rendezvous::GrpcQueue> queue;  // only where a rendezvous is waited for
-  rendezvous::Credentials credentials;
+  std::unique_ptr<net::GrpcQueue> queue;  // only where a rendezvous is waited for
+  net::Credentials credentials;
   std::minstd_rand random{std::random_device{}()};
   TimePoint started = MonotonicClock::now();
   bool only_one_try = false;
@@ -78,8 +78,8 @@ class Waited {
   // What is dropped together when an attempt has its result.
   struct Attempt {
     explicit Attempt(asio::io_context& loop) : resolver(loop) {}
-    rendezvous::Resolver resolver;
-    std::unique_ptr<rendezvous::Connecting> connecting;
+    net::Resolver resolver;
+    std::unique_ptr<net::Connecting> connecting;
     std::unique_ptr<rendezvous::Link> link;
     bool connected = false;
   };
@@ -92,14 +92,14 @@ class Waited {
   }
 
   void Connect(uint64_t number) {
-    rendezvous::Connecting::Events events;
-    events.connected = [this, number](const rendezvous::Connecting::Connected& connected) {
+    net::Connecting::Events events;
+    events.connected = [this, number](const net::Connecting::Connected& connected) {
       close(connected.fd);
       Ready(number);
     };
-    events.failed = [this, number](const rendezvous::Connecting::Failed& failed) { Failed(number, failed.detail); };
-    attempt_->connecting = rendezvous::Connecting::Start(shared_.loop, attempt_->resolver, target_.Address(),
-                                                         kAttemptLimit, std::move(events));
+    events.failed = [this, number](const net::Connecting::Failed& failed) { Failed(number, failed.detail); };
+    attempt_->connecting =
+        net::Connecting::Start(shared_.loop, attempt_->resolver, target_.Address(), kAttemptLimit, std::move(events));
   }
 
   // As `muster status` asks. Whatever the coordinator answers, it is there.
@@ -229,7 +229,7 @@ int WaitCommand(const std::vector<std::string>& arguments) {
   bool tcp = false;
   bool coordinator = false;
   std::string timeout_text = "300s";
-  rendezvous::CredentialFiles files;
+  net::CredentialFiles files;
   app.add_option("TARGET", texts, "HOST or HOST:PORT; all of them are waited for at once")->required();
   auto* dns_flag = app.add_flag("--dns", dns, "until the name resolves (default for a target without a port)");
   auto* tcp_flag = app.add_flag("--tcp", tcp, "until the port accepts connections (default for a target with a port)");
@@ -269,13 +269,13 @@ int WaitCommand(const std::vector<std::string>& arguments) {
   RaiseDescriptorLimit();
   Shared shared;
   if (coordinator) {  // other targets need none, and their files may not be there yet
-    auto credentials = rendezvous::ReadCredentials(files);
+    auto credentials = net::ReadCredentials(files);
     if (!credentials.ok()) {
       Say(std::string(Message(credentials.status())));
       return kExitBadConfiguration;
     }
     shared.credentials = *std::move(credentials);
-    shared.queue = rendezvous::MakeCallQueue(shared.loop);
+    shared.queue = net::MakeCallQueue(shared.loop);
   }
   return WaitForAll(shared, targets, *timeout);
 }

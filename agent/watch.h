@@ -14,8 +14,8 @@
 #include "agent/round_ledger.h"
 #include "agent/run_options.h"
 #include "base/status.h"
+#include "net/credentials.h"
 #include "rendezvous/conductor.h"
-#include "rendezvous/credentials.h"
 #include "rendezvous/store/server.h"
 
 namespace muster::agent {
@@ -28,7 +28,7 @@ struct WatchSources {
     bool known = false;   // one is attended now
     std::string address;  // "" with `known`: `conductor`
     rendezvous::Conductor* conductor = nullptr;
-    const rendezvous::Credentials* credentials = nullptr;
+    const net::Credentials* credentials = nullptr;
   };
   std::function<Coordinator()> coordinator;
 };

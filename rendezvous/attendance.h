@@ -36,6 +36,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "net/loss.h"
 #include "rendezvous/messages.h"
 
 namespace muster::rendezvous::attendance {
@@ -97,7 +98,7 @@ struct State {
 // --- events ---
 struct Begin {};  // once, at the start
 struct Connected {};
-enum class Loss { kRefused, kUnreachable, kUnresolved, kClosed, kSilent, kUnauthenticated };
+using net::Loss;
 struct Disconnected {  // the dial failed, or the connection ended
   Loss loss = Loss::kClosed;
   std::string detail;  // for people: "10.0.0.7:29400: Connection refused"

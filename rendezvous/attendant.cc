@@ -11,11 +11,11 @@
 #include <utility>
 
 #include "base/text.h"
-#include "rendezvous/connect.h"
-#include "rendezvous/grpc_channel.h"
+#include "net/connect.h"
+#include "net/grpc_channel.h"
+#include "net/resolver.h"
 #include "rendezvous/grpc_link.h"
 #include "rendezvous/local_link.h"
-#include "rendezvous/resolver.h"
 
 namespace muster::rendezvous {
 
@@ -183,12 +183,13 @@ class Attendant::Impl : public std::enable_shared_from_this<Impl> {
       self->Apply(attendance::Probed{name, loss});
     };
     Probing& probing = probes_[probe.name];
-    auto connected = [this, &probing, probed](const Connecting::Connected& open) {  // not after `probing` has gone
+    auto connected = [this, &probing, probed](const net::Connecting::Connected& open) {  // not after `probing` has gone
       probing.socket = std::make_shared<asio::posix::stream_descriptor>(loop_, open.fd);
       UntilClosed(probing.socket, std::make_shared<std::array<char, 512>>(), probed);
     };
-    auto failed = [probed](const Connecting::Failed& what) { probed(what.loss); };
-    probing.connecting = Connecting::Start(loop_, AnyResolver(), probe.address, connect_limit_, {connected, failed});
+    auto failed = [probed](const net::Connecting::Failed& what) { probed(what.loss); };
+    probing.connecting =
+        net::Connecting::Start(loop_, AnyResolver(), probe.address, connect_limit_, {connected, failed});
   }
   // What a server says first is of no interest, only that it ends: it does when it dies, and after a while anyway.
   static void UntilClosed(const std::weak_ptr<asio::posix::stream_descriptor>& socket,
@@ -252,12 +253,12 @@ class Attendant::Impl : public std::enable_shared_from_this<Impl> {
   }
 
   std::unique_ptr<Link> DialOut(const std::string& address, Link::Events events) {
-    if (queue_ == nullptr) queue_ = MakeCallQueue(loop_);  // only an agent that dials out pays for gRPC
+    if (queue_ == nullptr) queue_ = net::MakeCallQueue(loop_);  // only an agent that dials out pays for gRPC
     return DialGrpc(loop_, *queue_, AnyResolver(), address, options_.credentials, connect_limit_, std::move(events));
   }
 
-  Resolver& AnyResolver() {
-    if (resolver_ == nullptr) resolver_ = std::make_unique<Resolver>(loop_);
+  net::Resolver& AnyResolver() {
+    if (resolver_ == nullptr) resolver_ = std::make_unique<net::Resolver>(loop_);
     return *resolver_;
   }
 
@@ -312,8 +313,8 @@ class Attendant::Impl : public std::enable_shared_from_this<Impl> {
   asio::steady_timer close_timer_;
   std::function<void()> closed_;
 
-  std::unique_ptr<Resolver> resolver_;
-  std::unique_ptr<GrpcQueue> queue_;
+  std::unique_ptr<net::Resolver> resolver_;
+  std::unique_ptr<net::GrpcQueue> queue_;
   uint64_t dialled_ = 0;  // tells callbacks of an older link from those of this one
   std::unique_ptr<Link> link_;
 
@@ -321,7 +322,7 @@ class Attendant::Impl : public std::enable_shared_from_this<Impl> {
   std::optional<Duration> knock_pause_;  // set while this node stands in
   uint64_t knocks_ = 0;
   struct Probing {
-    std::unique_ptr<Connecting> connecting;
+    std::unique_ptr<net::Connecting> connecting;
     std::shared_ptr<asio::posix::stream_descriptor> socket;
   };
   std::map<std::string, Probing> probes_;  // by node name

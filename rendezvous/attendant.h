@@ -12,9 +12,9 @@
 #include <string>
 
 #include "base/status.h"
+#include "net/credentials.h"
 #include "rendezvous/attendance.h"
 #include "rendezvous/conductor.h"
-#include "rendezvous/credentials.h"
 
 namespace muster::rendezvous {
 
@@ -23,7 +23,7 @@ struct AttendantOptions {
   std::string endpoint;  // "host:port" to dial; empty: `conductor` below, in this process
   Node self;
   JobOptions options;
-  Credentials credentials;
+  net::Credentials credentials;
 };
 
 struct AttendantEvents {

@@ -7,7 +7,7 @@
 
 #include "base/log.h"
 #include "base/text.h"
-#include "rendezvous/grpc_port.h"
+#include "net/grpc_port.h"
 #include "rendezvous/wire.h"
 
 namespace muster::rendezvous {
@@ -42,7 +42,7 @@ class Coordinator::Impl {
   asio::io_context& loop_;
   Conductor& conductor_;
   const Options options_;
-  std::unique_ptr<GrpcPort> port_;
+  std::unique_ptr<net::GrpcPort> port_;
 
   // Streams that have said nothing yet, the oldest first: one timer for all.
   std::list<std::pair<TimePoint, Stream*>> greetings_;
@@ -54,9 +54,9 @@ class Coordinator::Impl {
 };
 
 // One node's stream. All on the loop, except Arrived.
-class Coordinator::Impl::Stream final : public Conductor::Peer, public GrpcServerCall {
+class Coordinator::Impl::Stream final : public Conductor::Peer, public net::GrpcServerCall {
  public:
-  Stream(GrpcPort& port, Impl& owner) : GrpcServerCall(port), owner_(owner) {}
+  Stream(net::GrpcPort& port, Impl& owner) : net::GrpcServerCall(port), owner_(owner) {}
   ~Stream() override { Leave(); }
 
   // Conductor::Peer
@@ -70,7 +70,7 @@ class Coordinator::Impl::Stream final : public Conductor::Peer, public GrpcServe
       Cancel();  // the read ends, and with it the peer
       return;
     }
-    GrpcServerCall::Send(bytes);
+    net::GrpcServerCall::Send(bytes);
   }
   void Close() override { FinishWhenSent(); }
 
@@ -81,7 +81,7 @@ class Coordinator::Impl::Stream final : public Conductor::Peer, public GrpcServe
 
  private:
   void Called() override {
-    if (method() != kAttendMethod) {
+    if (method() != wire::kAttendMethod) {
       return End(grpc::Status(grpc::StatusCode::UNIMPLEMENTED, "this is a Muster rendezvous; it serves Attend only"));
     }
     owner_.WatchGreeting(this);
@@ -89,7 +89,7 @@ class Coordinator::Impl::Stream final : public Conductor::Peer, public GrpcServe
   }
 
   void Arrived(const grpc::ByteBuffer& message) override {
-    heard_ = std::make_unique<StatusOr<NodeMessage>>(wire::DecodeFromNode(FromBuffer(message)));
+    heard_ = std::make_unique<StatusOr<NodeMessage>>(wire::DecodeFromNode(net::FromBuffer(message)));
   }
 
   void Read(bool ok) override {
@@ -134,15 +134,16 @@ class Coordinator::Impl::Stream final : public Conductor::Peer, public GrpcServe
 };
 
 Status Coordinator::Impl::Serve() {
-  GrpcPort::Options serving;
+  net::GrpcPort::Options serving;
   serving.host = options_.host;
   serving.port = options_.port;
   serving.credentials = options_.credentials;
   serving.keep_descriptors = options_.keep_descriptors;
   serving.longest_message = static_cast<int>(wire::kMaxFromNode);
   serving.turned_away = [this](const std::string& why) { conductor_.TurnAway(why); };
-  MUSTER_ASSIGN_OR_RETURN(
-      port_, GrpcPort::Serve(loop_, serving, [this](GrpcPort& port) { return std::make_unique<Stream>(port, *this); }));
+  MUSTER_ASSIGN_OR_RETURN(port_, net::GrpcPort::Serve(loop_, serving, [this](net::GrpcPort& port) {
+                            return std::make_unique<Stream>(port, *this);
+                          }));
   return absl::OkStatus();
 }
 
@@ -153,7 +154,7 @@ Coordinator::Impl::~Impl() {
 
 const grpc::ByteBuffer& Coordinator::Impl::Encoded(const CoordinatorMessage& message) {
   if (!encoded_message_ || *encoded_message_ != message) {
-    encoded_ = ToBuffer(wire::Encode(message));
+    encoded_ = net::ToBuffer(wire::Encode(message));
     encoded_message_ = message;
   }
   return encoded_;

@@ -8,8 +8,8 @@
 #include <string>
 
 #include "base/status.h"
+#include "net/credentials.h"
 #include "rendezvous/conductor.h"
-#include "rendezvous/credentials.h"
 
 namespace muster::rendezvous {
 
@@ -18,7 +18,7 @@ class Coordinator {
   struct Options {
     std::string host = "";  // numeric address to bind; empty: every address, IPv6 and IPv4
     int port = 0;           // 0: the kernel chooses
-    Credentials credentials;
+    net::Credentials credentials;
     // Descriptors that connections to this port never take (at most half of what ulimit -n allows): a crowd of
     // strangers must not keep the rest of the process from starting workers.
     int keep_descriptors = 0;

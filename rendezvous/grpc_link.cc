@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "base/text.h"
-#include "rendezvous/connect.h"
-#include "rendezvous/grpc_channel.h"
+#include "net/connect.h"
+#include "net/grpc_channel.h"
 #include "rendezvous/wire.h"
 
 namespace muster::rendezvous {
@@ -16,20 +16,20 @@ namespace {
 
 constexpr size_t kMaxQueuedMessages = 1000;
 
-ChannelOptions LinkOptions() { return {.longest_message = static_cast<int>(wire::kMaxFromCoordinator)}; }
+net::ChannelOptions LinkOptions() { return {.longest_message = static_cast<int>(wire::kMaxFromCoordinator)}; }
 
 // The stream itself. Owned by the queue until gRPC has given every operation back; the Link only points at it.
-class Talk final : public GrpcClientCall {
+class Talk final : public net::GrpcClientCall {
  public:
-  Talk(GrpcQueue& queue, std::shared_ptr<grpc::Channel> channel, const std::string& token, Link::Events events)
-      : GrpcClientCall(queue, std::move(channel), kAttendMethod, token), events_(std::move(events)) {}
+  Talk(net::GrpcQueue& queue, std::shared_ptr<grpc::Channel> channel, const std::string& token, Link::Events events)
+      : net::GrpcClientCall(queue, std::move(channel), wire::kAttendMethod, token), events_(std::move(events)) {}
   ~Talk() override { *handle_ = nullptr; }
 
   // Points here for as long as this lives: a link may outlive the queue that owns its stream.
   std::shared_ptr<Talk*> handle() const { return handle_; }
 
   void Send(const NodeMessage& message) {
-    if (started() && unsent() < kMaxQueuedMessages) GrpcClientCall::Send(ToBuffer(wire::Encode(message)));
+    if (started() && unsent() < kMaxQueuedMessages) net::GrpcClientCall::Send(net::ToBuffer(wire::Encode(message)));
   }
   void Flush(std::function<void()> done) {
     flushed_ = std::move(done);
@@ -48,7 +48,7 @@ class Talk final : public GrpcClientCall {
   }
 
   void Arrived(const grpc::ByteBuffer& message) override {
-    heard_ = std::make_unique<StatusOr<CoordinatorMessage>>(wire::DecodeFromCoordinator(FromBuffer(message)));
+    heard_ = std::make_unique<StatusOr<CoordinatorMessage>>(wire::DecodeFromCoordinator(net::FromBuffer(message)));
   }
 
   void Read() override {
@@ -79,7 +79,7 @@ class Talk final : public GrpcClientCall {
     std::string detail = status.ok() ? "the coordinator ended the conversation" : status.error_message();
     if (!garbage_.empty()) detail = garbage_;
     if (status.error_code() == grpc::StatusCode::UNAUTHENTICATED) loss = Loss::kUnauthenticated;
-    if (!spoken_to_) detail += SilentCloseHint(status);
+    if (!spoken_to_) detail += net::SilentCloseHint(status);
     if (flushed_) Callback(std::exchange(flushed_, nullptr));
     if (events_.closed) Callback(events_.closed, loss, detail);
   }
@@ -94,7 +94,8 @@ class Talk final : public GrpcClientCall {
 
 class StreamLink final : public Link {
  public:
-  StreamLink(GrpcQueue& queue, const std::shared_ptr<grpc::Channel>& channel, const std::string& token, Events events) {
+  StreamLink(net::GrpcQueue& queue, const std::shared_ptr<grpc::Channel>& channel, const std::string& token,
+             Events events) {
     auto talk = std::make_unique<Talk>(queue, channel, token, std::move(events));
     talk_ = talk->handle();
     queue.Adopt(std::move(talk));
@@ -116,15 +117,15 @@ class StreamLink final : public Link {
 
 class DialledLink final : public Link {
  public:
-  DialledLink(asio::io_context& loop, GrpcQueue& queue, Resolver& resolver, const std::string& address,
-              const Credentials& credentials, Duration limit, Events events)
+  DialledLink(asio::io_context& loop, net::GrpcQueue& queue, net::Resolver& resolver, const std::string& address,
+              const net::Credentials& credentials, Duration limit, Events events)
       : queue_(queue), address_(address), credentials_(credentials), events_(std::move(events)) {
-    connecting_ = Connecting::Start(loop, resolver, address, limit,
-                                    {[this](const Connecting::Connected& connected) { Connected(connected); },
-                                     [this](const Connecting::Failed& failed) {
-                                       auto closed = events_.closed;
-                                       closed(failed.loss, failed.detail);
-                                     }});
+    connecting_ = net::Connecting::Start(loop, resolver, address, limit,
+                                         {[this](const net::Connecting::Connected& connected) { Connected(connected); },
+                                          [this](const net::Connecting::Failed& failed) {
+                                            auto closed = events_.closed;
+                                            closed(failed.loss, failed.detail);
+                                          }});
   }
 
   void Send(const NodeMessage& message) override {
@@ -136,8 +137,8 @@ class DialledLink final : public Link {
   }
 
  private:
-  void Connected(const Connecting::Connected& connected) {
-    std::shared_ptr<grpc::Channel> channel = MakeChannel(connected, address_, credentials_, LinkOptions());
+  void Connected(const net::Connecting::Connected& connected) {
+    std::shared_ptr<grpc::Channel> channel = net::MakeChannel(connected, address_, credentials_, LinkOptions());
     auto closed = [this](Loss loss, const std::string& detail) {
       auto report = events_.closed;
       report(loss, fmt::format("{}: {}", address_, detail));
@@ -145,27 +146,28 @@ class DialledLink final : public Link {
     stream_ = TalkOn(queue_, channel, credentials_.token, {events_.connected, events_.message, closed});
   }
 
-  GrpcQueue& queue_;
+  net::GrpcQueue& queue_;
   const std::string address_;
-  const Credentials credentials_;
+  const net::Credentials credentials_;
   const Events events_;
-  std::unique_ptr<Connecting> connecting_;
+  std::unique_ptr<net::Connecting> connecting_;
   std::unique_ptr<Link> stream_;
 };
 
 }  // namespace
 
-std::unique_ptr<Link> DialGrpc(asio::io_context& loop, GrpcQueue& queue, Resolver& resolver, const std::string& address,
-                               const Credentials& credentials, Duration limit, Link::Events events) {
+std::unique_ptr<Link> DialGrpc(asio::io_context& loop, net::GrpcQueue& queue, net::Resolver& resolver,
+                               const std::string& address, const net::Credentials& credentials, Duration limit,
+                               Link::Events events) {
   return std::make_unique<DialledLink>(loop, queue, resolver, address, credentials, limit, std::move(events));
 }
 
 std::shared_ptr<grpc::Channel> ChannelOn(int fd, const std::string& address) {
-  return MakeChannel({.fd = fd, .address = address}, address, Credentials(), LinkOptions());
+  return net::MakeChannel({.fd = fd, .address = address}, address, net::Credentials(), LinkOptions());
 }
 
-std::unique_ptr<Link> TalkOn(GrpcQueue& queue, const std::shared_ptr<grpc::Channel>& channel, const std::string& token,
-                             Link::Events events) {
+std::unique_ptr<Link> TalkOn(net::GrpcQueue& queue, const std::shared_ptr<grpc::Channel>& channel,
+                             const std::string& token, Link::Events events) {
   return std::make_unique<StreamLink>(queue, channel, token, std::move(events));
 }
 

@@ -14,6 +14,8 @@
 
 namespace muster::rendezvous::wire {
 
+inline constexpr char kAttendMethod[] = "/muster.rendezvous.v1.Rendezvous/Attend";
+
 inline constexpr size_t kMaxFromNode = size_t{1} << 20;          // bytes of one message of a node
 inline constexpr size_t kMaxFromCoordinator = size_t{16} << 20;  // a status of 100,000 nodes
 inline constexpr size_t kMaxName = 256;                          // names, run ids, addresses: longer is an error

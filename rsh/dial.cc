@@ -5,15 +5,15 @@
 #include <random>
 #include <utility>
 
-#include "rendezvous/connect.h"
-#include "rendezvous/grpc_channel.h"
+#include "net/connect.h"
+#include "net/grpc_channel.h"
 #include "rsh/protocol.h"
 
 namespace muster::rsh {
 namespace {
 
 namespace asio = boost::asio;
-using rendezvous::Connecting;
+using net::Connecting;
 
 constexpr Duration kFirstPause = std::chrono::milliseconds(20);  // doubled each time, with up to half of it more
 constexpr Duration kLongestPause = std::chrono::seconds(1);
@@ -21,8 +21,8 @@ constexpr Duration kOneAttempt = std::chrono::seconds(10);
 
 class Dial final : public Dialling {
  public:
-  Dial(asio::io_context& loop, rendezvous::Resolver& resolver, std::string address,
-       const rendezvous::Credentials& credentials, TimePoint deadline, Events events)
+  Dial(asio::io_context& loop, net::Resolver& resolver, std::string address, const net::Credentials& credentials,
+       TimePoint deadline, Events events)
       : loop_(loop),
         resolver_(resolver),
         address_(std::move(address)),
@@ -45,8 +45,8 @@ class Dial final : public Dialling {
 
   void Connected(const Connecting::Connected& connected) {
     auto tell = events_.connected;  // it may destroy this
-    tell(rendezvous::MakeChannel(connected, address_, credentials_,
-                                 {.longest_message = static_cast<int>(kLongestMessage), .tuning = kTuning}));
+    tell(net::MakeChannel(connected, address_, credentials_,
+                          {.longest_message = static_cast<int>(kLongestMessage), .tuning = kTuning}));
   }
 
   void Failed(const std::string& obstacle) {
@@ -68,9 +68,9 @@ class Dial final : public Dialling {
   }
 
   asio::io_context& loop_;
-  rendezvous::Resolver& resolver_;
+  net::Resolver& resolver_;
   const std::string address_;
-  const rendezvous::Credentials credentials_;
+  const net::Credentials credentials_;
   const TimePoint deadline_;
   const Events events_;
   std::unique_ptr<Connecting> connecting_;
@@ -95,9 +95,8 @@ bool IsRefusal(const grpc::Status& status) {
   }
 }
 
-std::unique_ptr<Dialling> Dialling::Start(asio::io_context& loop, rendezvous::Resolver& resolver,
-                                          const std::string& address, const rendezvous::Credentials& credentials,
-                                          TimePoint deadline, Events events) {
+std::unique_ptr<Dialling> Dialling::Start(asio::io_context& loop, net::Resolver& resolver, const std::string& address,
+                                          const net::Credentials& credentials, TimePoint deadline, Events events) {
   return std::make_unique<Dial>(loop, resolver, address, credentials, deadline, std::move(events));
 }
 

@@ -9,8 +9,8 @@
 #include <string>
 
 #include "base/clock.h"
-#include "rendezvous/credentials.h"
-#include "rendezvous/resolver.h"
+#include "net/credentials.h"
+#include "net/resolver.h"
 
 namespace grpc {
 class Channel;
@@ -31,8 +31,8 @@ class Dialling {
     std::function<void(const std::string& obstacle)> waiting;
   };
   // Calls back on the loop, never from within. Destroying it drops it. `deadline`: TimePoint::max() is never.
-  static std::unique_ptr<Dialling> Start(boost::asio::io_context& loop, rendezvous::Resolver& resolver,
-                                         const std::string& address, const rendezvous::Credentials& credentials,
+  static std::unique_ptr<Dialling> Start(boost::asio::io_context& loop, net::Resolver& resolver,
+                                         const std::string& address, const net::Credentials& credentials,
                                          TimePoint deadline, Events events);
   virtual ~Dialling() = default;
   // The channel was of no use: tries again after a pause that grows each time. May call `gave_up` from within.

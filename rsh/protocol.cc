@@ -74,7 +74,7 @@ StatusOr<Bytes> Slices(const grpc::ByteBuffer& buffer) {
 template <typename Message>
 StatusOr<Message> Parsed(const Bytes& slices) {
   Message message;
-  if (!message.ParseFromString(rendezvous::Joined(slices)))
+  if (!message.ParseFromString(net::Joined(slices)))
     return absl::InvalidArgumentError("not a message of the remote shell");
   return message;
 }

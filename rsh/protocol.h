@@ -20,7 +20,7 @@
 
 #include "base/exit_codes.h"
 #include "base/status.h"
-#include "rendezvous/grpc_queue.h"
+#include "net/grpc_queue.h"
 
 namespace muster::rsh {
 
@@ -33,7 +33,7 @@ inline constexpr size_t kInputWindow = size_t{2} << 20;     // bytes of stdin on
 inline constexpr size_t kLongestMessage = size_t{2} << 20;  // a command line is shorter
 
 // Of both ends: few connections, which may carry much.
-inline constexpr rendezvous::GrpcTuning kTuning{
+inline constexpr net::GrpcTuning kTuning{
     .first_chunk = 16 << 10, .least_chunk = 4 << 10, .window = 4 << 20, .frame = 1 << 20, .keepalive_ms = 15'000};
 
 // Bytes that gRPC owns, in pieces.

@@ -12,14 +12,14 @@
 #include "base/exit_codes.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "rendezvous/grpc_port.h"
+#include "net/grpc_port.h"
 #include "rsh/remote_process.h"
 
 namespace muster::rsh {
 
 namespace asio = boost::asio;
-using rendezvous::GrpcPort;
-using rendezvous::GrpcServerCall;
+using net::GrpcPort;
+using net::GrpcServerCall;
 
 namespace {
 

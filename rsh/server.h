@@ -14,7 +14,7 @@
 #include "base/status.h"
 #include "launcher/console.h"
 #include "launcher/reaper.h"
-#include "rendezvous/credentials.h"
+#include "net/credentials.h"
 #include "rsh/protocol.h"
 
 namespace muster::rsh {
@@ -24,7 +24,7 @@ class Server {
   struct Options {
     std::string host;  // numeric address to bind; empty: every address
     int port = 0;      // 0: the kernel chooses
-    rendezvous::Credentials credentials;
+    net::Credentials credentials;
     std::vector<std::string> environment;  // of the commands: "KEY=VALUE", complete
     Duration grace = std::chrono::seconds(25);
     // Ends a session at once where somebody is needed and nobody comes: a stream that says nothing.

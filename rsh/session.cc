@@ -7,7 +7,7 @@
 
 #include "base/exit_codes.h"
 #include "base/text.h"
-#include "rendezvous/grpc_channel.h"
+#include "net/grpc_channel.h"
 #include "rsh/dial.h"
 
 namespace muster::rsh {
@@ -16,8 +16,7 @@ namespace asio = boost::asio;
 
 class Session::Impl : public std::enable_shared_from_this<Impl> {
  public:
-  Impl(asio::io_context& loop, rendezvous::GrpcQueue& queue, rendezvous::Resolver& resolver, Options options,
-       Events events)
+  Impl(asio::io_context& loop, net::GrpcQueue& queue, net::Resolver& resolver, Options options, Events events)
       : loop_(loop),
         queue_(queue),
         resolver_(resolver),
@@ -41,8 +40,8 @@ class Session::Impl : public std::enable_shared_from_this<Impl> {
   void End(const Ended& ended);
 
   asio::io_context& loop_;
-  rendezvous::GrpcQueue& queue_;
-  rendezvous::Resolver& resolver_;
+  net::GrpcQueue& queue_;
+  net::Resolver& resolver_;
   const Options options_;
   Events events_;
   const TimePoint deadline_;
@@ -59,9 +58,9 @@ class Session::Impl : public std::enable_shared_from_this<Impl> {
 };
 
 // The stream. The queue owns it until gRPC has given every operation back; it may outlive the session.
-class Session::Impl::Call final : public rendezvous::GrpcClientCall {
+class Session::Impl::Call final : public net::GrpcClientCall {
  public:
-  Call(rendezvous::GrpcQueue& queue, std::shared_ptr<grpc::Channel> channel, const std::string& token,
+  Call(net::GrpcQueue& queue, std::shared_ptr<grpc::Channel> channel, const std::string& token,
        std::weak_ptr<Impl> owner)
       : GrpcClientCall(queue, std::move(channel), kSessionMethod, token), owner_(std::move(owner)) {}
 
@@ -154,7 +153,7 @@ void Session::Impl::Over(const grpc::Status& status) {
                                              obstacle_.empty() ? "" : ": ", obstacle_)});
   }
   if (started_) return End({kExitPeerFailed, fmt::format("the connection was lost: {}", detail)});
-  detail += rendezvous::SilentCloseHint(status);
+  detail += net::SilentCloseHint(status);
   obstacle_ = detail;
   // It may be ending, or not serve yet; it has not started the command, as far as we know.
   dialling_->Again(fmt::format("{}: {}", options_.address, detail));
@@ -173,8 +172,7 @@ void Session::Impl::Close() {
   if (call_ != nullptr) call_->Cancel();
 }
 
-Session::Session(asio::io_context& loop, rendezvous::GrpcQueue& queue, rendezvous::Resolver& resolver, Options options,
-                 Events events)
+Session::Session(asio::io_context& loop, net::GrpcQueue& queue, net::Resolver& resolver, Options options, Events events)
     : impl_(std::make_shared<Impl>(loop, queue, resolver, std::move(options), std::move(events))) {
   impl_->Dial();
 }

@@ -7,9 +7,9 @@
 #include <string>
 
 #include "base/clock.h"
-#include "rendezvous/credentials.h"
-#include "rendezvous/grpc_queue.h"
-#include "rendezvous/resolver.h"
+#include "net/credentials.h"
+#include "net/grpc_queue.h"
+#include "net/resolver.h"
 #include "rsh/protocol.h"
 
 namespace muster::rsh {
@@ -18,7 +18,7 @@ class Session {
  public:
   struct Options {
     std::string address;  // "host:port"
-    rendezvous::Credentials credentials;
+    net::Credentials credentials;
     Duration timeout = std::chrono::seconds(300);  // until the command has started
     std::string command;
     std::string caller;
@@ -33,7 +33,7 @@ class Session {
     // `ended` comes once, as the last call.
   };
 
-  Session(boost::asio::io_context& loop, rendezvous::GrpcQueue& queue, rendezvous::Resolver& resolver, Options options,
+  Session(boost::asio::io_context& loop, net::GrpcQueue& queue, net::Resolver& resolver, Options options,
           Events events);
   ~Session();  // the other end sees its caller go
   Session(const Session&) = delete;

@@ -9,7 +9,7 @@
 #include <optional>
 #include <utility>
 
-#include "rendezvous/grpc_channel.h"
+#include "net/grpc_channel.h"
 #include "rsh/dial.h"
 
 namespace muster::rsh {
@@ -24,8 +24,7 @@ constexpr Duration kStrangers = std::chrono::seconds(2);  // waited for where no
 
 class Workers::Impl : public std::enable_shared_from_this<Impl> {
  public:
-  Impl(asio::io_context& loop, rendezvous::GrpcQueue& queue, rendezvous::Resolver& resolver, Options options,
-       Events events)
+  Impl(asio::io_context& loop, net::GrpcQueue& queue, net::Resolver& resolver, Options options, Events events)
       : loop_(loop),
         queue_(queue),
         resolver_(resolver),
@@ -65,8 +64,8 @@ class Workers::Impl : public std::enable_shared_from_this<Impl> {
   void Finish();
 
   asio::io_context& loop_;
-  rendezvous::GrpcQueue& queue_;
-  rendezvous::Resolver& resolver_;
+  net::GrpcQueue& queue_;
+  net::Resolver& resolver_;
   const Options options_;
   Events events_;
   std::list<Worker> workers_;
@@ -76,9 +75,9 @@ class Workers::Impl : public std::enable_shared_from_this<Impl> {
 };
 
 // The stream. The queue owns it until gRPC has given every operation back; it may outlive the rest.
-class Workers::Impl::Call final : public rendezvous::GrpcClientCall {
+class Workers::Impl::Call final : public net::GrpcClientCall {
  public:
-  Call(rendezvous::GrpcQueue& queue, std::shared_ptr<grpc::Channel> channel, const std::string& token,
+  Call(net::GrpcQueue& queue, std::shared_ptr<grpc::Channel> channel, const std::string& token,
        std::weak_ptr<Impl> owner, Worker& worker)
       : GrpcClientCall(queue, std::move(channel), kAttendMethod, token), owner_(std::move(owner)), worker_(worker) {}
 
@@ -194,8 +193,7 @@ void Workers::Impl::Close() {
   }
 }
 
-Workers::Workers(asio::io_context& loop, rendezvous::GrpcQueue& queue, rendezvous::Resolver& resolver, Options options,
-                 Events events)
+Workers::Workers(asio::io_context& loop, net::GrpcQueue& queue, net::Resolver& resolver, Options options, Events events)
     : impl_(std::make_shared<Impl>(loop, queue, resolver, std::move(options), std::move(events))) {
   impl_->Begin();
 }

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "rendezvous/credentials.h"
-#include "rendezvous/grpc_queue.h"
-#include "rendezvous/resolver.h"
+#include "net/credentials.h"
+#include "net/grpc_queue.h"
+#include "net/resolver.h"
 #include "rsh/protocol.h"
 
 namespace muster::rsh {
@@ -20,7 +20,7 @@ class Workers {
  public:
   struct Options {
     std::vector<std::string> addresses;  // "host:port"
-    rendezvous::Credentials credentials;
+    net::Credentials credentials;
     std::string launcher;  // for people: this host
   };
   struct Events {
@@ -31,7 +31,7 @@ class Workers {
   };
 
   // Dials all of them, each until it is there.
-  Workers(boost::asio::io_context& loop, rendezvous::GrpcQueue& queue, rendezvous::Resolver& resolver, Options options,
+  Workers(boost::asio::io_context& loop, net::GrpcQueue& queue, net::Resolver& resolver, Options options,
           Events events);
   ~Workers();
   Workers(const Workers&) = delete;

@@ -28,8 +28,8 @@
 #include "base/process_stat.h"
 #include "base/text.h"
 #include "base/version.h"
+#include "net/grpc_channel.h"
 #include "rendezvous/coordinator.h"
-#include "rendezvous/grpc_channel.h"
 #include "rendezvous/grpc_link.h"
 
 namespace muster::rendezvous {
@@ -89,7 +89,7 @@ long WakeUpsOf(pid_t pid) {
 }
 
 struct Fleet {
-  explicit Fleet(boost::asio::io_context& loop) : loop(loop), queue(MakeCallQueue(loop)) {}
+  explicit Fleet(boost::asio::io_context& loop) : loop(loop), queue(net::MakeCallQueue(loop)) {}
 
   bool Dial(const Settings& settings, int port) {
     JobOptions options;
@@ -165,7 +165,7 @@ struct Fleet {
   }
 
   boost::asio::io_context& loop;
-  std::unique_ptr<GrpcQueue> queue;
+  std::unique_ptr<net::GrpcQueue> queue;
   std::vector<std::unique_ptr<Link>> links;
   std::vector<RoundId> rounds;
   int started = 0;

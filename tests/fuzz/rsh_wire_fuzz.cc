@@ -12,7 +12,7 @@ namespace {
 std::string Text(const grpc::ByteBuffer& buffer) {
   Bytes slices;
   Must(buffer.Dump(&slices).ok());
-  return rendezvous::Joined(slices);
+  return net::Joined(slices);
 }
 
 grpc::ByteBuffer Cut(const std::string& text, const uint8_t* lengths, size_t count) {

@@ -17,9 +17,9 @@
 
 #include "base/text.h"
 #include "base/version.h"
+#include "net/grpc_channel.h"
 #include "rendezvous/conductor.h"
 #include "rendezvous/coordinator.h"
-#include "rendezvous/grpc_channel.h"
 #include "rendezvous/grpc_link.h"
 #include "rendezvous/local_link.h"
 
@@ -91,12 +91,12 @@ class ControlFixture : public testing::Test {
     address_ = fmt::format("127.0.0.1:{}", coordinator_->port());
   }
 
-  std::unique_ptr<Caller> Dial(std::optional<NodeMessage> first, const Credentials& credentials = {}) {
+  std::unique_ptr<Caller> Dial(std::optional<NodeMessage> first, const net::Credentials& credentials = {}) {
     return DialTo(address_, std::move(first), credentials);
   }
   std::unique_ptr<Caller> DialTo(const std::string& address, std::optional<NodeMessage> first,
-                                 const Credentials& credentials = {}) {
-    if (queue_ == nullptr) queue_ = MakeCallQueue(loop_);
+                                 const net::Credentials& credentials = {}) {
+    if (queue_ == nullptr) queue_ = net::MakeCallQueue(loop_);
     auto caller = std::make_unique<Caller>();
     caller->first = std::move(first);
     caller->link =
@@ -129,8 +129,8 @@ class ControlFixture : public testing::Test {
   }
 
   boost::asio::io_context loop_;
-  Resolver resolver_{loop_};
-  std::unique_ptr<GrpcQueue> queue_;
+  net::Resolver resolver_{loop_};
+  std::unique_ptr<net::GrpcQueue> queue_;
   std::unique_ptr<Conductor> conductor_;
   std::unique_ptr<Coordinator> coordinator_;
   std::string address_;

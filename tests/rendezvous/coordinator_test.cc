@@ -170,8 +170,8 @@ TEST_F(CoordinatorTest, AMissingOrWrongTokenIsRefusedWithoutTellingIt) {
   Coordinator::Options options;
   options.credentials.token = "right-token";
   Serve(options);
-  Credentials wrong{"wrong-token", "", "", ""};
-  Credentials right{"right-token", "", "", ""};
+  net::Credentials wrong{"wrong-token", "", "", ""};
+  net::Credentials right{"right-token", "", "", ""};
   auto without = Dial(Greeting("a", Job(1, 1)));
   UntilLost(*without);
   EXPECT_EQ(without->lost, Loss::kUnauthenticated);
@@ -441,7 +441,7 @@ class TlsTest : public CoordinatorTest {
   void TearDown() override { std::filesystem::remove_all(folder_); }
 
   std::string folder_;
-  Credentials node_;
+  net::Credentials node_;
 };
 
 TEST_F(TlsTest, NodesWithTheJobsCertificateMeet) {
@@ -458,14 +458,14 @@ TEST_F(TlsTest, AStrangerIsRefused) {
   Coordinator::Options options;
   options.credentials = node_;
   Serve(options);
-  Credentials foreign = node_;
+  net::Credentials foreign = node_;
   foreign.tls_cert = ReadAll(folder_ + "/other.pem");
   foreign.tls_key = ReadAll(folder_ + "/other.key");
   auto without = Dial(Greeting("a", Job(1, 1)));  // no TLS at all
   UntilLost(*without);
   auto other = Dial(Greeting("a", Job(1, 1)), foreign);
   UntilLost(*other);
-  Credentials no_certificate = node_;
+  net::Credentials no_certificate = node_;
   no_certificate.tls_cert.clear();
   no_certificate.tls_key.clear();
   auto bare = Dial(Greeting("a", Job(1, 1)), no_certificate);

@@ -12,8 +12,8 @@
 namespace muster::rsh {
 namespace {
 
-using rendezvous::FromBuffer;
-using rendezvous::Joined;
+using net::FromBuffer;
+using net::Joined;
 using testing::HasSubstr;
 
 // In slices of these lengths, the last one with the rest.

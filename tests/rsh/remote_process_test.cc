@@ -19,7 +19,7 @@ class RemoteProcessTest : public RshHarness {
     events.output = [this](bool err, const grpc::Slice& bytes) {
       EXPECT_LE(bytes.size(), kChunk);
       EXPECT_FALSE(ended_) << "output after the end";
-      (err ? err_ : out_) += rendezvous::Joined({bytes});
+      (err ? err_ : out_) += net::Joined({bytes});
       if (take_) process_->Continue();
     };
     events.taken = [this](size_t bytes) { taken_ += bytes; };

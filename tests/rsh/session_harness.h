@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "base/text.h"
-#include "rendezvous/grpc_channel.h"
+#include "net/grpc_channel.h"
 #include "rsh/server.h"
 #include "rsh/session.h"
 #include "rsh_harness.h"
@@ -40,7 +40,7 @@ class SessionHarness : public RshHarness {
   }
   static std::string Address(int port) { return fmt::format("127.0.0.1:{}", port); }
 
-  Talk& Call(int port, const std::string& command, const rendezvous::Credentials& credentials = {},
+  Talk& Call(int port, const std::string& command, const net::Credentials& credentials = {},
              Duration timeout = std::chrono::seconds(60)) {
     Talk& talk = talks_.emplace_back();
     Session::Options options{Address(port), credentials, timeout, command, "a test"};
@@ -48,7 +48,7 @@ class SessionHarness : public RshHarness {
     events.waiting = [&talk](const std::string& obstacle) { talk.waited.push_back(obstacle); };
     events.started = [&talk] { talk.started = true; };
     events.output = [&talk](bool err, const Bytes& bytes) {
-      (err ? talk.err : talk.out) += rendezvous::Joined(bytes);
+      (err ? talk.err : talk.out) += net::Joined(bytes);
       if (talk.take) talk.session->Continue();
     };
     events.room = [&talk] { Write(talk); };
@@ -74,8 +74,8 @@ class SessionHarness : public RshHarness {
     return Until([&] { return talk.out.find(text) != std::string::npos; });
   }
 
-  rendezvous::Resolver resolver_{loop_};
-  std::unique_ptr<rendezvous::GrpcQueue> queue_ = rendezvous::MakeCallQueue(loop_);
+  net::Resolver resolver_{loop_};
+  std::unique_ptr<net::GrpcQueue> queue_ = net::MakeCallQueue(loop_);
   std::vector<Verdict> verdicts_;
   std::vector<std::string> said_;
   std::list<Talk> talks_;

@@ -20,7 +20,7 @@ constexpr char kDeaf[] = "trap '' TERM; echo ready; while :; do sleep 1000; done
 class SessionTest : public SessionHarness {
  protected:
   // A certificate that is its own authority.
-  rendezvous::Credentials Tls(const std::string& name) {
+  net::Credentials Tls(const std::string& name) {
     const std::string path = folder_ + "/" + name;
     const std::string command = fmt::format(
         "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN={1} -addext "
@@ -34,7 +34,7 @@ class SessionTest : public SessionHarness {
     text << std::ifstream(path).rdbuf();
     return text.str();
   }
-  Server::Options With(const rendezvous::Credentials& credentials) {
+  Server::Options With(const net::Credentials& credentials) {
     Server::Options options;
     options.credentials = credentials;
     return options;
@@ -92,14 +92,14 @@ TEST_F(SessionTest, TheToken) {
 }
 
 TEST_F(SessionTest, MutualTls) {
-  const rendezvous::Credentials ours = Tls("ours"), theirs = Tls("theirs");
+  const net::Credentials ours = Tls("ours"), theirs = Tls("theirs");
   auto server = Serve(With(ours));
   Talk& right = Call(server->port(), "cat; exit 3", ours);
   right.to_write = Noise(1'000'000);
   ASSERT_TRUE(UntilEnded(right));
   EXPECT_EQ(right.ended->exit_code, 3);
   EXPECT_TRUE(right.out == right.to_write);
-  for (const rendezvous::Credentials& other : {theirs, rendezvous::Credentials{}}) {
+  for (const net::Credentials& other : {theirs, net::Credentials{}}) {
     Talk& talk = Call(server->port(), "exit 3", other, seconds(2));
     ASSERT_TRUE(UntilEnded(talk));
     EXPECT_EQ(talk.ended->exit_code, kExitRendezvousTimeout);
@@ -229,14 +229,13 @@ TEST_F(SessionTest, ACommandLineThatIsTooLong) {
 }
 
 // Says what it is told to, whatever the rules are.
-class Stranger final : public rendezvous::GrpcClientCall {
+class Stranger final : public net::GrpcClientCall {
  public:
   struct Heard {
     std::vector<grpc::ByteBuffer> to_say;
     std::optional<grpc::Status> status;
   };
-  Stranger(rendezvous::GrpcQueue& queue, std::shared_ptr<grpc::Channel> channel, const std::string& method,
-           Heard& heard)
+  Stranger(net::GrpcQueue& queue, std::shared_ptr<grpc::Channel> channel, const std::string& method, Heard& heard)
       : GrpcClientCall(queue, std::move(channel), method, ""), heard_(heard) {
     for (const grpc::ByteBuffer& message : heard.to_say) Send(message);
   }
@@ -251,16 +250,15 @@ class StrangerTest : public SessionTest {
  protected:
   grpc::Status Say(int port, const std::string& method, std::vector<grpc::ByteBuffer> messages) {
     Stranger::Heard heard{std::move(messages), {}};
-    auto dialling = rendezvous::Connecting::Start(
+    auto dialling = net::Connecting::Start(
         loop_, resolver_, Address(port), seconds(30),
-        {[&](const rendezvous::Connecting::Connected& connected) {
+        {[&](const net::Connecting::Connected& connected) {
            queue_->Adopt(std::make_unique<Stranger>(
                *queue_,
-               rendezvous::MakeChannel(connected, Address(port), {},
-                                       {.longest_message = kLongestMessage, .tuning = kTuning}),
+               net::MakeChannel(connected, Address(port), {}, {.longest_message = kLongestMessage, .tuning = kTuning}),
                method, heard));
          },
-         [](const rendezvous::Connecting::Failed&) {}});
+         [](const net::Connecting::Failed&) {}});
     EXPECT_TRUE(Until([&] { return heard.status.has_value(); })) << method;
     return heard.status.value_or(grpc::Status());
   }

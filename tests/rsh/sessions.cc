@@ -5,7 +5,7 @@
 #include <list>
 
 #include "base/text.h"
-#include "rendezvous/grpc_channel.h"
+#include "net/grpc_channel.h"
 #include "rsh/session.h"
 
 namespace muster::rsh {
@@ -49,7 +49,7 @@ class Crowd {
     Session::Events events;
     events.started = [&place] { place.session->Write(grpc::Slice(fmt::format("line {}\n", place.code))); };
     events.output = [&place](bool, const Bytes& bytes) {
-      place.out += rendezvous::Joined(bytes);
+      place.out += net::Joined(bytes);
       place.session->Continue();
     };
     events.ended = [this, &place](const Ended& ended) {
@@ -63,8 +63,8 @@ class Crowd {
   }
 
   asio::io_context loop_{1};
-  rendezvous::Resolver resolver_{loop_};
-  std::unique_ptr<rendezvous::GrpcQueue> queue_ = rendezvous::MakeCallQueue(loop_);
+  net::Resolver resolver_{loop_};
+  std::unique_ptr<net::GrpcQueue> queue_ = net::MakeCallQueue(loop_);
   const std::string address_;
   int left_;
   std::list<Place> places_;

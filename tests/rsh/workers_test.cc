@@ -13,7 +13,7 @@ using testing::IsEmpty;
 
 class WorkersTest : public SessionHarness {
  protected:
-  void Attend(const std::vector<int>& ports, const rendezvous::Credentials& credentials = {}) {
+  void Attend(const std::vector<int>& ports, const net::Credentials& credentials = {}) {
     Workers::Options options;
     for (int port : ports) options.addresses.push_back(Address(port));
     options.credentials = credentials;

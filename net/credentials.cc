@@ -1,4 +1,4 @@
-#include "rendezvous/credentials.h"
+#include "net/credentials.h"
 
 #include <fcntl.h>
 #include <openssl/err.h>
@@ -12,7 +12,7 @@
 
 #include "base/text.h"
 
-namespace muster::rendezvous {
+namespace muster::net {
 namespace {
 
 constexpr size_t kMaxFile = size_t{1} << 20;
@@ -119,4 +119,4 @@ bool SameToken(std::string_view expected, std::string_view given) {
   return difference == 0;
 }
 
-}  // namespace muster::rendezvous
+}  // namespace muster::net

@@ -1,5 +1,5 @@
-// The calling end of a gRPC stream on the loop: a channel on a connection that exists, and a call on it. What is said
-// is the derived class's business (grpc_link.cc; rsh/).
+// The calling end of a gRPC stream on the loop: a channel on a connection that exists, and a call on it. What the
+// messages mean is decided by the classes derived from GrpcClientCall.
 //
 // The connection is made by connect.h and handed to gRPC, so that its failure has its exact reason and nothing is
 // retried behind our back; with TLS that connection is a probe, and gRPC then connects by itself to the same numeric
@@ -17,15 +17,15 @@
 #include <string>
 #include <string_view>
 
-#include "rendezvous/connect.h"
-#include "rendezvous/credentials.h"
-#include "rendezvous/grpc_queue.h"
+#include "net/connect.h"
+#include "net/credentials.h"
+#include "net/grpc_queue.h"
 
 namespace grpc {
 class Channel;
 }
 
-namespace muster::rendezvous {
+namespace muster::net {
 
 // A queue for the calls this process makes. One serves all of them.
 std::unique_ptr<GrpcQueue> MakeCallQueue(boost::asio::io_context& loop);
@@ -111,4 +111,4 @@ class GrpcClientCall : public GrpcQueue::Call {
   PlainTag<&GrpcClientCall::FinishEnded> finish_tag_{*this};
 };
 
-}  // namespace muster::rendezvous
+}  // namespace muster::net

@@ -1,4 +1,4 @@
-#include "rendezvous/grpc_channel.h"
+#include "net/grpc_channel.h"
 
 #include <grpcpp/channel.h>
 #include <grpcpp/create_channel.h>
@@ -14,7 +14,7 @@
 
 #include "base/text.h"
 
-namespace muster::rendezvous {
+namespace muster::net {
 namespace {
 
 constexpr unsigned kWriteLimitMs = 60'000;  // unacknowledged data ends the connection; beats notice long before
@@ -139,4 +139,4 @@ void GrpcClientCall::FinishEnded(bool) {
   Over(status_);
 }
 
-}  // namespace muster::rendezvous
+}  // namespace muster::net

@@ -1,4 +1,4 @@
-#include "rendezvous/grpc_port.h"
+#include "net/grpc_port.h"
 
 #include <grpc/grpc.h>
 #include <grpcpp/resource_quota.h>
@@ -22,7 +22,7 @@
 #include "base/log.h"
 #include "base/text.h"
 
-namespace muster::rendezvous {
+namespace muster::net {
 
 namespace asio = boost::asio;
 using asio::ip::tcp;
@@ -358,4 +358,4 @@ void GrpcServerCall::Finish(const grpc::Status& status) {
   stream_.Finish(status, &finish_tag_);
 }
 
-}  // namespace muster::rendezvous
+}  // namespace muster::net

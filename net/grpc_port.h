@@ -1,5 +1,5 @@
-// A port that serves gRPC streams on the loop: listens, accepts, TLS, tokens. What a stream is about is its call's
-// business: the rendezvous has one kind (coordinator.cc), the remote shell another (rsh/).
+// A port that serves gRPC streams on the loop: listens, accepts, TLS, tokens. What the messages mean is
+// decided by the classes derived from GrpcServerCall.
 //
 // Loop thread only. gRPC's threads only post to the loop. Destroying the port cancels every call.
 #pragma once
@@ -15,10 +15,10 @@
 #include <string>
 
 #include "base/status.h"
-#include "rendezvous/credentials.h"
-#include "rendezvous/grpc_queue.h"
+#include "net/credentials.h"
+#include "net/grpc_queue.h"
 
-namespace muster::rendezvous {
+namespace muster::net {
 
 class GrpcServerCall;
 
@@ -129,4 +129,4 @@ class GrpcServerCall : public GrpcQueue::Call {
   PlainTag<&GrpcServerCall::FinishEnded> finish_tag_{*this};
 };
 
-}  // namespace muster::rendezvous
+}  // namespace muster::net

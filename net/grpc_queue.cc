@@ -1,4 +1,4 @@
-#include "rendezvous/grpc_queue.h"
+#include "net/grpc_queue.h"
 
 #include <grpc/support/cpu.h>
 #include <grpc/support/log.h>
@@ -11,7 +11,7 @@
 
 #include "absl/synchronization/mutex.h"
 
-namespace muster::rendezvous {
+namespace muster::net {
 
 GrpcQueue::GrpcQueue(boost::asio::io_context& loop, std::unique_ptr<grpc::CompletionQueue> queue)
     : loop_(loop), queue_(std::move(queue)), work_(boost::asio::make_work_guard(loop)) {
@@ -99,7 +99,7 @@ void PrepareGrpc() {
   gpr_set_log_function([](gpr_log_func_args*) {});
 }
 
-}  // namespace muster::rendezvous
+}  // namespace muster::net
 
 // gRPC's idea of how many CPUs there are, in place of its own. It keeps two sets of timers in 2 x CPUs shards each, and
 // wakes about once a second for every shard, whether a timer is pending or not: dozens of times a second on a large

@@ -1,6 +1,6 @@
 // "host:port" -> a connected TCP socket, with the exact reason where that fails. Loop thread only.
 //
-// gRPC hides why a connection failed; the rendezvous must tell "refused" (that process is gone) from "no answer".
+// gRPC hides why a connection failed; its callers must tell "refused" (that process is gone) from "no answer".
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -9,10 +9,10 @@
 #include <string>
 
 #include "base/clock.h"
-#include "rendezvous/attendance.h"
-#include "rendezvous/resolver.h"
+#include "net/loss.h"
+#include "net/resolver.h"
 
-namespace muster::rendezvous {
+namespace muster::net {
 
 struct HostPort {
   std::string host;  // without brackets
@@ -31,7 +31,7 @@ class Connecting {
     bool v6 = false;
   };
   struct Failed {
-    attendance::Loss loss;
+    Loss loss;
     std::string detail;  // "10.0.0.7:29400: Connection refused"
   };
   struct Events {
@@ -45,4 +45,4 @@ class Connecting {
   virtual ~Connecting() = default;
 };
 
-}  // namespace muster::rendezvous
+}  // namespace muster::net

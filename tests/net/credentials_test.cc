@@ -1,4 +1,4 @@
-#include "rendezvous/credentials.h"
+#include "net/credentials.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
-namespace muster::rendezvous {
+namespace muster::net {
 namespace {
 
 using testing::HasSubstr;
@@ -82,4 +82,4 @@ TEST(SameToken, ComparesWholeTexts) {
 }
 
 }  // namespace
-}  // namespace muster::rendezvous
+}  // namespace muster::net

@@ -1,4 +1,4 @@
-#include "rendezvous/resolver.h"
+#include "net/resolver.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,9 +11,9 @@
 #include <optional>
 
 #include "base/text.h"
-#include "rendezvous/connect.h"
+#include "net/connect.h"
 
-namespace muster::rendezvous {
+namespace muster::net {
 namespace {
 
 namespace asio = boost::asio;
@@ -171,4 +171,4 @@ TEST(HostPort, ReadsEveryForm) {
 }
 
 }  // namespace
-}  // namespace muster::rendezvous
+}  // namespace muster::net

@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "base/status.h"
 
-namespace muster::rendezvous {
+namespace muster::net {
 
 class Resolver {
  public:
@@ -42,4 +42,4 @@ class Resolver {
   std::shared_ptr<Impl> impl_;
 };
 
-}  // namespace muster::rendezvous
+}  // namespace muster::net

@@ -20,7 +20,7 @@
 #include <unordered_map>
 #include <vector>
 
-namespace muster::rendezvous {
+namespace muster::net {
 
 class GrpcQueue {
  public:
@@ -89,9 +89,7 @@ grpc::ByteBuffer ToBuffer(const std::string& bytes);
 std::string FromBuffer(const grpc::ByteBuffer& buffer);  // empty: it cannot be unpacked
 std::string Joined(const std::vector<grpc::Slice>& slices);
 
-inline constexpr char kAttendMethod[] = "/muster.rendezvous.v1.Rendezvous/Attend";
-
 // Sets, once, what gRPC reads from its environment: no log of its own on stderr, no fork handlers.
 void PrepareGrpc();
 
-}  // namespace muster::rendezvous
+}  // namespace muster::net

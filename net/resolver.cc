@@ -1,4 +1,4 @@
-#include "rendezvous/resolver.h"
+#include "net/resolver.h"
 
 #include <ares.h>
 #include <netinet/in.h>
@@ -16,7 +16,7 @@
 
 #include "base/text.h"
 
-namespace muster::rendezvous {
+namespace muster::net {
 
 namespace asio = boost::asio;
 using Addresses = std::vector<asio::ip::address>;
@@ -292,4 +292,4 @@ void Resolver::Resolve(const std::string& name, Duration limit, Done done) {
   impl_->Resolve(name, limit, std::move(done));
 }
 
-}  // namespace muster::rendezvous
+}  // namespace muster::net

@@ -1,4 +1,4 @@
-#include "rendezvous/connect.h"
+#include "net/connect.h"
 
 #include <fcntl.h>
 #include <netinet/tcp.h>
@@ -12,11 +12,10 @@
 #include "base/host_names.h"
 #include "base/text.h"
 
-namespace muster::rendezvous {
+namespace muster::net {
 
 namespace asio = boost::asio;
 using asio::ip::tcp;
-using attendance::Loss;
 
 StatusOr<HostPort> ParseHostPort(const std::string& address, int lowest_port) {
   size_t colon = address.rfind(':');
@@ -186,4 +185,4 @@ std::unique_ptr<Connecting> Connecting::Start(asio::io_context& loop, Resolver& 
   return std::make_unique<Attempt>(loop, resolver, address, limit, std::move(events));
 }
 
-}  // namespace muster::rendezvous
+}  // namespace muster::net

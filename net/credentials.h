@@ -6,7 +6,7 @@
 
 #include "base/status.h"
 
-namespace muster::rendezvous {
+namespace muster::net {
 
 struct Credentials {
   std::string token;     // empty: none asked for
@@ -36,4 +36,4 @@ Status CheckTls(const Credentials& credentials);
 // Equality in a time that does not depend on where the texts differ.
 bool SameToken(std::string_view expected, std::string_view given);
 
-}  // namespace muster::rendezvous
+}  // namespace muster::net
