@@ -235,7 +235,7 @@ class Search {
 
 StatusOr<AttemptRecord> ParseAttemptRecord(std::string_view text) {
   if (Strip(text).empty()) return absl::InvalidArgumentError("is empty");
-  const Json document = ReadJson(text);
+  const Json document = ReadJsonTop(text, kFieldLevels);  // a newer version may nest what this one does not read
   if (document.is_discarded()) return absl::InvalidArgumentError("is no JSON, or was cut off");
   if (!document.is_object()) return absl::InvalidArgumentError("is no JSON object");
   JsonFields fields(document, "");

@@ -1,13 +1,9 @@
 #include "agent/attempt_record.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
 
 #include "base/json_fields.h"
+#include "base/replace_file.h"
 #include "base/text.h"
 
 namespace muster::agent {
@@ -90,27 +86,7 @@ std::string ToJson(const AttemptRecord& record) {
 }
 
 Status WriteAttemptRecord(const AttemptRecord& record, const std::string& path) {
-  std::string text = ToJson(record) + "\n";
-  std::string temporary = path + ".tmp";
-  int fd = open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (fd < 0) return ErrnoStatus(errno, fmt::format("cannot write {}", temporary));
-  size_t written = 0;
-  while (written < text.size()) {
-    ssize_t n = write(fd, text.data() + written, text.size() - written);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) {
-      Status status = ErrnoStatus(errno, fmt::format("cannot write {}", temporary));
-      close(fd);
-      unlink(temporary.c_str());
-      return status;
-    }
-    written += static_cast<size_t>(n);
-  }
-  close(fd);
-  if (rename(temporary.c_str(), path.c_str()) != 0) {
-    return ErrnoStatus(errno, fmt::format("cannot rename {} to {}", temporary, path));
-  }
-  return absl::OkStatus();
+  return ReplaceFile(path, ToJson(record) + "\n");
 }
 
 }  // namespace muster::agent

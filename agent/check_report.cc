@@ -10,7 +10,7 @@
 namespace muster::agent {
 std::map<std::string, double> ReadMeasured(std::string_view line) {
   std::map<std::string, double> measured;
-  const Json json = ReadJson(line);
+  const Json json = ReadJsonTop(line, kFieldLevels);
   const Json* found = FindField(json, "measured");
   if (found == nullptr || !found->is_object()) return measured;
   for (const auto& [name, value] : found->items()) {

@@ -13,6 +13,8 @@
 namespace muster::agent {
 namespace {
 
+constexpr int kErrorFileLevels = 64;  // a worker may note anything in its own
+
 // As Python's subprocess counts: -9 for SIGKILL.
 int PythonsCode(const WorkerFailure& failure) { return failure.signal != 0 ? -failure.signal : failure.exit_code; }
 
@@ -23,10 +25,11 @@ std::optional<std::string> ErrorFileText(const JobEnd& end, const std::optional<
   if (end.exit_code == 0) return std::nullopt;
   const std::optional<WorkerFailure> cause = end.verdict ? end.verdict->root_cause : std::nullopt;
   if (cause && worker_file) {
-    Json copy = ReadJson(*worker_file);
-    if (const Json* message = FindField(copy, "message")) {
-      if (message->is_object()) copy["message"]["errorCode"] = PythonsCode(*cause);
-      return WriteJson(copy);
+    StatusOr<Json> copy = ReadJson(*worker_file, kErrorFileLevels);
+    const Json* message = copy.ok() ? FindField(*copy, "message") : nullptr;
+    if (message != nullptr) {
+      if (message->is_object()) (*copy)["message"]["errorCode"] = PythonsCode(*cause);
+      return WriteJson(*copy);
     }
   }
   const std::string& reason = end.verdict ? end.verdict->reason : end.reason;

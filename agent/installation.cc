@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <sys/auxv.h>
 #include <sys/file.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -19,6 +18,7 @@
 
 #include "base/descriptors.h"
 #include "base/host_fs.h"
+#include "base/replace_file.h"
 #include "base/text.h"
 
 namespace muster::agent {
@@ -243,21 +243,13 @@ class Installer {
     return names;
   }
 
-  static std::string TemporaryName() {
-    uint64_t number = 0;
-    if (getrandom(&number, sizeof number, GRND_NONBLOCK) != sizeof number) {
-      number = (static_cast<uint64_t>(getpid()) << 32) ^ reinterpret_cast<uintptr_t>(&number);
-    }
-    return fmt::format("{}{:016x}", kTemporary, number);
-  }
-
   // Makes something under a temporary name and renames it to `name`. `make` gives 0 or an errno.
   Status Place(std::string_view name, const std::function<int(const char*)>& make) {
     int fd = folder_fd_->get();
     int error = 0;
     // Again where the name was taken, or taken away: by a cleaner that held the lock while this one could not share it.
     for (int attempt = 0; attempt < 10; ++attempt) {
-      std::string temporary = TemporaryName();
+      const std::string temporary = fmt::format("{}{}", kTemporary, RandomName());
       error = make(temporary.c_str());
       if (error == 0 && renameat(fd, temporary.c_str(), fd, std::string(name).c_str()) == 0) {
         // Two names of one file: then rename(2) does nothing and the temporary one stays.

@@ -99,7 +99,7 @@ NoticeVerdict JudgeNotice(int status, std::string_view body) {
   if (word.empty() || word == "false" || word == "none" || word == "migrate_on_host_maintenance") return {};
   if (word == "true" || word == "terminate_on_host_maintenance") return {Kind::kNotice, Quote(body), {}};
   if (IsMoment(body)) return {Kind::kNotice, fmt::format("the end at {}", body), {}};
-  const Json document = ReadJson(body);
+  const Json document = ReadJsonTop(body, kFieldLevels);
   const Json* events = FindField(document, "Events");
   if (events != nullptr && events->is_array()) return JudgeEvents(*events);
   const std::string action = TextField(document, "action");

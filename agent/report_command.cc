@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
 
 #include "agent/attempt_history.h"
 #include "agent/command_line.h"
@@ -13,34 +12,11 @@
 #include "agent/run_summary.h"
 #include "base/exit_codes.h"
 #include "base/print.h"
+#include "base/replace_file.h"
 #include "base/text.h"
 
 namespace muster::agent {
 namespace {
-
-Status WriteAll(int fd, std::string_view text, const std::string& path) {
-  while (!text.empty()) {
-    ssize_t n = write(fd, text.data(), text.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return ErrnoStatus(errno, fmt::format("cannot write {}", path));
-    text.remove_prefix(static_cast<size_t>(n));
-  }
-  return absl::OkStatus();
-}
-
-// Under a name of its own first, so that nobody ever sees half a page.
-Status ReplaceFile(const std::string& path, std::string_view text) {
-  std::string temporary = fmt::format("{}.{}.tmp", path, getpid());
-  int fd = open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-  if (fd < 0) return ErrnoStatus(errno, fmt::format("cannot write {}", temporary));
-  Status status = WriteAll(fd, text, temporary);
-  if (close(fd) != 0 && status.ok()) status = ErrnoStatus(errno, fmt::format("cannot write {}", temporary));
-  if (status.ok() && rename(temporary.c_str(), path.c_str()) != 0) {
-    status = ErrnoStatus(errno, fmt::format("cannot rename {} to {}", temporary, path));
-  }
-  if (!status.ok()) unlink(temporary.c_str());
-  return status;
-}
 
 // A pipe or a device is written to, never replaced.
 Status WriteFile(const std::string& path, std::string_view text) {

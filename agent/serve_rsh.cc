@@ -48,7 +48,7 @@ class Worker {
   boost::asio::signal_set signals_{loop_};
   std::unique_ptr<rsh::Server> server_;
   std::unique_ptr<PreemptNotice> notice_;
-  std::unique_ptr<HttpPort> http_;
+  std::unique_ptr<http::Server> http_;
   const launcher::OomCounter oom_;
   const std::optional<int64_t> oom_kills_ = oom_.Read();  // at the start
   bool ending_ = false;

@@ -14,10 +14,10 @@
 namespace muster::agent {
 namespace {
 
-// Less than the 10 s that a scraper waits by default, HttpPort's limit too.
+// Less than the 10 s that a scraper waits by default, http::Server's limit too.
 constexpr auto kInquiryLimit = std::chrono::seconds(3);
 
-HttpResponse Plain(int status, std::string text) {
+http::Server::Response Plain(int status, std::string text) {
   return {status, "text/plain; charset=utf-8", std::move(text) + "\n"};
 }
 
@@ -33,17 +33,19 @@ ProcessMetrics LookAtProcess(ProcessMetrics process) {
   return process;
 }
 
-HttpHandler Always(std::string text) {
-  return [text = std::move(text)](const HttpRequest&, const HttpAnswer& answer) { answer(Plain(200, text)); };
+http::Server::Handler Always(std::string text) {
+  return [text = std::move(text)](const http::Server::Request&, const http::Server::Answer& answer) {
+    answer(Plain(200, text));
+  };
 }
 
 // nullptr: none is wanted, or it is not there and nobody asked for it by name.
-StatusOr<std::unique_ptr<HttpPort>> OpenPort(boost::asio::io_context& loop, const HttpListen& wanted,
-                                             std::map<std::string, HttpHandler> handlers) {
+StatusOr<std::unique_ptr<http::Server>> OpenPort(boost::asio::io_context& loop, const HttpListen& wanted,
+                                                 http::Server::Routes routes) {
   if (!wanted.on) return nullptr;
   std::string paths;
-  for (const auto& [path, handler] : handlers) paths += (paths.empty() ? "" : ", ") + path;
-  auto port = HttpPort::Listen(loop, wanted.host, static_cast<uint16_t>(wanted.port), std::move(handlers));
+  for (const auto& [path, route] : routes) paths += (paths.empty() ? "" : ", ") + path;
+  auto port = http::Server::Listen(loop, wanted.host, static_cast<uint16_t>(wanted.port), std::move(routes), {});
   if (!port.ok()) {
     if (wanted.required) return Annotate(port.status(), wanted.origin);
     log::Warning(fmt::format("no {} here: {} (--http-port=off says nothing)", paths, Message(port.status())));
@@ -75,17 +77,19 @@ class Watch::Impl {
   }
 
   Status Open() {
-    std::map<std::string, HttpHandler> handlers;
-    handlers["/healthz"] = Always("ok");
-    handlers["/readyz"] = [this](const HttpRequest&, const HttpAnswer& answer) {
+    http::Server::Routes routes;
+    routes["/healthz"].handler = Always("ok");
+    routes["/readyz"].handler = [this](const http::Server::Request&, const http::Server::Answer& answer) {
       std::string why_not = ledger_.NotReady();
       answer(why_not.empty() ? Plain(200, "ok") : Plain(503, OneLine(why_not)));
     };
-    handlers["/metrics"] = [this](const HttpRequest&, const HttpAnswer& answer) {
+    routes["/metrics"].handler = [this](const http::Server::Request&, const http::Server::Answer& answer) {
       answer({200, std::string(kExpositionType), ToExposition(Look())});
     };
-    handlers["/status"] = [this](const HttpRequest&, const HttpAnswer& answer) { TellStatus(answer); };
-    MUSTER_ASSIGN_OR_RETURN(port_, OpenPort(loop_, options_.http, std::move(handlers)));
+    routes["/status"].handler = [this](const http::Server::Request&, const http::Server::Answer& answer) {
+      TellStatus(answer);
+    };
+    MUSTER_ASSIGN_OR_RETURN(port_, OpenPort(loop_, options_.http, std::move(routes)));
     return absl::OkStatus();
   }
 
@@ -125,7 +129,7 @@ class Watch::Impl {
     return metrics;
   }
 
-  void TellStatus(const HttpAnswer& answer) {
+  void TellStatus(const http::Server::Answer& answer) {
     auto tell = [this, answer](const StatusOr<rendezvous::StatusReport>& report) {
       std::string json = report.ok() ? StatusJson(*report, "coordinator")
                                      : StatusJson(ledger_.OwnView(), "node", Message(report.status()));
@@ -144,7 +148,7 @@ class Watch::Impl {
   ProcessMetrics process_;
   bool had_store_ = false;
   StoreMetrics past_;
-  std::unique_ptr<HttpPort> port_;
+  std::unique_ptr<http::Server> port_;
 };
 
 Watch::Watch(boost::asio::io_context& loop, const RunOptions& options, WatchSources sources)
@@ -154,24 +158,25 @@ Status Watch::Open() { return impl_->Open(); }
 RoundLedger& Watch::ledger() { return impl_->ledger(); }
 void Watch::StoreGoes(const store::StoreServer& store) { impl_->StoreGoes(store); }
 
-StatusOr<std::unique_ptr<HttpPort>> WatchServer(boost::asio::io_context& loop, const HttpListen& wanted,
-                                                rendezvous::Conductor* conductor) {
-  std::map<std::string, HttpHandler> handlers;
-  handlers["/healthz"] = handlers["/readyz"] = Always("ok");
+StatusOr<std::unique_ptr<http::Server>> WatchServer(boost::asio::io_context& loop, const HttpListen& wanted,
+                                                    rendezvous::Conductor* conductor) {
+  http::Server::Routes routes;
+  routes["/healthz"].handler = routes["/readyz"].handler = Always("ok");
   ProcessMetrics process;
   process.started_unix_ms = UnixMillis();
-  handlers["/metrics"] = [process](const HttpRequest&, const HttpAnswer& answer) {
+  routes["/metrics"].handler = [process](const http::Server::Request&, const http::Server::Answer& answer) {
     answer({200, std::string(kExpositionType), ToExposition(Version(), Commit(), LookAtProcess(process))});
   };
-  if (conductor == nullptr) return OpenPort(loop, wanted, std::move(handlers));
-  handlers["/status"] = [&loop, conductor](const HttpRequest& request, const HttpAnswer& answer) {
+  if (conductor == nullptr) return OpenPort(loop, wanted, std::move(routes));
+  routes["/status"].handler = [&loop, conductor](const http::Server::Request& request,
+                                                 const http::Server::Answer& answer) {
     auto inquiry = std::make_shared<StatusInquiry>(loop, RunIdOf(request.query));
     inquiry->Ask("", conductor, {}, kInquiryLimit, [inquiry, answer](const StatusOr<rendezvous::StatusReport>& report) {
       if (!report.ok()) return answer(Plain(404, std::string(Message(report.status()))));
       answer({200, "application/json", StatusJson(*report, "coordinator") + "\n"});
     });
   };
-  return OpenPort(loop, wanted, std::move(handlers));
+  return OpenPort(loop, wanted, std::move(routes));
 }
 
 }  // namespace muster::agent

@@ -10,10 +10,10 @@
 #include <optional>
 #include <string>
 
-#include "agent/http_port.h"
 #include "agent/round_ledger.h"
 #include "agent/run_options.h"
 #include "base/status.h"
+#include "http/server.h"
 #include "net/credentials.h"
 #include "rendezvous/conductor.h"
 #include "rendezvous/store/server.h"
@@ -55,7 +55,7 @@ class Watch {
 // The same for a process without rounds, which is ready as soon as it listens; nullptr: none is wanted. `muster
 // coordinator` has /status, `/status?run_id=X` where there are several runs; `muster exec --serve-rsh` has no conductor
 // and no /status. `conductor` must outlive it.
-StatusOr<std::unique_ptr<HttpPort>> WatchServer(boost::asio::io_context& loop, const HttpListen& wanted,
-                                                rendezvous::Conductor* conductor);
+StatusOr<std::unique_ptr<http::Server>> WatchServer(boost::asio::io_context& loop, const HttpListen& wanted,
+                                                    rendezvous::Conductor* conductor);
 
 }  // namespace muster::agent

@@ -1,4 +1,5 @@
-// Time. Only the monotonic clock decides anything; wall-clock time is for people's eyes.
+// Time. Deadlines, pauses and ages go by the monotonic clock: nobody can set it. The wall clock serves for two things:
+// moments that other machines read (a Lease, a condition, the expiration of a token), and records for people.
 #pragma once
 
 #include <chrono>
@@ -17,10 +18,19 @@ inline std::optional<TimePoint> Earlier(std::optional<TimePoint> a, std::optiona
   return *a < *b ? a : b;
 }
 
-// Milliseconds since the Unix epoch, for records and logs only.
-inline int64_t UnixMillis() {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch())
-      .count();
+// A moment of the wall clock. Somebody may set that clock: two moments may come in the wrong order.
+using WallTime = std::chrono::sys_time<std::chrono::microseconds>;
+
+// Read at the edge, once for each event, and passed to decisions as `now`: so a test gives any time it likes, and all
+// of one decision goes by one moment. tests/layout_test.py lists the files that may call it.
+inline WallTime WallNow() {
+  return std::chrono::time_point_cast<std::chrono::microseconds>(std::chrono::system_clock::now());
 }
+
+// Since the Unix epoch, for records and logs.
+inline int64_t UnixMillis() {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(WallNow().time_since_epoch()).count();
+}
+inline int64_t UnixSeconds() { return UnixMillis() / 1000; }
 
 }  // namespace muster

@@ -6,11 +6,42 @@
 
 namespace muster {
 
-Json ReadJson(std::string_view text, int deepest) {
-  auto keep = [deepest](int depth, Json::parse_event_t event, Json&) {
-    const bool begins = event == Json::parse_event_t::object_start || event == Json::parse_event_t::array_start;
-    return !begins || depth <= deepest;
+namespace {
+
+bool Begins(Json::parse_event_t event) {
+  return event == Json::parse_event_t::object_start || event == Json::parse_event_t::array_start;
+}
+
+// "line 3, column 5" of the byte before `end`.
+std::string PlaceOf(std::string_view text, size_t end) {
+  const std::string_view before = text.substr(0, end == 0 ? 0 : std::min(end, text.size() + 1) - 1);
+  const size_t line = 1 + static_cast<size_t>(std::count(before.begin(), before.end(), '\n'));
+  const size_t column = before.size() - (before.rfind('\n') + 1) + 1;  // npos + 1 is 0
+  return fmt::format("line {}, column {}", line, column);
+}
+
+}  // namespace
+
+StatusOr<Json> ReadJson(std::string_view text, int deepest) {
+  bool too_deep = false;
+  auto keep = [&](int depth, Json::parse_event_t event, Json&) {
+    const bool kept = !Begins(event) || depth <= deepest;
+    too_deep = too_deep || !kept;
+    return kept;
   };
+  try {
+    Json json = Json::parse(text, keep);
+    if (!too_deep) return json;
+    return absl::InvalidArgumentError(fmt::format("is nested more than {} levels deep", deepest + 1));
+  } catch (const Json::parse_error& error) {
+    return absl::InvalidArgumentError(fmt::format("is no JSON: wrong at {}", PlaceOf(text, error.byte)));
+  } catch (const Json::exception&) {  // a number beyond a double's range
+    return absl::InvalidArgumentError("is no JSON that can be read: a number in it is out of range");
+  }
+}
+
+Json ReadJsonTop(std::string_view text, int deepest) {
+  auto keep = [deepest](int depth, Json::parse_event_t event, Json&) { return !Begins(event) || depth <= deepest; };
   return Json::parse(text, keep, /*allow_exceptions=*/false);
 }
 

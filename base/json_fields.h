@@ -20,9 +20,17 @@ namespace muster {
 
 using Json = nlohmann::json;
 
-// Discarded where `text` is no JSON. Objects and lists inside more than `deepest` others are left out, so that nesting
-// costs no memory.
-Json ReadJson(std::string_view text, int deepest = 8);
+// Levels of nesting that suffice for the fields of any document read here.
+inline constexpr int kFieldLevels = 8;
+
+// All of `text`, or why not. InvalidArgument: it is no JSON (with line and column), or an object or list lies inside
+// more than `deepest` others. What is nested deeper costs no memory, so a hostile text cannot exhaust the stack.
+StatusOr<Json> ReadJson(std::string_view text, int deepest);
+
+// The outer levels of a document of which only those are read: objects and lists inside more than `deepest` others are
+// left out. For answers of servers, which may hold anything below the fields that are asked for. Discarded where
+// `text` is no JSON.
+Json ReadJsonTop(std::string_view text, int deepest);
 
 // One line, or `indent` spaces a level. Bytes that are no UTF-8 become U+FFFD. For nlohmann's ordered_json too.
 template <class AnyJson>

@@ -273,7 +273,7 @@ StatusOr<TerminationMessage> ParseTerminationMessage(std::string_view text) {
   if (text.size() > kMaxParsedTerminationMessage) {
     return absl::InvalidArgumentError("termination message: longer than any of muster's");
   }
-  const Json document = ReadJson(text);
+  const Json document = ReadJsonTop(text, kFieldLevels);  // a newer version may nest what this one does not read
   if (!document.is_object()) return absl::InvalidArgumentError("termination message: not a JSON object");
   JsonFields fields(document, "termination message: ");
   fields.Need({"version", "exit_code", "class"});

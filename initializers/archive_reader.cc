@@ -9,10 +9,10 @@
 #include <array>
 #include <vector>
 
+#include "base/quoted.h"
 #include "base/text.h"
 #include "initializers/decompress.h"
 #include "initializers/entry_path.h"
-#include "initializers/quoted.h"
 #include "initializers/zip_window.h"
 
 namespace muster::initializers {

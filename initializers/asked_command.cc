@@ -17,10 +17,10 @@
 #include "base/attach.h"
 #include "base/descriptors.h"
 #include "base/host_fs.h"
+#include "base/quoted.h"
 #include "base/text.h"
-#include "initializers/conversation.h"
+#include "http/conversation.h"
 #include "initializers/guarded_process.h"
-#include "initializers/quoted.h"
 
 namespace muster::initializers {
 namespace {
@@ -134,7 +134,7 @@ asio::awaitable<StatusOr<CommandAnswer>> AskedCommand(std::vector<std::string> w
   const std::shared_ptr<void> stop(nullptr, [hearing](void*) { hearing->Stop(); });
   if (Status begun = hearing->Begin(std::move(words), time); !begun.ok()) co_return begun;
   co_await hearing->over().async_wait(asio::as_tuple(asio::use_awaitable));
-  ThrowIfCancelled(co_await asio::this_coro::cancellation_state);
+  http::ThrowIfCancelled(co_await asio::this_coro::cancellation_state);
   const std::string complaints = hearing->complaints();
   const std::string what = complaints.empty() ? "" : fmt::format(": {}", complaints);
   if (hearing->said_too_much()) {

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
+#include "base/iso_time.h"
 #include "base/json_fields.h"
+#include "base/quoted.h"
 #include "base/text.h"
-#include "initializers/iso_time.h"
-#include "initializers/quoted.h"
 
 namespace muster::initializers {
 namespace {
@@ -31,7 +31,7 @@ std::string Shown(const Json& json, const char* name) {
 }  // namespace
 
 StatusOr<TemporaryKeys> ParseMachineKeys(std::string_view text) {
-  const Json json = ReadJson(text);
+  const Json json = ReadJsonTop(text, kFieldLevels);
   if (json.is_discarded()) return absl::InvalidArgumentError("the answer is no JSON");
   const std::string code = Shown(json, "Code");
   if (!code.empty() && code != "Success") {
@@ -48,7 +48,7 @@ StatusOr<TemporaryKeys> ParseMachineKeys(std::string_view text) {
 }
 
 StatusOr<TemporaryKeys> ParseProcessKeys(std::string_view text) {
-  const Json json = ReadJson(text);
+  const Json json = ReadJsonTop(text, kFieldLevels);
   if (json.is_discarded()) return absl::InvalidArgumentError("the answer is no JSON");
   const Json* version = FindField(json, "Version");
   if (version == nullptr) return absl::InvalidArgumentError("the answer has no Version");
@@ -68,7 +68,7 @@ StatusOr<TemporaryKeys> ParseProcessKeys(std::string_view text) {
 }
 
 StatusOr<TemporaryKeys> ParseSsoKeys(std::string_view text) {
-  const Json json = ReadJson(text);
+  const Json json = ReadJsonTop(text, kFieldLevels);
   if (json.is_discarded()) return absl::InvalidArgumentError("the answer is no JSON");
   const Json* found = FindField(json, "roleCredentials");
   const Json& role = found != nullptr ? *found : json;

@@ -9,11 +9,11 @@
 #include "base/descriptors.h"
 #include "base/json_fields.h"
 #include "base/text.h"
+#include "http/cloud_clock.h"
+#include "http/endpoint_url.h"
+#include "http/percent.h"
 #include "initializers/asked_command.h"
 #include "initializers/aws_answers.h"
-#include "initializers/cloud_clock.h"
-#include "initializers/endpoint_url.h"
-#include "initializers/percent.h"
 #include "initializers/s3_answers.h"
 
 namespace muster::initializers {
@@ -35,21 +35,22 @@ using FetchKeys = std::function<asio::awaitable<Fetched>()>;
 // What a good answer has to be; PermissionDenied: it is one, and says no.
 using CheckBody = std::function<Status(std::string_view)>;
 
-std::optional<Refusal> JudgePlainly(const HttpAnswer& answer, std::string_view where, const CheckBody& check) {
+std::optional<http::Refusal> JudgePlainly(const http::Answer& answer, std::string_view where, const CheckBody& check) {
   const int status = answer.head.status;
   if (status == 200) {
     const Status read = check(answer.body);
     if (read.ok() || absl::IsPermissionDenied(read)) return std::nullopt;
     // Of whoever stands before it: a page of HTML, an answer that was cut.
     const std::string what = fmt::format("{}: {}", where, Message(read));
-    return Refusal{Refusal::Kind::kTransient, absl::UnavailableError(what), {}};
+    return http::Refusal{http::Refusal::Kind::kTransient, absl::UnavailableError(what), {}};
   }
   const S3Error error = ParseS3Error(answer.body);  // STS's are such
   const std::string what = error.code.empty() ? fmt::format("{}: {}", where, status)
                                               : fmt::format("{}: {} {}: {}", where, status, error.code, error.message);
   const bool again = status == 408 || status == 429 || status >= 500 || error.code == "IDPCommunicationError";
-  if (!again) return Refusal{Refusal::Kind::kFatal, absl::PermissionDeniedError(what), {}};
-  return Refusal{Refusal::Kind::kTransient, absl::UnavailableError(what), AskedBy(answer.head, UnixSeconds())};
+  if (!again) return http::Refusal{http::Refusal::Kind::kFatal, absl::PermissionDeniedError(what), {}};
+  return http::Refusal{http::Refusal::Kind::kTransient, absl::UnavailableError(what),
+                       http::AskedBy(answer.head, UnixSeconds())};
 }
 
 Fetched KeysOfSts(const StatusOr<std::string>& answer) {
@@ -82,11 +83,11 @@ enum class OldKeys { kAskAgain, kFatal };
 // Renewed in good time; one renewal at a time, whoever asks meanwhile waits for it.
 class RenewedKeys final : public AwsKeySource {
  public:
-  RenewedKeys(std::string origin, std::shared_ptr<const CloudClock> clock, OldKeys old, FetchKeys fetch)
+  RenewedKeys(std::string origin, std::shared_ptr<const http::CloudClock> clock, OldKeys old, FetchKeys fetch)
       : origin_(std::move(origin)), clock_(std::move(clock)), old_(old), fetch_(std::move(fetch)) {}
 
   asio::awaitable<StatusOr<std::optional<AwsKeys>>> Get() override {
-    const auto turn = co_await Turn::Take(turn_);
+    const auto turn = co_await http::Turn::Take(turn_);
     if (!IsDue()) co_return keys_.keys;
     Fetched fetched = co_await fetch_();
     tried_ = MonotonicClock::now();
@@ -125,20 +126,20 @@ class RenewedKeys final : public AwsKeySource {
   }
 
   const std::string origin_;
-  const std::shared_ptr<const CloudClock> clock_;
+  const std::shared_ptr<const http::CloudClock> clock_;
   const OldKeys old_;
   const FetchKeys fetch_;
   TemporaryKeys keys_;
   bool have_ = false;  // false again once the store has called them expired
   int number_ = 0;     // of renewals
   TimePoint tried_{};
-  const std::shared_ptr<Turn> turn_ = std::make_shared<Turn>();
+  const std::shared_ptr<http::Turn> turn_ = std::make_shared<http::Turn>();
 };
 
 // What every fetch needs; copied into its coroutine.
 class Fetcher {
  public:
-  Fetcher(Persistence persistence, StsPlace sts) : persistence_(std::move(persistence)), sts_(std::move(sts)) {}
+  Fetcher(http::Persistence persistence, StsPlace sts) : persistence_(std::move(persistence)), sts_(std::move(sts)) {}
 
   asio::awaitable<Fetched> Fetch(CredentialProcess identity) const;
   asio::awaitable<Fetched> Fetch(WebIdentity identity) const;
@@ -148,45 +149,45 @@ class Fetcher {
   asio::awaitable<Fetched> FetchRole(AssumeRole identity, std::shared_ptr<AwsKeySource> source) const;
 
  private:
-  asio::awaitable<StatusOr<std::string>> Say(HttpRequest request, Persistence how, CheckBody check,
+  asio::awaitable<StatusOr<std::string>> Say(http::Request request, http::Persistence how, CheckBody check,
                                              bool* answered = nullptr) const;
-  asio::awaitable<StatusOr<std::string>> SaySigned(HttpRequest request, SigningRequest signing, AwsKeys keys) const;
+  asio::awaitable<StatusOr<std::string>> SaySigned(http::Request request, SigningRequest signing, AwsKeys keys) const;
 
-  Persistence persistence_;
+  http::Persistence persistence_;
   StsPlace sts_;
 };
 
-asio::awaitable<StatusOr<std::string>> Fetcher::Say(HttpRequest request, Persistence how, CheckBody check,
+asio::awaitable<StatusOr<std::string>> Fetcher::Say(http::Request request, http::Persistence how, CheckBody check,
                                                     bool* answered) const {
-  auto prepare = [&request]() -> asio::awaitable<StatusOr<HttpRequest>> { co_return request; };
-  auto judge = [&](const HttpAnswer& answer) {
+  auto prepare = [&request]() -> asio::awaitable<StatusOr<http::Request>> { co_return request; };
+  auto judge = [&](const http::Answer& answer) {
     if (answered != nullptr) *answered = true;
-    HearClock(how, answer.head, WithoutQuery(request.url));  // by which the keys expire
-    return JudgePlainly(answer, WithoutQuery(request.url), check);
+    http::HearClock(how, answer.head, http::WithoutQuery(request.url));  // by which the keys expire
+    return JudgePlainly(answer, http::WithoutQuery(request.url), check);
   };
-  auto answer = co_await AskedUntilAnswered(how, kLongestAnswer, prepare, judge);
+  auto answer = co_await http::AskedUntilAnswered(how, kLongestAnswer, prepare, judge);
   if (!answer.ok()) co_return answer.status();
   co_return std::move(answer->body);
 }
 
-asio::awaitable<StatusOr<std::string>> Fetcher::SaySigned(HttpRequest request, SigningRequest signing,
+asio::awaitable<StatusOr<std::string>> Fetcher::SaySigned(http::Request request, SigningRequest signing,
                                                           AwsKeys keys) const {
-  auto prepare = [&]() -> asio::awaitable<StatusOr<HttpRequest>> {
-    HttpRequest signed_now = request;
+  auto prepare = [&]() -> asio::awaitable<StatusOr<http::Request>> {
+    http::Request signed_now = request;
     for (auto& header : Sign(signing, {sts_.region, "sts"}, keys, persistence_.clock->Now())) {
       signed_now.headers.push_back(std::move(header));
     }
     co_return signed_now;
   };
-  auto judge = [&](const HttpAnswer& answer) {
-    std::optional<Refusal> refusal = JudgePlainly(answer, request.url, CheckSts);
-    if (HearClock(persistence_, answer.head, request.url) && refusal) {
-      refusal->kind = Refusal::Kind::kTransient;
+  auto judge = [&](const http::Answer& answer) {
+    std::optional<http::Refusal> refusal = JudgePlainly(answer, request.url, CheckSts);
+    if (http::HearClock(persistence_, answer.head, request.url) && refusal) {
+      refusal->kind = http::Refusal::Kind::kTransient;
       refusal->asked = Duration::zero();
     }
     return refusal;
   };
-  auto answer = co_await AskedUntilAnswered(persistence_, kLongestAnswer, prepare, judge);
+  auto answer = co_await http::AskedUntilAnswered(persistence_, kLongestAnswer, prepare, judge);
   if (!answer.ok()) co_return answer.status();
   co_return std::move(answer->body);
 }
@@ -212,7 +213,7 @@ asio::awaitable<Fetched> Fetcher::Fetch(CredentialProcess identity) const {
 asio::awaitable<Fetched> Fetcher::Fetch(WebIdentity identity) const {
   auto token = ReadSettingsFile(identity.token_file);  // anew each time: it is renewed in place
   if (!token.ok()) co_return token.status();
-  HttpRequest request;
+  http::Request request;
   request.method = "POST";
   request.url = sts_.endpoint.ends_with('/') ? sts_.endpoint : sts_.endpoint + "/";
   request.headers = {{"Content-Type", kForm}};
@@ -229,8 +230,8 @@ asio::awaitable<Fetched> Fetcher::FetchRole(AssumeRole identity, std::shared_ptr
   auto keys = co_await source->Get();
   if (!keys.ok()) co_return keys.status();
   if (!*keys) co_return absl::InvalidArgumentError("a role cannot be assumed by nobody");
-  HttpRequest request;
-  const auto endpoint = ParseEndpointUrl(sts_.endpoint);
+  http::Request request;
+  const auto endpoint = http::ParseEndpointUrl(sts_.endpoint);
   if (!endpoint.ok()) co_return endpoint.status();
   QueryParameters form = {{"Action", "AssumeRole"},
                           {"Version", "2011-06-15"},
@@ -241,17 +242,17 @@ asio::awaitable<Fetched> Fetcher::FetchRole(AssumeRole identity, std::shared_ptr
   // By POST, as the SDKs do: MinIO takes a GET for a request to the store.
   SigningRequest signing;
   signing.method = request.method = "POST";
-  signing.host = HostHeader(*endpoint);
+  signing.host = http::HostHeader(*endpoint);
   signing.path = endpoint->path + "/";
   signing.body = request.body = CanonicalQuery(form);
-  request.url = UrlText(*endpoint) + "/";
+  request.url = http::UrlText(*endpoint) + "/";
   request.headers = {{"Content-Type", kForm}};
   auto answer = co_await SaySigned(std::move(request), std::move(signing), **keys);
   co_return KeysOfSts(answer);
 }
 
 asio::awaitable<Fetched> Fetcher::Fetch(ContainerEndpoint identity) const {
-  HttpRequest request;
+  http::Request request;
   request.url = identity.url;
   request.direct = identity.url.starts_with("http:");
   std::string token = identity.token;
@@ -264,8 +265,8 @@ asio::awaitable<Fetched> Fetcher::Fetch(ContainerEndpoint identity) const {
     co_return absl::InvalidArgumentError("the authorization token has a line break");
   }
   if (!token.empty()) request.headers.emplace_back("Authorization", token);
-  Persistence how = persistence_;
-  how.limits.connect = how.limits.silence = std::chrono::seconds(2);
+  http::Persistence how = persistence_;
+  how.limits.silence = how.limits.connect = std::chrono::seconds(2);
   how.unanswered = std::chrono::seconds(20);
   auto answer = co_await Say(std::move(request), how, CheckKeys);
   if (!answer.ok()) co_return answer.status();
@@ -273,11 +274,11 @@ asio::awaitable<Fetched> Fetcher::Fetch(ContainerEndpoint identity) const {
 }
 
 asio::awaitable<Fetched> Fetcher::Fetch(InstanceMetadata identity) const {
-  Persistence how = persistence_;
-  how.limits.connect = how.limits.silence = std::chrono::seconds(identity.timeout_seconds);
+  http::Persistence how = persistence_;
+  how.limits.silence = how.limits.connect = std::chrono::seconds(identity.timeout_seconds);
   how.limits.total = std::chrono::seconds(identity.timeout_seconds + 1);  // a hop limit of 1 shows as silence in a pod
   how.unanswered = std::chrono::seconds(identity.timeout_seconds * identity.attempts);
-  HttpRequest request;
+  http::Request request;
   request.method = "PUT";
   request.url = identity.endpoint + "/latest/api/token";
   request.direct = true;
@@ -299,7 +300,7 @@ asio::awaitable<Fetched> Fetcher::Fetch(InstanceMetadata identity) const {
   request.url = roles;
   auto role = co_await Say(request, how, CheckWord);
   if (!role.ok()) co_return Annotate(role.status(), "the instance has no role");
-  request.url = roles + PercentEncode(ParseWord(*role).value_or(""));
+  request.url = roles + http::PercentEncode(ParseWord(*role).value_or(""));
   auto answer = co_await Say(request, how, CheckKeys);
   if (!answer.ok()) co_return answer.status();
   co_return ParseMachineKeys(*answer);
@@ -308,10 +309,10 @@ asio::awaitable<Fetched> Fetcher::Fetch(InstanceMetadata identity) const {
 asio::awaitable<Fetched> Fetcher::Fetch(SsoCache identity) const {
   auto text = ReadSettingsFile(identity.token_file);
   if (!text.ok()) co_return Annotate(text.status(), "run `aws sso login`");
-  const std::string token = TextField(ReadJson(*text), "accessToken");
+  const std::string token = TextField(ReadJsonTop(*text, kFieldLevels), "accessToken");
   if (token.empty())
     co_return absl::InvalidArgumentError(fmt::format("{}: it has no accessToken", identity.token_file));
-  HttpRequest request;
+  http::Request request;
   request.url =
       fmt::format("https://portal.sso.{}.{}/federation/credentials?{}", identity.region, AwsDomain(identity.region),
                   CanonicalQuery({{"role_name", identity.role_name}, {"account_id", identity.account_id}}));
@@ -324,7 +325,7 @@ asio::awaitable<Fetched> Fetcher::Fetch(SsoCache identity) const {
 using Made = StatusOr<std::unique_ptr<AwsKeySource>>;
 
 struct Maker {
-  const Persistence& persistence;
+  const http::Persistence& persistence;
   const StsPlace& sts;
   std::shared_ptr<Fetcher> fetcher;
 
@@ -352,8 +353,8 @@ struct Maker {
 
 }  // namespace
 
-StatusOr<std::unique_ptr<AwsKeySource>> MakeAwsKeySource(const Persistence& persistence, const AwsIdentity& identity,
-                                                         const StsPlace& sts) {
+StatusOr<std::unique_ptr<AwsKeySource>> MakeAwsKeySource(const http::Persistence& persistence,
+                                                         const AwsIdentity& identity, const StsPlace& sts) {
   return std::visit(Maker{persistence, sts, std::make_shared<Fetcher>(persistence, sts)}, identity.who);
 }
 

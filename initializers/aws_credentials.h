@@ -8,16 +8,16 @@
 #include <string>
 
 #include "base/status.h"
+#include "http/conversation.h"
 #include "initializers/aws_identity.h"
 #include "initializers/aws_settings.h"
-#include "initializers/conversation.h"
 #include "initializers/s3.h"
 
 namespace muster::initializers {
 
 // InvalidArgument: that identity cannot be used, and why.
-StatusOr<std::unique_ptr<AwsKeySource>> MakeAwsKeySource(const Persistence& persistence, const AwsIdentity& identity,
-                                                         const StsPlace& sts);
+StatusOr<std::unique_ptr<AwsKeySource>> MakeAwsKeySource(const http::Persistence& persistence,
+                                                         const AwsIdentity& identity, const StsPlace& sts);
 
 // A settings or token file, at most 1 MiB. NotFound: there is none.
 StatusOr<std::string> ReadSettingsFile(const std::string& path);

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
+#include "base/quoted.h"
 #include "base/text.h"
 #include "initializers/aws_machine.h"
 #include "initializers/command_words.h"
 #include "initializers/digest.h"
-#include "initializers/quoted.h"
 
 namespace muster::initializers {
 namespace {

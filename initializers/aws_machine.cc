@@ -4,9 +4,9 @@
 
 #include <cstring>
 
+#include "base/quoted.h"
 #include "base/text.h"
-#include "initializers/endpoint_url.h"
-#include "initializers/quoted.h"
+#include "http/endpoint_url.h"
 
 namespace muster::initializers {
 namespace {
@@ -25,14 +25,14 @@ bool IsAddress(const std::string& host, const char* address) {
 }
 
 Status CheckContainerUrl(const std::string& text, std::string_view origin) {
-  auto url = ParseEndpointUrl(text.substr(0, text.find('?')));
+  auto url = http::ParseEndpointUrl(text.substr(0, text.find('?')));
   if (url.ok() && text.find_first_of("# \t\r\n") != std::string::npos) {
     url = absl::InvalidArgumentError(fmt::format("{} has characters that must be percent-encoded", Quoted(text)));
   }
   if (!url.ok()) return Annotate(url.status(), origin);
   const bool known = IsAddress(url->host, "169.254.170.2") || IsAddress(url->host, "169.254.170.23") ||
                      IsAddress(url->host, "fd00:ec2::23");
-  if (url->tls || known || IsThisMachine(*url)) return absl::OkStatus();
+  if (url->tls || known || http::IsThisMachine(*url)) return absl::OkStatus();
   return absl::InvalidArgumentError(
       fmt::format("{} is {}: over http a token may only go to this machine, 169.254.170.2, 169.254.170.23 or "
                   "[fd00:ec2::23]; use https",
@@ -50,9 +50,9 @@ StatusOr<int> Count(const AwsConfig& config, std::string_view variable, std::str
 
 StatusOr<std::string> MachineEndpoint(const AwsConfig& config) {
   if (const auto own = config.Find({"AWS_EC2_METADATA_SERVICE_ENDPOINT"}, {"ec2_metadata_service_endpoint"})) {
-    auto url = ParseEndpointUrl(own->value);
+    auto url = http::ParseEndpointUrl(own->value);
     if (!url.ok()) return Annotate(url.status(), own->origin);
-    return UrlText(*url);
+    return http::UrlText(*url);
   }
   if (const auto mode =
           config.Find({"AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE"}, {"ec2_metadata_service_endpoint_mode"})) {

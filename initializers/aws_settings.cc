@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <cctype>
 
+#include "base/quoted.h"
 #include "base/text.h"
+#include "http/endpoint_url.h"
+#include "http/percent.h"
 #include "initializers/ca_bundle.h"
-#include "initializers/endpoint_url.h"
-#include "initializers/percent.h"
-#include "initializers/quoted.h"
 
 namespace muster::initializers {
 namespace {
@@ -86,14 +86,15 @@ StatusOr<std::optional<AwsSetting>> OfServices(const AwsConfig& config, std::str
   return found;
 }
 
-StatusOr<std::optional<EndpointUrl>> Parsed(const AwsSetting& setting) {
-  auto url = ParseEndpointUrl(setting.value);
+StatusOr<std::optional<http::EndpointUrl>> Parsed(const AwsSetting& setting) {
+  auto url = http::ParseEndpointUrl(setting.value);
   if (!url.ok()) return Annotate(url.status(), setting.origin);
   return *std::move(url);
 }
 
 // What botocore knows.
-StatusOr<std::optional<EndpointUrl>> OfEnvironment(const AwsConfig& config, std::string_view service, bool ignored) {
+StatusOr<std::optional<http::EndpointUrl>> OfEnvironment(const AwsConfig& config, std::string_view service,
+                                                         bool ignored) {
   if (ignored) return std::nullopt;
   const std::string own = "AWS_ENDPOINT_URL_" + Upper(service);
   const auto found = config.Env({own, "AWS_ENDPOINT_URL"});
@@ -101,7 +102,7 @@ StatusOr<std::optional<EndpointUrl>> OfEnvironment(const AwsConfig& config, std:
   return Parsed(*found);
 }
 
-StatusOr<std::optional<EndpointUrl>> OfProfile(const AwsConfig& config, std::string_view service, bool ignored) {
+StatusOr<std::optional<http::EndpointUrl>> OfProfile(const AwsConfig& config, std::string_view service, bool ignored) {
   if (ignored) return std::nullopt;
   MUSTER_ASSIGN_OR_RETURN(auto found, OfServices(config, service));
   if (!found) found = config.profile().Get("endpoint_url");
@@ -113,7 +114,7 @@ StatusOr<bool> EndpointsIgnored(const AwsConfig& config) {
   return config.Flag({"AWS_IGNORE_CONFIGURED_ENDPOINT_URLS"}, {"ignore_configured_endpoint_urls"}, false);
 }
 
-StatusOr<std::optional<EndpointUrl>> S3Endpoint(const AwsConfig& config) {
+StatusOr<std::optional<http::EndpointUrl>> S3Endpoint(const AwsConfig& config) {
   if (auto kubeflow = config.Env({"ENDPOINT"})) {
     if (kubeflow->value.find("://") == std::string::npos) kubeflow->value.insert(0, "https://");
     return Parsed(*kubeflow);
@@ -131,7 +132,7 @@ StatusOr<std::optional<EndpointUrl>> S3Endpoint(const AwsConfig& config) {
 }
 
 // "s3.amazonaws.com", "s3.REGION.DOMAIN": the region, empty for the first.
-std::optional<std::string> RegionOfOwnEndpoint(const EndpointUrl& url) {
+std::optional<std::string> RegionOfOwnEndpoint(const http::EndpointUrl& url) {
   if (!url.tls || url.port != 0 || !url.path.empty()) return std::nullopt;
   if (url.host == "s3.amazonaws.com") return std::string();
   const auto labels = Split(url.host, '.');
@@ -223,7 +224,7 @@ StatusOr<S3Place> FindS3Place(const AwsConfig& config, std::string_view bucket) 
   MUSTER_ASSIGN_OR_RETURN(place.region, RegionOf(config, custom));
   if (own_region && !own_region->empty()) place.region = *own_region;
   if (custom) {
-    place.endpoint = UrlText(*endpoint);
+    place.endpoint = http::UrlText(*endpoint);
   } else {
     MUSTER_ASSIGN_OR_RETURN(place.fips, config.Flag({"AWS_USE_FIPS_ENDPOINT"}, {"use_fips_endpoint"}, false));
     MUSTER_ASSIGN_OR_RETURN(const bool dualstack,
@@ -248,20 +249,20 @@ StatusOr<S3Place> FindS3Place(const AwsConfig& config, std::string_view bucket) 
 }
 
 S3Address AddressOf(const S3Place& place, std::string_view bucket, std::string_view key) {
-  EndpointUrl url;
+  http::EndpointUrl url;
   url.host = OwnHost(place);
   if (!place.endpoint.empty()) {
-    if (auto custom = ParseEndpointUrl(place.endpoint); custom.ok()) url = *std::move(custom);
+    if (auto custom = http::ParseEndpointUrl(place.endpoint); custom.ok()) url = *std::move(custom);
   }
   std::string path = url.path;
   url.path.clear();
   if (place.virtual_host) {
     url.host = fmt::format("{}.{}", bucket, url.host);
   } else {
-    path += '/' + PercentEncode(bucket);
+    path += '/' + http::PercentEncode(bucket);
   }
-  if (!key.empty()) path += '/' + PercentEncode(key, "/");
-  return {UrlText(url), HostHeader(url), path.empty() ? "/" : path};
+  if (!key.empty()) path += '/' + http::PercentEncode(key, "/");
+  return {http::UrlText(url), http::HostHeader(url), path.empty() ? "/" : path};
 }
 
 StatusOr<StsPlace> FindStsPlace(const AwsConfig& config) {
@@ -275,7 +276,7 @@ StatusOr<StsPlace> FindStsPlace(const AwsConfig& config) {
     MUSTER_ASSIGN_OR_RETURN(custom, OfProfile(config, "sts", ignored));
   }
   if (custom) {
-    place.endpoint = UrlText(*custom);
+    place.endpoint = http::UrlText(*custom);
     return place;
   }
   MUSTER_ASSIGN_OR_RETURN(const bool fips, config.Flag({"AWS_USE_FIPS_ENDPOINT"}, {"use_fips_endpoint"}, false));

@@ -5,10 +5,10 @@
 #include <array>
 #include <cstdlib>
 
+#include "base/quoted.h"
 #include "base/text.h"
+#include "http/percent.h"
 #include "initializers/crc.h"
-#include "initializers/percent.h"
-#include "initializers/quoted.h"
 
 namespace muster::initializers {
 namespace {
@@ -204,8 +204,8 @@ StatusOr<std::string> FromHex(std::string_view hex) {
   std::string raw;
   raw.reserve(hex.size() / 2);
   for (size_t i = 0; i < hex.size(); i += 2) {
-    const auto high = HexDigit(hex[i]);
-    const auto low = HexDigit(hex[i + 1]);
+    const auto high = http::HexDigit(hex[i]);
+    const auto low = http::HexDigit(hex[i + 1]);
     if (!high || !low) return Bad(hex, "is no hex: its digits are 0-9 and a-f");
     raw += static_cast<char>(*high << 4 | *low);
   }

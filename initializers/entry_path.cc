@@ -5,9 +5,9 @@
 #include <functional>
 #include <utility>
 
+#include "base/quoted.h"
 #include "base/text.h"
 #include "base/utf8.h"
-#include "initializers/quoted.h"
 
 namespace muster::initializers {
 namespace {

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "base/text.h"
-#include "initializers/endpoint_url.h"
+#include "http/endpoint_url.h"
 
 namespace muster::initializers {
 namespace {
@@ -11,15 +11,19 @@ namespace {
 constexpr size_t kLongestRefusal = 64 << 10;  // bytes of an error's body that are read
 constexpr int kMostRedirects = 5;
 
-Refusal Transient(const std::string& text) { return {Refusal::Kind::kTransient, absl::UnavailableError(text), {}}; }
-Refusal Fatal(const std::string& text) { return {Refusal::Kind::kFatal, absl::FailedPreconditionError(text), {}}; }
+http::Refusal Transient(const std::string& text) {
+  return {http::Refusal::Kind::kTransient, absl::UnavailableError(text), {}};
+}
+http::Refusal Fatal(const std::string& text) {
+  return {http::Refusal::Kind::kFatal, absl::FailedPreconditionError(text), {}};
+}
 
 }  // namespace
 
 // What is left of the range goes on to the taker's; what is more is not kept, the end says so.
-class Fetch::Portion final : public HttpIntake {
+class Fetch::Portion final : public http::Intake {
  public:
-  Portion(std::shared_ptr<HttpIntake> to, uint64_t most) : to_(std::move(to)), most_(most) {}
+  Portion(std::shared_ptr<http::Intake> to, uint64_t most) : to_(std::move(to)), most_(most) {}
   Taken Take(std::string_view bytes) override {
     too_long_ = too_long_ || bytes.size() > most_ - taken_;
     bytes = bytes.substr(0, most_ - taken_);
@@ -32,14 +36,14 @@ class Fetch::Portion final : public HttpIntake {
   bool too_long() const { return too_long_; }
 
  private:
-  const std::shared_ptr<HttpIntake> to_;
+  const std::shared_ptr<http::Intake> to_;
   const uint64_t most_;
   uint64_t taken_ = 0;
   bool too_long_ = false;
 };
 
 // An error's text. One that has no end in sight is no text.
-class Fetch::Text final : public HttpIntake {
+class Fetch::Text final : public http::Intake {
  public:
   Taken Take(std::string_view bytes) override {
     if (text_.size() + bytes.size() > kLongestRefusal) return Taken::kEnough;
@@ -52,7 +56,7 @@ class Fetch::Text final : public HttpIntake {
   std::string text_;
 };
 
-Fetch::Fetch(Context& context, HttpTransport& http, const Entry& entry, ByteRange range, Taker taker)
+Fetch::Fetch(Context& context, http::Transport& http, const Entry& entry, ByteRange range, Taker taker)
     : context_(context), http_(http), entry_(entry), range_(range), taker_(std::move(taker)), pause_(context.loop) {}
 
 Fetch::~Fetch() {
@@ -74,13 +78,13 @@ void Fetch::Ask() {
 
 void Fetch::Prepare() {
   const ByteRange left{range_.offset + taken_, range_.length - taken_};
-  preparing_ = context_.provider.Prepare(entry_, left, [this](StatusOr<HttpRequest> request) {
-    if (!request.ok()) return Failed({Refusal::Kind::kFatal, request.status(), {}});
+  preparing_ = context_.provider.Prepare(entry_, left, [this](StatusOr<http::Request> request) {
+    if (!request.ok()) return Failed({http::Refusal::Kind::kFatal, request.status(), {}});
     Send(*request);
   });
 }
 
-void Fetch::Send(const HttpRequest& request) {
+void Fetch::Send(const http::Request& request) {
   heard_ = too_long_ = unframed_ = false;
   reception_ = {};
   text_.reset();
@@ -88,7 +92,7 @@ void Fetch::Send(const HttpRequest& request) {
   transfer_ = http_.Start(request, context_.limits, *this);
 }
 
-std::shared_ptr<HttpIntake> Fetch::Head(const HttpHead& head) {
+std::shared_ptr<http::Intake> Fetch::Head(const http::ResponseHead& head) {
   heard_ = true;
   head_ = head;
   const ByteRange left{range_.offset + taken_, range_.length - taken_};
@@ -106,22 +110,22 @@ std::shared_ptr<HttpIntake> Fetch::Head(const HttpHead& head) {
   return text_ = std::make_shared<Text>();
 }
 
-void Fetch::End(const HttpEnd& end) {
+void Fetch::End(const http::TransferEnd& end) {
   transfer_ = 0;
   if (const auto portion = std::exchange(portion_, nullptr)) {
     taken_ += portion->taken();
     too_long_ = portion->too_long();
-    Progress(&retry_, portion->taken());
+    http::NoteProgress(&retry_, portion->taken());
   }
-  const bool answered = end.kind == HttpEnd::Kind::kRefused || end.kind == HttpEnd::Kind::kWhole;
+  const bool answered = end.kind == http::TransferEnd::Kind::kRefused || end.kind == http::TransferEnd::Kind::kWhole;
   if (reception_.kind == Reception::Kind::kElsewhere && answered) {
     if (++redirects_ > kMostRedirects) {
       const std::string& last = reception_.url.empty() ? head_.url : reception_.url;
-      return Failed(
-          Fatal(fmt::format("{}: redirected {} times, last to {}", entry_.key, kMostRedirects, WithoutQuery(last))));
+      return Failed(Fatal(
+          fmt::format("{}: redirected {} times, last to {}", entry_.key, kMostRedirects, http::WithoutQuery(last))));
     }
     if (reception_.url.empty()) return Prepare();
-    HttpRequest elsewhere;
+    http::Request elsewhere;
     elsewhere.url = reception_.url;
     elsewhere.headers = {{"Range", fmt::format("bytes={}-{}", range_.offset + taken_, range_.end() - 1)},
                          {"Accept-Encoding", "identity"}};
@@ -137,24 +141,24 @@ void Fetch::End(const HttpEnd& end) {
   Failed(Unhappy(end));
 }
 
-Refusal Fetch::Unhappy(const HttpEnd& end) const {
-  const bool final = end.kind == HttpEnd::Kind::kUntrusted || end.kind == HttpEnd::Kind::kInvalid;
+http::Refusal Fetch::Unhappy(const http::TransferEnd& end) const {
+  const bool final = end.kind == http::TransferEnd::Kind::kUntrusted || end.kind == http::TransferEnd::Kind::kInvalid;
   if (too_long_ && !final) return Transient(fmt::format("{}: more bytes came than were asked for", entry_.key));
-  if (end.kind != HttpEnd::Kind::kWhole) return RefusalOf(end, entry_.key);
+  if (end.kind != http::TransferEnd::Kind::kWhole) return http::RefusalOf(end, entry_.key);
   return Transient(fmt::format("{}: the answer ended after {} of {} bytes", entry_.key, taken_ - asked_from_,
                                range_.length - asked_from_));
 }
 
-void Fetch::Failed(Refusal refusal) {
-  const bool again = refusal.kind == Refusal::Kind::kTransient || refusal.kind == Refusal::Kind::kThrottled;
+void Fetch::Failed(http::Refusal refusal) {
+  const bool again = refusal.kind == http::Refusal::Kind::kTransient || refusal.kind == http::Refusal::Kind::kThrottled;
   if (!again) return taker_.failed(std::move(refusal));
-  if (refusal.kind == Refusal::Kind::kThrottled) context_.throttled();
+  if (refusal.kind == http::Refusal::Kind::kThrottled) context_.throttled();
   const bool anew = too_long_ || (taken_ > 0 && (unframed_ || entry_.version.empty() || !entry_.ranges));
   if (anew) retry_ = asked_with_;  // what is thrown away was no progress
   const TimePoint now = MonotonicClock::now();
-  Failure failure{true, refusal.asked, std::string(Message(refusal.status))};
+  http::RetryFailure failure{true, refusal.asked, std::string(Message(refusal.status))};
   if (context_.succeeded) failure.since_success = now - *context_.succeeded;
-  RetryDecision decision = Decide(context_.retry, &retry_, failure, now, context_.jitter());
+  http::RetryDecision decision = http::DecideRetry(context_.retry, &retry_, failure, now, context_.jitter());
   if (!decision.pause) {
     refusal.status = absl::UnavailableError(decision.reason);
     return taker_.failed(std::move(refusal));

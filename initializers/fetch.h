@@ -11,19 +11,19 @@
 #include <string>
 #include <string_view>
 
-#include "initializers/http.h"
+#include "http/client.h"
+#include "http/retry.h"
 #include "initializers/provider.h"
-#include "initializers/retry.h"
 
 namespace muster::initializers {
 
-class Fetch final : private HttpSink {
+class Fetch final : private http::Sink {
  public:
   struct Context {
     boost::asio::io_context& loop;
     Provider& provider;
-    const HttpLimits& limits;
-    const RetryRules& retry;
+    const http::Limits& limits;
+    const http::RetryRules& retry;
     std::function<double()> jitter;  // [0, 1)
     std::function<void(const std::string&)> say;
     std::function<void()> throttled;       // a server said that we are too fast
@@ -33,16 +33,16 @@ class Fetch final : private HttpSink {
   struct Taker {
     // Who takes the next bytes, in order; called for each answer that brings some. It is given what is left at most,
     // and must not say that it has enough.
-    std::function<std::shared_ptr<HttpIntake>()> intake;
+    std::function<std::shared_ptr<http::Intake>()> intake;
     // What was taken counts no more, all of it comes again: nothing pins an entry without a version, and an answer
     // that says no length and ends early may have been anything.
     std::function<void()> restart;
     std::function<void(const Expectation&)> expect;  // the answer's head told the whole entry's hash
     std::function<void()> done;                      // all of them were taken
-    std::function<void(Refusal)> failed;             // for good
+    std::function<void(http::Refusal)> failed;       // for good
   };
 
-  Fetch(Context& context, HttpTransport& http, const Entry& entry, ByteRange range, Taker taker);
+  Fetch(Context& context, http::Transport& http, const Entry& entry, ByteRange range, Taker taker);
   ~Fetch() override;
   Fetch(const Fetch&) = delete;
   Fetch& operator=(const Fetch&) = delete;
@@ -56,28 +56,28 @@ class Fetch final : private HttpSink {
 
   void Ask();
   void Prepare();
-  void Send(const HttpRequest& request);
-  std::shared_ptr<HttpIntake> Head(const HttpHead& head) override;
-  void End(const HttpEnd& end) override;
-  void Failed(Refusal refusal);
-  Refusal Unhappy(const HttpEnd& end) const;
+  void Send(const http::Request& request);
+  std::shared_ptr<http::Intake> Head(const http::ResponseHead& head) override;
+  void End(const http::TransferEnd& end) override;
+  void Failed(http::Refusal refusal);
+  http::Refusal Unhappy(const http::TransferEnd& end) const;
 
   Context& context_;
-  HttpTransport& http_;
+  http::Transport& http_;
   const Entry& entry_;
   const ByteRange range_;
   const Taker taker_;
   boost::asio::steady_timer pause_;
-  RetryState retry_;
+  http::RetryState retry_;
   Provider::Handle preparing_;
-  HttpTransport::Id transfer_ = 0;
+  http::Transport::Id transfer_ = 0;
   uint64_t taken_ = 0;       // bytes of the range
   uint64_t asked_from_ = 0;  // of them, before this request
-  HttpHead head_;
+  http::ResponseHead head_;
   Reception reception_;
   std::shared_ptr<Portion> portion_;  // of this answer, if it brings bytes
   std::shared_ptr<Text> text_;        // of this answer, if it is an error
-  RetryState asked_with_;             // what retry_ was as this request began
+  http::RetryState asked_with_;       // what retry_ was as this request began
   int redirects_ = 0;
   bool heard_ = false;  // this request's head has come
   bool too_long_ = false;

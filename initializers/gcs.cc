@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/quoted.h"
 #include "base/text.h"
-#include "initializers/cloud_clock.h"
-#include "initializers/endpoint_url.h"
+#include "http/cloud_clock.h"
+#include "http/endpoint_url.h"
+#include "http/percent.h"
 #include "initializers/gcs_answers.h"
 #include "initializers/key_listing.h"
-#include "initializers/percent.h"
-#include "initializers/quoted.h"
 #include "initializers/sigv4.h"
 #include "initializers/web_file.h"
 
@@ -48,22 +48,22 @@ class TokenCount {
 
 class Gcs final : public Provider {
  public:
-  Gcs(asio::io_context& loop, Persistence persistence, const Source& source, GcsSettings settings,
+  Gcs(asio::io_context& loop, http::Persistence persistence, const Source& source, GcsSettings settings,
       std::unique_ptr<BearerSource> tokens)
       : loop_(loop),
         persistence_(std::move(persistence)),
         source_(source),
         settings_(std::move(settings)),
         tokens_(std::move(tokens)),
-        bucket_(fmt::format("{}{}/b/{}/o", settings_.endpoint, kApi, PercentEncode(source.container))) {}
+        bucket_(fmt::format("{}{}/b/{}/o", settings_.endpoint, kApi, http::PercentEncode(source.container))) {}
 
-  Handle List(Listing listing) override { return Converse(loop_, ListAll(std::move(listing))); }
+  Handle List(Listing listing) override { return http::Converse(loop_, ListAll(std::move(listing))); }
   Handle Look(const Entry& entry, std::function<void(StatusOr<Entry>)> looked) override {
-    return Converse(loop_, LookAt(entry, std::move(looked)));
+    return http::Converse(loop_, LookAt(entry, std::move(looked)));
   }
-  Handle Prepare(const Entry& entry, ByteRange range, std::function<void(StatusOr<HttpRequest>)> ready) override;
-  Reception Receive(const Entry& entry, ByteRange range, const HttpHead& head) override;
-  Refusal Explain(const Entry& entry, const HttpHead& head, std::string_view body) override;
+  Handle Prepare(const Entry& entry, ByteRange range, std::function<void(StatusOr<http::Request>)> ready) override;
+  Reception Receive(const Entry& entry, ByteRange range, const http::ResponseHead& head) override;
+  http::Refusal Explain(const Entry& entry, const http::ResponseHead& head, std::string_view body) override;
 
   std::string endpoint() const override { return settings_.endpoint; }
   std::string version() const override { return ""; }
@@ -73,20 +73,20 @@ class Gcs final : public Provider {
   asio::awaitable<StatusOr<KeyStore::Found>> Find();
   asio::awaitable<StatusOr<KeyPage>> Page(std::string prefix, std::string token);
   asio::awaitable<void> LookAt(Entry entry, std::function<void(StatusOr<Entry>)> looked);
-  asio::awaitable<void> PrepareSlowly(Entry entry, ByteRange range, std::function<void(StatusOr<HttpRequest>)> ready);
+  asio::awaitable<void> PrepareSlowly(Entry entry, ByteRange range, std::function<void(StatusOr<http::Request>)> ready);
   // Metadata, until `judge` is content; with another token where the server says that it has expired.
-  asio::awaitable<Status> Request(std::string url, std::string where, JudgeAnswer judge);
+  asio::awaitable<Status> Request(std::string url, std::string where, http::JudgeAnswer judge);
 
   std::string UrlOf(const std::string& object, QueryParameters query) const;
-  HttpRequest BytesOf(const Entry& entry, ByteRange range, const std::optional<std::string>& token) const;
-  HttpRequest Bearing(std::string url, const std::optional<std::string>& token) const;
+  http::Request BytesOf(const Entry& entry, ByteRange range, const std::optional<std::string>& token) const;
+  http::Request Bearing(std::string url, const std::optional<std::string>& token) const;
   QueryParameters ObjectQuery() const;
   // A request that carried that token was answered 401. True: another one is to be tried.
   bool Renewed(int number);
   std::string Where(const std::string& object) const { return fmt::format("gs://{}/{}", source_.container, object); }
 
   asio::io_context& loop_;
-  const Persistence persistence_;
+  const http::Persistence persistence_;
   const Source source_;
   const GcsSettings settings_;
   const std::unique_ptr<BearerSource> tokens_;
@@ -94,15 +94,15 @@ class Gcs final : public Provider {
   TokenCount count_;
 };
 
-Refusal TokenExpired(const std::string& where) {
-  return {Refusal::Kind::kTransient, absl::UnavailableError(fmt::format("{}: the token is refused (401)", where)),
+http::Refusal TokenExpired(const std::string& where) {
+  return {http::Refusal::Kind::kTransient, absl::UnavailableError(fmt::format("{}: the token is refused (401)", where)),
           Duration::zero()};
 }
 
-Refusal Recoded(const std::string& where, Recoding recoding, const HttpHead& head) {
+http::Refusal Recoded(const std::string& where, Recoding recoding, const http::ResponseHead& head) {
   const std::string encoding(
       head.Find(recoding == Recoding::kDecoded ? "x-goog-stored-content-encoding" : "content-encoding").value_or(""));
-  return {Refusal::Kind::kFatal,
+  return {http::Refusal::Kind::kFatal,
           absl::FailedPreconditionError(
               fmt::format("{}: it was {} on the way ({}), so that it is not what is stored; have the proxy in "
                           "between leave Accept-Encoding and Content-Encoding alone, or go around it (NO_PROXY)",
@@ -112,17 +112,18 @@ Refusal Recoded(const std::string& where, Recoding recoding, const HttpHead& hea
 
 // What was read, or why to ask again.
 template <typename What>
-std::optional<Refusal> Taken(StatusOr<What> what, const std::string& where, std::optional<What>* taken) {
+std::optional<http::Refusal> Taken(StatusOr<What> what, const std::string& where, std::optional<What>* taken) {
   if (!what.ok()) {
-    return Refusal{
-        Refusal::Kind::kTransient, absl::UnavailableError(fmt::format("{}: {}", where, Message(what.status()))), {}};
+    return http::Refusal{http::Refusal::Kind::kTransient,
+                         absl::UnavailableError(fmt::format("{}: {}", where, Message(what.status()))),
+                         {}};
   }
   *taken = *std::move(what);
   return std::nullopt;
 }
 
-HttpRequest Gcs::Bearing(std::string url, const std::optional<std::string>& token) const {
-  HttpRequest request;
+http::Request Gcs::Bearing(std::string url, const std::optional<std::string>& token) const {
+  http::Request request;
   request.url = std::move(url);
   request.mark = token ? count_.current() : TokenCount::kNone;
   if (token) request.headers.emplace_back("Authorization", fmt::format("Bearer {}", *token));
@@ -132,13 +133,13 @@ HttpRequest Gcs::Bearing(std::string url, const std::optional<std::string>& toke
 std::string Gcs::UrlOf(const std::string& object, QueryParameters query) const {
   if (!settings_.user_project.empty()) query.emplace_back("userProject", settings_.user_project);
   std::string url = bucket_;
-  if (!object.empty()) url += '/' + PercentEncode(object);
+  if (!object.empty()) url += '/' + http::PercentEncode(object);
   return fmt::format("{}?{}", url, CanonicalQuery(query));
 }
 
-HttpRequest Gcs::BytesOf(const Entry& entry, ByteRange range, const std::optional<std::string>& token) const {
+http::Request Gcs::BytesOf(const Entry& entry, ByteRange range, const std::optional<std::string>& token) const {
   QueryParameters query = {{"alt", "media"}, {"generation", entry.version}};
-  HttpRequest request = Bearing(UrlOf(entry.key, std::move(query)), token);
+  http::Request request = Bearing(UrlOf(entry.key, std::move(query)), token);
   if (range.offset != 0 || range.length != entry.size) {
     request.headers.emplace_back("Range", fmt::format("bytes={}-{}", range.offset, range.end() - 1));
   }
@@ -146,16 +147,16 @@ HttpRequest Gcs::BytesOf(const Entry& entry, ByteRange range, const std::optiona
   return request;
 }
 
-Provider::Handle Gcs::Prepare(const Entry& entry, ByteRange range, std::function<void(StatusOr<HttpRequest>)> ready) {
+Provider::Handle Gcs::Prepare(const Entry& entry, ByteRange range, std::function<void(StatusOr<http::Request>)> ready) {
   if (auto token = tokens_->AtHand()) {
     ready(BytesOf(entry, range, *token));
     return nullptr;
   }
-  return Converse(loop_, PrepareSlowly(entry, range, std::move(ready)));
+  return http::Converse(loop_, PrepareSlowly(entry, range, std::move(ready)));
 }
 
 asio::awaitable<void> Gcs::PrepareSlowly(Entry entry, ByteRange range,
-                                         std::function<void(StatusOr<HttpRequest>)> ready) {
+                                         std::function<void(StatusOr<http::Request>)> ready) {
   auto token = co_await tokens_->Get();
   if (token.ok()) {
     ready(BytesOf(entry, range, *token));
@@ -170,13 +171,13 @@ bool Gcs::Renewed(int number) {
   return true;
 }
 
-Reception Gcs::Receive(const Entry& entry, ByteRange range, const HttpHead& head) {
+Reception Gcs::Receive(const Entry& entry, ByteRange range, const http::ResponseHead& head) {
   if (head.status != 401) count_.Worked(head.mark);
   if (RangeProblem(head, range, entry.size) || MediaProblem(head, range.length, entry.version)) return {};
   return {Reception::Kind::kBytes, "", {}};
 }
 
-Refusal Gcs::Explain(const Entry& entry, const HttpHead& head, std::string_view body) {
+http::Refusal Gcs::Explain(const Entry& entry, const http::ResponseHead& head, std::string_view body) {
   const std::string where = Where(entry.key);
   if (head.status == 401 && Renewed(head.mark)) return TokenExpired(where);
   if (auto recoding = FindRecoding(head, entry.size)) return Recoded(where, *recoding, head);
@@ -184,10 +185,10 @@ Refusal Gcs::Explain(const Entry& entry, const HttpHead& head, std::string_view 
   const bool other = head.status / 100 == 2 && generation && *generation != entry.version;
   if (other || (head.status == 404 && settings_.generation.empty())) {
     // A deleted object is told by the look.
-    return {Refusal::Kind::kChanged, absl::AbortedError(fmt::format("{} has changed", where)), {}};
+    return {http::Refusal::Kind::kChanged, absl::AbortedError(fmt::format("{} has changed", where)), {}};
   }
   if (head.status / 100 == 2) {  // not the bytes that were asked for
-    return {Refusal::Kind::kTransient,
+    return {http::Refusal::Kind::kTransient,
             absl::UnavailableError(
                 fmt::format("{}: the answer ({}) is not the part that was asked for", where, head.status)),
             {}};
@@ -195,13 +196,13 @@ Refusal Gcs::Explain(const Entry& entry, const HttpHead& head, std::string_view 
   return RefusalOfGcs(head, body, where, UnixSeconds());
 }
 
-asio::awaitable<Status> Gcs::Request(std::string url, std::string where, JudgeAnswer judge) {
-  auto prepare = [this, &url]() -> asio::awaitable<StatusOr<HttpRequest>> {
+asio::awaitable<Status> Gcs::Request(std::string url, std::string where, http::JudgeAnswer judge) {
+  auto prepare = [this, &url]() -> asio::awaitable<StatusOr<http::Request>> {
     auto token = co_await tokens_->Get();
     if (!token.ok()) co_return token.status();
     co_return Bearing(url, *token);
   };
-  auto judge_token = [this, &where, &judge](const HttpAnswer& answer) -> std::optional<Refusal> {
+  auto judge_token = [this, &where, &judge](const http::Answer& answer) -> std::optional<http::Refusal> {
     if (answer.head.status != 401) {
       count_.Worked(answer.head.mark);
     } else if (Renewed(answer.head.mark)) {
@@ -209,7 +210,7 @@ asio::awaitable<Status> Gcs::Request(std::string url, std::string where, JudgeAn
     }
     return judge(answer);
   };
-  auto answer = co_await AskedUntilAnswered(persistence_, kLongestPage, prepare, judge_token);
+  auto answer = co_await http::AskedUntilAnswered(persistence_, kLongestPage, prepare, judge_token);
   co_return answer.status();
 }
 
@@ -223,10 +224,10 @@ QueryParameters Gcs::ObjectQuery() const {
 asio::awaitable<StatusOr<KeyStore::Found>> Gcs::Find() {
   const std::string where = Where(source_.path);
   KeyStore::Found found;
-  auto judge = [&](const HttpAnswer& answer) -> std::optional<Refusal> {
+  auto judge = [&](const http::Answer& answer) -> std::optional<http::Refusal> {
     if (answer.head.status == 200) return Taken(ParseObject(answer.body), where, &found.entry);
-    Refusal refusal = RefusalOfGcs(answer.head, answer.body, where, UnixSeconds());
-    const bool fatal = refusal.kind == Refusal::Kind::kFatal;
+    http::Refusal refusal = RefusalOfGcs(answer.head, answer.body, where, UnixSeconds());
+    const bool fatal = refusal.kind == http::Refusal::Kind::kFatal;
     if (!fatal || (answer.head.status != 403 && answer.head.status != 404)) return refusal;
     if (answer.head.status == 403) found.denied = refusal.status;
     return std::nullopt;
@@ -252,7 +253,7 @@ asio::awaitable<StatusOr<KeyPage>> Gcs::Page(std::string prefix, std::string tok
   if (!token.empty()) query.emplace_back("pageToken", std::move(token));
   // An answer that is no list, a login page say, is asked for again like any other failure.
   std::optional<GcsPage> read;
-  auto judge = [&](const HttpAnswer& answer) -> std::optional<Refusal> {
+  auto judge = [&](const http::Answer& answer) -> std::optional<http::Refusal> {
     if (answer.head.status == 200) return Taken(ParseObjects(answer.body), where, &read);
     return RefusalOfGcs(answer.head, answer.body, where, UnixSeconds());
   };
@@ -275,7 +276,7 @@ asio::awaitable<void> Gcs::ListAll(Listing listing) {
 asio::awaitable<void> Gcs::LookAt(Entry entry, std::function<void(StatusOr<Entry>)> looked) {
   const std::string where = Where(entry.key);
   std::optional<Entry> now;
-  auto judge = [&](const HttpAnswer& answer) -> std::optional<Refusal> {
+  auto judge = [&](const http::Answer& answer) -> std::optional<http::Refusal> {
     if (answer.head.status == 200) return Taken(ParseObject(answer.body), where, &now);
     return RefusalOfGcs(answer.head, answer.body, where, UnixSeconds());
   };
@@ -298,17 +299,17 @@ StatusOr<GcsSettings> FindGcsSettings(const Getenv& getenv) {
     auto value = GetVariable(getenv, name);
     if (!value) continue;
     if (value->find("://") == std::string::npos) value = fmt::format("http://{}", *value);
-    auto url = ParseEndpointUrl(*value);
+    auto url = http::ParseEndpointUrl(*value);
     if (!url.ok()) return Annotate(url.status(), name);
     // gcloud's ends in the API's path.
     if (url->path.ends_with(kApi)) url->path.resize(url->path.size() - kApi.size());
-    settings.endpoint = UrlText(*url);
+    settings.endpoint = http::UrlText(*url);
     return settings;
   }
   return settings;
 }
 
-std::unique_ptr<Provider> MakeGcs(asio::io_context& loop, Persistence persistence, const Source& source,
+std::unique_ptr<Provider> MakeGcs(asio::io_context& loop, http::Persistence persistence, const Source& source,
                                   GcsSettings settings, std::unique_ptr<BearerSource> tokens) {
   return std::make_unique<Gcs>(loop, std::move(persistence), source, std::move(settings), std::move(tokens));
 }

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "base/status.h"
-#include "initializers/conversation.h"
+#include "http/conversation.h"
 #include "initializers/google_tokens.h"
 #include "initializers/provider.h"
 #include "initializers/source.h"
@@ -28,7 +28,7 @@ struct GcsSettings {
 // password in it.
 StatusOr<GcsSettings> FindGcsSettings(const Getenv& getenv);
 
-std::unique_ptr<Provider> MakeGcs(boost::asio::io_context& loop, Persistence persistence, const Source& source,
+std::unique_ptr<Provider> MakeGcs(boost::asio::io_context& loop, http::Persistence persistence, const Source& source,
                                   GcsSettings settings, std::unique_ptr<BearerSource> tokens);
 
 }  // namespace muster::initializers

@@ -4,8 +4,8 @@
 #include <cctype>
 
 #include "base/json_fields.h"
+#include "base/quoted.h"
 #include "base/text.h"
-#include "initializers/quoted.h"
 #include "initializers/s3_answers.h"
 
 namespace muster::initializers {
@@ -81,7 +81,7 @@ std::string WordOf(std::string_view text) {
 }
 
 GcsError ErrorOf(std::string_view body) {
-  const Json json = ReadJson(body);
+  const Json json = ReadJsonTop(body, kFieldLevels);
   if (const Json* error = FindField(json, "error")) {
     GcsError told{WordOf(TextField(*error, "status")), TextField(*error, "message")};
     const Json* details = FindField(*error, "errors");
@@ -100,12 +100,12 @@ GcsError ErrorOf(std::string_view body) {
   return {"", std::string(text)};
 }
 
-Refusal Fatal(Status status) { return {Refusal::Kind::kFatal, std::move(status), {}}; }
+http::Refusal Fatal(Status status) { return {http::Refusal::Kind::kFatal, std::move(status), {}}; }
 
 }  // namespace
 
 StatusOr<GcsPage> ParseObjects(std::string_view text) {
-  const Json json = ReadJson(text);
+  const Json json = ReadJsonTop(text, kFieldLevels);
   const Json* items = FindField(json, "items");
   const bool empty = items == nullptr && TextField(json, "kind") == "storage#objects";
   if (!json.is_object() || !(empty || (items != nullptr && items->is_array()))) {
@@ -124,7 +124,7 @@ StatusOr<GcsPage> ParseObjects(std::string_view text) {
 }
 
 StatusOr<Entry> ParseObject(std::string_view text) {
-  const Json json = ReadJson(text);
+  const Json json = ReadJsonTop(text, kFieldLevels);
   if (!json.is_object() || FindField(json, "name") == nullptr) {
     return Annotate(NotThat(json, text, "an object's description"), "what the server says of the object");
   }
@@ -133,7 +133,7 @@ StatusOr<Entry> ParseObject(std::string_view text) {
   return entry;
 }
 
-std::optional<Recoding> FindRecoding(const HttpHead& head, uint64_t size) {
+std::optional<Recoding> FindRecoding(const http::ResponseHead& head, uint64_t size) {
   auto stored_encoding = head.Find("x-goog-stored-content-encoding");
   auto stored_length = head.Find("x-goog-stored-content-length");
   if (head.status / 100 != 2 || !stored_encoding || !stored_length || *stored_length != std::to_string(size)) {
@@ -144,7 +144,7 @@ std::optional<Recoding> FindRecoding(const HttpHead& head, uint64_t size) {
   return encoding == "identity" ? Recoding::kDecoded : Recoding::kEncoded;
 }
 
-std::optional<std::string> MediaProblem(const HttpHead& head, uint64_t length, const std::string& version) {
+std::optional<std::string> MediaProblem(const http::ResponseHead& head, uint64_t length, const std::string& version) {
   auto generation = head.Find("x-goog-generation");
   if (generation && *generation != version) return fmt::format("generation {} in place of {}", *generation, version);
   auto encoding = head.Find("content-encoding");
@@ -158,19 +158,20 @@ std::optional<std::string> MediaProblem(const HttpHead& head, uint64_t length, c
   return std::nullopt;
 }
 
-Refusal RefusalOfGcs(const HttpHead& head, std::string_view body, std::string_view what, int64_t unix_now) {
+http::Refusal RefusalOfGcs(const http::ResponseHead& head, std::string_view body, std::string_view what,
+                           int64_t unix_now) {
   const GcsError error = ErrorOf(body);
   const int status = head.status;
   const std::string told =
       fmt::format("{}: {}{}{}{}{}", what, status, error.reason.empty() ? "" : " ", error.reason,
                   error.message.empty() ? "" : ": ", error.message.empty() ? std::string() : Quoted(error.message));
-  const std::optional<Duration> pause = AskedBy(head, unix_now);
+  const std::optional<Duration> pause = http::AskedBy(head, unix_now);
   const bool too_fast = error.reason == "rateLimitExceeded" || error.reason == "userRateLimitExceeded";
   if (status == 429 || (status == 403 && too_fast)) {
-    return {Refusal::Kind::kThrottled, absl::UnavailableError(told), pause};
+    return {http::Refusal::Kind::kThrottled, absl::UnavailableError(told), pause};
   }
-  if (status == 408 || status >= 500) return {Refusal::Kind::kTransient, absl::UnavailableError(told), pause};
-  if (status == 412) return {Refusal::Kind::kChanged, absl::AbortedError(told), {}};
+  if (status == 408 || status >= 500) return {http::Refusal::Kind::kTransient, absl::UnavailableError(told), pause};
+  if (status == 412) return {http::Refusal::Kind::kChanged, absl::AbortedError(told), {}};
   if (status == 401) {
     return Fatal(absl::PermissionDeniedError(told +
                                              "; name an identity that may read it (GOOGLE_APPLICATION_CREDENTIALS, or "

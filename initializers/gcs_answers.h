@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "initializers/http.h"
+#include "http/client.h"
 #include "initializers/provider.h"
 
 namespace muster::initializers {
@@ -27,15 +27,16 @@ StatusOr<Entry> ParseObject(std::string_view json);
 // path. 403 rateLimitExceeded/userRateLimitExceeded and 429 throttled, 408 and 5xx transient, 412 changed, other
 // 401/403/404 fatal with the remedy: that a token may only have expired, or that a generation was pinned, is the
 // caller's to know. `what`: "gs://bucket/object".
-Refusal RefusalOfGcs(const HttpHead& head, std::string_view body, std::string_view what, int64_t unix_now);
+http::Refusal RefusalOfGcs(const http::ResponseHead& head, std::string_view body, std::string_view what,
+                           int64_t unix_now);
 
 // What is wrong with the head of an answer with media, which is to be `length` bytes of generation `version`; nothing:
 // they follow, as they are stored. Whether it is the range that was asked for is web_file.h's RangeProblem.
-std::optional<std::string> MediaProblem(const HttpHead& head, uint64_t length, const std::string& version);
+std::optional<std::string> MediaProblem(const http::ResponseHead& head, uint64_t length, const std::string& version);
 
 // The server's own headers are there, so that it is an answer of the store for that object of `size` bytes, but
 // somebody on the way has changed its encoding. Asking again would give the same.
 enum class Recoding { kDecoded, kEncoded };
-std::optional<Recoding> FindRecoding(const HttpHead& head, uint64_t size);
+std::optional<Recoding> FindRecoding(const http::ResponseHead& head, uint64_t size);
 
 }  // namespace muster::initializers

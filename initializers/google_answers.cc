@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/iso_time.h"
 #include "base/json_fields.h"
+#include "base/quoted.h"
 #include "base/text.h"
-#include "initializers/iso_time.h"
-#include "initializers/quoted.h"
 
 namespace muster::initializers {
 namespace {
@@ -24,7 +24,7 @@ StatusOr<std::string> TokenOf(const Json& json, const char* name) {
 }  // namespace
 
 StatusOr<BearerToken> ParseOauthToken(std::string_view text) {
-  const Json json = ReadJson(text);
+  const Json json = ReadJsonTop(text, kFieldLevels);
   BearerToken token;
   MUSTER_ASSIGN_OR_RETURN(token.text, TokenOf(json, "access_token"));
   const Json* expires = FindField(json, "expires_in");
@@ -36,7 +36,7 @@ StatusOr<BearerToken> ParseOauthToken(std::string_view text) {
 }
 
 StatusOr<BearerToken> ParseIamToken(std::string_view text, int64_t unix_now) {
-  const Json json = ReadJson(text);
+  const Json json = ReadJsonTop(text, kFieldLevels);
   BearerToken token;
   MUSTER_ASSIGN_OR_RETURN(token.text, TokenOf(json, "accessToken"));
   MUSTER_ASSIGN_OR_RETURN(const int64_t expires, ParseIsoTime(TextField(json, "expireTime")));
@@ -45,11 +45,11 @@ StatusOr<BearerToken> ParseIamToken(std::string_view text, int64_t unix_now) {
 }
 
 std::string SubjectTokenIn(std::string_view text, const std::string& field) {
-  return field.empty() ? std::string(Strip(text)) : TextField(ReadJson(text), field.c_str());
+  return field.empty() ? std::string(Strip(text)) : TextField(ReadJsonTop(text, kFieldLevels), field.c_str());
 }
 
 std::string ToldByGoogle(int status, std::string_view body) {
-  const Json json = ReadJson(body);
+  const Json json = ReadJsonTop(body, kFieldLevels);
   std::string code = TextField(json, "error");
   std::string message = TextField(json, "error_description");
   if (const Json* error = FindField(json, "error"); error != nullptr && error->is_object()) {

@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "base/json_fields.h"
+#include "base/quoted.h"
 #include "base/text.h"
-#include "initializers/endpoint_url.h"
-#include "initializers/quoted.h"
+#include "http/endpoint_url.h"
 
 namespace muster::initializers {
 namespace {
@@ -66,17 +66,17 @@ class Credentials {
     MUSTER_ASSIGN_OR_RETURN(std::string text, Text(key));
     if (text.empty() && !otherwise.empty()) return std::string(otherwise);
     MUSTER_ASSIGN_OR_RETURN(text, Need(key));
-    auto url = ParseEndpointUrl(text.substr(0, text.find('?')));
+    auto url = http::ParseEndpointUrl(text.substr(0, text.find('?')));
     if (!url.ok()) return Annotate(url.status(), fmt::format("{}: {}", origin_, key));
     const bool plain = std::none_of(text.begin(), text.end(), [](char c) { return c <= ' ' || c >= 0x7f || c == '#'; });
     if (!plain) {
       return absl::InvalidArgumentError(
           fmt::format("{}: {} has characters that must be percent-encoded", origin_, key));
     }
-    if (url->tls || IsThisMachine(*url) || (machine && url->host == kMachineAddress)) return text;
+    if (url->tls || http::IsThisMachine(*url) || (machine && url->host == kMachineAddress)) return text;
     return absl::InvalidArgumentError(
         fmt::format("{}: {} is {}: over http a secret may only go to this machine; use https", origin_, key,
-                    Quoted(UrlText(*url))));
+                    Quoted(http::UrlText(*url))));
   }
 
  private:
@@ -230,7 +230,11 @@ StatusOr<GoogleIdentity> ReadImpersonated(const Credentials& fields) {
 }
 
 StatusOr<GoogleIdentity> ReadFile(std::string_view text, const std::string& origin) {
-  const Json json = ReadJson(text);
+  const StatusOr<Json> read = ReadJson(text, kFieldLevels);
+  if (!read.ok()) {
+    return absl::InvalidArgumentError(fmt::format("{} {}; make the file anew", origin, Message(read.status())));
+  }
+  const Json& json = *read;
   if (!json.is_object()) {
     return absl::InvalidArgumentError(fmt::format("{} is no JSON object; make the file anew", origin));
   }
@@ -250,9 +254,10 @@ StatusOr<GoogleIdentity> FindMachine(const Getenv& getenv) {
   for (const char* name : {"GCE_METADATA_HOST", "GCE_METADATA_ROOT", "GCE_METADATA_IP"}) {
     auto value = GetVariable(getenv, name);
     if (!value) continue;
-    auto url = ParseEndpointUrl(value->find("://") == std::string::npos ? fmt::format("http://{}", *value) : *value);
+    auto url =
+        http::ParseEndpointUrl(value->find("://") == std::string::npos ? fmt::format("http://{}", *value) : *value);
     if (!url.ok()) return Annotate(url.status(), name);
-    server.origin_url = UrlText(*url);
+    server.origin_url = http::UrlText(*url);
     break;
   }
   if (auto text = GetVariable(getenv, "GCE_METADATA_TIMEOUT")) {

@@ -8,12 +8,12 @@
 #include <boost/asio/awaitable.hpp>
 
 #include "base/json_fields.h"
+#include "base/quoted.h"
 #include "base/text.h"
+#include "http/cloud_clock.h"
+#include "http/endpoint_url.h"
 #include "initializers/aws_credentials.h"
-#include "initializers/cloud_clock.h"
-#include "initializers/endpoint_url.h"
 #include "initializers/google_answers.h"
-#include "initializers/quoted.h"
 #include "initializers/sigv4.h"
 
 namespace muster::initializers {
@@ -30,7 +30,7 @@ constexpr int64_t kTooLate = 10;       // fewer seconds left: not used any more
 
 using Fetched = StatusOr<BearerToken>;
 using FetchToken = std::function<asio::awaitable<Fetched>()>;
-using ReadToken = std::function<Fetched(const HttpAnswer&)>;
+using ReadToken = std::function<Fetched(const http::Answer&)>;
 
 // RFC 4648 5, without padding.
 std::string ToBase64Url(std::string_view raw) {
@@ -41,13 +41,13 @@ std::string ToBase64Url(std::string_view raw) {
   return text;
 }
 
-Fetched TokenOfOauth(const HttpAnswer& answer) { return ParseOauthToken(answer.body); }
+Fetched TokenOfOauth(const http::Answer& answer) { return ParseOauthToken(answer.body); }
 
-Fetched TokenOfIam(const HttpAnswer& answer) {
-  return ParseIamToken(answer.body, DateOf(answer.head).value_or(UnixSeconds()));
+Fetched TokenOfIam(const http::Answer& answer) {
+  return ParseIamToken(answer.body, http::DateOf(answer.head).value_or(UnixSeconds()));
 }
 
-Fetched TokenOfMachine(const HttpAnswer& answer) {
+Fetched TokenOfMachine(const http::Answer& answer) {
   if (answer.head.Find("metadata-flavor") != "Google") {
     return absl::InvalidArgumentError("what answers is no metadata server (no Metadata-Flavor: Google)");
   }
@@ -67,7 +67,7 @@ class RenewedToken final : public BearerSource {
   RenewedToken(std::string origin, FetchToken fetch) : origin_(std::move(origin)), fetch_(std::move(fetch)) {}
 
   asio::awaitable<StatusOr<std::optional<std::string>>> Get() override {
-    const auto turn = co_await Turn::Take(turn_);
+    const auto turn = co_await http::Turn::Take(turn_);
     if (IsFresh()) co_return token_->text;
     const TimePoint asked = MonotonicClock::now();
     Fetched fetched = co_await fetch_();
@@ -96,13 +96,13 @@ class RenewedToken final : public BearerSource {
   const FetchToken fetch_;
   std::optional<BearerToken> token_;
   TimePoint asked_;
-  const std::shared_ptr<Turn> turn_ = std::make_shared<Turn>();
+  const std::shared_ptr<http::Turn> turn_ = std::make_shared<http::Turn>();
 };
 
 // Asks for tokens; outlives what it was asked for.
 class Fetcher {
  public:
-  explicit Fetcher(Persistence persistence) : persistence_(std::move(persistence)) {}
+  explicit Fetcher(http::Persistence persistence) : persistence_(std::move(persistence)) {}
 
   asio::awaitable<Fetched> Fetch(std::shared_ptr<const GoogleIdentity> identity, std::string scope) const;
 
@@ -117,9 +117,9 @@ class Fetcher {
                                         std::vector<std::string> delegates, std::string scope) const;
   asio::awaitable<StatusOr<std::string>> SubjectOf(SubjectToken subject) const;
   asio::awaitable<Fetched> Post(std::string url, QueryParameters form) const;
-  asio::awaitable<Fetched> Say(HttpRequest request, Persistence how, bool may_come, ReadToken read) const;
+  asio::awaitable<Fetched> Say(http::Request request, http::Persistence how, bool may_come, ReadToken read) const;
 
-  Persistence persistence_;
+  http::Persistence persistence_;
 };
 
 asio::awaitable<Fetched> Fetcher::Fetch(std::shared_ptr<const GoogleIdentity> identity, std::string scope) const {
@@ -128,31 +128,33 @@ asio::awaitable<Fetched> Fetcher::Fetch(std::shared_ptr<const GoogleIdentity> id
 }
 
 // `may_come`: what is not there may only not be there yet.
-asio::awaitable<Fetched> Fetcher::Say(HttpRequest request, Persistence how, bool may_come, ReadToken read) const {
+asio::awaitable<Fetched> Fetcher::Say(http::Request request, http::Persistence how, bool may_come,
+                                      ReadToken read) const {
   Fetched token = absl::InternalError("");
-  auto prepare = [&request]() -> asio::awaitable<StatusOr<HttpRequest>> { co_return request; };
-  auto judge = [&](const HttpAnswer& answer) -> std::optional<Refusal> {
+  auto prepare = [&request]() -> asio::awaitable<StatusOr<http::Request>> { co_return request; };
+  auto judge = [&](const http::Answer& answer) -> std::optional<http::Refusal> {
     const int status = answer.head.status;
-    std::string what = fmt::format("{} answers ", WithoutQuery(request.url));
+    std::string what = fmt::format("{} answers ", http::WithoutQuery(request.url));
     if (status == 200) {
       token = read(answer);
       if (token.ok()) return std::nullopt;
       what += fmt::format("200, but {}", Message(token.status()));
-      return Refusal{Refusal::Kind::kTransient, absl::UnavailableError(what), {}};
+      return http::Refusal{http::Refusal::Kind::kTransient, absl::UnavailableError(what), {}};
     }
     what += ToldByGoogle(status, answer.body);
     const bool again = status == 429 || status == 408 || status >= 500 || (status == 404 && may_come);
-    HearClock(how, answer.head, WithoutQuery(request.url));
-    if (!again) return Refusal{Refusal::Kind::kFatal, absl::PermissionDeniedError(what), {}};
-    return Refusal{Refusal::Kind::kTransient, absl::UnavailableError(what), AskedBy(answer.head, UnixSeconds())};
+    http::HearClock(how, answer.head, http::WithoutQuery(request.url));
+    if (!again) return http::Refusal{http::Refusal::Kind::kFatal, absl::PermissionDeniedError(what), {}};
+    return http::Refusal{http::Refusal::Kind::kTransient, absl::UnavailableError(what),
+                         http::AskedBy(answer.head, UnixSeconds())};
   };
-  auto answer = co_await AskedUntilAnswered(how, kLongestAnswer, prepare, judge);
+  auto answer = co_await http::AskedUntilAnswered(how, kLongestAnswer, prepare, judge);
   if (!answer.ok()) co_return answer.status();
   co_return token;
 }
 
 asio::awaitable<Fetched> Fetcher::Post(std::string url, QueryParameters form) const {
-  HttpRequest request;
+  http::Request request;
   request.method = "POST";
   request.url = std::move(url);
   request.headers.emplace_back("Content-Type", kForm);
@@ -195,12 +197,12 @@ asio::awaitable<Fetched> Fetcher::Of(AuthorizedUser user, std::string) const {
 }
 
 asio::awaitable<Fetched> Fetcher::Of(MetadataServer server, std::string) const {
-  HttpRequest request;
+  http::Request request;
   request.url = server.origin_url + "/computeMetadata/v1/instance/service-accounts/default/token";
   request.headers.emplace_back("Metadata-Flavor", "Google");
   request.direct = true;
-  Persistence how = persistence_;
-  how.limits.connect = how.limits.silence = std::chrono::seconds(server.timeout_seconds);
+  http::Persistence how = persistence_;
+  how.limits.silence = how.limits.connect = std::chrono::seconds(server.timeout_seconds);
   how.limits.total = std::chrono::seconds(server.timeout_seconds + 1);
   how.retry.patience =
       std::min<Duration>(how.retry.patience, std::chrono::seconds(server.timeout_seconds * server.attempts));
@@ -220,11 +222,11 @@ asio::awaitable<StatusOr<std::string>> Fetcher::SubjectOf(SubjectToken subject) 
     if (!read.ok()) co_return Annotate(read.status(), fmt::format("the subject token in {}", Quoted(subject.file)));
     text = *std::move(read);
   } else {
-    HttpRequest request;
+    http::Request request;
     request.url = subject.url;
     request.direct = subject.url.starts_with("http:");  // a metadata service's
     for (const auto& [name, value] : subject.headers) request.headers.emplace_back(name, value);
-    auto keep = [&text](const HttpAnswer& answer) -> Fetched {
+    auto keep = [&text](const http::Answer& answer) -> Fetched {
       text = answer.body;
       return BearerToken();
     };
@@ -274,7 +276,7 @@ asio::awaitable<Fetched> Fetcher::Impersonated(Fetched source, std::string url, 
   body["scope"].push_back(scope);
   body["lifetime"] = fmt::format("{}s", seconds);
   if (!delegates.empty()) body["delegates"] = delegates;
-  HttpRequest request;
+  http::Request request;
   request.method = "POST";
   request.url = url;
   request.headers.emplace_back("Content-Type", "application/json");
@@ -356,7 +358,7 @@ StatusOr<std::string> SignAssertion(const ServiceAccount& account, int64_t unix_
   return fmt::format("{}.{}", text, ToBase64Url(*signature));
 }
 
-std::unique_ptr<BearerSource> MakeBearerSource(const Persistence& persistence, const GoogleIdentity& identity) {
+std::unique_ptr<BearerSource> MakeBearerSource(const http::Persistence& persistence, const GoogleIdentity& identity) {
   if (std::holds_alternative<NoGoogleIdentity>(identity.who)) return std::make_unique<NoToken>();
   auto fetch = [fetcher = std::make_shared<Fetcher>(persistence),
                 identity = std::make_shared<const GoogleIdentity>(identity)] {

@@ -12,7 +12,7 @@
 #include <string_view>
 
 #include "base/status.h"
-#include "initializers/conversation.h"
+#include "http/conversation.h"
 #include "initializers/google_identity.h"
 
 namespace muster::initializers {
@@ -37,6 +37,6 @@ class BearerSource {
   virtual std::optional<std::optional<std::string>> AtHand() = 0;
 };
 
-std::unique_ptr<BearerSource> MakeBearerSource(const Persistence& persistence, const GoogleIdentity& identity);
+std::unique_ptr<BearerSource> MakeBearerSource(const http::Persistence& persistence, const GoogleIdentity& identity);
 
 }  // namespace muster::initializers

@@ -6,13 +6,13 @@
 #include <deque>
 #include <span>
 
+#include "base/quoted.h"
 #include "base/text.h"
-#include "initializers/cloud_clock.h"
+#include "http/cloud_clock.h"
+#include "http/endpoint_url.h"
+#include "http/percent.h"
 #include "initializers/disk_pool.h"
-#include "initializers/endpoint_url.h"
 #include "initializers/hub_answers.h"
-#include "initializers/percent.h"
-#include "initializers/quoted.h"
 #include "initializers/web_file.h"
 
 namespace muster::initializers {
@@ -52,22 +52,22 @@ bool IsBelow(std::string_view path, std::string_view folder) {
 
 class Hub final : public Provider {
  public:
-  Hub(asio::io_context& loop, Persistence persistence, const Source& source, HubSettings settings)
+  Hub(asio::io_context& loop, http::Persistence persistence, const Source& source, HubSettings settings)
       : loop_(loop),
         persistence_(std::move(persistence)),
         source_(source),
         settings_(std::move(settings)),
-        origin_(OriginOf(settings_.endpoint).value_or("")),
+        origin_(http::OriginOf(settings_.endpoint).value_or("")),
         id_(source.container) {}
 
-  Handle List(Listing listing) override { return Converse(loop_, ListAll(std::move(listing))); }
+  Handle List(Listing listing) override { return http::Converse(loop_, ListAll(std::move(listing))); }
   Handle Look(const Entry& entry, std::function<void(StatusOr<Entry>)> looked) override {
     looked(entry);  // the list has said everything, and nothing changes at a commit
     return nullptr;
   }
-  Handle Prepare(const Entry& entry, ByteRange range, std::function<void(StatusOr<HttpRequest>)> ready) override;
-  Reception Receive(const Entry& entry, ByteRange range, const HttpHead& head) override;
-  Refusal Explain(const Entry& entry, const HttpHead& head, std::string_view body) override;
+  Handle Prepare(const Entry& entry, ByteRange range, std::function<void(StatusOr<http::Request>)> ready) override;
+  Reception Receive(const Entry& entry, ByteRange range, const http::ResponseHead& head) override;
+  http::Refusal Explain(const Entry& entry, const http::ResponseHead& head, std::string_view body) override;
 
   std::string endpoint() const override { return settings_.endpoint; }
   std::string version() const override { return commit_; }
@@ -87,15 +87,16 @@ class Hub final : public Provider {
   asio::awaitable<Status> ListCommit(Listing& listing);
   asio::awaitable<Status> FindCommit();
   asio::awaitable<StatusOr<bool>> ListFolder(std::string folder, bool recursive, Listing& listing);
-  asio::awaitable<StatusOr<HttpAnswer>> AskApi(std::string url, size_t limit, std::span<const int> also, ReadBody read);
+  asio::awaitable<StatusOr<http::Answer>> AskApi(std::string url, size_t limit, std::span<const int> also,
+                                                 ReadBody read);
   asio::awaitable<void> PrepareLater(std::string key, ByteRange range,
-                                     std::function<void(StatusOr<HttpRequest>)> ready);
+                                     std::function<void(StatusOr<http::Request>)> ready);
   asio::awaitable<void> Await(const Quota& quota);
 
-  HttpRequest RequestFor(const std::string& key, ByteRange range) const;
-  HttpRequest RequestTo(const std::string& url) const;  // with the token, if it goes to the hub
-  bool IsHub(std::string_view url) const { return OriginOf(url) == origin_; }
-  void Note(const HttpHead& head, Quota* quota) const;
+  http::Request RequestFor(const std::string& key, ByteRange range) const;
+  http::Request RequestTo(const std::string& url) const;  // with the token, if it goes to the hub
+  bool IsHub(std::string_view url) const { return http::OriginOf(url) == origin_; }
+  void Note(const http::ResponseHead& head, Quota* quota) const;
   const Place* PlaceOf(const std::string& key) const;
   void Remember(const std::string& key, std::string url);
   void Forget(const std::string& key);
@@ -109,7 +110,7 @@ class Hub final : public Provider {
   }
 
   asio::io_context& loop_;
-  const Persistence persistence_;
+  const http::Persistence persistence_;
   const Source source_;
   const HubSettings settings_;
   const std::string origin_;  // the only one that gets the token
@@ -123,11 +124,11 @@ class Hub final : public Provider {
 
 std::string Hub::FileUrl(const std::string& key) const {
   const std::string type = source_.repo_type == RepoType::kModel ? "" : fmt::format("{}/", PluralOf(source_.repo_type));
-  return fmt::format("{}/{}{}/resolve/{}/{}", settings_.endpoint, type, id_, commit_, PercentEncode(key, "/"));
+  return fmt::format("{}/{}{}/resolve/{}/{}", settings_.endpoint, type, id_, commit_, http::PercentEncode(key, "/"));
 }
 
-HttpRequest Hub::RequestTo(const std::string& url) const {
-  HttpRequest request;
+http::Request Hub::RequestTo(const std::string& url) const {
+  http::Request request;
   request.url = url;
   request.headers.emplace_back("Accept-Encoding", "identity");
   if (settings_.token && IsHub(url)) {
@@ -136,9 +137,9 @@ HttpRequest Hub::RequestTo(const std::string& url) const {
   return request;
 }
 
-HttpRequest Hub::RequestFor(const std::string& key, ByteRange range) const {
+http::Request Hub::RequestFor(const std::string& key, ByteRange range) const {
   const Place* place = PlaceOf(key);
-  HttpRequest request = RequestTo(place != nullptr ? place->url : FileUrl(key));
+  http::Request request = RequestTo(place != nullptr ? place->url : FileUrl(key));
   request.mark = place != nullptr ? kRemembered : 0;
   request.headers.emplace_back("Range", fmt::format("bytes={}-{}", range.offset, range.end() - 1));
   return request;
@@ -160,9 +161,9 @@ void Hub::Forget(const std::string& key) {
 }
 
 // A quota that is used up is waited for before the next request, not learnt from a 429.
-void Hub::Note(const HttpHead& head, Quota* quota) const {
+void Hub::Note(const http::ResponseHead& head, Quota* quota) const {
   const auto limit = head.Find("ratelimit");
-  const auto pause = limit ? ParseRateLimit(*limit) : std::nullopt;
+  const auto pause = limit ? http::ParseRateLimit(*limit) : std::nullopt;
   if (!pause) return;
   const Duration bounded = std::min(*pause, persistence_.retry.longest_asked);
   const TimePoint until = MonotonicClock::now() + bounded;
@@ -185,30 +186,30 @@ asio::awaitable<void> Hub::Await(const Quota& quota) {
 
 // --- bytes
 
-Provider::Handle Hub::Prepare(const Entry& entry, ByteRange range, std::function<void(StatusOr<HttpRequest>)> ready) {
+Provider::Handle Hub::Prepare(const Entry& entry, ByteRange range, std::function<void(StatusOr<http::Request>)> ready) {
   const Place* place = PlaceOf(entry.key);
   const bool counted = place == nullptr || IsHub(place->url);
   if (counted && MonotonicClock::now() < files_.until) {
-    return Converse(loop_, PrepareLater(entry.key, range, std::move(ready)));
+    return http::Converse(loop_, PrepareLater(entry.key, range, std::move(ready)));
   }
   ready(RequestFor(entry.key, range));
   return nullptr;
 }
 
 asio::awaitable<void> Hub::PrepareLater(std::string key, ByteRange range,
-                                        std::function<void(StatusOr<HttpRequest>)> ready) {
+                                        std::function<void(StatusOr<http::Request>)> ready) {
   co_await Await(files_);
   ready(RequestFor(key, range));
 }
 
-Reception Hub::Receive(const Entry& entry, ByteRange range, const HttpHead& head) {
+Reception Hub::Receive(const Entry& entry, ByteRange range, const http::ResponseHead& head) {
   const bool hub = IsHub(head.url);
   if (hub) Note(head, &files_);
   const bool whole = range.offset == 0 && range.length == entry.size;
   if (IsRedirect(head.status)) {
     const auto location = head.Find("location");
     if (!location) return {};
-    std::string url = ResolveUrl(head.url, *location);
+    std::string url = http::ResolveUrl(head.url, *location);
     if (IsHub(url)) {
       Remember(entry.key, std::move(url));
       return {Reception::Kind::kElsewhere, "", {}};
@@ -221,19 +222,19 @@ Reception Hub::Receive(const Entry& entry, ByteRange range, const HttpHead& head
   return {Reception::Kind::kBytes, "", {}};
 }
 
-Refusal Hub::Explain(const Entry& entry, const HttpHead& head, std::string_view body) {
+http::Refusal Hub::Explain(const Entry& entry, const http::ResponseHead& head, std::string_view body) {
   const std::string where = Where(entry.key);
   if (IsHub(head.url)) {
     // What it had moved to may be there no longer: the next try begins at the front door.
     if (head.status != 429) Forget(entry.key);
     if (head.status / 100 != 2) return RefusalOfHub(head, body, where, settings_.token.has_value(), UnixSeconds());
-    return {Refusal::Kind::kTransient,
+    return {http::Refusal::Kind::kTransient,
             absl::UnavailableError(
                 fmt::format("{}: the answer ({}) is not the part that was asked for", where, head.status)),
             {}};
   }
-  const std::string at = fmt::format("{}: {} from {}", where, head.status, WithoutQuery(head.url));
-  const auto pause = AskedBy(head, UnixSeconds());
+  const std::string at = fmt::format("{}: {} from {}", where, head.status, http::WithoutQuery(head.url));
+  const auto pause = http::AskedBy(head, UnixSeconds());
   const int status = head.status;
   // S3 says 400 of a link whose token has expired, and Google's store of any; what has just been given has not.
   const bool gone = head.mark == kRemembered && (status == 400 || status == 404 || status == 410);
@@ -241,20 +242,20 @@ Refusal Hub::Explain(const Entry& entry, const HttpHead& head, std::string_view 
     const Place* place = PlaceOf(entry.key);
     if (place != nullptr && place->url == head.url) Forget(entry.key);
     return {
-        Refusal::Kind::kTransient,
+        http::Refusal::Kind::kTransient,
         absl::UnavailableError(fmt::format("{}: the link has expired, or a proxy (HTTPS_PROXY, NO_PROXY) keeps us from "
                                            "there; asking the hub for another",
                                            at)),
         Duration::zero()};
   }
-  if (status == 429 || status == 503) return {Refusal::Kind::kThrottled, absl::UnavailableError(at), pause};
-  if (status == 408 || status >= 500) return {Refusal::Kind::kTransient, absl::UnavailableError(at), pause};
+  if (status == 429 || status == 503) return {http::Refusal::Kind::kThrottled, absl::UnavailableError(at), pause};
+  if (status == 408 || status >= 500) return {http::Refusal::Kind::kTransient, absl::UnavailableError(at), pause};
   if (status / 100 == 2) {
-    return {Refusal::Kind::kTransient,
+    return {http::Refusal::Kind::kTransient,
             absl::UnavailableError(fmt::format("{}: the answer is not the part that was asked for", at)),
             {}};
   }
-  return {Refusal::Kind::kFatal,
+  return {http::Refusal::Kind::kFatal,
           absl::FailedPreconditionError(fmt::format("{}: {}", at, Quoted(Strip(body.substr(0, kMostQuoted))))),
           {}};
 }
@@ -276,14 +277,14 @@ bool Hub::Renamed(const std::string& url) {
 }
 
 // Asks until there is a 200 whose body `read` is content with, or one of `also`.
-asio::awaitable<StatusOr<HttpAnswer>> Hub::AskApi(std::string url, size_t limit, std::span<const int> also,
-                                                  ReadBody read) {
+asio::awaitable<StatusOr<http::Answer>> Hub::AskApi(std::string url, size_t limit, std::span<const int> also,
+                                                    ReadBody read) {
   for (int redirects = 0; redirects <= kMostRedirects; ++redirects) {
-    auto prepare = [this, &url]() -> asio::awaitable<StatusOr<HttpRequest>> {
+    auto prepare = [this, &url]() -> asio::awaitable<StatusOr<http::Request>> {
       co_await Await(api_);
       co_return RequestTo(url);
     };
-    auto judge = [this, &read, also](const HttpAnswer& answer) -> std::optional<Refusal> {
+    auto judge = [this, &read, also](const http::Answer& answer) -> std::optional<http::Refusal> {
       const int status = answer.head.status;
       Note(answer.head, &api_);
       const std::string code(answer.head.Find("x-error-code").value_or(""));
@@ -296,23 +297,24 @@ asio::awaitable<StatusOr<HttpAnswer>> Hub::AskApi(std::string url, size_t limit,
       // What is no answer of the hub, a login page say, is asked for again like any other failure.
       Status content = read(answer.body);
       if (content.ok()) return std::nullopt;
-      return Refusal{Refusal::Kind::kTransient,
-                     absl::UnavailableError(fmt::format("{}: {}", WithoutQuery(answer.head.url), Message(content))),
-                     {}};
+      return http::Refusal{
+          http::Refusal::Kind::kTransient,
+          absl::UnavailableError(fmt::format("{}: {}", http::WithoutQuery(answer.head.url), Message(content))),
+          {}};
     };
-    auto answer = co_await AskedUntilAnswered(persistence_, limit, prepare, judge);
+    auto answer = co_await http::AskedUntilAnswered(persistence_, limit, prepare, judge);
     if (!answer.ok() || !IsRedirect(answer->head.status)) co_return answer;
-    std::string next = ResolveUrl(url, *answer->head.Find("location"));
+    std::string next = http::ResolveUrl(url, *answer->head.Find("location"));
     if (!IsHub(next)) {
       co_return absl::FailedPreconditionError(
           fmt::format("{}: {} leads to {}, which is not the hub; check the endpoint (HF_ENDPOINT) and the proxy",
-                      source_.uri, WithoutQuery(url), Quoted(WithoutQuery(next))));
+                      source_.uri, http::WithoutQuery(url), Quoted(http::WithoutQuery(next))));
     }
     (void)Renamed(next);
     url = std::move(next);
   }
-  co_return absl::FailedPreconditionError(
-      fmt::format("{}: redirected more than {} times, last to {}", source_.uri, kMostRedirects, WithoutQuery(url)));
+  co_return absl::FailedPreconditionError(fmt::format("{}: redirected more than {} times, last to {}", source_.uri,
+                                                      kMostRedirects, http::WithoutQuery(url)));
 }
 
 asio::awaitable<Status> Hub::FindCommit() {
@@ -324,7 +326,7 @@ asio::awaitable<Status> Hub::FindCommit() {
     MUSTER_ASSIGN_OR_RETURN(commit_, ParseRevision(body));
     return absl::OkStatus();
   };
-  std::string url = fmt::format("{}/revision/{}", Api(id_), PercentEncode(settings_.revision));
+  std::string url = fmt::format("{}/revision/{}", Api(id_), http::PercentEncode(settings_.revision));
   const std::span<const int> also;
   auto answer = co_await AskApi(std::move(url), kLongestRevision, also, std::move(read));
   co_return answer.status();
@@ -335,7 +337,7 @@ asio::awaitable<StatusOr<bool>> Hub::ListFolder(std::string folder, bool recursi
   std::string wanted = source_.path;
   if (wanted.ends_with('/')) wanted.pop_back();
   std::string url = fmt::format("{}/tree/{}", Api(id_), commit_);
-  if (!folder.empty()) url += fmt::format("/{}", PercentEncode(folder, "/"));
+  if (!folder.empty()) url += fmt::format("/{}", http::PercentEncode(folder, "/"));
   url += fmt::format("?recursive={}&expand=false", recursive);
   const std::span<const int> also = folder.empty() ? std::span<const int>() : std::span<const int>(kFolderOrNot);
   bool found = false;
@@ -360,9 +362,9 @@ asio::awaitable<StatusOr<bool>> Hub::ListFolder(std::string folder, bool recursi
     const auto link = answer->head.Find("link");
     auto next = link ? NextLink(*link) : std::nullopt;
     if (!next) co_return found;
-    *next = ResolveUrl(url, *next);
+    *next = http::ResolveUrl(url, *next);
     // A mirror may pass on what the hub itself says.
-    if (!IsHub(*next) && OriginOf(*next) == kDefaultHub)
+    if (!IsHub(*next) && http::OriginOf(*next) == kDefaultHub)
       *next = settings_.endpoint + next->substr(sizeof(kDefaultHub) - 1);
     if (*next == url) {
       co_return absl::DataLossError(fmt::format("listing {}: the hub gives the same page again", source_.uri));
@@ -409,7 +411,7 @@ asio::awaitable<void> Hub::ListAll(Listing listing) {
 
 }  // namespace
 
-std::unique_ptr<Provider> MakeHub(asio::io_context& loop, Persistence persistence, const Source& source,
+std::unique_ptr<Provider> MakeHub(asio::io_context& loop, http::Persistence persistence, const Source& source,
                                   HubSettings settings) {
   return std::make_unique<Hub>(loop, std::move(persistence), source, std::move(settings));
 }

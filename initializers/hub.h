@@ -19,14 +19,14 @@
 
 #include <memory>
 
-#include "initializers/conversation.h"
+#include "http/conversation.h"
 #include "initializers/hub_settings.h"
 #include "initializers/provider.h"
 #include "initializers/source.h"
 
 namespace muster::initializers {
 
-std::unique_ptr<Provider> MakeHub(boost::asio::io_context& loop, Persistence persistence, const Source& source,
+std::unique_ptr<Provider> MakeHub(boost::asio::io_context& loop, http::Persistence persistence, const Source& source,
                                   HubSettings settings);
 
 // "models--org--name": the folder of a repository in a hub cache (HF_HUB_CACHE).

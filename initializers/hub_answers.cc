@@ -4,8 +4,8 @@
 #include <limits>
 
 #include "base/json_fields.h"
+#include "base/quoted.h"
 #include "base/text.h"
-#include "initializers/quoted.h"
 
 namespace muster::initializers {
 namespace {
@@ -16,7 +16,7 @@ constexpr int kDeepest = 2;  // of what is kept: the list, its entries, their lf
 Status Bad(std::string_view what) { return absl::InvalidArgumentError(std::string(what)); }
 
 StatusOr<Json> Read(std::string_view text, int deepest) {
-  Json json = ReadJson(text, deepest);
+  Json json = ReadJsonTop(text, deepest);
   if (json.is_discarded()) return Bad(fmt::format("it is no JSON: {}", Quoted(Strip(text), 60)));
   return json;
 }
@@ -64,11 +64,11 @@ StatusOr<std::optional<Entry>> ReadEntry(const Json& item) {
 struct HubError {
   std::string code, message;
 };
-HubError ErrorOf(const HttpHead& head, std::string_view body) {
+HubError ErrorOf(const http::ResponseHead& head, std::string_view body) {
   HubError error;
   error.code = head.Find("x-error-code").value_or("");
   error.message = head.Find("x-error-message").value_or("");
-  if (error.message.empty()) error.message = TextField(ReadJson(body, 0), "error");
+  if (error.message.empty()) error.message = TextField(ReadJsonTop(body, 0), "error");
   return error;
 }
 
@@ -159,27 +159,27 @@ std::optional<std::string> NextLink(std::string_view link) {
   }
 }
 
-Refusal RefusalOfHub(const HttpHead& head, std::string_view body, std::string_view what, bool with_token,
-                     int64_t unix_now) {
+http::Refusal RefusalOfHub(const http::ResponseHead& head, std::string_view body, std::string_view what,
+                           bool with_token, int64_t unix_now) {
   const int status = head.status;
   const HubError error = ErrorOf(head, body);
   std::string text = fmt::format("{}: {}", what, status);
   if (!error.code.empty()) text += fmt::format(" {}", Quoted(error.code, 64));
   if (!error.message.empty()) text += fmt::format(": {}", Quoted(error.message));
-  const auto asked = AskedBy(head, unix_now);
+  const auto asked = http::AskedBy(head, unix_now);
   if (status == 429) {
     text += with_token ? "; the rate limit is used up" : "; the rate limit is used up, it is higher with a token";
-    return {Refusal::Kind::kThrottled, absl::UnavailableError(text), asked};
+    return {http::Refusal::Kind::kThrottled, absl::UnavailableError(text), asked};
   }
-  if (status == 503) return {Refusal::Kind::kThrottled, absl::UnavailableError(text), asked};
-  if (status == 408 || status >= 500) return {Refusal::Kind::kTransient, absl::UnavailableError(text), asked};
+  if (status == 503) return {http::Refusal::Kind::kThrottled, absl::UnavailableError(text), asked};
+  if (status == 408 || status >= 500) return {http::Refusal::Kind::kTransient, absl::UnavailableError(text), asked};
   if (error.code == "DisabledRepo" || error.message.starts_with("Access to this resource is disabled")) {
-    return {Refusal::Kind::kFatal, absl::FailedPreconditionError(text + "; the hub has disabled it"), {}};
+    return {http::Refusal::Kind::kFatal, absl::FailedPreconditionError(text + "; the hub has disabled it"), {}};
   }
   if (status == 401 || status == 403 || status == 404 || status == 410) {
-    return {Refusal::Kind::kFatal, Denied(status, error, text, with_token), {}};
+    return {http::Refusal::Kind::kFatal, Denied(status, error, text, with_token), {}};
   }
-  return {Refusal::Kind::kFatal, absl::FailedPreconditionError(text), {}};
+  return {http::Refusal::Kind::kFatal, absl::FailedPreconditionError(text), {}};
 }
 
 }  // namespace muster::initializers

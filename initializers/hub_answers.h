@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "initializers/http.h"
+#include "http/client.h"
 #include "initializers/provider.h"
 
 namespace muster::initializers {
@@ -31,7 +31,7 @@ std::optional<std::string> NextLink(std::string_view link);
 // EntryNotFound, GatedRepo, DisabledRepo), X-Error-Message, RateLimit, Retry-After, 401/403/404 with and without a
 // token. `what`: the repository or file, for people. 429 waits for what RateLimit (t + 1 s) or Retry-After says; 408,
 // 5xx are transient.
-Refusal RefusalOfHub(const HttpHead& head, std::string_view body, std::string_view what, bool with_token,
-                     int64_t unix_now);
+http::Refusal RefusalOfHub(const http::ResponseHead& head, std::string_view body, std::string_view what,
+                           bool with_token, int64_t unix_now);
 
 }  // namespace muster::initializers

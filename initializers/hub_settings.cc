@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <initializer_list>
 
+#include "base/quoted.h"
 #include "base/text.h"
 #include "base/utf8.h"
-#include "initializers/endpoint_url.h"
-#include "initializers/quoted.h"
+#include "http/endpoint_url.h"
 
 namespace muster::initializers {
 namespace {
@@ -96,9 +96,9 @@ StatusOr<HubSettings> FindHubSettings(const Source& source, bool anonymous, cons
   }
   HubSettings settings;
   const auto endpoint = First(getenv, {"HF_ENDPOINT"});
-  auto url = ParseEndpointUrl(endpoint ? endpoint->value : kHub);
+  auto url = http::ParseEndpointUrl(endpoint ? endpoint->value : kHub);
   if (!url.ok()) return Annotate(url.status(), "HF_ENDPOINT");
-  settings.endpoint = UrlText(*url);
+  settings.endpoint = http::UrlText(*url);
   settings.revision = FindHubRevision(source, getenv);
   MUSTER_RETURN_IF_ERROR(CheckRevision(settings.revision));
   if (anonymous) return settings;

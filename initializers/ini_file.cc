@@ -1,7 +1,7 @@
 #include "initializers/ini_file.h"
 
+#include "base/quoted.h"
 #include "base/text.h"
-#include "initializers/quoted.h"
 
 namespace muster::initializers {
 namespace {

@@ -6,12 +6,12 @@
 #include "base/host_facts.h"
 #include "base/text.h"
 #include "base/version.h"
+#include "http/client_threads.h"
 #include "initializers/after_publish.h"
 #include "initializers/archive_reader.h"
 #include "initializers/earlier_run.h"
 #include "initializers/entry_path.h"
 #include "initializers/failure.h"
-#include "initializers/http_threads.h"
 #include "initializers/hub_settings.h"
 #include "initializers/lease.h"
 #include "initializers/local_copy.h"
@@ -91,7 +91,7 @@ class Initialize::Impl {
   Status unwritable_;  // why nothing can be written to the target; OK: not known to be so
   std::unique_ptr<Staging> staging_;
   std::unique_ptr<DiskPool> pool_;
-  std::unique_ptr<HttpThreads> http_threads_;
+  std::unique_ptr<http::ClientThreads> http_threads_;
   std::unique_ptr<Mover> mover_;
   Catalogue::Handle listing_;
   EntryPaths paths_;
@@ -234,7 +234,7 @@ void Initialize::Impl::List() {
     events.say = events_.say;
     events.end = [this](Status status) { Transferred(std::move(status)); };
     if (opened_.provider != nullptr) {
-      http_threads_ = std::make_unique<HttpThreads>(loop_, opened_.http->options(), options_.receivers);
+      http_threads_ = std::make_unique<http::ClientThreads>(loop_, opened_.http->options(), options_.receivers);
       const TransferMeans means{*opened_.http, *http_threads_, *opened_.provider, *staging_, *pool_};
       mover_ = std::make_unique<Transfer>(loop_, means, options_.transfer, std::move(events));
     } else {

@@ -43,7 +43,7 @@ struct InitializeOptions {
   size_t blocks = 64;      // of kBlockBytes: the memory of a run
   LeaseRules lease;
   std::string then;  // the command that is due after a publication (after_publish.h); empty: none
-  HttpOptions http;
+  http::Options http;
   TransferOptions transfer;
 };
 

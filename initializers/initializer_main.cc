@@ -36,8 +36,8 @@ std::optional<std::string> Environment(std::string_view name) {
 // With commas between; KServe writes a JSON array too.
 std::vector<std::string> Patterns(const std::string& list) {
   std::vector<std::string> patterns;
-  if (const Json json = ReadJson(list); json.is_array()) {
-    for (const Json& part : json) {
+  if (const auto json = ReadJson(list, 1); json.ok() && json->is_array()) {
+    for (const Json& part : *json) {
       if (part.is_string()) patterns.push_back(part);
     }
     return patterns;

@@ -2,8 +2,8 @@
 
 #include <utility>
 
+#include "base/quoted.h"
 #include "base/text.h"
-#include "initializers/quoted.h"
 
 namespace muster::initializers {
 namespace {

@@ -10,11 +10,11 @@
 #include <random>
 #include <vector>
 
+#include "base/folder_names.h"
 #include "base/host_fs.h"
 #include "base/host_names.h"
 #include "base/text.h"
 #include "initializers/failure.h"
-#include "initializers/folder_names.h"
 #include "initializers/own_files.h"
 
 namespace muster::initializers {

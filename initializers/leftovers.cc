@@ -6,8 +6,8 @@
 
 #include <utility>
 
+#include "base/folder_names.h"
 #include "base/text.h"
-#include "initializers/folder_names.h"
 #include "initializers/staging_lines.h"
 
 namespace muster::initializers {

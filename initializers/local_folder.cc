@@ -7,9 +7,9 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "base/folder_names.h"
 #include "base/text.h"
 #include "initializers/entry_path.h"
-#include "initializers/folder_names.h"
 #include "initializers/manifest.h"
 #include "initializers/own_files.h"
 

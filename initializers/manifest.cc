@@ -8,11 +8,11 @@
 #include <utility>
 #include <variant>
 
+#include "base/quoted.h"
 #include "base/text.h"
 #include "base/utf8.h"
 #include "initializers/digest.h"
 #include "initializers/entry_path.h"
-#include "initializers/quoted.h"
 
 namespace muster::initializers {
 namespace {

@@ -1,13 +1,13 @@
 #include "initializers/open_source.h"
 
+#include "base/quoted.h"
 #include "base/text.h"
+#include "http/endpoint_url.h"
 #include "initializers/aws_credentials.h"
 #include "initializers/ca_bundle.h"
-#include "initializers/endpoint_url.h"
 #include "initializers/gcs.h"
 #include "initializers/hub.h"
 #include "initializers/local_folder.h"
-#include "initializers/quoted.h"
 #include "initializers/s3.h"
 #include "initializers/storage_config.h"
 #include "initializers/web_file.h"
@@ -28,13 +28,13 @@ struct Opening {
   std::function<void(const std::string&)> say;
 
   std::string Home() const { return getenv("HOME").value_or(""); }
-  Persistence Connect(OpenedSource* opened) {
-    HttpOptions& http = settings.http;
+  http::Persistence Connect(OpenedSource* opened) {
+    http::Options& http = settings.http;
     if (http.ca_bundle.empty()) http.ca_bundle = FindCaBundle(source.scheme, getenv);
     http.ca_folders = FindCaFolders(getenv);
-    http.ca_variables = CaVariables(source.scheme);
-    opened->http = std::make_unique<HttpClient>(loop, http);
-    HttpLimits limits = settings.limits;
+    http.ca_remedy = fmt::format("name the authority's certificate with --ca-bundle ({})", CaVariables(source.scheme));
+    opened->http = std::make_unique<http::Client>(loop, http);
+    http::Limits limits = settings.limits;
     limits.total = kSmallAnswer;
     return {*opened->http, limits, settings.retry, jitter, say};
   }
@@ -48,7 +48,7 @@ OpenedSource With(OpenedSource opened, std::unique_ptr<Provider> provider) {
 
 StatusOr<OpenedSource> OpenWeb(Opening opening) {
   OpenedSource opened;
-  const Persistence persistence = opening.Connect(&opened);
+  const http::Persistence persistence = opening.Connect(&opened);
   return With(std::move(opened), MakeWebFile(opening.loop, persistence, opening.source, opening.settings.allow_html));
 }
 
@@ -79,10 +79,10 @@ StatusOr<OpenedSource> OpenS3(Opening opening) {
   if (!opening.settings.anonymous) {
     MUSTER_ASSIGN_OR_RETURN(identity, FindAwsIdentity(config));
   }
-  HttpOptions& http = opening.settings.http;
+  http::Options& http = opening.settings.http;
   if (http.ca_bundle.empty()) http.ca_bundle = s3.place.ca_bundle;
   OpenedSource opened;
-  const Persistence checked = opening.Connect(&opened);
+  const http::Persistence checked = opening.Connect(&opened);
   MUSTER_ASSIGN_OR_RETURN(auto keys, MakeAwsKeySource(checked, identity, sts));
   if (s3.place.verify_tls) {
     return With(std::move(opened), MakeS3(opening.loop, checked, opening.source, std::move(s3), std::move(keys)));
@@ -90,15 +90,15 @@ StatusOr<OpenedSource> OpenS3(Opening opening) {
   // That is of the store alone: who is shown our identity, and gives out keys, has to show who it is.
   opened.identity_http = std::move(opened.http);
   http.verify_tls = false;
-  Persistence persistence = opening.Connect(&opened);
+  http::Persistence persistence = opening.Connect(&opened);
   persistence.clock = checked.clock;
   return With(std::move(opened), MakeS3(opening.loop, persistence, opening.source, std::move(s3), std::move(keys)));
 }
 
 // A bearer token is for whoever sees it.
 Status CheckMayCarryToken(const std::string& endpoint) {
-  MUSTER_ASSIGN_OR_RETURN(EndpointUrl url, ParseEndpointUrl(endpoint));
-  if (url.tls || IsThisMachine(url)) return absl::OkStatus();
+  MUSTER_ASSIGN_OR_RETURN(http::EndpointUrl url, http::ParseEndpointUrl(endpoint));
+  if (url.tls || http::IsThisMachine(url)) return absl::OkStatus();
   return absl::InvalidArgumentError(fmt::format(
       "the endpoint {}: over http a token may only go to this machine; use https, or --anonymous", Quoted(endpoint)));
 }
@@ -119,7 +119,7 @@ StatusOr<OpenedSource> OpenGcs(Opening opening) {
     MUSTER_RETURN_IF_ERROR(CheckMayCarryToken(gcs.endpoint));
   }
   OpenedSource opened;
-  const Persistence persistence = opening.Connect(&opened);
+  const http::Persistence persistence = opening.Connect(&opened);
   auto tokens = MakeBearerSource(persistence, identity);
   return With(std::move(opened), MakeGcs(opening.loop, persistence, opening.source, std::move(gcs), std::move(tokens)));
 }
@@ -129,7 +129,7 @@ StatusOr<OpenedSource> OpenHub(Opening opening) {
                                                            ReadSettingsFile, opening.Home()));
   hub.cache_layout = opening.settings.hub_cache;
   OpenedSource opened;
-  const Persistence persistence = opening.Connect(&opened);
+  const http::Persistence persistence = opening.Connect(&opened);
   return With(std::move(opened), MakeHub(opening.loop, persistence, opening.source, std::move(hub)));
 }
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "initializers/conversation.h"
+#include "http/conversation.h"
 #include "initializers/disk_pool.h"
 #include "initializers/environment.h"
 #include "initializers/provider.h"
@@ -25,16 +25,16 @@ struct SourceSettings {
   std::string version_id;           // of a single S3 object or GCS object (its generation)
   std::vector<std::string> claims;  // "NAME=DIR" (local_folder.h)
   bool hub_cache = false;           // of an hf:// source: laid as the hub's client keeps it (hub_settings.h)
-  HttpOptions http;
-  HttpLimits limits;  // of bytes; a small answer has kSmallAnswer as well
-  RetryRules retry;
+  http::Options http;
+  http::Limits limits;  // of bytes; a small answer has kSmallAnswer as well
+  http::RetryRules retry;
 };
 
 inline constexpr Duration kSmallAnswer = std::chrono::seconds(60);  // a list's page, a look, a token: start to end
 
 struct OpenedSource {
-  std::unique_ptr<HttpClient> http;           // the provider asks through it; null for a folder
-  std::unique_ptr<HttpClient> identity_http;  // for credentials, where they are asked for by other rules; else null
+  std::unique_ptr<http::Client> http;           // the provider asks through it; null for a folder
+  std::unique_ptr<http::Client> identity_http;  // for credentials, where they are asked for by other rules; else null
   std::unique_ptr<Catalogue> catalogue;
   Provider* provider = nullptr;  // the catalogue, where it is one over HTTP
 };

@@ -16,9 +16,9 @@
 #include <vector>
 
 #include "base/status.h"
+#include "http/client.h"
+#include "http/refusal.h"
 #include "initializers/digest.h"
-#include "initializers/http.h"
-#include "initializers/retry.h"
 
 namespace muster::initializers {
 
@@ -54,25 +54,6 @@ struct Reception {
   std::optional<Expectation> expected;  // of the whole file, if the head tells
 };
 
-struct Refusal {
-  enum class Kind {
-    kTransient,  // trying again may help
-    kThrottled,  // transient, and we are too fast
-    kChanged,    // another version is there now: look again, and begin the file anew
-    kFatal,      // denied, gone, archived ...
-  };
-  Kind kind = Kind::kFatal;
-  Status status;                  // what, where, what to do
-  std::optional<Duration> asked;  // how long the server wants to be left alone
-};
-
-// Of a request whose answer did not come whole (never kWhole), at `where`: what the network failed at may work later.
-Refusal RefusalOf(const HttpEnd& end, std::string_view where);
-
-// How long the server wants to be left alone: the longer of Retry-After (until a date by its own clock, the answer's
-// Date; `unix_now` is ours, for an answer without one) and of a RateLimit that is used up.
-std::optional<Duration> AskedBy(const HttpHead& head, int64_t unix_now);
-
 class Catalogue {
  public:
   struct Listing {
@@ -94,9 +75,9 @@ class Provider : public Catalogue {
   virtual Handle Look(const Entry& entry, std::function<void(StatusOr<Entry>)> looked) = 0;
   // A request for the range, pinned to the entry's version and signed for now. A range that is the whole entry may be
   // asked for without saying so.
-  virtual Handle Prepare(const Entry& entry, ByteRange range, std::function<void(StatusOr<HttpRequest>)> ready) = 0;
-  virtual Reception Receive(const Entry& entry, ByteRange range, const HttpHead& head) = 0;
-  virtual Refusal Explain(const Entry& entry, const HttpHead& head, std::string_view body) = 0;
+  virtual Handle Prepare(const Entry& entry, ByteRange range, std::function<void(StatusOr<http::Request>)> ready) = 0;
+  virtual Reception Receive(const Entry& entry, ByteRange range, const http::ResponseHead& head) = 0;
+  virtual http::Refusal Explain(const Entry& entry, const http::ResponseHead& head, std::string_view body) = 0;
 };
 
 }  // namespace muster::initializers

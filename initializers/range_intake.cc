@@ -43,7 +43,7 @@ std::shared_ptr<Block> RangeIntake::NextBlock() {
   return block;
 }
 
-HttpIntake::Taken RangeIntake::Take(std::string_view bytes) {
+http::Intake::Taken RangeIntake::Take(std::string_view bytes) {
   if (!failed_ && !block_) block_ = NextBlock();
   if (failed_ || !block_) return Taken::kNotNow;
   received_.fetch_add(bytes.size(), std::memory_order_relaxed);

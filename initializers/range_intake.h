@@ -15,15 +15,15 @@
 #include <string_view>
 
 #include "base/status.h"
+#include "http/client.h"
 #include "initializers/blocks.h"
 #include "initializers/file_hash.h"
-#include "initializers/http.h"
 #include "initializers/provider.h"
 #include "initializers/staging.h"
 
 namespace muster::initializers {
 
-class RangeIntake final : public HttpIntake {
+class RangeIntake final : public http::Intake {
  public:
   struct Owner {
     std::function<void()> starved;                        // to be resumed once it has been given a block

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <span>
 
+#include "base/quoted.h"
 #include "base/text.h"
-#include "initializers/cloud_clock.h"
-#include "initializers/http_date.h"
+#include "http/cloud_clock.h"
+#include "http/date.h"
+#include "http/percent.h"
 #include "initializers/key_listing.h"
-#include "initializers/percent.h"
-#include "initializers/quoted.h"
 #include "initializers/s3_answers.h"
 #include "initializers/s3_checksums.h"
 #include "initializers/web_file.h"
@@ -29,7 +29,7 @@ constexpr int kThere[] = {200};
 constexpr int kThereOrNot[] = {200, 404, 403};
 constexpr int kPartOrNot[] = {200, 206, 400, 404, 412, 501};
 
-HeaderReader ReaderOf(const HttpHead& head) {
+HeaderReader ReaderOf(const http::ResponseHead& head) {
   return [&head](std::string_view name) -> std::optional<std::string> {
     auto value = head.Find(name);
     return value ? std::optional<std::string>(*value) : std::nullopt;
@@ -38,7 +38,7 @@ HeaderReader ReaderOf(const HttpHead& head) {
 
 class S3 final : public Provider {
  public:
-  S3(asio::io_context& loop, Persistence persistence, const Source& source, S3Settings settings,
+  S3(asio::io_context& loop, http::Persistence persistence, const Source& source, S3Settings settings,
      std::unique_ptr<AwsKeySource> keys)
       : loop_(loop),
         persistence_(std::move(persistence)),
@@ -46,13 +46,13 @@ class S3 final : public Provider {
         settings_(std::move(settings)),
         keys_(std::move(keys)) {}
 
-  Handle List(Listing listing) override { return Converse(loop_, ListAll(std::move(listing))); }
+  Handle List(Listing listing) override { return http::Converse(loop_, ListAll(std::move(listing))); }
   Handle Look(const Entry& entry, std::function<void(StatusOr<Entry>)> looked) override {
-    return Converse(loop_, LookAt(entry, std::move(looked)));
+    return http::Converse(loop_, LookAt(entry, std::move(looked)));
   }
-  Handle Prepare(const Entry& entry, ByteRange range, std::function<void(StatusOr<HttpRequest>)> ready) override;
-  Reception Receive(const Entry& entry, ByteRange range, const HttpHead& head) override;
-  Refusal Explain(const Entry& entry, const HttpHead& head, std::string_view body) override;
+  Handle Prepare(const Entry& entry, ByteRange range, std::function<void(StatusOr<http::Request>)> ready) override;
+  Reception Receive(const Entry& entry, ByteRange range, const http::ResponseHead& head) override;
+  http::Refusal Explain(const Entry& entry, const http::ResponseHead& head, std::string_view body) override;
 
   std::string endpoint() const override { return AddressOf(settings_.place, source_.container, "").origin; }
   std::string version() const override { return ""; }
@@ -71,37 +71,38 @@ class S3 final : public Provider {
   asio::awaitable<void> LookAt(Entry entry, std::function<void(StatusOr<Entry>)> looked);
   asio::awaitable<StatusOr<uint64_t>> Measure(Entry entry, uint64_t parts, bool each);
   asio::awaitable<StatusOr<uint64_t>> LengthOf(Entry entry, uint64_t part);
-  asio::awaitable<void> PrepareSlowly(Wanted wanted, std::function<void(StatusOr<HttpRequest>)> ready);
-  asio::awaitable<StatusOr<HttpAnswer>> Request(Wanted wanted, std::span<const int> content,
-                                                const Entry* known = nullptr);
+  asio::awaitable<void> PrepareSlowly(Wanted wanted, std::function<void(StatusOr<http::Request>)> ready);
+  asio::awaitable<StatusOr<http::Answer>> Request(Wanted wanted, std::span<const int> content,
+                                                  const Entry* known = nullptr);
 
-  asio::awaitable<StatusOr<HttpRequest>> SignedInTime(
+  asio::awaitable<StatusOr<http::Request>> SignedInTime(
       const Wanted& wanted);  // once there are keys; `wanted` outlives it
-  HttpRequest Signed(const Wanted& wanted, const std::optional<AwsKeys>& keys) const;
+  http::Request Signed(const Wanted& wanted, const std::optional<AwsKeys>& keys) const;
   Wanted BytesOf(const Entry& entry, ByteRange range) const;
   Wanted PageOf(const std::string& prefix, const std::string& token) const;
   // nullopt: nothing is wrong. May learn region, endpoint and clock, which makes the failure worth another try.
-  Refusal Judge(const HttpHead& head, std::string_view body, const std::string& key);
-  bool Learn(const HttpHead& head, const S3Error& error);
+  http::Refusal Judge(const http::ResponseHead& head, std::string_view body, const std::string& key);
+  bool Learn(const http::ResponseHead& head, const S3Error& error);
   // An answer to HEAD has no body that tells why it is refused. True: it may be the clock that the request was signed
   // by, or keys that have expired, and there are others now.
-  bool MaySignBetter(const HttpHead& head, int64_t signed_by, bool* renewed);
+  bool MaySignBetter(const http::ResponseHead& head, int64_t signed_by, bool* renewed);
   // Of an answer to HEAD that says 200; `known`: what was said of it before. Nothing: it is the object's, with a size.
-  std::optional<Refusal> NoObject(const HttpHead& head, const std::string& key, const Entry* known) const;
-  Entry EntryOf(const HttpHead& head, std::string key, std::string path) const;
+  std::optional<http::Refusal> NoObject(const http::ResponseHead& head, const std::string& key,
+                                        const Entry* known) const;
+  Entry EntryOf(const http::ResponseHead& head, std::string key, std::string path) const;
   std::string Where(const std::string& key) const { return fmt::format("s3://{}/{}", source_.container, key); }
 
   asio::io_context& loop_;
-  const Persistence persistence_;
+  const http::Persistence persistence_;
   const Source source_;
   S3Settings settings_;
   const std::unique_ptr<AwsKeySource> keys_;
   int learnt_ = 0;  // times that the region was another
 };
 
-HttpRequest S3::Signed(const Wanted& wanted, const std::optional<AwsKeys>& keys) const {
+http::Request S3::Signed(const Wanted& wanted, const std::optional<AwsKeys>& keys) const {
   const S3Address address = AddressOf(settings_.place, source_.container, wanted.key);
-  HttpRequest request;
+  http::Request request;
   request.method = wanted.method;
   request.mark = keys_->number();
   request.url = address.origin + address.path;
@@ -146,26 +147,26 @@ S3::Wanted S3::PageOf(const std::string& prefix, const std::string& token) const
   return wanted;
 }
 
-Provider::Handle S3::Prepare(const Entry& entry, ByteRange range, std::function<void(StatusOr<HttpRequest>)> ready) {
+Provider::Handle S3::Prepare(const Entry& entry, ByteRange range, std::function<void(StatusOr<http::Request>)> ready) {
   Wanted wanted = BytesOf(entry, range);
   if (auto keys = keys_->AtHand()) {
     ready(Signed(wanted, *keys));
     return nullptr;
   }
-  return Converse(loop_, PrepareSlowly(std::move(wanted), std::move(ready)));
+  return http::Converse(loop_, PrepareSlowly(std::move(wanted), std::move(ready)));
 }
 
-asio::awaitable<void> S3::PrepareSlowly(Wanted wanted, std::function<void(StatusOr<HttpRequest>)> ready) {
+asio::awaitable<void> S3::PrepareSlowly(Wanted wanted, std::function<void(StatusOr<http::Request>)> ready) {
   ready(co_await SignedInTime(wanted));
 }
 
-asio::awaitable<StatusOr<HttpRequest>> S3::SignedInTime(const Wanted& wanted) {
+asio::awaitable<StatusOr<http::Request>> S3::SignedInTime(const Wanted& wanted) {
   auto keys = co_await keys_->Get();
   if (!keys.ok()) co_return keys.status();
   co_return Signed(wanted, *keys);
 }
 
-Reception S3::Receive(const Entry& entry, ByteRange range, const HttpHead& head) {
+Reception S3::Receive(const Entry& entry, ByteRange range, const http::ResponseHead& head) {
   if (RangeProblem(head, range, entry.size) || IsOtherVersion(head, "etag", entry.version)) return {};
   if (!entry.version.empty() && PageInPlace(head, entry.key)) return {};
   Reception reception{Reception::Kind::kBytes, "", {}};
@@ -173,27 +174,27 @@ Reception S3::Receive(const Entry& entry, ByteRange range, const HttpHead& head)
   return reception;
 }
 
-Refusal S3::Explain(const Entry& entry, const HttpHead& head, std::string_view body) {
+http::Refusal S3::Explain(const Entry& entry, const http::ResponseHead& head, std::string_view body) {
   // A server that heeds no If-Match tells of another version so; 416: it has become shorter.
   const bool success = head.status / 100 == 2;
   const bool other = success && !PageInPlace(head, entry.key) && IsOtherVersion(head, "etag", entry.version);
   if (success && !other) {  // not the bytes that were asked for
-    return {Refusal::Kind::kTransient,
+    return {http::Refusal::Kind::kTransient,
             absl::UnavailableError(
                 fmt::format("{}: the answer ({}) is not the part that was asked for", Where(entry.key), head.status)),
             {}};
   }
   if (other || head.status == 412 || head.status == 416 || (head.status == 404 && settings_.version_id.empty())) {
     // A deleted object is told by the look.
-    return {Refusal::Kind::kChanged, absl::AbortedError(fmt::format("{} has changed", Where(entry.key))), {}};
+    return {http::Refusal::Kind::kChanged, absl::AbortedError(fmt::format("{} has changed", Where(entry.key))), {}};
   }
   return Judge(head, body, entry.key);
 }
 
 // Region and host of the bucket, or the time there: what the next request has to be signed with.
-bool S3::Learn(const HttpHead& head, const S3Error& error) {
+bool S3::Learn(const http::ResponseHead& head, const S3Error& error) {
   if (error.code == "RequestTimeTooSkewed") {  // or it was signed before another answer told
-    return HearClock(persistence_, head, endpoint()) || persistence_.clock->offset() != 0;
+    return http::HearClock(persistence_, head, endpoint()) || persistence_.clock->offset() != 0;
   }
   const bool wrong_region = head.status == 301 || head.status == 307 || error.code == "AuthorizationHeaderMalformed" ||
                             error.code == "IllegalLocationConstraintException" || error.code == "PermanentRedirect";
@@ -204,40 +205,42 @@ bool S3::Learn(const HttpHead& head, const S3Error& error) {
   return true;
 }
 
-Refusal S3::Judge(const HttpHead& head, std::string_view body, const std::string& key) {
+http::Refusal S3::Judge(const http::ResponseHead& head, std::string_view body, const std::string& key) {
   const S3Error error = ParseS3Error(body);
   const std::string what = fmt::format("{}: {}{}{}{}{}", Where(key), head.status, error.code.empty() ? "" : " ",
                                        error.code, error.message.empty() ? "" : ": ", error.message);
-  if (Learn(head, error)) return {Refusal::Kind::kTransient, absl::UnavailableError(what), Duration::zero()};
-  const std::optional<Duration> pause = AskedBy(head, UnixSeconds());
+  if (Learn(head, error)) return {http::Refusal::Kind::kTransient, absl::UnavailableError(what), Duration::zero()};
+  const std::optional<Duration> pause = http::AskedBy(head, UnixSeconds());
   const auto& code = error.code;
   if (code == "ExpiredToken" || code == "ExpiredTokenException" || code == "TokenRefreshRequired") {
-    if (keys_->Expired(head.mark)) return {Refusal::Kind::kTransient, absl::UnavailableError(what), Duration::zero()};
-    return {Refusal::Kind::kFatal, absl::PermissionDeniedError(what + "; renew the credentials"), {}};
+    if (keys_->Expired(head.mark))
+      return {http::Refusal::Kind::kTransient, absl::UnavailableError(what), Duration::zero()};
+    return {http::Refusal::Kind::kFatal, absl::PermissionDeniedError(what + "; renew the credentials"), {}};
   }
   if (head.status == 429 || head.status == 503 || code == "SlowDown" || code.starts_with("Throttl")) {
-    return {Refusal::Kind::kThrottled, absl::UnavailableError(what), pause};
+    return {http::Refusal::Kind::kThrottled, absl::UnavailableError(what), pause};
   }
   if (head.status >= 500 || head.status == 408 || code == "RequestTimeout" || code == "InternalError") {
-    return {Refusal::Kind::kTransient, absl::UnavailableError(what), pause};
+    return {http::Refusal::Kind::kTransient, absl::UnavailableError(what), pause};
   }
   if (code == "InvalidObjectState") {
-    return {Refusal::Kind::kFatal,
+    return {http::Refusal::Kind::kFatal,
             absl::FailedPreconditionError(what + "; it is archived: restore it first, or leave it out with --ignore"),
             {}};
   }
   if (head.status == 401 || head.status == 403) {
-    return {Refusal::Kind::kFatal, absl::PermissionDeniedError(fmt::format("{}; {}", what, kCheckCredentials)), {}};
+    return {
+        http::Refusal::Kind::kFatal, absl::PermissionDeniedError(fmt::format("{}; {}", what, kCheckCredentials)), {}};
   }
   if (head.status == 404) {
     const bool bucket = code == "NoSuchBucket";
-    return {Refusal::Kind::kFatal,
+    return {http::Refusal::Kind::kFatal,
             absl::NotFoundError(
                 fmt::format("{}; {}", what, bucket ? "check the bucket's name and the endpoint" : "check the key")),
             {}};
   }
   if (head.status / 100 == 3) {
-    return {Refusal::Kind::kFatal,
+    return {http::Refusal::Kind::kFatal,
             absl::FailedPreconditionError(fmt::format(
                 "{}: the bucket is elsewhere{}{}; name its region (AWS_REGION) or endpoint (AWS_ENDPOINT_URL)", what,
                 error.endpoint.empty() ? "" : ": ", error.endpoint)),
@@ -245,10 +248,11 @@ Refusal S3::Judge(const HttpHead& head, std::string_view body, const std::string
   }
   std::string remedy;  // a version that is a deletion is 405
   if (!settings_.version_id.empty()) remedy = fmt::format("; check --version-id {}", Quoted(settings_.version_id));
-  return {Refusal::Kind::kFatal, absl::FailedPreconditionError(what + remedy), {}};
+  return {http::Refusal::Kind::kFatal, absl::FailedPreconditionError(what + remedy), {}};
 }
 
-std::optional<Refusal> S3::NoObject(const HttpHead& head, const std::string& key, const Entry* known) const {
+std::optional<http::Refusal> S3::NoObject(const http::ResponseHead& head, const std::string& key,
+                                          const Entry* known) const {
   auto problem = PageInPlace(head, key);
   const auto size = head.ContentLength();
   if (!problem && !size) problem = "it has no Content-Length";
@@ -256,47 +260,47 @@ std::optional<Refusal> S3::NoObject(const HttpHead& head, const std::string& key
     problem = fmt::format("it has {} bytes, and the object with its ETag has {}", *size, known->size);
   }
   if (!problem) return std::nullopt;
-  return Refusal{Refusal::Kind::kTransient,
-                 absl::UnavailableError(
-                     fmt::format("{}: the answer to HEAD ({}) is a page in place of the object, a login maybe: {}; "
-                                 "check the endpoint (AWS_ENDPOINT_URL) and the proxy (HTTPS_PROXY, NO_PROXY)",
-                                 Where(key), head.status, *problem)),
-                 {}};
+  return http::Refusal{http::Refusal::Kind::kTransient,
+                       absl::UnavailableError(fmt::format(
+                           "{}: the answer to HEAD ({}) is a page in place of the object, a login maybe: {}; "
+                           "check the endpoint (AWS_ENDPOINT_URL) and the proxy (HTTPS_PROXY, NO_PROXY)",
+                           Where(key), head.status, *problem)),
+                       {}};
 }
 
-bool S3::MaySignBetter(const HttpHead& head, int64_t signed_by, bool* renewed) {
+bool S3::MaySignBetter(const http::ResponseHead& head, int64_t signed_by, bool* renewed) {
   if (head.status != 400 && head.status != 403) return false;
-  (void)HearClock(persistence_, head, endpoint());
+  (void)http::HearClock(persistence_, head, endpoint());
   if (persistence_.clock->offset() != signed_by) return true;
   const bool expired = head.status == 400 && !head.Find("x-amz-bucket-region") && !std::exchange(*renewed, true);
   return expired && keys_->Expired(head.mark);
 }
 
 // `content`: statuses that are answers. `known`: for NoObject.
-asio::awaitable<StatusOr<HttpAnswer>> S3::Request(Wanted wanted, std::span<const int> content, const Entry* known) {
+asio::awaitable<StatusOr<http::Answer>> S3::Request(Wanted wanted, std::span<const int> content, const Entry* known) {
   int64_t signed_by = 0;  // the clock's offset
   bool renewed = false;
-  auto prepare = [this, &wanted, &signed_by]() -> asio::awaitable<StatusOr<HttpRequest>> {
+  auto prepare = [this, &wanted, &signed_by]() -> asio::awaitable<StatusOr<http::Request>> {
     auto request = co_await SignedInTime(wanted);
     signed_by = persistence_.clock->offset();
     co_return request;
   };
-  auto judge = [&, this](const HttpAnswer& answer) -> std::optional<Refusal> {
+  auto judge = [&, this](const http::Answer& answer) -> std::optional<http::Refusal> {
     const bool head = wanted.method == "HEAD";
     if (head && MaySignBetter(answer.head, signed_by, &renewed)) {
-      return Refusal{Refusal::Kind::kTransient,
-                     absl::UnavailableError(fmt::format("{}: {}", Where(wanted.key), answer.head.status)),
-                     Duration::zero()};
+      return http::Refusal{http::Refusal::Kind::kTransient,
+                           absl::UnavailableError(fmt::format("{}: {}", Where(wanted.key), answer.head.status)),
+                           Duration::zero()};
     }
     if (std::count(content.begin(), content.end(), answer.head.status) > 0) {
       return head && answer.head.status == 200 ? NoObject(answer.head, wanted.key, known) : std::nullopt;
     }
     return Judge(answer.head, answer.body, wanted.key);
   };
-  co_return co_await AskedUntilAnswered(persistence_, kLongestPage, prepare, judge);
+  co_return co_await http::AskedUntilAnswered(persistence_, kLongestPage, prepare, judge);
 }
 
-Entry S3::EntryOf(const HttpHead& head, std::string key, std::string path) const {
+Entry S3::EntryOf(const http::ResponseHead& head, std::string key, std::string path) const {
   Entry entry;
   entry.key = std::move(key);
   entry.path = std::move(path);
@@ -333,15 +337,15 @@ asio::awaitable<StatusOr<KeyPage>> S3::Page(std::string prefix, std::string toke
   // An answer that is no list, a login page say, is asked for again like any other failure.
   StatusOr<S3Page> read = S3Page();
   auto prepare = [this, &wanted] { return SignedInTime(wanted); };
-  auto judge = [this, &read](const HttpAnswer& answer) -> std::optional<Refusal> {
+  auto judge = [this, &read](const http::Answer& answer) -> std::optional<http::Refusal> {
     if (answer.head.status != 200) return Judge(answer.head, answer.body, "");
     read = ParseS3Page(answer.body);
     if (read.ok()) return std::nullopt;
-    return Refusal{Refusal::Kind::kTransient,
-                   absl::UnavailableError(fmt::format("listing {}: {}", Where(""), Message(read.status()))),
-                   {}};
+    return http::Refusal{http::Refusal::Kind::kTransient,
+                         absl::UnavailableError(fmt::format("listing {}: {}", Where(""), Message(read.status()))),
+                         {}};
   };
-  auto answer = co_await AskedUntilAnswered(persistence_, kLongestPage, prepare, judge);
+  auto answer = co_await http::AskedUntilAnswered(persistence_, kLongestPage, prepare, judge);
   if (!answer.ok()) co_return answer.status();
   KeyPage page;
   page.next = read->next.value_or("");
@@ -427,7 +431,7 @@ asio::awaitable<StatusOr<uint64_t>> S3::LengthOf(Entry entry, uint64_t part) {
 
 }  // namespace
 
-std::unique_ptr<Provider> MakeS3(asio::io_context& loop, Persistence persistence, const Source& source,
+std::unique_ptr<Provider> MakeS3(asio::io_context& loop, http::Persistence persistence, const Source& source,
                                  S3Settings settings, std::unique_ptr<AwsKeySource> keys) {
   return std::make_unique<S3>(loop, std::move(persistence), source, std::move(settings), std::move(keys));
 }

@@ -10,8 +10,8 @@
 #include <memory>
 #include <optional>
 
+#include "http/conversation.h"
 #include "initializers/aws_settings.h"
-#include "initializers/conversation.h"
 #include "initializers/provider.h"
 #include "initializers/sigv4.h"
 #include "initializers/source.h"
@@ -37,7 +37,7 @@ struct S3Settings {
   std::string version_id;  // of a single object; empty: the newest
 };
 
-std::unique_ptr<Provider> MakeS3(boost::asio::io_context& loop, Persistence persistence, const Source& source,
+std::unique_ptr<Provider> MakeS3(boost::asio::io_context& loop, http::Persistence persistence, const Source& source,
                                  S3Settings settings, std::unique_ptr<AwsKeySource> keys);
 
 }  // namespace muster::initializers

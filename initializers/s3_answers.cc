@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cctype>
 
+#include "base/iso_time.h"
+#include "base/quoted.h"
 #include "base/text.h"
-#include "initializers/iso_time.h"
-#include "initializers/percent.h"
-#include "initializers/quoted.h"
+#include "http/percent.h"
 #include "initializers/web_file.h"
 #include "initializers/xml_elements.h"
 
@@ -65,7 +65,7 @@ class PageReader {
       return BadPage("it says that there is more (IsTruncated) without saying where (NextContinuationToken)");
     }
     if (encoded_) {  // which may be said after the keys
-      for (S3Object& object : page_.objects) object.key = PercentDecode(object.key, true);
+      for (S3Object& object : page_.objects) object.key = http::PercentDecode(object.key, true);
     }
     return std::move(page_);
   }
@@ -176,7 +176,7 @@ S3Error ParseS3Error(std::string_view xml) {
   return error;
 }
 
-std::optional<std::string> PageInPlace(const HttpHead& head, std::string_view key) {
+std::optional<std::string> PageInPlace(const http::ResponseHead& head, std::string_view key) {
   const auto etag = head.Find("etag");
   if (!etag) return "it has no ETag";
   // Objects may be called text/html whatever they are; but no store leaves out all that is its own. A site that answers

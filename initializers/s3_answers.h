@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "initializers/http.h"
+#include "http/client.h"
 
 namespace muster::initializers {
 
@@ -55,6 +55,6 @@ StatusOr<StsCredentials> ParseStsAnswer(std::string_view xml);
 
 // Why a 200 or 206 for the object `key` is not the store's own, but a page of somebody in between: a login, or one
 // index.html for everything. Nothing: it is the store's.
-std::optional<std::string> PageInPlace(const HttpHead& head, std::string_view key);
+std::optional<std::string> PageInPlace(const http::ResponseHead& head, std::string_view key);
 
 }  // namespace muster::initializers

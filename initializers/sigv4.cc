@@ -10,8 +10,8 @@
 #include <map>
 
 #include "base/text.h"
+#include "http/percent.h"
 #include "initializers/digest.h"
-#include "initializers/percent.h"
 
 namespace muster::initializers {
 namespace {
@@ -62,7 +62,7 @@ std::string Trimmed(std::string_view value) {
 std::string CanonicalQuery(const QueryParameters& query) {
   QueryParameters encoded;
   encoded.reserve(query.size());
-  for (const auto& [name, value] : query) encoded.emplace_back(PercentEncode(name), PercentEncode(value));
+  for (const auto& [name, value] : query) encoded.emplace_back(http::PercentEncode(name), http::PercentEncode(value));
   std::sort(encoded.begin(), encoded.end());
   std::string text;
   for (const auto& [name, value] : encoded) {
@@ -92,7 +92,7 @@ HeaderList Sign(const SigningRequest& request, const SigningScope& scope, const 
   for (const auto& [name, value] : request.headers) take(name, value);
   for (const auto& [name, value] : added) take(name, value);
 
-  std::string canonical = request.method + '\n' + (s3 ? request.path : PercentEncode(request.path, "/")) + '\n' +
+  std::string canonical = request.method + '\n' + (s3 ? request.path : http::PercentEncode(request.path, "/")) + '\n' +
                           CanonicalQuery(request.query) + '\n';
   std::string names;
   for (const auto& [name, value] : signed_headers) {

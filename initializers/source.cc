@@ -5,10 +5,10 @@
 #include <optional>
 #include <utility>
 
+#include "base/quoted.h"
 #include "base/text.h"
 #include "base/utf8.h"
-#include "initializers/percent.h"
-#include "initializers/quoted.h"
+#include "http/percent.h"
 
 namespace muster::initializers {
 namespace {
@@ -243,7 +243,7 @@ size_t RevisionSize(std::string_view text) {
 }
 
 Status ReadRevision(std::string_view written, Source* source) {
-  std::string revision = PercentDecode(written);
+  std::string revision = http::PercentDecode(written);
   // git check-ref-format's rules, of which the hub's own are a part.
   const bool odd = revision.empty() || revision.size() > kLongestRevision || revision.starts_with('/') ||
                    revision.ends_with('/') || revision.ends_with('.') || revision.find("..") != std::string::npos ||

@@ -13,11 +13,12 @@
 #include <cstring>
 #include <functional>
 
+#include "base/folder_names.h"
+#include "base/replace_file.h"
 #include "base/text.h"
 #include "initializers/disk_pool.h"
 #include "initializers/entry_path.h"
 #include "initializers/failure.h"
-#include "initializers/folder_names.h"
 #include "initializers/own_files.h"
 
 namespace muster::initializers {
@@ -443,18 +444,8 @@ Status Staging::WriteOwn(const std::string& name, std::string_view text) {
 }
 
 Status Staging::WriteOwn(const std::string& name, const std::function<Status(const Piece&)>& write) {
-  const std::string part = fmt::format("{}{}", name, kPart);
-  MUSTER_ASSIGN_OR_RETURN(Descriptor file, OpenOwnFile(own_.get(), part, O_WRONLY | O_CREAT | O_TRUNC));
-  uint64_t written = 0;
-  const Status status = write([&](std::string_view piece) {
-    written += piece.size();
-    return WriteAll(file.get(), piece.data(), piece.size(), written - piece.size());
-  });
-  MUSTER_RETURN_IF_ERROR(Annotate(status, part));
-  if (fdatasync(file.get()) != 0 || file.Close() != 0) return DiskStatus(errno, part);
-  if (renameat(own_.get(), part.c_str(), own_.get(), name.c_str()) != 0) return DiskStatus(errno, name);
-  if (fsync(own_.get()) != 0) return DiskStatus(errno, fmt::format("syncing {}", target_));
-  return absl::OkStatus();
+  const ReplaceFileOptions options{.sync = true, .temporary = fmt::format("{}{}", name, kPart), .failed = DiskStatus};
+  return ReplaceFile(own_.get(), name, write, options);
 }
 
 void Staging::RemoveOwn(const std::string& name) {

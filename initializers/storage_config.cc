@@ -4,8 +4,8 @@
 #include <memory>
 
 #include "base/json_fields.h"
+#include "base/quoted.h"
 #include "base/text.h"
-#include "initializers/quoted.h"
 
 namespace muster::initializers {
 namespace {
@@ -30,8 +30,9 @@ using SaidInstead = std::map<std::string, Said, std::less<>>;
 StatusOr<Json> ReadObject(const Getenv& getenv, const char* name) {
   const auto text = GetVariable(getenv, name);
   if (!text) return Json::object();
-  Json object = ReadJson(*text);
-  if (object.is_object()) return object;
+  StatusOr<Json> object = ReadJson(*text, kFieldLevels);
+  if (!object.ok()) return absl::InvalidArgumentError(fmt::format("{} {}", name, Message(object.status())));
+  if (object->is_object()) return object;
   return absl::InvalidArgumentError(fmt::format("{} is no JSON object", name));  // which holds keys: it is not shown
 }
 

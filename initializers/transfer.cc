@@ -19,7 +19,7 @@ constexpr size_t kBlocksAhead = 40;
 constexpr uint64_t kMostAhead = 16 << 20;  // bytes from where it is to where the next range begins
 
 // Where a small file's bytes go; on the loop.
-class BlockIntake final : public HttpIntake {
+class BlockIntake final : public http::Intake {
  public:
   explicit BlockIntake(std::shared_ptr<Block> block) : block_(std::move(block)) {}
   Taken Take(std::string_view bytes) override {
@@ -140,7 +140,7 @@ Fetch::Taker Transfer::Impl::TakerFor(const std::shared_ptr<File>& file) {
     // A large file's hash is known before its ranges are cut, or not at all.
     if (file && !file->large && !file->entry.expected) file->entry.expected = expected;
   };
-  taker.failed = [this, weak = std::weak_ptr<File>(file)](const Refusal& refusal) {
+  taker.failed = [this, weak = std::weak_ptr<File>(file)](const http::Refusal& refusal) {
     if (auto file = weak.lock()) Refused(file, refusal);
   };
   return taker;
@@ -267,8 +267,8 @@ void Transfer::Impl::FileDone(const std::shared_ptr<File>& file, std::string has
   EndIfDone();
 }
 
-void Transfer::Impl::Refused(const std::shared_ptr<File>& file, const Refusal& refusal) {
-  if (refusal.kind != Refusal::Kind::kChanged) return Fail(refusal.status);
+void Transfer::Impl::Refused(const std::shared_ptr<File>& file, const http::Refusal& refusal) {
+  if (refusal.kind != http::Refusal::Kind::kChanged) return Fail(refusal.status);
   // Not now: the fetch that told it is still on the stack. And once, however many tell it.
   asio::post(loop_, [weak = weak_from_this(), of = std::weak_ptr<File>(file), life = file->life] {
     auto self = weak.lock();

@@ -23,13 +23,13 @@
 
 #include "base/clock.h"
 #include "base/status.h"
+#include "http/client.h"
+#include "http/retry.h"
 #include "initializers/disk_pool.h"
-#include "initializers/http.h"
 #include "initializers/mover.h"
 #include "initializers/pace.h"
 #include "initializers/provider.h"
 #include "initializers/range_size.h"
-#include "initializers/retry.h"
 #include "initializers/staging.h"
 
 namespace muster::initializers {
@@ -41,15 +41,15 @@ struct TransferOptions {
   bool direct = true;      // past the page cache, for files from kDirectFrom on
   int cores = 2;           // that it may keep busy
   bool sync_each = false;  // each file on the disk as it is whole; else one sync before publishing
-  HttpLimits limits;
-  RetryRules retry;
+  http::Limits limits;
+  http::RetryRules retry;
   PaceLimits pace;
 };
 
 // What it works with; all of it outlives it.
 struct TransferMeans {
-  HttpTransport& small;  // of small files: on the loop, where many are asked for at a time
-  HttpTransport& large;  // of the ranges of large ones
+  http::Transport& small;  // of small files: on the loop, where many are asked for at a time
+  http::Transport& large;  // of the ranges of large ones
   Provider& provider;
   Staging& staging;
   DiskPool& pool;

@@ -50,7 +50,7 @@ class Transfer::Impl : public std::enable_shared_from_this<Impl> {
   void ReadBack(const std::shared_ptr<Range>& range, std::span<const StagedRange> notes);
   void FetchRest(const std::shared_ptr<Range>& range);
   std::shared_ptr<RangeIntake> MakeIntake(const std::shared_ptr<Range>& range, ByteRange rest);
-  std::shared_ptr<HttpIntake> Lend(const std::shared_ptr<Range>& range);
+  std::shared_ptr<http::Intake> Lend(const std::shared_ptr<Range>& range);
   void Starved(const std::shared_ptr<Range>& range);
   void Have(const std::shared_ptr<File>& file, uint64_t bytes);
   void HashOn(const std::shared_ptr<File>& file);
@@ -61,7 +61,7 @@ class Transfer::Impl : public std::enable_shared_from_this<Impl> {
   void SmallDone(const std::shared_ptr<File>& file);
   void Whole(const std::shared_ptr<File>& file);
   void Verified(const std::shared_ptr<File>& file, const std::optional<std::string>& mismatch, std::string hash);
-  void Refused(const std::shared_ptr<File>& file, const Refusal& refusal);
+  void Refused(const std::shared_ptr<File>& file, const http::Refusal& refusal);
   void Changed(const std::shared_ptr<File>& file);
   void Anew(const std::shared_ptr<File>& file, bool look);
   void BeginAnew(const std::shared_ptr<File>& file);
@@ -72,8 +72,8 @@ class Transfer::Impl : public std::enable_shared_from_this<Impl> {
   Fetch::Taker TakerFor(const std::shared_ptr<File>& file);
 
   boost::asio::io_context& loop_;
-  HttpTransport& http_;
-  HttpTransport& large_http_;
+  http::Transport& http_;
+  http::Transport& large_http_;
   Provider& provider_;
   Staging& staging_;
   DiskPool& pool_;

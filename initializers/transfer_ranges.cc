@@ -248,12 +248,12 @@ std::shared_ptr<RangeIntake> Transfer::Impl::MakeIntake(const std::shared_ptr<Ra
 }
 
 // For one answer. Until it is let go, which may be after that has been cancelled, bytes are written.
-std::shared_ptr<HttpIntake> Transfer::Impl::Lend(const std::shared_ptr<Range>& range) {
+std::shared_ptr<http::Intake> Transfer::Impl::Lend(const std::shared_ptr<Range>& range) {
   ++range->writing;
   ++range->file->writing;
   if (range->began == TimePoint()) range->began = MonotonicClock::now();
   const auto let_go = [&loop = loop_, self = weak_from_this(), file = std::weak_ptr<File>(range->file),
-                       of = std::weak_ptr<Range>(range), intake = range->intake](HttpIntake*) {
+                       of = std::weak_ptr<Range>(range), intake = range->intake](http::Intake*) {
     asio::post(loop, [self, file, of] {
       auto transfer = self.lock();
       auto locked = file.lock();

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "base/quoted.h"
 #include "base/text.h"
 #include "initializers/archive_reader.h"
 #include "initializers/disk_pool.h"
 #include "initializers/entry_path.h"
-#include "initializers/quoted.h"
 
 namespace muster::initializers {
 namespace {

@@ -3,10 +3,10 @@
 #include <boost/asio/io_context.hpp>
 
 #include "base/text.h"
-#include "initializers/cloud_clock.h"
+#include "http/cloud_clock.h"
+#include "http/endpoint_url.h"
+#include "http/percent.h"
 #include "initializers/disk_pool.h"
-#include "initializers/endpoint_url.h"
-#include "initializers/percent.h"
 
 namespace muster::initializers {
 namespace {
@@ -38,7 +38,7 @@ enum class Asking { kHead, kFirstByte, kWhole };
 
 class WebFile final : public Provider {
  public:
-  WebFile(asio::io_context& loop, Persistence persistence, const Source& source, bool allow_html)
+  WebFile(asio::io_context& loop, http::Persistence persistence, const Source& source, bool allow_html)
       : loop_(loop),
         allow_html_(allow_html),
         persistence_(std::move(persistence)),
@@ -46,7 +46,7 @@ class WebFile final : public Provider {
         first_(fmt::format("{}://{}{}", source.tls ? "https" : "http", source.container, source.path)),
         url_(first_) {}
 
-  Handle List(Listing listing) override { return Converse(loop_, Find(std::move(listing))); }
+  Handle List(Listing listing) override { return http::Converse(loop_, Find(std::move(listing))); }
 
   Handle Look(const Entry&, std::function<void(StatusOr<Entry>)> looked) override {
     Listing listing;
@@ -58,8 +58,8 @@ class WebFile final : public Provider {
     return List(std::move(listing));
   }
 
-  Handle Prepare(const Entry& entry, ByteRange range, std::function<void(StatusOr<HttpRequest>)> ready) override {
-    HttpRequest request;
+  Handle Prepare(const Entry& entry, ByteRange range, std::function<void(StatusOr<http::Request>)> ready) override {
+    http::Request request;
     request.url = url_;
     request.mark = places_;
     request.headers = {{"Accept-Encoding", "identity"}};
@@ -76,7 +76,7 @@ class WebFile final : public Provider {
     return nullptr;
   }
 
-  Reception Receive(const Entry& entry, ByteRange range, const HttpHead& head) override {
+  Reception Receive(const Entry& entry, ByteRange range, const http::ResponseHead& head) override {
     if (auto next = LedTo(head); next.ok() && !next->empty()) {
       if (head.url == url_) url_ = *std::move(next);  // else another request has been led already
       return {Reception::Kind::kElsewhere, "", {}};
@@ -85,15 +85,15 @@ class WebFile final : public Provider {
     return {Reception::Kind::kBytes, "", DigestOf(head, range.length == entry.size)};
   }
 
-  Refusal Explain(const Entry& entry, const HttpHead& head, std::string_view) override {
+  http::Refusal Explain(const Entry& entry, const http::ResponseHead& head, std::string_view) override {
     // 416: it has become shorter.
     if (head.status == 412 || head.status == 416 || IsOther(entry, head))
-      return {Refusal::Kind::kChanged, absl::AbortedError(fmt::format("{} has changed", uri_)), {}};
-    if (Status led = LedTo(head).status(); !led.ok()) return {Refusal::Kind::kFatal, std::move(led), {}};
+      return {http::Refusal::Kind::kChanged, absl::AbortedError(fmt::format("{} has changed", uri_)), {}};
+    if (Status led = LedTo(head).status(); !led.ok()) return {http::Refusal::Kind::kFatal, std::move(led), {}};
     if (RefusesPlace(head.status) && head.url != first_ && IsForgotten(head)) {
-      return {Refusal::Kind::kTransient,
+      return {http::Refusal::Kind::kTransient,
               absl::UnavailableError(fmt::format("{}: {}: where {} led to holds no longer, asking it again",
-                                                 WithoutQuery(head.url), head.status, uri_)),
+                                                 http::WithoutQuery(head.url), head.status, uri_)),
               Duration::zero()};
     }
     if (head.status / 100 == 2 && head.url == url_) url_ = first_;  // a login, maybe: it was led there for a while only
@@ -104,24 +104,26 @@ class WebFile final : public Provider {
   std::string version() const override { return ""; }
 
  private:
-  bool IsOther(const Entry& entry, const HttpHead& head) const {
+  bool IsOther(const Entry& entry, const http::ResponseHead& head) const {
     return head.status / 100 == 2 && !IsPage(head) && IsOtherVersion(head, HeaderOf(entry.version), entry.version);
   }
-  bool IsPage(const HttpHead& head) const { return !allow_html_ && IsPageInstead(head, WithoutQuery(uri_), true); }
+  bool IsPage(const http::ResponseHead& head) const {
+    return !allow_html_ && IsPageInstead(head, http::WithoutQuery(uri_), true);
+  }
   // Where an answer leads; empty: nowhere. FailedPrecondition: it may not, or does not say where.
-  StatusOr<std::string> LedTo(const HttpHead& head) const;
+  StatusOr<std::string> LedTo(const http::ResponseHead& head) const;
   // The place that a redirect led to is not asked any more. False: the redirect has led there a second time.
-  bool IsForgotten(const HttpHead& head);
+  bool IsForgotten(const http::ResponseHead& head);
   asio::awaitable<void> Find(Listing listing);
-  asio::awaitable<StatusOr<HttpAnswer>> AskedFor(std::string url, Asking* how);
+  asio::awaitable<StatusOr<http::Answer>> AskedFor(std::string url, Asking* how);
   asio::awaitable<void> FindDigest(Entry& entry);
-  StatusOr<Entry> EntryOf(const HttpHead& head, Asking how) const;
+  StatusOr<Entry> EntryOf(const http::ResponseHead& head, Asking how) const;
   Status PageInstead() const;
-  Refusal Judge(const HttpHead& head, uint64_t size) const;
+  http::Refusal Judge(const http::ResponseHead& head, uint64_t size) const;
 
   asio::io_context& loop_;
   const bool allow_html_;
-  const Persistence persistence_;
+  const http::Persistence persistence_;
   const std::string uri_;    // to be shown: a signature in its query is not in it
   const std::string first_;  // with the whole query
   std::string url_;          // what is asked: once it was found, where
@@ -130,10 +132,10 @@ class WebFile final : public Provider {
 };
 
 // What refused `how` once is not asked so again.
-asio::awaitable<StatusOr<HttpAnswer>> WebFile::AskedFor(std::string url, Asking* how) {
+asio::awaitable<StatusOr<http::Answer>> WebFile::AskedFor(std::string url, Asking* how) {
   bool again = false;
-  auto prepare = [&]() -> asio::awaitable<StatusOr<HttpRequest>> {
-    HttpRequest request;
+  auto prepare = [&]() -> asio::awaitable<StatusOr<http::Request>> {
+    http::Request request;
     request.url = url;
     request.headers = {{"Accept-Encoding", "identity"}, kWantDigest};
     if (*how == Asking::kHead) request.method = "HEAD";
@@ -141,7 +143,7 @@ asio::awaitable<StatusOr<HttpAnswer>> WebFile::AskedFor(std::string url, Asking*
     request.head_only = *how != Asking::kHead;
     co_return request;
   };
-  auto judge = [&](const HttpAnswer& answer) -> std::optional<Refusal> {
+  auto judge = [&](const http::Answer& answer) -> std::optional<http::Refusal> {
     const int status = answer.head.status;
     again = false;
     if (status == 200 || status / 100 == 3) return std::nullopt;
@@ -153,31 +155,31 @@ asio::awaitable<StatusOr<HttpAnswer>> WebFile::AskedFor(std::string url, Asking*
       *how = Asking::kWhole;
       again = true;
     }
-    return again ? std::nullopt : std::optional<Refusal>(Judge(answer.head, 0));
+    return again ? std::nullopt : std::optional<http::Refusal>(Judge(answer.head, 0));
   };
-  StatusOr<HttpAnswer> answer = co_await AskedUntilAnswered(persistence_, kLongestAnswer, prepare, judge);
-  while (answer.ok() && again) answer = co_await AskedUntilAnswered(persistence_, kLongestAnswer, prepare, judge);
+  StatusOr<http::Answer> answer = co_await http::AskedUntilAnswered(persistence_, kLongestAnswer, prepare, judge);
+  while (answer.ok() && again) answer = co_await http::AskedUntilAnswered(persistence_, kLongestAnswer, prepare, judge);
   co_return answer;
 }
 
-StatusOr<std::string> WebFile::LedTo(const HttpHead& head) const {
+StatusOr<std::string> WebFile::LedTo(const http::ResponseHead& head) const {
   if (head.status / 100 != 3) return "";
   const auto location = head.Find("location");
   if (!location) {
     return absl::FailedPreconditionError(
-        fmt::format("{}: {} without saying where to", WithoutQuery(head.url), head.status));
+        fmt::format("{}: {} without saying where to", http::WithoutQuery(head.url), head.status));
   }
-  std::string url = ResolveUrl(head.url, *location);
+  std::string url = http::ResolveUrl(head.url, *location);
   if (Lower(head.url).starts_with("https:") && !Lower(url).starts_with("https:")) {
     return absl::FailedPreconditionError(
         fmt::format("{}: it leads from https to {}, where anybody on the way could change it; if that is meant, name "
                     "that URL itself",
-                    uri_, WithoutQuery(url)));
+                    uri_, http::WithoutQuery(url)));
   }
   return url;
 }
 
-bool WebFile::IsForgotten(const HttpHead& head) {
+bool WebFile::IsForgotten(const http::ResponseHead& head) {
   if (head.mark != places_) return true;  // it was asked before
   if (head.url == refused_) return false;
   refused_ = head.url;
@@ -190,7 +192,7 @@ asio::awaitable<void> WebFile::Find(Listing listing) {
   std::string url = first_;
   Asking how = Asking::kHead;
   for (int redirects = 0; redirects <= kMostRedirects; ++redirects) {
-    StatusOr<HttpAnswer> answer = co_await AskedFor(url, &how);
+    StatusOr<http::Answer> answer = co_await AskedFor(url, &how);
     if (!answer.ok()) {
       listing.end(answer.status());
       co_return;
@@ -213,13 +215,13 @@ asio::awaitable<void> WebFile::Find(Listing listing) {
     url = *std::move(next);
   }
   listing.end(absl::FailedPreconditionError(
-      fmt::format("{}: redirected more than {} times, last to {}", uri_, kMostRedirects, WithoutQuery(url))));
+      fmt::format("{}: redirected more than {} times, last to {}", uri_, kMostRedirects, http::WithoutQuery(url))));
 }
 
 // Some tell it with GET alone. That of a large file is wanted before its ranges are cut.
 asio::awaitable<void> WebFile::FindDigest(Entry& entry) {
   Asking how = entry.ranges ? Asking::kFirstByte : Asking::kWhole;
-  const StatusOr<HttpAnswer> answer = co_await AskedFor(url_, &how);
+  const StatusOr<http::Answer> answer = co_await AskedFor(url_, &how);
   // What else is wrong with it the transfer will tell.
   if (!answer.ok() || IsPage(answer->head) || IsOther(entry, answer->head)) co_return;
   entry.expected = DigestOf(answer->head, answer->head.status == 200);
@@ -229,13 +231,13 @@ Status WebFile::PageInstead() const {
   return absl::FailedPreconditionError(
       fmt::format("{}: the answer is a web page in place of {}: is it a login? The file must be public, or its URL "
                   "signed; if the page is what is wanted, say --allow-html",
-                  WithoutQuery(url_), uri_));
+                  http::WithoutQuery(url_), uri_));
 }
 
-StatusOr<Entry> WebFile::EntryOf(const HttpHead& head, Asking how) const {
+StatusOr<Entry> WebFile::EntryOf(const http::ResponseHead& head, Asking how) const {
   Entry entry;
-  const std::string path(WithoutQuery(uri_));
-  entry.path = PercentDecode(path.substr(path.rfind('/') + 1));
+  const std::string path(http::WithoutQuery(uri_));
+  entry.path = http::PercentDecode(path.substr(path.rfind('/') + 1));
   entry.key = uri_;
   if (entry.path.empty() || entry.path.find('/') != std::string::npos) {
     return absl::InvalidArgumentError(
@@ -265,37 +267,37 @@ StatusOr<Entry> WebFile::EntryOf(const HttpHead& head, Asking how) const {
   return entry;
 }
 
-Refusal WebFile::Judge(const HttpHead& head, uint64_t size) const {
-  const std::string where(WithoutQuery(head.url));
-  const std::optional<Duration> pause = AskedBy(head, UnixSeconds());
+http::Refusal WebFile::Judge(const http::ResponseHead& head, uint64_t size) const {
+  const std::string where(http::WithoutQuery(head.url));
+  const std::optional<Duration> pause = http::AskedBy(head, UnixSeconds());
   const int status = head.status;
   if (status == 429 || status == 503) {
-    return {Refusal::Kind::kThrottled, absl::UnavailableError(fmt::format("{}: {}", where, status)), pause};
+    return {http::Refusal::Kind::kThrottled, absl::UnavailableError(fmt::format("{}: {}", where, status)), pause};
   }
   if (status == 408 || status >= 500) {
-    return {Refusal::Kind::kTransient, absl::UnavailableError(fmt::format("{}: {}", where, status)), pause};
+    return {http::Refusal::Kind::kTransient, absl::UnavailableError(fmt::format("{}: {}", where, status)), pause};
   }
   if (status == 401 || status == 403) {
-    return {Refusal::Kind::kFatal,
+    return {http::Refusal::Kind::kFatal,
             absl::PermissionDeniedError(fmt::format(
                 "{}: {}: access is denied; it must be public, or its URL signed and not expired", where, status)),
             {}};
   }
   if (status == 404 || status == 410) {
-    return {Refusal::Kind::kFatal,
+    return {http::Refusal::Kind::kFatal,
             absl::NotFoundError(fmt::format("{}: {}: there is no such file; check the URL", where, status)),
             {}};
   }
   if (status / 100 == 2 && IsPage(head)) {  // a proxy's, maybe: it was another kind before
-    return {Refusal::Kind::kTransient, absl::UnavailableError(std::string(Message(PageInstead()))), pause};
+    return {http::Refusal::Kind::kTransient, absl::UnavailableError(std::string(Message(PageInstead()))), pause};
   }
   if (status / 100 == 2) {  // not the bytes that were asked for
-    return {Refusal::Kind::kTransient,
+    return {http::Refusal::Kind::kTransient,
             absl::UnavailableError(fmt::format("{}: {} answers the request for a part of {} bytes with something else",
                                                where, status, size)),
             {}};
   }
-  return {Refusal::Kind::kFatal,
+  return {http::Refusal::Kind::kFatal,
           absl::FailedPreconditionError(
               fmt::format("{}: {}; the server does not give it to a plain GET: check the URL", where, status)),
           {}};
@@ -319,7 +321,7 @@ std::optional<Expectation> ParseDigestHeader(std::string_view value) {
   return std::nullopt;
 }
 
-std::optional<uint64_t> SizeOfPart(const HttpHead& head) {
+std::optional<uint64_t> SizeOfPart(const http::ResponseHead& head) {
   constexpr std::string_view kFirstByte = "bytes 0-0/", kNone = "bytes */0";
   const std::string_view said = head.Find("content-range").value_or("");
   if (head.status == 416 && said == kNone) return 0;  // there is no first byte
@@ -328,7 +330,7 @@ std::optional<uint64_t> SizeOfPart(const HttpHead& head) {
   return size && *size > 0 ? std::optional<uint64_t>(*size) : std::nullopt;
 }
 
-std::optional<Expectation> DigestOf(const HttpHead& head, bool whole) {
+std::optional<Expectation> DigestOf(const http::ResponseHead& head, bool whole) {
   for (std::string_view name : {"repr-digest", "content-digest"}) {
     if (name == "content-digest" && !whole) break;
     const auto said = head.Find(name);
@@ -339,7 +341,7 @@ std::optional<Expectation> DigestOf(const HttpHead& head, bool whole) {
   return std::nullopt;
 }
 
-bool IsPageInstead(const HttpHead& head, std::string_view path, bool unnamed) {
+bool IsPageInstead(const http::ResponseHead& head, std::string_view path, bool unnamed) {
   const std::string type = Lower(head.Find("content-type").value_or(""));
   const std::string_view kind = Strip(std::string_view(type).substr(0, type.find(';')));
   if (kind != "text/html" && kind != "application/xhtml+xml") return false;
@@ -350,7 +352,7 @@ bool IsPageInstead(const HttpHead& head, std::string_view path, bool unnamed) {
   return extension != ".html" && extension != ".htm" && extension != ".xhtml";
 }
 
-std::optional<std::string> RangeProblem(const HttpHead& head, ByteRange range, uint64_t size) {
+std::optional<std::string> RangeProblem(const http::ResponseHead& head, ByteRange range, uint64_t size) {
   const bool whole = range.offset == 0 && range.length == size;
   auto encoding = head.Find("content-encoding");
   if (head.status == 200 && whole) {
@@ -370,12 +372,12 @@ std::optional<std::string> RangeProblem(const HttpHead& head, ByteRange range, u
   return std::nullopt;
 }
 
-bool IsOtherVersion(const HttpHead& head, std::string_view header, std::string_view version) {
+bool IsOtherVersion(const http::ResponseHead& head, std::string_view header, std::string_view version) {
   const auto said = head.Find(header);
   return said && !version.empty() && OpaqueTag(*said) != OpaqueTag(version);
 }
 
-std::unique_ptr<Provider> MakeWebFile(asio::io_context& loop, Persistence persistence, const Source& source,
+std::unique_ptr<Provider> MakeWebFile(asio::io_context& loop, http::Persistence persistence, const Source& source,
                                       bool allow_html) {
   return std::make_unique<WebFile>(loop, std::move(persistence), source, allow_html);
 }

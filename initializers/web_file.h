@@ -9,35 +9,35 @@
 
 #include <memory>
 
-#include "initializers/conversation.h"
+#include "http/conversation.h"
 #include "initializers/provider.h"
 #include "initializers/source.h"
 
 namespace muster::initializers {
 
-std::unique_ptr<Provider> MakeWebFile(boost::asio::io_context& loop, Persistence persistence, const Source& source,
-                                      bool allow_html);
+std::unique_ptr<Provider> MakeWebFile(boost::asio::io_context& loop, http::Persistence persistence,
+                                      const Source& source, bool allow_html);
 
 // `sha-256=:base64:` among others -> the best of what is known; nothing: none is.
 std::optional<Expectation> ParseDigestHeader(std::string_view value);
 
 // Of the file as it is stored. Content-Digest is of what the answer has: `whole` says that this is all of it (RFC
 // 9530). A part says the whole's by Repr-Digest.
-std::optional<Expectation> DigestOf(const HttpHead& head, bool whole);
+std::optional<Expectation> DigestOf(const http::ResponseHead& head, bool whole);
 
 // Of the whole, as the answer to a request for its first byte tells it; nothing: it is no such answer.
-std::optional<uint64_t> SizeOfPart(const HttpHead& head);
+std::optional<uint64_t> SizeOfPart(const http::ResponseHead& head);
 
 // The answer is a web page, and the last element of `path` names another kind of file by its extension; `unnamed`: also
 // where it has none.
-bool IsPageInstead(const HttpHead& head, std::string_view path, bool unnamed);
+bool IsPageInstead(const http::ResponseHead& head, std::string_view path, bool unnamed);
 
 // What is wrong with the head of an answer to a request for bytes of an entry; nothing: the bytes follow. A whole entry
 // may come as 200; a part only as 206 with exactly the range that was asked for.
-std::optional<std::string> RangeProblem(const HttpHead& head, ByteRange range, uint64_t size);
+std::optional<std::string> RangeProblem(const http::ResponseHead& head, ByteRange range, uint64_t size);
 
 // The answer says by `header` (ETag, Last-Modified) that it is of another version, as one does whose server or cache
 // heeds no condition. Weakly compared: what compresses on the way weakens an ETag.
-bool IsOtherVersion(const HttpHead& head, std::string_view header, std::string_view version);
+bool IsOtherVersion(const http::ResponseHead& head, std::string_view header, std::string_view version);
 
 }  // namespace muster::initializers

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <memory>
 
+#include "base/quoted.h"
 #include "base/text.h"
-#include "initializers/quoted.h"
 
 namespace muster::initializers {
 namespace {

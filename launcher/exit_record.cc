@@ -18,7 +18,7 @@ int64_t Seconds(const Json& value) {
 }  // namespace
 
 StatusOr<ErrorFile> ParseErrorFile(const std::string& text) {
-  const Json document = ReadJson(text);
+  const Json document = ReadJsonTop(text, kFieldLevels);
   if (!document.is_object()) return absl::InvalidArgumentError("an error file is no JSON object");
   const Json* message = FindField(document, "message");
   if (message == nullptr) return absl::InvalidArgumentError("an error file has no \"message\"");

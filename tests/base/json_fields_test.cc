@@ -13,7 +13,41 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-TEST(ReadJson, WhatIsNestedDeeperIsLeftOut) {
+TEST(ReadJson, IsAllOfIt) {
+  for (const char* text : {R"({"a":1,"b":[2,[3]]})", "7", "null", "[]", "\"text\"", " {} \n"}) {
+    const StatusOr<Json> read = ReadJson(text, 2);
+    ASSERT_TRUE(read.ok()) << text << ": " << read.status();
+    EXPECT_EQ(*read, Json::parse(text)) << text;
+  }
+}
+
+TEST(ReadJson, RefusesWhatIsNoneOrTooDeep) {
+  const std::string a_million = std::string(1'000'000, '[') + std::string(1'000'000, ']');
+  struct Row {
+    std::string text;
+    int deepest;
+    std::string why;
+  };
+  for (const Row& row : {
+           Row{R"({"a":1,"b":[2,[3]]})", 1, "is nested more than 2 levels deep"},
+           Row{"[1,{}]", 0, "is nested more than 1 levels deep"},
+           Row{a_million, 64, "is nested more than 65 levels deep"},
+           Row{a_million.substr(0, 1'500'000), 64, "is no JSON: wrong at line 1, column 1500001"},
+           Row{"", 8, "is no JSON: wrong at line 1, column 1"},
+           Row{"{", 8, "is no JSON: wrong at line 1, column 2"},
+           Row{"{} {}", 8, "is no JSON: wrong at line 1, column 4"},
+           Row{"{\n  \"a\": 1,\n  b: 2\n}", 8, "is no JSON: wrong at line 3, column 3"},
+           Row{"{\"a\":\xff}", 8, "is no JSON: wrong at line 1, column 6"},
+           Row{"[1,]", 8, "is no JSON: wrong at line 1, column 4"},
+           Row{"[1e999]", 8, "is no JSON that can be read: a number in it is out of range"},
+       }) {
+    const Status status = ReadJson(row.text, row.deepest).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << row.text.substr(0, 40);
+    EXPECT_EQ(Message(status), row.why) << row.text.substr(0, 40);
+  }
+}
+
+TEST(ReadJsonTop, LeavesOutWhatIsNestedDeeper) {
   struct Row {
     std::string text;
     int deepest;
@@ -25,31 +59,30 @@ TEST(ReadJson, WhatIsNestedDeeperIsLeftOut) {
            Row{R"([1,{"a":2},[3],4])", 0, "[1,4]"},
            Row{"7", 0, "7"},
        }) {
-    EXPECT_EQ(ReadJson(row.text, row.deepest), Json::parse(row.kept)) << row.text << " to " << row.deepest;
+    EXPECT_EQ(ReadJsonTop(row.text, row.deepest), Json::parse(row.kept)) << row.text << " to " << row.deepest;
   }
-  const Json left_out = ReadJson(R"({"a":{"x":1},"b":{"y":2},"c":[3],"d":4})", 0);
+  const Json left_out = ReadJsonTop(R"({"a":{"x":1},"b":{"y":2},"c":[3],"d":4})", 0);
   for (const char* name : {"a", "b", "c"}) EXPECT_EQ(FindField(left_out, name), nullptr) << name;
   EXPECT_EQ(*FindField(left_out, "d"), 4);
-  const Json deep = ReadJson(std::string(1'000'000, '[') + std::string(1'000'000, ']'));
-  EXPECT_TRUE(deep.is_array());
+  EXPECT_TRUE(ReadJsonTop(std::string(1'000'000, '[') + std::string(1'000'000, ']'), 8).is_array());
   for (const char* text : {"", "{", "{} {}", "{\"a\":\xff}", "\"\xff\"", "[1,]", "nul"}) {
-    EXPECT_TRUE(ReadJson(text).is_discarded()) << text;
+    EXPECT_TRUE(ReadJsonTop(text, 8).is_discarded()) << text;
   }
 }
 
 TEST(FindField, IsNothingForAbsentNullAndWhatIsNoObject) {
-  const Json object = ReadJson(R"({"a":null,"b":0,"c":"text"})");
+  const Json object = *ReadJson(R"({"a":null,"b":0,"c":"text"})", 8);
   EXPECT_EQ(FindField(object, "a"), nullptr);
   EXPECT_NE(FindField(object, "b"), nullptr);
   EXPECT_EQ(FindField(object, "d"), nullptr);
   EXPECT_EQ(TextField(object, "b"), "");
   EXPECT_EQ(TextField(object, "c"), "text");
-  for (const char* text : {"[1]", "\"a\"", "1", "{"}) EXPECT_EQ(FindField(ReadJson(text), "a"), nullptr) << text;
+  for (const char* text : {"[1]", "\"a\"", "1", "{"}) EXPECT_EQ(FindField(ReadJsonTop(text, 8), "a"), nullptr) << text;
 }
 
 TEST(JsonFields, ReadsWhatIsThere) {
-  const Json object = ReadJson(
-      R"({"text":"a","flag":true,"number":-3,"big":9007199254740993,"real":0.5,"texts":["a","b","c"],"null":null})");
+  const Json object = *ReadJson(
+      R"({"text":"a","flag":true,"number":-3,"big":9007199254740993,"real":0.5,"texts":["a","b","c"],"null":null})", 8);
   JsonFields fields(object, "");
   EXPECT_EQ(fields.Text("text"), "a");
   EXPECT_TRUE(fields.Flag("flag"));
@@ -98,7 +131,7 @@ TEST(JsonFields, SaysWhatIsWrong) {
            Row{"[\"a\",1]", texts, "file: 'x' is not a list of texts"},
            Row{"null", [](JsonFields& fields) { fields.Need({"x"}); }, "file: 'x' is not there"},
        }) {
-    const Json object = ReadJson(fmt::format(R"({{"x":{}}})", row.value));
+    const Json object = *ReadJson(fmt::format(R"({{"x":{}}})", row.value), 8);
     JsonFields fields(object, "file: ");
     row.read(fields);
     fields.Wrong("y", "asked for");  // the first complaint stays

@@ -4,9 +4,9 @@
 #include <map>
 
 #include "base/text.h"
+#include "http/endpoint_url.h"
 #include "initializers/aws_identity.h"
 #include "initializers/aws_settings.h"
-#include "initializers/endpoint_url.h"
 #include "tests/fuzz/input.h"
 
 namespace muster::initializers {
@@ -43,11 +43,11 @@ void Fuzz(std::string_view text) {
   auto place = FindS3Place(*config, "bucket");
   if (place.ok()) {
     const S3Address address = AddressOf(*place, "bucket", "a b");
-    Must(ParseEndpointUrl(address.origin).ok() && address.path.starts_with('/'));
+    Must(http::ParseEndpointUrl(address.origin).ok() && address.path.starts_with('/'));
     Must(address.path.find(' ') == std::string::npos);
   }
   auto sts = FindStsPlace(*config);
-  if (sts.ok()) Must(ParseEndpointUrl(sts->endpoint).ok() && !sts->region.empty());
+  if (sts.ok()) Must(http::ParseEndpointUrl(sts->endpoint).ok() && !sts->region.empty());
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ void Object(std::string_view json) {
 
 void Error(std::string_view body) {
   for (int status : {400, 401, 403, 404, 412, 429, 503}) {
-    const Refusal refusal = RefusalOfGcs({status, {}}, body, "gs://b/o", 0);
+    const http::Refusal refusal = RefusalOfGcs({status, {}}, body, "gs://b/o", 0);
     Must(!refusal.status.ok() && refusal.status.message().size() < 2048);
     Must(refusal.status.message().find('\n') == std::string::npos);
   }

@@ -1,6 +1,6 @@
 // libFuzzer: what stores say in headers: Retry-After, RateLimit, hashes in base64, hex and as we write them.
+#include "http/retry.h"
 #include "initializers/digest.h"
-#include "initializers/retry.h"
 #include "tests/fuzz/input.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -8,10 +8,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using std::chrono::hours, std::chrono::seconds;
   const std::string_view value(reinterpret_cast<const char*>(data), size);
   for (int64_t now : {int64_t{0}, int64_t{1'795'309'323}, int64_t{253'402'300'799}}) {
-    const auto pause = ParseRetryAfter(value, now);
+    const auto pause = http::ParseRetryAfter(value, now);
     Must(!pause || (*pause >= seconds(0) && *pause <= hours(365 * 24)));
   }
-  const auto limit = ParseRateLimit(value);
+  const auto limit = http::ParseRateLimit(value);
   Must(!limit || (*limit >= seconds(1) && *limit <= hours(365 * 24) + seconds(1)));
   if (auto raw = FromBase64(value); raw.ok()) Must(ToBase64(*raw) == value);
   if (auto raw = FromHex(value); raw.ok()) Must(ToHex(*raw).size() == value.size());

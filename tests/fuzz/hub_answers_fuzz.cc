@@ -1,6 +1,6 @@
 // libFuzzer: what the hub answers. The first byte chooses: a revision, a Link, an error; else a page of a tree.
 #include "base/text.h"
-#include "initializers/endpoint_url.h"
+#include "http/endpoint_url.h"
 #include "initializers/hub_answers.h"
 #include "tests/fuzz/input.h"
 
@@ -27,14 +27,14 @@ void Link(std::string_view text) {
   const auto next = NextLink(text);
   if (!next) return;
   Must(!next->empty() && text.find(*next) != std::string_view::npos);
-  const std::string url = ResolveUrl("https://hub.example/api/models/a/b/tree/main?x", *next);
-  const auto origin = OriginOf(url);
-  if (origin) Must(OriginOf(*origin) == origin && origin->find('@') == std::string::npos);
+  const std::string url = http::ResolveUrl("https://hub.example/api/models/a/b/tree/main?x", *next);
+  const auto origin = http::OriginOf(url);
+  if (origin) Must(http::OriginOf(*origin) == origin && origin->find('@') == std::string::npos);
 }
 
 // Status, a line with headers "name: value" each, an empty line, the body.
 void Error(std::string_view text) {
-  HttpHead head;
+  http::ResponseHead head;
   const auto lines = Split(text, '\n');
   size_t line = 0;
   if (!lines.empty()) head.status = static_cast<int>(ParseInt(lines[line++]).value_or(404) % 600);
@@ -44,7 +44,7 @@ void Error(std::string_view text) {
     head.headers.emplace_back(Lower(lines[line].substr(0, colon)), Strip(lines[line].substr(colon + 1)));
   }
   const size_t body = text.find("\n\n");
-  const Refusal refusal =
+  const http::Refusal refusal =
       RefusalOfHub(head, body == std::string_view::npos ? "" : text.substr(body + 2), "hf://a/b", line % 2 == 0, 1);
   Must(!refusal.status.ok() && Message(refusal.status).size() < 4096);
   Must(Message(refusal.status).find_first_of("\r\n") == std::string_view::npos);

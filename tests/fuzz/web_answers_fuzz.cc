@@ -7,8 +7,8 @@
 namespace muster::initializers {
 namespace {
 
-HttpHead HeadOf(std::string_view text) {
-  HttpHead head;
+http::ResponseHead HeadOf(std::string_view text) {
+  http::ResponseHead head;
   const auto lines = Split(text, '\n');
   head.status = lines.empty() ? 0 : static_cast<int>(ParseInt(lines[0]).value_or(206) % 600);
   for (size_t line = 1; line < lines.size(); ++line) {
@@ -20,7 +20,7 @@ HttpHead HeadOf(std::string_view text) {
 }
 
 void Fuzz(std::string_view text) {
-  const HttpHead head = HeadOf(text);
+  const http::ResponseHead head = HeadOf(text);
   constexpr uint64_t kSize = 1000;
   for (const ByteRange range : {ByteRange{0, kSize}, ByteRange{0, 1}, ByteRange{10, 90}, ByteRange{999, 1}}) {
     if (RangeProblem(head, range, kSize)) continue;
@@ -45,7 +45,7 @@ void Fuzz(std::string_view text) {
   const std::string etag(head.Find("etag").value_or(""));
   Must(!IsOtherVersion(head, "etag", etag) && !IsOtherVersion(head, "etag", ""));
   (void)IsPageInstead(head, "a/model.bin", true);
-  const auto pause = AskedBy(head, 1'795'309'323);
+  const auto pause = http::AskedBy(head, 1'795'309'323);
   Must(!pause || *pause >= Duration::zero());
 }
 

@@ -11,7 +11,7 @@
 
 #include "base/descriptors.h"
 #include "base/text.h"
-#include "initializers/conversation.h"
+#include "http/conversation.h"
 
 namespace muster::initializers {
 namespace {
@@ -30,7 +30,7 @@ asio::awaitable<void> Keep(std::string script, Duration time, StatusOr<CommandAn
 StatusOr<CommandAnswer> Ask(const std::string& script, Duration time = kLong) {
   asio::io_context loop;
   StatusOr<CommandAnswer> kept = absl::UnknownError("it never came back");
-  const auto handle = Converse(loop, Keep(script, time, &kept));
+  const auto handle = http::Converse(loop, Keep(script, time, &kept));
   loop.run();
   return kept;
 }
@@ -78,7 +78,7 @@ TEST(AskedCommand, ThatCannotBeStarted) {
     std::vector<std::string> words = {"/no/such/command"};
     *answer = co_await AskedCommand(std::move(words), kMost, kLong);
   };
-  const auto handle = Converse(loop, ask(&kept));
+  const auto handle = http::Converse(loop, ask(&kept));
   loop.run();
   EXPECT_TRUE(absl::IsNotFound(kept.status()));
   EXPECT_THAT(Shown(kept), StartsWith("/no/such/command: "));
@@ -114,7 +114,7 @@ TEST_F(Hanging, IsKilledWithItsGroup) {
 TEST_F(Hanging, GoesWithItsConversation) {
   asio::io_context loop;
   StatusOr<CommandAnswer> kept = absl::UnknownError("it never came back");
-  auto handle = Converse(loop, Keep(script(), kLong, &kept));
+  auto handle = http::Converse(loop, Keep(script(), kLong, &kept));
   loop.poll();
   const Descriptor reading(open(fifo().c_str(), O_RDONLY | O_CLOEXEC));  // when it has opened the other
   handle.reset();

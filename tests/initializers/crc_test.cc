@@ -8,7 +8,7 @@
 #include <random>
 
 #include "initializers/crc_cpu.h"
-#include "tests/initializers/made_bytes.h"
+#include "tests/base/made_bytes.h"
 
 namespace muster::initializers {
 namespace {

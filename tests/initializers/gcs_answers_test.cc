@@ -139,7 +139,7 @@ std::string JsonError(int code, std::string_view reason, std::string_view messag
 }
 
 TEST(GcsRefusal, OfEachStatus) {
-  using Kind = Refusal::Kind;
+  using Kind = http::Refusal::Kind;
   using Code = absl::StatusCode;
   const struct {
     int status;
@@ -181,7 +181,7 @@ TEST(GcsRefusal, OfEachStatus) {
       {403, JsonError(403, "no word", "m"), Kind::kFatal, Code::kPermissionDenied, "gs://b/o: 403: 'm'"},
   };
   for (const auto& row : rows) {
-    const Refusal refusal = RefusalOfGcs({row.status, {}}, row.body, "gs://b/o", 0);
+    const http::Refusal refusal = RefusalOfGcs({row.status, {}}, row.body, "gs://b/o", 0);
     EXPECT_EQ(refusal.kind, row.kind) << row.status << row.body;
     EXPECT_EQ(refusal.status.code(), row.code) << refusal.status;
     EXPECT_THAT(std::string(refusal.status.message()), HasSubstr(row.words));
@@ -191,13 +191,13 @@ TEST(GcsRefusal, OfEachStatus) {
 
 TEST(GcsRefusal, HearsHowLongToWait) {
   for (int status : {429, 500, 503}) {
-    const Refusal refusal = RefusalOfGcs({status, {{"retry-after", "7"}}}, "", "gs://b/o", 0);
+    const http::Refusal refusal = RefusalOfGcs({status, {{"retry-after", "7"}}}, "", "gs://b/o", 0);
     EXPECT_EQ(refusal.asked, Duration(std::chrono::seconds(7))) << status;
   }
 }
 
 TEST(GcsRefusal, IsBounded) {
-  const Refusal refusal = RefusalOfGcs({403, {}}, std::string(64 << 10, 'x'), "gs://b/o", 0);
+  const http::Refusal refusal = RefusalOfGcs({403, {}}, std::string(64 << 10, 'x'), "gs://b/o", 0);
   EXPECT_LT(refusal.status.message().size(), 600U);
 }
 
@@ -258,7 +258,7 @@ TEST(GcsMedia, HeadsAreHeldAgainstWhatIsStored) {
       {"an error", 404, {{gzip, "gzip"}, {stored, "100"}, {"content-length", "10"}}, "", {}},
   };
   for (const auto& row : rows) {
-    const HttpHead head{row.status, row.headers};
+    const http::ResponseHead head{row.status, row.headers};
     EXPECT_EQ(MediaProblem(head, 10, "7").value_or(""), row.problem) << row.what;
     EXPECT_EQ(FindRecoding(head, 100), row.recoding) << row.what;
   }

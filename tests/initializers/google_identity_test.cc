@@ -128,10 +128,10 @@ TEST(GoogleIdentity, OfEachType) {
 TEST(GoogleIdentity, ThatCannotWorkIsAnError) {
   const std::string in_file = "GOOGLE_APPLICATION_CREDENTIALS (/var/secrets/key.json)";
   const std::pair<std::string, std::string> rows[] = {
-      {"", " is no JSON object"},
+      {"", " is no JSON: wrong at line 1, column 1"},
       {"[]", " is no JSON object"},
       {"denied", " cannot be read: permission denied"},
-      {R"({"private_key":"s3cr3t")", " is no JSON object"},
+      {R"({"private_key":"s3cr3t")", " is no JSON: wrong at line 1, column 24"},
       {R"({"client_email":"x"})", " has no type"},
       {R"({"installed":{"client_secret":"s3cr3t"}})", " is the id of an OAuth client, which is nobody's credentials"},
       {R"({"type":"gdch_service_account"})", " has the type 'gdch_service_account'; service_account, authorized_user"},

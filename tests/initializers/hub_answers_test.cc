@@ -150,7 +150,8 @@ using Headers = std::vector<std::pair<std::string, std::string>>;
 
 // "kind code pause: message"
 std::string Judge(int status, const Headers& headers, bool with_token, std::string_view body = "") {
-  const Refusal refusal = RefusalOfHub(HttpHead{status, headers}, body, "hf://a/b", with_token, 1'800'000'000);
+  const http::Refusal refusal =
+      RefusalOfHub(http::ResponseHead{status, headers}, body, "hf://a/b", with_token, 1'800'000'000);
   constexpr std::string_view kKinds[] = {"transient", "throttled", "changed", "fatal"};
   const double pause = refusal.asked ? std::chrono::duration<double>(*refusal.asked).count() : -1;
   return fmt::format("{} {} {}: {}", kKinds[static_cast<int>(refusal.kind)],

@@ -10,13 +10,13 @@
 
 #include "base/text.h"
 #include "initializers/crc.h"
+#include "tests/base/made_bytes.h"
 #include "tests/initializers/hash_of.h"
-#include "tests/initializers/made_bytes.h"
 
 namespace muster::initializers {
 namespace {
 
-using Taken = HttpIntake::Taken;
+using Taken = http::Intake::Taken;
 
 constexpr uint64_t kMore = 3 * 4096 + 5;
 

@@ -155,7 +155,7 @@ TEST(PageInPlace, IsToldFromAnObject) {
       {{{"etag", "\""}, page}, "b", false},
   };
   for (const auto& row : rows) {
-    HttpHead head;
+    http::ResponseHead head;
     head.status = 200;
     head.headers = row.headers;
     EXPECT_EQ(!PageInPlace(head, row.key), row.object) << row.key << ' ' << row.headers[0].second;

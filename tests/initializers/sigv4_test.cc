@@ -4,7 +4,7 @@
 
 #include <gmock/gmock.h>
 
-#include "initializers/percent.h"
+#include "http/percent.h"
 
 namespace muster::initializers {
 namespace {
@@ -217,7 +217,7 @@ TEST(Sigv4, AgreesWithBotocoreAboutOddKeys) {
   };
   for (const auto& row : rows) {
     const HeaderList headers =
-        Sign({.host = "127.0.0.1:9000", .path = "/bucket/" + PercentEncode(row.key, "/")}, kScope, kKeys, kNow);
+        Sign({.host = "127.0.0.1:9000", .path = "/bucket/" + http::PercentEncode(row.key, "/")}, kScope, kKeys, kNow);
     EXPECT_EQ(SignatureOf(headers), row.signature) << row.key;
   }
 }

@@ -56,7 +56,7 @@ TEST(StorageConfig, ThatIsNoneIsRefused) {
   const struct {
     std::string config, over, words;
   } rows[] = {
-      {"{secret", "", "STORAGE_CONFIG is no JSON object"},
+      {"{secret", "", "STORAGE_CONFIG is no JSON: wrong at line 1, column 2"},
       {R"("secret")", "", "STORAGE_CONFIG is no JSON object"},
       {R"({"type":"s3"})", "[]", "STORAGE_OVERRIDE_CONFIG is no JSON object"},
       {R"({"type":"s3","region":{}})", "", "region of STORAGE_CONFIG is no text"},

@@ -7,8 +7,8 @@
 #include <random>
 
 #include "base/text.h"
+#include "tests/base/made_bytes.h"
 #include "tests/initializers/hash_of.h"
-#include "tests/initializers/made_bytes.h"
 
 namespace muster::initializers {
 namespace {

@@ -82,7 +82,7 @@ TEST(RangeProblem, Rows) {
       {404, {}, {0, 100}, false},
   };
   for (const auto& row : rows) {
-    HttpHead head{row.status, row.headers};
+    http::ResponseHead head{row.status, row.headers};
     EXPECT_EQ(!RangeProblem(head, row.range, 100), row.good)
         << row.status << " " << (row.headers.empty() ? "" : row.headers[0].second);
   }
@@ -105,7 +105,7 @@ TEST(OtherVersion, Rows) {
         << row.said << " " << row.version;
   }
   EXPECT_FALSE(IsOtherVersion({.status = 206}, "etag", "\"a\""));
-  const HttpHead dated{.status = 206, .headers = {{"last-modified", "Sun, 22 Nov 2026 01:02:03 GMT"}}};
+  const http::ResponseHead dated{.status = 206, .headers = {{"last-modified", "Sun, 22 Nov 2026 01:02:03 GMT"}}};
   EXPECT_FALSE(IsOtherVersion(dated, "last-modified", "Sun, 22 Nov 2026 01:02:03 GMT"));
   EXPECT_TRUE(IsOtherVersion(dated, "last-modified", "Sun, 22 Nov 2026 01:02:04 GMT"));
 }

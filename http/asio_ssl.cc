@@ -1,0 +1,2 @@
+// Asio's TLS, compiled once for the programs that serve it.
+#include <boost/asio/ssl/impl/src.hpp>

@@ -1,0 +1,53 @@
+// HTTP on threads of its own, for what is large: whoever decrypts bytes also hands them on, while they are in its
+// core's cache, and TLS is not bound by one core.
+//
+// Sinks are called on the loop, intakes on the thread that receives. A body waits for the word of its sink: before Head
+// has been answered on the loop, no byte of it is taken. A cancelled transfer's intake may take bytes until it is let
+// go; whoever has to know when must have it tell so.
+//
+// Loop thread only. Threads begin when they are needed, and end with it: its destructor waits for what intakes do.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "http/client.h"
+
+namespace muster::http {
+
+class ClientThreads final : public Transport {
+ public:
+  // `options`: of the client that each thread has.
+  ClientThreads(boost::asio::io_context& loop, Options options, int most);
+  ~ClientThreads() override;
+  ClientThreads(const ClientThreads&) = delete;
+  ClientThreads& operator=(const ClientThreads&) = delete;
+
+  Id Start(const Request& request, const Limits& limits, Sink& sink) override;
+  void Resume(Id id) override;
+  void Cancel(Id id) override;
+
+ private:
+  class Thread;
+  class Answer;
+  struct Asked {
+    Thread* thread;
+    Sink* sink;
+  };
+
+  Thread& Idlest();
+  void Heard(Id id, const ResponseHead& head);
+  void Ended(Id id, const TransferEnd& end);
+
+  boost::asio::io_context& loop_;
+  const Options options_;
+  const size_t most_;
+  std::vector<std::unique_ptr<Thread>> threads_;
+  std::unordered_map<Id, Asked> asked_;
+  Id last_ = 0;
+  const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace muster::http

@@ -1,0 +1,401 @@
+#include "http/server.h"
+
+#include <array>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/ip/v6_only.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/write.hpp>
+#include <boost/beast/http/empty_body.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/rfc7230.hpp>
+#include <boost/beast/http/string_body.hpp>
+#include <cerrno>
+#include <list>
+#include <optional>
+
+#include "base/host_names.h"
+#include "base/text.h"
+
+namespace muster::http {
+namespace {
+
+namespace asio = boost::asio;
+namespace beast = boost::beast::http;
+using asio::ip::tcp;
+using boost::system::error_code;
+
+constexpr uint32_t kHeaderLimit = 8 << 10;
+constexpr size_t kUnknownBody = 16 << 10;  // bytes of a body for a path that there is not
+constexpr size_t kReadSize = 16 << 10;
+constexpr auto kLinger = std::chrono::seconds(1);  // for what a refused client still sends
+constexpr auto kRetryAccept = std::chrono::milliseconds(100);
+
+std::string_view View(boost::core::string_view text) { return {text.data(), text.size()}; }
+
+std::string_view ReasonPhrase(int status) { return View(beast::obsolete_reason(static_cast<beast::status>(status))); }
+
+Server::Response Text(int status, std::string text) { return {status, "text/plain; charset=utf-8", std::move(text)}; }
+
+class PlainStream final : public ServerStream {
+ public:
+  explicit PlainStream(tcp::socket socket) : socket_(std::move(socket)) {}
+
+  void Begin(Done done) override {
+    asio::post(socket_.get_executor(), [done = std::move(done)] { done({}); });
+  }
+  void Read(asio::mutable_buffer into, Moved moved) override { socket_.async_read_some(into, std::move(moved)); }
+  void Write(std::string_view bytes, Done done) override {
+    asio::async_write(socket_, asio::buffer(bytes),
+                      [done = std::move(done)](error_code error, size_t) { done(error); });
+  }
+  void Finish(Done done) override {
+    error_code error;
+    socket_.shutdown(tcp::socket::shutdown_send, error);
+    asio::post(socket_.get_executor(), [done = std::move(done), error] { done(error); });
+  }
+  void Close() override {
+    error_code ignored;
+    socket_.close(ignored);
+  }
+
+ private:
+  tcp::socket socket_;
+};
+
+}  // namespace
+
+std::optional<std::string_view> Server::Request::Find(std::string_view name) const {
+  for (const auto& [key, value] : headers) {
+    if (key == name) return value;
+  }
+  return std::nullopt;
+}
+
+class Server::Impl : public std::enable_shared_from_this<Impl> {
+ public:
+  Impl(asio::io_context& loop, Routes routes, Options options)
+      : loop_(loop), acceptor_(loop), accept_again_(loop), routes_(std::move(routes)), options_(std::move(options)) {}
+
+  Status Start(const std::string& host, uint16_t port);
+  void Close();
+  uint16_t port() const { return port_; }
+  size_t connections() const { return sessions_.size(); }
+
+ private:
+  class Session;
+
+  error_code Bind(const tcp::endpoint& endpoint, bool dual_stack);
+  void Accept();
+  void MakeRoom();
+  void Forget(const Session* session);
+  Response NotFound() const;
+
+  asio::io_context& loop_;
+  tcp::acceptor acceptor_;
+  asio::steady_timer accept_again_;
+  const Routes routes_;
+  const Options options_;
+  uint16_t port_ = 0;
+  std::list<std::shared_ptr<Session>> sessions_;  // the oldest first
+};
+
+// One connection.
+class Server::Impl::Session : public std::enable_shared_from_this<Session> {
+ public:
+  Session(const std::shared_ptr<Impl>& port, std::unique_ptr<ServerStream> stream)
+      : port_(port),
+        request_limit_(port->options_.request),
+        idle_limit_(port->options_.idle),
+        stream_(std::move(stream)),
+        deadline_(port->loop_) {}
+
+  bool idle() const { return idle_; }
+
+  void Begin() {
+    Limit(request_limit_);
+    stream_->Begin([self = shared_from_this()](error_code error) { error ? self->End() : self->Next(); });
+  }
+
+  void Close() {
+    closed_ = true;
+    idle_ = false;
+    ++serial_;
+    deadline_.cancel();
+    stream_->Close();
+  }
+
+ private:
+  void Next() {
+    if (closed_) return;
+    parser_.emplace();
+    parser_->header_limit(kHeaderLimit);
+    parser_->body_limit(boost::none);  // known once the path is
+    parser_->eager(false);             // the header alone
+    header_ = true;
+    ++serial_;
+    if (!pending_.empty()) return FirstByte();
+    idle_ = true;
+    Limit(idle_limit_);
+    Read();
+  }
+
+  void Limit(Duration limit) {
+    deadline_.expires_after(limit);
+    deadline_.async_wait([self = shared_from_this()](error_code error) {
+      if (!error) self->End();
+    });
+  }
+
+  void End() {
+    Close();
+    if (auto port = port_.lock()) port->Forget(this);
+  }
+
+  void FirstByte() {
+    idle_ = false;
+    Limit(request_limit_);
+    Parse();
+  }
+
+  void Read() {
+    stream_->Read(asio::buffer(buffer_), [self = shared_from_this()](error_code error, size_t size) {
+      if (self->closed_) return;
+      if (error) return self->End();
+      self->pending_.append(self->buffer_.data(), size);
+      self->idle_ ? self->FirstByte() : self->Parse();
+    });
+  }
+
+  void Parse() {
+    if (!parser_->got_some()) {  // RFC 9112, 2.2: an empty line before a request is passed over
+      pending_.erase(0, std::min(pending_.find_first_not_of("\r\n"), pending_.size()));
+      if (pending_.empty()) return Read();
+    }
+    error_code error;
+    const size_t used = parser_->put(asio::buffer(pending_), error);
+    pending_.erase(0, used);
+    if (error == beast::error::need_more) error = {};
+    if (error) return Refuse(error);
+    if (parser_->is_done()) return Handle();
+    if (header_ && parser_->is_header_done()) return HeaderIsThere();
+    // What is not used yet is an incomplete line, which the parser wants to see again as a whole.
+    if (pending_.size() > kHeaderLimit) return Refuse(header_ ? beast::error::header_limit : beast::error::bad_chunk);
+    Read();
+  }
+
+  // A body follows.
+  void HeaderIsThere() {
+    header_ = false;
+    const size_t longest = Longest();
+    const auto length = parser_->content_length();
+    if (length && *length > longest) return Refuse(beast::error::body_limit);
+    parser_->body_limit(longest);
+    parser_->eager(true);
+    if (!beast::token_list(parser_->get()[beast::field::expect]).exists("100-continue")) {
+      return pending_.empty() ? Read() : Parse();
+    }
+    stream_->Write("HTTP/1.1 100 Continue\r\n\r\n", [self = shared_from_this()](error_code error) {
+      if (self->closed_) return;
+      if (error) return self->End();
+      self->pending_.empty() ? self->Read() : self->Parse();
+    });
+  }
+
+  size_t Longest() const {
+    const auto port = port_.lock();
+    if (!port) return 0;
+    const std::string_view target = View(parser_->get().target());
+    const auto route = port->routes_.find(std::string(target.substr(0, target.find('?'))));
+    return route == port->routes_.end() ? kUnknownBody : route->second.longest_body;
+  }
+
+  void Refuse(error_code error) {
+    keep_alive_ = false;
+    head_ = false;
+    if (error == beast::error::header_limit) return Send(Text(431, "the headers are too long\n"));
+    if (error == beast::error::body_limit) {
+      return Send(Text(413, fmt::format("the body is longer than {} bytes\n", Longest())));
+    }
+    Send(Text(400, fmt::format("this is no HTTP/1 request: {}\n", error.message())));
+  }
+
+  void Handle() {
+    auto port = port_.lock();
+    if (!port) return;
+    auto& message = parser_->get();
+    keep_alive_ = message.keep_alive();
+    head_ = message.method() == beast::verb::head;
+    Request request;
+    request.method = message.method_string();
+    const std::string_view target = View(message.target());
+    const size_t question = std::min(target.find('?'), target.size());
+    request.path = target.substr(0, question);
+    if (question < target.size()) request.query = target.substr(question + 1);
+    const auto route = port->routes_.find(request.path);
+    if (route == port->routes_.end()) return Send(port->NotFound());
+    const bool post = route->second.post;
+    allow_ = post ? "POST" : "GET, HEAD";
+    if (post ? message.method() != beast::verb::post : !head_ && message.method() != beast::verb::get) {
+      return Send(Text(405, fmt::format("only {} is answered here\n", allow_)));
+    }
+    for (const auto& field : message) request.headers.emplace_back(Lower(View(field.name_string())), field.value());
+    request.body = std::move(message.body());
+    route->second.handler(request, [weak = weak_from_this(), serial = serial_](Response response) {
+      auto self = weak.lock();
+      if (self && self->serial_ == serial) self->Send(std::move(response));
+    });
+  }
+
+  void Send(Response response) {
+    ++serial_;  // the second answer to a request does nothing
+    answer_ = fmt::format(
+        "HTTP/1.1 {} {}\r\nServer: muster\r\nContent-Type: {}\r\nContent-Length: {}\r\nCache-Control: no-store\r\n"
+        "X-Content-Type-Options: nosniff\r\n{}Connection: {}\r\n\r\n",
+        response.status, ReasonPhrase(response.status), response.content_type, response.body.size(),
+        response.status == 405 ? fmt::format("Allow: {}\r\n", allow_) : "", keep_alive_ ? "keep-alive" : "close");
+    if (!head_) answer_ += response.body;
+    stream_->Write(answer_, [self = shared_from_this()](error_code error) {
+      if (self->closed_) return;
+      if (error) return self->End();
+      self->answer_ = {};
+      self->keep_alive_ ? self->Next() : self->Linger();
+    });
+  }
+
+  // A close with unread input would be a reset, which can overtake the answer.
+  void Linger() {
+    Limit(kLinger);
+    stream_->Finish([self = shared_from_this()](error_code error) {
+      if (self->closed_) return;
+      error ? self->End() : self->Discard();
+    });
+  }
+  void Discard() {
+    stream_->Read(asio::buffer(buffer_), [self = shared_from_this()](error_code error, size_t) {
+      if (self->closed_) return;
+      error ? self->End() : self->Discard();
+    });
+  }
+
+  std::weak_ptr<Impl> port_;
+  const Duration request_limit_;
+  const Duration idle_limit_;
+  const std::unique_ptr<ServerStream> stream_;
+  asio::steady_timer deadline_;
+  std::array<char, kReadSize> buffer_;
+  std::string pending_;  // read and not parsed yet
+  std::optional<beast::request_parser<beast::string_body>> parser_;
+  std::string answer_;
+  std::string_view allow_;
+  uint64_t serial_ = 0;  // grows with every request and answer: a late answer is recognised
+  bool header_ = true;   // it is not complete yet
+  bool idle_ = false;
+  bool closed_ = false;
+  bool keep_alive_ = false;
+  bool head_ = false;
+};
+
+error_code Server::Impl::Bind(const tcp::endpoint& endpoint, bool dual_stack) {
+  error_code error, ignored;
+  acceptor_.close(ignored);
+  acceptor_.open(endpoint.protocol(), error);
+  if (error) return error;
+  acceptor_.set_option(tcp::acceptor::reuse_address(true), ignored);
+  if (dual_stack) acceptor_.set_option(asio::ip::v6_only(false), ignored);
+  acceptor_.bind(endpoint, error);
+  if (!error) acceptor_.listen(64, error);
+  return error;
+}
+
+Status Server::Impl::Start(const std::string& host, uint16_t port) {
+  error_code error;
+  asio::ip::address address = asio::ip::address_v6::any();
+  if (host == "localhost") {
+    address = asio::ip::address_v4::loopback();
+  } else if (!host.empty()) {
+    address = asio::ip::make_address(host, error);
+  }
+  if (error) {
+    return absl::InvalidArgumentError(
+        fmt::format("\"{}\" is no numeric address; give one of this machine, or the port alone", host));
+  }
+  error = Bind({address, port}, host.empty());
+  if (error && host.empty()) error = Bind({asio::ip::address_v4::any(), port}, false);  // no IPv6 here
+  if (error) return ListenStatus(error.value(), host, port);
+  port_ = acceptor_.local_endpoint(error).port();
+  acceptor_.non_blocking(true, error);
+  Accept();
+  return absl::OkStatus();
+}
+
+void Server::Impl::Accept() {
+  acceptor_.async_accept([weak = weak_from_this()](error_code error, tcp::socket socket) {
+    auto self = weak.lock();
+    if (!self || error == asio::error::operation_aborted) return;
+    if (error == asio::error::no_descriptors || error == boost::system::errc::too_many_files_open_in_system ||
+        error == asio::error::no_buffer_space || error == asio::error::no_memory) {
+      self->accept_again_.expires_after(kRetryAccept);
+      self->accept_again_.async_wait([weak](error_code cancelled) {
+        auto again = weak.lock();
+        if (again && !cancelled) again->Accept();
+      });
+      return;
+    }
+    if (!error) {
+      error_code ignored;
+      socket.set_option(tcp::no_delay(true), ignored);
+      self->MakeRoom();
+      auto stream = self->options_.tls ? self->options_.tls->Make(std::move(socket))
+                                       : std::make_unique<PlainStream>(std::move(socket));
+      self->sessions_.push_back(std::make_shared<Session>(self, std::move(stream)));
+      self->sessions_.back()->Begin();
+    }  // else that one connection went wrong before we saw it
+    self->Accept();
+  });
+}
+
+void Server::Impl::MakeRoom() {
+  if (sessions_.size() < options_.connections) return;
+  auto victim = sessions_.begin();
+  for (auto session = sessions_.begin(); session != sessions_.end(); ++session) {
+    if (!(*session)->idle()) continue;
+    victim = session;
+    break;
+  }
+  (*victim)->Close();
+  sessions_.erase(victim);
+}
+
+void Server::Impl::Forget(const Session* session) {
+  sessions_.remove_if([&](const auto& known) { return known.get() == session; });
+}
+
+Server::Response Server::Impl::NotFound() const {
+  std::string body = "there is nothing here; try\n";
+  for (const auto& [path, route] : routes_) body += path + "\n";
+  return Text(404, std::move(body));
+}
+
+void Server::Impl::Close() {
+  error_code ignored;
+  acceptor_.close(ignored);
+  accept_again_.cancel();
+  for (const auto& session : sessions_) session->Close();
+  sessions_.clear();
+}
+
+StatusOr<std::unique_ptr<Server>> Server::Listen(asio::io_context& loop, const std::string& host, uint16_t port,
+                                                 Routes routes, Options options) {
+  auto impl = std::make_shared<Impl>(loop, std::move(routes), std::move(options));
+  MUSTER_RETURN_IF_ERROR(impl->Start(host, port));
+  return std::unique_ptr<Server>(new Server(std::move(impl)));
+}
+
+Server::Server(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Server::~Server() { impl_->Close(); }
+uint16_t Server::port() const { return impl_->port(); }
+size_t Server::connections() const { return impl_->connections(); }
+
+}  // namespace muster::http
