@@ -12,6 +12,7 @@
 #include "agent/failure_summary.h"
 #include "agent/log_layout.h"
 #include "agent/start_check.h"
+#include "base/environment.h"
 #include "base/exit_codes.h"
 #include "base/host_fs.h"
 #include "base/log.h"
@@ -116,7 +117,8 @@ Status Attempt::Impl::Start() {
   MUSTER_ASSIGN_OR_RETURN(std::vector<launcher::WorkerSpec> specs, wiring_.workers(record_.assignment, paths_));
   MUSTER_RETURN_IF_ERROR(group_.Start(specs));
   started_ = true;
-  for (const launcher::WorkerSpec& spec : specs) recorders_.push_back(FlightRecorderOf(spec.environment));
+  for (const launcher::WorkerSpec& spec : specs)
+    recorders_.push_back(FlightRecorderOf(Environment::Of(spec.environment)));
   record_.pids = group_.pids();
   record_.workers_started_unix_ms = UnixMillis();
   Write();

@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
-#include <cstdlib>
 
 #include "agent/command_line.h"
 #include "agent/commands.h"
 #include "agent/machine_check.h"
+#include "base/environment.h"
 #include "base/exit_codes.h"
 #include "base/json_fields.h"
 #include "base/print.h"
@@ -26,12 +26,10 @@ struct Bound {
 };
 
 std::string DefaultFolder() {
-  for (const char* name : {"PET_LOG_DIR", "TMPDIR"}) {
-    const char* folder = std::getenv(name);
-    if (folder != nullptr && *folder != 0 && access(folder, W_OK | X_OK) == 0 &&
-        std::string_view(folder) != "/dev/null") {
-      return folder;
-    }
+  const Environment environment = Environment::OfProcess();
+  for (std::string_view name : {"PET_LOG_DIR", "TMPDIR"}) {
+    const std::string folder = environment.Get(name).value_or("");
+    if (!folder.empty() && folder != "/dev/null" && access(folder.c_str(), W_OK | X_OK) == 0) return folder;
   }
   return "/tmp";
 }

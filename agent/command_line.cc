@@ -3,8 +3,8 @@
 #include <boost/asio/signal_set.hpp>
 #include <csignal>
 
+#include "base/environment.h"
 #include "base/exit_codes.h"
-#include "base/host_fs.h"
 #include "base/host_names.h"
 #include "base/log.h"
 #include "base/print.h"
@@ -47,7 +47,7 @@ std::optional<int> ConfigureLog(const LogFlags& flags) {
       return kExitUsage;
     }
     options.level = *level;
-  } else if (auto level = log::ParseLevel(ProcessEnvironment("LOGLEVEL").value_or("")); level.ok()) {
+  } else if (auto level = log::ParseLevel(Environment::OfProcess().Get("LOGLEVEL").value_or("")); level.ok()) {
     options.level = *level;
   }
   log::Configure(options);

@@ -7,8 +7,8 @@
 #include "agent/flag_values.h"
 #include "agent/rendezvous_place.h"
 #include "agent/watch.h"
+#include "base/environment.h"
 #include "base/exit_codes.h"
-#include "base/host_fs.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "net/credentials.h"
@@ -40,7 +40,7 @@ int CoordinatorCommand(const std::vector<std::string>& arguments) {
     log::Error(fmt::format("--listen '{}': {}", listen, Message(address.status())));
     return kExitUsage;
   }
-  bool in_cluster = !ProcessEnvironment("KUBERNETES_SERVICE_HOST").value_or("").empty();
+  bool in_cluster = !Environment::OfProcess().Get("KUBERNETES_SERVICE_HOST").value_or("").empty();
   auto http = ChooseHttpListen(http_option->count() > 0 ? std::optional(http_text) : std::nullopt, in_cluster);
   const bool flag = std::any_of(arguments.begin(), arguments.end(),
                                 [](std::string_view word) { return word.starts_with("--http-port"); });

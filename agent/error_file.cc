@@ -4,6 +4,7 @@
 #include <fstream>
 
 #include "base/clock.h"
+#include "base/environment.h"
 #include "base/host_fs.h"
 #include "base/host_names.h"
 #include "base/json_fields.h"
@@ -45,7 +46,7 @@ std::optional<std::string> ErrorFileText(const JobEnd& end, const std::optional<
 }
 
 void LeaveErrorFile(const JobEnd& end, const RunOptions& options) {
-  const std::string path = ProcessEnvironment("TORCHELASTIC_ERROR_FILE").value_or("");
+  const std::string path = Environment::OfProcess().Get("TORCHELASTIC_ERROR_FILE").value_or("");
   if (path.empty() || options.wire != Wire::kTorch) return;
   std::optional<std::string> worker_file;
   // A path of another host would be another file here.

@@ -43,8 +43,8 @@ Status Bad(const FlagValue& value, std::string_view wanted) {
 
 Status Bad(const FlagValue& value, const Status& status) { return Bad(value, Message(status)); }
 
-FlagReader::FlagReader(const Getenv& getenv, CommandLine line, CalledAs called_as)
-    : getenv_(getenv), line_(std::move(line)), called_as_(called_as) {
+FlagReader::FlagReader(const Environment& environment, CommandLine line, CalledAs called_as)
+    : environment_(environment), line_(std::move(line)), called_as_(called_as) {
   const std::string wire = Get("wire").text;
   plain_ = called_as == CalledAs::kExec && wire != "torch";
   meets_ = plain_ && (wire == "jax" || wire == "xgboost");
@@ -59,7 +59,7 @@ bool FlagReader::MeetsBy(std::string_view name) const {
 std::optional<FlagValue> FlagReader::FlagOr(std::string_view name, std::string_view variables) const {
   if (auto given = line_.values.find(name); given != line_.values.end())
     return FlagValue{given->second, fmt::format("--{}", name)};
-  return FirstOf(getenv_, variables);
+  return FirstOf(environment_, variables);
 }
 
 FlagValue FlagReader::Get(std::string_view name) const {
@@ -68,8 +68,8 @@ FlagValue FlagReader::Get(std::string_view name) const {
   if (auto given = line_.values.find(name); given != line_.values.end())
     return {given->second, fmt::format("--{}", name)};
   if (Hears(row) && !row.variable.empty()) {
-    if (auto text = getenv_(row.variable)) return {*text, std::string(row.variable)};
-    if (auto told = FirstOf(getenv_, row.pod_variable)) return *std::move(told);
+    if (auto text = environment_.Get(row.variable)) return {*text, std::string(row.variable)};
+    if (auto told = FirstOf(environment_, row.pod_variable)) return *std::move(told);
   }
   return {std::string(Fallback(row, called_as_)), ""};
 }
@@ -95,9 +95,9 @@ std::vector<Overruled> FlagReader::OverruledVariables(Wire wire) const {
     auto given = line_.values.find(flag.name);
     if (given == line_.values.end() || flag.variable.empty()) continue;
     if (!Hears(flag) || LeftToATorchrunInside(flag.name, wire)) continue;
-    auto variable = getenv_(flag.variable);
+    auto variable = environment_.Get(flag.variable);
     if (!variable || MeansTheSame(flag, *variable, given->second)) continue;
-    if (IsFromOutside(getenv_, flag.variable)) continue;
+    if (IsFromOutside(environment_, flag.variable)) continue;
     std::string_view equals = flag.kind == FlagKind::kSwitch ? "" : "=";
     overruled.push_back({flag.variable, fmt::format("--{}{}{} over {}={}", flag.name, equals, given->second,
                                                     flag.variable, *variable)});
@@ -125,7 +125,7 @@ Status FlagReader::ReadLog(RunOptions* options) const {
     auto parsed = log::ParseLevel(level.text);
     if (!parsed.ok()) return Bad(level, parsed.status());
     options->log.level = *parsed;
-  } else if (auto text = getenv_("LOGLEVEL"); text && !text->empty()) {
+  } else if (auto text = environment_.Get("LOGLEVEL"); text && !text->empty()) {
     auto parsed = log::ParseLevel(*text);
     if (parsed.ok()) {
       options->log.level = *parsed;
@@ -189,7 +189,7 @@ Status FlagReader::ReadLogs(RunOptions* options) const {
   }
   options->log_line_prefix_template = Get("log-line-prefix-template").text;
   if (options->log_line_prefix_template.empty()) {
-    options->log_line_prefix_template = getenv_("TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE").value_or("");
+    options->log_line_prefix_template = environment_.Get("TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE").value_or("");
   }
   FlagValue filter = Get("local-ranks-filter");
   auto ranks = ParseRankList(filter.text);
@@ -214,9 +214,9 @@ Status FlagReader::ReadSignals(RunOptions* options) const {
 
   FlagValue timeout = Get("shutdown-timeout");
   if (!timeout.given()) {
-    if (auto told = FirstOf(getenv_, "MUSTER_SHUTDOWN_TIMEOUT")) timeout = *std::move(told);
+    if (auto told = FirstOf(environment_, "MUSTER_SHUTDOWN_TIMEOUT")) timeout = *std::move(told);
     // Wins: an agent outside sets it for the one inside, whose grace is the shorter one.
-    auto inside = plain_ ? std::nullopt : getenv_("TORCH_ELASTIC_SHUTDOWN_TIMEOUT");
+    auto inside = plain_ ? std::nullopt : environment_.Get("TORCH_ELASTIC_SHUTDOWN_TIMEOUT");
     if (inside) timeout = {*inside, "TORCH_ELASTIC_SHUTDOWN_TIMEOUT"};
   }
   auto wait = ParsePythonInt(timeout.text);
@@ -227,7 +227,7 @@ Status FlagReader::ReadSignals(RunOptions* options) const {
 
 Status FlagReader::ReadHttpPort(HttpListen* http) const {
   FlagValue port = Get("http-port");
-  bool in_cluster = !getenv_("KUBERNETES_SERVICE_HOST").value_or("").empty();
+  bool in_cluster = !environment_.Get("KUBERNETES_SERVICE_HOST").value_or("").empty();
   auto chosen = ChooseHttpListen(port.given() ? std::optional(port.text) : std::nullopt, in_cluster);
   if (!chosen.ok()) return Bad(port, chosen.status());
   *http = *std::move(chosen);

@@ -5,7 +5,6 @@
 // nothing to do with torchrun's variables, which may be meant for a torchrun inside it: they are not read then.
 #pragma once
 
-#include <functional>
 #include <limits>
 #include <optional>
 #include <string>
@@ -14,11 +13,10 @@
 
 #include "agent/run_options.h"
 #include "agent/torchrun_flag_table.h"
+#include "base/environment.h"
 #include "base/status.h"
 
 namespace muster::agent {
-
-using Getenv = std::function<std::optional<std::string>(std::string_view)>;
 
 // One flag's value and where it came from.
 struct FlagValue {
@@ -46,8 +44,8 @@ class FlagReader {
  public:
   static constexpr int kMost = std::numeric_limits<int>::max();
 
-  // `getenv` must outlive it.
-  FlagReader(const Getenv& getenv, CommandLine line, CalledAs called_as);
+  // `environment` must outlive it.
+  FlagReader(const Environment& environment, CommandLine line, CalledAs called_as);
 
   const CommandLine& line() const { return line_; }
   bool plain() const { return plain_; }  // `muster exec` of a command that is not wired as torch
@@ -84,7 +82,7 @@ class FlagReader {
   Status ReadRestartRules(rendezvous::JobOptions* job) const;
   Status ReadHangRules(RunOptions* options) const;
 
-  const Getenv getenv_;
+  const Environment& environment_;
   CommandLine line_;
   CalledAs called_as_;
   bool plain_ = false;

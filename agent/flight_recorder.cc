@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "agent/torch_env.h"
 #include "base/descriptors.h"
 #include "base/text.h"
 
@@ -20,8 +19,8 @@ constexpr std::string_view kEntries = "2000";  // PyTorch's own suggestion
 
 }  // namespace
 
-std::vector<std::pair<std::string, std::string>> FlightRecorderVariables(
-    const std::vector<std::string>& agent_environment, const std::string& folder) {
+std::vector<std::pair<std::string, std::string>> FlightRecorderVariables(const Environment& agent_environment,
+                                                                         const std::string& folder) {
   std::vector<std::pair<std::string, std::string>> variables;
   if (folder.empty()) return variables;
   const struct {
@@ -33,7 +32,7 @@ std::vector<std::pair<std::string, std::string>> FlightRecorderVariables(
                   {{"TORCH_FR_DUMP_ON_TIMEOUT", "TORCH_NCCL_DUMP_ON_TIMEOUT"}, "1"}};
   for (const auto& setting : settings) {
     bool set = std::any_of(setting.names.begin(), setting.names.end(),
-                           [&](std::string_view name) { return FindVariable(agent_environment, name).has_value(); });
+                           [&](std::string_view name) { return agent_environment.Get(name).has_value(); });
     if (set) continue;
     for (std::string_view name : setting.names) variables.emplace_back(name, setting.value);
   }
@@ -53,14 +52,14 @@ std::string MakeFlightRecorderFolder(const std::string& attempt_folder) {
   return folder;
 }
 
-std::optional<FlightRecorder> FlightRecorderOf(const std::vector<std::string>& environment) {
-  auto prefix = FindVariable(environment, kPipe);
-  auto rank = FindVariable(environment, "RANK");
+std::optional<FlightRecorder> FlightRecorderOf(const Environment& environment) {
+  auto prefix = environment.Get(kPipe);
+  auto rank = environment.Get("RANK");
   if (!prefix || prefix->empty() || !rank) return std::nullopt;
   FlightRecorder recorder;
   recorder.pipe = fmt::format("{}{}.pipe", *prefix, *rank);
   for (std::string_view name : kDumpNames) {
-    auto dump = FindVariable(environment, name);
+    auto dump = environment.Get(name);
     if (dump && !dump->empty() && recorder.dump.empty()) recorder.dump = *dump + *rank;
   }
   return recorder;

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/environment.h"
 #include "base/status.h"
 
 namespace muster::agent {
@@ -22,8 +23,8 @@ namespace muster::agent {
 // "KEY", "value" pairs that turn it on, with dumps and pipes in `folder`. A setting that the user has made, by any of
 // its names, stays as it is. Both names are given where PyTorch has renamed one: newer versions say once that the old
 // one is deprecated. Empty for an empty folder. Pure.
-std::vector<std::pair<std::string, std::string>> FlightRecorderVariables(
-    const std::vector<std::string>& agent_environment, const std::string& folder);
+std::vector<std::pair<std::string, std::string>> FlightRecorderVariables(const Environment& agent_environment,
+                                                                         const std::string& folder);
 
 // The folder for the dumps of an attempt, made; empty where FIFOs cannot be made in it (PyTorch would abort the
 // worker).
@@ -35,7 +36,7 @@ struct FlightRecorder {
   std::string dump;  // empty: PyTorch's default place
   bool operator==(const FlightRecorder&) const = default;
 };
-std::optional<FlightRecorder> FlightRecorderOf(const std::vector<std::string>& environment);
+std::optional<FlightRecorder> FlightRecorderOf(const Environment& environment);
 
 // Asks for a dump. Never blocks: NotFound without a pipe, Unavailable when nobody reads it.
 Status AskForDump(const std::string& pipe);

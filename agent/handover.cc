@@ -51,7 +51,7 @@ StatusOr<std::optional<std::string>> HandOverReason(const FlagReader& flags, boo
 
 StatusOr<std::vector<std::string>> HandOverCommand(const std::vector<std::string>& arguments, std::string_view reason,
                                                    bool legacy_launch, const CommandSurroundings& surroundings) {
-  if (surroundings.environment(kHandedOver)) {
+  if (surroundings.environment.Get(kHandedOver)) {
     return absl::FailedPreconditionError(fmt::format(
         "{}, and the torchrun on PATH leads back to muster; put the folder of PyTorch's own torchrun on PATH", reason));
   }

@@ -10,7 +10,7 @@
 #include "agent/hang_evidence.h"
 #include "agent/hang_rule.h"
 #include "base/descriptors.h"
-#include "base/host_fs.h"
+#include "base/environment.h"
 #include "base/log.h"
 #include "base/text.h"
 
@@ -88,7 +88,7 @@ class HangGuard::Impl : public std::enable_shared_from_this<Impl> {
     log::Info(fmt::format("a hang: what {} workers are doing is kept in {}", targets.size(), folder_));
     EvidenceOptions how;
     how.signal = options_.hang.signal;
-    how.environment = WholeProcessEnvironment();
+    how.environment = Environment::OfProcess().entries();
     evidence_ = std::make_unique<HangEvidence>(loop_, reaper_, std::move(targets), std::move(how),
                                                [this, finished](const EvidenceCount& count) {
                                                  Say(count);

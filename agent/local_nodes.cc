@@ -8,8 +8,8 @@
 
 #include "agent/early_signals.h"
 #include "agent/start_check.h"
+#include "base/environment.h"
 #include "base/exit_codes.h"
-#include "base/host_fs.h"
 #include "base/host_names.h"
 #include "base/log.h"
 #include "base/text.h"
@@ -40,14 +40,13 @@ std::string_view NameOf(CalledAs called_as) {
 std::vector<std::string> NodeEnvironment(const std::vector<std::string>& node, CalledAs called_as, int index) {
   std::set<std::string_view> unheard = {"PET_STANDALONE", "PET_NODE_RANK"};
   if (index > 0) unheard.insert("TORCHELASTIC_ERROR_FILE");
-  auto parsed = ParseRun({node.begin() + 1, node.end()}, ProcessEnvironment, called_as);
+  Environment environment = Environment::OfProcess();
+  auto parsed = ParseRun({node.begin() + 1, node.end()}, environment, called_as);
   if (parsed.ok()) {
     for (const Overruled& one : parsed->overruled) unheard.insert(one.variable);
   }
-  std::vector<std::string> environment = WholeProcessEnvironment();
-  std::erase_if(environment,
-                [&](std::string_view entry) { return unheard.contains(entry.substr(0, entry.find('='))); });
-  return environment;
+  for (std::string_view name : unheard) environment.Unset(name);
+  return environment.entries();
 }
 
 // In any spelling. An option's value never begins so.

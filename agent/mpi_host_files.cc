@@ -62,8 +62,8 @@ MpiPlace PlaceWithoutFiles() {
 }
 
 // The hosts; none: the command names them itself, or the job has one node.
-StatusOr<std::vector<MpiHost>> ReadHosts(const Getenv& getenv, int default_slots) {
-  std::optional<MpiHostSource> source = FindMpiHosts(getenv);
+StatusOr<std::vector<MpiHost>> ReadHosts(const Environment& environment, int default_slots) {
+  std::optional<MpiHostSource> source = FindMpiHosts(environment);
   if (!source) return std::vector<MpiHost>{};
   if (source->file.empty()) {
     auto hosts = ParseMpiHosts(source->text, default_slots);
@@ -71,7 +71,7 @@ StatusOr<std::vector<MpiHost>> ReadHosts(const Getenv& getenv, int default_slots
   }
   auto text = ReadWhole(source->file);
   if (!text.ok() && source->origin.empty() && absl::IsNotFound(text.status())) {
-    auto nodes = FirstOf(getenv, "PET_NNODES TRAINER_NNODES");
+    auto nodes = FirstOf(environment, "PET_NNODES TRAINER_NNODES");
     if (nodes && nodes->text == "1") return std::vector<MpiHost>{};
     return absl::FailedPreconditionError(
         fmt::format("--wire=mpi: nothing says which hosts there are, and there is no {}; {}", kMpiHostFile, kRemedy));
@@ -123,13 +123,13 @@ void MpiHostFiles::Remove() {
   folder_.clear();
 }
 
-StatusOr<MpiHostFiles> MpiHostFiles::Make(const Getenv& getenv, const std::string& other_folder) {
+StatusOr<MpiHostFiles> MpiHostFiles::Make(const Environment& environment, const std::string& other_folder) {
   MpiHostFiles files;
   files.place_ = PlaceWithoutFiles();
-  MUSTER_ASSIGN_OR_RETURN(files.place_.slots, MpiSlots(getenv));
-  MUSTER_ASSIGN_OR_RETURN(files.hosts_, ReadHosts(getenv, files.place_.slots.value_or(1)));
+  MUSTER_ASSIGN_OR_RETURN(files.place_.slots, MpiSlots(environment));
+  MUSTER_ASSIGN_OR_RETURN(files.hosts_, ReadHosts(environment, files.place_.slots.value_or(1)));
   if (files.hosts_.empty() && !files.place_.rsh.empty()) return files;
-  std::vector<std::string> folders = {getenv("TMPDIR").value_or(""), "/tmp", other_folder, "/dev/shm"};
+  std::vector<std::string> folders = {environment.Get("TMPDIR").value_or(""), "/tmp", other_folder, "/dev/shm"};
   std::vector<std::string> reasons;
   for (const std::string& above : folders) {
     if (above.empty()) continue;

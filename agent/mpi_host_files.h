@@ -17,13 +17,13 @@ namespace muster::agent {
 
 class MpiHostFiles {
  public:
-  // Reads FindMpiHosts(getenv). The folder is made in TMPDIR or else /tmp, in `other_folder` (the log folder; may be
-  // empty), or in /dev/shm: the first that takes it.
+  // Reads FindMpiHosts(environment). The folder is made in TMPDIR or else /tmp, in `other_folder` (the log folder; may
+  // be empty), or in /dev/shm: the first that takes it.
   //
   // FailedPrecondition or InvalidArgument, naming the variable and the file: it does not exist, cannot be read, is a
   // folder, has no host (mpi_hosts.h), no folder can be written; nobody told any hosts and there is no
   // /etc/mpi/hostfile, unless the job has one node (PET_NNODES, TRAINER_NNODES): place() has no host files then.
-  static StatusOr<MpiHostFiles> Make(const Getenv& getenv, const std::string& other_folder);
+  static StatusOr<MpiHostFiles> Make(const Environment& environment, const std::string& other_folder);
 
   MpiHostFiles(MpiHostFiles&& other) noexcept;
   MpiHostFiles& operator=(MpiHostFiles&& other) noexcept;

@@ -51,8 +51,8 @@ StatusOr<RshFailure> ParseRshFailure(std::string_view line) {
   return failure;
 }
 
-void ReportRshFailure(const Getenv& getenv, const RshFailure& failure) {
-  auto path = getenv(kReportVariable);
+void ReportRshFailure(const Environment& environment, const RshFailure& failure) {
+  auto path = environment.Get(kReportVariable);
   if (!path || path->empty()) return;
   Descriptor pipe(open(path->c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC));
   std::string line = FormatRshFailure(failure);
@@ -65,11 +65,11 @@ class MpiLauncher::Impl {
   Impl(asio::io_context& loop, std::function<void(const RshFailure&)> failed)
       : loop_(loop), failed_(std::move(failed)), reports_(loop), resolver_(loop) {}
 
-  StatusOr<Variables> NewAttempt(const Getenv& getenv, const std::string& other_folder);
+  StatusOr<Variables> NewAttempt(const Environment& environment, const std::string& other_folder);
   void End(int exit_code, ExitClass exit_class, const std::string& reason, std::function<void()> done);
 
  private:
-  Status Attend(const Getenv& getenv);
+  Status Attend(const Environment& environment);
   Status OpenReports(const std::string& path);
   void AwaitReport();
   void ReadReports();
@@ -85,13 +85,13 @@ class MpiLauncher::Impl {
   std::unique_ptr<rsh::Workers> workers_;
 };
 
-StatusOr<Variables> MpiLauncher::Impl::NewAttempt(const Getenv& getenv, const std::string& other_folder) {
-  MUSTER_ASSIGN_OR_RETURN(files_, MpiHostFiles::Make(getenv, other_folder));
-  MUSTER_ASSIGN_OR_RETURN(Variables variables, MpiVariables(getenv, files_->place()));
+StatusOr<Variables> MpiLauncher::Impl::NewAttempt(const Environment& environment, const std::string& other_folder) {
+  MUSTER_ASSIGN_OR_RETURN(files_, MpiHostFiles::Make(environment, other_folder));
+  MUSTER_ASSIGN_OR_RETURN(Variables variables, MpiVariables(environment, files_->place()));
   if (files_->hosts().empty()) return variables;
   MUSTER_RETURN_IF_ERROR(OpenReports(files_->reports()));
   variables[std::string(kReportVariable)] = files_->reports();
-  MUSTER_RETURN_IF_ERROR(Attend(getenv));
+  MUSTER_RETURN_IF_ERROR(Attend(environment));
   return variables;
 }
 
@@ -127,8 +127,8 @@ void MpiLauncher::Impl::ReadReports() {
   if (unread_.size() > 2 * kLongestLine) unread_.clear();  // not from us
 }
 
-Status MpiLauncher::Impl::Attend(const Getenv& getenv) {
-  MUSTER_ASSIGN_OR_RETURN(RshPlace place, ReadRshPlace(getenv));
+Status MpiLauncher::Impl::Attend(const Environment& environment) {
+  MUSTER_ASSIGN_OR_RETURN(RshPlace place, ReadRshPlace(environment));
   const MachineNames machine = ThisMachine();
   std::vector<std::string> addresses;
   for (const MpiHost& host : files_->hosts()) {
@@ -168,8 +168,8 @@ void MpiLauncher::Impl::End(int exit_code, ExitClass exit_class, const std::stri
 MpiLauncher::MpiLauncher(asio::io_context& loop, std::function<void(const RshFailure&)> failed)
     : impl_(std::make_unique<Impl>(loop, std::move(failed))) {}
 MpiLauncher::~MpiLauncher() = default;
-StatusOr<Variables> MpiLauncher::NewAttempt(const Getenv& getenv, const std::string& other_folder) {
-  return impl_->NewAttempt(getenv, other_folder);
+StatusOr<Variables> MpiLauncher::NewAttempt(const Environment& environment, const std::string& other_folder) {
+  return impl_->NewAttempt(environment, other_folder);
 }
 void MpiLauncher::End(int exit_code, ExitClass exit_class, const std::string& reason, std::function<void()> done) {
   impl_->End(exit_code, exit_class, reason, std::move(done));

@@ -29,7 +29,7 @@ std::string FormatRshFailure(const RshFailure& failure);
 StatusOr<RshFailure> ParseRshFailure(std::string_view line);
 
 // Writes it to where MUSTER_RSH_REPORT leads, if anywhere; never blocks.
-void ReportRshFailure(const Getenv& getenv, const RshFailure& failure);
+void ReportRshFailure(const Environment& environment, const RshFailure& failure);
 
 class MpiLauncher {
  public:
@@ -40,7 +40,7 @@ class MpiLauncher {
   MpiLauncher& operator=(const MpiLauncher&) = delete;
 
   // Reads the hosts (mpi_host_files.h; its errors) and dials those that are new. `other_folder` as there.
-  StatusOr<Variables> NewAttempt(const Getenv& getenv, const std::string& other_folder);
+  StatusOr<Variables> NewAttempt(const Environment& environment, const std::string& other_folder);
 
   // The job is over: tells every worker pod. `done` is called once, not from within, after a bounded time.
   void End(int exit_code, ExitClass exit_class, const std::string& reason, std::function<void()> done);

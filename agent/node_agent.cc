@@ -19,8 +19,8 @@
 #include "agent/torch_env.h"
 #include "agent/watch.h"
 #include "agent/wiring.h"
+#include "base/environment.h"
 #include "base/exit_codes.h"
-#include "base/host_fs.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "launcher/reaper.h"
@@ -138,7 +138,7 @@ int NodeAgent::Impl::Run() {
   signal(SIGXFSZ, SIG_IGN);  // a full file is an error of the write
   console_.CarryLog();
   for (const std::string& warning : options_.warnings) log::Warning(warning);
-  if (auto warning = OmpWarning(WholeProcessEnvironment(), options_)) {
+  if (auto warning = OmpWarning(Environment::OfProcess(), options_)) {
     if (options_.log.format == log::Format::kJson) {
       log::Warning(*warning);
     } else {

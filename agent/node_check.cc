@@ -13,6 +13,7 @@
 
 #include "agent/check_report.h"
 #include "agent/early_signals.h"
+#include "base/environment.h"
 #include "base/exit_codes.h"
 #include "base/host_names.h"
 #include "base/log.h"
@@ -153,7 +154,7 @@ class NodeCheck::Impl {
     bool folder = options_.log_dir && *options_.log_dir != "/dev/null";
     spec.argv = NodeCheckCommand(options_.node_check, peers, folder ? *options_.log_dir : "");
     if (spec.argv.empty()) return absl::InvalidArgumentError("it is empty");
-    spec.environment = WholeProcessEnvironment();
+    spec.environment = Environment::OfProcess().entries();
     spec.output.out.prefix = spec.output.err.prefix = "[node check] ";
     spec.output.out.keep_tail = spec.output.err.keep_tail = true;
     spec.output.out.console = !IsBuiltin(options_.node_check);  // figures: told as a sentence

@@ -12,13 +12,13 @@
 namespace muster::agent {
 namespace {
 
-Status ReadWire(const FlagReader& flags, const Getenv& getenv, RunOptions* options) {
+Status ReadWire(const FlagReader& flags, const Environment& environment, RunOptions* options) {
   constexpr std::string_view kMeaningful[] = {
       "max-restarts", "log-dir", "redirects", "tee", "role", "log-line-prefix-template", "shutdown-timeout"};
   constexpr std::pair<std::string_view, Wire> kWires[] = {
       {"plain", Wire::kPlain}, {"jax", Wire::kJax}, {"mpi", Wire::kMpi}, {"xgboost", Wire::kXgboost}};
   FlagValue wire = flags.Get("wire");
-  if (!wire.given() && FirstOf(getenv, "MUSTER_MPI_HOSTS")) wire = {"mpi", "MUSTER_MPI_HOSTS"};
+  if (!wire.given() && FirstOf(environment, "MUSTER_MPI_HOSTS")) wire = {"mpi", "MUSTER_MPI_HOSTS"};
   auto chosen = std::find_if(std::begin(kWires), std::end(kWires), [&](auto& row) { return row.first == wire.text; });
   if (chosen == std::end(kWires)) return Bad(wire, "choose one of plain, torch, jax, mpi, xgboost");
   options->wire = chosen->second;
@@ -53,7 +53,8 @@ Status ReadEndpoint(const FlagReader& flags, const PodPlace& place, RunOptions* 
   return absl::OkStatus();
 }
 
-Status ReadMeeting(const FlagReader& flags, const Getenv& getenv, const PodPlace& place, RunOptions* options) {
+Status ReadMeeting(const FlagReader& flags, const Environment& environment, const PodPlace& place,
+                   RunOptions* options) {
   options->nproc = static_cast<int>(place.workers.size());
   options->told = place.workers;
   options->tracker_ports = place.framework_ports;
@@ -69,29 +70,29 @@ Status ReadMeeting(const FlagReader& flags, const Getenv& getenv, const PodPlace
   FlagValue conf = flags.Get("rdzv-conf");
   auto parsed = ParseRdzvConf(conf.text);
   if (!parsed.ok()) return Bad(conf, parsed.status());
-  MUSTER_RETURN_IF_ERROR(ReadRdzvConf(conf, *parsed, getenv, options));
+  MUSTER_RETURN_IF_ERROR(ReadRdzvConf(conf, *parsed, environment, options));
   if (!options->is_host) options->is_host = place.node_rank == 0;
   return absl::OkStatus();
 }
 
-Status ReadPods(const FlagReader& flags, const Getenv& getenv, const HostFacts& facts, RunOptions* options) {
+Status ReadPods(const FlagReader& flags, const Environment& environment, const HostFacts& facts, RunOptions* options) {
   if (options->wire == Wire::kJax) {
-    MUSTER_ASSIGN_OR_RETURN(PodPlace place, JaxPlace(flags, getenv));
-    return ReadMeeting(flags, getenv, place, options);
+    MUSTER_ASSIGN_OR_RETURN(PodPlace place, JaxPlace(flags, environment));
+    return ReadMeeting(flags, environment, place, options);
   }
   if (options->wire == Wire::kXgboost) {
     MUSTER_ASSIGN_OR_RETURN(WorkerCount processes, ResolveNproc(options->nproc_per_node, facts, options->nproc_origin));
-    MUSTER_ASSIGN_OR_RETURN(PodPlace place, XgboostPlace(flags, getenv, processes.count, facts.gpus()));
-    return ReadMeeting(flags, getenv, place, options);
+    MUSTER_ASSIGN_OR_RETURN(PodPlace place, XgboostPlace(flags, environment, processes.count, facts.gpus()));
+    return ReadMeeting(flags, environment, place, options);
   }
-  return options->wire == Wire::kMpi ? CheckMpi(getenv) : absl::OkStatus();
+  return options->wire == Wire::kMpi ? CheckMpi(environment) : absl::OkStatus();
 }
 
 }  // namespace
 
-StatusOr<RunOptions> ReadPlain(const FlagReader& flags, const Getenv& getenv, const HostFacts& facts) {
+StatusOr<RunOptions> ReadPlain(const FlagReader& flags, const Environment& environment, const HostFacts& facts) {
   RunOptions options;
-  MUSTER_RETURN_IF_ERROR(ReadWire(flags, getenv, &options));
+  MUSTER_RETURN_IF_ERROR(ReadWire(flags, environment, &options));
   MUSTER_ASSIGN_OR_RETURN(options.serve_rsh, flags.Switch("serve-rsh"));
   const bool command = flags.line().script && !flags.line().script->empty();
   if (options.serve_rsh && command) {
@@ -114,7 +115,7 @@ StatusOr<RunOptions> ReadPlain(const FlagReader& flags, const Getenv& getenv, co
   options.script_args = flags.line().script_args;
   options.role = flags.Get("role").text;
   MUSTER_RETURN_IF_ERROR(flags.ReadNproc(&options));
-  MUSTER_RETURN_IF_ERROR(ReadPods(flags, getenv, facts, &options));
+  MUSTER_RETURN_IF_ERROR(ReadPods(flags, environment, facts, &options));
   MUSTER_RETURN_IF_ERROR(flags.ReadLogs(&options));
   MUSTER_RETURN_IF_ERROR(flags.ReadSignals(&options));
   MUSTER_RETURN_IF_ERROR(flags.ReadCommon(&options));

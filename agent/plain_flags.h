@@ -12,6 +12,6 @@
 namespace muster::agent {
 
 // `flags` must be plain(). InvalidArgument names the flag or variable and its value.
-StatusOr<RunOptions> ReadPlain(const FlagReader& flags, const Getenv& getenv, const HostFacts& facts);
+StatusOr<RunOptions> ReadPlain(const FlagReader& flags, const Environment& environment, const HostFacts& facts);
 
 }  // namespace muster::agent

@@ -1,26 +1,22 @@
 #include "agent/pod_facts.h"
 
-#include "base/text.h"
-
 namespace muster::agent {
 
-std::optional<FlagValue> FirstOf(const Getenv& getenv, std::string_view names) {
-  for (std::string_view name : Split(names, ' ')) {
-    if (auto text = getenv(name); text && !Strip(*text).empty()) {
-      return FlagValue{std::string(Strip(*text)), std::string(name)};
-    }
-  }
-  return std::nullopt;
+std::optional<FlagValue> FirstOf(const Environment& environment, std::string_view names) {
+  auto found = environment.FirstOf(names);
+  if (!found) return std::nullopt;
+  return FlagValue{std::move(found->value), std::move(found->name)};
 }
 
-StatusOr<std::optional<int>> FirstNumberOf(const Getenv& getenv, std::string_view names, int lowest, int highest) {
-  auto value = FirstOf(getenv, names);
+StatusOr<std::optional<int>> FirstNumberOf(const Environment& environment, std::string_view names, int lowest,
+                                           int highest) {
+  auto value = FirstOf(environment, names);
   if (!value) return std::nullopt;
   return ReadNumber(*value, lowest, highest);
 }
 
-std::optional<FlagValue> FirstNode(const Getenv& getenv) {
-  return FirstOf(getenv, "TRAINER_NODE_0_HOSTNAME PET_MASTER_ADDR");
+std::optional<FlagValue> FirstNode(const Environment& environment) {
+  return FirstOf(environment, "TRAINER_NODE_0_HOSTNAME PET_MASTER_ADDR");
 }
 
 }  // namespace muster::agent

@@ -14,12 +14,13 @@
 
 namespace muster::agent {
 
-// The first of `names` (a list with blanks between) that is set and not empty.
-std::optional<FlagValue> FirstOf(const Getenv& getenv, std::string_view names);
+// Environment::FirstOf().
+std::optional<FlagValue> FirstOf(const Environment& environment, std::string_view names);
 // The same as a whole number in [lowest, highest]; InvalidArgument names variable and value.
-StatusOr<std::optional<int>> FirstNumberOf(const Getenv& getenv, std::string_view names, int lowest, int highest);
+StatusOr<std::optional<int>> FirstNumberOf(const Environment& environment, std::string_view names, int lowest,
+                                           int highest);
 // Where node 0 is: TRAINER_NODE_0_HOSTNAME or PET_MASTER_ADDR.
-std::optional<FlagValue> FirstNode(const Getenv& getenv);
+std::optional<FlagValue> FirstNode(const Environment& environment);
 
 inline constexpr int kTrainerPort = 29500;  // of Kubeflow's runtimes, for every framework
 
@@ -42,7 +43,7 @@ struct PodPlace {
 // process per node. Reads --nnodes and --node-rank, else those, else the number of nodes, this node's rank and the
 // first node's name. No variable where the job has one node. InvalidArgument: no numbers, a range of nodes (JAX has no
 // elastic worlds), an id beyond the number, or an address that nothing tells.
-StatusOr<PodPlace> JaxPlace(const FlagReader& flags, const Getenv& getenv);
+StatusOr<PodPlace> JaxPlace(const FlagReader& flags, const Environment& environment);
 
 // wire_xgboost.cc: DMLC_TRACKER_URI, DMLC_TRACKER_PORT, DMLC_NUM_WORKER, DMLC_TASK_ID of each of the `nproc` processes
 // in this pod. Kubeflow gives every pod its node rank as DMLC_TASK_ID but counts processes in DMLC_NUM_WORKER: with
@@ -54,7 +55,7 @@ StatusOr<PodPlace> JaxPlace(const FlagReader& flags, const Getenv& getenv);
 //
 // The tracker takes no port that has connections in TIME_WAIT, as those of the last round's are for a minute: where it
 // runs on node 0 it gets the next of a few ports with each round.
-StatusOr<PodPlace> XgboostPlace(const FlagReader& flags, const Getenv& getenv, int nproc, int gpus);
+StatusOr<PodPlace> XgboostPlace(const FlagReader& flags, const Environment& environment, int nproc, int gpus);
 // Moves the tracker's port in `variables` to that of a round; 1 port: not at all.
 void MoveTracker(int64_t round, int ports, Variables* variables);
 

@@ -14,8 +14,8 @@ constexpr int kStaticTimeoutSeconds = 900;  // torchrun's "legacy total timeout"
 
 }  // namespace
 
-Status ReadRdzvConf(const FlagValue& source, const std::map<std::string, std::string>& conf, const Getenv& getenv,
-                    RunOptions* options) {
+Status ReadRdzvConf(const FlagValue& source, const std::map<std::string, std::string>& conf,
+                    const Environment& environment, RunOptions* options) {
   auto bad = [&](std::string_view key, std::string_view wanted) {
     return Bad(source, fmt::format("{}={}: {}", key, conf.at(std::string(key)), wanted));
   };
@@ -71,7 +71,7 @@ Status ReadRdzvConf(const FlagValue& source, const std::map<std::string, std::st
                      {"tls_ca", "MUSTER_TLS_CA", options->credentials.tls_ca}};
   for (const auto& file : files) {
     auto text = conf.find(std::string(file.key));
-    file.into = text != conf.end() ? text->second : getenv(file.variable).value_or("");
+    file.into = text != conf.end() ? text->second : environment.Get(file.variable).value_or("");
   }
   constexpr std::string_view kKnown[] = {"join_timeout",
                                          "last_call_timeout",

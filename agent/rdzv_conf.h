@@ -12,7 +12,7 @@ namespace muster::agent {
 // Applies `conf`, the keys of `source`, to options->job, is_host and credentials; where a credential is not among them
 // its MUSTER_* variable counts. options->backend must be known. InvalidArgument names key and value; a key that is not
 // known is a warning.
-Status ReadRdzvConf(const FlagValue& source, const std::map<std::string, std::string>& conf, const Getenv& getenv,
-                    RunOptions* options);
+Status ReadRdzvConf(const FlagValue& source, const std::map<std::string, std::string>& conf,
+                    const Environment& environment, RunOptions* options);
 
 }  // namespace muster::agent

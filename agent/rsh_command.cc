@@ -12,8 +12,8 @@
 #include "agent/mpi_launcher.h"
 #include "agent/rsh_place.h"
 #include "base/descriptors.h"
+#include "base/environment.h"
 #include "base/exit_codes.h"
-#include "base/host_fs.h"
 #include "base/host_names.h"
 #include "base/log.h"
 #include "base/print.h"
@@ -149,7 +149,7 @@ void Terminal::Ended(const rsh::Ended& ended) {
   code_ = ended.exit_code;
   if (!ended.reason.empty()) {
     const std::string reason = About(ended.reason);
-    ReportRshFailure(ProcessEnvironment, {code_, reason});  // first: a stderr without a reader may end us
+    ReportRshFailure(Environment::OfProcess(), {code_, reason});  // first: a stderr without a reader may end us
     Say(reason);
   }
   input_.reset();
@@ -159,7 +159,7 @@ void Terminal::Ended(const rsh::Ended& ended) {
 
 int Refuse(int code, const Status& status) {
   const std::string reason(Message(status));
-  ReportRshFailure(ProcessEnvironment, {code, reason});
+  ReportRshFailure(Environment::OfProcess(), {code, reason});
   Say(reason);
   return code;
 }
@@ -179,7 +179,7 @@ int RshCommand(const std::vector<std::string>& arguments) {
     PrintTo(stderr, "muster {} rsh protocol {}\n", Version(), kRshProtocol);  // where ssh says it
     return 0;
   }
-  auto place = ReadRshPlace(ProcessEnvironment);
+  auto place = ReadRshPlace(Environment::OfProcess());
   if (!place.ok()) return Refuse(kExitUsage, place.status());
   auto credentials = net::ReadCredentials(place->credentials);
   if (!credentials.ok()) return Refuse(kExitBadConfiguration, credentials.status());

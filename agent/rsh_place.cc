@@ -5,11 +5,11 @@
 
 namespace muster::agent {
 
-StatusOr<RshPlace> ReadRshPlace(const Getenv& getenv) {
+StatusOr<RshPlace> ReadRshPlace(const Environment& environment) {
   RshPlace place;
-  MUSTER_ASSIGN_OR_RETURN(auto port, FirstNumberOf(getenv, "MUSTER_RSH_PORT", 1, 65535));
+  MUSTER_ASSIGN_OR_RETURN(auto port, FirstNumberOf(environment, "MUSTER_RSH_PORT", 1, 65535));
   place.port = port.value_or(kRshPort);
-  if (auto text = FirstOf(getenv, "MUSTER_RSH_TIMEOUT")) {
+  if (auto text = FirstOf(environment, "MUSTER_RSH_TIMEOUT")) {
     auto timeout = ParseDuration(text->text);
     if (!timeout.ok()) return Annotate(timeout.status(), fmt::format("MUSTER_RSH_TIMEOUT={}", text->text));
     place.timeout = *timeout;
@@ -22,7 +22,7 @@ StatusOr<RshPlace> ReadRshPlace(const Getenv& getenv) {
                      {"MUSTER_TLS_KEY", place.credentials.tls_key},
                      {"MUSTER_TLS_CA", place.credentials.tls_ca}};
   for (const auto& file : files) {
-    if (auto path = FirstOf(getenv, file.variable)) file.path = path->text;
+    if (auto path = FirstOf(environment, file.variable)) file.path = path->text;
   }
   return place;
 }

@@ -19,6 +19,6 @@ struct RshPlace {
 };
 
 // InvalidArgument names the variable.
-StatusOr<RshPlace> ReadRshPlace(const Getenv& getenv);
+StatusOr<RshPlace> ReadRshPlace(const Environment& environment);
 
 }  // namespace muster::agent

@@ -1,6 +1,4 @@
 // `muster run`, `muster launch` and `muster exec`: a command line, then one node or several simulated ones.
-#include <cstdlib>
-
 #include "agent/commands.h"
 #include "agent/error_file.h"
 #include "agent/flag_reader.h"
@@ -13,6 +11,7 @@
 #include "agent/serve_rsh.h"
 #include "agent/start_check.h"
 #include "agent/torchrun_flags.h"
+#include "base/environment.h"
 #include "base/exit_codes.h"
 #include "base/host_facts.h"
 #include "base/log.h"
@@ -21,12 +20,6 @@
 
 namespace muster::agent {
 namespace {
-
-std::optional<std::string> Environment(std::string_view name) {
-  const char* value = std::getenv(std::string(name).c_str());
-  if (value == nullptr) return std::nullopt;
-  return value;
-}
 
 // Ends before there is an agent: for the pod's controller too.
 int Refuse(int code, const Status& status, const RunOptions& options) {
@@ -74,12 +67,13 @@ int Begin(const ParsedRun& parsed, const HostFacts& facts, const std::vector<std
 }
 
 int Run(const std::vector<std::string>& arguments, CalledAs called_as, std::string_view name) {
+  const Environment environment = Environment::OfProcess();
   HostFacts facts = ReadHostFacts();
   if (called_as == CalledAs::kExec) facts.cpus = ContainerCpus(facts);  // torchrun's "cpu" counts the machine's
-  auto parsed = ParseRun(arguments, Environment, called_as, facts);
+  auto parsed = ParseRun(arguments, environment, called_as, facts);
   if (!parsed.ok()) {
     RunOptions unread;
-    FlagReader read(Environment, SplitWhatCanBeRead(arguments, called_as), called_as);
+    FlagReader read(environment, SplitWhatCanBeRead(arguments, called_as), called_as);
     unread.termination_log = read.Get("termination-log").text;
     if (read.plain()) unread.wire = Wire::kPlain;
     const int code = Refuse(kExitUsage, parsed.status(), unread);  // first: a stderr without a reader may end us

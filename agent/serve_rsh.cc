@@ -12,8 +12,8 @@
 #include "agent/start_check.h"
 #include "agent/this_node.h"
 #include "agent/watch.h"
+#include "base/environment.h"
 #include "base/exit_codes.h"
-#include "base/host_fs.h"
 #include "base/host_names.h"
 #include "base/log.h"
 #include "base/text.h"
@@ -104,16 +104,17 @@ Status Worker::Begin() {
 }
 
 StatusOr<rsh::Server::Options> Worker::Listening() {
-  MUSTER_ASSIGN_OR_RETURN(RshPlace place, ReadRshPlace(ProcessEnvironment));
+  Environment environment = Environment::OfProcess();
+  MUSTER_ASSIGN_OR_RETURN(RshPlace place, ReadRshPlace(environment));
   rsh::Server::Options serving;
   MUSTER_ASSIGN_OR_RETURN(serving.credentials, net::ReadCredentials(place.credentials));
   serving.port = place.port;
   serving.grace = options_.shutdown_timeout;
-  MUSTER_ASSIGN_OR_RETURN(Variables told, MpiVariables(ProcessEnvironment, MpiWorkerPlace()));
-  serving.environment = WholeProcessEnvironment();
+  MUSTER_ASSIGN_OR_RETURN(Variables told, MpiVariables(environment, MpiWorkerPlace()));
   // The job's hosts are the launcher's business: a `muster exec` among the commands would take itself for the launcher.
-  std::erase_if(serving.environment, [](const std::string& set) { return set.starts_with("MUSTER_MPI_HOSTS="); });
-  for (const auto& [name, value] : told) serving.environment.push_back(fmt::format("{}={}", name, value));
+  environment.Unset("MUSTER_MPI_HOSTS");
+  for (const auto& [name, value] : told) environment.Set(name, value);
+  serving.environment = environment.entries();
   const bool open = serving.credentials.token.empty() && !serving.credentials.tls();
   if (options_.rsh_listen) {
     serving.host = options_.rsh_listen->host;

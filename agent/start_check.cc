@@ -9,19 +9,19 @@
 
 #include "agent/torch_command.h"
 #include "agent/torch_env.h"
+#include "base/environment.h"
 #include "base/exit_codes.h"
-#include "base/host_fs.h"
 #include "base/text.h"
 #include "launcher/process.h"
 
 namespace muster::agent {
 namespace {
 
-Status CheckScript(const RunOptions& options, const std::vector<std::string>& environment) {
+Status CheckScript(const RunOptions& options, const Environment& environment) {
   if (options.module) return absl::OkStatus();
   const bool command = options.no_python && !options.run_path;
   if (command && options.script.find('/') == std::string::npos) {
-    return launcher::FindExecutable(options.script, environment, "").status();
+    return launcher::FindExecutable(options.script, environment.entries(), "").status();
   }
   struct stat facts {};
   if (stat(options.script.c_str(), &facts) != 0) {
@@ -42,7 +42,7 @@ Status CheckScript(const RunOptions& options, const std::vector<std::string>& en
 }  // namespace
 
 Status CheckStart(const RunOptions& options) {
-  const std::vector<std::string> environment = WholeProcessEnvironment();
+  const Environment environment = Environment::OfProcess();
   MUSTER_RETURN_IF_ERROR(CheckScript(options, environment));
   MUSTER_RETURN_IF_ERROR(CheckDevices(environment, options));
   const int commands = options.numa_binding.empty() ? 1 : options.nproc;  // else they differ in words only

@@ -54,7 +54,7 @@ std::string InterpreterOf(const std::string& script, std::string_view path, cons
 
 CommandSurroundings RealSurroundings() {
   CommandSurroundings real;
-  real.environment = ProcessEnvironment;
+  real.environment = Environment::OfProcess();
   real.usable_cpus = UsableCpus();
   return real;
 }
@@ -78,12 +78,13 @@ std::string FindOnPath(std::string_view name, std::string_view path, const HostF
 }
 
 std::string FindRealTorchrun(const CommandSurroundings& surroundings) {
-  return FindOnPath("torchrun", surroundings.environment("PATH").value_or(""), surroundings.fs, {surroundings.self});
+  return FindOnPath("torchrun", surroundings.environment.Get("PATH").value_or(""), surroundings.fs,
+                    {surroundings.self});
 }
 
 StatusOr<std::string> FindPython(const CommandSurroundings& surroundings, std::string_view launcher) {
-  if (auto chosen = surroundings.environment("PYTHON_EXEC"); chosen && !chosen->empty()) return *chosen;
-  std::string path = surroundings.environment("PATH").value_or("/usr/local/bin:/usr/bin:/bin");
+  if (auto chosen = surroundings.environment.Get("PYTHON_EXEC"); chosen && !chosen->empty()) return *chosen;
+  std::string path = surroundings.environment.Get("PATH").value_or("/usr/local/bin:/usr/bin:/bin");
   const std::string found = FindOnPath(launcher, path, surroundings.fs, {surroundings.self});
   if (launcher.substr(launcher.rfind('/') + 1).starts_with("python")) {
     if (!found.empty()) return found;
@@ -122,7 +123,7 @@ StatusOr<std::vector<std::string>> WorkerCommand(const RunOptions& options, int 
   }
   if (options.numa_binding.empty()) return command;
 
-  std::string numactl = FindOnPath("numactl", surroundings.environment("PATH").value_or(""), surroundings.fs);
+  std::string numactl = FindOnPath("numactl", surroundings.environment.Get("PATH").value_or(""), surroundings.fs);
   if (numactl.empty()) {
     return absl::NotFoundError(
         fmt::format("--numa-binding={}: numactl is not on PATH; install the package numactl or leave the flag out",
@@ -130,7 +131,7 @@ StatusOr<std::vector<std::string>> WorkerCommand(const RunOptions& options, int 
   }
   MUSTER_ASSIGN_OR_RETURN(std::vector<int> cpus,
                           NumaCpus(options.numa_binding, local_rank, options.nproc, surroundings.usable_cpus,
-                                   surroundings.environment("CUDA_VISIBLE_DEVICES"), surroundings.fs));
+                                   surroundings.environment.Get("CUDA_VISIBLE_DEVICES"), surroundings.fs));
   command.insert(command.begin(), {numactl, fmt::format("--physcpubind={}", FormatCpuList(cpus))});
   return command;
 }

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "agent/run_options.h"
+#include "base/environment.h"
 #include "base/host_fs.h"
 #include "base/status.h"
 
@@ -21,7 +22,7 @@ namespace muster::agent {
 // What the choice of commands looks at.
 struct CommandSurroundings {
   HostFs fs;
-  EnvironmentLookup environment;
+  Environment environment;
   std::string self = "/proc/self/exe";  // this binary; links to it are not the real torchrun
   std::vector<int> usable_cpus;
 };

@@ -10,13 +10,13 @@ namespace muster::agent {
 namespace {
 
 // With one worker nothing is set; with several that all start a thread per CPU the machine is overloaded.
-bool SetsOmp(const std::vector<std::string>& agent_environment, int nproc) {
-  return nproc > 1 && !FindVariable(agent_environment, "OMP_NUM_THREADS");
+bool SetsOmp(const Environment& agent_environment, int nproc) {
+  return nproc > 1 && !agent_environment.Get("OMP_NUM_THREADS");
 }
 
 // FailedPrecondition: there are fewer.
-StatusOr<std::string> VirtualDevice(const std::vector<std::string>& agent_environment, int local_rank) {
-  auto list = FindVariable(agent_environment, "CUDA_VISIBLE_DEVICES");
+StatusOr<std::string> VirtualDevice(const Environment& agent_environment, int local_rank) {
+  auto list = agent_environment.Get("CUDA_VISIBLE_DEVICES");
   if (!list) return std::to_string(local_rank);
   std::vector<std::string_view> devices = Split(*list, ',');
   if (static_cast<size_t>(local_rank) >= devices.size()) {
@@ -30,17 +30,7 @@ StatusOr<std::string> VirtualDevice(const std::vector<std::string>& agent_enviro
 
 }  // namespace
 
-std::optional<std::string> FindVariable(const std::vector<std::string>& environment, std::string_view name) {
-  for (const std::string& entry : environment) {
-    if (entry.size() > name.size() && entry[name.size()] == '=' && entry.starts_with(name)) {
-      return entry.substr(name.size() + 1);
-    }
-  }
-  return std::nullopt;
-}
-
-StatusOr<std::vector<std::string>> WorkerEnvironment(const std::vector<std::string>& agent_environment,
-                                                     const RunOptions& options,
+StatusOr<std::vector<std::string>> WorkerEnvironment(const Environment& agent_environment, const RunOptions& options,
                                                      const rendezvous::Assignment& assignment, int local_rank,
                                                      const AttemptPaths& paths) {
   const rendezvous::Seat& seat = assignment.seat;
@@ -62,8 +52,7 @@ StatusOr<std::vector<std::string>> WorkerEnvironment(const std::vector<std::stri
       {"TORCHELASTIC_USE_AGENT_STORE", "True"},  // this exact text (torchrun.md 2.5): the agent serves the store
       {"TORCHELASTIC_ERROR_FILE", paths.ErrorFile(local_rank)},
       {"TORCHELASTIC_SIGNALS_TO_HANDLE", options.signals_to_handle_text},
-      {"TORCH_NCCL_ASYNC_ERROR_HANDLING",
-       FindVariable(agent_environment, "TORCH_NCCL_ASYNC_ERROR_HANDLING").value_or("1")},
+      {"TORCH_NCCL_ASYNC_ERROR_HANDLING", agent_environment.Get("TORCH_NCCL_ASYNC_ERROR_HANDLING").value_or("1")},
       {"MUSTER_ROUND", std::to_string(assignment.id.number)},
       {"MUSTER_NODE", seat.node.name},
   };
@@ -79,7 +68,7 @@ StatusOr<std::vector<std::string>> WorkerEnvironment(const std::vector<std::stri
 
   std::set<std::string, std::less<>> seen = {"MUSTER_HEARTBEAT_FILE"};  // never an outer run's
   std::vector<std::string> environment;
-  for (const std::string& entry : agent_environment) {
+  for (const std::string& entry : agent_environment.entries()) {
     std::string name = entry.substr(0, entry.find('='));
     if (!own.contains(name) && seen.insert(name).second) environment.push_back(entry);
   }
@@ -87,12 +76,12 @@ StatusOr<std::vector<std::string>> WorkerEnvironment(const std::vector<std::stri
   return environment;
 }
 
-Status CheckDevices(const std::vector<std::string>& agent_environment, const RunOptions& options) {
+Status CheckDevices(const Environment& agent_environment, const RunOptions& options) {
   if (!options.virtual_local_rank) return absl::OkStatus();
   return VirtualDevice(agent_environment, options.nproc - 1).status();
 }
 
-std::optional<std::string> OmpWarning(const std::vector<std::string>& agent_environment, const RunOptions& options) {
+std::optional<std::string> OmpWarning(const Environment& agent_environment, const RunOptions& options) {
   if (options.wire != Wire::kTorch || !SetsOmp(agent_environment, options.nproc)) return std::nullopt;
   return "Setting OMP_NUM_THREADS environment variable for each process to be 1 in default, to avoid your system being "
          "overloaded, please further tune the variable for optimal performance in your application as needed.";

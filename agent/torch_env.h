@@ -12,28 +12,25 @@
 
 #include "agent/log_layout.h"
 #include "agent/run_options.h"
+#include "base/environment.h"
 #include "base/status.h"
 #include "rendezvous/round.h"
 
 namespace muster::agent {
 
-// `agent_environment` ("KEY=VALUE") overlaid with the worker's variables; each name appears once.
+// `agent_environment` overlaid with the worker's variables; each name appears once.
 // FailedPrecondition: --virtual-local-rank and CUDA_VISIBLE_DEVICES has no entry for this local rank.
-StatusOr<std::vector<std::string>> WorkerEnvironment(const std::vector<std::string>& agent_environment,
-                                                     const RunOptions& options,
+StatusOr<std::vector<std::string>> WorkerEnvironment(const Environment& agent_environment, const RunOptions& options,
                                                      const rendezvous::Assignment& assignment, int local_rank,
                                                      const AttemptPaths& paths);
 
 // That every worker of this node gets its own; FailedPrecondition as above.
-Status CheckDevices(const std::vector<std::string>& agent_environment, const RunOptions& options);
+Status CheckDevices(const Environment& agent_environment, const RunOptions& options);
 
 // torchrun's words when OMP_NUM_THREADS is set to 1 for the workers because nobody set it and there are several;
 // nullopt where nothing is set.
-std::optional<std::string> OmpWarning(const std::vector<std::string>& agent_environment, const RunOptions& options);
+std::optional<std::string> OmpWarning(const Environment& agent_environment, const RunOptions& options);
 // As torchrun shows them: whole lines, between two of asterisks.
 std::string BetweenStars(std::string_view text);
-
-// The value of `name` in a list of "KEY=VALUE"; the first one counts.
-std::optional<std::string> FindVariable(const std::vector<std::string>& environment, std::string_view name);
 
 }  // namespace muster::agent

@@ -38,11 +38,14 @@ std::string RandomId() {
 
 class Reader {
  public:
-  Reader(const Getenv& getenv, CommandLine line, CalledAs called_as)
-      : getenv_(getenv), flags_(getenv, std::move(line), called_as), called_as_(called_as), written_for_(called_as) {}
+  Reader(const Environment& environment, CommandLine line, CalledAs called_as)
+      : environment_(environment),
+        flags_(environment, std::move(line), called_as),
+        called_as_(called_as),
+        written_for_(called_as) {}
   // `line`: the flags of `command` over those of the `muster exec` around it.
-  Reader(const Getenv& getenv, CommandLine line, const InnerTorchrun& command)
-      : Reader(getenv, std::move(line), CalledAs::kExec) {
+  Reader(const Environment& environment, CommandLine line, const InnerTorchrun& command)
+      : Reader(environment, std::move(line), CalledAs::kExec) {
     written_for_ = command.called_as;
     options_.launcher = command.launcher;
   }
@@ -62,7 +65,7 @@ class Reader {
   Status ReadWorkers();
   void Warn(std::string text) { options_.warnings.push_back(std::move(text)); }
 
-  const Getenv& getenv_;
+  const Environment& environment_;
   const FlagReader flags_;
   const CalledAs called_as_;  // whose defaults
   CalledAs written_for_;      // who would read the script: not called_as_ where `muster exec` was given a torchrun
@@ -130,7 +133,7 @@ Status Reader::ReadRendezvous() {
   Value rank = Get("node-rank");
   if (options_.backend == Backend::kStatic && options_.max_nodes > 1 && !rank.given()) {
     // The pod of an Indexed Job knows its place.
-    if (auto index = getenv_("JOB_COMPLETION_INDEX")) rank = {*index, "JOB_COMPLETION_INDEX"};
+    if (auto index = environment_.Get("JOB_COMPLETION_INDEX")) rank = {*index, "JOB_COMPLETION_INDEX"};
   }
   MUSTER_ASSIGN_OR_RETURN(options_.node_rank, ReadNumber(rank, 0, FlagReader::kMost));
   if (options_.backend == Backend::kStatic) {
@@ -145,7 +148,7 @@ Status Reader::ReadRendezvous() {
   Value local = Get("local-addr");
   if (Status status = CheckHost(local.text); !status.ok()) return Bad(local, status);
   options_.local_addr = Strip(local.text);
-  return ReadRdzvConf(Get("rdzv-conf"), conf_, getenv_, &options_);
+  return ReadRdzvConf(Get("rdzv-conf"), conf_, environment_, &options_);
 }
 
 Status Reader::ReadStatic(const Value& endpoint) {
@@ -186,7 +189,7 @@ Status Reader::ReadWorkers() {
         "torch.distributed.launch is deprecated: use torchrun (or muster run) and read LOCAL_RANK from the "
         "environment");
   }
-  if (getenv_("TORCHELASTIC_ENABLE_FILE_TIMER") == "1") {
+  if (environment_.Get("TORCHELASTIC_ENABLE_FILE_TIMER") == "1") {
     Warn("TORCHELASTIC_ENABLE_FILE_TIMER=1 has no effect: muster has no watchdog timer for workers");
   }
   Value interval = Get("monitor-interval");
@@ -256,12 +259,12 @@ StatusOr<ParsedRun> Reader::Run() {
 
 }  // namespace
 
-StatusOr<ParsedRun> ParseRun(const std::vector<std::string>& arguments, const Getenv& getenv, CalledAs called_as,
-                             const HostFacts& facts) {
+StatusOr<ParsedRun> ParseRun(const std::vector<std::string>& arguments, const Environment& environment,
+                             CalledAs called_as, const HostFacts& facts) {
   MUSTER_ASSIGN_OR_RETURN(CommandLine line, SplitCommandLine(arguments, called_as));
-  if (FlagReader flags(getenv, line, called_as); flags.plain() && !line.help) {
+  if (FlagReader flags(environment, line, called_as); flags.plain() && !line.help) {
     ParsedRun run;
-    MUSTER_ASSIGN_OR_RETURN(run.options, ReadPlain(flags, getenv, facts));
+    MUSTER_ASSIGN_OR_RETURN(run.options, ReadPlain(flags, environment, facts));
     run.overruled = flags.OverruledVariables(run.options.wire);
     return run;
   }
@@ -270,12 +273,12 @@ StatusOr<ParsedRun> ParseRun(const std::vector<std::string>& arguments, const Ge
       MUSTER_ASSIGN_OR_RETURN(CommandLine inner, SplitCommandLine(command->arguments, command->called_as));
       inner.values.merge(line.values);  // of a flag that both have, the later one stays
       inner.script_at += arguments.size() - command->arguments.size();
-      return Reader(getenv, std::move(inner), *command).Run();
+      return Reader(environment, std::move(inner), *command).Run();
     }
   }
   const bool many = called_as == CalledAs::kExec && NamesTorchrun(line);
   TorchrunsPart torchruns = WithoutOwnFlags(arguments, line);
-  auto run = Reader(getenv, std::move(line), called_as).Run();
+  auto run = Reader(environment, std::move(line), called_as).Run();
   if (run.ok()) run->torchruns = std::move(torchruns);
   if (run.ok() && many) {
     run->options.warnings.emplace_back(

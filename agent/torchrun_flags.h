@@ -34,7 +34,7 @@ struct ParsedRun {
 
 // `arguments` without the program's name. InvalidArgument names the flag or variable and its value (exit code 64).
 // `facts`: of this machine, where the number of an XGBoost job's pods depends on them.
-StatusOr<ParsedRun> ParseRun(const std::vector<std::string>& arguments, const Getenv& getenv,
+StatusOr<ParsedRun> ParseRun(const std::vector<std::string>& arguments, const Environment& environment,
                              CalledAs called_as = CalledAs::kRun, const HostFacts& facts = {});
 
 }  // namespace muster::agent

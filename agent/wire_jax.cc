@@ -6,7 +6,7 @@
 
 namespace muster::agent {
 
-StatusOr<PodPlace> JaxPlace(const FlagReader& flags, const Getenv& getenv) {
+StatusOr<PodPlace> JaxPlace(const FlagReader& flags, const Environment& environment) {
   PodPlace place;
   auto told = flags.FlagOr("nnodes", "JAX_NUM_PROCESSES PET_NNODES TRAINER_NNODES");
   if (told) {
@@ -24,8 +24,8 @@ StatusOr<PodPlace> JaxPlace(const FlagReader& flags, const Getenv& getenv) {
                     place.nodes));
   }
   MUSTER_ASSIGN_OR_RETURN(place.node_rank, ReadNumber(*rank, 0, place.nodes - 1));
-  std::optional<FlagValue> first = FirstNode(getenv);
-  std::optional<FlagValue> address = FirstOf(getenv, "JAX_COORDINATOR_ADDRESS");
+  std::optional<FlagValue> first = FirstNode(environment);
+  std::optional<FlagValue> address = FirstOf(environment, "JAX_COORDINATOR_ADDRESS");
   if (!first && !address) {
     return absl::InvalidArgumentError(fmt::format(
         "--wire=jax: there are {} processes, but nothing says where the first one is; set JAX_COORDINATOR_ADDRESS",
@@ -38,7 +38,7 @@ StatusOr<PodPlace> JaxPlace(const FlagReader& flags, const Getenv& getenv) {
     place.framework_port = parsed->port;
     place.first_node = first ? first->text : parsed->host;
   } else {
-    MUSTER_ASSIGN_OR_RETURN(auto port, FirstNumberOf(getenv, "PET_MASTER_PORT", 1, 65535));
+    MUSTER_ASSIGN_OR_RETURN(auto port, FirstNumberOf(environment, "PET_MASTER_PORT", 1, 65535));
     place.framework_port = port.value_or(kTrainerPort);
     place.first_node = first->text;
     address = FlagValue{JoinHostPort(first->text, place.framework_port), ""};

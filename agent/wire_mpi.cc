@@ -21,8 +21,8 @@ constexpr std::string_view kIntelShell = "I_MPI_HYDRA_BOOTSTRAP I_MPI_HYDRA_BOOT
 
 class Teller {
  public:
-  Teller(const Getenv& getenv, const MpiPlace& place)
-      : getenv_(getenv), place_(place), listed_(FirstOf(getenv, "MUSTER_MPI_HOSTS").has_value()) {}
+  Teller(const Environment& environment, const MpiPlace& place)
+      : environment_(environment), place_(place), listed_(FirstOf(environment, "MUSTER_MPI_HOSTS").has_value()) {}
 
   Variables Tell() {
     HostFiles();
@@ -44,16 +44,16 @@ class Teller {
 
  private:
   bool Chosen(std::string_view shell, std::string_view module, std::string_view usual) const {
-    if (FirstOf(getenv_, shell)) return true;
-    auto chosen = module.empty() ? std::nullopt : FirstOf(getenv_, module);
+    if (FirstOf(environment_, shell)) return true;
+    auto chosen = module.empty() ? std::nullopt : FirstOf(environment_, module);
     return chosen && chosen->text != usual;
   }
   void Set(std::string_view name, std::string_view value) {
-    if (!getenv_(name)) variables_[std::string(name)] = value;
+    if (!environment_.Get(name)) variables_[std::string(name)] = value;
   }
   void SetFile(std::string_view name, const std::string& path) {
     if (path.empty()) return;
-    if (listed_ || !FirstOf(getenv_, name)) variables_[std::string(name)] = path;
+    if (listed_ || !FirstOf(environment_, name)) variables_[std::string(name)] = path;
   }
 
   void HostFiles() {
@@ -86,7 +86,7 @@ class Teller {
     if (!place_.interface.empty()) Set("I_MPI_HYDRA_IFACE", place_.interface);
   }
 
-  const Getenv& getenv_;
+  const Environment& environment_;
   const MpiPlace& place_;
   const bool listed_;
   Variables variables_;
@@ -94,47 +94,47 @@ class Teller {
 
 }  // namespace
 
-std::optional<MpiHostSource> FindMpiHosts(const Getenv& getenv) {
-  if (auto given = FirstOf(getenv, "MUSTER_MPI_HOSTS")) {
+std::optional<MpiHostSource> FindMpiHosts(const Environment& environment) {
+  if (auto given = FirstOf(environment, "MUSTER_MPI_HOSTS")) {
     if (given->text == "none") return std::nullopt;
     const bool file = given->text.find('/') != std::string::npos;
     return MpiHostSource{file ? "" : given->text, file ? given->text : "", given->origin};
   }
   for (const auto& names : {kOpenMpiHosts, kHydraHosts}) {
     for (std::string_view name : std::span(names, 2)) {
-      auto told = FirstOf(getenv, name);
+      auto told = FirstOf(environment, name);
       if (told && told->text != "none") return MpiHostSource{"", told->text, told->origin};
     }
   }
   return MpiHostSource{"", kMpiHostFile, ""};
 }
 
-StatusOr<std::optional<int>> MpiSlots(const Getenv& getenv) {
-  MUSTER_ASSIGN_OR_RETURN(auto slots, FirstNumberOf(getenv, "MUSTER_MPI_SLOTS", 1, kMostMpiSlots));
+StatusOr<std::optional<int>> MpiSlots(const Environment& environment) {
+  MUSTER_ASSIGN_OR_RETURN(auto slots, FirstNumberOf(environment, "MUSTER_MPI_SLOTS", 1, kMostMpiSlots));
   if (slots) return slots;
   for (auto name : {"OMPI_MCA_orte_set_default_slots", "TRAINER_NPROC_PER_NODE", "PET_NPROC_PER_NODE"}) {
-    auto told = FirstOf(getenv, name);
+    auto told = FirstOf(environment, name);
     auto number = told ? ParsePythonInt(told->text) : std::nullopt;
     if (number && *number >= 1 && *number <= kMostMpiSlots) return static_cast<int>(*number);
   }
   return std::nullopt;
 }
 
-Status CheckMpi(const Getenv& getenv) {
-  MUSTER_RETURN_IF_ERROR(MpiSlots(getenv).status());
-  auto source = FindMpiHosts(getenv);
+Status CheckMpi(const Environment& environment) {
+  MUSTER_RETURN_IF_ERROR(MpiSlots(environment).status());
+  auto source = FindMpiHosts(environment);
   if (!source || source->text.empty()) return absl::OkStatus();
   return Annotate(ParseMpiHosts(source->text).status(), source->origin);
 }
 
-StatusOr<Variables> MpiVariables(const Getenv& getenv, const MpiPlace& place) {
+StatusOr<Variables> MpiVariables(const Environment& environment, const MpiPlace& place) {
   if (place.rsh.find_first_of(" \t\n:") != std::string::npos) {
     return absl::InvalidArgumentError(
         fmt::format("--wire=mpi: {}: Open MPI cannot start a remote shell whose path has a blank or a colon; install "
                     "Muster into a folder without (muster install DIR)",
                     place.rsh));
   }
-  return Teller(getenv, place).Tell();
+  return Teller(environment, place).Tell();
 }
 
 }  // namespace muster::agent

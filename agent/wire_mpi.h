@@ -27,15 +27,15 @@ struct MpiHostSource {
 // MUSTER_MPI_HOSTS (a list, or a file where it holds a slash), else the first host file that a runtime was told:
 // OMPI_MCA_orte_default_hostfile, PRTE_MCA_prte_default_hostfile, HYDRA_HOST_FILE, I_MPI_HYDRA_HOST_FILE, else
 // kMpiHostFile. nullopt: MUSTER_MPI_HOSTS=none, the command names its hosts itself.
-std::optional<MpiHostSource> FindMpiHosts(const Getenv& getenv);
+std::optional<MpiHostSource> FindMpiHosts(const Environment& environment);
 
 // Slots of a host that is named without: MUSTER_MPI_SLOTS, else OMPI_MCA_orte_set_default_slots,
 // TRAINER_NPROC_PER_NODE or PET_NPROC_PER_NODE where it is a number (numProcPerNode of a TrainJob). InvalidArgument:
 // the first is no number from 1 to 65,536.
-StatusOr<std::optional<int>> MpiSlots(const Getenv& getenv);
+StatusOr<std::optional<int>> MpiSlots(const Environment& environment);
 
 // What can be said about the two above before any file is read.
-Status CheckMpi(const Getenv& getenv);
+Status CheckMpi(const Environment& environment);
 
 // This pod, as far as the runtimes must know it.
 struct MpiPlace {
@@ -64,6 +64,6 @@ struct MpiPlace {
 //   can resolve.
 //
 // InvalidArgument: `rsh` holds a blank or a colon, which Open MPI takes for the end of a word.
-StatusOr<Variables> MpiVariables(const Getenv& getenv, const MpiPlace& place);
+StatusOr<Variables> MpiVariables(const Environment& environment, const MpiPlace& place);
 
 }  // namespace muster::agent

@@ -10,7 +10,7 @@
 #include "agent/pod_facts.h"
 #include "agent/torch_env.h"
 #include "agent/wiring.h"
-#include "base/host_fs.h"
+#include "base/environment.h"
 #include "base/inherited.h"
 #include "base/text.h"
 
@@ -29,21 +29,21 @@ bool SameFile(int one, int other) {
 }
 
 // `variables`: what the framework is told.
-std::vector<std::string> PlainEnvironment(const RunOptions& options, const Variables& variables) {
-  std::vector<std::string> environment = WholeProcessEnvironment();
-  for (const auto& [name, value] : variables) Put(name, value, &environment);
-  auto lacks = [&](std::string_view name) { return !FindVariable(environment, name); };
+Environment PlainEnvironment(const RunOptions& options, const Variables& variables) {
+  Environment environment = Environment::OfProcess();
+  for (const auto& [name, value] : variables) environment.Set(name, value);
+  auto lacks = [&](std::string_view name) { return !environment.Get(name); };
   if (std::string torchrun = InstalledLink("torchrun"); !torchrun.empty()) {
     std::string folder = torchrun.substr(0, torchrun.rfind('/'));
-    std::string path = FindVariable(environment, "PATH").value_or("/usr/local/bin:/usr/bin:/bin");
-    Put("PATH", fmt::format("{}:{}", folder, path), &environment);
+    std::string path = environment.Get("PATH").value_or("/usr/local/bin:/usr/bin:/bin");
+    environment.Set("PATH", fmt::format("{}:{}", folder, path));
   }
   if (options.http.on)
     PutForInside("MUSTER_HTTP_PORT", "off", &environment);  // the port is ours, not a torchrun's inside
   if (lacks("MUSTER_RESTART_POLICY")) PutForInside("MUSTER_RESTART_POLICY", "exit-code", &environment);
   if (lacks("TORCH_ELASTIC_SHUTDOWN_TIMEOUT") && options.shutdown_timeout > 2 * kInnerMargin) {
     auto inner = std::chrono::duration_cast<std::chrono::seconds>(options.shutdown_timeout - kInnerMargin);
-    environment.push_back(fmt::format("TORCH_ELASTIC_SHUTDOWN_TIMEOUT={}", inner.count()));
+    environment.Set("TORCH_ELASTIC_SHUTDOWN_TIMEOUT", fmt::format("{}", inner.count()));
   }
   return environment;
 }
@@ -70,7 +70,7 @@ Wiring PlainWiring(const RunOptions& options) {
     Variables told;
     if (*mpi != nullptr) {  // read again for each attempt: a mounted host file follows its ConfigMap
       const bool folder = options.log_dir && *options.log_dir != "/dev/null";
-      MUSTER_ASSIGN_OR_RETURN(told, (*mpi)->NewAttempt(ProcessEnvironment, folder ? *options.log_dir : ""));
+      MUSTER_ASSIGN_OR_RETURN(told, (*mpi)->NewAttempt(Environment::OfProcess(), folder ? *options.log_dir : ""));
     }
     for (int local_rank = 0; local_rank < options.nproc; ++local_rank) {
       launcher::WorkerSpec spec;
@@ -79,16 +79,17 @@ Wiring PlainWiring(const RunOptions& options) {
       spec.argv.insert(spec.argv.end(), options.script_args.begin(), options.script_args.end());
       if (static_cast<size_t>(local_rank) < options.told.size()) told = options.told[static_cast<size_t>(local_rank)];
       MoveTracker(assignment.id.number, options.tracker_ports, &told);
-      spec.environment = PlainEnvironment(options, told);
+      Environment environment = PlainEnvironment(options, told);
       if (std::string beats = paths.HeartbeatFile(local_rank);
           (options.hang.step_timeout || options.job.no_progress_limit > 0) && !beats.empty()) {
-        Put("MUSTER_HEARTBEAT_FILE", beats, &spec.environment);
+        environment.Set("MUSTER_HEARTBEAT_FILE", beats);
       }
       spec.output = WorkerOutput(options, assignment, local_rank, paths, untouched);
       spec.kept = InheritedDescriptors();
       spec.own_session = !terminal;
       spec.foreground = terminal && options.nproc == 1;
-      spec.error_file = FindVariable(spec.environment, "TORCHELASTIC_ERROR_FILE").value_or("");
+      spec.error_file = environment.Get("TORCHELASTIC_ERROR_FILE").value_or("");
+      spec.environment = environment.entries();
       specs.push_back(std::move(spec));
     }
     return specs;

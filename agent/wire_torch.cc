@@ -4,7 +4,7 @@
 #include "agent/torch_command.h"
 #include "agent/torch_env.h"
 #include "agent/wiring.h"
-#include "base/host_fs.h"
+#include "base/environment.h"
 
 namespace muster::agent {
 
@@ -12,7 +12,7 @@ Wiring TorchWiring(const RunOptions& options) {
   Wiring wiring;
   wiring.workers = [&options](const rendezvous::Assignment& assignment,
                               const AttemptPaths& paths) -> StatusOr<std::vector<launcher::WorkerSpec>> {
-    std::vector<std::string> agent_environment = WholeProcessEnvironment();
+    Environment agent_environment = Environment::OfProcess();
     // The port is ours, not a torchrun's inside.
     if (options.http.on) PutForInside("MUSTER_HTTP_PORT", "off", &agent_environment);
     std::vector<launcher::WorkerSpec> specs;

@@ -32,9 +32,9 @@ StatusOr<int> Pods(const FlagReader& flags, std::optional<int> workers, int npro
 
 }  // namespace
 
-StatusOr<PodPlace> XgboostPlace(const FlagReader& flags, const Getenv& getenv, int nproc, int gpus) {
+StatusOr<PodPlace> XgboostPlace(const FlagReader& flags, const Environment& environment, int nproc, int gpus) {
   PodPlace place;
-  MUSTER_ASSIGN_OR_RETURN(auto workers, FirstNumberOf(getenv, "DMLC_NUM_WORKER", 1, FlagReader::kMost));
+  MUSTER_ASSIGN_OR_RETURN(auto workers, FirstNumberOf(environment, "DMLC_NUM_WORKER", 1, FlagReader::kMost));
   MUSTER_ASSIGN_OR_RETURN(place.nodes, Pods(flags, workers, nproc, gpus, &place.warning));
   const int all = workers.value_or(place.nodes * nproc);
   if (place.nodes > 1 && all < place.nodes * nproc) {
@@ -64,14 +64,14 @@ StatusOr<PodPlace> XgboostPlace(const FlagReader& flags, const Getenv& getenv, i
         nproc - 1, place.node_rank, nproc, last, all));
   }
 
-  const std::optional<FlagValue> first = FirstNode(getenv);
-  std::optional<FlagValue> tracker = FirstOf(getenv, "DMLC_TRACKER_URI");
+  const std::optional<FlagValue> first = FirstNode(environment);
+  std::optional<FlagValue> tracker = FirstOf(environment, "DMLC_TRACKER_URI");
   if (!tracker) tracker = first;
   if (!tracker && all > 1) {
     return absl::InvalidArgumentError(fmt::format(
         "--wire=xgboost: there are {} workers, but nothing says where the tracker is; set DMLC_TRACKER_URI", all));
   }
-  MUSTER_ASSIGN_OR_RETURN(auto port, FirstNumberOf(getenv, "DMLC_TRACKER_PORT PET_MASTER_PORT", 1, 65535));
+  MUSTER_ASSIGN_OR_RETURN(auto port, FirstNumberOf(environment, "DMLC_TRACKER_PORT PET_MASTER_PORT", 1, 65535));
   place.framework_port = port.value_or(kTrainerPort);
   if (place.nodes > 1) place.first_node = first ? first->text : tracker->text;
   const bool on_node_0 = tracker && (!first || first->text == tracker->text);

@@ -126,18 +126,18 @@ int RenderNodes(const HostFs& fs, std::string_view vendor) {
   return count;
 }
 
-DeviceCount Nvidia(const HostFs& fs, const EnvironmentLookup& environment) {
+DeviceCount Nvidia(const HostFs& fs, const Environment& environment) {
   int present = 0;
   for (const std::string& name : fs.List("/dev")) {
     if (name.starts_with("nvidia") && IsNumber(std::string_view(name).substr(6))) ++present;
   }
   DeviceCount found{present, fmt::format("{} in /dev/nvidia*", present)};
-  if (auto given = environment("NVIDIA_VISIBLE_DEVICES"); given && (*given == "void" || *given == "none")) {
+  if (auto given = environment.Get("NVIDIA_VISIBLE_DEVICES"); given && (*given == "void" || *given == "none")) {
     found.count = 0;
     found.looked_at += fmt::format(", NVIDIA_VISIBLE_DEVICES={} leaves none", *given);
     return found;
   }
-  if (auto mask = environment("CUDA_VISIBLE_DEVICES")) {
+  if (auto mask = environment.Get("CUDA_VISIBLE_DEVICES")) {
     found.count = VisibleCudaDevices(mask, present);
     found.looked_at += fmt::format(", CUDA_VISIBLE_DEVICES={} leaves {}", *mask, found.count);
   }
@@ -145,11 +145,11 @@ DeviceCount Nvidia(const HostFs& fs, const EnvironmentLookup& environment) {
 }
 
 // ROCR_VISIBLE_DEVICES narrows first, then HIP_VISIBLE_DEVICES (or CUDA_VISIBLE_DEVICES) among what is left.
-DeviceCount Amd(const HostFs& fs, const EnvironmentLookup& environment) {
+DeviceCount Amd(const HostFs& fs, const Environment& environment) {
   int present = fs.Exists("/dev/kfd") ? RenderNodes(fs, "0x1002") : 0;
   DeviceCount found{present, fmt::format("{} AMD in /dev/kfd and /dev/dri", present)};
   auto narrow = [&](std::string_view name) {
-    auto mask = environment(name);
+    auto mask = environment.Get(name);
     if (!mask) return false;
     found.count = VisibleCudaDevices(mask, found.count);
     found.looked_at += fmt::format(", {}={} leaves {}", name, *mask, found.count);
@@ -162,10 +162,10 @@ DeviceCount Amd(const HostFs& fs, const EnvironmentLookup& environment) {
 }
 
 // ZE_AFFINITY_MASK: "0,1" devices, "0.0,0.1" tiles; what is not present is left out.
-DeviceCount Xpu(const HostFs& fs, const EnvironmentLookup& environment) {
+DeviceCount Xpu(const HostFs& fs, const Environment& environment) {
   int present = RenderNodes(fs, "0x8086");
   DeviceCount found{present, fmt::format("{} Intel in /dev/dri", present)};
-  if (auto mask = environment("ZE_AFFINITY_MASK"); mask && !Strip(*mask).empty()) {
+  if (auto mask = environment.Get("ZE_AFFINITY_MASK"); mask && !Strip(*mask).empty()) {
     std::set<std::string_view> kept;
     for (std::string_view part : Split(*mask, ',')) {
       int64_t device = LeadingNumber(Strip(part));
@@ -195,7 +195,7 @@ std::vector<int> UsableCpus() {
   return {0};
 }
 
-HostFacts ReadHostFacts(const HostFs& fs, const EnvironmentLookup& environment, int usable_cpus) {
+HostFacts ReadHostFacts(const HostFs& fs, const Environment& environment, int usable_cpus) {
   HostFacts facts;
   facts.cpus = std::max(usable_cpus, 1);
   facts.cpu_quota = CpuQuota(fs);
@@ -204,11 +204,13 @@ HostFacts ReadHostFacts(const HostFs& fs, const EnvironmentLookup& environment, 
   facts.nvidia = Nvidia(fs, environment);
   facts.amd = Amd(fs, environment);
   facts.xpu = Xpu(fs, environment);
-  facts.xpu_asked_for = !Strip(environment("ZE_AFFINITY_MASK").value_or("")).empty();
+  facts.xpu_asked_for = !Strip(environment.Get("ZE_AFFINITY_MASK").value_or("")).empty();
   return facts;
 }
 
-HostFacts ReadHostFacts() { return ReadHostFacts(HostFs(), ProcessEnvironment, static_cast<int>(UsableCpus().size())); }
+HostFacts ReadHostFacts() {
+  return ReadHostFacts(HostFs(), Environment::OfProcess(), static_cast<int>(UsableCpus().size()));
+}
 
 int ContainerCpus(const HostFacts& facts) {
   const double quota = std::ceil(std::max(1.0, facts.cpu_quota.value_or(facts.cpus)));

@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/environment.h"
 #include "base/host_fs.h"
 #include "base/host_names.h"
 #include "base/status.h"
@@ -40,7 +41,7 @@ int ContainerCpus(const HostFacts& facts);
 std::vector<int> UsableCpus();
 
 // `usable_cpus`: as above; given so that tests need no machine.
-HostFacts ReadHostFacts(const HostFs& fs, const EnvironmentLookup& environment, int usable_cpus);
+HostFacts ReadHostFacts(const HostFs& fs, const Environment& environment, int usable_cpus);
 HostFacts ReadHostFacts();
 
 // How many devices of `present` the text of CUDA_VISIBLE_DEVICES leaves: a list of numbers ends at the first that is

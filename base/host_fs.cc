@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 
 #include "base/text.h"
 
@@ -18,18 +17,6 @@ constexpr size_t kMostBytes = 1 << 20;
 constexpr int64_t kMostCpus = 1 << 16;
 
 }  // namespace
-
-std::vector<std::string> WholeProcessEnvironment() {
-  std::vector<std::string> environment;
-  for (char** entry = environ; *entry != nullptr; ++entry) environment.emplace_back(*entry);
-  return environment;
-}
-
-std::optional<std::string> ProcessEnvironment(std::string_view name) {
-  const char* value = std::getenv(std::string(name).c_str());
-  if (value == nullptr) return std::nullopt;
-  return value;
-}
 
 std::optional<std::string> HostFs::Read(std::string_view path) const {
   int file = open(Rooted(path).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);

@@ -3,7 +3,6 @@
 // Thread-safe; holds no open file.
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,13 +10,6 @@
 #include <vector>
 
 namespace muster {
-
-using EnvironmentLookup = std::function<std::optional<std::string>(std::string_view)>;
-
-// The process's own environment.
-std::optional<std::string> ProcessEnvironment(std::string_view name);
-// All of it, as "KEY=VALUE".
-std::vector<std::string> WholeProcessEnvironment();
 
 class HostFs {
  public:

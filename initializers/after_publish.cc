@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/attach.h"
-#include "base/host_fs.h"
+#include "base/environment.h"
 #include "base/text.h"
 #include "initializers/entry_path.h"
 #include "initializers/guarded_process.h"
@@ -53,10 +53,9 @@ void AfterPublish::Impl::Run(const std::string& command) {
 }
 
 Status AfterPublish::Impl::Start(const std::string& command) {
-  std::vector<std::string> environment = WholeProcessEnvironment();
-  std::erase_if(environment, [](const std::string& entry) { return entry.starts_with("MUSTER_TARGET="); });
-  environment.push_back(fmt::format("MUSTER_TARGET={}", target_));
-  auto started = StartGuarded({.words = {"sh", "-c", command}, .environment = std::move(environment)});
+  Environment environment = Environment::OfProcess();
+  environment.Set("MUSTER_TARGET", target_);
+  auto started = StartGuarded({.words = {"sh", "-c", command}, .environment = environment.entries()});
   if (!started.ok()) return Annotate(started.status(), "--then needs a shell, and it cannot be started");
   child_ = started->pid;
   return Attach(exit_, std::move(started->ended), "epoll");

@@ -16,7 +16,7 @@
 
 #include "base/attach.h"
 #include "base/descriptors.h"
-#include "base/host_fs.h"
+#include "base/environment.h"
 #include "base/quoted.h"
 #include "base/text.h"
 #include "http/conversation.h"
@@ -72,7 +72,7 @@ Status Hearing::Begin(std::vector<std::string> words, Duration time) {
   MUSTER_RETURN_IF_ERROR(Attach(out_, std::move(out.reading), "epoll"));
   MUSTER_RETURN_IF_ERROR(Attach(err_, std::move(err.reading), "epoll"));
   MUSTER_ASSIGN_OR_RETURN(GuardedProcess started, StartGuarded({.words = std::move(words),
-                                                                .environment = WholeProcessEnvironment(),
+                                                                .environment = Environment::OfProcess().entries(),
                                                                 .in = in.reading.get(),
                                                                 .out = out.writing.get(),
                                                                 .err = err.writing.get(),

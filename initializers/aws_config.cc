@@ -69,10 +69,10 @@ StatusOr<IniFile> AwsConfig::ReadFile(const ReadText& read, std::string_view var
   return ParseIni(*text, *path);
 }
 
-StatusOr<AwsConfig> AwsConfig::Read(const Getenv& getenv, const ReadText& read, const std::string& home,
+StatusOr<AwsConfig> AwsConfig::Read(const Environment& environment, const ReadText& read, const std::string& home,
                                     const NameVariable& name_of) {
   AwsConfig config;
-  config.getenv_ = getenv;
+  config.environment_ = environment;
   config.name_of_ = name_of;
   config.home_ = home;
   MUSTER_ASSIGN_OR_RETURN(config.config_,
@@ -101,7 +101,7 @@ std::string AwsConfig::NameOfVariable(std::string_view variable) const {
 
 std::optional<AwsSetting> AwsConfig::Env(std::initializer_list<std::string_view> names) const {
   for (std::string_view name : names) {
-    if (auto value = GetVariable(getenv_, name)) return AwsSetting{*std::move(value), NameOfVariable(name)};
+    if (auto value = environment_.NonBlank(name)) return AwsSetting{*std::move(value), NameOfVariable(name)};
   }
   return std::nullopt;
 }

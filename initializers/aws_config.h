@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "base/status.h"
-#include "initializers/environment.h"
 #include "initializers/ini_file.h"
+#include "initializers/settings.h"
 
 namespace muster::initializers {
 
@@ -38,7 +38,7 @@ class AwsConfig {
   // InvalidArgument: a file that cannot be parsed. FailedPrecondition: a profile is named that is in neither file.
   // Errors of `read` but NotFound are passed on.
   // `name_of`: of variables that something else stands for; origins have it.
-  static StatusOr<AwsConfig> Read(const Getenv& getenv, const ReadText& read, const std::string& home,
+  static StatusOr<AwsConfig> Read(const Environment& environment, const ReadText& read, const std::string& home,
                                   const NameVariable& name_of = nullptr);
 
   std::string NameOfVariable(std::string_view variable) const;  // for people
@@ -60,6 +60,7 @@ class AwsConfig {
   // A file that a variable names and that is not there: "AWS_CONFIG_FILE names /x, which is not there".
   const std::vector<std::string>& missing() const { return missing_; }
   const std::string& home() const { return home_; }
+  const Environment& environment() const { return environment_; }
 
  private:
   AwsConfig() = default;
@@ -67,7 +68,7 @@ class AwsConfig {
   StatusOr<IniFile> ReadFile(const ReadText& read, std::string_view variable, std::string_view otherwise,
                              std::string* path);
 
-  Getenv getenv_;
+  Environment environment_;
   NameVariable name_of_;
   std::string home_;
   IniFile config_, credentials_;

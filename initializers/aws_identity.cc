@@ -271,8 +271,8 @@ StatusOr<AwsIdentity> FindAwsIdentity(const AwsConfig& config) {
   return found;
 }
 
-StatusOr<AwsIdentity> FindAwsIdentity(const Getenv& getenv, const ReadText& read, const std::string& home) {
-  MUSTER_ASSIGN_OR_RETURN(const AwsConfig config, AwsConfig::Read(getenv, read, home));
+StatusOr<AwsIdentity> FindAwsIdentity(const Environment& environment, const ReadText& read, const std::string& home) {
+  MUSTER_ASSIGN_OR_RETURN(const AwsConfig config, AwsConfig::Read(environment, read, home));
   return FindAwsIdentity(config);
 }
 

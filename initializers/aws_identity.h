@@ -72,6 +72,6 @@ inline constexpr std::string_view kRoleSessionName = "muster-initializer";  // w
 // FailedPrecondition or InvalidArgument: a configured step that cannot work; the message names the variable, or key,
 // profile and file, and the remedy. No message shows a secret.
 StatusOr<AwsIdentity> FindAwsIdentity(const AwsConfig& config);
-StatusOr<AwsIdentity> FindAwsIdentity(const Getenv& getenv, const ReadText& read, const std::string& home);
+StatusOr<AwsIdentity> FindAwsIdentity(const Environment& environment, const ReadText& read, const std::string& home);
 
 }  // namespace muster::initializers

@@ -147,11 +147,7 @@ std::optional<std::string> RegionOfOwnEndpoint(const http::EndpointUrl& url) {
 
 std::string CaBundle(const AwsConfig& config) {
   const auto profile = config.profile().Get("ca_bundle");
-  auto variable = [&config](std::string_view name) -> std::optional<std::string> {
-    const auto found = config.Env({name});
-    return found ? std::optional(found->value) : std::nullopt;
-  };
-  return FindCaBundle(Scheme::kS3, variable, profile ? profile->value : "");
+  return FindCaBundle(Scheme::kS3, config.environment(), profile ? profile->value : "");
 }
 
 StatusOr<bool> RequesterPays(const AwsConfig& config) {

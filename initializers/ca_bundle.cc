@@ -23,15 +23,17 @@ std::vector<std::string_view> InOrder(Scheme scheme) {
   }
 }
 
-std::string Value(const Getenv& getenv, std::string_view name) { return GetVariable(getenv, name).value_or(""); }
+std::string Value(const Environment& environment, std::string_view name) {
+  return environment.NonBlank(name).value_or("");
+}
 
 }  // namespace
 
-std::string FindCaBundle(Scheme scheme, const Getenv& getenv, std::string_view profile) {
+std::string FindCaBundle(Scheme scheme, const Environment& environment, std::string_view profile) {
   for (std::string_view name : InOrder(scheme)) {
-    std::string value = Value(getenv, name);
+    std::string value = Value(environment, name);
     if (name == kFolder) {
-      if (!value.empty() && !Value(getenv, kConfigMap).empty()) return value + "/cabundle.crt";
+      if (!value.empty() && !Value(environment, kConfigMap).empty()) return value + "/cabundle.crt";
     } else if (!value.empty()) {
       return value;
     }
@@ -40,7 +42,7 @@ std::string FindCaBundle(Scheme scheme, const Getenv& getenv, std::string_view p
   return "";
 }
 
-std::string FindCaFolders(const Getenv& getenv) { return Value(getenv, kOpenSslFolders); }
+std::string FindCaFolders(const Environment& environment) { return Value(environment, kOpenSslFolders); }
 
 std::string CaVariables(Scheme scheme) {
   std::vector<std::string> names;

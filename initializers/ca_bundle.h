@@ -13,16 +13,16 @@
 #include <string>
 #include <string_view>
 
-#include "initializers/environment.h"
+#include "initializers/settings.h"
 #include "initializers/source.h"
 
 namespace muster::initializers {
 
 // A file, or a folder (ca_places.h); empty: the system's. `profile`: ca_bundle of the chosen AWS profile.
-std::string FindCaBundle(Scheme scheme, const Getenv& getenv, std::string_view profile = "");
+std::string FindCaBundle(Scheme scheme, const Environment& environment, std::string_view profile = "");
 
 // Those of SSL_CERT_DIR, with ':' between. An image may set it for all its programs: they may hold nothing.
-std::string FindCaFolders(const Getenv& getenv);
+std::string FindCaFolders(const Environment& environment);
 
 // "AWS_CA_BUNDLE, REQUESTS_CA_BUNDLE": for people.
 std::string CaVariables(Scheme scheme);

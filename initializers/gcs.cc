@@ -292,11 +292,11 @@ asio::awaitable<void> Gcs::LookAt(Entry entry, std::function<void(StatusOr<Entry
 
 }  // namespace
 
-StatusOr<GcsSettings> FindGcsSettings(const Getenv& getenv) {
+StatusOr<GcsSettings> FindGcsSettings(const Environment& environment) {
   GcsSettings settings;
-  settings.user_project = GetVariable(getenv, "GOOGLE_CLOUD_QUOTA_PROJECT").value_or("");
+  settings.user_project = environment.NonBlank("GOOGLE_CLOUD_QUOTA_PROJECT").value_or("");
   for (const char* name : {"STORAGE_EMULATOR_HOST", "CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE"}) {
-    auto value = GetVariable(getenv, name);
+    auto value = environment.NonBlank(name);
     if (!value) continue;
     if (value->find("://") == std::string::npos) value = fmt::format("http://{}", *value);
     auto url = http::ParseEndpointUrl(*value);

@@ -26,7 +26,7 @@ struct GcsSettings {
 // STORAGE_EMULATOR_HOST (which also means: anonymous), else gcloud's CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE, each with
 // or without a scheme and with or without /storage/v1 at its end; else the default. InvalidArgument: no http(s) URL; a
 // password in it.
-StatusOr<GcsSettings> FindGcsSettings(const Getenv& getenv);
+StatusOr<GcsSettings> FindGcsSettings(const Environment& environment);
 
 std::unique_ptr<Provider> MakeGcs(boost::asio::io_context& loop, http::Persistence persistence, const Source& source,
                                   GcsSettings settings, std::unique_ptr<BearerSource> tokens);

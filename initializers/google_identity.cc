@@ -243,8 +243,8 @@ StatusOr<GoogleIdentity> ReadFile(std::string_view text, const std::string& orig
   return type == "impersonated_service_account" ? ReadImpersonated(fields) : ReadPlain(type, fields);
 }
 
-StatusOr<GoogleIdentity> FindMachine(const Getenv& getenv) {
-  if (auto forbidden = GetVariable(getenv, "NO_GCE_CHECK"); forbidden && ParseFlag(*forbidden).value_or(false)) {
+StatusOr<GoogleIdentity> FindMachine(const Environment& environment) {
+  if (auto forbidden = environment.NonBlank("NO_GCE_CHECK"); forbidden && ParseFlag(*forbidden).value_or(false)) {
     return Unusable(
         fmt::format("no identity is configured, and NO_GCE_CHECK forbids to ask the metadata server; name a "
                     "credentials file in {}, or use --anonymous for a public bucket",
@@ -252,7 +252,7 @@ StatusOr<GoogleIdentity> FindMachine(const Getenv& getenv) {
   }
   MetadataServer server{.origin_url = "http://metadata.google.internal"};
   for (const char* name : {"GCE_METADATA_HOST", "GCE_METADATA_ROOT", "GCE_METADATA_IP"}) {
-    auto value = GetVariable(getenv, name);
+    auto value = environment.NonBlank(name);
     if (!value) continue;
     auto url =
         http::ParseEndpointUrl(value->find("://") == std::string::npos ? fmt::format("http://{}", *value) : *value);
@@ -260,7 +260,7 @@ StatusOr<GoogleIdentity> FindMachine(const Getenv& getenv) {
     server.origin_url = http::UrlText(*url);
     break;
   }
-  if (auto text = GetVariable(getenv, "GCE_METADATA_TIMEOUT")) {
+  if (auto text = environment.NonBlank("GCE_METADATA_TIMEOUT")) {
     const auto seconds = ParseInt(*text);
     if (!seconds || *seconds < 1 || *seconds > kLongestWait) {
       return absl::InvalidArgumentError(
@@ -273,9 +273,10 @@ StatusOr<GoogleIdentity> FindMachine(const Getenv& getenv) {
 
 }  // namespace
 
-StatusOr<GoogleIdentity> FindGoogleIdentity(const Getenv& getenv, const ReadText& read, const std::string& home) {
-  if (GetVariable(getenv, "STORAGE_EMULATOR_HOST")) return GoogleIdentity{NoGoogleIdentity{}};
-  if (auto path = GetVariable(getenv, kFileVariable)) {
+StatusOr<GoogleIdentity> FindGoogleIdentity(const Environment& environment, const ReadText& read,
+                                            const std::string& home) {
+  if (environment.NonBlank("STORAGE_EMULATOR_HOST")) return GoogleIdentity{NoGoogleIdentity{}};
+  if (auto path = environment.NonBlank(kFileVariable)) {
     auto text = read(*path);
     if (absl::IsNotFound(text.status())) {
       return Unusable(fmt::format("{} names {}, which is not there; mount it, or unset the variable", kFileVariable,
@@ -285,14 +286,14 @@ StatusOr<GoogleIdentity> FindGoogleIdentity(const Getenv& getenv, const ReadText
     if (!text.ok()) return Annotate(text.status(), fmt::format("{} cannot be read", origin));
     return ReadFile(*text, origin);
   }
-  std::string folder = GetVariable(getenv, "CLOUDSDK_CONFIG").value_or(home.empty() ? "" : home + "/.config/gcloud");
+  std::string folder = environment.NonBlank("CLOUDSDK_CONFIG").value_or(home.empty() ? "" : home + "/.config/gcloud");
   if (!folder.empty()) {
     const std::string path = folder + "/application_default_credentials.json";
     auto text = read(path);
     if (text.ok()) return ReadFile(*text, path);
     if (!absl::IsNotFound(text.status())) return Annotate(text.status(), fmt::format("{} cannot be read", path));
   }
-  return FindMachine(getenv);
+  return FindMachine(environment);
 }
 
 }  // namespace muster::initializers

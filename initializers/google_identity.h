@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "initializers/environment.h"
+#include "initializers/settings.h"
 
 namespace muster::initializers {
 
@@ -64,6 +64,7 @@ struct GoogleIdentity {
 // FailedPrecondition or InvalidArgument: a configured step that cannot work; names the variable or file, the key in it,
 // and the remedy. No message shows a secret. URLs of the file must be https, or http to this machine; a subject token
 // may also come from 169.254.169.254, which is how another cloud's machine gets it.
-StatusOr<GoogleIdentity> FindGoogleIdentity(const Getenv& getenv, const ReadText& read, const std::string& home);
+StatusOr<GoogleIdentity> FindGoogleIdentity(const Environment& environment, const ReadText& read,
+                                            const std::string& home);
 
 }  // namespace muster::initializers

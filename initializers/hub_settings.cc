@@ -1,7 +1,6 @@
 #include "initializers/hub_settings.h"
 
 #include <algorithm>
-#include <initializer_list>
 
 #include "base/quoted.h"
 #include "base/text.h"
@@ -15,20 +14,9 @@ constexpr char kHub[] = "https://huggingface.co";
 constexpr size_t kLongestRevision = 255;
 constexpr size_t kLongestToken = 4096;
 
-struct Variable {
-  std::string name, value;  // without white space around it, never empty
-};
-
-std::optional<Variable> First(const Getenv& getenv, std::initializer_list<std::string_view> names) {
-  for (std::string_view name : names) {
-    if (auto value = GetVariable(getenv, name)) return Variable{std::string(name), *std::move(value)};
-  }
-  return std::nullopt;
-}
-
-bool IsSet(const Getenv& getenv, std::string_view name) {
-  const auto variable = First(getenv, {name});
-  return variable && ParseFlag(variable->value).value_or(false);
+bool IsSet(const Environment& environment, std::string_view name) {
+  const auto value = environment.NonBlank(name);
+  return value && ParseFlag(*value).value_or(false);
 }
 
 std::string Expanded(const std::string& path, const std::string& home) {
@@ -36,10 +24,10 @@ std::string Expanded(const std::string& path, const std::string& home) {
 }
 
 // `name` in the folder of the hub's client; nothing: not even HOME is known.
-std::optional<std::string> InHubHome(const Getenv& getenv, const std::string& home, std::string_view name) {
-  if (const auto own = First(getenv, {"HF_HOME"})) return fmt::format("{}/{}", Expanded(own->value, home), name);
-  if (const auto cache = First(getenv, {"XDG_CACHE_HOME"})) {
-    return fmt::format("{}/huggingface/{}", Expanded(cache->value, home), name);
+std::optional<std::string> InHubHome(const Environment& environment, const std::string& home, std::string_view name) {
+  if (const auto own = environment.NonBlank("HF_HOME")) return fmt::format("{}/{}", Expanded(*own, home), name);
+  if (const auto cache = environment.NonBlank("XDG_CACHE_HOME")) {
+    return fmt::format("{}/huggingface/{}", Expanded(*cache, home), name);
   }
   if (home.empty()) return std::nullopt;
   return fmt::format("{}/.cache/huggingface/{}", home, name);
@@ -53,17 +41,18 @@ Status CheckToken(std::string_view token, std::string_view origin) {
       plain ? "is longer than any token" : "has a line break or another character that no token has inside it"));
 }
 
-StatusOr<std::optional<Variable>> FindToken(const Getenv& getenv, const ReadText& read, const std::string& home) {
-  auto token = First(getenv, {"ACCESS_TOKEN", "HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "HUGGING_FACE_TOKEN"});
-  if (token || IsSet(getenv, "HF_HUB_DISABLE_IMPLICIT_TOKEN")) return token;
-  std::optional<std::string> path = InHubHome(getenv, home, "token");
-  if (const auto named = First(getenv, {"HF_TOKEN_PATH"})) path = Expanded(named->value, home);
+StatusOr<std::optional<Environment::Variable>> FindToken(const Environment& environment, const ReadText& read,
+                                                         const std::string& home) {
+  auto token = environment.FirstOf("ACCESS_TOKEN HF_TOKEN HUGGING_FACE_HUB_TOKEN HUGGING_FACE_TOKEN");
+  if (token || IsSet(environment, "HF_HUB_DISABLE_IMPLICIT_TOKEN")) return token;
+  std::optional<std::string> path = InHubHome(environment, home, "token");
+  if (const auto named = environment.NonBlank("HF_TOKEN_PATH")) path = Expanded(*named, home);
   if (!path) return std::nullopt;
   auto text = read(*path);
   if (absl::IsNotFound(text.status())) return std::nullopt;
   if (!text.ok()) return Annotate(text.status(), fmt::format("the token in {} cannot be read", *path));
   if (Strip(*text).empty()) return std::nullopt;
-  return Variable{*path, std::string(Strip(*text))};
+  return Environment::Variable{*path, std::string(Strip(*text))};
 }
 
 Status CheckRevision(std::string_view revision) {
@@ -75,34 +64,34 @@ Status CheckRevision(std::string_view revision) {
 
 }  // namespace
 
-std::string FindHubRevision(const Source& source, const Getenv& getenv) {
+std::string FindHubRevision(const Source& source, const Environment& environment) {
   if (!source.revision.empty()) return source.revision;
-  const auto version = First(getenv, {"MODEL_VERSION"});
-  return version ? version->value : "main";
+  const auto version = environment.NonBlank("MODEL_VERSION");
+  return version.value_or("main");
 }
 
-StatusOr<std::string> FindHubCache(const Getenv& getenv, const std::string& home) {
-  if (const auto named = First(getenv, {"HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE"})) return Expanded(named->value, home);
-  auto path = InHubHome(getenv, home, "hub");
+StatusOr<std::string> FindHubCache(const Environment& environment, const std::string& home) {
+  if (const auto named = environment.FirstOf("HF_HUB_CACHE HUGGINGFACE_HUB_CACHE")) return Expanded(named->value, home);
+  auto path = InHubHome(environment, home, "hub");
   if (path) return *std::move(path);
   return absl::FailedPreconditionError("where the hub's cache is is not said: set HF_HUB_CACHE, or give --to");
 }
 
-StatusOr<HubSettings> FindHubSettings(const Source& source, bool anonymous, const Getenv& getenv, const ReadText& read,
-                                      const std::string& home) {
-  if (IsSet(getenv, "HF_HUB_OFFLINE")) {
+StatusOr<HubSettings> FindHubSettings(const Source& source, bool anonymous, const Environment& environment,
+                                      const ReadText& read, const std::string& home) {
+  if (IsSet(environment, "HF_HUB_OFFLINE")) {
     return absl::InvalidArgumentError(
         "HF_HUB_OFFLINE is set, so that nothing can be brought in from the hub; unset it");
   }
   HubSettings settings;
-  const auto endpoint = First(getenv, {"HF_ENDPOINT"});
-  auto url = http::ParseEndpointUrl(endpoint ? endpoint->value : kHub);
+  const auto endpoint = environment.NonBlank("HF_ENDPOINT");
+  auto url = http::ParseEndpointUrl(endpoint.value_or(kHub));
   if (!url.ok()) return Annotate(url.status(), "HF_ENDPOINT");
   settings.endpoint = http::UrlText(*url);
-  settings.revision = FindHubRevision(source, getenv);
+  settings.revision = FindHubRevision(source, environment);
   MUSTER_RETURN_IF_ERROR(CheckRevision(settings.revision));
   if (anonymous) return settings;
-  MUSTER_ASSIGN_OR_RETURN(auto token, FindToken(getenv, read, home));
+  MUSTER_ASSIGN_OR_RETURN(auto token, FindToken(environment, read, home));
   if (!token) return settings;
   MUSTER_RETURN_IF_ERROR(CheckToken(token->value, token->name));
   settings.token = std::move(token->value);

@@ -15,7 +15,7 @@
 #include <string>
 
 #include "base/status.h"
-#include "initializers/environment.h"
+#include "initializers/settings.h"
 #include "initializers/source.h"
 
 namespace muster::initializers {
@@ -29,13 +29,13 @@ struct HubSettings {
 
 // InvalidArgument: an endpoint that is no http(s) URL or has a password in it, a token that could not stand in a header
 // (says which variable; never shows it), HF_HUB_OFFLINE (says that nothing can be brought in then).
-StatusOr<HubSettings> FindHubSettings(const Source& source, bool anonymous, const Getenv& getenv, const ReadText& read,
-                                      const std::string& home);
+StatusOr<HubSettings> FindHubSettings(const Source& source, bool anonymous, const Environment& environment,
+                                      const ReadText& read, const std::string& home);
 
 // The revision that is wanted of it; never empty.
-std::string FindHubRevision(const Source& source, const Getenv& getenv);
+std::string FindHubRevision(const Source& source, const Environment& environment);
 
 // Where the hub's client looks for repositories. FailedPrecondition: nothing says where, not even HOME.
-StatusOr<std::string> FindHubCache(const Getenv& getenv, const std::string& home);
+StatusOr<std::string> FindHubCache(const Environment& environment, const std::string& home);
 
 }  // namespace muster::initializers

@@ -42,8 +42,8 @@ std::string SelectionOf(const InitializeOptions& options) {
 
 class Initialize::Impl {
  public:
-  Impl(asio::io_context& loop, InitializeOptions options, Getenv getenv, Events events)
-      : loop_(loop), options_(std::move(options)), getenv_(std::move(getenv)), events_(std::move(events)) {}
+  Impl(asio::io_context& loop, InitializeOptions options, Environment environment, Events events)
+      : loop_(loop), options_(std::move(options)), environment_(std::move(environment)), events_(std::move(events)) {}
 
   void Begin();
   InitializeResult so_far() const;
@@ -81,7 +81,7 @@ class Initialize::Impl {
 
   asio::io_context& loop_;
   InitializeOptions options_;
-  const Getenv getenv_;
+  const Environment environment_;
   Events events_;
   const TimePoint began_ = MonotonicClock::now();
   std::mt19937_64 random_{std::random_device{}()};
@@ -142,12 +142,12 @@ Status Initialize::Impl::FindOut() {
           fmt::format("{}: --version-id is of one object; name the revision in the URI, {}@REVISION", source_.uri,
                       source_.container));
     }
-    source_.revision = FindHubRevision(source_, getenv_);
+    source_.revision = FindHubRevision(source_, environment_);
   } else if (options_.hub_cache) {
     return absl::InvalidArgumentError(fmt::format("{}: --hf-cache is for hf:// sources; leave it out", source_.uri));
   }
   if (source_.scheme == Scheme::kPvc || source_.scheme == Scheme::kFile) {
-    MUSTER_ASSIGN_OR_RETURN(LocalPlace place, FindLocalPlace(source_, options_.claims, getenv_));
+    MUSTER_ASSIGN_OR_RETURN(LocalPlace place, FindLocalPlace(source_, options_.claims, environment_));
     MUSTER_ASSIGN_OR_RETURN(complete_, IsTarget(place, options_.target));
     if (complete_) {
       events_.say(fmt::format("{} is {} itself: there is nothing to bring in", source_.uri, options_.target));
@@ -222,7 +222,7 @@ Status Initialize::Impl::OpenProvider() {
   const bool both = options_.extract;
   pool_ = std::make_unique<DiskPool>(loop_, options_.threads * (both ? 2 : 1), options_.blocks / (both ? 2 : 1));
   MUSTER_ASSIGN_OR_RETURN(opened_,
-                          OpenSource(loop_, *pool_, source_, std::move(settings), getenv_, random, events_.say));
+                          OpenSource(loop_, *pool_, source_, std::move(settings), environment_, random, events_.say));
   options_.transfer.source = source_.uri;
   return absl::OkStatus();
 }
@@ -492,8 +492,8 @@ InitializeResult Initialize::Impl::so_far() const {
   return so_far;
 }
 
-Initialize::Initialize(asio::io_context& loop, InitializeOptions options, Getenv getenv, Events events)
-    : impl_(std::make_unique<Impl>(loop, std::move(options), std::move(getenv), std::move(events))) {}
+Initialize::Initialize(asio::io_context& loop, InitializeOptions options, Environment environment, Events events)
+    : impl_(std::make_unique<Impl>(loop, std::move(options), std::move(environment), std::move(events))) {}
 Initialize::~Initialize() = default;
 void Initialize::Begin() { impl_->Begin(); }
 InitializeResult Initialize::so_far() const { return impl_->so_far(); }

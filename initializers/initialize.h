@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "base/status.h"
-#include "initializers/environment.h"
 #include "initializers/lease.h"
 #include "initializers/manifest.h"
+#include "initializers/settings.h"
 #include "initializers/source.h"
 #include "initializers/transfer.h"
 #include "initializers/unpack.h"
@@ -74,7 +74,7 @@ class Initialize {
     std::function<void(const Planned&)> planned;  // of a dry run: a file that would be moved
     std::function<void(StatusOr<InitializeResult>)> end;
   };
-  Initialize(boost::asio::io_context& loop, InitializeOptions options, Getenv getenv, Events events);
+  Initialize(boost::asio::io_context& loop, InitializeOptions options, Environment environment, Events events);
   ~Initialize();
   Initialize(const Initialize&) = delete;
   Initialize& operator=(const Initialize&) = delete;

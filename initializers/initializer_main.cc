@@ -10,6 +10,7 @@
 #include <csignal>
 #include <cstdlib>
 
+#include "base/environment.h"
 #include "base/exit_codes.h"
 #include "base/host_facts.h"
 #include "base/json_fields.h"
@@ -27,11 +28,6 @@ namespace muster::initializers {
 namespace {
 
 namespace asio = boost::asio;
-
-std::optional<std::string> Environment(std::string_view name) {
-  const char* value = getenv(std::string(name).c_str());
-  return value == nullptr ? std::nullopt : std::optional<std::string>(value);
-}
 
 // With commas between; KServe writes a JSON array too.
 std::vector<std::string> Patterns(const std::string& list) {
@@ -92,7 +88,7 @@ class Program {
     events.say = [this](const std::string& text) { progress_.Say(text); };
     events.planned = [this](const Initialize::Planned& file) { progress_.Plan(file); };
     events.end = [this](StatusOr<InitializeResult> result) { End(std::move(result)); };
-    run_ = std::make_unique<Initialize>(loop_, options_.run, Environment, std::move(events));
+    run_ = std::make_unique<Initialize>(loop_, options_.run, Environment::OfProcess(), std::move(events));
     run_->Begin();
     Tick();
     loop_.run();
@@ -225,8 +221,9 @@ void AddFlags(CLI::App* command, ProgramOptions* program, Words* words, std::str
       ->add_option("uri", run.uri, "s3://BUCKET/KEY, gs://, hf://, pvc://CLAIM/PATH, file:///PATH, https://HOST/FILE")
       ->envname("STORAGE_URI");
   command->add_option("--to", run.target, fmt::format("the folder it goes to; default {}", target));
-  words->include = Environment("STORAGE_ALLOW_PATTERNS").value_or("");  // KServe's
-  words->ignore = Environment("STORAGE_IGNORE_PATTERNS").value_or("");
+  const Environment environment = Environment::OfProcess();
+  words->include = environment.Get("STORAGE_ALLOW_PATTERNS").value_or("");  // KServe's
+  words->ignore = environment.Get("STORAGE_IGNORE_PATTERNS").value_or("");
   command->add_option("--include", words->include, "only what matches one of these patterns, with commas between");
   command->add_option("--ignore", words->ignore, "nothing that matches one of these patterns")
       ->envname("IGNORE_PATTERNS");
@@ -271,8 +268,9 @@ void AddFlags(CLI::App* command, ProgramOptions* program, Words* words, std::str
 }
 
 bool ProxyByTls() {
+  const Environment environment = Environment::OfProcess();
   for (const char* name : {"HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"}) {
-    if (Lower(Environment(name).value_or("")).starts_with("https:")) return true;
+    if (Lower(environment.Get(name).value_or("")).starts_with("https:")) return true;
   }
   return false;
 }
@@ -302,8 +300,9 @@ void ReturnMemory() {
 // libcurl reads this one in lower case only, since a CGI program gets the other from strangers. Every other client of
 // the stores reads both.
 void TakeHttpProxy() {
-  const auto proxy = Environment("HTTP_PROXY");
-  if (proxy && !Environment("REQUEST_METHOD")) setenv("http_proxy", proxy->c_str(), 0);
+  const Environment environment = Environment::OfProcess();
+  const auto proxy = environment.Get("HTTP_PROXY");
+  if (proxy && !environment.Get("REQUEST_METHOD")) setenv("http_proxy", proxy->c_str(), 0);
 }
 
 // The target is the repository's own folder in the cache: others in it are not ours to touch.
@@ -311,7 +310,8 @@ Status UseHubCache(InitializeOptions* run) {
   auto source = ParseSource(run->uri, run->role);
   if (!source.ok() || source->scheme != Scheme::kHuggingFace) return absl::OkStatus();  // the run says what is wrong
   if (run->target.empty()) {
-    MUSTER_ASSIGN_OR_RETURN(run->target, FindHubCache(Environment, Environment("HOME").value_or("")));
+    const Environment environment = Environment::OfProcess();
+    MUSTER_ASSIGN_OR_RETURN(run->target, FindHubCache(environment, environment.Get("HOME").value_or("")));
   }
   run->target += fmt::format("/{}", HubCacheFolder(*source));
   return absl::OkStatus();

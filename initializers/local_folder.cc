@@ -231,13 +231,13 @@ class LocalFolder final : public Catalogue {
 }  // namespace
 
 StatusOr<LocalPlace> FindLocalPlace(const Source& source, const std::vector<std::string>& claims,
-                                    const Getenv& getenv) {
+                                    const Environment& environment) {
   std::string path = source.path;
   while (path.size() > 1 && path.ends_with('/')) path.pop_back();
   if (source.scheme == Scheme::kFile) return LocalPlace{path, ""};
   if (!path.empty()) MUSTER_RETURN_IF_ERROR(Annotate(CheckEntryPath(path), source.uri));
   std::vector<std::string> known = claims;
-  const std::string listed = getenv(kClaims).value_or("");
+  const std::string listed = environment.Get(kClaims).value_or("");
   for (std::string_view part : Split(listed, ',')) known.emplace_back(Strip(part));
   std::string root = fmt::format("{}/{}", kMounts, source.container);
   bool named = false;

@@ -17,8 +17,8 @@
 
 #include "base/status.h"
 #include "initializers/disk_pool.h"
-#include "initializers/environment.h"
 #include "initializers/provider.h"
+#include "initializers/settings.h"
 #include "initializers/source.h"
 
 namespace muster::initializers {
@@ -30,7 +30,8 @@ struct LocalPlace {
 
 // Where a pvc:// or file:// source is. `claims`: "NAME=DIR"; then MUSTER_CLAIMS, the same with commas between; then
 // /mnt/pvc/NAME. InvalidArgument: a claim that is said in no such form; a path that leaves the claim by "..".
-StatusOr<LocalPlace> FindLocalPlace(const Source& source, const std::vector<std::string>& claims, const Getenv& getenv);
+StatusOr<LocalPlace> FindLocalPlace(const Source& source, const std::vector<std::string>& claims,
+                                    const Environment& environment);
 
 // The source is the target itself (a claim that is mounted where it has to be), which need not be there yet.
 // InvalidArgument: one is in the other.

@@ -23,15 +23,15 @@ struct Opening {
   DiskPool& pool;
   const Source& source;
   SourceSettings settings;
-  const Getenv& getenv;
+  const Environment& environment;
   std::function<double()> jitter;
   std::function<void(const std::string&)> say;
 
-  std::string Home() const { return getenv("HOME").value_or(""); }
+  std::string Home() const { return environment.Get("HOME").value_or(""); }
   http::Persistence Connect(OpenedSource* opened) {
     http::Options& http = settings.http;
-    if (http.ca_bundle.empty()) http.ca_bundle = FindCaBundle(source.scheme, getenv);
-    http.ca_folders = FindCaFolders(getenv);
+    if (http.ca_bundle.empty()) http.ca_bundle = FindCaBundle(source.scheme, environment);
+    http.ca_folders = FindCaFolders(environment);
     http.ca_remedy = fmt::format("name the authority's certificate with --ca-bundle ({})", CaVariables(source.scheme));
     opened->http = std::make_unique<http::Client>(loop, http);
     http::Limits limits = settings.limits;
@@ -53,7 +53,8 @@ StatusOr<OpenedSource> OpenWeb(Opening opening) {
 }
 
 StatusOr<OpenedSource> OpenFolder(Opening opening) {
-  MUSTER_ASSIGN_OR_RETURN(LocalPlace place, FindLocalPlace(opening.source, opening.settings.claims, opening.getenv));
+  MUSTER_ASSIGN_OR_RETURN(LocalPlace place,
+                          FindLocalPlace(opening.source, opening.settings.claims, opening.environment));
   OpenedSource opened;
   opened.catalogue = MakeLocalFolder(opening.pool, std::move(place), opening.say);
   return opened;
@@ -70,9 +71,9 @@ StatusOr<OpenedSource> OpenS3(Opening opening) {
   S3Settings s3;
   s3.version_id = opening.settings.version_id;
   if (!s3.version_id.empty()) MUSTER_RETURN_IF_ERROR(CheckOneObject(opening.source));
-  MUSTER_ASSIGN_OR_RETURN(const S3Variables variables, WithStorageConfig(opening.getenv, opening.source.uri));
+  MUSTER_ASSIGN_OR_RETURN(const S3Variables variables, WithStorageConfig(opening.environment, opening.source.uri));
   MUSTER_ASSIGN_OR_RETURN(AwsConfig config,
-                          AwsConfig::Read(variables.getenv, ReadSettingsFile, opening.Home(), variables.name_of));
+                          AwsConfig::Read(variables.environment, ReadSettingsFile, opening.Home(), variables.name_of));
   MUSTER_ASSIGN_OR_RETURN(s3.place, FindS3Place(config, opening.source.container));
   MUSTER_ASSIGN_OR_RETURN(StsPlace sts, FindStsPlace(config));
   AwsIdentity identity{Anonymous{}};
@@ -104,7 +105,7 @@ Status CheckMayCarryToken(const std::string& endpoint) {
 }
 
 StatusOr<OpenedSource> OpenGcs(Opening opening) {
-  MUSTER_ASSIGN_OR_RETURN(GcsSettings gcs, FindGcsSettings(opening.getenv));
+  MUSTER_ASSIGN_OR_RETURN(GcsSettings gcs, FindGcsSettings(opening.environment));
   gcs.generation = opening.settings.version_id;
   if (gcs.generation.find_first_not_of("0123456789") != std::string::npos) {
     return absl::InvalidArgumentError(fmt::format(
@@ -113,7 +114,7 @@ StatusOr<OpenedSource> OpenGcs(Opening opening) {
   if (!gcs.generation.empty()) MUSTER_RETURN_IF_ERROR(CheckOneObject(opening.source));
   GoogleIdentity identity{NoGoogleIdentity{}};
   if (!opening.settings.anonymous) {
-    MUSTER_ASSIGN_OR_RETURN(identity, FindGoogleIdentity(opening.getenv, ReadSettingsFile, opening.Home()));
+    MUSTER_ASSIGN_OR_RETURN(identity, FindGoogleIdentity(opening.environment, ReadSettingsFile, opening.Home()));
   }
   if (!std::holds_alternative<NoGoogleIdentity>(identity.who)) {
     MUSTER_RETURN_IF_ERROR(CheckMayCarryToken(gcs.endpoint));
@@ -125,8 +126,8 @@ StatusOr<OpenedSource> OpenGcs(Opening opening) {
 }
 
 StatusOr<OpenedSource> OpenHub(Opening opening) {
-  MUSTER_ASSIGN_OR_RETURN(HubSettings hub, FindHubSettings(opening.source, opening.settings.anonymous, opening.getenv,
-                                                           ReadSettingsFile, opening.Home()));
+  MUSTER_ASSIGN_OR_RETURN(HubSettings hub, FindHubSettings(opening.source, opening.settings.anonymous,
+                                                           opening.environment, ReadSettingsFile, opening.Home()));
   hub.cache_layout = opening.settings.hub_cache;
   OpenedSource opened;
   const http::Persistence persistence = opening.Connect(&opened);
@@ -136,9 +137,9 @@ StatusOr<OpenedSource> OpenHub(Opening opening) {
 }  // namespace
 
 StatusOr<OpenedSource> OpenSource(asio::io_context& loop, DiskPool& pool, const Source& source, SourceSettings settings,
-                                  const Getenv& getenv, std::function<double()> jitter,
+                                  const Environment& environment, std::function<double()> jitter,
                                   std::function<void(const std::string&)> say) {
-  Opening opening{loop, pool, source, std::move(settings), getenv, std::move(jitter), std::move(say)};
+  Opening opening{loop, pool, source, std::move(settings), environment, std::move(jitter), std::move(say)};
   switch (source.scheme) {
     case Scheme::kHttp:
       return OpenWeb(std::move(opening));

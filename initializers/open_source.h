@@ -13,8 +13,8 @@
 #include "base/status.h"
 #include "http/conversation.h"
 #include "initializers/disk_pool.h"
-#include "initializers/environment.h"
 #include "initializers/provider.h"
+#include "initializers/settings.h"
 #include "initializers/source.h"
 
 namespace muster::initializers {
@@ -41,7 +41,7 @@ struct OpenedSource {
 
 // InvalidArgument, FailedPrecondition: a setting that cannot be used, naming the variable and the remedy.
 StatusOr<OpenedSource> OpenSource(boost::asio::io_context& loop, DiskPool& pool, const Source& source,
-                                  SourceSettings settings, const Getenv& getenv, std::function<double()> jitter,
-                                  std::function<void(const std::string&)> say);
+                                  SourceSettings settings, const Environment& environment,
+                                  std::function<double()> jitter, std::function<void(const std::string&)> say);
 
 }  // namespace muster::initializers

@@ -27,8 +27,8 @@ struct Said {
 };
 using SaidInstead = std::map<std::string, Said, std::less<>>;
 
-StatusOr<Json> ReadObject(const Getenv& getenv, const char* name) {
-  const auto text = GetVariable(getenv, name);
+StatusOr<Json> ReadObject(const Environment& environment, const char* name) {
+  const auto text = environment.NonBlank(name);
   if (!text) return Json::object();
   StatusOr<Json> object = ReadJson(*text, kFieldLevels);
   if (!object.ok()) return absl::InvalidArgumentError(fmt::format("{} {}", name, Message(object.status())));
@@ -44,9 +44,9 @@ StatusOr<std::string> TextOf(const Json& value, const std::string& name) {
 
 }  // namespace
 
-StatusOr<S3Variables> WithStorageConfig(const Getenv& getenv, std::string_view uri) {
-  MUSTER_ASSIGN_OR_RETURN(Json config, ReadObject(getenv, kConfig));
-  MUSTER_ASSIGN_OR_RETURN(const Json over, ReadObject(getenv, kOverride));
+StatusOr<S3Variables> WithStorageConfig(const Environment& environment, std::string_view uri) {
+  MUSTER_ASSIGN_OR_RETURN(Json config, ReadObject(environment, kConfig));
+  MUSTER_ASSIGN_OR_RETURN(const Json over, ReadObject(environment, kOverride));
   const char* typed = over.contains("type") || config.empty() ? kOverride : kConfig;
   config.update(over);
   auto said = std::make_shared<SaidInstead>();
@@ -67,15 +67,12 @@ StatusOr<S3Variables> WithStorageConfig(const Getenv& getenv, std::string_view u
     said->try_emplace(kSecretKey, Said{"", fmt::format("secret_access_key of {}", kConfig)});
     for (const char* token : {"AWS_SESSION_TOKEN", "AWS_SECURITY_TOKEN"}) (*said)[token] = {"", token};
   }
-  return S3Variables{.getenv = [getenv, said](std::string_view name) -> std::optional<std::string> {
-                       const auto found = said->find(name);
-                       return found == said->end() ? getenv(name) : found->second.value;
-                     },
-                     .name_of =
-                         [said](std::string_view variable) {
-                           const auto found = said->find(variable);
-                           return found == said->end() ? std::string(variable) : found->second.name;
-                         }};
+  S3Variables variables{.environment = environment, .name_of = [said](std::string_view variable) {
+                          const auto found = said->find(variable);
+                          return found == said->end() ? std::string(variable) : found->second.name;
+                        }};
+  for (const auto& [variable, instead] : *said) variables.environment.Set(variable, instead.value);
+  return variables;
 }
 
 }  // namespace muster::initializers

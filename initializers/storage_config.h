@@ -11,17 +11,17 @@
 #include <string_view>
 
 #include "base/status.h"
-#include "initializers/environment.h"
+#include "initializers/settings.h"
 
 namespace muster::initializers {
 
 struct S3Variables {
-  Getenv getenv;
+  Environment environment;
   NameVariable name_of;  // "endpoint_url of STORAGE_CONFIG", or the variable itself
 };
 
 // The variables as they count for the S3 source `uri`. InvalidArgument: one of the two is no such object, or its type
 // is not s3.
-StatusOr<S3Variables> WithStorageConfig(const Getenv& getenv, std::string_view uri);
+StatusOr<S3Variables> WithStorageConfig(const Environment& environment, std::string_view uri);
 
 }  // namespace muster::initializers

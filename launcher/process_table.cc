@@ -1,7 +1,6 @@
 #include "launcher/process_table.h"
 
 #include <dirent.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <fstream>
@@ -9,6 +8,7 @@
 #include <memory>
 #include <set>
 
+#include "base/environment.h"
 #include "base/process_stat.h"
 #include "base/text.h"
 
@@ -76,7 +76,8 @@ Holds StartedWith(pid_t pid, const std::vector<std::string>& entries) {
 
 std::vector<std::string> OwnEntries(const std::vector<std::string>& environment) {
   std::set<std::string_view> ours;
-  for (char** entry = environ; *entry != nullptr; ++entry) ours.insert(*entry);
+  const Environment running = Environment::OfProcess();
+  ours.insert(running.entries().begin(), running.entries().end());
   std::vector<std::string> own;
   for (const std::string& entry : environment) {
     if (!ours.contains(entry)) own.push_back(entry);

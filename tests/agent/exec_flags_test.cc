@@ -18,7 +18,7 @@ using ::testing::Not;
 using Words = std::vector<std::string>;
 
 StatusOr<ParsedRun> Parse(const Words& words, const Environment& environment = {}) {
-  return ParseRun(words, LookUp(environment), CalledAs::kExec);
+  return ParseRun(words, environment, CalledAs::kExec);
 }
 RunOptions Good(const Words& words, const Environment& environment = {}) {
   auto run = Parse(words, environment);
@@ -158,12 +158,12 @@ TEST(ExecFlags, ARangeOfNodesIsElastic) {
   EXPECT_EQ(elastic.endpoint_host, "job-node-0-0.job");
   EXPECT_EQ(elastic.endpoint_port, 29500);
 
-  environment["PET_NNODES"] = "4";
+  environment.Set("PET_NNODES", "4");
   RunOptions fixed = Good({"--", "python", "t.py"}, environment);
   EXPECT_EQ(fixed.backend, Backend::kStatic);
   EXPECT_EQ(fixed.node_rank, 2);
-  environment["PET_NNODES"] = "1:4";
-  environment["PET_RDZV_BACKEND"] = "static";
+  environment.Set("PET_NNODES", "1:4");
+  environment.Set("PET_RDZV_BACKEND", "static");
   EXPECT_EQ(Good({"--", "python", "t.py"}, environment).backend, Backend::kStatic);
 }
 
@@ -171,12 +171,12 @@ TEST(ExecFlags, APodsIndexIsItsRank) {
   Environment environment = {
       {"MUSTER_WIRE", "torch"}, {"PET_NNODES", "4"}, {"PET_MASTER_ADDR", "m"}, {"JOB_COMPLETION_INDEX", "3"}};
   EXPECT_EQ(Good({"--", "true"}, environment).node_rank, 3);
-  environment["PET_NODE_RANK"] = "1";
+  environment.Set("PET_NODE_RANK", "1");
   EXPECT_EQ(Good({"--", "true"}, environment).node_rank, 1);
-  environment.erase("PET_NODE_RANK");
-  environment["PET_NNODES"] = "1";  // many pods, each alone
+  environment.Unset("PET_NODE_RANK");
+  environment.Set("PET_NNODES", "1");  // many pods, each alone
   EXPECT_EQ(Good({"--", "true"}, environment).node_rank, 0);
-  environment["PET_NNODES"] = "2";
+  environment.Set("PET_NNODES", "2");
   auto run = Parse({"--", "true"}, environment);
   ASSERT_FALSE(run.ok());
   EXPECT_THAT(std::string(run.status().message()), HasSubstr("JOB_COMPLETION_INDEX=3"));
@@ -209,8 +209,7 @@ TEST(ExecFlags, ThePodsOwnNamesCountLast) {
       {{}, {{"TRAINER_NNODES", "1:4"}}, "4x3 0 job-node-0-0.job:29500 uid"},  // elastic: ranks by arrival
   };
   for (const auto& row : rows) {
-    Environment environment = row.more;
-    environment.insert(pod.begin(), pod.end());
+    const Environment environment = Joined(row.more, pod);
     Words words = row.flags;
     words.insert(words.end(), {"--wire=torch", "--", "true"});
     EXPECT_EQ(tell(Good(words, environment)), row.expected);
@@ -254,8 +253,7 @@ TEST(ExecFlags, PodsOfOtherFrameworksMeetBesideTheirOwnPort) {
   };
   for (const Environment& pod : {jax, xgboost}) {
     for (const auto& row : rows) {
-      Environment environment = row.more;
-      environment.insert(pod.begin(), pod.end());
+      const Environment environment = Joined(row.more, pod);
       Words words = row.flags;
       words.insert(words.end(), {"--", "true"});
       RunOptions options = Good(words, environment);
@@ -318,7 +316,7 @@ TEST(ExecFlags, HowPodsOfOtherFrameworksWaitForEachOther) {
 
 TEST(ExecFlags, WhatAnAgentAroundHasSetIsNobodysWish) {
   auto overruled = [](const Environment& environment) {
-    auto run = ParseRun({"--restart-policy=on-failure", "--http-port=9000", "t.py"}, LookUp(environment));
+    auto run = ParseRun({"--restart-policy=on-failure", "--http-port=9000", "t.py"}, environment);
     EXPECT_TRUE(run.ok()) << run.status();
     Words variables;
     for (const Overruled& one : run->overruled) variables.emplace_back(one.variable);
@@ -326,16 +324,14 @@ TEST(ExecFlags, WhatAnAgentAroundHasSetIsNobodysWish) {
   };
   const Environment set = {{"MUSTER_RESTART_POLICY", "exit-code"}, {"MUSTER_HTTP_PORT", "off"}};
   EXPECT_THAT(overruled(set), ElementsAre("MUSTER_RESTART_POLICY", "MUSTER_HTTP_PORT"));
-  std::vector<std::string> inside = {"PATH=/bin", "MUSTER_HTTP_PORT=8"};
-  for (const auto& [name, value] : set) PutForInside(name, value, &inside);
-  PutForInside("MUSTER_HTTP_PORT", "off", &inside);  // by one more agent
-  EXPECT_EQ(inside.size(), 4U);
-  Environment environment;
-  for (const std::string& entry : inside)
-    environment[entry.substr(0, entry.find('='))] = entry.substr(entry.find('=') + 1);
-  EXPECT_EQ(environment[std::string(kFromOutside)], "MUSTER_RESTART_POLICY=exit-code MUSTER_HTTP_PORT=off");
+  Environment environment = {{"PATH", "/bin"}, {"MUSTER_HTTP_PORT", "8"}};
+  PutForInside("MUSTER_RESTART_POLICY", "exit-code", &environment);
+  PutForInside("MUSTER_HTTP_PORT", "off", &environment);
+  PutForInside("MUSTER_HTTP_PORT", "off", &environment);  // by one more agent
+  EXPECT_EQ(environment.entries().size(), 4U);
+  EXPECT_EQ(environment.Get(kFromOutside), "MUSTER_RESTART_POLICY=exit-code MUSTER_HTTP_PORT=off");
   EXPECT_THAT(overruled(environment), ElementsAre());
-  environment["MUSTER_RESTART_POLICY"] = "never";  // the command's own
+  environment.Set("MUSTER_RESTART_POLICY", "never");  // the command's own
   EXPECT_THAT(overruled(environment), ElementsAre("MUSTER_RESTART_POLICY"));
 }
 

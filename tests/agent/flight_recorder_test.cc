@@ -19,7 +19,7 @@ using testing::SizeIs;
 using testing::UnorderedElementsAre;
 
 TEST(FlightRecorder, AllThatPyTorchNeedsToDumpOnRequest) {
-  EXPECT_THAT(FlightRecorderVariables({"PATH=/bin"}, "/logs/x/attempt_0/flight_recorder"),
+  EXPECT_THAT(FlightRecorderVariables(Environment::Of({"PATH=/bin"}), "/logs/x/attempt_0/flight_recorder"),
               UnorderedElementsAre(
                   Pair("TORCH_NCCL_DEBUG_INFO_PIPE_FILE", "/logs/x/attempt_0/flight_recorder/"),
                   Pair("TORCH_FR_DUMP_TEMP_FILE", "/logs/x/attempt_0/flight_recorder/nccl_trace_rank_"),
@@ -30,7 +30,8 @@ TEST(FlightRecorder, AllThatPyTorchNeedsToDumpOnRequest) {
 }
 
 TEST(FlightRecorder, WhatTheUserSetsByAnyNameStays) {
-  auto variables = FlightRecorderVariables({"TORCH_NCCL_TRACE_BUFFER_SIZE=0", "TORCH_FR_DUMP_TEMP_FILE=/mine/"}, "/f");
+  auto variables = FlightRecorderVariables(
+      Environment::Of({"TORCH_NCCL_TRACE_BUFFER_SIZE=0", "TORCH_FR_DUMP_TEMP_FILE=/mine/"}), "/f");
   EXPECT_THAT(variables, Contains(Key("TORCH_NCCL_DEBUG_INFO_PIPE_FILE")));
   for (const char* name : {"TORCH_FR_BUFFER_SIZE", "TORCH_NCCL_TRACE_BUFFER_SIZE", "TORCH_FR_DUMP_TEMP_FILE",
                            "TORCH_NCCL_DEBUG_INFO_TEMP_FILE"}) {
@@ -39,15 +40,16 @@ TEST(FlightRecorder, WhatTheUserSetsByAnyNameStays) {
 }
 
 TEST(FlightRecorder, PlacesOfAWorker) {
-  EXPECT_EQ(FlightRecorderOf({"RANK=7"}), std::nullopt);
-  EXPECT_EQ(FlightRecorderOf({"TORCH_NCCL_DEBUG_INFO_PIPE_FILE=/p_"}), std::nullopt);
-  auto old =
-      FlightRecorderOf({"RANK=7", "TORCH_NCCL_DEBUG_INFO_PIPE_FILE=/p_", "TORCH_NCCL_DEBUG_INFO_TEMP_FILE=/old_"});
+  EXPECT_EQ(FlightRecorderOf(Environment::Of({"RANK=7"})), std::nullopt);
+  EXPECT_EQ(FlightRecorderOf(Environment::Of({"TORCH_NCCL_DEBUG_INFO_PIPE_FILE=/p_"})), std::nullopt);
+  auto old = FlightRecorderOf(
+      Environment::Of({"RANK=7", "TORCH_NCCL_DEBUG_INFO_PIPE_FILE=/p_", "TORCH_NCCL_DEBUG_INFO_TEMP_FILE=/old_"}));
   ASSERT_TRUE(old);
   EXPECT_EQ(old->pipe, "/p_7.pipe");
   EXPECT_EQ(old->dump, "/old_7");
-  auto both = FlightRecorderOf({"TORCH_NCCL_DEBUG_INFO_TEMP_FILE=/old_", "TORCH_FR_DUMP_TEMP_FILE=/new_", "RANK=12",
-                                "TORCH_NCCL_DEBUG_INFO_PIPE_FILE=/p_"});
+  auto both =
+      FlightRecorderOf(Environment::Of({"TORCH_NCCL_DEBUG_INFO_TEMP_FILE=/old_", "TORCH_FR_DUMP_TEMP_FILE=/new_",
+                                        "RANK=12", "TORCH_NCCL_DEBUG_INFO_PIPE_FILE=/p_"}));
   EXPECT_EQ(both->dump, "/new_12") << "the newer name counts, as in PyTorch";
 }
 

@@ -10,17 +10,17 @@ namespace {
 using testing::Contains;
 using testing::ElementsAre;
 
-std::optional<std::string> NoEnvironment(std::string_view) { return std::nullopt; }
+const Environment kNoEnvironment;
 
 // What node 1 makes of the arguments it is given.
 ParsedRun NodeOf(const std::vector<std::string>& arguments, CalledAs called_as = CalledAs::kRun,
                  std::string_view name = "run") {
-  auto parsed = ParseRun(arguments, NoEnvironment, called_as);
+  auto parsed = ParseRun(arguments, kNoEnvironment, called_as);
   EXPECT_TRUE(parsed.ok()) << Message(parsed.status());
   auto node = LocalNodeArguments(*parsed, arguments, called_as, 1, 4321);
   EXPECT_EQ(node.front(), name);
   node.erase(node.begin());
-  auto again = ParseRun(node, NoEnvironment, called_as);
+  auto again = ParseRun(node, kNoEnvironment, called_as);
   EXPECT_TRUE(again.ok()) << Message(again.status());
   return *again;
 }
@@ -105,7 +105,7 @@ TEST(LocalNodes, WhereTheParentServes) {
   for (const auto& row : rows) {
     std::vector<std::string> arguments = row.flags;
     arguments.insert(arguments.end(), {"--nodes-on-this-machine=2", "x.py"});
-    auto parsed = ParseRun(arguments, NoEnvironment, CalledAs::kRun);
+    auto parsed = ParseRun(arguments, kNoEnvironment, CalledAs::kRun);
     ASSERT_TRUE(parsed.ok()) << Message(parsed.status());
     EXPECT_EQ(parsed->options.endpoint_port, row.port) << testing::PrintToString(row.flags);
   }

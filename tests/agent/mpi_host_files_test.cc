@@ -22,7 +22,7 @@ class MpiHostFilesTest : public ::testing::Test {
   MpiHostFilesTest() {
     std::string folder = fs::temp_directory_path() / "mpi-test-XXXXXX";
     folder_ = mkdtemp(folder.data());
-    pod_["TMPDIR"] = folder_;
+    pod_.Set("TMPDIR", folder_);
   }
   ~MpiHostFilesTest() override { fs::remove_all(folder_); }
 
@@ -30,7 +30,7 @@ class MpiHostFilesTest : public ::testing::Test {
     std::ofstream(folder_ + "/" + name) << text;
     return folder_ + "/" + name;
   }
-  StatusOr<MpiHostFiles> Make() { return MpiHostFiles::Make(LookUp(pod_), other_); }
+  StatusOr<MpiHostFiles> Make() { return MpiHostFiles::Make(pod_, other_); }
   std::string Error() {
     auto files = Make();
     EXPECT_TRUE(absl::IsFailedPrecondition(files.status()) || absl::IsInvalidArgument(files.status()))
@@ -45,8 +45,8 @@ class MpiHostFilesTest : public ::testing::Test {
 };
 
 TEST_F(MpiHostFilesTest, AreLaidInBothDialectsAndRemoved) {
-  pod_["MUSTER_MPI_HOSTS"] = "a,b slots=3";
-  pod_["MUSTER_MPI_SLOTS"] = "2";
+  pod_.Set("MUSTER_MPI_HOSTS", "a,b slots=3");
+  pod_.Set("MUSTER_MPI_SLOTS", "2");
   {
     auto files = Make();
     ASSERT_TRUE(files.ok()) << files.status();
@@ -72,7 +72,7 @@ TEST_F(MpiHostFilesTest, AreLaidInBothDialectsAndRemoved) {
 }
 
 TEST_F(MpiHostFilesTest, AFileOfARuntimeIsRead) {
-  pod_["OMPI_MCA_orte_default_hostfile"] = File("hostfile", "x slots=4\ny slots=4\n");
+  pod_.Set("OMPI_MCA_orte_default_hostfile", File("hostfile", "x slots=4\ny slots=4\n"));
   auto files = Make();
   ASSERT_TRUE(files.ok()) << files.status();
   EXPECT_EQ(HostFs().Read(files->place().hydra_hosts), "x:4\ny:4\n");
@@ -80,7 +80,7 @@ TEST_F(MpiHostFilesTest, AFileOfARuntimeIsRead) {
 }
 
 TEST_F(MpiHostFilesTest, WithoutHostsThereIsTheRemoteShell) {
-  pod_["MUSTER_MPI_HOSTS"] = "none";
+  pod_.Set("MUSTER_MPI_HOSTS", "none");
   auto files = Make();
   ASSERT_TRUE(files.ok()) << files.status();
   EXPECT_EQ(files->place().open_mpi_hosts + files->place().hydra_hosts, "");
@@ -88,8 +88,8 @@ TEST_F(MpiHostFilesTest, WithoutHostsThereIsTheRemoteShell) {
 }
 
 TEST_F(MpiHostFilesTest, AFolderThatTakesThemIsLookedFor) {
-  pod_["MUSTER_MPI_HOSTS"] = "a";
-  pod_["TMPDIR"] = folder_ + "/missing";
+  pod_.Set("MUSTER_MPI_HOSTS", "a");
+  pod_.Set("TMPDIR", folder_ + "/missing");
   auto files = Make();
   ASSERT_TRUE(files.ok()) << files.status();
   EXPECT_THAT(files->place().hydra_hosts, ::testing::StartsWith("/tmp/"));
@@ -99,22 +99,22 @@ TEST_F(MpiHostFilesTest, WhatCannotBeReadIsNamed) {
   if (!fs::exists(kMpiHostFile)) {
     EXPECT_THAT(Error(),
                 HasSubstr("nothing says which hosts there are, and there is no /etc/mpi/hostfile; set MUSTER_"));
-    pod_["PET_NNODES"] = "2";
+    pod_.Set("PET_NNODES", "2");
     EXPECT_THAT(Error(), HasSubstr("nothing says which hosts"));
-    pod_["PET_NNODES"] = "1";
+    pod_.Set("PET_NNODES", "1");
     EXPECT_TRUE(Make().ok()) << "a job of one node";
   }
-  pod_["HYDRA_HOST_FILE"] = folder_ + "/missing";
+  pod_.Set("HYDRA_HOST_FILE", folder_ + "/missing");
   EXPECT_THAT(Error(), HasSubstr(fmt::format("HYDRA_HOST_FILE: {}/missing: No such file", folder_)));
-  pod_["HYDRA_HOST_FILE"] = folder_;
+  pod_.Set("HYDRA_HOST_FILE", folder_);
   EXPECT_THAT(Error(), HasSubstr("Is a directory"));
-  pod_["HYDRA_HOST_FILE"] = File("empty", "# later\n");
+  pod_.Set("HYDRA_HOST_FILE", File("empty", "# later\n"));
   EXPECT_THAT(Error(), HasSubstr(fmt::format("HYDRA_HOST_FILE: {}/empty: there is no host in it", folder_)));
-  pod_["HYDRA_HOST_FILE"] = File("wrong", "a\nb c\n");
+  pod_.Set("HYDRA_HOST_FILE", File("wrong", "a\nb c\n"));
   EXPECT_THAT(Error(), HasSubstr("wrong: line 2, 'b c'"));
-  pod_["MUSTER_MPI_HOSTS"] = "a:x";
+  pod_.Set("MUSTER_MPI_HOSTS", "a:x");
   EXPECT_THAT(Error(), HasSubstr("MUSTER_MPI_HOSTS: line 1"));
-  pod_["MUSTER_MPI_SLOTS"] = "x";
+  pod_.Set("MUSTER_MPI_SLOTS", "x");
   EXPECT_THAT(Error(), HasSubstr("MUSTER_MPI_SLOTS=x"));
 }
 

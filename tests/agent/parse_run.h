@@ -14,7 +14,7 @@ namespace muster::agent {
 using Words = std::vector<std::string>;
 
 inline StatusOr<ParsedRun> Parse(Words words, const Environment& environment = {}, CalledAs as = CalledAs::kRun) {
-  return ParseRun(words, LookUp(environment), as);
+  return ParseRun(words, environment, as);
 }
 // Of a line that is right; `x.py` is added where it is missing.
 inline RunOptions Good(Words words, const Environment& environment = {}, CalledAs as = CalledAs::kRun) {

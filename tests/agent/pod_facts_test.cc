@@ -31,14 +31,14 @@ std::string Where(const StatusOr<PodPlace>& place) {
 StatusOr<PodPlace> Jax(const Variables& pod, const std::vector<std::string>& flags = {}) {
   auto line = SplitCommandLine(flags, CalledAs::kExec);
   EXPECT_TRUE(line.ok()) << line.status();
-  const Getenv getenv = LookUp(pod);
-  return JaxPlace(FlagReader(getenv, *std::move(line), CalledAs::kExec), getenv);
+  const Environment environment = OfVariables(pod);
+  return JaxPlace(FlagReader(environment, *std::move(line), CalledAs::kExec), environment);
 }
 StatusOr<PodPlace> Xgboost(const Variables& pod, int nproc, const std::vector<std::string>& flags = {}, int gpus = 0) {
   auto line = SplitCommandLine(flags, CalledAs::kExec);
   EXPECT_TRUE(line.ok()) << line.status();
-  const Getenv getenv = LookUp(pod);
-  return XgboostPlace(FlagReader(getenv, *std::move(line), CalledAs::kExec), getenv, nproc, gpus);
+  const Environment environment = OfVariables(pod);
+  return XgboostPlace(FlagReader(environment, *std::move(line), CalledAs::kExec), environment, nproc, gpus);
 }
 
 TEST(PodFacts, Jax) {

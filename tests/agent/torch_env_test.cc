@@ -15,7 +15,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::UnorderedElementsAre;
-using Environment = std::vector<std::string>;
 
 rendezvous::Assignment Second() {  // node 1 of 2, ranks 4..7 of 8
   rendezvous::Assignment assignment;
@@ -45,17 +44,17 @@ RunOptions Options() {
 
 TEST(WorkerEnvironment, FlightRecorderWhereItsFolderIs) {
   AttemptPaths paths{"/logs/a", "/logs/a/flight_recorder"};
-  auto environment = WorkerEnvironment({"TORCH_FR_BUFFER_SIZE=5"}, Options(), Second(), 0, paths);
+  auto environment = WorkerEnvironment(Environment::Of({"TORCH_FR_BUFFER_SIZE=5"}), Options(), Second(), 0, paths);
   ASSERT_TRUE(environment.ok());
-  EXPECT_EQ(FindVariable(*environment, "TORCH_NCCL_DEBUG_INFO_PIPE_FILE"), "/logs/a/flight_recorder/");
-  EXPECT_EQ(FindVariable(*environment, "TORCH_FR_DUMP_TEMP_FILE"), "/logs/a/flight_recorder/nccl_trace_rank_");
-  EXPECT_EQ(FindVariable(*environment, "TORCH_FR_BUFFER_SIZE"), "5");
-  EXPECT_EQ(FindVariable(*environment, "TORCH_NCCL_TRACE_BUFFER_SIZE"), std::nullopt);
+  EXPECT_EQ(Environment::Of(*environment).Get("TORCH_NCCL_DEBUG_INFO_PIPE_FILE"), "/logs/a/flight_recorder/");
+  EXPECT_EQ(Environment::Of(*environment).Get("TORCH_FR_DUMP_TEMP_FILE"), "/logs/a/flight_recorder/nccl_trace_rank_");
+  EXPECT_EQ(Environment::Of(*environment).Get("TORCH_FR_BUFFER_SIZE"), "5");
+  EXPECT_EQ(Environment::Of(*environment).Get("TORCH_NCCL_TRACE_BUFFER_SIZE"), std::nullopt);
 }
 
 TEST(WorkerEnvironment, IsExactlyThis) {
-  auto environment =
-      WorkerEnvironment({"HOME=/root", "RANK=77", "PATH=/bin", "HOME=/twice"}, Options(), Second(), 2, {"/logs/a"});
+  auto environment = WorkerEnvironment(Environment::Of({"HOME=/root", "RANK=77", "PATH=/bin", "HOME=/twice"}),
+                                       Options(), Second(), 2, {"/logs/a"});
   ASSERT_TRUE(environment.ok());
   EXPECT_THAT(*environment,
               UnorderedElementsAre("HOME=/root", "PATH=/bin", "LOCAL_RANK=2", "RANK=6", "GROUP_RANK=1", "ROLE_RANK=4",
@@ -69,22 +68,22 @@ TEST(WorkerEnvironment, IsExactlyThis) {
 }
 
 TEST(WorkerEnvironment, WithoutLogFolder) {
-  auto environment =
-      WorkerEnvironment({"MUSTER_HEARTBEAT_FILE=/outer", "TORCHELASTIC_ERROR_FILE=/outer"}, Options(), Second(), 0, {});
+  auto environment = WorkerEnvironment(
+      Environment::Of({"MUSTER_HEARTBEAT_FILE=/outer", "TORCHELASTIC_ERROR_FILE=/outer"}), Options(), Second(), 0, {});
   ASSERT_TRUE(environment.ok());
-  EXPECT_EQ(FindVariable(*environment, "TORCHELASTIC_ERROR_FILE"), "");
-  EXPECT_EQ(FindVariable(*environment, "MUSTER_HEARTBEAT_FILE"), std::nullopt);
+  EXPECT_EQ(Environment::Of(*environment).Get("TORCHELASTIC_ERROR_FILE"), "");
+  EXPECT_EQ(Environment::Of(*environment).Get("MUSTER_HEARTBEAT_FILE"), std::nullopt);
 }
 
 TEST(WorkerEnvironment, OmpRule) {
   RunOptions options = Options();
   rendezvous::Assignment assignment = Second();
   auto omp = [&](const Environment& agent) {
-    return FindVariable(*WorkerEnvironment(agent, options, assignment, 0, {}), "OMP_NUM_THREADS");
+    return Environment::Of(*WorkerEnvironment(agent, options, assignment, 0, {})).Get("OMP_NUM_THREADS");
   };
   EXPECT_EQ(omp({}), "1");
-  EXPECT_EQ(omp({"OMP_NUM_THREADS=8"}), "8");
-  EXPECT_EQ(omp({"OMP_NUM_THREADS="}), "");
+  EXPECT_EQ(omp({{"OMP_NUM_THREADS", "8"}}), "8");
+  EXPECT_EQ(omp({{"OMP_NUM_THREADS", ""}}), "");
   assignment.seat.node.slots = 1;
   EXPECT_EQ(omp({}), std::nullopt);
 }
@@ -92,19 +91,19 @@ TEST(WorkerEnvironment, OmpRule) {
 TEST(WorkerEnvironment, EveryWorkerHasADevice) {
   RunOptions options = Options();
   options.nproc = 2;
-  EXPECT_TRUE(CheckDevices({"CUDA_VISIBLE_DEVICES=4"}, options).ok());
+  EXPECT_TRUE(CheckDevices({{"CUDA_VISIBLE_DEVICES", "4"}}, options).ok());
   options.virtual_local_rank = true;
   EXPECT_TRUE(CheckDevices({}, options).ok());
-  EXPECT_TRUE(CheckDevices({"CUDA_VISIBLE_DEVICES=4,5"}, options).ok());
-  EXPECT_EQ(CheckDevices({"CUDA_VISIBLE_DEVICES=4"}, options).code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_EQ(CheckDevices({"CUDA_VISIBLE_DEVICES="}, options).code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_TRUE(CheckDevices({{"CUDA_VISIBLE_DEVICES", "4,5"}}, options).ok());
+  EXPECT_EQ(CheckDevices({{"CUDA_VISIBLE_DEVICES", "4"}}, options).code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(CheckDevices({{"CUDA_VISIBLE_DEVICES", ""}}, options).code(), absl::StatusCode::kFailedPrecondition);
 }
 
 TEST(WorkerEnvironment, OmpThreadsThatAreSetAreSaid) {
   RunOptions options = Options();
   options.nproc = 2;
   EXPECT_THAT(OmpWarning({}, options).value_or(""), HasSubstr("Setting OMP_NUM_THREADS"));
-  EXPECT_EQ(OmpWarning({"OMP_NUM_THREADS=2"}, options), std::nullopt);
+  EXPECT_EQ(OmpWarning({{"OMP_NUM_THREADS", "2"}}, options), std::nullopt);
   options.wire = Wire::kXgboost;  // whose commands get no such variable
   EXPECT_EQ(OmpWarning({}, options), std::nullopt);
   options.wire = Wire::kTorch;
@@ -113,27 +112,29 @@ TEST(WorkerEnvironment, OmpThreadsThatAreSetAreSaid) {
 }
 
 TEST(WorkerEnvironment, InheritedNcclErrorHandling) {
-  auto environment = WorkerEnvironment({"TORCH_NCCL_ASYNC_ERROR_HANDLING=3"}, Options(), Second(), 0, {});
-  EXPECT_EQ(FindVariable(*environment, "TORCH_NCCL_ASYNC_ERROR_HANDLING"), "3");
+  auto environment =
+      WorkerEnvironment(Environment::Of({"TORCH_NCCL_ASYNC_ERROR_HANDLING=3"}), Options(), Second(), 0, {});
+  EXPECT_EQ(Environment::Of(*environment).Get("TORCH_NCCL_ASYNC_ERROR_HANDLING"), "3");
 }
 
 TEST(WorkerEnvironment, CudaDevicesPassThrough) {
-  auto environment = WorkerEnvironment({"CUDA_VISIBLE_DEVICES=2,3"}, Options(), Second(), 1, {});
-  EXPECT_EQ(FindVariable(*environment, "CUDA_VISIBLE_DEVICES"), "2,3");
-  EXPECT_EQ(FindVariable(*WorkerEnvironment({}, Options(), Second(), 1, {}), "CUDA_VISIBLE_DEVICES"), std::nullopt);
+  auto environment = WorkerEnvironment(Environment::Of({"CUDA_VISIBLE_DEVICES=2,3"}), Options(), Second(), 1, {});
+  EXPECT_EQ(Environment::Of(*environment).Get("CUDA_VISIBLE_DEVICES"), "2,3");
+  EXPECT_EQ(Environment::Of(*WorkerEnvironment({}, Options(), Second(), 1, {})).Get("CUDA_VISIBLE_DEVICES"),
+            std::nullopt);
 }
 
 TEST(WorkerEnvironment, VirtualLocalRank) {
   RunOptions options = Options();
   options.virtual_local_rank = true;
-  auto environment = WorkerEnvironment({"CUDA_VISIBLE_DEVICES=5, 7"}, options, Second(), 1, {});
+  auto environment = WorkerEnvironment(Environment::Of({"CUDA_VISIBLE_DEVICES=5, 7"}), options, Second(), 1, {});
   ASSERT_TRUE(environment.ok());
-  EXPECT_EQ(FindVariable(*environment, "LOCAL_RANK"), "0");
-  EXPECT_EQ(FindVariable(*environment, "RANK"), "5");
-  EXPECT_EQ(FindVariable(*environment, "CUDA_VISIBLE_DEVICES"), "7");
+  EXPECT_EQ(Environment::Of(*environment).Get("LOCAL_RANK"), "0");
+  EXPECT_EQ(Environment::Of(*environment).Get("RANK"), "5");
+  EXPECT_EQ(Environment::Of(*environment).Get("CUDA_VISIBLE_DEVICES"), "7");
   environment = WorkerEnvironment({}, options, Second(), 3, {});
-  EXPECT_EQ(FindVariable(*environment, "CUDA_VISIBLE_DEVICES"), "3");
-  Status error = WorkerEnvironment({"CUDA_VISIBLE_DEVICES=5,7"}, options, Second(), 2, {}).status();
+  EXPECT_EQ(Environment::Of(*environment).Get("CUDA_VISIBLE_DEVICES"), "3");
+  Status error = WorkerEnvironment(Environment::Of({"CUDA_VISIBLE_DEVICES=5,7"}), options, Second(), 2, {}).status();
   EXPECT_EQ(error.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(Message(error), HasSubstr("CUDA_VISIBLE_DEVICES=5,7 names 2 devices, none for local rank 2"));
 }

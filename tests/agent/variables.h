@@ -1,21 +1,25 @@
-// An environment for tests: what ParseRun and the wirings look names up in.
+// Environments of tests: what ParseRun and the wirings look names up in.
 #pragma once
 
 #include <map>
 #include <string>
+#include <vector>
 
-#include "agent/flag_reader.h"
+#include "base/environment.h"
 
 namespace muster::agent {
 
-using Environment = std::map<std::string, std::string>;
+// `first`, and of `second` what that has not.
+inline Environment Joined(const Environment& first, const Environment& second) {
+  std::vector<std::string> entries = first.entries();
+  entries.insert(entries.end(), second.entries().begin(), second.entries().end());
+  return Environment::Of(std::move(entries));
+}
 
-inline Getenv LookUp(const Environment& environment) {  // `environment` must outlive it
-  return [&environment](std::string_view name) -> std::optional<std::string> {
-    auto found = environment.find(std::string(name));
-    if (found == environment.end()) return std::nullopt;
-    return found->second;
-  };
+inline Environment OfVariables(const std::map<std::string, std::string>& variables) {
+  Environment environment;
+  for (const auto& [name, value] : variables) environment.Set(name, value);
+  return environment;
 }
 
 }  // namespace muster::agent

@@ -4,9 +4,9 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <map>
 #include <string>
 
+#include "base/environment.h"
 #include "base/host_fs.h"
 
 namespace muster {
@@ -40,22 +40,16 @@ class FakeMachine {
     return *this;
   }
   FakeMachine& Set(const std::string& name, const std::string& value) {
-    environment_[name] = value;
+    environment_.Set(name, value);
     return *this;
   }
 
   HostFs fs() const { return HostFs(root_); }
-  EnvironmentLookup environment() const {
-    return [this](std::string_view name) -> std::optional<std::string> {
-      auto found = environment_.find(std::string(name));
-      if (found == environment_.end()) return std::nullopt;
-      return found->second;
-    };
-  }
+  const Environment& environment() const { return environment_; }
 
  private:
   std::string root_;
-  std::map<std::string, std::string> environment_;
+  Environment environment_;
 };
 
 }  // namespace muster

@@ -1,7 +1,6 @@
 // libFuzzer: the shared files of AWS SDKs, and what follows from them. A config file, NUL, a credentials file, NUL,
 // then NAME=VALUE of the environment with NULs between.
 #include <cstdlib>
-#include <map>
 
 #include "base/text.h"
 #include "http/endpoint_url.h"
@@ -14,21 +13,17 @@ namespace {
 
 void Fuzz(std::string_view text) {
   const auto parts = Split(text, '\0');
-  std::map<std::string, std::string, std::less<>> variables;
+  Environment environment;
   for (size_t i = 2; i < parts.size(); ++i) {
     const size_t equals = parts[i].find('=');
-    if (equals != std::string_view::npos) variables.emplace(parts[i].substr(0, equals), parts[i].substr(equals + 1));
+    if (equals != std::string_view::npos) environment.Set(parts[i].substr(0, equals), parts[i].substr(equals + 1));
   }
-  auto getenv = [&variables](std::string_view name) -> std::optional<std::string> {
-    auto found = variables.find(name);
-    return found == variables.end() ? std::nullopt : std::optional<std::string>(found->second);
-  };
   auto read = [&parts](const std::string& path) -> StatusOr<std::string> {
     const size_t part = path.ends_with("config") ? 0 : 1;
     if (part >= parts.size()) return absl::NotFoundError(path);
     return std::string(parts[part]);
   };
-  auto config = AwsConfig::Read(getenv, read, "/home/u");
+  auto config = AwsConfig::Read(environment, read, "/home/u");
   if (!config.ok()) return;
   auto identity = FindAwsIdentity(*config);
   if (identity.ok()) {

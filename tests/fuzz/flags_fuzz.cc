@@ -1,25 +1,18 @@
 // libFuzzer: torchrun's command line; lines are arguments, a line "NAME=value" before the first "-" is a variable.
-#include <map>
-
 #include "agent/torchrun_flags.h"
 #include "base/text.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::vector<std::string> arguments;
-  std::map<std::string, std::string, std::less<>> variables;
+  muster::Environment environment;
   for (std::string_view line : muster::Split({reinterpret_cast<const char*>(data), size}, '\n')) {
     size_t equals = line.find('=');
     if (arguments.empty() && equals != std::string_view::npos && line.starts_with("PET_")) {
-      variables[std::string(line.substr(0, equals))] = line.substr(equals + 1);
+      environment.Set(line.substr(0, equals), line.substr(equals + 1));
     } else {
       arguments.emplace_back(line);
     }
   }
-  auto lookup = [&](std::string_view name) -> std::optional<std::string> {
-    auto found = variables.find(name);
-    if (found == variables.end()) return std::nullopt;
-    return found->second;
-  };
-  (void)muster::agent::ParseRun(arguments, lookup);
+  (void)muster::agent::ParseRun(arguments, environment);
   return 0;
 }

@@ -35,12 +35,9 @@ struct Check {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace muster::initializers;
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  auto getenv = [](std::string_view name) -> std::optional<std::string> {
-    if (name == "GOOGLE_APPLICATION_CREDENTIALS") return "/key.json";
-    return std::nullopt;
-  };
+  const muster::Environment environment = {{"GOOGLE_APPLICATION_CREDENTIALS", "/key.json"}};
   auto read = [&text](const std::string&) -> muster::StatusOr<std::string> { return std::string(text); };
-  auto identity = FindGoogleIdentity(getenv, read, "");
+  auto identity = FindGoogleIdentity(environment, read, "");
   if (identity.ok()) std::visit(Check(), identity->who);
   return 0;
 }

@@ -17,12 +17,10 @@ struct AwsCase {
   std::string config, credentials;           // empty: no such file
   std::map<std::string, std::string> files;  // others, by path
 
-  Getenv Variables() const {
-    return [this](std::string_view name) -> std::optional<std::string> {
-      auto found = variables.find(name);
-      if (found == variables.end()) return std::nullopt;
-      return found->second;
-    };
+  Environment Variables() const {
+    Environment environment;
+    for (const auto& [name, value] : variables) environment.Set(name, value);
+    return environment;
   }
   ReadText Files() const {
     return [this](const std::string& path) -> StatusOr<std::string> {

@@ -25,7 +25,7 @@ std::string Read(const std::string& config, const std::string& over = "") {
   std::vector<std::string> parts;
   for (std::string_view name : {"AWS_ENDPOINT_URL_S3", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_REGION",
                                 "AWS_CA_BUNDLE", "S3_VERIFY_SSL", "awsAnonymousCredential", "AWS_SESSION_TOKEN"}) {
-    if (const auto value = variables->getenv(name)) parts.push_back(fmt::format("{}={}", name, *value));
+    if (const auto value = variables->environment.Get(name)) parts.push_back(fmt::format("{}={}", name, *value));
   }
   return Join(parts, " ");
 }
@@ -79,7 +79,7 @@ TEST(StorageConfig, IsNamedInErrors) {
                                          {"AWS_SECRET_ACCESS_KEY", "pods"}}};
     const auto variables = WithStorageConfig(given.Variables(), kUri);
     if (!variables.ok()) return std::string(Message(variables.status()));
-    const auto settings = AwsConfig::Read(variables->getenv, given.Files(), kHome, variables->name_of);
+    const auto settings = AwsConfig::Read(variables->environment, given.Files(), kHome, variables->name_of);
     const auto place = FindS3Place(*settings, "bucket");
     if (!place.ok()) return std::string(Message(place.status()));
     return std::string(Message(FindAwsIdentity(*settings).status()));

@@ -1,0 +1,58 @@
+// The variables of a process as a value.
+#include "base/environment.h"
+
+#include <gmock/gmock.h>
+
+#include <cstdlib>
+
+namespace muster {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+
+TEST(Environment, LooksUp) {
+  const Environment environment =
+      Environment::Of({"A=1", "AB=2", "EMPTY=", "BLANK= \t", "SPACED= x y ", "A=3", "odd", "E=a=b"});
+  struct {
+    const char* name;
+    std::optional<std::string> as_it_is, not_blank;
+  } const rows[] = {{"A", "1", "1"},
+                    {"AB", "2", "2"},
+                    {"EMPTY", "", std::nullopt},
+                    {"BLANK", " \t", std::nullopt},
+                    {"SPACED", " x y ", "x y"},
+                    {"E", "a=b", "a=b"},
+                    {"odd", std::nullopt, std::nullopt},
+                    {"B", std::nullopt, std::nullopt},
+                    {"", std::nullopt, std::nullopt}};
+  for (const auto& row : rows) {
+    EXPECT_EQ(environment.Get(row.name), row.as_it_is) << row.name;
+    EXPECT_EQ(environment.NonBlank(row.name), row.not_blank) << row.name;
+  }
+  const auto found = environment.FirstOf("NONE EMPTY BLANK SPACED A");
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(found->name + "=" + found->value, "SPACED=x y");
+  EXPECT_FALSE(environment.FirstOf("NONE EMPTY").has_value());
+  EXPECT_FALSE(environment.FirstOf("").has_value());
+}
+
+TEST(Environment, IsChanged) {
+  Environment environment = Environment::Of({"A=1", "odd", "A=3", "AB=2"});
+  environment.Set("A", "4");
+  EXPECT_THAT(environment.entries(), ElementsAre("odd", "AB=2", "A=4"));
+  environment.Unset("AB");
+  EXPECT_THAT(environment.entries(), ElementsAre("odd", "A=4"));
+}
+
+TEST(Environment, OfThisProcess) {
+  setenv("MUSTER_TEST_VARIABLE", "here", 1);
+  const Environment environment = Environment::OfProcess();
+  unsetenv("MUSTER_TEST_VARIABLE");
+  EXPECT_EQ(environment.Get("MUSTER_TEST_VARIABLE"), "here");
+  EXPECT_THAT(environment.entries(), Contains("MUSTER_TEST_VARIABLE=here"));
+  EXPECT_EQ(Environment::OfProcess().Get("MUSTER_TEST_VARIABLE"), std::nullopt);
+}
+
+}  // namespace
+}  // namespace muster
