@@ -6,7 +6,7 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from hub_case import NAME, URI, HubCase, HubProxy  # noqa: E402
 from initializer_case import MIB, main, some_bytes  # noqa: E402
-from store_faults import KilledAnywhere, PermanentFaults, Store, TransientFaults, answering  # noqa: E402
+from store_faults import KilledAnywhere, LatencyFaults, PatienceFaults, PermanentFaults, Store, TransientFaults, answering  # noqa: E402
 
 
 class FaultCase(HubCase):
@@ -38,7 +38,7 @@ class Transient(FaultCase, TransientFaults):
         """The commit is pinned: it is still there, under its own name."""
         for name in self.large:
             def cut(exchange):
-                exchange.cut = 300_000
+                exchange.cut = len(exchange.body) // 2  # however short a range it is
                 self.put(name, some_bytes(len(self.objects[name]) - 5, 9))
             shutil.rmtree(self.target, ignore_errors=True)
             self.proxy.faults = [cut]
@@ -46,12 +46,20 @@ class Transient(FaultCase, TransientFaults):
             self.assertEqual(self.proxy.faults, [])
 
 
+class Latency(FaultCase, LatencyFaults):
+    """Here, since this server needs nothing that a machine may not have."""
+
+
 class Permanent(FaultCase, PermanentFaults):
     busy_words = "503"
 
 
-class Killed(FaultCase, KilledAnywhere):
+class Patience(FaultCase, PatienceFaults):
     pass
+
+
+class Killed(FaultCase, KilledAnywhere):
+    points = 20
 
 
 class Shards(FaultCase, Store):
