@@ -57,12 +57,20 @@ function(muster_room name)
   endif()
 endfunction()
 
-# A GoogleTest binary whose cases ctest runs one by one, in parallel, in the checkout's root (its path among the flags
-# would be news to ccache in every clone). Not optimized, but what it tests is; HOT: the test itself computes much.
+# A GoogleTest binary, run in the checkout's root (its path among the flags would be news to ccache in every clone). All
+# cases are one ctest entry and one process, but those that APART names by GoogleTest's patterns ("*": all of them): each
+# of those has its own, since it forks, or sets limits, signals or variables of the process. Output of a failed entry
+# ends with the names of the cases that failed; after a crash or a hang, with the case that ran.
+# QUICK: the entry of many is labelled `quick`, its cases are pure: no children, no network, no waiting. All others are
+# `full`. Not optimized, but what it tests is; HOT: the test itself computes much.
 function(muster_test name)
-  cmake_parse_arguments(TEST "HOT" "TIMEOUT" "SOURCES;LINK" ${ARGN})
+  cmake_parse_arguments(TEST "HOT;QUICK" "TIMEOUT;APART" "SOURCES;LINK" ${ARGN})
   if(NOT TEST_TIMEOUT)
     set(TEST_TIMEOUT 120)
+  endif()
+  set(cores 1)  # of those that `make test` shares out (TEST_JOBS)
+  if(TEST_HOT)
+    set(cores 2)
   endif()
   add_executable(${name} ${TEST_SOURCES})
   target_link_libraries(${name} PRIVATE ${TEST_LINK} GTest::gmock GTest::gtest_main)
@@ -72,8 +80,16 @@ function(muster_test name)
     target_compile_options(${name} PRIVATE ${MUSTER_UNOPTIMIZED})
     muster_use_precompiled(${name} test)
   endif()
-  include(GoogleTest)
-  gtest_discover_tests(${name} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT ${TEST_TIMEOUT})
+  if(TEST_APART)
+    include(GoogleTest)
+    gtest_discover_tests(${name} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR} DISCOVERY_TIMEOUT 60 TEST_FILTER ${TEST_APART}
+                         PROPERTIES TIMEOUT ${TEST_TIMEOUT} PROCESSORS ${cores} LABELS full)
+  endif()
+  if(NOT TEST_APART STREQUAL "*")
+    add_test(NAME ${name} COMMAND ${name} --gtest_filter=-${TEST_APART} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+    set_tests_properties(${name} PROPERTIES TIMEOUT ${TEST_TIMEOUT} PROCESSORS ${cores}
+                         LABELS $<IF:$<BOOL:${TEST_QUICK}>,quick,full>)
+  endif()
 endfunction()
 
 # A libFuzzer target; its corpus lives beside it in tests/fuzz/corpus/<name>.

@@ -1,10 +1,13 @@
-"""The rooms and who may include whom, read from the #include lines; no sleeping in tests; and no test that nobody runs.
+"""The rooms and who may include whom, read from the #include lines; no sleeping in tests; and no test that
+nobody runs, or that has no label.
 
     base < {net, http, launcher}; net < rendezvous; {rendezvous, launcher} < rsh < agent; http < {initializers, controller};
     of http, the agent has only what the static binary can link (an arrow points from the room that includes to the one included)
 """
 import ast
 import io
+import json
+import os
 import pathlib
 import re
 import subprocess
@@ -100,6 +103,14 @@ def is_run(listing, file, name):
     return name in " ".join(of_file + loops).replace(".", " ").split() or f"/{file})" in listing
 
 
+def unlabelled(shown):
+    """Names of the tests in ctest's JSON that are not either `quick` or `full`. A binary that is not built has none to be labelled."""
+    def labels(test):
+        return {label for of in test["properties"] if of["name"] == "LABELS" for label in of["value"]}
+    return [test["name"] for test in shown["tests"]
+            if not test["name"].endswith("_NOT_BUILT") and len(labels(test) & {"quick", "full"}) != 1]
+
+
 class Layout(unittest.TestCase):
     def test_arrows(self):
         for room in ALLOWED:
@@ -180,6 +191,21 @@ class Layout(unittest.TestCase):
             result = class_runner.Result(unittest.runner._WritelnDecorator(io.StringIO()), False, 0)
             unittest.TestSuite(cases).run(result)
             self.assertEqual(class_runner.exit_code(result), code, cases)
+
+    def test_every_test_is_quick_or_full(self):
+        """Of a build, which CMake names: what is in neither label would run with `make test` alone, and nobody would have chosen so."""
+        build = os.environ.get("MUSTER_BUILD")
+        if build is None:
+            self.skipTest("MUSTER_BUILD names no build")
+        shown = subprocess.run(["ctest", "--test-dir", build, "--show-only=json-v1"], capture_output=True, text=True, check=True)
+        self.assertEqual(unlabelled(json.loads(shown.stdout)), [])
+
+    def test_the_scan_sees_a_test_without_a_label(self):
+        def entry(name, *labels):
+            return {"name": name, "properties": [{"name": "TIMEOUT", "value": 5.0}, {"name": "LABELS", "value": list(labels)}]}
+        shown = {"tests": [entry("a", "quick"), entry("b", "full", "other"), entry("none", "other"), entry("both", "quick", "full"),
+                           {"name": "bare", "properties": []}, {"name": "x_test_NOT_BUILT", "properties": []}]}
+        self.assertEqual(unlabelled(shown), ["none", "both", "bare"])
 
     def test_headers_are_guarded(self):
         for room in ALLOWED:
