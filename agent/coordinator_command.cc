@@ -1,11 +1,11 @@
 // `muster coordinator --listen HOST:PORT`: the rendezvous alone, for many run ids at once.
-#include <algorithm>
 #include <boost/asio/io_context.hpp>
 
 #include "agent/command_line.h"
 #include "agent/commands.h"
 #include "agent/flag_values.h"
 #include "agent/rendezvous_place.h"
+#include "agent/service_links.h"
 #include "agent/watch.h"
 #include "base/environment.h"
 #include "base/exit_codes.h"
@@ -30,8 +30,8 @@ int CoordinatorCommand(const std::vector<std::string>& arguments) {
   app.add_option("--tls-key", files.tls_key, "PEM key")->envname("MUSTER_TLS_KEY");
   app.add_option("--tls-ca", files.tls_ca, "PEM of the authority both sides trust")->envname("MUSTER_TLS_CA");
   CLI::Option* http_option =
-      app.add_option("--http-port", http_text, "[HOST:]PORT of /healthz, /readyz, /status and /metrics, or off")
-          ->envname("MUSTER_HTTP_PORT");
+      app.add_option("--http-port", http_text,
+                     "[HOST:]PORT of /healthz, /readyz, /status and /metrics, or off; else MUSTER_HTTP_PORT");
   AddLogFlags(app, &log_flags);
   if (auto end = ParseCommandLine(app, arguments)) return *end;
   if (auto end = ConfigureLog(log_flags)) return *end;
@@ -40,13 +40,15 @@ int CoordinatorCommand(const std::vector<std::string>& arguments) {
     log::Error(fmt::format("--listen '{}': {}", listen, Message(address.status())));
     return kExitUsage;
   }
-  bool in_cluster = !Environment::OfProcess().Get("KUBERNETES_SERVICE_HOST").value_or("").empty();
-  auto http = ChooseHttpListen(http_option->count() > 0 ? std::optional(http_text) : std::nullopt, in_cluster);
-  const bool flag = std::any_of(arguments.begin(), arguments.end(),
-                                [](std::string_view word) { return word.starts_with("--http-port"); });
+  const Environment environment = Environment::OfProcess();
+  for (const ServiceLink& link : LinksAmongSettings(environment)) log::Warning(Describe(link));
+  const bool flag = http_option->count() > 0;
+  const std::optional<std::string> http_given = flag ? std::optional(http_text) : environment.Get("MUSTER_HTTP_PORT");
   const std::string http_origin = flag ? "--http-port" : "MUSTER_HTTP_PORT";
+  const bool in_cluster = !environment.Get("KUBERNETES_SERVICE_HOST").value_or("").empty();
+  auto http = ChooseHttpListen(http_given, in_cluster);
   if (!http.ok()) {
-    log::Error(fmt::format("{} '{}': {}", http_origin, http_text, Message(http.status())));
+    log::Error(fmt::format("{} '{}': {}", http_origin, http_given.value_or(""), Message(http.status())));
     return kExitUsage;
   }
   http->origin = http_origin;

@@ -5,6 +5,7 @@
 #include <cerrno>
 
 #include "agent/early_signals.h"
+#include "agent/service_links.h"
 #include "base/log.h"
 #include "base/text.h"
 
@@ -75,12 +76,16 @@ Status HandOver(const TorchrunsPart& part, const std::string& reason, bool legac
   std::string left_out =
       part.left_out.empty() ? "" : fmt::format(", without muster's own {}", Join(part.left_out, ", "));
   log::Warning(fmt::format("{}; {} goes on in place of muster{}", reason, command.front(), left_out));
-  setenv(std::string(kHandedOver).c_str(), "1", 1);
-  std::vector<char*> argv;
+  Environment environment = WithoutLinks(Environment::OfProcess());
+  environment.Set(kHandedOver, "1");
+  std::vector<std::string> entries = environment.entries();
+  std::vector<char*> argv, envp;
   for (std::string& argument : command) argv.push_back(argument.data());
+  for (std::string& entry : entries) envp.push_back(entry.data());
   argv.push_back(nullptr);
+  envp.push_back(nullptr);
   ReleaseSignals();
-  execv(argv.front(), argv.data());
+  execve(argv.front(), argv.data(), envp.data());
   Status failed = ErrnoStatus(errno, fmt::format("cannot execute {}", command.front()));
   return absl::IsNotFound(failed) ? failed : absl::PermissionDeniedError(failed.message());
 }

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "agent/early_signals.h"
+#include "agent/service_links.h"
 #include "agent/start_check.h"
 #include "base/environment.h"
 #include "base/exit_codes.h"
@@ -40,7 +41,7 @@ std::string_view NameOf(CalledAs called_as) {
 std::vector<std::string> NodeEnvironment(const std::vector<std::string>& node, CalledAs called_as, int index) {
   std::set<std::string_view> unheard = {"PET_STANDALONE", "PET_NODE_RANK"};
   if (index > 0) unheard.insert("TORCHELASTIC_ERROR_FILE");
-  Environment environment = Environment::OfProcess();
+  Environment environment = WithoutLinks(Environment::OfProcess());
   auto parsed = ParseRun({node.begin() + 1, node.end()}, environment, called_as);
   if (parsed.ok()) {
     for (const Overruled& one : parsed->overruled) unheard.insert(one.variable);

@@ -11,6 +11,7 @@
 #include "agent/commands.h"
 #include "agent/mpi_launcher.h"
 #include "agent/rsh_place.h"
+#include "agent/service_links.h"
 #include "base/descriptors.h"
 #include "base/environment.h"
 #include "base/exit_codes.h"
@@ -179,7 +180,9 @@ int RshCommand(const std::vector<std::string>& arguments) {
     PrintTo(stderr, "muster {} rsh protocol {}\n", Version(), kRshProtocol);  // where ssh says it
     return 0;
   }
-  auto place = ReadRshPlace(Environment::OfProcess());
+  const Environment environment = Environment::OfProcess();
+  for (const ServiceLink& link : LinksAmongSettings(environment)) Say(Describe(link));
+  auto place = ReadRshPlace(environment);
   if (!place.ok()) return Refuse(kExitUsage, place.status());
   auto credentials = net::ReadCredentials(place->credentials);
   if (!credentials.ok()) return Refuse(kExitBadConfiguration, credentials.status());

@@ -9,6 +9,7 @@
 #include "agent/node_agent.h"
 #include "agent/node_check.h"
 #include "agent/serve_rsh.h"
+#include "agent/service_links.h"
 #include "agent/start_check.h"
 #include "agent/torchrun_flags.h"
 #include "base/environment.h"
@@ -80,21 +81,18 @@ int Run(const std::vector<std::string>& arguments, CalledAs called_as, std::stri
     PrintTo(stderr, "muster {}: {}\n", name, Message(parsed.status()));
     return code;
   }
-  switch (parsed->outcome) {
-    case ParsedRun::Outcome::kHelp:
-      PrintTo(stdout, "{}", parsed->text);
-      return 0;
-    case ParsedRun::Outcome::kHandOver: {
-      log::Configure(parsed->options.log);
-      ForgetLastWords(parsed->options);
-      Status failed = HandOver(parsed->torchruns, parsed->text, called_as == CalledAs::kLaunch);
-      log::Error(Message(failed));
-      return Refuse(StartExitCode(failed), failed, parsed->options);
-    }
-    case ParsedRun::Outcome::kRun:
-      break;
+  if (parsed->outcome == ParsedRun::Outcome::kHelp) {
+    PrintTo(stdout, "{}", parsed->text);
+    return 0;
   }
   log::Configure(parsed->options.log);
+  for (const ServiceLink& link : LinksAmongSettings(environment)) log::Warning(Describe(link));
+  if (parsed->outcome == ParsedRun::Outcome::kHandOver) {
+    ForgetLastWords(parsed->options);
+    Status failed = HandOver(parsed->torchruns, parsed->text, called_as == CalledAs::kLaunch);
+    log::Error(Message(failed));
+    return Refuse(StartExitCode(failed), failed, parsed->options);
+  }
   auto code = RunOrSay([&] { return Begin(*parsed, facts, arguments, called_as); });
   if (code.ok()) return *code;
   log::Error(Message(code.status()));

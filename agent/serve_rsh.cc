@@ -9,6 +9,7 @@
 #include "agent/mpi_host_files.h"
 #include "agent/preempt_notice.h"
 #include "agent/rsh_place.h"
+#include "agent/service_links.h"
 #include "agent/start_check.h"
 #include "agent/this_node.h"
 #include "agent/watch.h"
@@ -104,7 +105,7 @@ Status Worker::Begin() {
 }
 
 StatusOr<rsh::Server::Options> Worker::Listening() {
-  Environment environment = Environment::OfProcess();
+  Environment environment = WithoutLinks(Environment::OfProcess());
   MUSTER_ASSIGN_OR_RETURN(RshPlace place, ReadRshPlace(environment));
   rsh::Server::Options serving;
   MUSTER_ASSIGN_OR_RETURN(serving.credentials, net::ReadCredentials(place.credentials));

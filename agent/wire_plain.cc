@@ -8,6 +8,7 @@
 #include "agent/installation.h"
 #include "agent/mpi_launcher.h"
 #include "agent/pod_facts.h"
+#include "agent/service_links.h"
 #include "agent/torch_env.h"
 #include "agent/wiring.h"
 #include "base/environment.h"
@@ -30,7 +31,7 @@ bool SameFile(int one, int other) {
 
 // `variables`: what the framework is told.
 Environment PlainEnvironment(const RunOptions& options, const Variables& variables) {
-  Environment environment = Environment::OfProcess();
+  Environment environment = WithoutLinks(Environment::OfProcess());
   for (const auto& [name, value] : variables) environment.Set(name, value);
   auto lacks = [&](std::string_view name) { return !environment.Get(name); };
   if (std::string torchrun = InstalledLink("torchrun"); !torchrun.empty()) {

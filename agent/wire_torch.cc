@@ -1,6 +1,7 @@
 // torchrun's workers: command line, environment, streams.
 #include "agent/failure_summary.h"
 #include "agent/inner_environment.h"
+#include "agent/service_links.h"
 #include "agent/torch_command.h"
 #include "agent/torch_env.h"
 #include "agent/wiring.h"
@@ -12,7 +13,7 @@ Wiring TorchWiring(const RunOptions& options) {
   Wiring wiring;
   wiring.workers = [&options](const rendezvous::Assignment& assignment,
                               const AttemptPaths& paths) -> StatusOr<std::vector<launcher::WorkerSpec>> {
-    Environment agent_environment = Environment::OfProcess();
+    Environment agent_environment = WithoutLinks(Environment::OfProcess());
     // The port is ours, not a torchrun's inside.
     if (options.http.on) PutForInside("MUSTER_HTTP_PORT", "off", &agent_environment);
     std::vector<launcher::WorkerSpec> specs;

@@ -1,6 +1,9 @@
 #include "base/environment.h"
 
+#include <arpa/inet.h>
 #include <unistd.h>
+
+#include <algorithm>
 
 #include "base/text.h"
 
@@ -11,7 +14,29 @@ bool Names(std::string_view entry, std::string_view name) {
   return entry.size() > name.size() && entry[name.size()] == '=' && entry.starts_with(name);
 }
 
+bool IsNumericAddress(const std::string& text) {
+  unsigned char bytes[sizeof(in6_addr)];
+  if (!text.starts_with('[')) return inet_pton(AF_INET, text.c_str(), bytes) == 1;
+  return text.ends_with(']') && inet_pton(AF_INET6, text.substr(1, text.size() - 2).c_str(), bytes) == 1;
+}
+
 }  // namespace
+
+std::optional<ServiceLink> ReadServiceLink(std::string_view variable, std::string_view value) {
+  constexpr std::string_view kSuffix = "_PORT";
+  if (!variable.ends_with(kSuffix) || variable.size() == kSuffix.size()) return std::nullopt;
+  const size_t scheme = value.find("://");
+  const size_t colon = value.rfind(':');
+  if (scheme == std::string_view::npos || colon <= scheme) return std::nullopt;
+  const std::string_view protocol = value.substr(0, scheme);
+  if (protocol != "tcp" && protocol != "udp" && protocol != "sctp") return std::nullopt;
+  const auto port = ParseInt(value.substr(colon + 1));
+  if (!port || *port < 1 || *port > 65535) return std::nullopt;
+  if (!IsNumericAddress(std::string(value.substr(scheme + 3, colon - scheme - 3)))) return std::nullopt;
+  std::string service = Lower(variable.substr(0, variable.size() - kSuffix.size()));
+  std::replace(service.begin(), service.end(), '_', '-');
+  return ServiceLink{std::string(variable), std::string(value), std::move(service)};
+}
 
 Environment::Environment(std::initializer_list<std::pair<std::string, std::string>> variables) {
   for (const auto& [name, value] : variables) entries_.push_back(fmt::format("{}={}", name, value));
@@ -32,7 +57,10 @@ Environment Environment::OfProcess() {
 
 std::optional<std::string> Environment::Get(std::string_view name) const {
   for (const std::string& entry : entries_) {
-    if (Names(entry, name)) return entry.substr(name.size() + 1);
+    if (!Names(entry, name)) continue;
+    std::string value = entry.substr(name.size() + 1);
+    if (ReadServiceLink(name, value)) return std::nullopt;
+    return value;
   }
   return std::nullopt;
 }

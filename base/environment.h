@@ -13,6 +13,17 @@
 
 namespace muster {
 
+// Kubernetes tells a pod where each Service of its namespace is, unless the pod's spec says enableServiceLinks: false:
+// the Service muster-http puts MUSTER_HTTP_PORT=tcp://IP:PORT into it. Such a value is nobody's setting.
+struct ServiceLink {
+  std::string variable;
+  std::string value;
+  std::string service;  // as Kubernetes names it
+};
+// Of a variable NAME_PORT whose value is tcp://, udp:// or sctp:// with a numeric address and a port; nullopt: it is no
+// link. The other variables of a Service (NAME_SERVICE_HOST, NAME_PORT_80_TCP_ADDR ...) have names that no setting has.
+std::optional<ServiceLink> ReadServiceLink(std::string_view variable, std::string_view value);
+
 class Environment {
  public:
   Environment() = default;
@@ -23,7 +34,7 @@ class Environment {
   // A copy of environ as it is now.
   static Environment OfProcess();
 
-  // The value as it stands; one that is set to nothing is "". nullopt: not set.
+  // The value as it stands; one that is set to nothing is "". nullopt: not set, or a service link.
   std::optional<std::string> Get(std::string_view name) const;
   // Without white space at both ends; one of white space alone is as one that is not set.
   std::optional<std::string> NonBlank(std::string_view name) const;

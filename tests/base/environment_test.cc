@@ -37,6 +37,35 @@ TEST(Environment, LooksUp) {
   EXPECT_FALSE(environment.FirstOf("").has_value());
 }
 
+TEST(Environment, ALinkToAServiceIsNoSetting) {
+  struct {
+    const char *variable, *value, *service;  // no service: no link
+  } const rows[] = {{"MUSTER_HTTP_PORT", "tcp://10.0.0.1:80", "muster-http"},
+                    {"MASTER_PORT", "udp://10.0.0.1:29500", "master"},
+                    {"A_PORT", "sctp://[fd00::1]:1", "a"},
+                    {"A_PORT", "tcp://10.0.0.1:65536", ""},
+                    {"A_PORT", "tcp://10.0.0.1:0", ""},
+                    {"A_PORT", "tcp://10.0.0.1:", ""},
+                    {"A_PORT", "tcp://10.0.0.1", ""},
+                    {"A_PORT", "tcp://host:80", ""},  // somebody's mistake
+                    {"A_PORT", "tcp://[10.0.0.1]:80", ""},
+                    {"A_PORT", "tcp://:80", ""},
+                    {"A_PORT", "http://10.0.0.1:80", ""},
+                    {"A_PORT", "://10.0.0.1:80", ""},
+                    {"A_PORT", "10.0.0.1:80", ""},
+                    {"A_PORT", "80", ""},
+                    {"A_PORT", "", ""},
+                    {"_PORT", "tcp://10.0.0.1:80", ""},
+                    {"PORT", "tcp://10.0.0.1:80", ""},
+                    {"A_URL", "tcp://10.0.0.1:80", ""}};
+  for (const auto& row : rows) {
+    const auto link = ReadServiceLink(row.variable, row.value);
+    EXPECT_EQ(link ? link->service : "", row.service) << row.variable << "=" << row.value;
+    const Environment environment = {{row.variable, row.value}};
+    EXPECT_EQ(environment.Get(row.variable).has_value(), !link) << row.variable << "=" << row.value;
+  }
+}
+
 TEST(Environment, IsChanged) {
   Environment environment = Environment::Of({"A=1", "odd", "A=3", "AB=2"});
   environment.Set("A", "4");

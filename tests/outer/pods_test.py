@@ -328,5 +328,58 @@ class ElasticTorchrun(ElasticTorch):
         return ["--", "sh", "-c", f"echo installing; torchrun {WORKER}"]
 
 
+class ServiceLinks(MusterCase):
+    """Services of the namespace are called as our settings begin: Kubernetes sets these to what is no setting."""
+    LINK = "tcp://10.0.0.1:80"
+    NAMES = ["MUSTER_HTTP_PORT", "MUSTER_RSH_PORT", "PET_MASTER_PORT", "MASTER_PORT", "COORDINATOR_PORT", "DMLC_TRACKER_PORT"]
+    SHOW = "; ".join(f'echo "{name}=${{{name}-}}"' for name in [*NAMES, "REDIS_PORT"])
+
+    def setUp(self):
+        super().setUp()
+        self.links = {name: self.LINK for name in [*self.NAMES, "REDIS_PORT"]}
+
+    def said_once(self, output):
+        for name in self.NAMES:
+            service = name.removesuffix("_PORT").lower().replace("_", "-")
+            self.assertEqual(output.count(f" {name}={self.LINK} is no setting"), 1, output)
+            self.assertEqual(output.count(f"because of the Service {service};"), 1, output)
+        self.assertEqual(output.count("enableServiceLinks: false"), len(self.NAMES), output)
+        self.assertNotIn("Service redis", output)
+
+    def ends(self, *arguments, **env):
+        done = subprocess.run([MUSTER, *arguments], env=clean(**self.links, **env), text=True, stdin=subprocess.DEVNULL, capture_output=True,
+                              timeout=90, cwd=self.dir)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.said_once(done.stderr)
+        return dict(line.split("=", 1) for line in done.stdout.splitlines())
+
+    def test_commands_run_without_them(self):
+        without = {**dict.fromkeys(self.NAMES, ""), "REDIS_PORT": self.LINK}
+        command = ["--termination-log", "", "--", "sh", "-c", self.SHOW]
+        self.assertEqual(self.ends("exec", *command), without)
+        self.assertEqual(self.ends("exec", "--wire=mpi", *command, MUSTER_MPI_HOSTS="localhost"), without)
+        self.assertEqual(self.ends("exec", "--wire=xgboost", *command), {**without, "DMLC_TRACKER_PORT": "29500"})
+        shown = self.ends("run", "--standalone", "--no-python", "sh", "-c", self.SHOW)
+        self.assertRegex(shown.pop("MASTER_PORT"), r"^\d+$")
+        self.assertEqual(shown, {name: value for name, value in without.items() if name != "MASTER_PORT"})
+
+    def test_the_real_torchrun_starts_without_them(self):
+        real = os.path.join(self.dir, "torchrun")
+        with open(real, "w") as file:
+            file.write(f"#!/bin/sh\n{self.SHOW}\n")
+        os.chmod(real, 0o755)
+        shown = self.ends("run", "--rdzv-backend=etcd", "x.py", PATH=f"{self.dir}:/usr/bin:/bin")
+        self.assertEqual(shown, {**dict.fromkeys(self.NAMES, ""), "REDIS_PORT": self.LINK})
+
+    def test_what_serves(self):
+        for words, ready in ((["coordinator", "--listen", "127.0.0.1:0"], "listening on"),
+                             (["exec", "--serve-rsh", "--rsh-listen", "127.0.0.1:0", "--termination-log", ""], "serving the remote shell")):
+            agent = self.start(*words[1:], subcommand=words[0], worker=False, env=self.links)
+            self.wait_for_output(agent, ready)
+            agent.send(signal.SIGTERM)
+            self.assertEqual(agent.wait(), 143, agent.output())
+            self.said_once(agent.output())
+
+
 if __name__ == "__main__":
     main()
