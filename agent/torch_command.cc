@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "agent/numa_binding.h"
+#include "agent/script_head.h"
 #include "agent/text_template.h"
 #include "base/host_facts.h"
 #include "base/text.h"
@@ -20,34 +21,31 @@ constexpr std::string_view kRunPath =
     "except ImportError: record = lambda run: run\n"
     "record(run_script_path)()";
 
-std::vector<std::string_view> Words(std::string_view line) {
-  std::vector<std::string_view> words;
-  for (std::string_view word : Split(line, ' ')) {
-    if (!Strip(word).empty()) words.push_back(Strip(word));
-  }
-  return words;
+std::string FolderOf(std::string_view path) {
+  const size_t slash = path.rfind('/');
+  return slash == std::string_view::npos ? "." : std::string(path.substr(0, slash));
 }
 
 // The python named in the head of a torchrun script; empty: none that is there.
 std::string InterpreterOf(const std::string& script, std::string_view path, const HostFs& fs) {
-  std::string text = fs.Read(script).value_or("");
-  if (!text.starts_with("#!")) return "";
-  std::vector<std::string_view> lines = Split(text, '\n');
-  std::vector<std::string_view> words = Words(lines.front().substr(2));
-  if (words.empty()) return "";
-  std::string interpreter(words.front());
-  if (interpreter.ends_with("/env") && words.size() > 1) {
-    std::string_view name = words[1] == "-S" && words.size() > 2 ? words[2] : words[1];
-    interpreter = FindOnPath(name, path, fs);
-  } else if (interpreter.ends_with("/sh") && lines.size() > 1) {
-    // pip's way round a first line that is too long: '''exec' "/long/path/python" "$0" "$@"
-    std::vector<std::string_view> second = Words(lines[1]);
-    if (second.size() < 2 || second[0] != "'''exec'") return "";
-    interpreter = second[1];
-    std::erase(interpreter, '"');
+  const ScriptHead head = ReadScriptHead(fs.Read(script).value_or(""));
+  std::string python;
+  switch (head.place) {
+    case ScriptHead::Place::kNone:
+      return "";
+    case ScriptHead::Place::kPath:
+      python = head.python;
+      break;
+    case ScriptHead::Place::kOnPath:
+      return FindOnPath(head.python, path, fs);
+    case ScriptHead::Place::kBesideLink:
+      python = fmt::format("{}/{}", FolderOf(script), head.python);
+      break;
+    case ScriptHead::Place::kBesideScript:
+      python = fmt::format("{}/{}", FolderOf(fs.RealPath(script).value_or(script)), head.python);
+      break;
   }
-  if (interpreter.find("python") == std::string::npos && interpreter.find("pypy") == std::string::npos) return "";
-  return fs.IsExecutable(interpreter) ? interpreter : "";
+  return fs.IsExecutable(python) ? python : "";
 }
 
 }  // namespace

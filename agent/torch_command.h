@@ -36,8 +36,8 @@ std::string FindOnPath(std::string_view name, std::string_view path, const HostF
 // The real torchrun: the first on PATH that is not this binary or a link to it; empty: none.
 std::string FindRealTorchrun(const CommandSurroundings& surroundings);
 
-// The python that torchrun would use: PYTHON_EXEC; the launcher itself where it is a python; the interpreter in the
-// first line of the launcher, a torchrun other than this binary; python3; python. NotFound when there is none.
+// The python that torchrun would use: PYTHON_EXEC; the launcher itself where it is a python; the one that the head of
+// the launcher names (script_head.h), a torchrun other than this binary; python3; python. NotFound when there is none.
 StatusOr<std::string> FindPython(const CommandSurroundings& surroundings, std::string_view launcher = "torchrun");
 
 // argv of one worker. NotFound: no python, or no numactl.

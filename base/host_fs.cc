@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 
 #include "base/text.h"
 
@@ -62,6 +63,20 @@ bool HostFs::IsExecutable(std::string_view path) const {
   struct stat facts {};
   std::string rooted = Rooted(path);
   return stat(rooted.c_str(), &facts) == 0 && S_ISREG(facts.st_mode) && access(rooted.c_str(), X_OK) == 0;
+}
+
+std::optional<std::string> HostFs::RealPath(std::string_view path) const {
+  auto real = [](const std::string& name) -> std::optional<std::string> {
+    char* found = realpath(name.c_str(), nullptr);
+    if (found == nullptr) return std::nullopt;
+    std::string copy = found;
+    free(found);
+    return copy;
+  };
+  auto found = real(Rooted(path));
+  if (!found || root_.empty()) return found;
+  const std::string root = real(root_).value_or(root_);
+  return found->starts_with(root + "/") ? found->substr(root.size()) : *found;
 }
 
 std::optional<std::pair<uint64_t, uint64_t>> HostFs::Identity(std::string_view path) const {

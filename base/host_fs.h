@@ -25,6 +25,8 @@ class HostFs {
   std::vector<std::string> List(std::string_view folder) const;
   // A regular file that this process may execute.
   bool IsExecutable(std::string_view path) const;
+  // Absolute and without symbolic links; nullopt when something on the way is not there.
+  std::optional<std::string> RealPath(std::string_view path) const;
   // Device and inode, links followed: the same pair is the same file.
   std::optional<std::pair<uint64_t, uint64_t>> Identity(std::string_view path) const;
 
