@@ -12,12 +12,23 @@ using std::chrono::seconds;
 
 constexpr int kStaticTimeoutSeconds = 900;  // torchrun's "legacy total timeout" (torchrun.md 1.4 rule 5)
 
+// Of the keys whose value can be wrong. PyTorch's handler for static reads its timeout alone, those for c10d all the
+// others; heartbeat_timeout is ours.
+bool Reads(Backend backend, std::string_view key) {
+  if (key == "heartbeat_timeout") return true;
+  return backend == Backend::kStatic ? key == "timeout" : key != "timeout";
+}
+
 }  // namespace
 
 Status ReadRdzvConf(const FlagValue& source, const std::map<std::string, std::string>& conf,
                     const Environment& environment, RunOptions* options) {
-  auto bad = [&](std::string_view key, std::string_view wanted) {
-    return Bad(source, fmt::format("{}={}: {}", key, conf.at(std::string(key)), wanted));
+  // Of a key that the backend does not read no value is an error, as under torchrun: it may be meant for another one.
+  auto bad = [&](std::string_view key, std::string_view wanted) -> Status {
+    const std::string& value = conf.at(std::string(key));
+    if (Reads(options->backend, key)) return Bad(source, fmt::format("{}={}: {}", key, value, wanted));
+    options->warnings.push_back(fmt::format("{}: {}={} has no effect: {}", source.origin, key, value, wanted));
+    return absl::OkStatus();
   };
   auto duration = [&](std::string_view key, Duration lowest, std::optional<Duration>& into) -> Status {
     auto found = conf.find(std::string(key));
@@ -28,39 +39,43 @@ Status ReadRdzvConf(const FlagValue& source, const std::map<std::string, std::st
     into = *value;
     return absl::OkStatus();
   };
+  const bool is_static = options->backend == Backend::kStatic;
   std::optional<Duration> join, last_call, heartbeat, interval, total, unused;
   MUSTER_RETURN_IF_ERROR(duration("join_timeout", seconds(1), join));
   MUSTER_RETURN_IF_ERROR(duration("last_call_timeout", seconds(0), last_call));
   MUSTER_RETURN_IF_ERROR(duration("heartbeat_timeout", seconds(1), heartbeat));
   MUSTER_RETURN_IF_ERROR(duration("keep_alive_interval", seconds(0), interval));
-  MUSTER_RETURN_IF_ERROR(duration("timeout", seconds(1), total));
-  MUSTER_RETURN_IF_ERROR(duration("close_timeout", seconds(0), unused));
-  MUSTER_RETURN_IF_ERROR(duration("read_timeout", seconds(0), unused));
+  if (is_static) MUSTER_RETURN_IF_ERROR(duration("timeout", seconds(1), total));
+  if (!is_static) MUSTER_RETURN_IF_ERROR(duration("close_timeout", seconds(0), unused));
+  if (!is_static) MUSTER_RETURN_IF_ERROR(duration("read_timeout", seconds(0), unused));
 
   int64_t attempts = 3;  // torchrun's default: dead after 3 silent intervals
+  bool counted = false;
   if (auto text = conf.find("keep_alive_max_attempt"); text != conf.end()) {
     auto number = ParsePythonInt(text->second);
-    if (!number || *number < 1 || *number > 1'000'000)
-      return bad("keep_alive_max_attempt", "want a whole number, at least 1");
-    attempts = *number;
+    counted = number && *number >= 1 && *number <= 1'000'000;
+    if (counted) attempts = *number;
+    if (!counted) MUSTER_RETURN_IF_ERROR(bad("keep_alive_max_attempt", "want a whole number, at least 1"));
   }
-  bool kept_alive = interval || conf.contains("keep_alive_max_attempt");
+  const bool kept_alive = interval || counted;
   if (!heartbeat && kept_alive) heartbeat = std::max<Duration>(interval.value_or(seconds(5)) * attempts, seconds(1));
 
   rendezvous::JobOptions& job = options->job;
-  if (options->backend == Backend::kStatic) job.join_timeout = total.value_or(seconds(kStaticTimeoutSeconds));
+  if (is_static) job.join_timeout = total.value_or(seconds(kStaticTimeoutSeconds));
   if (join) job.join_timeout = *join;
   if (last_call) job.last_call = *last_call;
   if (heartbeat) job.heartbeat_timeout = *heartbeat;
 
   if (auto text = conf.find("is_host"); text != conf.end()) {
     auto host = ParseBool(text->second);
-    if (!host.ok()) return bad("is_host", Message(host.status()));
-    options->is_host = *host;
+    if (!host.ok()) MUSTER_RETURN_IF_ERROR(bad("is_host", Message(host.status())));
+    if (host.ok()) options->is_host = *host;
   }
   if (auto text = conf.find("store_type"); text != conf.end() && Lower(text->second) != "tcp") {
-    if (Lower(text->second) != "file") return bad("store_type", "want tcp or file");
-    options->warnings.emplace_back("--rdzv-conf store_type=file has no meaning here; nodes meet over TCP");
+    if (Lower(text->second) != "file") MUSTER_RETURN_IF_ERROR(bad("store_type", "want tcp or file"));
+    if (Lower(text->second) == "file") {
+      options->warnings.emplace_back("--rdzv-conf store_type=file has no meaning here; nodes meet over TCP");
+    }
   }
   struct {
     std::string_view key, variable;

@@ -140,6 +140,39 @@ TEST(TorchrunPlace, RdzvConf) {
   }
 }
 
+TEST(TorchrunPlace, RdzvConfOfTheOtherBackendIsNoError) {
+  struct {
+    std::string backend, conf;
+    std::vector<std::string> warned;  // in part; empty: nothing is said
+    std::string error;                // in part; empty: none
+  } const rows[] = {
+      // As PyTorch's own launcher test has it, quotes and all.
+      {"c10d", "'join_timeout=5,last_call_timeout=1,timeout=5'", {"'join_timeout=5 is not understood"}, ""},
+      {"c10d", "timeout=x,rank=y", {}, ""},
+      {"static", "'join_timeout=5,last_call_timeout=1,timeout=5'", {}, "timeout=5': want a duration"},
+      {"static", "join_timeout=x,last_call_timeout=-1", {"join_timeout=x has no effect", "last_call_timeout=-1"}, ""},
+      {"static", "close_timeout=x,read_timeout=0.x", {}, ""},
+      {"static", "keep_alive_interval=x,keep_alive_max_attempt=y", {"keep_alive_interval=x", "max_attempt=y"}, ""},
+      {"static", "is_host=perhaps,store_type=tape", {"is_host=perhaps has no effect", "store_type=tape has"}, ""},
+      {"static", "heartbeat_timeout=x", {}, "heartbeat_timeout=x"},
+      {"static", "rank=y", {}, ""},
+  };
+  for (const auto& row : rows) {
+    const Words words = {"--nnodes=2", "--rdzv-backend=" + row.backend, "--rdzv-endpoint=h:1",
+                         "--rdzv-conf=" + row.conf};
+    if (!row.error.empty()) {
+      Words whole = words;
+      whole.push_back("x.py");
+      EXPECT_THAT(Error(whole), HasSubstr(row.error)) << row.conf;
+      continue;
+    }
+    const RunOptions run = Good(words);
+    ASSERT_EQ(run.warnings.size(), row.warned.size()) << row.conf;
+    for (size_t i = 0; i < row.warned.size(); ++i) EXPECT_THAT(run.warnings[i], HasSubstr(row.warned[i])) << row.conf;
+  }
+  EXPECT_EQ(Good({"--nnodes=2", "--rdzv-conf=timeout=7,join_timeout=x"}).job.join_timeout, seconds(7));
+}
+
 TEST(TorchrunPlace, Credentials) {
   Environment environment = {
       {"MUSTER_TOKEN_FILE", "/t"}, {"MUSTER_TLS_CERT", "/c"}, {"MUSTER_TLS_KEY", "/k"}, {"MUSTER_TLS_CA", "/a"}};
