@@ -1,0 +1,259 @@
+#include "base/stderr_lines.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "base/text.h"
+
+namespace muster {
+namespace {
+
+constexpr size_t kLongRule = 70;      // torchrun's rules have at most 60 dashes, Open MPI's 74
+constexpr size_t kLevelWithin = 100;  // bytes of a log line, where its level stands
+constexpr size_t kMarkWithin = 120;
+constexpr char kEscape = '\x1b';
+
+bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+bool IsCapital(char c) { return c >= 'A' && c <= 'Z'; }
+bool IsLetter(char c) { return IsCapital(c) || (c >= 'a' && c <= 'z') || c == '_'; }
+
+size_t DigitsAt(std::string_view text, size_t at) {
+  size_t end = at;
+  while (end < text.size() && IsDigit(text[end])) ++end;
+  return end - at;
+}
+
+// Bytes of the escape sequence that `text` begins with.
+size_t EscapeSize(std::string_view text) {
+  if (text.size() < 2) return text.size();
+  if (text[1] == '[') {  // CSI: parameters, then one byte from @ to ~
+    size_t end = 2;
+    while (end < text.size() && (text[end] < '@' || text[end] > '~')) ++end;
+    return std::min(end + 1, text.size());
+  }
+  if (text[1] != ']') return 2;
+  size_t end = text.find_first_of("\a\x1b", 2);  // OSC, such as a link: up to BEL or ESC backslash
+  if (end == std::string_view::npos) return text.size();
+  return std::min(end + (text[end] == kEscape ? 2 : 1), text.size());
+}
+
+std::string Visible(std::string_view line) {
+  std::string text;
+  text.reserve(line.size());
+  for (size_t at = 0; at < line.size();) {
+    if (line[at] == kEscape) {
+      at += EscapeSize(line.substr(at));
+      continue;
+    }
+    const auto byte = static_cast<unsigned char>(line[at++]);
+    if ((byte >= 0x20 && byte != 0x7f) || byte == '\t') text += static_cast<char>(byte);
+  }
+  return text;
+}
+
+// Size of "[1,0]<stderr>:" at the beginning of `text`, 0 where it is no such tag.
+size_t TagSize(std::string_view text) {
+  size_t at = 1;
+  const size_t job = DigitsAt(text, at);
+  at += job;
+  if (job == 0 || at >= text.size() || text[at] != ',') return 0;
+  const size_t rank = DigitsAt(text, ++at);
+  at += rank;
+  constexpr std::string_view kEnd = "]<stderr>:";
+  return rank > 0 && text.substr(at).starts_with(kEnd) ? at + kEnd.size() : 0;
+}
+
+// mpirun writes a tag before each piece that a process writes, so also within a line.
+void TakeTags(StderrLine& line) {
+  if (line.text.find("]<stderr>:") == std::string::npos) return;
+  std::string text;
+  for (size_t at = 0; at < line.text.size();) {
+    const std::string_view rest = std::string_view(line.text).substr(at);
+    const size_t tag = rest.front() == '[' ? TagSize(rest) : 0;
+    if (tag == 0) {
+      text += line.text[at++];
+      continue;
+    }
+    if (line.mark.empty()) line.mark = rest.substr(0, tag);
+    at += tag;
+  }
+  line.text = std::move(text);
+}
+
+// Size of "[rank0]: " or "[trainer1]:" at the beginning of `text`.
+size_t RankMarkSize(std::string_view text) {
+  if (!text.starts_with('[')) return 0;
+  size_t at = 1;
+  while (at < text.size() && at < kMarkWithin && IsLetter(text[at])) ++at;
+  const size_t number = DigitsAt(text, at);
+  at += number;
+  if (number == 0 || !text.substr(std::min(at, text.size())).starts_with("]:")) return 0;
+  at += 2;
+  return at < text.size() && text[at] == ' ' ? at + 1 : at;
+}
+
+size_t RayMarkSize(std::string_view text) {
+  if (!text.starts_with('(')) return 0;
+  const size_t end = text.substr(0, kMarkWithin).find(") ");
+  return end != std::string_view::npos && text.substr(0, end).find("pid=") != std::string_view::npos ? end + 2 : 0;
+}
+
+void TakeMarks(StderrLine& line) {
+  TakeTags(line);
+  for (int nested = 0; nested < 3; ++nested) {
+    const size_t size = std::max(RankMarkSize(line.text), RayMarkSize(line.text));
+    if (size == 0) return;
+    line.mark += line.text.substr(0, size);
+    line.text.erase(0, size);
+  }
+}
+
+StderrLine MakeLine(std::string_view bytes, size_t begins, bool overwritten) {
+  StderrLine line{Visible(bytes), "", begins, overwritten};
+  TakeMarks(line);
+  line.text.erase(line.text.find_last_not_of(" \t") + 1);
+  return line;
+}
+
+std::optional<LineLevel> OfLetter(char letter) {
+  switch (letter) {
+    case 'D':
+    case 'I':
+    case 'W':
+      return LineLevel::kQuiet;
+    case 'E':
+      return LineLevel::kError;
+    case 'F':
+      return LineLevel::kFatal;
+    default:
+      return std::nullopt;
+  }
+}
+
+// "W1126 02:19:50.862656 32697 client.h:80] ", "[W1126 02:...", "[E ProcessGroupNCCL.cpp:475] ".
+std::optional<LineLevel> GlogLevel(std::string_view line) {
+  const bool bracket = line.starts_with('[');
+  if (bracket) line.remove_prefix(1);
+  if (line.empty() || !OfLetter(line.front())) return std::nullopt;
+  const size_t date = DigitsAt(line, 1);
+  const bool file = bracket && line.substr(1, kLevelWithin).find(".cpp:") != std::string_view::npos;
+  const bool is_log = (date >= 4 && line.substr(1 + date).starts_with(' ')) || (file && line.substr(1).starts_with(' '));
+  return is_log ? OfLetter(line.front()) : std::nullopt;
+}
+
+// "2026-11-26 02:50:00.123456: W tensorflow/core/..."
+std::optional<LineLevel> TensorFlowLevel(std::string_view line) {
+  if (DigitsAt(line, 0) != 4) return std::nullopt;
+  const size_t at = line.substr(0, 40).find(": ");
+  if (at == std::string_view::npos || at + 3 >= line.size() || line[at + 3] != ' ') return std::nullopt;
+  return OfLetter(line[at + 2]);
+}
+
+struct LevelName {
+  std::string_view name;
+  LineLevel level;
+};
+constexpr auto kLevelNames = std::to_array<LevelName>({{"TRACE", LineLevel::kQuiet},
+                                                       {"DEBUG", LineLevel::kQuiet},
+                                                       {"INFO", LineLevel::kQuiet},
+                                                       {"SUCCESS", LineLevel::kQuiet},
+                                                       {"NOTICE", LineLevel::kQuiet},
+                                                       {"WARN", LineLevel::kQuiet},
+                                                       {"WARNING", LineLevel::kQuiet},
+                                                       {"ERROR", LineLevel::kError},
+                                                       {"CRITICAL", LineLevel::kError},
+                                                       {"FATAL", LineLevel::kError}});
+
+std::optional<LineLevel> NamedLevel(std::string_view line) {
+  if (line.find("NCCL WARN") != std::string_view::npos) return LineLevel::kError;  // NCCL's name for an error
+  line = line.substr(0, kLevelWithin);
+  for (size_t at = 0; at < line.size();) {
+    size_t end = at;
+    while (end < line.size() && (IsLetter(line[end]) || IsDigit(line[end]))) ++end;
+    const std::string_view word = line.substr(at, end - at);
+    for (const LevelName& known : kLevelNames) {
+      if (word == known.name) return known.level;
+    }
+    at = std::max(end, at + 1);
+  }
+  return std::nullopt;
+}
+
+// "t.py:3: UserWarning: text", "warning: text"; "Error: text", "t.py: error: text", not "RuntimeError: text".
+LineLevel WordedLevel(std::string_view line) {
+  if (line.find("Warning: ") != std::string_view::npos || line.find("warning: ") != std::string_view::npos) {
+    return LineLevel::kQuiet;
+  }
+  for (std::string_view word : {"error: ", "Error: "}) {
+    const size_t at = line.find(word);
+    if (at != std::string_view::npos && (at == 0 || line[at - 1] == ' ')) return LineLevel::kError;
+  }
+  return LineLevel::kNone;
+}
+
+bool IsRule(std::string_view line) { return line.find_first_not_of("-=_*#~ ") == std::string_view::npos; }
+
+bool IsProgressBar(std::string_view line) {
+  auto holds = [&](std::string_view part) { return line.find(part) != std::string_view::npos; };
+  return holds("%|") || holds("it/s") || holds("s/it") || holds("\u2501\u2501");  // tqdm, Rich
+}
+
+constexpr std::string_view kBelowAnError[] = {
+    "Set the environment variable HYDRA_FULL_ERROR",
+    "note: run with `RUST_BACKTRACE",
+    "note: Some details are omitted",
+    "For simplicity, JAX has removed",
+    "wandb: ",
+    "exit status ",  // go run
+    "Exception ignored",
+};
+constexpr std::string_view kAtShutdown[] = {
+    "resource_tracker",
+    "process group has NOT been destroyed",
+    "destroy_process_group() was not called",
+    " more process has sent help message",
+    " more processes have sent help message",
+    "Set MCA parameter \"orte_base_help_aggregate\"",
+};
+
+}  // namespace
+
+std::vector<StderrLine> StderrLines(std::string_view text) {
+  std::vector<StderrLine> lines;
+  for (size_t begins = 0; begins < text.size();) {
+    const size_t end = std::min(text.find_first_of("\r\n", begins), text.size());
+    size_t next = std::min(end + 1, text.size());
+    bool overwritten = end < text.size() && text[end] == '\r';
+    if (overwritten && next < text.size() && text[next] == '\n') {
+      overwritten = false;
+      ++next;
+    }
+    lines.push_back(MakeLine(text.substr(begins, end - begins), begins, overwritten && next < text.size()));
+    begins = next;
+  }
+  return lines;
+}
+
+LineLevel LevelOf(std::string_view line) {
+  if (auto level = GlogLevel(line)) return *level;
+  if (auto level = TensorFlowLevel(line)) return *level;
+  if (auto level = NamedLevel(line)) return *level;
+  return WordedLevel(line);
+}
+
+bool IsDecoration(std::string_view line) {
+  if (IsRule(line) || IsProgressBar(line)) return true;
+  return std::any_of(std::begin(kBelowAnError), std::end(kBelowAnError),
+                     [&](std::string_view known) { return line.starts_with(known); }) ||
+         std::any_of(std::begin(kAtShutdown), std::end(kAtShutdown),
+                     [&](std::string_view known) { return line.find(known) != std::string_view::npos; });
+}
+
+bool IsLongRule(std::string_view line) {
+  return line.size() >= kLongRule && line.find_first_not_of('-') == std::string_view::npos;
+}
+
+bool IsIndented(std::string_view line) { return line.starts_with(' ') || line.starts_with('\t'); }
+
+}  // namespace muster

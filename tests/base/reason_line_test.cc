@@ -1,0 +1,270 @@
+// Outputs of real programs are files: tests/fuzz/corpus/reason_line_fuzz, one per program, as it was recorded (paths and
+// host names are changed). What could not be run here is a text below, in the form that its source code or its users show.
+#include "base/reason_line.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+
+#include "base/stderr_lines.h"
+#include "base/utf8.h"
+
+namespace muster {
+namespace {
+
+using testing::ElementsAre;
+
+const std::map<std::string, std::string> kRecorded = {
+    {"argparse", "args.py: error: the following arguments are required: --lr"},
+    {"asyncio_task", "ValueError: bad batch"},
+    {"bash_killed", R"(bash: line 1: 25036 Killed sh -c "kill -9 \$\$")"},
+    {"bash_not_found", "bash: line 3: foo: command not found"},
+    {"cxx_active", "terminate called without an active exception"},
+    {"cxx_what",
+     "terminate called after throwing an instance of 'std::runtime_error': Tried to instantiate dummy base class "
+     "CUDAHooks"},
+    {"dash_killed", "Killed"},
+    {"faulthandler_abort", "Fatal Python error: Aborted"},
+    {"faulthandler_segv", "Fatal Python error: Segmentation fault"},
+    {"glibc_assert", "a_c: a.c:7: main: Assertion `c == 7' failed."},
+    {"glibc_double_free", "free(): double free detected in tcache 2"},
+    {"glibc_stack", "*** stack smashing detected ***: terminated"},
+    {"go_deadlock", "fatal error: all goroutines are asleep - deadlock!"},
+    {"go_panic", "panic: assignment to entry in nil map"},
+    {"hydra", "ValueError: bad batch"},
+    {"hydra_override", "Key 'lr' is not in struct"},
+    {"logging_at_error", "[2026-11-26 02:46:29,202][root][ERROR] - no checkpoint in /ckpt"},
+    {"logging_own_error", "ValueError: bad batch"},
+    {"logging_traceback", "IndexError: pop from empty list"},
+    {"loguru", "ValueError: bad batch"},
+    {"loguru_catch", "ValueError: bad config"},
+    {"multiprocessing_pool", "ValueError: bad batch 1"},
+    {"openmpi_abort", "MPI_ABORT was invoked on rank 0 in communicator MPI_COMM_WORLD with errorcode 5."},
+    {"openmpi_exit",
+     "mpirun detected that one or more processes exited with non-zero status, thus causing the job to be terminated. "
+     "The first process to do so was: Process name: [[3346,1],1] Exit code: 3"},
+    {"openmpi_kill", "mpirun noticed that process rank 1 with PID 0 on node node-3 exited on signal 9 (Killed)."},
+    {"openmpi_nocmd",
+     "mpirun was unable to find the specified executable file, and therefore did not launch the job. This error was "
+     "first reported for process rank 0; it may have occurred for other processes as well."},
+    {"openmpi_raise", "ValueError: bad batch"},
+    {"openmpi_rank", "[node-3:26613] *** MPI_ERR_RANK: invalid rank"},
+    {"openmpi_slots",
+     "There are not enough slots available in the system to satisfy the 200 slots that were requested by the "
+     "application: true"},
+    {"openmpi_tag", "ValueError: bad batch"},
+    {"python_atexit", "ValueError: bad batch"},
+    {"python_called_process", "ValueError: bad batch"},
+    {"python_destructor", "ValueError: bad batch"},
+    {"python_direct_cause", "RuntimeError: cannot load the data set"},
+    {"python_during", "ValueError: invalid literal for int() with base 10: 'abc'"},
+    {"python_group", "ExceptionGroup: loading failed (2 sub-exceptions), the first: TypeError: bad batch 0"},
+    {"python_import_syntax", "SyntaxError: invalid syntax"},
+    {"python_long_message", "RuntimeError: CUDA error: device-side assert triggered"},
+    {"python_no_file", "/usr/bin/python3: can't open file '/nowhere/x.py': [Errno 2] No such file or directory"},
+    {"python_recursion", "RecursionError: maximum recursion depth exceeded"},
+    {"python_syntax", "SyntaxError: invalid syntax"},
+    {"python_sys_exit", "config.yaml: key 'lr' is missing"},
+    {"python_taskgroup",
+     "ExceptionGroup: unhandled errors in a TaskGroup (1 sub-exception), the first: ValueError: bad batch"},
+    {"python_thread", "ConnectionResetError: pin thread"},
+    {"python_traceback", "ValueError: bad batch"},
+    {"python_warning", ""},
+    {"rich", "RuntimeError: epoch 4 failed after a long sentence that explains in many words"},
+    {"rich_ascii", "RuntimeError: epoch 4 failed after a long sentence that explains in many words"},
+    {"rich_group", "ExceptionGroup: loading failed (2 sub-exceptions)"},
+    {"rust_panic",
+     "thread 'main' (25032) panicked at p.rs:1:55: index out of bounds: the len is 0 but the index is 3"},
+    {"sh_not_found", "sh: 1: foo: not found"},
+    {"torch_dataloader", "ValueError: bad sample"},
+    {"torch_spawn", "ValueError: bad batch"},
+    {"tqdm", "ValueError: bad batch"},
+    {"tqdm_then_exit", ""},
+};
+
+TEST(ReasonLine, OfRecordedOutputs) {
+  size_t files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(RECORDED_STDERR)) {
+    std::ifstream file(entry.path(), std::ios::binary);
+    const std::string text(std::istreambuf_iterator<char>(file), {});
+    const auto row = kRecorded.find(entry.path().filename().string());
+    ASSERT_NE(row, kRecorded.end()) << entry.path() << " has no row";
+    EXPECT_EQ(ReasonLine(text), row->second) << entry.path();
+    ++files;
+  }
+  EXPECT_EQ(files, kRecorded.size());
+}
+
+constexpr std::string_view kTrace = "Traceback (most recent call last):\n  File \"t.py\", line 3, in main\n    f()\n";
+
+std::string After(std::string_view what, std::string_view behind = "") {
+  return std::string(kTrace).append(what).append("\n").append(behind);
+}
+
+TEST(ReasonLine, OfTexts) {
+  struct Row {
+    std::string text, line;
+  };
+  const Row rows[] = {
+      {"", ""},
+      {"\n \n", ""},
+      {"one\ntwo \r\n", "two"},
+      // PyTorch: what its destructors say afterwards, rank marks, the watchdog of NCCL
+      {After("ValueError: bad batch",
+             "[W1126 ProcessGroup.cpp:1] Warning: process group has NOT been destroyed before we destruct "
+             "ProcessGroupNCCL. (function operator())\n"),
+       "ValueError: bad batch"},
+      {"bad batch\n[rank0]:[W1126 02:19:50.862656321 ProcessGroupNCCL.cpp:1250] Warning: WARNING: process group has NOT "
+       "been destroyed before we destruct ProcessGroupNCCL.\n",
+       "bad batch"},
+      {"[rank0]: Traceback (most recent call last):\n[rank1]: Traceback (most recent call last):\n[rank0]:   File "
+       "\"t.py\", line 3, in <module>\n[rank1]:   File \"t.py\", line 3, in <module>\n[rank0]: ValueError: bad batch\n"
+       "[rank1]:     f()\n",
+       "ValueError: bad batch"},
+      {"[rank1]:[E1126 02:19:50.1 ProcessGroupNCCL.cpp:616] [Rank 1] Watchdog caught collective operation timeout\n"
+       "terminate called after throwing an instance of 'c10::DistBackendError'\n  what():  [PG ID 0 PG GUID 0 Rank 1] "
+       "Process group watchdog thread terminated with exception: [Rank 1] Watchdog caught collective operation "
+       "timeout\nException raised from checkTimeout at ProcessGroupNCCL.cpp:618\nframe #0: c10::Error::Error + 0x96\n"
+       "\nFatal Python error: Aborted\n\nThread 0x00007f3dac1e72c0 (most recent call first):\n  <no Python frame>\n",
+       "terminate called after throwing an instance of 'c10::DistBackendError': [PG ID 0 PG GUID 0 Rank 1] Process "
+       "group watchdog thread terminated with exception: [Rank 1] Watchdog caught collective operation timeout"},
+      {After("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB. GPU 0 has 1 MiB free."),
+       "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB. GPU 0 has 1 MiB free."},
+      {After("RuntimeError: Error(s) in loading state_dict for Net:", "\tMissing key(s) in state_dict: \"fc.weight\".\n"),
+       "RuntimeError: Error(s) in loading state_dict for Net: Missing key(s) in state_dict: \"fc.weight\"."},
+      {After("ValueError: bad batch") + After("torch.distributed.elastic.multiprocessing.errors.ChildFailedError: ",
+                                              std::string(60, '=') + "\nt.py FAILED\n" + std::string(60, '-') +
+                                                  "\nFailures:\n  <NO_OTHER_FAILURES>\n" + std::string(60, '-') + "\n"),
+       "ValueError: bad batch"},
+      {"host:1:2 [0] misc/socket.cc:484 NCCL WARN socketStartConnect: Connect to 10.0.0.1<45678> failed\n"
+       "host:1:2 [0] NCCL INFO comm 0x1 rank 0 - Abort COMPLETE\n",
+       "host:1:2 [0] misc/socket.cc:484 NCCL WARN socketStartConnect: Connect to 10.0.0.1<45678> failed"},
+      // Python
+      {"Exception ignored in: <function P.__del__ at 0x7f>\n" + After("KeyError: 'a'"), ""},
+      {"Exception ignored in: <function P.__del__ at 0x7f>\n" +
+           After("KeyError: 'a'", "\nDuring handling of the above exception, another exception occurred:\n\n") +
+           After("ValueError: b"),
+       ""},
+      {"Exception ignored in: <module 'threading'>\nTypeError: 'NoneType' object is not callable\n", ""},
+      {" 45%|\u2588\u2588  | 45/100 [00:01<00:01, 40.00it/s]" + After("ValueError: bad batch"), "ValueError: bad batch"},
+      {"\x1b[31m" + After("\x1b[1mValueError\x1b[0m: bad \x1b]8;;file:///t.py\x1b\\batch\x1b]8;;\x1b\\"),
+       "ValueError: bad batch"},
+      {After("AssertionError"), "AssertionError"},
+      {After("socket.timeout: timed out"), "socket.timeout: timed out"},
+      {After("__main__.f.<locals>.Odd: x"), "__main__.f.<locals>.Odd: x"},
+      {std::string(kTrace) + "INFO: step 3\nwandb: syncing\nValueError: between others' lines\n",
+       "ValueError: between others' lines"},
+      {After("ValueError: bad batch", "wandb: Find logs at: ./wandb/run-1/logs\n"), "ValueError: bad batch"},
+      {After("ValueError: bad batch", "/usr/lib/python3.11/multiprocessing/resource_tracker.py:224: UserWarning: "
+                                      "resource_tracker: There appear to be 5 leaked semaphore objects\n"
+                                      "  warnings.warn('resource_tracker: There appear to be %d '\n"),
+       "ValueError: bad batch"},
+      {"Fatal Python error: init_fs_encoding: failed to get the Python codec of the filesystem encoding\n"
+       "Python runtime state: core initialized\nModuleNotFoundError: No module named 'encodings'\n",
+       "Fatal Python error: init_fs_encoding: failed to get the Python codec of the filesystem encoding"},
+      // The frames of a dump are no traceback, and what stands below them is no exception.
+      {"Stack (most recent call last):\n  File \"t.py\", line 3, in f\nDone\n", "Done"},
+      // Other launchers and languages
+      {std::string(74, '-') + "\nprterun noticed that process rank 3 with PID 123 on node n1 exited on\nsignal 9 "
+       "(Killed).\n" + std::string(74, '-') + "\n",
+       "prterun noticed that process rank 3 with PID 123 on node n1 exited on signal 9 (Killed)."},
+      {"(train_fn pid=123, ip=10.0.0.1) Traceback (most recent call last):\n(train_fn pid=123, ip=10.0.0.1)   File "
+       "\"t.py\", line 3, in f\n(train_fn pid=123, ip=10.0.0.1) ValueError: bad batch\n",
+       "ValueError: bad batch"},
+      {"F1126 02:19:50.862656 32697 a.cc:3] Check failed: x == 7\n*** Check failure stack trace: ***\n    @ 0x7f\n",
+       "F1126 02:19:50.862656 32697 a.cc:3] Check failed: x == 7"},
+      {"2026-11-26 02:50:00.123456: F tensorflow/core/a.cc:3] Check failed\n2026-11-26 02:50:00.123456: I b.cc:1] x\n",
+       "2026-11-26 02:50:00.123456: F tensorflow/core/a.cc:3] Check failed"},
+      {"thread 'main' panicked at 'boom', src/main.rs:2:5\nnote: run with `RUST_BACKTRACE=1`\n",
+       "thread 'main' panicked at 'boom', src/main.rs:2:5"},
+      {"Exception in thread \"main\" java.lang.RuntimeException: boom\n\tat Main.main(Main.java:3)\n",
+       "Exception in thread \"main\" java.lang.RuntimeException: boom"},
+      {"==12==ERROR: AddressSanitizer: heap-use-after-free on address 0x60\n    #0 0x1 in f a.cc:3\n==12==ABORTING\n",
+       "==12==ERROR: AddressSanitizer: heap-use-after-free on address 0x60"},
+      {"libc++abi: terminating due to uncaught exception of type std::bad_alloc: std::bad_alloc\n",
+       "libc++abi: terminating due to uncaught exception of type std::bad_alloc: std::bad_alloc"},
+      // The last line counts where it is neither a warning nor a log's.
+      {"no such dataset\nWARNING: the cache is cold\n", ""},
+      {"no such dataset\n2026-11-26 02:50:00,123 INFO root: step 3\n", ""},
+      {"cannot read\n  /data/1\n  /data/2\n", "cannot read"},
+      {"cannot read\n" + std::string(40, '=') + "\n\n", "cannot read"},
+  };
+  for (const Row& row : rows) EXPECT_EQ(ReasonLine(row.text), row.line) << row.text;
+}
+
+TEST(ReasonLine, OldLinesSayNothing) {
+  struct Row {
+    std::string old, fresh, line;
+  };
+  const std::string error = "2026-11-26 02:50:00,123 ERROR root: no checkpoint\n";
+  for (const Row& row : {
+           Row{"starting\n", "", ""},
+           Row{"", "starting\n", "starting"},
+           Row{error, "", ""},
+           Row{"", error, "2026-11-26 02:50:00,123 ERROR root: no checkpoint"},
+           Row{"starting\n", "\n" + std::string(20, '-') + "\n", ""},
+           Row{After("ValueError: bad batch"), "", "ValueError: bad batch"},  // the caller leaves out what is too old
+           Row{After("ValueError: bad batch"), "giving up\n", "ValueError: bad batch"},
+       }) {
+    EXPECT_EQ(ReasonLine(row.old + row.fresh, row.old.size()), row.line) << row.old << row.fresh;
+  }
+}
+
+TEST(ReasonLine, IsBoundedAndValid) {
+  const std::string line = ReasonLine(After("ValueError: " + std::string(9000, 'x')));
+  EXPECT_EQ(line.size(), kMaxReasonLine);
+  EXPECT_TRUE(line.ends_with("xxx..."));
+  std::string wide = "x";
+  for (int i = 0; i < 900; ++i) wide += "\u20ac";
+  const std::string cut = ReasonLine(wide);
+  EXPECT_LE(cut.size(), kMaxReasonLine);
+  EXPECT_TRUE(IsUtf8(cut));
+  EXPECT_EQ(ReasonLine("a\x01\x7f\tb\n"), "a b");
+}
+
+TEST(ReasonLine, OfAnyPartOfAnOutput) {
+  const std::string text = After("ValueError: bad batch", std::string(74, '-') + "\nmpirun noticed\n");
+  for (size_t at = 0; at < text.size(); ++at) {
+    EXPECT_LE(ReasonLine(text.substr(at)).size(), kMaxReasonLine);
+    EXPECT_LE(ReasonLine(text.substr(0, at)).size(), kMaxReasonLine);
+  }
+}
+
+TEST(StderrLines, EndsAndMarks) {
+  const std::string text = "\r 10%\r 20%\na\r\n\n[rank0]: b\n[1,0]<stderr>:c[1,0]<stderr>: d\nlast\r";
+  const auto lines = StderrLines(text);
+  std::vector<std::string> seen;
+  for (const StderrLine& line : lines) {
+    seen.push_back(line.mark + "|" + line.text + (line.overwritten ? "|overwritten" : ""));
+  }
+  EXPECT_THAT(seen, ElementsAre("||overwritten", "| 10%|overwritten", "| 20%", "|a", "|", "[rank0]: |b",
+                                "[1,0]<stderr>:|c d", "|last"));
+  EXPECT_EQ(lines.back().begins, text.size() - 5);
+}
+
+TEST(StderrLines, Levels) {
+  for (const auto& [line, level] : std::initializer_list<std::pair<const char*, LineLevel>>{
+           {"W1126 02:19:50.862656 32697 client.h:80] x", LineLevel::kQuiet},
+           {"[E ProcessGroupNCCL.cpp:475] x", LineLevel::kError},
+           {"F20261126 02:19:50 1 a.cc:3] x", LineLevel::kFatal},
+           {"2026-11-26 02:50:00.123456: W a.cc:3] x", LineLevel::kQuiet},
+           {"ERROR:root:x", LineLevel::kError},
+           {"2026-11-26 02:46:29.867 | CRITICAL | __main__:<module>:8 - x", LineLevel::kError},
+           {"[2026-11-26 02:46:29,202][root][INFO] - x", LineLevel::kQuiet},
+           {"t.py:3: FutureWarning: x", LineLevel::kQuiet},
+           {"t.py: error: x", LineLevel::kError},
+           {"RuntimeError: x", LineLevel::kNone},
+           {"INFORMATION", LineLevel::kNone},
+           {"Washington 1126", LineLevel::kNone},
+           {"", LineLevel::kNone},
+       }) {
+    EXPECT_EQ(LevelOf(line), level) << line;
+  }
+}
+
+}  // namespace
+}  // namespace muster

@@ -1,0 +1,17 @@
+// libFuzzer: the stderr of a user's program. The seeds are recorded outputs; tests/base/reason_line_test.cc has their lines.
+#include "base/reason_line.h"
+
+#include "base/utf8.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const std::string text(reinterpret_cast<const char*>(data), size);
+  for (size_t fresh_from : {size_t{0}, size / 2, size}) {
+    const std::string line = muster::ReasonLine(text, fresh_from);
+    if (line.size() > muster::kMaxReasonLine) __builtin_trap();
+    if (muster::IsUtf8(text) && !muster::IsUtf8(line)) __builtin_trap();
+    for (char c : line) {
+      if (static_cast<unsigned char>(c) < 0x20) __builtin_trap();
+    }
+  }
+  return 0;
+}
