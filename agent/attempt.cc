@@ -169,6 +169,7 @@ void Attempt::Impl::Hold(const std::string& reason) {
   stopping_ = true;
   record_.stopping_unix_ms = UnixMillis();
   record_.end_reason = reason;
+  failure.stderr_reason = exit.stderr_reason;
 }
 
 void Attempt::Impl::Stop(int signal, Duration grace, const std::string& reason) {

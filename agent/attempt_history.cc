@@ -72,6 +72,7 @@ Status ReadWorker(const Json& object, int local_rank, AttemptRecord& record) {
   exit.error_file = fields.Text("error_file");
   exit.error_message = fields.Text("error_message");
   exit.stderr_tail = fields.Texts("stderr_tail");
+  exit.stderr_reason = fields.Text("stderr_reason");
   // It was stopped because it hung: that is what it failed by, not our signal.
   if (std::string hang = fields.Text("hang"); !hang.empty()) {
     exit.exit_code = kExitHang;
@@ -203,7 +204,7 @@ class Search {
 
   // Thousands of workers with their last lines would be gigabytes.
   void DropText(launcher::ExitRecord& exit) {
-    size_t size = exit.error_message.size();
+    size_t size = exit.error_message.size() + exit.stderr_reason.size();
     for (const std::string& line : exit.stderr_tail) size += line.size();
     if (exit.exit_code != 0 && !exit.after_stop && text_bytes_ + size <= limits_.text_bytes) {
       text_bytes_ += size;
@@ -211,6 +212,7 @@ class Search {
     }
     exit.error_message.clear();
     exit.stderr_tail.clear();
+    exit.stderr_reason.clear();
   }
 
   // From the file beside attempt.json: the path in it is the one the agent saw, in its own pod.

@@ -39,6 +39,7 @@ Json WorkerJson(const AttemptRecord& record, int local_rank) {
     if (!exit.error_file.empty()) worker["error_file"] = exit.error_file;
     if (!exit.error_message.empty()) worker["error_message"] = exit.error_message;
     if (!exit.stderr_tail.empty()) worker["stderr_tail"] = exit.stderr_tail;
+    if (!exit.stderr_reason.empty()) worker["stderr_reason"] = exit.stderr_reason;
   }
   return worker;
 }

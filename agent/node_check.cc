@@ -34,12 +34,11 @@ std::string Cut(std::string_view text, size_t limit) {
   return text.size() <= limit ? std::string(text) : fmt::format("{}...", text.substr(0, limit));
 }
 
-// The last line that says something; stderr's before stdout's.
-std::string LastLine(const launcher::ExitRecord& exit) {
-  for (const auto* tail : {&exit.stderr_tail, &exit.stdout_tail}) {
-    for (auto line = tail->rbegin(); line != tail->rend(); ++line) {
-      if (std::string_view text = Strip(*line); !text.empty()) return Cut(text, kLineShown);
-    }
+// What stderr says of the end; else the last line of stdout that says something.
+std::string Why(const launcher::ExitRecord& exit) {
+  if (!exit.stderr_reason.empty()) return exit.stderr_reason;
+  for (auto line = exit.stdout_tail.rbegin(); line != exit.stdout_tail.rend(); ++line) {
+    if (std::string_view text = Strip(*line); !text.empty()) return Cut(text, kLineShown);
   }
   return {};
 }
@@ -184,7 +183,7 @@ class NodeCheck::Impl {
     }
     if (!exit_) return Fail(fmt::format("`{}` could not be ended", shown_));
     if (exit_->exit_code != 0) {
-      std::string line = LastLine(*exit_);
+      std::string line = Why(*exit_);
       return Fail(fmt::format("`{}` {}{}{}", shown_, How(*exit_), line.empty() ? "" : ": ", line));
     }
     measured_ = exit_->stdout_tail.empty() ? std::map<std::string, double>() : ReadMeasured(exit_->stdout_tail.back());

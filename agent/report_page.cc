@@ -6,6 +6,7 @@
 #include "agent/report_style.h"
 #include "agent/report_text.h"
 #include "base/exit_codes.h"
+#include "base/reason_line.h"
 #include "base/text.h"
 
 namespace muster::agent {
@@ -47,16 +48,14 @@ std::string ShortReason(const AttemptSummary& attempt) {
   return "no end recorded";
 }
 
-// What the worker said last that may be the reason: its error's last line, or the last line of its stderr.
+// What the worker says of its end: its error file's message, the exception of its traceback, or a line of its stderr.
 std::string LastWords(const launcher::ExitRecord& exit) {
-  for (std::string_view text : {std::string_view(exit.error_message), std::string_view(exit.error_callstack)}) {
-    text = Strip(text);
-    if (!text.empty()) return std::string(text.substr(text.rfind('\n') + 1));  // npos + 1 is 0
+  const std::string_view message = Strip(exit.error_message);
+  if (!message.empty() && !HasTraceback(message)) return std::string(Strip(message.substr(0, message.find('\n'))));
+  for (std::string_view text : {message, std::string_view(exit.error_callstack)}) {
+    if (std::string reason = ReasonLine(text, text.size()); !reason.empty()) return reason;
   }
-  for (auto line = exit.stderr_tail.rbegin(); line != exit.stderr_tail.rend(); ++line) {
-    if (!Strip(*line).empty()) return std::string(Strip(*line));
-  }
-  return "";
+  return exit.stderr_reason;
 }
 
 std::string Fact(std::string_view name, std::string_view value, std::string_view note = "") {

@@ -142,12 +142,13 @@ std::optional<LineLevel> GlogLevel(std::string_view line) {
   return is_log ? OfLetter(line.front()) : std::nullopt;
 }
 
-// "2026-11-26 02:50:00.123456: W tensorflow/core/..."
-std::optional<LineLevel> TensorFlowLevel(std::string_view line) {
-  if (DigitsAt(line, 0) != 4) return std::nullopt;
-  const size_t at = line.substr(0, 40).find(": ");
-  if (at == std::string_view::npos || at + 3 >= line.size() || line[at + 3] != ' ') return std::nullopt;
-  return OfLetter(line[at + 2]);
+// "2026-11-26 02:50:00.123456: W tensorflow/core/...", "2026-11-26 02:50:00.123 E muster ..."
+std::optional<LineLevel> DatedLevel(std::string_view line) {
+  constexpr size_t kDate = std::string_view("2026-11-26 02:50:00").size();
+  if (DigitsAt(line, 0) != 4 || line.size() < kDate) return std::nullopt;
+  const size_t at = line.find(' ', kDate);
+  if (at > kDate + 10 || at + 2 >= line.size() || line[at + 2] != ' ') return std::nullopt;
+  return OfLetter(line[at + 1]);
 }
 
 struct LevelName {
@@ -237,7 +238,7 @@ std::vector<StderrLine> StderrLines(std::string_view text) {
 
 LineLevel LevelOf(std::string_view line) {
   if (auto level = GlogLevel(line)) return *level;
-  if (auto level = TensorFlowLevel(line)) return *level;
+  if (auto level = DatedLevel(line)) return *level;
   if (auto level = NamedLevel(line)) return *level;
   return WordedLevel(line);
 }

@@ -21,7 +21,7 @@ struct StderrLine {
 std::vector<StderrLine> StderrLines(std::string_view text);
 
 // What a line of a log says of itself: glog's and PyTorch's letter ("W1126 02:19:50", "[E ProcessGroupNCCL.cpp:475]"),
-// TensorFlow's ("02:50:00.123: I"), a level's name in capitals near its start (Python's logging, Hydra, loguru, NCCL),
+// TensorFlow's and Muster's ("02:50:00.123: I"), a level's name in capitals near its start (Python's logging, Hydra, loguru, NCCL),
 // "FooWarning: ", "error: ".
 enum class LineLevel { kNone, kQuiet, kError, kFatal };  // kQuiet: a warning or less; kFatal: glog's F, it aborts
 LineLevel LevelOf(std::string_view line);

@@ -27,6 +27,7 @@ struct WorkerFailure {
   std::vector<std::string> stderr_tail;  // its last lines, at most 20
   int64_t unix_millis = 0;               // when it ended, for people's eyes
   bool operator==(const WorkerFailure&) const = default;
+  std::string stderr_reason;             // the line of its stderr that explains the end (reason_line.h), else empty
 };
 
 }  // namespace muster

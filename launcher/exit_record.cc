@@ -1,5 +1,9 @@
 #include "launcher/exit_record.h"
 
+#include <algorithm>
+#include <csignal>
+#include <iterator>
+
 #include "base/json_fields.h"
 #include "base/text.h"
 
@@ -16,6 +20,11 @@ int64_t Seconds(const Json& value) {
 }
 
 }  // namespace
+
+bool IsFromOutside(int signal) {
+  constexpr int kOwn[] = {0, SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS, SIGTRAP};
+  return std::find(std::begin(kOwn), std::end(kOwn), signal) == std::end(kOwn);
+}
 
 StatusOr<ErrorFile> ParseErrorFile(const std::string& text) {
   const Json document = ReadJsonTop(text, kFieldLevels);

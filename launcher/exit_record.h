@@ -31,7 +31,12 @@ struct ExitRecord {
   std::vector<std::string> stdout_tail;  // as stderr_tail
   std::vector<std::string>
       stderr_tail;  // last lines of stderr, at most 20, each cut at 2 KiB; empty where not captured
+  std::string stderr_reason;  // the line of stderr that explains a failure (base/reason_line.h); empty where none does
 };
+
+// Killed by a signal that somebody sends, so that what the worker wrote last is not why. The others are of its own
+// making (SIGSEGV, SIGABRT ...). False for 0.
+bool IsFromOutside(int signal);
 
 // torchelastic's error file (reference: torch/distributed/elastic/multiprocessing/errors):
 // {"message": {"message": "...", "extraInfo": {"py_callstack": "...", "timestamp": "1700000000"}}} or

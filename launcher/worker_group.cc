@@ -251,10 +251,12 @@ class WorkerGroup::Impl : public std::enable_shared_from_this<Impl> {
     }
     record.max_rss_bytes = int64_t{reaped.usage.ru_maxrss} * 1024;
     record.cpu_time = ToDuration(reaped.usage.ru_utime) + ToDuration(reaped.usage.ru_stime);
-    record.lived = MonotonicClock::now() - worker.started;
+    const TimePoint now = MonotonicClock::now();
+    record.lived = now - worker.started;
     record.ended_unix_millis = UnixMillis();
     record.stdout_tail = worker.output->StdoutTail();
     record.stderr_tail = worker.output->StderrTail();
+    if (record.exit_code != 0) record.stderr_reason = worker.output->StderrReason(now, IsFromOutside(record.signal));
     if (worker.error_file.empty()) return record;
     if (auto text = ReadErrorFile(worker.error_file); text && !text->empty()) {
       record.error_file = worker.error_file;

@@ -10,7 +10,9 @@
 
 #include "base/attach.h"
 #include "base/descriptors.h"
+#include "base/reason_line.h"
 #include "base/text.h"
+#include "launcher/recent_text.h"
 
 namespace muster::launcher {
 
@@ -79,6 +81,10 @@ class WorkerOutput::Stream : public std::enable_shared_from_this<Stream> {
   }
 
   std::vector<std::string> Tail() const { return {tail_.begin(), tail_.end()}; }
+  std::string Reason(TimePoint now, bool suddenly) const {
+    const RecentText::Part part = recent_.Since(now - kReasonAge, now - kReasonFreshAge);
+    return ReasonLine(part.text, suddenly ? part.text.size() : part.fresh_from);
+  }
   // What waits in the pipe while there is no room for it is no silence of the worker's.
   std::optional<TimePoint> last_byte() const { return held_back_ ? MonotonicClock::now() : last_byte_; }
 
@@ -145,7 +151,9 @@ class WorkerOutput::Stream : public std::enable_shared_from_this<Stream> {
     } while (got == -1 && errno == EINTR);
     if (got > 0) {
       last_byte_ = MonotonicClock::now();
-      Take(std::string_view(buffer, got));
+      const std::string_view bytes(buffer, got);
+      if (spec_.keep_tail) recent_.Add(bytes, *last_byte_);
+      Take(bytes);
     } else if (got == 0 || errno != EAGAIN) {
       EndLine();
       error_code ignored;
@@ -238,6 +246,7 @@ class WorkerOutput::Stream : public std::enable_shared_from_this<Stream> {
   std::string partial_;      // the line that has not ended
   std::string for_console_;  // whole lines of this read
   std::deque<std::string> tail_;
+  RecentText recent_{kReasonText, kReasonAge};
   bool tail_rewritten_ = false;  // the last line ended in \r: the next one takes its place
 };
 
@@ -274,6 +283,8 @@ void WorkerOutput::Finish() {
 
 std::vector<std::string> WorkerOutput::StdoutTail() const { return out_->Tail(); }
 std::vector<std::string> WorkerOutput::StderrTail() const { return err_->Tail(); }
+
+std::string WorkerOutput::StderrReason(TimePoint now, bool suddenly) const { return err_->Reason(now, suddenly); }
 
 std::optional<TimePoint> WorkerOutput::LastByte() const { return std::max(out_->last_byte(), err_->last_byte()); }
 

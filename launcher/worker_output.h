@@ -42,6 +42,9 @@ class WorkerOutput {
   // The last lines, where kept.
   std::vector<std::string> StdoutTail() const;
   std::vector<std::string> StderrTail() const;
+  // Where stderr's are kept: the line of it that explains the end of a worker that ended `now` (base/reason_line.h).
+  // `suddenly`: it was killed from outside, so that only a line that tells an end counts, not just a fresh one.
+  std::string StderrReason(TimePoint now, bool suddenly) const;
   // When the last byte was read, of what goes through a pipe.
   std::optional<TimePoint> LastByte() const;
 

@@ -1,6 +1,7 @@
 // How a round ends: the stop, the policy, the budget, the verdict.
 #include <algorithm>
 
+#include "base/reason_line.h"
 #include "base/text.h"
 #include "rendezvous/membership_machine.h"
 
@@ -22,20 +23,18 @@ bool NeverStarts(const WorkerFailure& failure) {
          (code == kExitBadConfiguration || code == kExitNotExecutable || code == kExitNotFound);
 }
 
-// What the worker itself says of its end, one line: its error file's, else its last on stderr. "": nothing.
+// What the worker itself says of its end, one line: its error file's, else the one of stderr. "": nothing.
 std::string OwnWords(const WorkerFailure& failure) {
-  auto line_of = [](std::string_view text, bool last) {
-    text = Strip(text);
-    std::string_view line = last ? text.substr(text.rfind('\n') + 1) : text.substr(0, text.find('\n'));
-    line = Strip(line);
+  auto shortened = [](std::string_view line) {
     return line.size() <= kMaxWhy ? std::string(line) : std::string(line.substr(0, kMaxWhy)) + "...";
   };
-  if (!failure.message.empty()) {  // a traceback says it at its end
-    return line_of(failure.message, Strip(failure.message).starts_with("Traceback"));
+  const std::string_view message = Strip(failure.message);
+  if (HasTraceback(message)) {
+    if (std::string exception = ReasonLine(message, message.size()); !exception.empty()) return shortened(exception);
+  } else if (!message.empty()) {
+    return shortened(Strip(message.substr(0, message.find('\n'))));
   }
-  if (failure.stderr_tail.empty()) return "";
-  std::string last = line_of(failure.stderr_tail.back(), true);
-  return last.empty() ? "" : "stderr: " + last;
+  return failure.stderr_reason.empty() ? "" : fmt::format("stderr: {}", shortened(failure.stderr_reason));
 }
 
 std::string DescribeFailure(const WorkerFailure& failure) {

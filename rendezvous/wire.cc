@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "base/reason_line.h"
 #include "base/text.h"
 #include "base/utf8.h"
 #include "rendezvous/rendezvous.pb.h"
@@ -80,8 +81,13 @@ void Put(const WorkerFailure& from, v1::WorkerFailure* to, size_t& budget) {
   to->set_consequence(from.consequence);
   to->set_error_file(Text(from.error_file));
   to->set_unix_millis(from.unix_millis);
-  size_t length = std::min({from.message.size(), kMaxText, budget});
-  to->set_message(from.message.data(), length);
+  size_t length = std::min({from.stderr_reason.size(), kMaxText, budget});
+  to->set_stderr_reason(from.stderr_reason.data(), length);
+  budget -= length;
+  length = std::min({from.message.size(), kMaxText, budget});
+  // Of a traceback the end, which has the exception; of another text the beginning.
+  const size_t left_out = HasTraceback(from.message) ? from.message.size() - length : 0;
+  to->set_message(from.message.data() + left_out, length);
   budget -= length;
   size_t skipped = from.stderr_tail.size() - std::min(from.stderr_tail.size(), kMaxTailLines);
   for (size_t line = skipped; line < from.stderr_tail.size() && budget > 0; ++line) {

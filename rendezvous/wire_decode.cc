@@ -128,6 +128,7 @@ class Reader {
       failure.stderr_tail.push_back(Bytes(from.stderr_tail(static_cast<int>(line))));
     }
     failure.unix_millis = from.unix_millis();
+    failure.stderr_reason = Bytes(from.stderr_reason());
     return failure;
   }
 

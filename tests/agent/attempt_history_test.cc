@@ -80,11 +80,13 @@ TEST(ParseAttemptRecord, GivesBackWhatWasWritten) {
   record.exits[0].oom_killed = true;
   record.exits[0].error_message = "quote \" and \n";
   record.exits[0].stderr_tail = {"one", "two"};
+  record.exits[0].stderr_reason = "one";
   record.exits[0].lived = std::chrono::milliseconds(1500);
   auto parsed = ParseAttemptRecord(ToJson(record));
   ASSERT_TRUE(parsed.ok()) << parsed.status();
   EXPECT_EQ(ToJson(*parsed), ToJson(record));
   EXPECT_EQ(parsed->exits[0].signal, 9);
+  EXPECT_EQ(parsed->exits[0].stderr_reason, "one");
   EXPECT_EQ(parsed->assignment.master_port, 4003);
 }
 

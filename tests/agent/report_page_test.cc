@@ -55,7 +55,8 @@ std::vector<AttemptFile> Job(int nodes, int slots, int attempts) {
         exit.signal = last ? 0 : killed ? 9 : 15;
         exit.oom_killed = killed;
         exit.after_stop = !last && !killed;
-        if (killed) exit.stderr_tail = {"line before", "RuntimeError: it broke"};
+        if (killed) exit.stderr_tail = {"RuntimeError: it broke", "noise"};
+        if (killed) exit.stderr_reason = "RuntimeError: it broke";
         record.exits.push_back(exit);
       }
       files.push_back(std::move(file));
@@ -145,6 +146,12 @@ TEST(ReportPage, AFailedRunShowsItsLastWords) {
   EXPECT_THAT(page, HasSubstr("<blockquote>RuntimeError: it broke</blockquote>"));
   EXPECT_THAT(page, HasSubstr("exit code 137, retryable"));
   EXPECT_EQ(Count(page, "<details open>"), 1u);
+  launcher::ExitRecord& failed = files[2].record.exits[0].exit_code == 137 ? files[2].record.exits[0] : files[3].record.exits[0];
+  failed.error_message = "RuntimeError: CUDA error\nCompile with it";
+  EXPECT_THAT(ReportPage("logs", Summarize(files), {}), HasSubstr("<blockquote>RuntimeError: CUDA error</blockquote>"));
+  failed.error_message.clear();
+  failed.error_callstack = "Traceback (most recent call last):\n  File \"t.py\", line 3, in f\nKeyError: 'x'\na note\n";
+  EXPECT_THAT(ReportPage("logs", Summarize(files), {}), HasSubstr("<blockquote>KeyError: "));
 }
 
 TEST(ReportPage, ManyReasonsAreToldByKind) {

@@ -37,6 +37,7 @@ def record(place=0, attempt=0, nodes=2, workers=2, ended=True, **more):
                           after_stop=not killed, max_rss_bytes=1 << 30, cpu_seconds=1.5, lived_seconds=49.9, ended_unix_ms=started + 50_000)
             if killed:
                 worker["stderr_tail"] = ["<script>alert('tail')</script>", "RuntimeError: " + "unbroken" * 100, "\x1b[31mred\x1b[0m \u202eturned"]
+                worker["stderr_reason"] = "RuntimeError: " + "unbroken" * 60
     facts.update(more)
     return facts
 

@@ -289,18 +289,18 @@ TEST(Ranks, WithoutASpareTheyCloseUp) {
 TEST(Reason, HasTheWorkersOwnWords) {
   struct Row {
     std::string message;
-    std::vector<std::string> stderr_tail;
+    std::string stderr_reason;
     std::string says;
   };
+  const std::string traceback = "Traceback (most recent call last):\n  File \"t.py\"\n";
   const Row rows[] = {
-      {"", {}, "ended with exit code 3"},
-      {"ValueError: batch size 0\n  at line 7", {"noise"}, "ended with exit code 3 (ValueError: batch size 0)"},
-      {"Traceback (most recent call last):\n  File \"t.py\"\nKeyError: 'x'\n",
-       {},
-       "ended with exit code 3 (KeyError: 'x')"},
-      {"", {"one", "two \r\n"}, "ended with exit code 3 (stderr: two)"},
-      {" \n", {" "}, "ended with exit code 3"},
-      {std::string(9000, 'x'), {}, "ended with exit code 3 (" + std::string(240, 'x') + "...)"},
+      {"", "", "ended with exit code 3"},
+      {"ValueError: batch size 0\n  at line 7", "noise", "ended with exit code 3 (ValueError: batch size 0)"},
+      {traceback + "KeyError: 'x'\nwith a note\n", "", "ended with exit code 3 (KeyError: 'x')"},
+      {traceback, "KeyError: 'x'", "ended with exit code 3 (stderr: KeyError: 'x')"},  // its end was cut off
+      {"", "two", "ended with exit code 3 (stderr: two)"},
+      {" \n", "", "ended with exit code 3"},
+      {std::string(9000, 'x'), "", "ended with exit code 3 (" + std::string(240, 'x') + "...)"},
   };
   for (const Row& row : rows) {
     Stage s(Job(1, 1, 1));
@@ -308,7 +308,8 @@ TEST(Reason, HasTheWorkersOwnWords) {
     WorkerFailure failure = Failure(3, 0, false);
     failure.node = "a";
     failure.message = row.message;
-    failure.stderr_tail = row.stderr_tail;
+    failure.stderr_reason = row.stderr_reason;
+    failure.stderr_tail = {"the last line"};
     s.Says("a", Report{s.state.round.id, {failure}, seconds(5), {}});
     EXPECT_EQ(s.state.stop.reason, "node a: worker rank 0 " + row.says);
   }

@@ -65,6 +65,7 @@ WorkerFailure SomeFailure() {
   failure.error_file = "/tmp/error.json";
   failure.stderr_tail = {"one", "two\x80"};
   failure.unix_millis = 1700000000123;
+  failure.stderr_reason = "two\x80";
   return failure;
 }
 
@@ -253,6 +254,16 @@ TEST(Wire, WorkersOutputIsCutSoThatAReportFits) {
 }
 
 TEST(Wire, ReasonsAreCutAtACharacter) {
+TEST(Wire, OfALongTracebackTheEndTravels) {
+  WorkerFailure failure = SomeFailure();
+  failure.message = "Traceback (most recent call last):\n" + std::string(wire::kMaxText, 'f') + "\nValueError: x";
+  StatusOr<NodeMessage> again = wire::DecodeFromNode(wire::Encode(NodeMessage(Report{{1, 2}, {failure}, {}, {}})));
+  ASSERT_TRUE(again.ok());
+  const std::string& message = std::get<Report>(*again).failures[0].message;
+  EXPECT_EQ(message.size(), wire::kMaxText);
+  EXPECT_TRUE(message.ends_with("ff\nValueError: x"));
+}
+
   EXPECT_EQ(wire::Printable("a\xc3\xa4z", 2), "a");
   EXPECT_EQ(wire::Printable("a\xc3\xa4z", 3), "a\xc3\xa4");
   EXPECT_EQ(wire::Printable("a\xc3z\xff\xf0\x9f\x98\x80\xed\xa0\x80", 100), "a?z?\xf0\x9f\x98\x80???");
