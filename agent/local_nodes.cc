@@ -123,7 +123,7 @@ int RunLocalNodes(const ParsedRun& parsed, const std::vector<std::string>& argum
     launcher::WorkerGroupEvents events;
     events.worker_exited = [&, index](const launcher::ExitRecord& record) {
       code = record.exit_code;
-      if (code != 0) log::Info(fmt::format("node-{} ended: {}", index, DescribeExit(code)));
+      if (code != 0) log::Info(fmt::format("node-{} ended: {}", index, DescribeEnd(code, record.signal)));
     };
     events.all_gone = [&, index] {
       nodes[static_cast<size_t>(index)].gone = true;

@@ -296,7 +296,7 @@ void NodeAgent::Impl::WorkersFailed(std::vector<WorkerFailure> failures) {
   const WorkerFailure& first = failures.front();
   const bool hang = first.exit_code == kExitHang && first.signal == 0;
   stop_reason_ =
-      fmt::format("rank {} (local rank {}): {}", first.rank, first.local_rank, DescribeExit(first.exit_code));
+      fmt::format("rank {} (local rank {}): {}", first.rank, first.local_rank, DescribeEnd(first.exit_code, first.signal));
   if (hang && !first.message.empty()) stop_reason_ += fmt::format(": {}", first.message);
   rendezvous::Report report;
   report.round = attempt_->assignment().id;

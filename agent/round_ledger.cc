@@ -83,7 +83,7 @@ void RoundLedger::WorkersFailed(const std::vector<WorkerFailure>& failures, Time
   stage_ = Stage::kStopping;
   if (failures.empty()) return;
   const WorkerFailure& first = failures.front();
-  reason_ = fmt::format("worker rank {}: {}", first.rank, DescribeExit(first.exit_code));
+  reason_ = fmt::format("worker rank {}: {}", first.rank, DescribeEnd(first.exit_code, first.signal));
 }
 
 void RoundLedger::WorkersSucceeded() {

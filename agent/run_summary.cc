@@ -314,9 +314,9 @@ std::string_view WorkerEndName(WorkerEnd end) {
 }
 
 std::string DescribeWorkerExit(const launcher::ExitRecord& exit) {
-  std::string text = exit.signal != 0              ? fmt::format("killed by {}", SignalName(exit.signal))
-                     : exit.exit_code == kExitHang ? DescribeExit(kExitHang)
-                                                   : fmt::format("exit code {}", exit.exit_code);
+  // Below 128 Muster's meaning of a code is not the worker's.
+  const bool known = exit.signal != 0 || exit.exit_code > 128;
+  std::string text = known ? DescribeEnd(exit.exit_code, exit.signal) : fmt::format("exit code {}", exit.exit_code);
   if (exit.oom_killed) text += fmt::format(" ({})", DescribeOom(exit.exit_code));
   if (exit.core_dumped) text += ", core dumped";
   return text;

@@ -63,9 +63,13 @@ std::string DescribeExit(int code) {
       break;
   }
   if (code > 128 && code < 128 + SIGRTMAX && sigabbrev_np(code - 128) != nullptr) {
-    return fmt::format("killed by {}", SignalName(code - 128));
+    return fmt::format("exit code {} (128 + {})", code, SignalName(code - 128));
   }
   return fmt::format("exit code {}", code);
+}
+
+std::string DescribeEnd(int code, int signal) {
+  return signal != 0 ? fmt::format("killed by {}", SignalName(signal)) : DescribeExit(code);
 }
 
 std::string_view DescribeOom(int exit_code) {

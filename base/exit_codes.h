@@ -41,8 +41,12 @@ ExitClass Classify(int code, const ExitCodeOverrides& overrides = {});
 std::string_view ExitClassName(ExitClass exit_class);
 std::optional<ExitClass> ParseExitClass(std::string_view name);
 
-// One plain phrase for a code: "killed by SIGKILL", "rendezvous not reached in time", "exit code 3".
+// One plain phrase for a code: "rendezvous not reached in time (exit code 200)", "exit code 3", "exit code 137 (128 +
+// SIGKILL)". A code alone does not say that a signal came: a shell or mpirun that ends with 137 speaks of another process.
 std::string DescribeExit(int code);
+
+// The same for a process whose end is known: "killed by SIGKILL" where `signal` is not 0.
+std::string DescribeEnd(int code, int signal);
 
 // Of a failure in whose time the kernel killed for memory: "out of memory" where that was its own end (137: SIGKILL, or
 // a shell's word for it), else that a process it had started was killed.

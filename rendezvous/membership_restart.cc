@@ -45,11 +45,9 @@ std::string DescribeFailure(const WorkerFailure& failure) {
   std::string how;
   if (IsHang(failure) && !failure.message.empty()) {
     how = fmt::format("hangs: {}", failure.message.substr(0, std::min(failure.message.find('\n'), kMaxEvidence)));
-  } else if (failure.signal != 0) {
-    how = fmt::format("was killed by {}{}", SignalName(failure.signal), failure.core_dumped ? " (core dumped)" : "");
   } else {
-    std::string code = DescribeExit(failure.exit_code);
-    how = code.starts_with("killed") ? fmt::format("was {}", code) : fmt::format("ended with {}", code);
+    how = fmt::format("{} {}{}", failure.signal != 0 ? "was" : "ended with",
+                      DescribeEnd(failure.exit_code, failure.signal), failure.core_dumped ? " (core dumped)" : "");
   }
   if (failure.oom_killed) how += fmt::format(" ({})", DescribeOom(failure.exit_code));
   if (std::string why = IsHang(failure) ? "" : OwnWords(failure); !why.empty()) how += fmt::format(" ({})", why);

@@ -55,7 +55,7 @@ TEST(ExitCodes, TheDocumentSaysTheSame) {
   }
   for (const auto& [code, row] : rows) {
     EXPECT_EQ(row.second, ExitClassName(Classify(code))) << code;
-    std::string meaning = DescribeExit(code);
+    std::string meaning = code > 128 && code < 200 ? DescribeEnd(code, code - 128) : DescribeExit(code);
     EXPECT_THAT(row.first, HasSubstr(meaning.substr(0, meaning.find(" (exit code")))) << code;
   }
 }
@@ -63,9 +63,12 @@ TEST(ExitCodes, TheDocumentSaysTheSame) {
 TEST(ExitCodes, Description) {
   EXPECT_EQ(DescribeExit(0), "success");
   EXPECT_EQ(DescribeExit(3), "exit code 3");
-  EXPECT_EQ(DescribeExit(137), "killed by SIGKILL");
-  EXPECT_EQ(DescribeExit(139), "killed by SIGSEGV");
+  EXPECT_EQ(DescribeExit(137), "exit code 137 (128 + SIGKILL)");
+  EXPECT_EQ(DescribeExit(139), "exit code 139 (128 + SIGSEGV)");
   EXPECT_EQ(DescribeExit(255), "exit code 255");
+  EXPECT_EQ(DescribeEnd(137, 9), "killed by SIGKILL");
+  EXPECT_EQ(DescribeEnd(137, 0), "exit code 137 (128 + SIGKILL)");
+  EXPECT_EQ(DescribeEnd(168, 40), "killed by signal 40");
   EXPECT_THAT(DescribeExit(kExitNoProgress), HasSubstr("no progress"));
 }
 

@@ -45,6 +45,30 @@ class TerminationMessages(ExecCase):
         self.assertEqual(self.ended(PYTHON, "-c", long), 3)
         self.assertTrue(self.left()["truncated"])
 
+    def test_a_code_is_not_a_signal(self):
+        for script, how, signal_name in (("exit 137", "ended with exit code 137 (128 + SIGKILL);", None),
+                                         ("kill -KILL $$", "was killed by SIGKILL;", "SIGKILL")):
+            self.assertEqual(self.ended("sh", "-c", script), 137)
+            message = self.left()
+            self.assertIn(how, message["reason"])
+            self.assertEqual(message["cause"].get("signal"), signal_name)
+
+    def test_the_reason_is_the_line_that_explains_the_end(self):
+        aborts = "import faulthandler, os, sys, _json; faulthandler.enable(); print('loss is nan', file=sys.stderr, flush=True); os.abort()"
+        hydra = r"""printf 'Traceback (most recent call last):\n  File "t.py", line 3, in main\nValueError: bad batch\n\nSet the environment """ \
+                r"""variable HYDRA_FULL_ERROR=1 for a complete stack trace.\n' >&2; exit 1"""
+        warns = "import os, sys, warnings; warnings.warn('the cache is cold'); sys.stderr.flush(); os._exit(3)"
+        killed = "echo step 100 >&2; kill -KILL $$"
+        for command, code, why in (((PYTHON, "-c", aborts), 134, "(stderr: Fatal Python error: Aborted)"),
+                                   (("sh", "-c", hydra), 1, "(stderr: ValueError: bad batch)"),
+                                   (("sh", "-c", killed), 137, None), ((PYTHON, "-c", warns), 3, None)):
+            self.assertEqual(self.ended(*command), code)
+            reason = self.left()["reason"]
+            if why:
+                self.assertIn(why, reason)
+            else:
+                self.assertNotIn("stderr", reason)
+
     def test_the_agent_inside_knows_more(self):
         script = f"'{MUSTER}' run --standalone --nproc-per-node 2 --no-python sh -c 'test $RANK = 0 || exit 5; sleep 1000'"
         environment = clean(MUSTER_TERMINATION_LOG=self.path)
