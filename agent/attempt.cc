@@ -20,6 +20,15 @@
 #include "base/version.h"
 
 namespace muster::agent {
+namespace {
+
+// It chose its code, or failed by a signal of its own making. 128 + n is how programs end that handle our signal.
+bool FailedByItself(const launcher::ExitRecord& exit) {
+  return exit.signal == 0 ? exit.exit_code != 0 && exit.exit_code < 128 : !launcher::IsFromOutside(exit.signal);
+}
+
+}  // namespace
+
 class Attempt::Impl : public std::enable_shared_from_this<Impl> {
  public:
   Impl(boost::asio::io_context& loop, launcher::Reaper& reaper, launcher::Console& console, const RunOptions& options,
@@ -48,6 +57,7 @@ class Attempt::Impl : public std::enable_shared_from_this<Impl> {
   std::optional<int64_t> Progress() const;
   std::vector<EvidenceTarget> EvidenceTargets() const;
   WorkerFailure HangFailure(int local_rank, const std::string& evidence);
+  std::vector<WorkerFailure> LateFailures() const;
   bool Ended(int local_rank) const;
   const AttemptPaths& paths() const { return paths_; }
 
@@ -159,6 +169,7 @@ WorkerFailure Attempt::Impl::ToFailure(const launcher::ExitRecord& exit) const {
   failure.message = exit.error_callstack.empty() ? exit.error_message : exit.error_callstack;
   failure.error_file = exit.error_file;
   failure.stderr_tail = exit.stderr_tail;
+  failure.stderr_reason = exit.stderr_reason;
   failure.unix_millis = exit.ended_unix_millis;
   failure.consequence = LooksLikePeerLoss(failure.message, failure.stderr_tail);
   return failure;
@@ -169,7 +180,6 @@ void Attempt::Impl::Hold(const std::string& reason) {
   stopping_ = true;
   record_.stopping_unix_ms = UnixMillis();
   record_.end_reason = reason;
-  failure.stderr_reason = exit.stderr_reason;
 }
 
 void Attempt::Impl::Stop(int signal, Duration grace, const std::string& reason) {
@@ -246,6 +256,18 @@ WorkerFailure Attempt::Impl::HangFailure(int local_rank, const std::string& evid
   return failure;
 }
 
+std::vector<WorkerFailure> Attempt::Impl::LateFailures() const {
+  std::vector<WorkerFailure> late;
+  for (const launcher::ExitRecord& exit : group_.records()) {
+    const bool reported = std::any_of(failures_.begin(), failures_.end(),
+                                      [&](const WorkerFailure& known) { return known.local_rank == exit.local_rank; });
+    if (reported || record_.HangPlace(exit.local_rank) < record_.hangs.size() || !FailedByItself(exit)) continue;
+    late.push_back(ToFailure(exit));
+    late.back().late = late.back().consequence = true;
+  }
+  return late;
+}
+
 Attempt::Attempt(boost::asio::io_context& loop, launcher::Reaper& reaper, launcher::Console& console,
                  const RunOptions& options, const Wiring& wiring, rendezvous::Assignment assignment,
                  const std::string& log_root, AttemptEvents events)
@@ -262,6 +284,7 @@ const AttemptPaths& Attempt::paths() const { return impl_->paths(); }
 bool Attempt::Ended(int local_rank) const { return impl_->Ended(local_rank); }
 std::optional<TimePoint> Attempt::LastOutput() const { return impl_->group().LastOutput(); }
 std::vector<EvidenceTarget> Attempt::EvidenceTargets() const { return impl_->EvidenceTargets(); }
+std::vector<WorkerFailure> Attempt::LateFailures() const { return impl_->LateFailures(); }
 WorkerFailure Attempt::HangFailure(int local_rank, const std::string& evidence) {
   return impl_->HangFailure(local_rank, evidence);
 }

@@ -71,6 +71,8 @@ class Attempt {
   std::vector<EvidenceTarget> EvidenceTargets() const;
   // The failure of a worker that hangs, with code 203; the record keeps why, in the order of the calls.
   WorkerFailure HangFailure(int local_rank, const std::string& evidence);
+  // Those that failed by themselves, not by our signal, and are in no report: the round had ended before.
+  std::vector<WorkerFailure> LateFailures() const;
   // A failure that says why Start() failed, with the code of start_check.h and no pid.
   WorkerFailure StartFailure(const Status& error) const;
   // A failure of the first worker here that it does not tell itself.

@@ -4,6 +4,8 @@
 #include <ctime>
 
 #include "base/exit_codes.h"
+#include "base/reason_line.h"
+#include "base/stderr_lines.h"
 #include "base/text.h"
 
 namespace muster::agent {
@@ -50,7 +52,32 @@ std::string MessageText(const WorkerFailure& failure) {
   return text;
 }
 
-std::string FailureText(size_t index, const WorkerFailure& failure, bool with_tail) {
+std::string ErrorFileText(const WorkerFailure& failure, const std::string& this_node) {
+  if (failure.error_file.empty()) return std::string(kNoFile);
+  return failure.node == this_node ? failure.error_file : fmt::format("{} (on {})", failure.error_file, failure.node);
+}
+
+// The lines of `tail` without the traceback that `message` shows already.
+std::vector<std::string> WithoutTraceback(std::vector<std::string> tail, const std::string& message) {
+  if (!HasTraceback(message)) return tail;
+  const std::string exception = ReasonLine(message, message.size());
+  auto is_exception = [&](const std::string& line) {
+    const std::vector<StderrLine> read = StderrLines(line);  // without "[rank0]: " and colours
+    return !read.empty() && !read.front().text.empty() && exception.starts_with(read.front().text);
+  };
+  const auto last = std::find_if(tail.rbegin(), tail.rend(), is_exception);
+  if (last == tail.rend()) return tail;
+  const std::vector<std::string_view> shown = Split(message, '\n');
+  auto chained = std::count_if(shown.begin(), shown.end(), HasTraceback);
+  auto begin = last.base();  // behind the exception
+  auto end = begin;
+  while (begin != tail.begin() && chained > 0) chained -= HasTraceback(*--begin) ? 1 : 0;
+  while (end != tail.end() && !Strip(*end).empty() && message.find(Strip(*end)) != std::string::npos) ++end;
+  tail.erase(begin, end);
+  return tail;
+}
+
+std::string FailureText(size_t index, const WorkerFailure& failure, const std::string& this_node, bool with_tail) {
   std::string text = fmt::format("[{}]:\n", index);
   auto row = [&](std::string_view name, std::string_view value) { text += fmt::format("  {:<10}: {}\n", name, value); };
   row("time", LocalTime(failure.unix_millis));
@@ -59,14 +86,17 @@ std::string FailureText(size_t index, const WorkerFailure& failure, bool with_ta
                   : fmt::format("{} (node: {})", failure.host, failure.node));
   row("rank", fmt::format("{} (local_rank: {})", failure.rank, failure.local_rank));
   row("exitcode", ExitText(failure));
-  row("error_file", failure.error_file.empty() ? kNoFile : failure.error_file);
+  row("error_file", ErrorFileText(failure, this_node));
   row("traceback", MessageText(failure));
-  if (failure.consequence) row("note", "it lost a peer: probably a consequence of another failure");
-  if (with_tail && !failure.stderr_tail.empty()) {
-    row("stderr",
-        failure.stderr_tail.size() == 1 ? "last line" : fmt::format("last {} lines", failure.stderr_tail.size()));
-    for (const std::string& line : failure.stderr_tail) text += fmt::format("    {}\n", line);
+  if (failure.late) {
+    row("note", "it failed when the workers were being stopped: perhaps a consequence of another failure");
+  } else if (failure.consequence) {
+    row("note", "it lost a peer: probably a consequence of another failure");
   }
+  if (!with_tail) return text;
+  const std::vector<std::string> tail = WithoutTraceback(failure.stderr_tail, failure.message);
+  if (!tail.empty()) row("stderr", tail.size() == 1 ? "last line" : fmt::format("last {} lines", tail.size()));
+  for (const std::string& line : tail) text += fmt::format("    {}\n", line);
   return text;
 }
 
@@ -78,7 +108,8 @@ size_t LongestLine(std::string_view text) {
 
 }  // namespace
 
-std::string FailureSummary(const rendezvous::Verdict& verdict, const RunOptions& options) {
+std::string FailureSummary(const rendezvous::Verdict& verdict, const RunOptions& options,
+                           const std::string& this_node) {
   if (verdict.exit_code == 0 || !verdict.root_cause) return "";
   std::string title = fmt::format("{} FAILED", options.script);
   std::string others, root;
@@ -92,12 +123,12 @@ std::string FailureSummary(const rendezvous::Verdict& verdict, const RunOptions&
     if (++index > kMostFailures) {
       ++left_out;
     } else {
-      others += FailureText(index, failure, false);
+      others += FailureText(index, failure, this_node, false);
     }
   }
   if (others.empty()) others = "  <NO_OTHER_FAILURES>\n";
   if (left_out > 0) others += fmt::format("  ... and {} more\n", left_out);
-  root = FailureText(0, *verdict.root_cause, true);
+  root = FailureText(0, *verdict.root_cause, this_node, true);
 
   size_t width = std::min(kWidest, std::max({title.size(), LongestLine(others), LongestLine(root)}));
   std::string border(width, '='), line(width, '-');

@@ -13,8 +13,9 @@
 
 namespace muster::agent {
 
-// The block, ending in a newline; empty where no worker failed. Times are local.
-std::string FailureSummary(const rendezvous::Verdict& verdict, const RunOptions& options);
+// The block, ending in a newline; empty where no worker failed. Times are local. An error file of another node than
+// `this_node` says so. A traceback is shown once: where the error file has it, the last lines of stderr leave it out.
+std::string FailureSummary(const rendezvous::Verdict& verdict, const RunOptions& options, const std::string& this_node);
 
 // The worker says of itself that a peer went away or never answered: a likely consequence of another worker's death,
 // not a cause. Table driven; generic network errors count only on a line that names gloo, NCCL or the c10d store.

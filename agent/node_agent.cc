@@ -73,6 +73,7 @@ class NodeAgent::Impl {
   void End(const Verdict& verdict);
   // --- what the workers do ---
   void WorkersFailed(std::vector<WorkerFailure> failures);
+  void OfThisNode(WorkerFailure& failure) const;
   void RoundFailed(int exit_code, const std::string& reason);
   void WorkersSucceeded();
   void WorkersGone();
@@ -288,10 +289,7 @@ void NodeAgent::Impl::StopWorkers(rendezvous::RoundCause cause, bool keep_eviden
 void NodeAgent::Impl::WorkersFailed(std::vector<WorkerFailure> failures) {
   if (!attempt_) return;
   check_.WorkersFailed(failures);
-  for (WorkerFailure& failure : failures) {
-    failure.node = self_.name;
-    failure.host = self_.host;
-  }
+  for (WorkerFailure& failure : failures) OfThisNode(failure);
   watch_.ledger().WorkersFailed(failures, MonotonicClock::now());
   const WorkerFailure& first = failures.front();
   const bool hang = first.exit_code == kExitHang && first.signal == 0;
@@ -305,6 +303,11 @@ void NodeAgent::Impl::WorkersFailed(std::vector<WorkerFailure> failures) {
   report.progress = attempt_->Progress();
   if (going_signal_ == 0) attendant_->WorkersEnded(std::move(report));
   StopWorkers(rendezvous::RoundCause::kFailure, hang && going_signal_ == 0);
+}
+
+void NodeAgent::Impl::OfThisNode(WorkerFailure& failure) const {
+  failure.node = self_.name;
+  failure.host = self_.host;
 }
 
 void NodeAgent::Impl::RoundFailed(int exit_code, const std::string& reason) {
@@ -344,7 +347,9 @@ void NodeAgent::Impl::Ready() {
     log::Error(Message(port.status()));
     port = 0;
   }
-  attendant_->NoWorkerLeft(*port, attempt_ ? attempt_->Progress() : std::nullopt);
+  std::vector<WorkerFailure> late = attempt_ ? attempt_->LateFailures() : std::vector<WorkerFailure>();
+  for (WorkerFailure& failure : late) OfThisNode(failure);
+  attendant_->NoWorkerLeft(*port, attempt_ ? attempt_->Progress() : std::nullopt, std::move(late));
 }
 
 void NodeAgent::Impl::End(const Verdict& verdict) {
@@ -353,7 +358,7 @@ void NodeAgent::Impl::End(const Verdict& verdict) {
   verdict_ = verdict;
   watch_.ledger().Decided(verdict, MonotonicClock::now());
   if (verdict.exit_code != 0) {
-    console_.Write(launcher::Console::Stream::kErr, wiring_.summary(verdict));
+    console_.Write(launcher::Console::Stream::kErr, wiring_.summary(verdict, self_.name));
     const std::string text = fmt::format("{} (exit code {})", verdict.reason, verdict.exit_code);
     logs_.temporary.empty() ? log::Error(text) : log::Error(text, {{"logs", logs_.root}});
   }

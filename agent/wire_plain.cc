@@ -95,7 +95,7 @@ Wiring PlainWiring(const RunOptions& options) {
     }
     return specs;
   };
-  wiring.summary = [](const rendezvous::Verdict&) { return std::string(); };
+  wiring.summary = [](const rendezvous::Verdict&, const std::string&) { return std::string(); };
   if (options.wire == Wire::kJax) wiring.grace = kJaxGrace;
   wiring.store = false;
   // mpirun that was told to go ends with a number of its own: Open MPI with 1, MPICH with 15. And the others of a job

@@ -29,7 +29,9 @@ Wiring TorchWiring(const RunOptions& options) {
     }
     return specs;
   };
-  wiring.summary = [&options](const rendezvous::Verdict& verdict) { return FailureSummary(verdict, options); };
+  wiring.summary = [&options](const rendezvous::Verdict& verdict, const std::string& this_node) {
+    return FailureSummary(verdict, options, this_node);
+  };
   return wiring;
 }
 

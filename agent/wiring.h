@@ -31,7 +31,7 @@ struct Wiring {
   std::function<StatusOr<std::vector<launcher::WorkerSpec>>(const rendezvous::Assignment&, const AttemptPaths&)>
       workers;
   // What is printed at the end of a job that failed, before the one-line reason; may be empty.
-  std::function<std::string(const rendezvous::Verdict&)> summary;
+  std::function<std::string(const rendezvous::Verdict&, const std::string& this_node)> summary;
   // Between TERM and KILL when a round ends by a failure or a loss. A preempted peer's last checkpoint may need all of
   // its peers: there it is kRestartGrace in any case.
   Duration grace = kRestartGrace;

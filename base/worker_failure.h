@@ -22,12 +22,14 @@ struct WorkerFailure {
   // It says of itself that a peer went away (connection reset by peer, remote process exited): a consequence, not a
   // cause.
   bool consequence = false;
+  // It failed by itself after another failure had ended the round: a consequence too, as far as anybody can know.
+  bool late = false;
   std::string message;                   // from the error file, else empty
   std::string error_file;                // path on its node, else empty
   std::vector<std::string> stderr_tail;  // its last lines, at most 20
+  std::string stderr_reason;             // the line of its stderr that explains the end (reason_line.h), else empty
   int64_t unix_millis = 0;               // when it ended, for people's eyes
   bool operator==(const WorkerFailure&) const = default;
-  std::string stderr_reason;             // the line of its stderr that explains the end (reason_line.h), else empty
 };
 
 }  // namespace muster

@@ -63,7 +63,9 @@ class Machine {
     s_.self.store_port = event.store_port;
     if (!s_.round) return;
     s_.doing = NodeState::kIdle;
-    if (Talking()) Tell(Ready{s_.round->id, event.store_port, event.progress});
+    if (!Talking()) return;
+    if (!event.late.empty()) Tell(Report{s_.round->id, event.late, {}, {}});
+    Tell(Ready{s_.round->id, event.store_port, event.progress});
   }
 
   void On(const Silence& event) {

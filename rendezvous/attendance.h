@@ -111,7 +111,8 @@ struct WorkersEnded {  // by themselves (success or failure)
 };
 struct NoWorkerLeft {  // after Stop or a failure: all are gone, store is ready
   int store_port = 0;
-  std::optional<int64_t> progress;  // as in Ready
+  std::optional<int64_t> progress = std::nullopt;  // as in Ready
+  std::vector<WorkerFailure> late = {};            // WorkerFailure::late: reported before Ready
 };
 struct Silence {  // the round's workers here write nothing any more, or something again
   bool silent = false;

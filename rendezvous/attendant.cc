@@ -337,8 +337,8 @@ std::optional<std::string> Attendant::attended() const { return impl_->attended(
 void Attendant::Begin() { impl_->Apply(attendance::Begin{}); }
 void Attendant::WorkersSilent(bool silent) { impl_->Apply(attendance::Silence{silent}); }
 void Attendant::WorkersEnded(Report report) { impl_->Apply(attendance::WorkersEnded{std::move(report)}); }
-void Attendant::NoWorkerLeft(int store_port, std::optional<int64_t> progress) {
-  impl_->Apply(attendance::NoWorkerLeft{store_port, progress});
+void Attendant::NoWorkerLeft(int store_port, std::optional<int64_t> progress, std::vector<WorkerFailure> late) {
+  impl_->Apply(attendance::NoWorkerLeft{store_port, progress, std::move(late)});
 }
 void Attendant::Leave(const std::string& reason, LeaveCause cause) { impl_->Apply(attendance::Going{reason, cause}); }
 void Attendant::Close(Duration limit, std::function<void()> done) { impl_->Close(limit, std::move(done)); }

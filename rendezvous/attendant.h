@@ -53,8 +53,9 @@ class Attendant {
   // events.all_silent follows.
   void WorkersSilent(bool silent);
   void WorkersEnded(Report report);
-  void NoWorkerLeft(int store_port, std::optional<int64_t> progress = std::nullopt);  // as in Ready
-  void Leave(const std::string& reason, LeaveCause cause);                            // as in messages.h
+  void NoWorkerLeft(int store_port, std::optional<int64_t> progress = std::nullopt,
+                    std::vector<WorkerFailure> late = {});  // as in Ready; WorkerFailure::late
+  void Leave(const std::string& reason, LeaveCause cause);  // as in messages.h
   // Ends the conversation after what was said has been written, or after `limit`. Then calls `done`.
   void Close(Duration limit, std::function<void()> done);
 

@@ -119,6 +119,7 @@ bool Machine::StillEarly(Hello& hello, const NodeMessage& message) {
     hello.state = NodeState::kIdle;
     hello.node.store_port = ready->store_port;
   } else if (const auto* report = std::get_if<Report>(&message)) {
+    if (report->late()) return true;
     hello.report = *report;
     hello.state = report->failures.empty() ? NodeState::kSucceeded : NodeState::kStopping;
   } else {

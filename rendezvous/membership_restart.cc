@@ -63,7 +63,9 @@ std::optional<WorkerFailure> RootCause(const std::vector<WorkerFailure>& failure
 }
 
 void Machine::HearReport(Member& member, const Report& report) {
-  if (report.round != s_.round.id || !member.in_round || member.report || member.ready) return;
+  if (report.round != s_.round.id || !member.in_round || member.ready) return;
+  if (report.late()) return HearLateFailures(report);
+  if (member.report) return;
   if (s_.phase == Phase::kGathering) return;
   member.knows = report.round;
   {
@@ -79,6 +81,16 @@ void Machine::HearReport(Member& member, const Report& report) {
   }
   if (s_.phase == Phase::kRunning) {
     BeginStopping({DescribeFailure(*RootCause(report.failures)), RoundCause::kFailure}, member.node.name);
+  }
+}
+
+// They take no part in what is decided: each is a consequence, or as good as one. The verdict names them.
+void Machine::HearLateFailures(const Report& report) {
+  if (s_.phase != Phase::kStopping || s_.failures.empty()) return;
+  for (WorkerFailure failure : report.failures) {
+    if (s_.failures.size() >= kMaxFailuresKept) return;
+    failure.late = failure.consequence = true;
+    s_.failures.push_back(std::move(failure));
   }
 }
 

@@ -7,6 +7,7 @@
 //         <--------------------- Start(Assignment)      start the workers
 //   Report --------------------> my workers have ended
 //         <--------------------- Stop(round)       stop your workers, then say Ready
+//   Report --------------------> some that were stopped failed by themselves (late; only where there are any)
 //   Ready ---------------------> no worker of mine is left; here is my store for the next round
 //         <--------------------- Start(next) | Finish(Verdict)
 //   Leave ---------------------> I am going (SIGTERM): do not wait for me

@@ -114,12 +114,14 @@ struct Assignment {
 // The view of the node with `node_rank`.
 Assignment AssignmentFor(const Round& round, int node_rank);
 
-// What became of a node's workers in a round.
+// What became of a node's workers in a round. A late one follows the Stop or an earlier report: failures that came after
+// it, which decide nothing; the verdict names them.
 struct Report {
   RoundId round;
   std::vector<WorkerFailure> failures;  // empty: all of its workers ended with 0. Own failures come first.
   Duration lived{};                     // from start of the workers to their end
   std::optional<int64_t> progress;      // highest step the workers reported, where they do
+  bool late() const { return !failures.empty() && failures.front().late; }
   bool operator==(const Report&) const = default;
 };
 

@@ -79,6 +79,7 @@ void Put(const WorkerFailure& from, v1::WorkerFailure* to, size_t& budget) {
   to->set_core_dumped(from.core_dumped);
   to->set_oom_killed(from.oom_killed);
   to->set_consequence(from.consequence);
+  to->set_late(from.late);
   to->set_error_file(Text(from.error_file));
   to->set_unix_millis(from.unix_millis);
   size_t length = std::min({from.stderr_reason.size(), kMaxText, budget});

@@ -121,14 +121,15 @@ class Reader {
     failure.core_dumped = from.core_dumped();
     failure.oom_killed = from.oom_killed();
     failure.consequence = from.consequence();
+    failure.late = from.late();
     failure.message = Bytes(from.message());
     failure.error_file = Printable(from.error_file(), kMaxText);
     size_t lines = static_cast<size_t>(from.stderr_tail_size());
     for (size_t line = lines - std::min(lines, kMaxTailLines); line < lines; ++line) {
       failure.stderr_tail.push_back(Bytes(from.stderr_tail(static_cast<int>(line))));
     }
-    failure.unix_millis = from.unix_millis();
     failure.stderr_reason = Bytes(from.stderr_reason());
+    failure.unix_millis = from.unix_millis();
     return failure;
   }
 

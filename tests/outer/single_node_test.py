@@ -228,6 +228,16 @@ class Logs(MusterCase):
         summary = agent.output()[agent.output().index("FAILED"):]
         self.assertIn("the disk is on fire", summary)
 
+    def test_who_fails_while_the_others_are_stopped_is_named(self):
+        ready = os.path.join(self.dir, "ready")
+        script = f"""test $RANK = 1 || {{ until test -e '{ready}'; do sleep 0.05; done; exit 3; }}
+                     trap 'exit 7' TERM; : > '{ready}'; sleep 1000 & wait"""
+        agent = self.start("--standalone", "--nproc-per-node", "2", "--no-python", "sh", "-c", script, worker=False)
+        self.assertEqual(agent.wait(), 3)
+        summary = agent.output()[agent.output().index("FAILED"):]
+        self.assertNotIn("NO_OTHER_FAILURES", summary)
+        self.assertRegex(summary, r"rank +: 1 \(local_rank: 1\)\n +exitcode +: 7 (.*\n)+ +note +: it failed when the workers were being stopped")
+
     def test_error_file_reaches_the_summary(self):
         agent = self.start("--standalone")
         (worker,) = self.workers(1)

@@ -212,7 +212,10 @@ TEST_F(Attendance, ARoundFromStartToEnd) {
   EXPECT_FALSE(All<StopRound>().at(0).keep_evidence);
   Hear(Stop{{1, 0}, "why"});
   EXPECT_EQ(All<StopRound>().size(), 0u) << "once is enough";
-  Do(NoWorkerLeft{77});
+  WorkerFailure late;
+  late.late = true;
+  Do(NoWorkerLeft{77, std::nullopt, {late}});
+  EXPECT_EQ(Told<Report>().at(0), (Report{{1, 0}, {late}, {}, {}}));
   EXPECT_EQ(Told<Ready>().at(0), (Ready{{1, 0}, 77}));
   Hear(Start{Round(1)});
   EXPECT_EQ(All<StartRound>().size(), 1u);

@@ -33,6 +33,52 @@ TEST(Failure, SaysWhetherMemoryOrACoreWasInIt) {
   }
 }
 
+TEST(Failure, IsACodeOrASignal) {
+  Stage s(Job(1, 1));
+  s.Join("a");
+  WorkerFailure failure = Failure(137);
+  failure.signal = 0;  // a shell's word, or mpirun's
+  s.Says("a", Report{s.state.round.id, {failure}, seconds(5), {}});
+  s.Ready("a");
+  EXPECT_THAT(s.End("a")->reason, HasSubstr("ended with exit code 137 (128 + SIGKILL); no"));
+}
+
+// Workers that fail by themselves while the round is being stopped for another failure.
+TEST(Failure, LateOnesAreNamedAndDecideNothing) {
+  for (bool consequence : {false, true}) {
+    Stage s(Job(2, 2));
+    s.Join("a");
+    s.Join("b");
+    s.Fails("b", 3, consequence);
+    WorkerFailure late = Failure(1, 0);
+    late.node = "a";
+    late.late = late.consequence = true;
+    s.Says("a", Report{s.RoundOf("a"), {late}, {}, {}});
+    s.Ready("a");
+    s.Ready("b");
+    auto end = s.End("a");
+    ASSERT_TRUE(end);
+    EXPECT_EQ(end->exit_code, 3);
+    EXPECT_EQ(end->root_cause->node, "b");
+    ASSERT_EQ(end->failures.size(), 2u);
+    EXPECT_EQ(end->failures[1], late);
+  }
+}
+
+TEST(Failure, LateOnesCountOnlyWhileItsRoundIsStopped) {
+  Stage s(Job(2, 2));
+  s.Join("a");
+  s.Join("b");
+  WorkerFailure late = Failure(1, 0);
+  late.late = true;
+  s.Says("a", Report{s.RoundOf("a"), {late}, {}, {}});  // none has ended it yet
+  s.Fails("b", 3);
+  s.Says("a", Report{{1, 99}, {late}, {}, {}});
+  s.Ready("a");
+  s.Ready("b");
+  EXPECT_EQ(s.End("a")->failures.size(), 1u);
+}
+
 TEST(Failure, StopsTheOthersAtOnceAndRestartsWhenAllAreReady) {
   Stage s(Job(2, 2, 3));
   s.Join("a");

@@ -61,11 +61,12 @@ WorkerFailure SomeFailure() {
   failure.core_dumped = true;
   failure.oom_killed = true;
   failure.consequence = true;
+  failure.late = true;
   failure.message = "out of \xff memory";  // a worker's bytes travel as they are
   failure.error_file = "/tmp/error.json";
   failure.stderr_tail = {"one", "two\x80"};
-  failure.unix_millis = 1700000000123;
   failure.stderr_reason = "two\x80";
+  failure.unix_millis = 1700000000123;
   return failure;
 }
 
@@ -253,7 +254,6 @@ TEST(Wire, WorkersOutputIsCutSoThatAReportFits) {
   EXPECT_LE(wire::Encode(CoordinatorMessage(Finish{1, verdict})).size(), wire::kVerdictText + 64 * 512);
 }
 
-TEST(Wire, ReasonsAreCutAtACharacter) {
 TEST(Wire, OfALongTracebackTheEndTravels) {
   WorkerFailure failure = SomeFailure();
   failure.message = "Traceback (most recent call last):\n" + std::string(wire::kMaxText, 'f') + "\nValueError: x";
@@ -264,6 +264,7 @@ TEST(Wire, OfALongTracebackTheEndTravels) {
   EXPECT_TRUE(message.ends_with("ff\nValueError: x"));
 }
 
+TEST(Wire, ReasonsAreCutAtACharacter) {
   EXPECT_EQ(wire::Printable("a\xc3\xa4z", 2), "a");
   EXPECT_EQ(wire::Printable("a\xc3\xa4z", 3), "a\xc3\xa4");
   EXPECT_EQ(wire::Printable("a\xc3z\xff\xf0\x9f\x98\x80\xed\xa0\x80", 100), "a?z?\xf0\x9f\x98\x80???");
