@@ -293,8 +293,8 @@ void NodeAgent::Impl::WorkersFailed(std::vector<WorkerFailure> failures) {
   watch_.ledger().WorkersFailed(failures, MonotonicClock::now());
   const WorkerFailure& first = failures.front();
   const bool hang = first.exit_code == kExitHang && first.signal == 0;
-  stop_reason_ =
-      fmt::format("rank {} (local rank {}): {}", first.rank, first.local_rank, DescribeEnd(first.exit_code, first.signal));
+  stop_reason_ = fmt::format("rank {} (local rank {}): {}", first.rank, first.local_rank,
+                             DescribeEnd(first.exit_code, first.signal));
   if (hang && !first.message.empty()) stop_reason_ += fmt::format(": {}", first.message);
   rendezvous::Report report;
   report.round = attempt_->assignment().id;

@@ -42,7 +42,8 @@ std::string_view ExitClassName(ExitClass exit_class);
 std::optional<ExitClass> ParseExitClass(std::string_view name);
 
 // One plain phrase for a code: "rendezvous not reached in time (exit code 200)", "exit code 3", "exit code 137 (128 +
-// SIGKILL)". A code alone does not say that a signal came: a shell or mpirun that ends with 137 speaks of another process.
+// SIGKILL)". A code alone does not say that a signal came: a shell or mpirun that ends with 137 speaks of another one's
+// end.
 std::string DescribeExit(int code);
 
 // The same for a process whose end is known: "killed by SIGKILL" where `signal` is not 0.

@@ -104,7 +104,8 @@ Kind KindOfLine(std::string_view line) {
   constexpr auto kStarts = std::to_array<std::string_view>({
       "terminate called ", "libc++abi: ", "panic: ", "fatal error: ", "Exception in thread \"",  // C++, Go, Java
       "free(): ", "malloc(): ", "realloc(): ", "munmap_chunk(): ", "mremap_chunk(): ", "malloc_consolidate(): ",
-      "double free or corruption", "corrupted size vs. prev_size", "corrupted double-linked list", "Fatal glibc error: ",
+      "double free or corruption", "corrupted size vs. prev_size", "corrupted double-linked list",
+      "Fatal glibc error: ",
       "*** stack smashing detected ***", "*** buffer overflow detected ***", "*** Error in `",
       "Assertion failed: ",  // musl
   });
@@ -204,7 +205,8 @@ class Finder {
     constexpr std::string_view kWhat = "what():";
     for (size_t next = at + 1; next < std::min(lines_.size(), at + 1 + kLooksAhead); ++next) {
       const std::string_view text = Strip(lines_[next].text);
-      if (text.starts_with(kWhat)) return OneLine(fmt::format("{}: {}", lines_[at].text, Strip(text.substr(kWhat.size()))));
+      if (!text.starts_with(kWhat)) continue;
+      return OneLine(fmt::format("{}: {}", lines_[at].text, Strip(text.substr(kWhat.size()))));
     }
     return OneLine(lines_[at].text);
   }
@@ -231,7 +233,8 @@ class Finder {
   }
 
   static bool Opens(Block& block, const std::string& line) {
-    if (line.ends_with("(most recent call first):") || line == "Call stack:" || line == "Stack (most recent call last):") {
+    if (line.ends_with("(most recent call first):") || line == "Call stack:" ||
+        line == "Stack (most recent call last):") {
       block.in = In::kStack;
       return true;
     }

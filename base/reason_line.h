@@ -15,8 +15,8 @@
 //   4. The last line, whatever it is: "sh: 1: foo: not found". Only where nothing but decoration stands below it, and
 //      not a warning, a line of a log below error, or a progress bar
 //
-// Kinds 3 and 4 could be old: a worker that calls os._exit() has said nothing of its end, and its last line may be hours
-// old. They count only where they are fresh. Exceptions in destructors and exit handlers, which Python ignores, never
+// Kinds 3 and 4 could be old: a worker that calls os._exit() has said nothing of its end, and its last line may be
+// hours old. They count only where they are fresh. Exceptions in destructors and exit handlers, which Python ignores, never
 // count.
 //
 // Pure. Work and memory are proportional to the size of the text, of which the last 2,000 lines count.
@@ -37,7 +37,7 @@ inline constexpr Duration kReasonAge = std::chrono::seconds(60);       // exit h
 inline constexpr Duration kReasonFreshAge = std::chrono::seconds(10);  // of kinds 3 and 4
 inline constexpr size_t kMaxReasonLine = 500;                          // bytes of the answer
 
-// `text`: the last bytes of stderr. `fresh_from`: offset in it where the fresh part begins; text.size(): nothing is fresh.
+// `text`: the last bytes of stderr. `fresh_from`: offset in it where the fresh part begins; text.size(): nothing is.
 // At most kMaxReasonLine bytes without control characters, cut at a character and marked by "..."; "": nothing explains
 // the end.
 std::string ReasonLine(std::string_view text, size_t fresh_from = 0);

@@ -138,8 +138,8 @@ std::optional<LineLevel> GlogLevel(std::string_view line) {
   if (line.empty() || !OfLetter(line.front())) return std::nullopt;
   const size_t date = DigitsAt(line, 1);
   const bool file = bracket && line.substr(1, kLevelWithin).find(".cpp:") != std::string_view::npos;
-  const bool is_log = (date >= 4 && line.substr(1 + date).starts_with(' ')) || (file && line.substr(1).starts_with(' '));
-  return is_log ? OfLetter(line.front()) : std::nullopt;
+  const bool dated = date >= 4 && line.substr(1 + date).starts_with(' ');
+  return dated || (file && line.substr(1).starts_with(' ')) ? OfLetter(line.front()) : std::nullopt;
 }
 
 // "2026-11-26 02:50:00.123456: W tensorflow/core/...", "2026-11-26 02:50:00.123 E muster ..."

@@ -21,13 +21,13 @@ struct StderrLine {
 std::vector<StderrLine> StderrLines(std::string_view text);
 
 // What a line of a log says of itself: glog's and PyTorch's letter ("W1126 02:19:50", "[E ProcessGroupNCCL.cpp:475]"),
-// TensorFlow's and Muster's ("02:50:00.123: I"), a level's name in capitals near its start (Python's logging, Hydra, loguru, NCCL),
-// "FooWarning: ", "error: ".
+// TensorFlow's and Muster's ("02:50:00.123: I"), a level's name in capitals near its start (Python's logging, Hydra,
+// loguru, NCCL), "FooWarning: ", "error: ".
 enum class LineLevel { kNone, kQuiet, kError, kFatal };  // kQuiet: a warning or less; kFatal: glog's F, it aborts
 LineLevel LevelOf(std::string_view line);
 
-// It says nothing by itself: empty, a rule, a progress bar, or what is added below an error (Hydra's "Set the environment
-// variable HYDRA_FULL_ERROR=1", Rust's note) and at a shutdown (leaked semaphores, a process group not destroyed).
+// It says nothing by itself: empty, a rule, a progress bar, or what is added below an error (Hydra's "Set the
+// environment variable HYDRA_FULL_ERROR=1", Rust's note) and at a shutdown (leaked semaphores, a process group not destroyed).
 bool IsDecoration(std::string_view line);
 
 // Open MPI encloses its messages in rules of dashes.

@@ -21,8 +21,8 @@ class RecentText {
     std::string text;
     size_t fresh_from = 0;  // offset in `text`
   };
-  // What came since `from`, and where in it begins what came since `fresh`. Pieces that came within a quarter of a second
-  // have the time of the first of them.
+  // What came since `from`, and where in it begins what came since `fresh`. Pieces that came within a quarter of a
+  // second have the time of the first of them.
   Part Since(TimePoint from, TimePoint fresh) const;
 
  private:

@@ -114,8 +114,8 @@ struct Assignment {
 // The view of the node with `node_rank`.
 Assignment AssignmentFor(const Round& round, int node_rank);
 
-// What became of a node's workers in a round. A late one follows the Stop or an earlier report: failures that came after
-// it, which decide nothing; the verdict names them.
+// What became of a node's workers in a round. A late one follows the Stop or an earlier report: failures that came
+// after it, which decide nothing; the verdict names them.
 struct Report {
   RoundId round;
   std::vector<WorkerFailure> failures;  // empty: all of its workers ended with 0. Own failures come first.

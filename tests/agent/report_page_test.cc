@@ -146,7 +146,8 @@ TEST(ReportPage, AFailedRunShowsItsLastWords) {
   EXPECT_THAT(page, HasSubstr("<blockquote>RuntimeError: it broke</blockquote>"));
   EXPECT_THAT(page, HasSubstr("exit code 137, retryable"));
   EXPECT_EQ(Count(page, "<details open>"), 1u);
-  launcher::ExitRecord& failed = files[2].record.exits[0].exit_code == 137 ? files[2].record.exits[0] : files[3].record.exits[0];
+  const size_t at = files[2].record.exits[0].exit_code == 137 ? 2 : 3;
+  launcher::ExitRecord& failed = files[at].record.exits[0];
   failed.error_message = "RuntimeError: CUDA error\nCompile with it";
   EXPECT_THAT(ReportPage("logs", Summarize(files), {}), HasSubstr("<blockquote>RuntimeError: CUDA error</blockquote>"));
   failed.error_message.clear();
