@@ -88,7 +88,7 @@ const std::map<std::string, std::string> kRecorded = {
 
 TEST(ReasonLine, OfRecordedOutputs) {
   size_t files = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(RECORDED_STDERR)) {
+  for (const auto& entry : std::filesystem::directory_iterator("tests/fuzz/corpus/reason_line_fuzz")) {
     std::ifstream file(entry.path(), std::ios::binary);
     const std::string text(std::istreambuf_iterator<char>(file), {});
     const auto row = kRecorded.find(entry.path().filename().string());
