@@ -4,6 +4,53 @@
 #include "base/text.h"
 
 namespace muster::agent {
+namespace {
+
+// The message of a command with a run inside. `by_itself`: it ended so; else it was stopped. nullopt: as `inner` is.
+std::optional<TerminationMessage> Together(TerminationMessage ours, const TerminationMessage& inner, bool by_itself) {
+  const bool same = inner.exit_code == ours.exit_code;
+  if (same && inner.exit_class == ours.exit_class && ours.restart_count == 0) return std::nullopt;
+  if (same) {
+    ours.reason = inner.reason;
+  } else {
+    ours.inner_exit_code = inner.exit_code;
+    if (by_itself && inner.exit_code != 0) {
+      const std::string how = fmt::format("the run inside it ended with exit code {}: {}", inner.exit_code, inner.reason);
+      ours.reason = ours.exit_code == 0 ? fmt::format("the command ended with 0, but {}", how)
+                                        : fmt::format("{}; {}", ours.reason, how);
+    }
+  }
+  if (ours.cause && ours.cause->node == ours.node) ours.cause->node = inner.node;
+  ours.run_id = inner.run_id;
+  ours.node = inner.node;
+  ours.host = inner.host;
+  ours.node_rank = inner.node_rank;
+  ours.round = inner.round;
+  ours.restart_count += inner.restart_count;
+  ours.max_restarts += inner.max_restarts;
+  const bool inner_decides = same || (by_itself && inner.exit_code != 0) || !ours.cause;
+  if (inner.cause && inner_decides) ours.cause = inner.cause;
+  return ours;
+}
+
+}  // namespace
+
+bool IsOneCommand(const RunOptions& options) {
+  return options.wire != Wire::kTorch && options.max_nodes == 1 && options.nproc == 1 && !options.serve_rsh;
+}
+
+std::optional<TerminationMessage> InnerRun(const RunOptions& options, std::string_view text) {
+  if (!IsOneCommand(options) || Strip(text).empty()) return std::nullopt;
+  auto inner = ParseTerminationMessage(text);
+  return inner.ok() ? std::optional(*std::move(inner)) : std::nullopt;
+}
+
+std::string HiddenFailure(const TerminationMessage& inner) {
+  return fmt::format(
+      "the command ended with 0, but the run inside it with exit code {}: the pod counts as succeeded; if it is to fail, "
+      "let the command keep that code (`set -o pipefail` before a pipe)",
+      inner.exit_code);
+}
 
 TerminationMessage MessageOf(const JobEnd& end, const RunOptions& options) {
   TerminationMessage message;
@@ -23,9 +70,13 @@ TerminationMessage MessageOf(const JobEnd& end, const RunOptions& options) {
   return message;
 }
 
-std::optional<TerminationMessage> Heard(TerminationMessage ours, std::string_view text) {
+std::optional<TerminationMessage> Heard(const JobEnd& end, const RunOptions& options, std::string_view text) {
+  TerminationMessage ours = MessageOf(end, options);
   if (Strip(text).empty()) return ours;
   auto inner = ParseTerminationMessage(text);
+  if (inner.ok() && IsOneCommand(options)) {
+    return Together(std::move(ours), *inner, end.verdict && end.exit_code != kExitHang);
+  }
   if (inner.ok()) {
     if (inner->exit_code == ours.exit_code && inner->cause) return std::nullopt;
     return ours;
@@ -44,7 +95,7 @@ void ForgetLastWords(const RunOptions& options) {
 
 void LeaveLastWords(const JobEnd& end, const RunOptions& options) {
   if (options.termination_log.empty()) return;
-  auto message = Heard(MessageOf(end, options), ReadTerminationText(options.termination_log));
+  auto message = Heard(end, options, ReadTerminationText(options.termination_log));
   if (!message) return;
   Status status = WriteTerminationMessage(options.termination_log, EncodeTerminationMessage(*message));
   if (!status.ok() && !absl::IsNotFound(status)) log::Warning(Message(status));

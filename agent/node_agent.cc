@@ -71,6 +71,7 @@ class NodeAgent::Impl {
   void StartRound(const Assignment& assignment);
   void StopRound(const rendezvous::attendance::StopRound& stop);
   void End(const Verdict& verdict);
+  void SayHowItEnded(const Verdict& verdict);
   // --- what the workers do ---
   void WorkersFailed(std::vector<WorkerFailure> failures);
   void OfThisNode(WorkerFailure& failure) const;
@@ -245,6 +246,7 @@ StatusOr<int> NodeAgent::Impl::FreshStore() {
 
 void NodeAgent::Impl::StartRound(const Assignment& assignment) {
   if (going_signal_ != 0 || verdict_) return;
+  ForgetLastWords(options_);  // of a run inside the last round's command
   watch_.ledger().RoundArrived(assignment, MonotonicClock::now());
   if (options_.max_nodes > 1 || assignment.id.number > 0) {
     log::Info(fmt::format("round {}: this is node {} of {}, {} of {}; {}", assignment.id.number, assignment.node_rank,
@@ -293,8 +295,9 @@ void NodeAgent::Impl::WorkersFailed(std::vector<WorkerFailure> failures) {
   watch_.ledger().WorkersFailed(failures, MonotonicClock::now());
   const WorkerFailure& first = failures.front();
   const bool hang = first.exit_code == kExitHang && first.signal == 0;
-  stop_reason_ = fmt::format("rank {} (local rank {}): {}", first.rank, first.local_rank,
-                             DescribeEnd(first.exit_code, first.signal));
+  const std::string who =
+      first.rank < 0 ? "the command" : fmt::format("rank {} (local rank {})", first.rank, first.local_rank);
+  stop_reason_ = fmt::format("{}: {}", who, DescribeEnd(first.exit_code, first.signal));
   if (hang && !first.message.empty()) stop_reason_ += fmt::format(": {}", first.message);
   rendezvous::Report report;
   report.round = attempt_->assignment().id;
@@ -308,6 +311,7 @@ void NodeAgent::Impl::WorkersFailed(std::vector<WorkerFailure> failures) {
 void NodeAgent::Impl::OfThisNode(WorkerFailure& failure) const {
   failure.node = self_.name;
   failure.host = self_.host;
+  if (IsOneCommand(options_)) failure.rank = failure.local_rank = -1;
 }
 
 void NodeAgent::Impl::RoundFailed(int exit_code, const std::string& reason) {
@@ -357,11 +361,7 @@ void NodeAgent::Impl::End(const Verdict& verdict) {
   if (verdict_ || going_signal_ != 0 || unhealthy_) return;
   verdict_ = verdict;
   watch_.ledger().Decided(verdict, MonotonicClock::now());
-  if (verdict.exit_code != 0) {
-    console_.Write(launcher::Console::Stream::kErr, wiring_.summary(verdict, self_.name));
-    const std::string text = fmt::format("{} (exit code {})", verdict.reason, verdict.exit_code);
-    logs_.temporary.empty() ? log::Error(text) : log::Error(text, {{"logs", logs_.root}});
-  }
+  SayHowItEnded(verdict);
   if (attempt_ && !attempt_gone_) {  // its record comes before the job's end
     if (stop_reason_.empty()) stop_reason_ = verdict.reason;
     if (guard_.gathering()) return;  // they are stopped after it
@@ -370,6 +370,18 @@ void NodeAgent::Impl::End(const Verdict& verdict) {
     return;
   }
   FinishWith(verdict.exit_code);
+}
+
+void NodeAgent::Impl::SayHowItEnded(const Verdict& verdict) {
+  const auto inner = InnerRun(options_, ReadTerminationText(options_.termination_log));
+  if (verdict.exit_code == 0) {
+    if (inner && inner->exit_code != 0) log::Warning(HiddenFailure(*inner));
+    return;
+  }
+  if (inner && inner->exit_code == verdict.exit_code) return;  // which has said it
+  console_.Write(launcher::Console::Stream::kErr, wiring_.summary(verdict, self_.name));
+  const std::string text = fmt::format("{} (exit code {})", verdict.reason, verdict.exit_code);
+  logs_.temporary.empty() ? log::Error(text) : log::Error(text, {{"logs", logs_.root}});
 }
 
 void NodeAgent::Impl::AwaitSignal() {
@@ -487,7 +499,7 @@ NodeAgent::NodeAgent(RunOptions options) : impl_(std::make_unique<Impl>(std::mov
 NodeAgent::~NodeAgent() = default;
 
 int NodeAgent::Run() {
-  ForgetLastWords(impl_->options());
+  ForgetLastWords(impl_->options());  // for those that end before a round begins, too
   int code = impl_->Run();
   impl_->LeaveLogs(code);
   const JobEnd end = impl_->end(code);

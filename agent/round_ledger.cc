@@ -83,7 +83,8 @@ void RoundLedger::WorkersFailed(const std::vector<WorkerFailure>& failures, Time
   stage_ = Stage::kStopping;
   if (failures.empty()) return;
   const WorkerFailure& first = failures.front();
-  reason_ = fmt::format("worker rank {}: {}", first.rank, DescribeEnd(first.exit_code, first.signal));
+  const std::string who = first.rank < 0 ? "the command" : fmt::format("worker rank {}", first.rank);
+  reason_ = fmt::format("{}: {}", who, DescribeEnd(first.exit_code, first.signal));
 }
 
 void RoundLedger::WorkersSucceeded() {

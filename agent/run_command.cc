@@ -25,6 +25,7 @@ namespace {
 // Ends before there is an agent: for the pod's controller too.
 int Refuse(int code, const Status& status, const RunOptions& options) {
   const JobEnd end{.exit_code = code, .reason = std::string(Message(status))};
+  ForgetLastWords(options);
   LeaveErrorFile(end, options);
   LeaveLastWords(end, options);
   return code;

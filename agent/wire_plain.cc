@@ -13,6 +13,7 @@
 #include "agent/wiring.h"
 #include "base/environment.h"
 #include "base/inherited.h"
+#include "base/termination_message.h"
 #include "base/text.h"
 
 namespace muster::agent {
@@ -22,11 +23,19 @@ namespace {
 constexpr auto kJaxGrace = std::chrono::seconds(5);
 
 constexpr auto kInnerMargin = std::chrono::seconds(2);
+constexpr std::string_view kTerminationLogVariable = "MUSTER_TERMINATION_LOG";
 
 bool SameFile(int one, int other) {
   struct stat a {
   }, b{};
   return fstat(one, &a) == 0 && fstat(other, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+// A run inside the command speaks to the same pod's controller. What is the default needs no variable.
+void TellTerminationLog(const std::string& path, Environment* environment) {
+  if (path == environment->Get(kTerminationLogVariable).value_or(kTerminationLog)) return;
+  if (path.find(' ') == std::string::npos) return PutForInside(kTerminationLogVariable, path, environment);
+  environment->Set(kTerminationLogVariable, path);
 }
 
 // `variables`: what the framework is told.
@@ -41,6 +50,7 @@ Environment PlainEnvironment(const RunOptions& options, const Variables& variabl
   }
   if (options.http.on)
     PutForInside("MUSTER_HTTP_PORT", "off", &environment);  // the port is ours, not a torchrun's inside
+  TellTerminationLog(options.termination_log, &environment);
   if (lacks("MUSTER_RESTART_POLICY")) PutForInside("MUSTER_RESTART_POLICY", "exit-code", &environment);
   if (lacks("TORCH_ELASTIC_SHUTDOWN_TIMEOUT") && options.shutdown_timeout > 2 * kInnerMargin) {
     auto inner = std::chrono::duration_cast<std::chrono::seconds>(options.shutdown_timeout - kInnerMargin);

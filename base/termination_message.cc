@@ -123,6 +123,7 @@ std::string ToLine(const TerminationMessage& message) {
   if (message.round) json["round"] = *message.round;
   Put(json, "restart_count", message.restart_count);
   Put(json, "max_restarts", message.max_restarts);
+  if (message.inner_exit_code) json["inner_exit_code"] = *message.inner_exit_code;
   if (message.cause) json["cause"] = ToJson(*message.cause);
   Put(json, "truncated", message.truncated);
   return WriteJson(json);
@@ -175,6 +176,7 @@ class Cutter {
     Drop(message_.round);
     Drop(message_.restart_count);
     Drop(message_.max_restarts);
+    Drop(message_.inner_exit_code);
     return ToLine(message_);
   }
 
@@ -291,6 +293,7 @@ StatusOr<TerminationMessage> ParseTerminationMessage(std::string_view text) {
   message.round = fields.Number("round");
   message.restart_count = ReadInt(fields, "restart_count", 0);
   message.max_restarts = ReadInt(fields, "max_restarts", 0);
+  if (fields.Find("inner_exit_code") != nullptr) message.inner_exit_code = ReadInt(fields, "inner_exit_code", 0, 0, 255);
   message.truncated = fields.Flag("truncated");
   MUSTER_RETURN_IF_ERROR(fields.status());
   if (const Json* cause = fields.Find("cause")) {

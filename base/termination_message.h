@@ -36,9 +36,13 @@ struct TerminationMessage {
   std::string host;  // its host name
   std::optional<int> node_rank;
   std::optional<int64_t> round;
-  int restart_count = 0;               // charged so far
-  int max_restarts = 0;                // the budget
-  std::optional<WorkerFailure> cause;  // the job's root cause, on whatever node it was
+  int restart_count = 0;  // charged so far
+  int max_restarts = 0;   // the budget
+  // What the run inside the command (`sh -c "torchrun ..."`) ended with, where the command made another code of it.
+  std::optional<int> inner_exit_code;
+  // The job's root cause, on whatever node it was. After a success: the last failure that a restart got over, or the one
+  // that the command's code hides.
+  std::optional<WorkerFailure> cause;
   bool truncated = false;              // something was cut to make it fit
   bool operator==(const TerminationMessage&) const = default;
 };
@@ -59,7 +63,7 @@ struct TerminationMessage {
 //   8. node, cause.node: as a whole (a controller knows whose message it reads)
 //   9. cause
 //  10. reason: all the rest
-//  11. node_rank, round, restart_count, max_restarts
+//  11. node_rank, round, restart_count, max_restarts, inner_exit_code
 // A text that was cut shows it by an ellipsis (U+2026).
 std::string EncodeTerminationMessage(const TerminationMessage& message, size_t limit = kMaxTerminationMessage);
 

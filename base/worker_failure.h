@@ -11,7 +11,7 @@ namespace muster {
 struct WorkerFailure {
   std::string node;  // stable node name
   std::string host;  // host name of that node
-  int rank = -1;     // global rank
+  int rank = -1;     // global rank; -1: it has none, as the one command of a `muster exec`
   int local_rank = -1;
   int64_t pid = 0;    // 0: it was never started
   int exit_code = 0;  // 1..255; 128 + n for signal n

@@ -100,6 +100,7 @@ struct State {
   Why stop;                             // why the current round is being stopped, then the next one made
   bool keep_evidence = false;           // stopping because of a hang: every node notes what its workers are doing first
   std::vector<WorkerFailure> failures;  // heard in the current round, in order of hearing
+  std::optional<WorkerFailure> overcome;  // root cause of the last failure that a restart was made for
   std::optional<Verdict> verdict;
   std::string reason;  // the last decision's sentence
 

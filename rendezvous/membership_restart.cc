@@ -51,7 +51,8 @@ std::string DescribeFailure(const WorkerFailure& failure) {
   }
   if (failure.oom_killed) how += fmt::format(" ({})", DescribeOom(failure.exit_code));
   if (std::string why = IsHang(failure) ? "" : OwnWords(failure); !why.empty()) how += fmt::format(" ({})", why);
-  return fmt::format("{}: worker rank {} {}", node, failure.rank, how);
+  const std::string who = failure.rank < 0 ? "the command" : fmt::format("worker rank {}", failure.rank);
+  return fmt::format("{}: {} {}", node, who, how);
 }
 
 }  // namespace
@@ -166,6 +167,7 @@ void Machine::ConcludeFailure() {
                true);
   } else {
     Restart(what, RoundCause::kFailure);
+    s_.overcome = std::move(cause);
   }
 }
 
@@ -213,7 +215,7 @@ void Machine::Restart(const std::string& reason, RoundCause cause) {
 }
 
 void Machine::FinishWith(int exit_code, std::string reason, bool with_failures) {
-  Verdict verdict{exit_code, std::move(reason), std::nullopt, {}};
+  Verdict verdict{exit_code, std::move(reason), exit_code == 0 ? s_.overcome : std::nullopt, {}};
   if (with_failures && !s_.failures.empty()) {
     verdict.root_cause = RootCause(s_.failures);
     verdict.failures.push_back(*verdict.root_cause);

@@ -129,7 +129,7 @@ struct Report {
 struct Verdict {
   int exit_code = 0;
   std::string reason;  // one sentence
-  std::optional<WorkerFailure> root_cause;
+  std::optional<WorkerFailure> root_cause;  // after a success: of the last failure that a restart got over
   std::vector<WorkerFailure> failures;  // all that were reported in the last round, root cause first
   bool operator==(const Verdict&) const = default;
 };

@@ -55,6 +55,7 @@ TerminationMessage Full() {
           .round = 7,
           .restart_count = 2,
           .max_restarts = 3,
+          .inner_exit_code = 0,
           .cause = cause};
 }
 
@@ -63,7 +64,7 @@ TEST(TerminationMessage, HasEachFieldUnderItsName) {
             R"({"version":1,"exit_code":137,"class":"retryable",)"
             R"("reason":"rank 11 on train-node-0-1 was killed by SIGKILL: out of memory",)"
             R"("run_id":"train","node":"train-node-0-0","host":"ip-10-0-0-6","node_rank":0,"round":7,)"
-            R"("restart_count":2,"max_restarts":3,"cause":{"rank":11,"local_rank":3,"node":"train-node-0-1",)"
+            R"("restart_count":2,"max_restarts":3,"inner_exit_code":0,"cause":{"rank":11,"local_rank":3,"node":"train-node-0-1",)"
             R"("host":"ip-10-0-0-7","pid":4242,"exit_code":137,"signal":"SIGKILL","core_dumped":true,)"
             R"("oom_killed":true,"consequence":true,"ended_unix_ms":1700000000123,)"
             R"("error_message":"RuntimeError: CUDA error","error_file":"/logs/r/attempt_0/3/error.json",)"
@@ -276,6 +277,7 @@ TEST(TerminationMessage, IsCutInTheDocumentedOrder) {
       {"round", [](auto& a, auto& b) { return a.round == b.round; }},
       {"restart_count", [](auto& a, auto& b) { return a.restart_count == b.restart_count; }},
       {"max_restarts", [](auto& a, auto& b) { return a.max_restarts == b.max_restarts; }},
+      {"inner_exit_code", [](auto& a, auto& b) { return a.inner_exit_code == b.inner_exit_code; }},
   };
   size_t most_cut = 0;
   for (size_t limit = 2000; limit >= kMinTerminationMessage; limit -= 3) {
@@ -343,6 +345,7 @@ TEST(TerminationMessage, WrongTextsNameTheKey) {
            Row{with(R"("round":1e99)"), "'round'"},
            Row{with(R"("restart_count":"1")"), "'restart_count'"},
            Row{with(R"("max_restarts":true)"), "'max_restarts'"},
+           Row{with(R"("inner_exit_code":256)"), "'inner_exit_code'"},
            Row{with(R"("truncated":1)"), "'truncated' is not true or false"},
            Row{with(R"("cause":"x")"), "'cause' is not an object"},
            Row{with(R"("cause":{"rank":"0"})"), "cause: 'rank'"},

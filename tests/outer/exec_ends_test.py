@@ -1,6 +1,8 @@
 """How `muster exec` ends: the termination message, and the policies that decide on a restart."""
 import json
 import os
+import re
+import shlex
 import subprocess
 import tempfile
 import unittest
@@ -74,6 +76,73 @@ class TerminationMessages(ExecCase):
         environment = clean(MUSTER_TERMINATION_LOG=self.path)
         self.assertEqual(self.run_exec("--", "sh", "-c", script, env=environment).returncode, 5)
         self.assertEqual(self.left()["cause"]["rank"], 1)
+
+    def inside(self, worker, *flags):
+        """The words of a shell for a torchrun of ours, whose worker is the script `worker`."""
+        return shlex.join([MUSTER, "run", "--standalone", "--restart-policy", "on-failure", "--no-python", *flags, "sh", "-c", worker])
+
+    def test_a_success_of_the_run_inside_is_told_whole(self):
+        """Its place, the restarts it has used and the last failure: a controller counts by them."""
+        run = self.inside("test $TORCHELASTIC_RESTART_COUNT = 2 || exit $((3 + TORCHELASTIC_RESTART_COUNT))", "--max-restarts", "5")
+        for command, flags in ((run, ()), (run + "; true", ()), (shlex.join([MUSTER, "exec", "--", "sh", "-c", run]), ())):
+            with self.subTest(command=command):
+                self.assertEqual(self.ended("sh", "-c", command, flags=flags), 0)
+                left = self.left()
+                self.assertEqual([left[key] for key in ("exit_code", "class", "reason", "node_rank", "round", "restart_count", "max_restarts")],
+                                 [0, "success", "all workers succeeded", 0, 2, 2, 5])
+                self.assertEqual((left["cause"]["exit_code"], left["cause"]["rank"]), (4, 0))
+
+    def test_a_failure_inside_that_the_command_hides(self):
+        fails, succeeds = self.inside("exit 5"), self.inside("true")
+        once = os.path.join(self.dir, "once")
+        second = self.inside(f"test -e {once} || {{ touch {once}; exit 5; }}")
+        for command, code, inner, caused, warned in (
+                (f"{fails} | cat", 0, 5, 5, True),
+                (f"{fails}; true", 0, 5, 5, True),
+                (shlex.join([MUSTER, "exec", "--", "sh", "-c", f"{fails} | cat"]), 0, 5, 5, True),
+                (f"{fails} || exit 9", 9, 5, 5, False),
+                (f"{succeeds} && exit 9", 9, 0, 9, False),
+                (f"{succeeds}; {fails}; true", 0, 5, 5, True),
+                (f"{fails}; {succeeds}", 0, None, None, False),  # the last one decides
+                (f"until {second}; do :; done", 0, None, None, False),
+                (fails, 5, None, 5, False)):
+            with self.subTest(command=command):
+                done = self.run_exec("--termination-log", self.path, "--", "sh", "-c", command)
+                self.assertEqual(done.returncode, code, done.stderr)
+                left = self.left()
+                self.assertEqual((left["exit_code"], left.get("inner_exit_code"), left.get("cause", {}).get("exit_code")), (code, inner, caused))
+                self.assertEqual(done.stderr.count("the command ended with 0, but the run inside it with exit code 5"), warned, done.stderr)
+                self.assertEqual("exit code 5" in left["reason"], caused == 5)
+                self.assertEqual((left["node_rank"], left["round"]), (0, 0))
+
+    def test_the_command_has_no_rank(self):
+        done = self.run_exec("--termination-log", self.path, "--", "sh", "-c", "exit 3")
+        self.assertIn("the command ended with exit code 3", done.stderr)
+        self.assertNotIn("rank", done.stderr)
+        self.assertNotIn("rank", self.left()["cause"])
+        done = self.run_exec("--termination-log", self.path, "--", "sh", "-c", self.inside("exit 3"))
+        self.assertEqual(len(re.findall(r" E muster ", done.stderr)), 1, "the run inside has said it: " + done.stderr)
+
+    def test_an_earlier_round_of_the_command_is_forgotten(self):
+        once = os.path.join(self.dir, "once")
+        command = f"test -e {once} && exit 0; touch {once}; " + self.inside("exit 5")
+        self.assertEqual(self.ended("sh", "-c", command, flags=("--max-restarts", "1", "--restart-policy", "on-failure")), 0)
+        left = self.left()
+        self.assertEqual((left["reason"], left["restart_count"], left.get("inner_exit_code")), ("all workers succeeded", 1, None))
+        self.assertEqual(left["cause"]["exit_code"], 5)
+
+    def test_a_real_torchrun_inside_says_nothing(self):
+        """Handed over to: its failure is the command's, and an earlier run's message is not taken for it."""
+        folder = os.path.join(self.dir, "bin")
+        os.mkdir(folder)
+        real = os.path.join(folder, "torchrun")
+        with open(real, "w") as file:
+            file.write("#!/bin/sh\nexit 6\n")
+        os.chmod(real, 0o755)
+        command = f"{self.inside('exit 5')}; '{MUSTER}' run --rdzv-backend=etcd x.py"
+        self.assertEqual(self.ended("sh", "-c", command, env=clean(PATH=f"{folder}:{os.environ['PATH']}")), 6)
+        left = self.left()
+        self.assertEqual((left["exit_code"], left["cause"]["exit_code"], left.get("inner_exit_code")), (6, 6, None))
 
     def test_the_commands_own_text(self):
         script = f"printf 'the result' > {self.path}"

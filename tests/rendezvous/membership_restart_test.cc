@@ -96,6 +96,38 @@ TEST(Failure, StopsTheOthersAtOnceAndRestartsWhenAllAreReady) {
   EXPECT_EQ(s.reason, s.Seat("a").reason);
 }
 
+TEST(Failure, ThatARestartGotOverIsToldWithTheSuccess) {
+  Stage s(Job(2, 2, 3));
+  s.Join("a");
+  s.Join("b");
+  for (int code : {1, 137}) {
+    s.Fails("b", code);
+    s.Ready("b");
+    s.Ready("a");
+  }
+  s.Succeeds("a");
+  s.Succeeds("b");
+  ASSERT_TRUE(s.End("a"));
+  EXPECT_EQ(s.End("a")->exit_code, 0);
+  ASSERT_TRUE(s.End("a")->root_cause);
+  EXPECT_EQ(s.End("a")->root_cause->exit_code, 137) << "the last one";
+  EXPECT_EQ(s.End("a")->root_cause->node, "b");
+  EXPECT_TRUE(s.End("a")->failures.empty()) << "none of the last round";
+  EXPECT_EQ(s.End("a"), s.End("b"));
+}
+
+TEST(Failure, OfACommandWithoutARankNamesTheCommand) {
+  Stage s(Job(1, 1, 0));
+  s.Join("a");
+  WorkerFailure failure;
+  failure.node = "a";
+  failure.exit_code = 3;
+  s.Says("a", Report{s.state.round.id, {failure}, seconds(5), {}});
+  s.Ready("a");
+  ASSERT_TRUE(s.End("a"));
+  EXPECT_EQ(s.End("a")->reason, "node a: the command ended with exit code 3; no restarts are allowed");
+}
+
 struct PolicyRow {
   const char* name;
   RestartPolicy policy;
