@@ -4,7 +4,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 
 #include "base/descriptors.h"
@@ -19,22 +18,28 @@ constexpr std::string_view kEntries = "2000";  // PyTorch's own suggestion
 
 }  // namespace
 
-std::vector<std::pair<std::string, std::string>> FlightRecorderVariables(const Environment& agent_environment,
-                                                                         const std::string& folder) {
+std::vector<std::pair<std::string, std::string>> FlightRecorderVariables(
+    const Environment& agent_environment, const std::string& folder, RecorderNames names) {
   std::vector<std::pair<std::string, std::string>> variables;
   if (folder.empty()) return variables;
   const struct {
-    std::vector<std::string_view> names;
+    std::string_view name, old_name;  // the latter empty: it has one name
+    bool renamed = true;              // one of them is read, else each by some part of PyTorch
     std::string value;
-  } settings[] = {{{kPipe}, folder + "/"},
-                  {{kDumpNames[0], kDumpNames[1]}, folder + "/nccl_trace_rank_"},
-                  {{"TORCH_FR_BUFFER_SIZE", "TORCH_NCCL_TRACE_BUFFER_SIZE"}, std::string(kEntries)},
-                  {{"TORCH_FR_DUMP_ON_TIMEOUT", "TORCH_NCCL_DUMP_ON_TIMEOUT"}, "1"}};
+  } settings[] = {{kPipe, "", true, folder + "/"},
+                  {kDumpNames[0], kDumpNames[1], true, folder + "/nccl_trace_rank_"},
+                  {"TORCH_FR_BUFFER_SIZE", "TORCH_NCCL_TRACE_BUFFER_SIZE", true, std::string(kEntries)},
+                  {"TORCH_FR_DUMP_ON_TIMEOUT", "TORCH_NCCL_DUMP_ON_TIMEOUT", false, "1"}};
   for (const auto& setting : settings) {
-    bool set = std::any_of(setting.names.begin(), setting.names.end(),
-                           [&](std::string_view name) { return agent_environment.Get(name).has_value(); });
-    if (set) continue;
-    for (std::string_view name : setting.names) variables.emplace_back(name, setting.value);
+    const bool one_name = setting.old_name.empty();
+    if (agent_environment.Get(setting.name)) continue;
+    if (!one_name && agent_environment.Get(setting.old_name)) continue;
+    if (one_name || !setting.renamed || names != RecorderNames::kOld) {
+      variables.emplace_back(setting.name, setting.value);
+    }
+    if (!one_name && (!setting.renamed || names != RecorderNames::kNew)) {
+      variables.emplace_back(setting.old_name, setting.value);
+    }
   }
   return variables;
 }

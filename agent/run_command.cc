@@ -8,6 +8,7 @@
 #include "agent/log_place.h"
 #include "agent/node_agent.h"
 #include "agent/node_check.h"
+#include "agent/python_facts.h"
 #include "agent/serve_rsh.h"
 #include "agent/service_links.h"
 #include "agent/start_check.h"
@@ -29,6 +30,15 @@ int Refuse(int code, const Status& status, const RunOptions& options) {
   LeaveErrorFile(end, options);
   LeaveLastWords(end, options);
   return code;
+}
+
+void LookAtPython(RunOptions* options) {
+  const CommandSurroundings surroundings = RealSurroundings();
+  if (auto python = FindPython(surroundings, options->launcher); python.ok() && options->hang.on()) {
+    options->recorder_names = RecorderNamesOf(surroundings, *python);
+  }
+  if ((options->no_python && !options->run_path) || options->nodes_on_this_machine > 0) return;
+  if (auto note = OtherPythonNote(surroundings, options->launcher)) log::Info(*note);
 }
 
 // What the command line asks for.
@@ -57,6 +67,7 @@ int Begin(const ParsedRun& parsed, const HostFacts& facts, const std::vector<std
     log::Error(Message(status));
     return Refuse(StartExitCode(status), status, options);
   }
+  if (options.wire == Wire::kTorch) LookAtPython(&options);
   if (Status status = MakeLogFolder(options); !status.ok()) {
     log::Error(Message(status));
     return Refuse(absl::IsResourceExhausted(status) ? kExitNodeUnhealthy : kExitUsage, status, options);

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "agent/flight_recorder.h"
 #include "agent/hang_rule.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -74,6 +75,7 @@ struct RunOptions {
   bool no_python = false;
   bool run_path = false;
   bool virtual_local_rank = false;
+  RecorderNames recorder_names = RecorderNames::kBoth;  // of the python's torch, where a hang is looked for
   std::string launcher = "torchrun";   // the torchrun, or the python, whose python starts the scripts
   std::optional<std::string> log_dir;  // "/dev/null": no directories
   std::string log_dir_origin;          // the flag or variable that said it

@@ -60,7 +60,7 @@ StatusOr<std::vector<std::string>> WorkerEnvironment(const Environment& agent_en
   if (options.virtual_local_rank) {
     MUSTER_ASSIGN_OR_RETURN(own["CUDA_VISIBLE_DEVICES"], VirtualDevice(agent_environment, local_rank));
   }
-  for (const auto& [name, value] : FlightRecorderVariables(agent_environment, paths.flight_recorder)) {
+  for (const auto& [name, value] : FlightRecorderVariables(agent_environment, paths.flight_recorder, options.recorder_names)) {
     own.emplace(name, value);
   }
   std::string heartbeat = paths.HeartbeatFile(local_rank);

@@ -29,6 +29,22 @@ TEST(FlightRecorder, AllThatPyTorchNeedsToDumpOnRequest) {
   EXPECT_THAT(FlightRecorderVariables({}, ""), SizeIs(0));
 }
 
+TEST(FlightRecorder, ATorchThatWarnsOfOldNamesGetsNone) {
+  std::vector<std::string> names[2];
+  for (int newer : {0, 1}) {
+    for (const auto& [name, value] :
+         FlightRecorderVariables({}, "/f", newer != 0 ? RecorderNames::kNew : RecorderNames::kOld)) {
+      names[newer].push_back(name);
+    }
+  }
+  EXPECT_THAT(names[0], UnorderedElementsAre("TORCH_NCCL_DEBUG_INFO_PIPE_FILE", "TORCH_NCCL_DEBUG_INFO_TEMP_FILE",
+                                             "TORCH_NCCL_TRACE_BUFFER_SIZE", "TORCH_FR_DUMP_ON_TIMEOUT",
+                                             "TORCH_NCCL_DUMP_ON_TIMEOUT"));
+  EXPECT_THAT(names[1], UnorderedElementsAre("TORCH_NCCL_DEBUG_INFO_PIPE_FILE", "TORCH_FR_DUMP_TEMP_FILE",
+                                             "TORCH_FR_BUFFER_SIZE", "TORCH_FR_DUMP_ON_TIMEOUT",
+                                             "TORCH_NCCL_DUMP_ON_TIMEOUT"));
+}
+
 TEST(FlightRecorder, WhatTheUserSetsByAnyNameStays) {
   auto variables = FlightRecorderVariables(
       Environment::Of({"TORCH_NCCL_TRACE_BUFFER_SIZE=0", "TORCH_FR_DUMP_TEMP_FILE=/mine/"}), "/f");
