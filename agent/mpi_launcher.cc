@@ -81,7 +81,7 @@ class MpiLauncher::Impl {
   std::string unread_;  // the beginning of a line
   net::Resolver resolver_;
   std::unique_ptr<net::GrpcQueue> queue_;
-  std::vector<std::string> addresses_;
+  std::vector<std::string> addresses_, here_;  // of worker pods; here_ are names of this machine
   std::unique_ptr<rsh::Workers> workers_;
 };
 
@@ -130,14 +130,15 @@ void MpiLauncher::Impl::ReadReports() {
 Status MpiLauncher::Impl::Attend(const Environment& environment) {
   MUSTER_ASSIGN_OR_RETURN(RshPlace place, ReadRshPlace(environment));
   const MachineNames machine = ThisMachine();
-  std::vector<std::string> addresses;
+  std::vector<std::string> addresses, here;
   for (const MpiHost& host : files_->hosts()) {
-    if (!MeansThisMachine(host.name, machine)) addresses.push_back(JoinHostPort(host.name, place.port));
+    (MeansThisMachine(host.name, machine) ? here : addresses).push_back(JoinHostPort(host.name, place.port));
   }
-  if (addresses == addresses_ && workers_ != nullptr) return absl::OkStatus();
+  if (addresses == addresses_ && here == here_ && workers_ != nullptr) return absl::OkStatus();
   rsh::Workers::Options options;
   MUSTER_ASSIGN_OR_RETURN(options.credentials, net::ReadCredentials(place.credentials));
   options.addresses = addresses_ = std::move(addresses);
+  options.of_this_machine = here_ = std::move(here);
   options.launcher = machine.host_name;
   rsh::Workers::Events events;
   events.lost = [](const std::string& address, const std::string& detail) {

@@ -33,11 +33,8 @@ class Workers::Impl : public std::enable_shared_from_this<Impl> {
         limit_(loop) {}
 
   void Begin() {
-    for (const std::string& address : options_.addresses) {
-      Worker& worker = workers_.emplace_back();
-      worker.address = address;
-      Dial(worker);
-    }
+    for (const std::string& address : options_.addresses) Add(address, true);
+    for (const std::string& address : options_.of_this_machine) Add(address, false);
   }
   void Tell(const Verdict& verdict, Duration limit, std::function<void(std::vector<std::string>)> done);
   void Close();
@@ -48,6 +45,7 @@ class Workers::Impl : public std::enable_shared_from_this<Impl> {
     std::string address;
     std::unique_ptr<Dialling> dialling;
     Call* call = nullptr;  // owned by the queue
+    bool expected = true;  // false: of_this_machine
     bool met = false;      // it was there once
     bool welcome = false;  // it is there
     bool heard = false;
@@ -55,6 +53,11 @@ class Workers::Impl : public std::enable_shared_from_this<Impl> {
     std::string detail;  // why not
   };
 
+  // Nobody waits for this one: it has heard, will never hear, or may not exist.
+  static bool Settled(const Worker& worker) {
+    return worker.heard || worker.refused || (!worker.expected && !worker.met && worker.call == nullptr);
+  }
+  void Add(const std::string& address, bool expected);
   void Dial(Worker& worker);
   void Connected(Worker& worker, std::shared_ptr<grpc::Channel> channel);
   void Hear(Worker& worker, const StatusOr<FromWorker>& message);
@@ -97,6 +100,13 @@ class Workers::Impl::Call final : public net::GrpcClientCall {
   const std::weak_ptr<Impl> owner_;
   Worker& worker_;  // the owner's
 };
+
+void Workers::Impl::Add(const std::string& address, bool expected) {
+  Worker& worker = workers_.emplace_back();
+  worker.address = address;
+  worker.expected = expected;
+  Dial(worker);
+}
 
 void Workers::Impl::Dial(Worker& worker) {
   Dialling::Events events;
@@ -167,10 +177,7 @@ void Workers::Impl::Arm(Duration after, std::function<void()> then) {
 
 void Workers::Impl::FinishIfAllHeard() {
   if (!verdict_) return;
-  for (const Worker& worker : workers_) {
-    if (!worker.heard && !worker.refused) return;
-  }
-  Finish();
+  if (std::all_of(workers_.begin(), workers_.end(), Settled)) Finish();
 }
 
 void Workers::Impl::Finish() {
@@ -178,7 +185,7 @@ void Workers::Impl::Finish() {
   if (!done_) return;
   std::vector<std::string> deaf;
   for (const Worker& worker : workers_) {
-    if (!worker.heard) deaf.push_back(worker.detail.empty() ? worker.address : worker.address + ": " + worker.detail);
+    if (!worker.heard && (worker.expected || worker.met)) deaf.push_back(worker.detail.empty() ? worker.address : worker.address + ": " + worker.detail);
   }
   std::exchange(done_, nullptr)(std::move(deaf));
 }

@@ -20,6 +20,9 @@ class Workers {
  public:
   struct Options {
     std::vector<std::string> addresses;  // "host:port"
+    // Names of this machine among the job's hosts: a worker pod may serve there, or nobody does, because the launcher is
+    // a host itself. Who is not there when the verdict comes is neither waited for nor named.
+    std::vector<std::string> of_this_machine;
     net::Credentials credentials;
     std::string launcher;  // for people: this host
   };

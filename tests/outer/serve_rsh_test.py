@@ -3,7 +3,7 @@ import json
 import os
 import signal
 
-from muster_case import clean, main, wait_gone
+from muster_case import MUSTER, clean, main, wait_gone
 from remote_shells import RshCase
 
 UNHEALTHY = 204
@@ -33,6 +33,22 @@ class Case(RshCase):
 
     def caller(self, port, *command):
         return self.with_pipes([*self.call(type("Pod", (), {"host": "127.0.0.1", "port": port}), *command)], env=clean())
+
+
+class Verdicts(Case):
+    def test_pods_on_one_machine_hear_how_the_job_ended(self):
+        """Hosts that mean this machine, some with a pod and one, the launcher's own, without."""
+        first = self.pod(host="127.0.0.2")
+        pods = [first, self.pod(host="127.0.0.3", port=first.port)]
+        hosts = ",".join(["localhost", *(pod.host for pod in pods)])
+        launcher = self.with_pipes([MUSTER, "exec", "--wire=mpi", "--", "sh", "-c", "read go; exit 7"], text=True,
+                                   env=clean(MUSTER_MPI_HOSTS=hosts, MUSTER_RSH_PORT=str(first.port)))
+        for pod in pods:
+            self.wait_for_output(pod, "the launcher is")
+        launcher.stdin.write("go\n")
+        launcher.stdin.flush()
+        self.assertEqual([self.code(launcher), *(pod.wait() for pod in pods)], [7, 7, 7])
+        self.assertNotIn("did not hear", launcher.stderr.read())
 
 
 class Notices(Case):

@@ -13,9 +13,11 @@ using testing::IsEmpty;
 
 class WorkersTest : public SessionHarness {
  protected:
-  void Attend(const std::vector<int>& ports, const net::Credentials& credentials = {}) {
+  void Attend(const std::vector<int>& ports, const net::Credentials& credentials = {},
+              const std::vector<int>& here = {}) {
     Workers::Options options;
     for (int port : ports) options.addresses.push_back(Address(port));
+    for (int port : here) options.of_this_machine.push_back(Address(port));
     options.credentials = credentials;
     options.launcher = "pod-0";
     Workers::Events events;
@@ -85,6 +87,31 @@ TEST_F(WorkersTest, OneThatNeverWasIsNamed) {
   ASSERT_EQ(deaf_->size(), 1u);
   EXPECT_THAT(deaf_->front(), HasSubstr(Address(away)));
   EXPECT_EQ(verdicts_.size(), 1u);
+}
+
+TEST_F(WorkersTest, OneOnThisMachineHearsWhereItIs) {
+  auto one = Serve(), two = Serve();
+  const int nobody = Serve()->port();  // the launcher's own name, say
+  Attend({one->port()}, {}, {two->port(), nobody});
+  ASSERT_TRUE(UntilMet(2));
+  Tell(7, seconds(3600));
+  ASSERT_TRUE(UntilTold());
+  EXPECT_THAT(*deaf_, IsEmpty()) << "where nobody serves nobody is named";
+  ASSERT_TRUE(Until([this] { return verdicts_.size() == 2; }));
+  EXPECT_THAT(lost_, IsEmpty());
+}
+
+TEST_F(WorkersTest, OneOnThisMachineThatWentIsNamed) {
+  auto one = Serve();
+  const int port = one->port();
+  Attend({}, {}, {port});
+  ASSERT_TRUE(UntilMet(1));
+  one.reset();
+  ASSERT_TRUE(Until([this] { return !lost_.empty(); }));
+  Tell(7, seconds(2));
+  ASSERT_TRUE(UntilTold());
+  ASSERT_EQ(deaf_->size(), 1u);
+  EXPECT_THAT(deaf_->front(), HasSubstr(Address(port)));
 }
 
 TEST_F(WorkersTest, OneThatComesBackHears) {
