@@ -88,6 +88,7 @@ std::vector<std::string> LocalNodeArguments(const ParsedRun& parsed, const std::
   add("--rdzv-conf", options.rdzv_conf.empty() ? "is_host=0" : options.rdzv_conf + ",is_host=0");
   add("--local-addr", std::string(kHere));
   add("--node-name", fmt::format("node-{}", index));
+  add("--node-rank", std::to_string(index));
   // One port has room for one of them; 0 is a port each.
   if (options.http.on && options.http.required && options.http.port != 0 && index > 0) add("--http-port", "off");
   if (options.log_dir && *options.log_dir != "/dev/null") {

@@ -2,7 +2,7 @@
 //
 // This process serves the rendezvous (on loopback, at the endpoint's port where one was given, else the kernel chooses)
 // and starts N times itself with the same arguments; each node has its own log folder (<log-dir>/node-<i>), its lines
-// start with "[node-<i>] ", one Ctrl-C stops all, a second one kills.
+// start with "[node-<i>] ", node-<i> has rank i where all of them are there, one Ctrl-C stops all, a second one kills.
 #pragma once
 
 #include <string>

@@ -17,7 +17,7 @@ rendezvous::Node ThisNode(const RunOptions& options) {
   node.incarnation = fmt::format("{:08x}{:08x}", random(), random());
   node.slots = options.nproc;
   node.role = options.role;
-  if (options.job.indexed) node.index = options.node_rank;
+  if (options.job.indexed || options.nodes_on_this_machine == kOneOfThem) node.index = options.node_rank;
   if (!options.node_name.empty()) {
     node.name = options.node_name;
   } else if (options.job.indexed) {

@@ -141,6 +141,8 @@ Status Reader::ReadRendezvous() {
       return Bad(rank,
                  fmt::format("node ranks go from 0 to {} with {} nodes", options_.max_nodes - 1, options_.max_nodes));
     }
+  } else if (options_.nodes_on_this_machine == 0 && flags_.line().values.contains("nodes-on-this-machine")) {
+    if (rank.given()) options_.nodes_on_this_machine = kOneOfThem;
   } else if (options_.node_rank != 0 && !options_.standalone) {
     Warn(fmt::format("{}={} is only used by the static backend; ranks are given by order of arrival", rank.origin,
                      rank.text));

@@ -34,6 +34,20 @@ class LocalNodes(MusterCase):
                 self.assertEqual(agent.wait(), 0, agent.output())
                 self.assertTrue(self.no_worker_waits())
 
+    def test_each_has_the_rank_of_its_name(self):
+        """Whoever comes first, and after a restart."""
+        agent = self.nodes(3, "--nproc-per-node", "2", "--max-restarts", "1")
+        for number in (0, 1):
+            workers = self.round_of(6, number)
+            self.assertEqual([worker.node for worker in workers], ["node-0"] * 2 + ["node-1"] * 2 + ["node-2"] * 2)
+            self.assertEqual([int(worker.env["GROUP_RANK"]) for worker in workers], [0, 0, 1, 1, 2, 2])
+            if number == 0:
+                workers[0].tell("exit 1")
+        for worker in workers:
+            worker.tell("exit 0")
+        self.assertEqual(agent.wait(), 0, agent.output())
+        self.assertNotIn("node-rank", agent.output())
+
     def test_a_port_that_is_taken(self):
         listener = socket.socket()
         self.addCleanup(listener.close)
