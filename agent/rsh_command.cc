@@ -17,6 +17,7 @@
 #include "base/exit_codes.h"
 #include "base/host_names.h"
 #include "base/log.h"
+#include "base/not_yet.h"
 #include "base/print.h"
 #include "base/text.h"
 #include "base/version.h"
@@ -91,7 +92,11 @@ void Terminal::Run() {
   AwaitSignal();
   WidenPipe(STDOUT_FILENO, rsh::kPipeBytes);
   rsh::Session::Events events;
-  events.waiting = [this](const std::string& obstacle) { Say(fmt::format("waiting for {}", About(obstacle))); };
+  events.waiting = [this](const std::string& obstacle) {
+    const std::string& address = session_options_.address;
+    const double limit = std::chrono::duration<double>(session_options_.timeout).count();
+    Say(fmt::format("waiting for {}: {} (up to {:g} s)", address, NotYet(obstacle, address), limit));
+  };
   events.started = [this] { Started(); };
   events.output = [this](bool err, const rsh::Bytes& bytes) { Output(err, bytes); };
   events.room = [this] {

@@ -149,7 +149,7 @@ class StatusInquiry::Impl : public std::enable_shared_from_this<Impl> {
                                                                         : absl::UnavailableError(detail));
     }
     lost_ = fmt::format("{} was lost: {}", who_, detail);
-    follower_->say(lost_ + "; looking for who stands in");
+    follower_->say(fmt::format("{}; looking for who stands in (up to {} s)", lost_, InSeconds(kSuccessionLimit)));
     candidates_.clear();
     for (const rendezvous::StatusLine& line : last_->nodes) {
       if (!line.control_address.empty()) candidates_.push_back(line.control_address);

@@ -22,6 +22,7 @@
 #include "agent/flag_values.h"
 #include "agent/wait_targets.h"
 #include "base/exit_codes.h"
+#include "base/not_yet.h"
 #include "base/print.h"
 #include "base/text.h"
 #include "net/connect.h"
@@ -48,6 +49,7 @@ struct Shared {
   std::minstd_rand random{std::random_device{}()};
   TimePoint started = MonotonicClock::now();
   bool only_one_try = false;
+  Duration timeout{};
   std::function<void()> settled;  // a target is ready, or was tried for the last time
 };
 
@@ -144,7 +146,9 @@ class Waited {
     reason = StableReason(reason);
     if (reason != reason_) {
       reason_ = std::move(reason);
-      if (!shared_.only_one_try) Say(fmt::format("waiting for {}: {}", Name(), reason_));
+      if (!shared_.only_one_try) {
+        Say(fmt::format("waiting for {}: {} (up to {})", Name(), NotYet(reason_, ""), ForPeople(shared_.timeout)));
+      }
     }
     if (shared_.only_one_try) return shared_.settled();
     pause_.expires_after(WaitPause(failures_, std::uniform_real_distribution<>()(shared_.random)));
@@ -169,6 +173,7 @@ int WaitForAll(Shared& shared, const std::vector<WaitTarget>& targets, Duration 
   all.reserve(targets.size());
   for (const WaitTarget& target : targets) all.push_back(std::make_unique<Waited>(shared, target));
   shared.only_one_try = timeout == Duration::zero();
+  shared.timeout = timeout;
 
   auto give_up = [&] {
     for (const auto& one : all) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/not_yet.h"
 #include "base/text.h"
 #include "base/version.h"
 
@@ -294,7 +295,7 @@ class Machine {
       Walk(*s_.walking + 1);
       return;
     }
-    SayOnce(fmt::format("no coordinator yet: {}; trying for {} s", s_.last_failure, Whole(s_.options.join_timeout)));
+    SayThatItWaits();
     if (s_.round && s_.was_welcomed && !s_.standing_in) {
       if (loss == Loss::kRefused && s_.target == s_.coordinator) {
         s_.coordinator_proven_dead = true;
@@ -308,6 +309,17 @@ class Machine {
     const bool endpoint_refused = loss == Loss::kRefused && s_.target == s_.endpoint;
     DialLater(Elsewhere());
     if (s_.may_host && !s_.round && endpoint_refused) out_.actions.push_back(HostEndpoint{});
+  }
+
+  void SayThatItWaits() {
+    const double limit = Whole(s_.options.join_timeout);
+    if (s_.was_welcomed) {
+      SayOnce(fmt::format("looking for a coordinator: {} (up to {} s)", s_.last_failure, limit));
+      return;
+    }
+    // Indexed nodes meet at node 0.
+    SayOnce(fmt::format("waiting for {} at {}: {} (up to {} s)", s_.options.indexed ? "node 0" : "the coordinator",
+                        Where(s_.target), NotYet(s_.last_failure, s_.target), limit));
   }
 
   // Whom to try when there is nobody left to try at once: the endpoint, where a new coordinator appears.

@@ -258,7 +258,7 @@ class KilledCoordinator(Staged):
         coordinator, endpoint = self.serve()
         self.kill(coordinator)
         agents = [self.guest_of(endpoint, "2") for _ in range(2)]
-        self.wait_for_output(agents[0], "refused")
+        self.wait_for_output(agents[0], "waiting for the coordinator at .*: nothing listens there yet")
         self.again(endpoint)
         self.all_succeed(self.workers(2), agents)
 

@@ -164,7 +164,7 @@ class Faults(Nodes):
                 caller, _ = predecessor.accept()
                 caller.recv(1)
                 caller.close()
-                knocked = {agent for agent in agents if "no coordinator yet" in agent.output()}
+                knocked = {agent for agent in agents if "waiting for the coordinator at" in agent.output()}
         for worker in self.workers(2):
             worker.tell("exit 0")
         self.assertEqual([agent.wait() for agent in agents], [0, 0])

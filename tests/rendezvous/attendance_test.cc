@@ -120,9 +120,26 @@ TEST_F(Attendance, RetriesWithGrowingDelaysAndSaysEachReasonOnce) {
   }
   for (size_t i = 2; i < 7; ++i) EXPECT_GT(delays[i], delays[i - 2]) << "each is up to two thirds off";
   Do(Disconnected{Loss::kUnresolved, "a: no such name"});
-  EXPECT_EQ(said.size(), 2u);
-  EXPECT_THAT(said[0], HasSubstr("Connection refused"));
-  EXPECT_THAT(said[1], HasSubstr("no such name"));
+  EXPECT_THAT(said, testing::ElementsAre("waiting for the coordinator at a:1: nothing listens there yet (up to 600 s)",
+                                         "waiting for the coordinator at a:1: a: no such name (up to 600 s)"));
+}
+
+TEST_F(Attendance, ANodeOfAStaticJobWaitsForNode0) {
+  state.options.indexed = true;
+  state.options.join_timeout = seconds(900);
+  Do(Begin{});
+  Do(Disconnected{Loss::kRefused, "10.0.0.7:1: Connection refused"});
+  Next();
+  Do(Disconnected{Loss::kUnreachable, "a:1: no answer"});
+  EXPECT_THAT(said, testing::ElementsAre("waiting for node 0 at a:1: nothing listens there yet (up to 900 s)",
+                                         "waiting for node 0 at a:1: no answer (up to 900 s)"));
+}
+
+TEST_F(Attendance, ALostCoordinatorIsLookedFor) {
+  Attend();
+  Do(Disconnected{Loss::kClosed, "the connection was closed"});
+  Do(Disconnected{Loss::kRefused, "a:1: Connection refused"});
+  EXPECT_THAT(said.back(), testing::EndsWith("looking for a coordinator: a:1: Connection refused (up to 600 s)"));
 }
 
 TEST_F(Attendance, ServesAnEndpointOfThisMachineOnceNobodyElseDoes) {

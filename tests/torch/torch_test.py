@@ -302,7 +302,7 @@ class Pods(Curve):
 
     def test_killed_while_it_waits_for_the_first(self):
         run = self.pods(names=["pod-1"], nproc=1)
-        run.said("pod-1", "no coordinator yet", self.deadline)
+        run.said("pod-1", "waiting for ", self.deadline)
         self.kill(run, "pod-1")
         self.start(run, self.NAMES)
         self.check_finish(run, [2])
