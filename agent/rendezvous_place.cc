@@ -75,6 +75,15 @@ void SayIfElsewhere(const std::string& host, const std::vector<std::string>& res
                   addresses.empty() ? "does not resolve here" : "is no address of this machine"));
 }
 
+// Why a node that dials the endpoint listens, too.
+void SayStandingBy(const net::Credentials& credentials, const std::string& host, int port) {
+  if (IsLoopbackText(host)) return;
+  const bool open = credentials.token.empty() && !credentials.tls();
+  log::Info(fmt::format("standing by on port {} of {}, to coordinate the job if the node that does so is lost{}",
+                        port, host.empty() ? "every address" : host,
+                        open ? fmt::format(" (without token or TLS, as torchrun's ports are; {})", kProtectedBy) : ""));
+}
+
 struct Search : std::enable_shared_from_this<Search> {
   boost::asio::io_context& loop;
   const RunOptions& options;
@@ -130,7 +139,7 @@ struct Search : std::enable_shared_from_this<Search> {
       auto coordinator = rendezvous::Coordinator::Serve(loop, *place.conductor, serving);
       if (!coordinator.ok()) return Annotate(coordinator.status(), "cannot open a control port");
       place.coordinator = *std::move(coordinator);
-      SayIfOpen(credentials, serving.host, place.coordinator->port(), kProtectedBy);
+      SayStandingBy(credentials, serving.host, place.coordinator->port());
     }
     place.control_address =
         JoinHostPort(place.address, place.behind_store ? options.endpoint_port : place.coordinator->port());

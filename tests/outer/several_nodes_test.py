@@ -146,6 +146,15 @@ class Faults(Nodes):
         self.assertEqual(agent.wait(), 200)
         self.assertRegex(agent.output(), "1 of 2")
 
+    def test_a_node_that_comes_before_node_0_says_what_it_waits_for(self):
+        port = self.free_port()
+        agent = self.start("--nnodes=2", "--node-rank=1", "--master-addr=127.0.0.1", f"--master-port={port}", "--local-addr=192.0.2.1")
+        self.wait_for_output(agent, rf"waiting for node 0 at 127\.0\.0\.1:{port}: nothing listens there yet \(up to 900 s\)\n")
+        self.assertRegex(agent.output(), r"standing by on port \d+ of every address, to coordinate the job if the node that does so is lost")
+        self.assertNotIn("refused", agent.output())
+        agent.send(signal.SIGTERM)
+        self.assertEqual(agent.wait(), 143)
+
     def test_refused_endpoint_ends_with_200(self):
         endpoint = self.endpoint()
         agent = self.node(endpoint, "2", "--rdzv-conf", "join_timeout=1,is_host=0")
