@@ -150,8 +150,8 @@ void Machine::Gather() {
     TellWaiting("waiting for the last round's workers to end");
   } else if (too_few) {
     int missing = options().min_nodes - counts.ready;
-    TellWaiting(fmt::format("waiting for {} more {}: have {} of {}", missing, missing == 1 ? "node" : "nodes",
-                            counts.ready, options().min_nodes));
+    TellWaiting(fmt::format("waiting for {} more {}: have {} of {} (up to {})", missing, missing == 1 ? "node" : "nodes",
+                            counts.ready, options().min_nodes, Seconds(options().join_timeout)));
   } else {
     TellWaiting(fmt::format("have {} of {}, {} at least: waiting {} for more", counts.ready,
                             Counted(options().max_nodes, "node"), options().min_nodes, Seconds(options().last_call)));

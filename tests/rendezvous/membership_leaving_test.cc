@@ -40,7 +40,7 @@ TEST(Leaving, BelowMinItsReplacementIsWaitedFor) {
   s.Leaves("b");
   s.Ready("a");
   EXPECT_EQ(s.state.phase, Phase::kGathering);
-  EXPECT_EQ(s.LastNotice("a"), "waiting for 1 more node: have 1 of 2");
+  EXPECT_EQ(s.LastNotice("a"), "waiting for 1 more node: have 1 of 2 (up to 600 s)");
   s.Join("c");
   EXPECT_EQ(s.Roster(), "a c") << "while b's workers still run";
 }

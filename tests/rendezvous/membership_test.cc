@@ -20,7 +20,7 @@ TEST(Greeting, IsWelcomedWithTermAndBeat) {
   ASSERT_EQ(welcome.size(), 1u);
   EXPECT_EQ(welcome[0].term, 1u);
   EXPECT_EQ(welcome[0].beat_interval, seconds(5));
-  EXPECT_EQ(s.LastNotice("a"), "waiting for 1 more node: have 1 of 2");
+  EXPECT_EQ(s.LastNotice("a"), "waiting for 1 more node: have 1 of 2 (up to 600 s)");
 }
 
 TEST(Greeting, OtherOptionsAreRefusedWithBothValues) {
@@ -170,12 +170,12 @@ TEST(Gathering, OfManyMissingIndexesTheFirstAreNamed) {
 TEST(Gathering, NoticesFollowTheCount) {
   Stage s(Job(3, 3));
   s.Join("a");
-  EXPECT_EQ(s.LastNotice("a"), "waiting for 2 more nodes: have 1 of 3");
+  EXPECT_EQ(s.LastNotice("a"), "waiting for 2 more nodes: have 1 of 3 (up to 600 s)");
   s.Join("b");
-  EXPECT_EQ(s.LastNotice("a"), "waiting for 1 more node: have 2 of 3");
-  EXPECT_EQ(s.LastNotice("b"), "waiting for 1 more node: have 2 of 3");
+  EXPECT_EQ(s.LastNotice("a"), "waiting for 1 more node: have 2 of 3 (up to 600 s)");
+  EXPECT_EQ(s.LastNotice("b"), "waiting for 1 more node: have 2 of 3 (up to 600 s)");
   s.Closes("b");
-  EXPECT_EQ(s.LastNotice("a"), "waiting for 2 more nodes: have 1 of 3");
+  EXPECT_EQ(s.LastNotice("a"), "waiting for 2 more nodes: have 1 of 3 (up to 600 s)");
 }
 
 TEST(Gathering, ALostWaiterIsForgotten) {
