@@ -11,6 +11,7 @@
 #include "agent/torch_env.h"
 #include "base/environment.h"
 #include "base/exit_codes.h"
+#include "base/kernel_calls.h"
 #include "base/text.h"
 #include "launcher/process.h"
 
@@ -64,15 +65,14 @@ int RefusalExitCode(const Status& error) {
 }
 
 StatusOr<int> RunOrSay(const std::function<int()>& begin) {
-  int error = 0;
   try {
     return begin();
-  } catch (const boost::system::system_error& thrown) {
-    error = thrown.code().value();
+  } catch (const boost::system::system_error& thrown) {  // what() begins with Asio's name of the call
+    const std::string_view what = thrown.what();
+    return CallStatus(thrown.code().value(), what.substr(0, what.find(':')), "cannot begin");
   } catch (const std::system_error& thrown) {
-    error = thrown.code().value();
+    return ThreadStatus(thrown.code().value(), "cannot begin: starting a thread");
   }
-  return ErrnoStatus(error, "cannot begin");
 }
 
 }  // namespace muster::agent

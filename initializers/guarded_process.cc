@@ -2,13 +2,13 @@
 
 #include <fcntl.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <csignal>
 
+#include "base/close_from.h"
 #include "base/text.h"
 
 namespace muster::initializers {
@@ -20,12 +20,13 @@ int CodeOfWait(int how) { return WIFEXITED(how) ? WEXITSTATUS(how) : 128 + WTERM
 // any lock.
 class Guard {
  public:
-  Guard(char* const* arguments, char* const* variables, const GuardedCommand& command, int report)
+  Guard(char* const* arguments, char* const* variables, const GuardedCommand& command, int report, int life)
       : arguments_(arguments),
         variables_(variables),
         stdio_{command.in, command.out, command.err},
         holds_lease_(command.holds_lease),
         report_(report),
+        life_(life),
         parent_(getpid()) {}
 
   // Every signal is blocked: handlers are the parent's, and what it sends to the group is for the others.
@@ -36,11 +37,8 @@ class Guard {
     const pid_t child = fork();
     if (child == 0) BecomeCommand();
     if (child < 0) Fail();
-    if (!holds_lease_) {
-      const auto report = static_cast<unsigned>(report_);
-      close_range(STDERR_FILENO + 1, report - 1, 0);
-      close_range(report + 1, ~0U, 0);
-    }
+    const int own[] = {report_, life_};
+    if (!holds_lease_) CloseFrom(STDERR_FILENO + 1, Closing::kNow, own);
     close(report_);  // last: whoever waits for it finds the others closed
     sigset_t news;
     sigemptyset(&news);
@@ -77,6 +75,7 @@ class Guard {
   const int stdio_[3];
   const bool holds_lease_;
   const int report_;  // its end tells that the command runs
+  const int life_;    // its end, by the guard's, tells that the guard has ended
   const pid_t parent_;
 };
 
@@ -97,7 +96,9 @@ StatusOr<GuardedProcess> StartGuarded(const GuardedCommand& command) {
   const std::string& name = command.words.front();
   auto report = MakePipe();
   if (!report.ok()) return Annotate(report.status(), fmt::format("starting {}", name));
-  const Guard guard(arguments.data(), variables.data(), command, report->writing.get());
+  auto life = MakePipe();  // no pidfd, which Linux before 5.3 and some sandboxes have not
+  if (!life.ok()) return Annotate(life.status(), fmt::format("starting {}", name));
+  const Guard guard(arguments.data(), variables.data(), command, report->writing.get(), life->writing.get());
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -116,12 +117,7 @@ StatusOr<GuardedProcess> StartGuarded(const GuardedCommand& command) {
     CollectGuarded(pid);
     return ErrnoStatus(error, name);
   }
-  Descriptor ended(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
-  if (ended.ok()) return GuardedProcess{pid, std::move(ended)};
-  error = errno;
-  kill(-pid, SIGKILL);
-  CollectGuarded(pid);
-  return ErrnoStatus(error, "pidfd_open");
+  return GuardedProcess{pid, std::move(life->reading)};  // our writing end is closed here
 }
 
 int CollectGuarded(pid_t pid) {

@@ -30,11 +30,11 @@ struct GuardedCommand {
 
 struct GuardedProcess {
   pid_t pid = -1;  // the guard's, and its group's: a signal to the group reaches all but the guard, except for SIGKILL
-  Descriptor ended;  // readable once it has
+  Descriptor ended;  // readable, at its end, once the guard has ended
 };
 
 // Somebody has to collect it. From the thread that lives as long as this process does. An error, which names the
-// command: it cannot be executed; another: what the kernel has not got.
+// command: it cannot be executed, or no process, pipe or descriptor is left.
 StatusOr<GuardedProcess> StartGuarded(const GuardedCommand& command);
 
 // Waits for the end of `pid`, once: the exit code of the command, 128 + n for a signal.

@@ -14,6 +14,7 @@
 #include "base/exit_codes.h"
 #include "base/host_facts.h"
 #include "base/json_fields.h"
+#include "base/kernel_calls.h"
 #include "base/log.h"
 #include "base/termination_message.h"
 #include "base/text.h"
@@ -370,6 +371,7 @@ int Main(int argc, char** argv) {
     LeaveLastWord(telling.termination_log, status, std::nullopt, kExitUsage);  // and it was said
     return kExitUsage;
   }
+  if (Status status = CheckThreads("cannot begin"); !status.ok()) return Refuse(program, status, kExitBadConfiguration);
   if (verify->parsed()) return Verify(folder, program.json);
   if (program.run.uri.empty()) {
     const Status status = absl::InvalidArgumentError("what to bring in is not said: give a URI, or set STORAGE_URI");

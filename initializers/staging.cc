@@ -115,7 +115,8 @@ Status ReserveFor(int file, uint64_t size, uint64_t have) {
     failed = fallocate(file, 0, 0, static_cast<off_t>(size));
   } while (failed != 0 && errno == EINTR);
   if (failed == 0) return absl::OkStatus();
-  if (errno != EOPNOTSUPP && errno != ENOSYS) return DiskStatus(errno, fmt::format("reserving {} bytes", size));
+  const bool lacks = errno == EOPNOTSUPP || errno == ENOSYS || errno == EPERM;  // EPERM: a seccomp profile
+  if (!lacks) return DiskStatus(errno, fmt::format("reserving {} bytes", size));
   return GiveLength(file, size, have);
 }
 
@@ -180,7 +181,8 @@ StatusOr<size_t> StagedFile::CopyFrom(int source, uint64_t offset, size_t length
   off64_t to = from;
   const ssize_t copied = copy_file_range(source, &from, file_.get(), &to, length, 0);
   if (copied >= 0) return static_cast<size_t>(copied);
-  if (errno == EXDEV || errno == EINVAL || errno == EOPNOTSUPP || errno == ENOSYS) {
+  // EPERM: a seccomp profile. Where the file itself is the reason, the writes that follow say so.
+  if (errno == EXDEV || errno == EINVAL || errno == EOPNOTSUPP || errno == ENOSYS || errno == EPERM) {
     return absl::UnimplementedError("copy_file_range");
   }
   return DiskStatus(errno, fmt::format("copying to {}", name_));

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "base/descriptors.h"
+#include "base/kernel_calls.h"
 #include "base/log.h"
 #include "base/text.h"
 
@@ -293,7 +294,7 @@ class LogFiles::Impl : public std::enable_shared_from_this<Impl> {
     try {
       thread_ = std::thread([writer = writer_] { writer->Run(); });
     } catch (const std::system_error& error) {
-      status = ErrnoStatus(error.code().value(), "starting the thread that writes log files");
+      status = ThreadStatus(error.code().value(), "starting the thread that writes log files");
     }
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
     return status;

@@ -1,7 +1,6 @@
 #include "launcher/process.h"
 
 #include <fcntl.h>
-#include <linux/close_range.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -9,22 +8,19 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <boost/asio/io_context.hpp>
-#include <boost/process/v2/posix/vfork_launcher.hpp>
-#include <boost/process/v2/process.hpp>
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
+#include "base/close_from.h"
 #include "base/descriptors.h"
+#include "base/kernel_calls.h"
 #include "base/text.h"
 
 namespace muster::launcher {
 namespace {
 
-namespace process = boost::process::v2;
-using boost::system::error_code;
-
-enum class Stage : int { kSession, kStdio, kDirectory, kExec };
+enum class Stage : int { kSession, kDeathSignal, kStdio, kDirectory, kExec };
 
 // What the child says of itself through the pipe when it cannot become the worker. EOF means it has.
 struct ChildError {
@@ -32,79 +28,59 @@ struct ChildError {
   int error = 0;
 };
 
-// Runs in the child, between vfork and exec, in memory shared with us: system calls only.
-class WorkerSetup {
- public:
-  WorkerSetup(const ProcessSpec& spec, const std::vector<const char*>& environment, int report)
-      : stdio_{spec.in, spec.out, spec.err},
-        kept_(spec.kept),
-        directory_(spec.working_directory.empty() ? nullptr : spec.working_directory.c_str()),
-        environment_(environment),
-        own_session_(spec.own_session),
-        foreground_(spec.foreground),
-        report_(report),
-        parent_(getpid()) {}
-
-  template <typename Launcher>
-  error_code on_setup(Launcher& launcher, const process::filesystem::path&, const char* const*&) {
-    launcher.env = environment_.data();
-    launcher.fd_whitelist.push_back(report_);  // close-on-exec: its end tells that exec went well
-    launcher.fd_whitelist.insert(launcher.fd_whitelist.end(), kept_.begin(), kept_.end());
-    return {};
-  }
-
-  template <typename Launcher>
-  error_code on_exec_setup(Launcher&, const process::filesystem::path&, const char* const*&) {
-    // Marks instead of closing: `report_` must live until exec. (Process v2 closes only what is above its whitelist.)
-    // Before Linux 5.11 what others opened without close-on-exec gets through; all of ours have it.
-    close_range(3, ~0U, CLOSE_RANGE_CLOEXEC);
-    for (int descriptor : kept_) fcntl(descriptor, F_SETFD, 0);
-    if ((own_session_ ? setsid() : setpgid(0, 0)) == -1) Fail(Stage::kSession);
-    if (prctl(PR_SET_PDEATHSIG, SIGKILL) == -1) Fail(Stage::kSession);
-    if (getppid() != parent_) _exit(1);  // it died before the line above
-    for (int target = 0; target < 3; ++target) {
-      int source = stdio_[target];
-      if (source == -1) continue;
-      if (dup2(source, target) == -1) Fail(Stage::kStdio);  // the copy stays open over exec
-    }
-    // SIGTTOU is blocked here. A terminal that is not ours to give is no reason not to start.
-    if (foreground_) tcsetpgrp(STDIN_FILENO, getpid());
-    if (directory_ != nullptr && chdir(directory_) == -1) Fail(Stage::kDirectory);
-    ResetSignals();
-    return {};
-  }
-
-  // Process v2 looks this hook up with one list of arguments and calls it with another.
-  template <typename... Ignored>
-  void on_exec_error(Ignored&&...) {
-    Fail(Stage::kExec);
-  }
-
- private:
-  // By the system call: glibc refuses 32 and 33, which it uses itself, and a parent can leave those ignored too.
-  static void ResetSignals() {
-    const char plain[64] = {};  // the kernel's struct sigaction, all zero: SIG_DFL
-    for (int number = 1; number < NSIG; ++number) syscall(SYS_rt_sigaction, number, plain, nullptr, NSIG / 8);
-    sigset_t none;
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, nullptr);
-  }
-
-  [[noreturn]] void Fail(Stage stage) {
-    ChildError failure{stage, errno};
-    [[maybe_unused]] ssize_t written = write(report_, &failure, sizeof failure);
-    _exit(127);
-  }
-
-  const int stdio_[3];
-  const std::vector<int>& kept_;
-  const char* const directory_;
-  const std::vector<const char*>& environment_;
-  const bool own_session_;
-  const bool foreground_;
-  const int report_;
-  const pid_t parent_;
+// What the child needs; nothing in here is made after vfork.
+struct Child {
+  const char* executable;
+  char* const* arguments;
+  char* const* environment;
+  const ProcessSpec& spec;  // its streams are -1 or above 2
+  int report;               // close-on-exec: its end tells that exec went well
+  pid_t parent;
 };
+
+[[noreturn]] void Fail(const Child& child, Stage stage) {
+  ChildError failure{stage, errno};
+  [[maybe_unused]] ssize_t written = write(child.report, &failure, sizeof failure);
+  _exit(127);
+}
+
+// By the system call: glibc refuses 32 and 33, which it uses itself, and a parent can leave those ignored too.
+void ResetSignals() {
+  const char plain[64] = {};  // the kernel's struct sigaction, all zero: SIG_DFL
+  for (int number = 1; number < NSIG; ++number) syscall(SYS_rt_sigaction, number, plain, nullptr, NSIG / 8);
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+}
+
+// Runs in the child, between vfork and exec, in memory shared with us: system calls only.
+[[noreturn]] void Become(const Child& child) {
+  const ProcessSpec& spec = child.spec;
+  CloseFrom(3, Closing::kOnExec);  // marks instead of closing: `report` must live until exec
+  for (int descriptor : spec.kept) fcntl(descriptor, F_SETFD, 0);
+  if ((spec.own_session ? setsid() : setpgid(0, 0)) == -1) Fail(child, Stage::kSession);
+  if (prctl(PR_SET_PDEATHSIG, SIGKILL) == -1) Fail(child, Stage::kDeathSignal);
+  if (getppid() != child.parent) _exit(1);  // it died before the line above
+  const int sources[] = {spec.in, spec.out, spec.err};
+  for (int target = 0; target < 3; ++target) {
+    if (sources[target] == -1) continue;
+    if (dup2(sources[target], target) == -1) Fail(child, Stage::kStdio);  // the copy stays open over exec
+  }
+  // SIGTTOU is blocked here. A terminal that is not ours to give is no reason not to start.
+  if (spec.foreground) tcsetpgrp(STDIN_FILENO, getpid());
+  if (!spec.working_directory.empty() && chdir(spec.working_directory.c_str()) == -1) Fail(child, Stage::kDirectory);
+  ResetSignals();
+  execve(child.executable, child.arguments, child.environment);
+  Fail(child, Stage::kExec);
+}
+
+// A function of its own: whoever calls vfork must not return before the child has exec'd, and keeps no variable in a
+// register over it.
+__attribute__((noinline)) pid_t StartChild(const Child& child) {
+  const pid_t pid = vfork();
+  if (pid == 0) Become(child);
+  return pid;
+}
 
 // Blocks every signal: none of our handlers may run in the child while it shares our memory.
 class SignalsBlocked {
@@ -146,10 +122,14 @@ std::string WhatIsTooLong(const ProcessSpec& spec) {
 
 Status Explain(const ChildError& failure, const ProcessSpec& spec, const std::string& executable) {
   const std::string& command = spec.argv.front();
+  const std::string preparing = fmt::format("preparing the process for '{}'", command);
   switch (failure.stage) {
     case Stage::kSession:
+      return CallStatus(failure.error, spec.own_session ? "setsid" : "setpgid", preparing);
+    case Stage::kDeathSignal:
+      return CallStatus(failure.error, "prctl(PR_SET_PDEATHSIG)", preparing);
     case Stage::kStdio:
-      return ErrnoStatus(failure.error, fmt::format("preparing the process for '{}'", command));
+      return CallStatus(failure.error, "dup2", preparing);
     case Stage::kDirectory:
       return absl::FailedPreconditionError(
           fmt::format("'{}' cannot be started: entering its working directory '{}': {}", command,
@@ -198,6 +178,15 @@ std::string_view PathOf(const std::vector<std::string>& environment) {
   return "/usr/local/bin:/bin:/usr/bin";
 }
 
+// As exec takes them, which does not write.
+std::vector<char*> Pointers(const std::vector<std::string>& texts) {
+  std::vector<char*> pointers;
+  pointers.reserve(texts.size() + 1);
+  for (const std::string& text : texts) pointers.push_back(const_cast<char*>(text.c_str()));
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
 // A copy above the standard three, so that setting up one stream cannot overwrite the source of another.
 struct SafeDescriptor {
   int fd = -1;
@@ -231,7 +220,8 @@ StatusOr<std::string> FindExecutable(const std::string& command, const std::vect
     if (candidate[0] != '/' && !working_directory.empty()) seen = fmt::format("{}/{}", working_directory, candidate);
     struct stat found {};
     if (stat(seen.c_str(), &found) == -1) continue;
-    if (S_ISREG(found.st_mode) && faccessat(AT_FDCWD, seen.c_str(), X_OK, AT_EACCESS) == 0) return candidate;
+    // Not by the effective ids: glibc asks faccessat2(2) for those, and takes a profile's EPERM for the answer.
+    if (S_ISREG(found.st_mode) && access(seen.c_str(), X_OK) == 0) return candidate;
     if (denied.empty()) denied = candidate;
   }
   if (!denied.empty()) {
@@ -253,39 +243,18 @@ StatusOr<pid_t> StartProcess(const ProcessSpec& spec) {
   safe.in = in.fd;
   safe.out = out.fd;
   safe.err = err.fd;
-  std::vector<const char*> environment;
-  environment.reserve(spec.environment.size() + 1);
-  for (const std::string& entry : spec.environment) environment.push_back(entry.c_str());
-  environment.push_back(nullptr);
-  std::vector<const char*> arguments;
-  for (const std::string& argument : spec.argv) arguments.push_back(argument.c_str());
-  arguments.push_back(nullptr);
-
+  const std::vector<char*> environment = Pointers(spec.environment), arguments = Pointers(spec.argv);
   auto report = MakePipe();
   if (!report.ok()) return Annotate(report.status(), fmt::format("starting '{}'", spec.argv.front()));
-
-  // A context of its own: the launcher tells its context of the fork, which must not touch the loop's reactor from a
-  // child that shares our memory.
-  boost::asio::io_context fork_context;
-  process::posix::vfork_launcher launcher;
-  error_code error;
-  try {
+  pid_t pid = -1;
+  int error = 0;
+  {
     SignalsBlocked blocked;
-    auto started = launcher(fork_context.get_executor(), error, process::filesystem::path(executable), arguments.data(),
-                            WorkerSetup(safe, environment, report->writing.get()));
-    started.detach();
-  } catch (const std::exception&) {
-    // The process runs, but there was no descriptor left for its handle.
-    if (launcher.pid > 0) {
-      kill(launcher.pid, SIGKILL);
-      waitpid(launcher.pid, nullptr, 0);
-    }
-    return absl::ResourceExhaustedError(
-        fmt::format("starting '{}': no file descriptor left; raise the limit (ulimit -n)", spec.argv.front()));
+    pid = StartChild({executable.c_str(), arguments.data(), environment.data(), safe, report->writing.get(), getpid()});
+    error = errno;
   }
-  if (launcher.pid <= 0) {
-    return ErrnoStatus(error.value() == 0 ? EAGAIN : error.value(),
-                       fmt::format("starting '{}' (limit of processes or memory)", spec.argv.front()));
+  if (pid == -1) {
+    return CallStatus(error, "vfork", fmt::format("starting '{}' (limit of processes or memory)", spec.argv.front()));
   }
   report->writing.Close();
   ChildError failure;
@@ -294,10 +263,10 @@ StatusOr<pid_t> StartProcess(const ProcessSpec& spec) {
     got = read(report->reading.get(), &failure, sizeof failure);
   } while (got == -1 && errno == EINTR);
   if (got == sizeof failure) {
-    waitpid(launcher.pid, nullptr, 0);
+    waitpid(pid, nullptr, 0);
     return Explain(failure, spec, executable);
   }
-  return launcher.pid;
+  return pid;
 }
 
 }  // namespace muster::launcher

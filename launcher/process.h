@@ -1,7 +1,7 @@
 // Starts one process the way a worker wants it: own session or process group, nothing of ours left in it but what is
 // named here.
 //
-// Built on Boost.Process v2 (vfork launcher, own initializers). In the child, before exec:
+// By vfork(2), and by no call that is younger than Linux 3.4. In the child, before exec:
 //   setsid (or setpgid, see ProcessSpec); PDEATHSIG=SIGKILL (tied to the calling thread: start from the thread that
 //   lives as long as the agent, and a parent that has died already is noticed); stdio; working directory; every
 //   signal's disposition back to its default, the mask empty (container-init.md 1.6). Descriptors above 2 are closed.
@@ -42,7 +42,7 @@ StatusOr<std::string> FindExecutable(const std::string& command, const std::vect
 //   NotFound            no such command, or its interpreter is missing (shells end with 127)
 //   PermissionDenied    it exists and cannot be executed: mode, a directory, exec format error, arguments and
 //                       environment too long (shells end with 126)
-//   FailedPrecondition  the working directory cannot be entered
+//   FailedPrecondition  the working directory cannot be entered; a system call is not there or not allowed
 //   ResourceExhausted   limit of processes, descriptors or memory reached
 StatusOr<pid_t> StartProcess(const ProcessSpec& spec);
 

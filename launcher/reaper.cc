@@ -10,12 +10,16 @@
 
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <cerrno>
+#include <cstring>
 #include <map>
 #include <vector>
 
 #include "base/attach.h"
+#include "base/kernel_calls.h"
 #include "base/log.h"
+#include "base/text.h"
 
 namespace muster::launcher {
 
@@ -23,12 +27,13 @@ namespace asio = boost::asio;
 
 class Reaper::Impl : public std::enable_shared_from_this<Impl> {
  public:
-  explicit Impl(asio::io_context& loop) : loop_(loop), signals_(loop) {}
+  explicit Impl(asio::io_context& loop) : loop_(loop), signals_(loop), timer_(loop) {}
 
   void Open() {
     if (prctl(PR_SET_CHILD_SUBREAPER, 1) == -1) {
-      log::Warning(
-          "orphaned processes cannot be adopted (PR_SET_CHILD_SUBREAPER refused): some may outlive their worker");
+      log::Warning(fmt::format(
+          "orphaned processes cannot be adopted (prctl(PR_SET_CHILD_SUBREAPER): {}): some may outlive their worker",
+          strerror(errno)));
     }
     sigset_t child;
     sigemptyset(&child);
@@ -36,16 +41,14 @@ class Reaper::Impl : public std::enable_shared_from_this<Impl> {
     pthread_sigmask(SIG_BLOCK, &child, nullptr);
     signal(SIGCHLD, SIG_DFL);  // inherited as ignored, the kernel would reap behind our back
     Descriptor descriptor(signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK));
-    if (!descriptor.ok()) {
-      log::Error("watching for ended processes failed (signalfd); only those with a pidfd are noticed");
-      return;
+    Status watching = descriptor.ok() ? Attach(signals_, std::move(descriptor), "epoll_ctl")
+                                      : CallStatus(errno, "signalfd", "watching for ended processes");
+    if (watching.ok()) {
+      WaitForSignal();
+    } else {
+      log::Warning(fmt::format("{}; they are looked for ten times a second", Message(watching)));
+      LookLater();
     }
-    if (Status status = Attach(signals_, std::move(descriptor), "epoll"); !status.ok()) {
-      log::Error("watching for ended processes failed; only those with a pidfd are noticed",
-                 {{"error", std::string(Message(status))}});
-      return;
-    }
-    WaitForSignal();
     ScheduleSweep();  // for what ended before we looked
   }
 
@@ -55,6 +58,7 @@ class Reaper::Impl : public std::enable_shared_from_this<Impl> {
     checks_.clear();
     boost::system::error_code ignored;
     signals_.close(ignored);
+    timer_.cancel();
   }
 
   void Watch(pid_t pid, std::function<void(const Reaped&)> done) {
@@ -114,6 +118,17 @@ class Reaper::Impl : public std::enable_shared_from_this<Impl> {
                           self->ScheduleSweep();
                           self->WaitForSignal();
                         });
+  }
+
+  // Where nothing tells of SIGCHLD.
+  void LookLater() {
+    timer_.expires_after(std::chrono::milliseconds(100));
+    timer_.async_wait([weak = weak_from_this()](boost::system::error_code failed) {
+      auto self = weak.lock();
+      if (failed || !self || self->closed_) return;
+      self->Sweep();
+      self->LookLater();
+    });
   }
 
   // Behind the pidfd handlers of this turn: they know the order, the sweep does not.
@@ -180,6 +195,7 @@ class Reaper::Impl : public std::enable_shared_from_this<Impl> {
 
   asio::io_context& loop_;
   asio::posix::stream_descriptor signals_;
+  asio::steady_timer timer_;
   std::map<pid_t, Watched> watched_;
   std::vector<std::weak_ptr<std::function<void()>>> checks_;
   bool sweep_due_ = false;

@@ -1,8 +1,9 @@
 // The one place that waits for child processes (wait4): also orphans, for which this process is a subreaper.
 //
 // Event driven: SIGCHLD through a signalfd on the loop, with a sweep over all children (SIGCHLD coalesces); pidfds,
-// where the kernel has them, for the order of deaths. Loop thread only; one per process. Make it before other threads
-// start: it blocks SIGCHLD, and a thread that does not block it would swallow the signal.
+// where they can be had (Linux 5.3), for the order of deaths. Where there is no signalfd, a sweep ten times a second.
+// Loop thread only; one per process. Make it before other threads start: it blocks SIGCHLD, and a thread that does not
+// block it would swallow the signal.
 #pragma once
 
 #include <sys/resource.h>

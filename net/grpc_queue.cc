@@ -7,9 +7,12 @@
 #include <signal.h>
 
 #include <boost/asio/post.hpp>
+#include <cerrno>
+#include <system_error>
 #include <utility>
 
 #include "absl/synchronization/mutex.h"
+#include "base/kernel_calls.h"
 
 namespace muster::net {
 
@@ -93,6 +96,9 @@ std::string Joined(const std::vector<grpc::Slice>& slices) {
 }
 
 void PrepareGrpc() {
+  if (Status status = CheckThreads("gRPC"); !status.ok()) {
+    throw std::system_error(EPERM, std::generic_category(), std::string(Message(status)));
+  }
   // Debian's Abseil looks for lock cycles at every lock: a tenth of the time and much memory.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   // Its errors reach us as statuses; its log lines would mix with the workers' on stderr.

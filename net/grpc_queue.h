@@ -89,7 +89,8 @@ grpc::ByteBuffer ToBuffer(const std::string& bytes);
 std::string FromBuffer(const grpc::ByteBuffer& buffer);  // empty: it cannot be unpacked
 std::string Joined(const std::vector<grpc::Slice>& slices);
 
-// Sets, once, what gRPC reads from its environment: no log of its own on stderr, no fork handlers.
+// Before anything else of gRPC's: no log of its own on stderr, no fork handlers. Throws what std::thread would where no
+// thread can be started: gRPC does not notice, and corrupts its memory.
 void PrepareGrpc();
 
 }  // namespace muster::net

@@ -71,6 +71,7 @@ exec chroot . /muster-initializer "$4"
 class InitializerCase(unittest.TestCase):
     role = "dataset"
     flags = ()  # of every run
+    prefix = ()  # of every run: a command that ends in running what follows it as the same process
 
     def setUp(self):
         self.dir = tempfile.mkdtemp(prefix="muster-test-")
@@ -90,7 +91,7 @@ class InitializerCase(unittest.TestCase):
 
     def start(self, uri, *flags, env=None, **how):
         """`env`: variables in place of environment()'s. `how`: of the process, as Popen has it."""
-        words = [BINARY, self.role, *([uri] if uri else []), "--to", self.target, "--json", *self.flags, *flags]
+        words = [*self.prefix, BINARY, self.role, *([uri] if uri else []), "--to", self.target, "--json", *self.flags, *flags]
         env = self.environment() if env is None else clean_environment(**{"HOME": self.dir, **env})
         process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**env, **self.more}, **how)
 

@@ -1,5 +1,6 @@
 """muster-initializer and a target that goes wrong: it fills up on the way, cannot be written, is something else, leads outside;
 and --then while others wait for the folder."""
+import errno
 import json
 import os
 import select
@@ -11,7 +12,7 @@ import sys
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from initializer_case import DEADLINE, MIB, main, some_bytes  # noqa: E402
+from initializer_case import BINARY, DEADLINE, MIB, main, some_bytes  # noqa: E402
 from local_case import LocalCase  # noqa: E402
 from web_server import WebServer  # noqa: E402
 
@@ -40,6 +41,42 @@ class TargetCase(LocalCase):
     def nothing_but(self, *others):
         self.assertEqual(sorted(self.there()), sorted(others))
         self.assertFalse(os.path.exists(self.in_target(".muster/manifest.json")))
+
+
+class Denied(TargetCase):
+    """A kernel, a sandbox or a seccomp profile that lacks system calls."""
+
+    def under(self, calls, number):
+        deny = os.environ.get("MUSTER_DENY", os.path.join(os.path.dirname(BINARY), "muster_deny"))
+        self.prefix = (deny, calls, str(number))
+
+    def test_it_does_without(self):
+        files = self.lay({"small": b"text", "deep/large": some_bytes(3 * MIB)})
+        log = os.path.join(self.dir, "log")
+        for number in (errno.ENOSYS, errno.EPERM):
+            for calls in ("pidfd_open,close_range", "openat2,copy_file_range,fallocate,ioctl", "statx,renameat2,getrandom,memfd_create"):
+                with self.subTest(calls=calls, error=errno.errorcode[number]):
+                    self.under(calls, number)
+                    code, end = self.bring(self.uri, "--then", f"echo x >> {log}")
+                    self.assertEqual((code, end.get("event")), (0, "done"), self.said)
+                    self.check_right(files)
+                    shutil.rmtree(self.target)
+        with open(log) as file:
+            self.assertEqual(file.read(), "x\n" * 6)
+
+    def test_what_linux_3_10_has_not(self):
+        files = self.lay({"small": b"text", "large": some_bytes(3 * MIB)})
+        self.under("since-3.11", errno.ENOSYS)
+        code, end = self.bring(self.uri, "--then", "true")
+        self.assertEqual((code, end.get("event")), (0, "done"), self.said)
+        self.check_right(files)
+
+    def test_no_thread(self):
+        self.lay({"small": b"text"})
+        self.under("clone3", errno.EPERM)
+        code, end = self.bring(self.uri)
+        self.assertEqual((code, end.get("event")), (78, "failed"), self.said)
+        self.assertIn("clone3: Operation not permitted", end["reason"])
 
 
 class Full(TargetCase):
