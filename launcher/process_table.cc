@@ -1,6 +1,7 @@
 #include "launcher/process_table.h"
 
 #include <dirent.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <fstream>
@@ -60,6 +61,12 @@ std::vector<pid_t> OwnChildren() {
     for (pid_t pid; file >> pid;) children.push_back(pid);
   }
   return children;
+}
+
+std::optional<uid_t> OwnerOf(pid_t pid) {
+  struct stat facts {};
+  if (stat(fmt::format("/proc/{}", pid).c_str(), &facts) != 0) return std::nullopt;
+  return facts.st_uid;
 }
 
 Holds StartedWith(pid_t pid, const std::vector<std::string>& entries) {

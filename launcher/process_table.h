@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -14,6 +15,9 @@ std::vector<pid_t> LivingMembers(const std::set<pid_t>& groups);
 
 // Our children, of every thread; empty where the kernel does not list them (CONFIG_PROC_CHILDREN).
 std::vector<pid_t> OwnChildren();
+
+// The user that `pid` belongs to; nullopt where it is gone.
+std::optional<uid_t> OwnerOf(pid_t pid);
 
 // Whether the environment `pid` was started with holds each of `entries` ("KEY=VALUE"). kNo where it cannot be read and
 // when `entries` is empty; kStarting while it is in execve, when the kernel has the new program's memory and not yet

@@ -53,6 +53,17 @@ std::optional<std::string> ReadErrorFile(const std::string& path) {
   return text;
 }
 
+// Of a user whose processes we may not signal.
+bool IsForeign(pid_t pid) { return kill(pid, 0) == -1 && errno == EPERM; }
+
+// Why kill(2) gave EPERM, and what to do.
+std::string Foreign(std::string_view pids, std::optional<uid_t> owner) {
+  const std::string user = owner ? fmt::format("user {}", *owner) : std::string("another user");
+  return fmt::format(
+      "process {} belongs to {}, and muster runs as user {} (EPERM); run both as one user, or give muster CAP_KILL",
+      pids, user, geteuid());
+}
+
 Duration ToDuration(const timeval& time) {
   return std::chrono::seconds(time.tv_sec) + std::chrono::microseconds(time.tv_usec);
 }
@@ -67,6 +78,7 @@ struct Worker {
   std::optional<int64_t> oom_kills;  // the counter when it started
   bool ended = false;
   bool group_gone = false;
+  bool told_foreign = false;  // that it cannot be signalled
   std::unique_ptr<WorkerOutput> output;
 };
 
@@ -273,8 +285,11 @@ class WorkerGroup::Impl : public std::enable_shared_from_this<Impl> {
   }
 
   void SignalGroups(int signal) {
-    for (const Worker& worker : workers_) {
-      if (!worker.group_gone) kill(-worker.pid, signal);
+    for (Worker& worker : workers_) {
+      if (worker.group_gone || kill(-worker.pid, signal) == 0 || errno != EPERM || worker.told_foreign) continue;
+      worker.told_foreign = true;  // EPERM: no process of the group may be signalled
+      log::Warning(fmt::format("{} cannot be sent to the worker with local rank {}: {}", SignalName(signal),
+                               worker.local_rank, Foreign(std::to_string(worker.pid), OwnerOf(worker.pid))));
     }
   }
 
@@ -354,7 +369,8 @@ class WorkerGroup::Impl : public std::enable_shared_from_this<Impl> {
       if (!worker.group_gone) groups.insert(worker.pid);
     }
     const std::vector<pid_t> left = LivingMembers(groups);
-    if (MonotonicClock::now() >= give_up_at_) return GiveUp(left);
+    const bool beyond_us = !left.empty() && strays_.empty() && std::all_of(left.begin(), left.end(), IsForeign);
+    if (beyond_us || MonotonicClock::now() >= give_up_at_) return GiveUp(left);
     // Zombies that their own parent, outside the group, does not collect are no processes left.
     const bool leaders_ended =
         std::all_of(workers_.begin(), workers_.end(), [](const Worker& worker) { return worker.ended; });
@@ -365,12 +381,24 @@ class WorkerGroup::Impl : public std::enable_shared_from_this<Impl> {
   }
 
   void GiveUp(const std::vector<pid_t>& left) {
-    std::vector<std::string> names;
-    for (pid_t pid : left) names.push_back(std::to_string(pid));
-    for (pid_t pid : strays_) names.push_back(std::to_string(pid));
-    log::Error(
-        "processes of the workers do not end, not even by SIGKILL (stuck in the kernel?); going on without waiting",
-        {{"pids", Join(names, ",")}});
+    std::vector<std::string> stuck, foreign;
+    std::optional<uid_t> owner;
+    auto sort = [&](pid_t pid) {
+      const bool refused = IsForeign(pid);
+      (refused ? foreign : stuck).push_back(std::to_string(pid));
+      if (refused && !owner) owner = OwnerOf(pid);
+    };
+    for (pid_t pid : left) sort(pid);
+    for (pid_t pid : strays_) sort(pid);
+    if (!foreign.empty()) {
+      log::Error(fmt::format("processes of the workers are left running, SIGKILL cannot be sent to them: {}",
+                             Foreign(Join(foreign, ","), owner)));
+    }
+    if (!stuck.empty()) {
+      log::Error(
+          "processes of the workers do not end, not even by SIGKILL (stuck in the kernel?); going on without waiting",
+          {{"pids", Join(stuck, ",")}});
+    }
     Finish();
   }
 

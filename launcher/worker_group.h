@@ -64,7 +64,8 @@ class WorkerGroup {
   // Sends `signal` to every group that has a process left, and SIGCONT; SIGKILL after `grace`. Also sweeps groups whose
   // leader has died already (grandchildren), and descendants that left their group, lost their parents and so became
   // ours. Calling it again with a shorter grace shortens it and sends the signal again. all_gone follows: at the latest
-  // 5 s after SIGKILL, when what is left (stuck in the kernel) is named in the log.
+  // 5 s after SIGKILL, when what is left is named in the log: stuck in the kernel, or another user's, which may not be
+  // signalled (EPERM; that is also said at once where it is so for a whole group).
   void Stop(int signal, Duration grace);
 
   // Sends a signal to every group (forwarding); after SIGCONT a worker of the foreground has it again, where we have

@@ -2,7 +2,9 @@
 import errno
 import fcntl
 import os
+import signal
 import subprocess
+import unittest
 
 from exec_case import ExecCase
 from muster_case import DEADLINE, MUSTER, PYTHON, clean, main
@@ -78,6 +80,23 @@ class SystemCalls(ExecCase):
             done = subprocess.run([DENY, "close_range", str(number), MUSTER, "run", "--standalone", "--no-python", PYTHON, "-c", code],
                                   capture_output=True, text=True, timeout=DEADLINE, env=clean(), pass_fds=[leak])
             self.assertEqual(done.stdout, "False\n", done.stderr)
+
+
+class Permissions(ExecCase):
+    @unittest.skipIf(os.geteuid() != 0, "needs root, to have a process of another user")
+    def test_a_command_of_another_user_cannot_be_signalled(self):
+        """Root without CAP_KILL is as any user to the processes of others."""
+        agent = self.begin("--shutdown-timeout", "0", "--", "setpriv", "--reuid=65534", "--clear-groups", "sh", "-c",
+                           "echo $$; exec sleep 1000", prefix=("setpriv", "--bounding-set=-kill", "--inh-caps=-kill"))
+        pid = int(agent.stdout.readline())
+        self.addCleanup(os.kill, pid, signal.SIGKILL)
+        agent.send_signal(signal.SIGTERM)
+        self.assertEqual(self.code(agent), 143)
+        said = agent.stderr.read()
+        self.assertIn(f"SIGTERM cannot be sent to the worker with local rank 0: process {pid} belongs to user 65534, and muster "
+                      "runs as user 0 (EPERM)", said)
+        self.assertIn(f"are left running, SIGKILL cannot be sent to them: process {pid} belongs to user 65534", said)
+        self.assertNotIn("stuck in the kernel", said)
 
 
 if __name__ == "__main__":
