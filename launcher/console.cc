@@ -54,6 +54,7 @@ struct Channel {
   std::deque<std::string> queue;
   size_t head_written = 0;  // bytes of queue.front() that are out
   size_t bytes = 0;         // queued
+  bool line_open = false;   // what was queued last did not end its line
   bool registered = false;  // with the epoll set
   bool waiting = false;     // for room in the descriptor
   bool dropping = false;    // the stall limit has passed
@@ -149,8 +150,10 @@ class Console::Impl : public std::enable_shared_from_this<Impl> {
     for (std::string& line : lines) Write(err_, std::move(line));
   }
 
-  void Write(Channel& channel, std::string text) {
+  void Write(Channel& channel, std::string text, bool starts_line = true) {
     if (text.empty()) return;
+    if (starts_line && channel.line_open) text.insert(0, 1, '\n');
+    channel.line_open = text.back() != '\n';
     if (channel.dead || channel.dropping) return CountDropped(channel, text);
     channel.bytes += text.size();
     channel.queue.push_back(std::move(text));
@@ -328,9 +331,9 @@ Console::~Console() {
   }
   impl_->Close();
 }
-void Console::Write(Stream stream, std::string text) {
+void Console::Write(Stream stream, std::string text, bool starts_line) {
   impl_->WriteLog();
-  impl_->Write(impl_->Of(stream), std::move(text));
+  impl_->Write(impl_->Of(stream), std::move(text), starts_line);
 }
 void Console::CarryLog() {
   carries_log_ = true;

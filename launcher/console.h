@@ -31,8 +31,9 @@ class Console {
   Console& operator=(const Console&) = delete;
 
   enum class Stream { kOut, kErr };
-  // Queues `text` (whole lines) for the stream.
-  void Write(Stream stream, std::string text);
+  // Queues `text` for the stream: whole lines, or part of one that its writer goes on with. What starts a line of its
+  // writer starts one of the stream: where another writer's is open, a newline comes first.
+  void Write(Stream stream, std::string text, bool starts_line = true);
   // False while the queue is full and the stall limit has not passed: whoever can hold back, should.
   bool HasRoom(Stream stream) const;
   // Calls `resume` once, on the loop, as soon as there is room (again).

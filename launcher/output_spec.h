@@ -19,8 +19,10 @@ struct StreamSpec {
   std::string filter_file;           // shared by the node's workers, appended to
   bool keep_tail = false;            // keep the last 20 lines for the exit record
   bool observed = false;             // through a pipe in any case, so that the moment of its last byte is known
-  // A line ends at \n or, for progress bars, at \r; one longer than 64 KiB is passed on in pieces.
-  // file empty, console, no prefix, no tail, no filters: the worker inherits the agent's descriptor; neither file nor
+  // A line ends at \n. The file has every byte as it came. So has the console, where the updates of a progress bar,
+  // each with its \r, make one line, which is passed on as it grows; other lines are passed on whole. A line of 64 KiB
+  // is ended there: after the update that is longer, else in its midst. For filters and tail an update is a line. file
+  // empty, console, no prefix, no tail, no filters: the worker inherits the agent's descriptor; neither file nor
   // console: /dev/null. Everything else, and everything observed, goes through a pipe.
 };
 struct OutputSpec {

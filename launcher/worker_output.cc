@@ -21,7 +21,7 @@ using boost::system::error_code;
 
 namespace {
 
-constexpr size_t kPiece = 64 << 10;  // one read, and the longest line passed on whole
+constexpr size_t kPiece = 64 << 10;  // one read, and about the longest line on the console
 constexpr int kReadsPerTurn = 4;     // then others have their turn
 constexpr size_t kTailLines = 20;
 constexpr size_t kTailLineBytes = 2 << 10;
@@ -170,7 +170,7 @@ class WorkerOutput::Stream : public std::enable_shared_from_this<Stream> {
       // A \r at the very end may be half of \r\n: it waits in the partial line.
       if (!partial_.empty() && partial_.back() == '\r' && !bytes.empty()) {
         if (bytes.front() == '\n') {
-          partial_.back() = '\n';
+          partial_ += '\n';
           bytes.remove_prefix(1);
         }
         TakeLine(partial_);
@@ -194,25 +194,25 @@ class WorkerOutput::Stream : public std::enable_shared_from_this<Stream> {
       TakeLine(std::string_view(partial_).substr(0, kPiece));
       partial_.erase(0, kPiece);
     }
+    ShowUpdate();
     FlushConsole();
   }
 
   void EndLine() {
-    if (partial_.empty()) return;
-    TakeLine(partial_);
+    if (!partial_.empty()) TakeLine(partial_);
     partial_.clear();
+    if (line_bytes_ > 0) EndConsoleLine();
     FlushConsole();
   }
 
-  // One line with its end, or a piece of one without.
+  // One line with its end, or a piece of one without. An update of a progress bar, which ends with \r, is a line for
+  // the filters and the tail; on the console all of a bar's are one line.
   void TakeLine(std::string_view line) {
+    if (spec_.console) ToConsole(line.substr(std::min(shown_, line.size())));
+    shown_ = 0;
+    if (spec_.console && line.back() != '\r' && line.back() != '\n') EndConsoleLine();
     const std::string_view text = line.substr(0, line.find_last_not_of("\r\n") + 1);
     if (text.empty() && line == "\r") return;  // progress bars begin with it
-    if (spec_.console) {
-      for_console_ += spec_.prefix;
-      for_console_ += text;
-      for_console_ += '\n';
-    }
     if (filtered_) {
       for (const std::string& filter : spec_.filters) {
         if (text.find(filter) == std::string_view::npos) continue;
@@ -228,8 +228,38 @@ class WorkerOutput::Stream : public std::enable_shared_from_this<Stream> {
     }
   }
 
+  // The update that is being written: a bar is drawn now, not when its next update begins. Whether a \r at the end is
+  // half of \r\n is not known yet.
+  void ShowUpdate() {
+    if (!spec_.console || partial_.empty() || (line_bytes_ == 0 && partial_.back() != '\r')) return;
+    const size_t end = partial_.back() == '\r' ? partial_.size() - 1 : partial_.size();
+    if (end > shown_) ToConsole(std::string_view(partial_).substr(shown_, end - shown_));
+    shown_ = std::max(shown_, end);
+  }
+
+  void ToConsole(std::string_view bytes) {
+    if (bytes.empty()) return;
+    if (line_bytes_ == 0) {
+      starts_line_ |= for_console_.empty();
+      for_console_ += spec_.prefix;
+    }
+    for_console_ += bytes;
+    line_bytes_ += bytes.size();
+    if (bytes.back() == '\n') {
+      line_bytes_ = 0;
+    } else if (bytes.back() == '\r' && line_bytes_ >= kPiece) {
+      EndConsoleLine();
+    }
+  }
+
+  void EndConsoleLine() {
+    for_console_ += '\n';
+    line_bytes_ = 0;
+  }
+
   void FlushConsole() {
-    if (!for_console_.empty()) console_.Write(target_, std::exchange(for_console_, {}));
+    if (for_console_.empty()) return;
+    console_.Write(target_, std::exchange(for_console_, {}), std::exchange(starts_line_, false));
   }
 
   Console& console_;
@@ -243,8 +273,11 @@ class WorkerOutput::Stream : public std::enable_shared_from_this<Stream> {
   bool held_back_ = false;  // there is something to read, and no room
   int for_worker_ = -1;
   bool owned_ = false;
-  std::string partial_;      // the line that has not ended
-  std::string for_console_;  // whole lines of this read
+  std::string partial_;       // the line that has not ended
+  size_t shown_ = 0;          // bytes of it that are on the console: of a progress bar
+  std::string for_console_;   // of this read
+  bool starts_line_ = false;  // for_console_ begins a line
+  size_t line_bytes_ = 0;     // of the console's line that has not ended
   std::deque<std::string> tail_;
   RecentText recent_{kReasonText, kReasonAge};
   bool tail_rewritten_ = false;  // the last line ended in \r: the next one takes its place

@@ -109,12 +109,61 @@ TEST_F(OutputTest, ALongLineComesInBoundedPieces) {
   EXPECT_EQ(std::count(console.begin(), console.end(), 'P'), 4);
 }
 
-TEST_F(OutputTest, CarriageReturnsEndLines) {
-  WorkerSpec spec = Shell("printf '\\r 10%%\\r 20%%\\r 30%%\\ndone\\r\\n\\nend\\n' >&2");
-  spec.output.err = {.console = true, .prefix = ">", .keep_tail = true};
-  ExitRecord record = RunOne(spec);
-  EXPECT_EQ(ConsoleErr(), "> 10%\n> 20%\n> 30%\n>done\n>\n>end\n");
-  EXPECT_THAT(record.stderr_tail, ElementsAre(" 30%", "done", "", "end"));
+TEST_F(OutputTest, AProgressBarIsOneLineOfTheConsole) {
+  const struct {
+    const char* name;
+    const char* written;
+    const char* console;
+    std::vector<std::string> tail;
+  } rows[] = {
+      {"begins with \\r", "\\r 10%%\\r 20%%\\r 30%%\\nend\\n", ">\r 10%\r 20%\r 30%\n>end\n", {" 30%", "end"}},
+      {"ends with \\r", "10%%\\r20%%\\r30%%\\nend\\n", ">10%\r20%\r30%\n>end\n", {"30%", "end"}},
+      {"never ends", "\\r 10%%\\r 20%%", ">\r 10%\r 20%\n", {" 20%"}},
+      {"never ends, and ends with \\r", "10%%\\r", ">10%\r\n", {"10%"}},
+      {"a line in between", "\\r 10%%said\\n\\r 20%%\\n", ">\r 10%said\n>\r 20%\n", {" 10%said", " 20%"}},
+      {"lines of Windows", "done\\r\\n\\n", ">done\r\n>\n", {"done", ""}},
+  };
+  std::string console;
+  for (const auto& row : rows) {
+    WorkerSpec spec = Shell(fmt::format("printf '{}' >&2", row.written));
+    spec.output.err = {.file = Path("log"), .console = true, .prefix = ">", .keep_tail = true};
+    ExitRecord record = RunOne(spec);
+    console += row.console;
+    EXPECT_EQ(ConsoleErr(), console) << row.name;
+    EXPECT_EQ(record.stderr_tail, row.tail) << row.name;
+    std::string bytes = row.console;  // of the file: no prefixes, and no newline that was not written
+    std::erase(bytes, '>');
+    if (!std::string_view(row.written).ends_with("\\n")) bytes.pop_back();
+    EXPECT_EQ(ReadFile(Path("log")), bytes) << row.name;
+  }
+}
+
+TEST_F(OutputTest, AProgressBarIsDrawnAsItGrows) {
+  MakeFifo("go");
+  WorkerSpec spec = Shell(fmt::format("printf '\\r 10%%' >&2; read x < {0}; printf '\\r 20%%\\n' >&2", Path("go")));
+  spec.output.err = {.console = true, .prefix = ">"};
+  ASSERT_TRUE(Start({spec}).ok());
+  ASSERT_TRUE(Until([&] { return ConsoleErr() == ">\r 10%"; })) << ConsoleErr();
+  console_->Write(Console::Stream::kErr, "whole\n");  // whose line is its own
+  std::ofstream(Path("go")) << "1\n";
+  ASSERT_TRUE(UntilGone());
+  EXPECT_EQ(ConsoleErr(), ">\r 10%\nwhole\n\r 20%\n");
+}
+
+TEST_F(OutputTest, ALongProgressBarIsCutAfterAnUpdate) {
+  WorkerSpec spec = Shell("i=0; while [ $i -lt 2000 ]; do printf '\\r%99d' $i >&2; i=$((i+1)); done");
+  spec.output.err = {.file = Path("log"), .console = true, .prefix = "P"};
+  RunOne(spec);
+  EXPECT_EQ(ReadFile(Path("log")).size(), 200000u);
+  const std::string console = ConsoleErr();
+  std::vector<std::string_view> lines = Split(console, '\n');
+  ASSERT_EQ(lines.size(), 5u);  // the last one is what follows the last newline: nothing
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_EQ(lines[i][0], 'P');
+    EXPECT_LE(lines[i].size(), 65700u);
+    EXPECT_TRUE(i == 3 || lines[i].back() == '\r');
+  }
+  EXPECT_EQ(console.size(), 200000u + 4 + 4);
 }
 
 TEST_F(OutputTest, TheTailIsBounded) {
