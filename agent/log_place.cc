@@ -1,11 +1,11 @@
 #include "agent/log_place.h"
 
-#include <cerrno>
-#include <cstdlib>
 #include <filesystem>
 
 #include "agent/flag_reader.h"
+#include "base/environment.h"
 #include "base/log.h"
+#include "base/temporary_folder.h"
 #include "base/text.h"
 
 namespace muster::agent {
@@ -29,13 +29,22 @@ LogPlace FindLogPlace(const RunOptions& options) {
   std::error_code error;
   std::string log_dir = options.log_dir.value_or("");
   if (!options.log_dir) {
-    std::string pattern = (std::filesystem::temp_directory_path(error) / "muster_XXXXXX").string();
-    if (mkdtemp(pattern.data()) == nullptr) {  // a read-only image with nowhere to write still trains
-      log::Warning(fmt::format("{}; no files of this run are kept, name a folder with --log-dir",
-                               Message(ErrnoStatus(errno, fmt::format("cannot make {}", pattern)))));
+    auto made = MakeTemporaryFolder(kLogFolderPrefix, TemporaryFolders(Environment::OfProcess().Get("TMPDIR")));
+    if (!made.ok()) {  // a read-only image with nowhere to write still trains
+      log::Warning(
+          fmt::format("cannot make a folder for the files of this run ({}): its workers have no heartbeat and "
+                      "error files, and no logs are kept; name a folder with --log-dir",
+                      Message(made.status())));
       return place;
     }
-    log_dir = place.temporary = pattern;
+    log_dir = place.temporary = made->path;
+    const std::string above = made->path.substr(0, made->path.rfind('/'));
+    if (!made->passed_over.empty()) {
+      log::Warning(
+          fmt::format("TMPDIR takes no folder ({}): the files of this run go to {}", made->passed_over, above));
+    }
+    place.mark = std::make_shared<LogMark>(log_dir);
+    RemoveOldLogs(above, *place.mark);
   }
   place.root = std::filesystem::absolute(log_dir, error) / RunFolder(options.run_id);
   place.holds_output = HoldsOutput(options);
@@ -48,11 +57,10 @@ LogPlace FindLogPlace(const RunOptions& options) {
 void LeaveLogPlace(const LogPlace& place, bool success) {
   if (place.temporary.empty()) return;
   std::error_code ignored;
-  if (success && !place.holds_output) {
-    std::filesystem::remove_all(place.temporary, ignored);
-  } else {
-    std::filesystem::remove(place.temporary, ignored);  // where it is empty
-  }
+  const bool empty = !std::filesystem::exists(place.root, ignored);
+  const bool goes = empty || (success && !place.holds_output);
+  place.mark->End(goes);
+  if (goes) std::filesystem::remove_all(place.temporary, ignored);
 }
 
 std::string RunFolder(std::string_view run_id) {

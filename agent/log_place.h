@@ -1,25 +1,30 @@
-// Where the files of a run go: --log-dir, or a folder of this run's own below TMPDIR.
+// Where the files of a run go: --log-dir, or a folder of this run's own below TMPDIR, /tmp or /var/tmp.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 
+#include "agent/old_logs.h"
 #include "agent/run_options.h"
 #include "base/status.h"
 
 namespace muster::agent {
 
 struct LogPlace {
-  std::string root;           // "<log-dir>/<run id>", absolute; empty: no files are kept
-  std::string temporary;      // the folder that was made because no --log-dir was given
-  bool holds_output = false;  // the workers' output goes there: it is kept after a success too
+  std::string root;               // "<log-dir>/<run id>", absolute; empty: no files are kept
+  std::string temporary;          // the folder that was made because no --log-dir was given
+  std::shared_ptr<LogMark> mark;  // of that folder
+  bool holds_output = false;      // the workers' output goes there: it is kept after a success too
 };
 
 // Makes the log folder that was asked for. InvalidArgument names the flag or variable: it cannot be made, or is none;
 // ResourceExhausted does where the disk is full.
 Status MakeLogFolder(const RunOptions& options);
 
-// After MakeLogFolder(). Where none was asked for and none can be made it says so and gives an empty place.
+// After MakeLogFolder(). Where none was asked for one is made in the first place of temporary_folder.h that takes it,
+// and old ones there are removed (old_logs.h); a warning says that TMPDIR did not take it, or that none did: the place
+// is empty then.
 LogPlace FindLogPlace(const RunOptions& options);
 
 // After the last write: a temporary folder that holds nothing of worth goes.

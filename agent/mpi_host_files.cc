@@ -14,6 +14,7 @@
 #include "agent/installation.h"
 #include "base/descriptors.h"
 #include "base/host_fs.h"
+#include "base/temporary_folder.h"
 #include "base/text.h"
 
 namespace muster::agent {
@@ -129,7 +130,8 @@ StatusOr<MpiHostFiles> MpiHostFiles::Make(const Environment& environment, const 
   MUSTER_ASSIGN_OR_RETURN(files.place_.slots, MpiSlots(environment));
   MUSTER_ASSIGN_OR_RETURN(files.hosts_, ReadHosts(environment, files.place_.slots.value_or(1)));
   if (files.hosts_.empty() && !files.place_.rsh.empty()) return files;
-  std::vector<std::string> folders = {environment.Get("TMPDIR").value_or(""), "/tmp", other_folder, "/dev/shm"};
+  std::vector<std::string> folders = TemporaryFolders(environment.Get("TMPDIR"));
+  folders.insert(folders.end(), {other_folder, "/dev/shm"});
   std::vector<std::string> reasons;
   for (const std::string& above : folders) {
     if (above.empty()) continue;

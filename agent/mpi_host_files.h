@@ -17,8 +17,8 @@ namespace muster::agent {
 
 class MpiHostFiles {
  public:
-  // Reads FindMpiHosts(environment). The folder is made in TMPDIR or else /tmp, in `other_folder` (the log folder; may
-  // be empty), or in /dev/shm: the first that takes it.
+  // Reads FindMpiHosts(environment). The folder is made in TMPDIR, /tmp or /var/tmp, in `other_folder` (the log folder;
+  // may be empty), or in /dev/shm: the first that takes it.
   //
   // FailedPrecondition or InvalidArgument, naming the variable and the file: it does not exist, cannot be read, is a
   // folder, has no host (mpi_hosts.h), no folder can be written; nobody told any hosts and there is no

@@ -206,6 +206,17 @@ class Logs(MusterCase):
                     with open(os.path.join(said, "attempt_0", "0", "stdout.log")) as file:
                         self.assertEqual(file.read(), "hi\n")
 
+    def test_a_tmpdir_that_is_not_there(self):
+        missing = os.path.join(self.dir, "missing")
+        before = os.listdir(self.dir)
+        agent = self.start("--standalone", "--no-python", "sh", "-c", 'echo "$MUSTER_HEARTBEAT_FILE and $TORCHELASTIC_ERROR_FILE"',
+                           worker=False, env={"TMPDIR": missing})
+        self.assertEqual(agent.wait(), 0, agent.output())
+        self.assertRegex(agent.output(), r"(?m)^(/tmp/muster_\w{6}/\S+)/heartbeat and \1/error.json$")
+        said = f"TMPDIR takes no folder ({missing}: No such file or directory): the files of this run go to /tmp\n"
+        self.assertEqual(agent.output().count(said), 1, agent.output())
+        self.assertEqual(sorted(os.listdir(self.dir)), sorted([*before, "agent-0.txt"]))  # the current directory
+
     def test_a_refusal_leaves_no_folder(self):
         agent = self.start("--http-port", "192.0.2.1:0", "--no-python", "/bin/true", worker=False)
         self.assertEqual(agent.wait(), 78, agent.output())
