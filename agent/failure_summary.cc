@@ -84,7 +84,7 @@ std::string FailureText(size_t index, const WorkerFailure& failure, const std::s
   row("host", failure.node.empty() || failure.node == failure.host
                   ? failure.host
                   : fmt::format("{} (node: {})", failure.host, failure.node));
-  row("rank", fmt::format("{} (local_rank: {})", failure.rank, failure.local_rank));
+  row("rank", failure.rank < 0 ? "all" : fmt::format("{} (local_rank: {})", failure.rank, failure.local_rank));
   row("exitcode", ExitText(failure));
   row("error_file", ErrorFileText(failure, this_node));
   row("traceback", MessageText(failure));

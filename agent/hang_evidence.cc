@@ -225,13 +225,14 @@ class HangEvidence::Impl : public std::enable_shared_from_this<Impl> {
     ArmTimer(begun_ + options_.limit * 5 / 6);
     auto spy = launcher::FindExecutable("py-spy", options_.environment, "");
     for (const EvidenceTarget& target : targets_) {
-      if (!spy.ok()) {
-        Note(target, "python stacks: py-spy is not on PATH");
-        continue;
-      }
+      if (!spy.ok()) Note(target, "python stacks: py-spy is not on PATH");
       size_t asked = 0;
       for (pid_t pid : ProcessTree(HostFs(), target.pid)) {
         if (!IsPython(pid) || ++asked > kPythonsOfAWorker) continue;
+        if (!spy.ok()) {
+          count_.no_py_spy = true;
+          break;
+        }
         // Without stopping it: a thread that is stuck in the kernel could not be stopped.
         Queue({{*spy, "dump", "--nonblocking", "--pid", std::to_string(pid)},
                fmt::format("{}/python_{}.txt", target.folder, pid),
@@ -246,11 +247,12 @@ class HangEvidence::Impl : public std::enable_shared_from_this<Impl> {
 
   void SendSignal() {
     for (const EvidenceTarget& target : targets_) {
-      bool sent = kill(target.pid, options_.signal) == 0;
+      const bool sent = kill(target.pid, options_.signal) == 0;
+      const std::string how = sent ? "was sent" : fmt::format("could not be sent ({})", strerror(errno));
       signalled_ |= sent;
       Note(target,
            fmt::format("{} {} to process {} (--hang-signal); its handler's words are in the worker's own output",
-                       SignalName(options_.signal), sent ? "was sent" : "could not be sent", target.pid));
+                       SignalName(options_.signal), how, target.pid));
     }
     settled_at_ = std::min(MonotonicClock::now() + options_.after_signal, begun_ + options_.limit * 5 / 6);
   }

@@ -46,10 +46,11 @@ struct EvidenceOptions {
 };
 
 struct EvidenceCount {
-  int stacks = 0;         // workers whose threads were read
-  int python = 0;         // processes whose Python stacks were read
-  int dumps = 0;          // of the flight recorder
-  int dumps_missing = 0;  // asked for, and not come
+  int stacks = 0;          // workers whose threads were read
+  int python = 0;          // processes whose Python stacks were read
+  int dumps = 0;           // of the flight recorder
+  int dumps_missing = 0;   // asked for, and not come
+  bool no_py_spy = false;  // some process is Python's, and py-spy is not on PATH
 };
 
 class HangEvidence {

@@ -107,14 +107,12 @@ class HangGuard::Impl : public std::enable_shared_from_this<Impl> {
         LookAt(attempt_->paths().HeartbeatFile(rank.local_rank), rank, now);
     }
     if (options_.hang.log_timeout) facts_.output = attempt_->LastOutput();
-    if (!told_ && NeverBeat(options_.hang, facts_, now)) {
+    if (std::string warning = told_ ? "" : NeverBeat(options_.hang, facts_, now); !warning.empty()) {
       told_ = true;
-      log::Warning(
-          "--hang-timeout: no worker has written to its MUSTER_HEARTBEAT_FILE yet; a hang can be seen only after a "
-          "worker's first beat");
+      log::Warning(warning);
     }
     HangJudgement judgement = Judge(options_.hang, facts_, now);
-    if (!judgement.hangs.empty()) return Tell(judgement.hangs);
+    if (!judgement.hangs.empty()) return Tell(judgement);
     if (judgement.silent != silent_) {
       silent_ = judgement.silent;
       log::Debug(silent_ ? "no worker of this node has written anything for its limit"
@@ -129,9 +127,14 @@ class HangGuard::Impl : public std::enable_shared_from_this<Impl> {
     });
   }
 
-  void Tell(const std::vector<Hang>& hangs) {
+  void Tell(const HangJudgement& judgement) {
     std::vector<WorkerFailure> failures;
-    for (const Hang& hang : hangs) failures.push_back(attempt_->HangFailure(hang.local_rank, hang.evidence));
+    for (const Hang& hang : judgement.hangs) failures.push_back(attempt_->HangFailure(hang.local_rank, hang.evidence));
+    if (judgement.all_silent) {  // one failure, and no worker's
+      failures.resize(1);
+      failures.front().rank = failures.front().local_rank = -1;
+      failures.front().pid = 0;
+    }
     Post([failures](const HangEvents& events) { events.hangs(failures); });
   }
 
@@ -148,6 +151,11 @@ class HangGuard::Impl : public std::enable_shared_from_this<Impl> {
     if (count.dumps > 0) text += fmt::format(", {} dumps of the flight recorder", count.dumps);
     if (count.dumps_missing > 0) text += fmt::format(", {} dumps did not come", count.dumps_missing);
     log::Info(text);
+    if (count.no_py_spy) {
+      log::Warning(
+          "py-spy is not on PATH: of the hang there are kernel stacks only; `pip install py-spy` in the image "
+          "gives Python's");
+    }
   }
 
   boost::asio::io_context& loop_;

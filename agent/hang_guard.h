@@ -21,7 +21,8 @@ namespace muster::agent {
 
 // All on the loop, never from inside a call.
 struct HangEvents {
-  // The failures of the workers that hang, the likeliest cause first; once for each Begin.
+  // The failures of the workers that hang, the likeliest cause first; once for each Begin. Where the whole job is
+  // silent it is one, of no rank (-1).
   std::function<void(std::vector<WorkerFailure>)> hangs;
   // This node's workers have written nothing for the limit, or write again. For the coordinator.
   std::function<void(bool)> silent;

@@ -77,8 +77,9 @@ HangJudgement Judge(const HangOptions& options, HangFacts& facts, TimePoint now)
       for (const RankSeen& rank : facts.ranks) {
         if (rank.ended) continue;
         judgement.hangs.push_back(
-            {rank.local_rank, fmt::format("no output from any worker of the job for {}", Seconds(now - last))});
+            {rank.local_rank, fmt::format("all workers of the job have been silent for {}", Seconds(now - last))});
       }
+      judgement.all_silent = true;
     }
     if (judgement.silent) due = now + *options.log_timeout / kLooksPerLimit;  // whether they write again
     judgement.look_again = Earlier(judgement.look_again, due);
@@ -88,14 +89,19 @@ HangJudgement Judge(const HangOptions& options, HangFacts& facts, TimePoint now)
   return judgement;
 }
 
-bool NeverBeat(const HangOptions& options, const HangFacts& facts, TimePoint now) {
-  if (!options.step_timeout || now - facts.started < *options.step_timeout) return false;
+std::string NeverBeat(const HangOptions& options, const HangFacts& facts, TimePoint now) {
+  if (!options.step_timeout || now - facts.started < *options.step_timeout) return "";
   bool alive = false;
   for (const RankSeen& rank : facts.ranks) {
-    if (rank.beat) return false;
+    if (rank.beat) return "";
     alive |= !rank.ended;
   }
-  return alive;
+  if (!alive) return "";
+  return fmt::format(
+      "--hang-timeout: no worker has written to its MUSTER_HEARTBEAT_FILE yet, and without a first beat it finds no "
+      "hang; {}",
+      options.log_timeout ? "until then only --hang-log-timeout does, by silence"
+                          : "for a script that does not beat give --hang-log-timeout, which finds one by silence");
 }
 
 }  // namespace muster::agent

@@ -64,13 +64,14 @@ struct Hang {
 };
 struct HangJudgement {
   std::vector<Hang> hangs;              // the likeliest cause first; empty: none
+  bool all_silent = false;              // by silence, which is the whole job's: no rank of `hangs` is the cause
   bool silent = false;                  // this node's workers have written nothing for the limit
   std::optional<TimePoint> look_again;  // nullopt: a hang was found, or there is nothing to look at
 };
 // Changes nothing in `facts` but `expected`, and the moments that a time without us has put off.
 HangJudgement Judge(const HangOptions& options, HangFacts& facts, TimePoint now);
 
-// True when some rank lives and none has ever beaten within the limit: the user is told once.
-bool NeverBeat(const HangOptions& options, const HangFacts& facts, TimePoint now);
+// What the user is told once when some rank lives and none has ever beaten within the limit; empty: nothing.
+std::string NeverBeat(const HangOptions& options, const HangFacts& facts, TimePoint now);
 
 }  // namespace muster::agent

@@ -296,7 +296,7 @@ void NodeAgent::Impl::WorkersFailed(std::vector<WorkerFailure> failures) {
   const WorkerFailure& first = failures.front();
   const bool hang = first.exit_code == kExitHang && first.signal == 0;
   const std::string who =
-      first.rank < 0 ? "the command" : fmt::format("rank {} (local rank {})", first.rank, first.local_rank);
+      first.rank < 0 ? WhoFailed(first) : fmt::format("rank {} (local rank {})", first.rank, first.local_rank);
   stop_reason_ = fmt::format("{}: {}", who, DescribeEnd(first.exit_code, first.signal));
   if (hang && !first.message.empty()) stop_reason_ += fmt::format(": {}", first.message);
   rendezvous::Report report;
@@ -407,6 +407,7 @@ void NodeAgent::Impl::OnSignal(int signal) {
     return;
   }
   if (going_signal_ != 0) {  // the second one kills at once
+    log::Warning(fmt::format("{} again: workers that are left get SIGKILL", SignalName(signal)));
     if (!attempt_ || attempt_gone_) return FinishWith(128 + going_signal_);
     attempt_->Stop(SIGKILL, Duration::zero(), stop_reason_);
     if (!attempt_->running()) WorkersGone();  // it is their log files that are waited for
@@ -430,8 +431,9 @@ void NodeAgent::Impl::Go(int signal, rendezvous::LeaveCause cause, const std::st
   reason_ = reason;
   watch_.ledger().Leaves(reason);
   if (attendant_) attendant_->Leave(reason, cause);
-  log::Info(fmt::format("{}: leaving, workers get {} and up to {} s", reason, SignalName(signal),
-                        std::chrono::duration_cast<std::chrono::seconds>(options_.shutdown_timeout).count()));
+  log::Info(fmt::format("{}: leaving, workers get {} and up to {} s{}", reason, SignalName(signal),
+                        std::chrono::duration_cast<std::chrono::seconds>(options_.shutdown_timeout).count(),
+                        noticed_ ? "" : "; a second signal kills them"));
   if (attempt_ && !attempt_gone_) {
     stop_reason_ = reason;
     attempt_->Stop(signal, options_.shutdown_timeout, reason);

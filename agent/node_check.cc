@@ -249,6 +249,7 @@ int RunNodeCheck(const RunOptions& options, std::string* reason) {
       if (error) return;
       await();
       const bool second = first != 0;  // it kills
+      if (second) log::Warning(fmt::format("{} again: the node check gets SIGKILL", SignalName(signal)));
       if (!second) first = signal;
       *reason = fmt::format("stopped by {} while the node check ran", SignalName(first));
       auto gone = [&] { end(128 + first); };

@@ -83,8 +83,7 @@ void RoundLedger::WorkersFailed(const std::vector<WorkerFailure>& failures, Time
   stage_ = Stage::kStopping;
   if (failures.empty()) return;
   const WorkerFailure& first = failures.front();
-  const std::string who = first.rank < 0 ? "the command" : fmt::format("worker rank {}", first.rank);
-  reason_ = fmt::format("{}: {}", who, DescribeEnd(first.exit_code, first.signal));
+  reason_ = fmt::format("{}: {}", WhoFailed(first), DescribeEnd(first.exit_code, first.signal));
 }
 
 void RoundLedger::WorkersSucceeded() {

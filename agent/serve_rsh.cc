@@ -148,8 +148,11 @@ void Worker::OnSignal(int signal) {
     noticed_ = false;  // the pod's own TERM, announced by the notice
     return;
   }
-  if (ending_) return server_->Stop(SIGKILL, Duration::zero(), nullptr);
   const std::string name = SignalName(signal);
+  if (ending_) {
+    log::Warning(fmt::format("{} again: commands that are left get SIGKILL", name));
+    return server_->Stop(SIGKILL, Duration::zero(), nullptr);
+  }
   End(128 + signal, signal, signal == SIGTERM ? "preempted: " + name : "stopped by " + name);
 }
 

@@ -6,12 +6,14 @@
 #include <string>
 #include <vector>
 
+#include "base/exit_codes.h"
+
 namespace muster {
 
 struct WorkerFailure {
   std::string node;  // stable node name
   std::string host;  // host name of that node
-  int rank = -1;     // global rank; -1: it has none, as the one command of a `muster exec`
+  int rank = -1;     // global rank; -1: it is no rank's (WhoFailed)
   int local_rank = -1;
   int64_t pid = 0;    // 0: it was never started
   int exit_code = 0;  // 1..255; 128 + n for signal n
@@ -31,5 +33,11 @@ struct WorkerFailure {
   int64_t unix_millis = 0;               // when it ended, for people's eyes
   bool operator==(const WorkerFailure&) const = default;
 };
+
+// "worker rank 3"; "all workers" of a silence, which knows no rank; "the command" of a `muster exec`.
+inline std::string WhoFailed(const WorkerFailure& failure) {
+  if (failure.rank >= 0) return "worker rank " + std::to_string(failure.rank);
+  return failure.exit_code == kExitHang && failure.signal == 0 ? "all workers" : "the command";
+}
 
 }  // namespace muster

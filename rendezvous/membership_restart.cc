@@ -42,6 +42,9 @@ std::string DescribeFailure(const WorkerFailure& failure) {
       fmt::format("node {}{}", failure.node,
                   failure.host.empty() || failure.host == failure.node ? "" : fmt::format(" (host {})", failure.host));
   if (NeverStarts(failure)) return fmt::format("{}: its workers cannot start: {}", node, OwnWords(failure));
+  if (IsHang(failure) && failure.rank < 0) {  // silence, which is no rank's
+    return fmt::format("{}: {}", node, failure.message.substr(0, std::min(failure.message.find('\n'), kMaxEvidence)));
+  }
   std::string how;
   if (IsHang(failure) && !failure.message.empty()) {
     how = fmt::format("hangs: {}", failure.message.substr(0, std::min(failure.message.find('\n'), kMaxEvidence)));
@@ -51,7 +54,7 @@ std::string DescribeFailure(const WorkerFailure& failure) {
   }
   if (failure.oom_killed) how += fmt::format(" ({})", DescribeOom(failure.exit_code));
   if (std::string why = IsHang(failure) ? "" : OwnWords(failure); !why.empty()) how += fmt::format(" ({})", why);
-  const std::string who = failure.rank < 0 ? "the command" : fmt::format("worker rank {}", failure.rank);
+  const std::string who = WhoFailed(failure);
   return fmt::format("{}: {} {}", node, who, how);
 }
 

@@ -60,6 +60,7 @@ TEST_P(Rule, Judges) {
   std::vector<int> hangs;
   for (const Hang& hang : judged.hangs) hangs.push_back(hang.local_rank);
   EXPECT_EQ(hangs, row.hangs);
+  EXPECT_EQ(judged.all_silent, row.evidence.starts_with("all workers"));
   if (!judged.hangs.empty()) {
     EXPECT_EQ(judged.hangs.front().evidence, row.evidence);
   }
@@ -138,7 +139,7 @@ INSTANTIATE_TEST_SUITE_P(
             kNone,
             60,
             {0, 1},
-            "no output from any worker of the job for 60 s",
+            "all workers of the job have been silent for 60 s",
             kNone},
         Row{"Not_silent_yet", kOff, seconds(60), {{}}, kNone, 59, {}, "", 1},
         Row{"Any_rank_s_byte_counts", kOff, seconds(60), {{}, {}}, 50, 60, {}, "", 50},
@@ -149,7 +150,7 @@ INSTANTIATE_TEST_SUITE_P(
             50,
             110,
             {0, 2},
-            "no output from any worker of the job for 60 s",
+            "all workers of the job have been silent for 60 s",
             kNone},
         // both
         Row{"The_earlier_look", seconds(80), seconds(60), {{5, 1}}, 55, 56, {}, "", 10},
@@ -241,15 +242,17 @@ TEST(NeverBeat, IsToldWhenTheLimitHasPassed) {
   HangFacts facts;
   facts.started = At(0);
   facts.ranks = {{0}, {1}};
-  EXPECT_FALSE(NeverBeat(options, facts, At(79)));
-  EXPECT_TRUE(NeverBeat(options, facts, At(80)));
+  EXPECT_EQ(NeverBeat(options, facts, At(79)), "");
+  EXPECT_NE(NeverBeat(options, facts, At(80)).find("give --hang-log-timeout"), std::string::npos);
+  options.log_timeout = seconds(60);
+  EXPECT_NE(NeverBeat(options, facts, At(80)).find("until then only --hang-log-timeout does"), std::string::npos);
   facts.ranks[0].beat = At(3);
-  EXPECT_FALSE(NeverBeat(options, facts, At(80))) << "one rank's beats are enough: it waits for the others";
+  EXPECT_EQ(NeverBeat(options, facts, At(80)), "") << "one rank's beats are enough: it waits for the others";
   facts.ranks = {{0, true}};
-  EXPECT_FALSE(NeverBeat(options, facts, At(80)));
+  EXPECT_EQ(NeverBeat(options, facts, At(80)), "");
   options.step_timeout.reset();
   facts.ranks = {{0}};
-  EXPECT_FALSE(NeverBeat(options, facts, At(80)));
+  EXPECT_EQ(NeverBeat(options, facts, At(80)), "");
 }
 
 }  // namespace

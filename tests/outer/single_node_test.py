@@ -330,9 +330,10 @@ class Signals(MusterCase):
         (worker,) = self.workers(1)
         worker.ask("ignore SIGINT")
         agent.send(signal.SIGINT)
-        self.wait_for_output(agent, "SIGINT")
+        self.wait_for_output(agent, "leaving, workers get SIGINT .*; a second signal kills them")
         agent.send(signal.SIGINT)
         self.assertEqual(agent.wait(), 130)
+        self.assertIn("SIGINT again: workers that are left get SIGKILL", agent.output())
         self.assertFalse(alive(worker.pid))
 
     def test_shutdown_timeout_kills(self):

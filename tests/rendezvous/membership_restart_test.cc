@@ -461,6 +461,20 @@ TEST(Hang, IsToldInTheAgentsWordsAndRestarts) {
   EXPECT_FALSE(s.Told<Stop>("b").back().keep_evidence) << "the next round begins anew";
 }
 
+TEST(Hang, OfTheWholeJobNamesNoRank) {
+  Stage s(Job(2, 2, 1));
+  s.Join("a");
+  s.Join("b");
+  WorkerFailure failure = Failure(kExitHang, -1);
+  failure.node = "b";
+  failure.message = "all workers of the job have been silent for 60 s; stacks are in /logs/x/attempt_0";
+  s.Says("b", Report{s.state.round.id, {failure}, seconds(400), 120});
+  s.Ready("a");
+  s.Ready("b");
+  ASSERT_TRUE(s.Started("a", 1));
+  EXPECT_EQ(s.Seat("a").reason, "node b: " + failure.message + "; restart 1 of 1");
+}
+
 TEST(Report, LostWithItsStreamComesWithTheNextHello) {
   Stage s(Job(2, 2, 0));
   s.Join("a");
