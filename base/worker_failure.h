@@ -6,8 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "base/exit_codes.h"
-
 namespace muster {
 
 struct WorkerFailure {
@@ -35,9 +33,6 @@ struct WorkerFailure {
 };
 
 // "worker rank 3"; "all workers" of a silence, which knows no rank; "the command" of a `muster exec`.
-inline std::string WhoFailed(const WorkerFailure& failure) {
-  if (failure.rank >= 0) return "worker rank " + std::to_string(failure.rank);
-  return failure.exit_code == kExitHang && failure.signal == 0 ? "all workers" : "the command";
-}
+std::string WhoFailed(const WorkerFailure& failure);
 
 }  // namespace muster
