@@ -1,7 +1,6 @@
 // `muster wait TARGET...`: ends when every target is ready. For init containers, instead of a loop around nslookup.
 //
-// Each target is tried by itself, all on one loop: an attempt, a pause, an attempt. A new Resolver serves each attempt,
-// so that neither a cached answer nor a resolv.conf of yesterday holds a pod up.
+// Each target is tried by itself, all on one loop: an attempt, a pause, an attempt.
 #include <sys/resource.h>
 #include <unistd.h>
 

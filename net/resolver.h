@@ -1,8 +1,8 @@
 // Names -> numeric addresses, without getaddrinfo (the static agent must not load the image's NSS modules).
 //
-// Order: numeric addresses (v4, v6, [v6]) and "localhost" are answered at once; then the hosts file; then DNS by
-// c-ares, which reads resolv.conf (servers, search list, ndots) itself and whose sockets live on the loop. Loop thread
-// only.
+// Order: numeric addresses (v4, v6, [v6]) and "localhost" are answered at once; then the hosts file; then DNS
+// (dns_lookup.h). Every look-up reads the hosts file and resolv.conf anew: a process that waits for a name follows
+// both. Loop thread only.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/status.h"
+#include "net/dns_lookup.h"
 
 namespace muster::net {
 
@@ -21,7 +22,7 @@ class Resolver {
  public:
   struct Options {
     std::string hosts_file = "/etc/hosts";
-    std::string dns_servers;  // "127.0.0.1:5353,..." instead of resolv.conf's; for tests
+    DnsLookUp::Options dns;
   };
   // All addresses, in the order of the source, each once. Errors: NotFound (there is no such name), Unavailable (no
   // server answered sensibly), DeadlineExceeded (no answer in time), InvalidArgument (not a name).

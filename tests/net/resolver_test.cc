@@ -5,67 +5,26 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include <array>
-#include <boost/asio/ip/udp.hpp>
 #include <fstream>
 #include <optional>
 
 #include "base/text.h"
 #include "net/connect.h"
+#include "tests/net/fake_dns.h"
 
 namespace muster::net {
 namespace {
 
 namespace asio = boost::asio;
-using asio::ip::udp;
+using std::chrono::milliseconds;
 using std::chrono::seconds;
 using testing::ElementsAre;
+using testing::ElementsAreArray;
 using testing::HasSubstr;
 
-// Answers every A question with 10.1.2.3, every AAAA question with no address; or nothing at all.
-class FakeDns {
- public:
-  explicit FakeDns(asio::io_context& loop, int rcode = 0, bool mute = false)
-      : socket_(loop, udp::endpoint(asio::ip::address_v4::loopback(), 0)), rcode_(rcode), mute_(mute) {
-    Receive();
-  }
-  std::string address() { return fmt::format("127.0.0.1:{}", socket_.local_endpoint().port()); }
-  int asked = 0;
-
- private:
-  void Receive() {
-    socket_.async_receive_from(asio::buffer(question_), from_,
-                               [this](const boost::system::error_code& error, size_t size) {
-                                 if (error) return;
-                                 ++asked;
-                                 if (!mute_ && size > 16) Answer(size);
-                                 Receive();
-                               });
-  }
-  void Answer(size_t size) {
-    // Header and question come back; the name ends with a zero byte, four bytes of type and class follow.
-    size_t end = 12;
-    while (end < size && question_[end] != 0) end += static_cast<unsigned char>(question_[end]) + 1u;
-    bool v4 = question_[end + 2] == 1;
-    end += 5;
-    std::string answer(question_.data(), end);
-    answer[2] = static_cast<char>(0x81);
-    answer[3] = static_cast<char>(0x80 | rcode_);
-    bool has = v4 && rcode_ == 0;
-    answer[6] = 0;
-    answer[7] = has ? 1 : 0;
-    for (int at = 8; at < 12; ++at) answer[at] = 0;
-    if (has) answer += std::string("\xc0\x0c\x00\x01\x00\x01\x00\x00\x00\x3c\x00\x04\x0a\x01\x02\x03", 16);
-    boost::system::error_code ignored;
-    socket_.send_to(asio::buffer(answer), from_, 0, ignored);
-  }
-
-  udp::socket socket_;
-  udp::endpoint from_;
-  std::array<char, 1500> question_;
-  int rcode_;
-  bool mute_;
-};
+FakeDns::Reply TenOneTwoThree(const FakeDns::Question& question) {
+  return question.v4 ? FakeDns::Has({"10.1.2.3"}) : FakeDns::Reply{};
+}
 
 class ResolverTest : public testing::Test {
  protected:
@@ -78,7 +37,7 @@ class ResolverTest : public testing::Test {
   }
   void TearDown() override { unlink(hosts_.c_str()); }
 
-  Resolver::Options Options(const std::string& servers = "127.0.0.1:1") { return {hosts_, servers}; }
+  Resolver::Options Options(const std::string& servers = "127.0.0.1:1") { return {hosts_, {.servers = servers}}; }
 
   StatusOr<std::vector<std::string>> Resolve(Resolver& resolver, const std::string& name,
                                              Duration limit = seconds(60)) {
@@ -105,7 +64,7 @@ class ResolverTest : public testing::Test {
 };
 
 TEST_F(ResolverTest, NumericAddressesAndLocalhostNeedNobody) {
-  Resolver resolver(loop_, {"/nonexistent", "127.0.0.1:1"});
+  Resolver resolver(loop_, {"/nonexistent", {.servers = "127.0.0.1:1"}});
   EXPECT_THAT(*Resolve(resolver, "10.1.2.3"), ElementsAre("10.1.2.3"));
   EXPECT_THAT(*Resolve(resolver, "::1"), ElementsAre("::1"));
   EXPECT_THAT(*Resolve(resolver, "[fe80::1]"), ElementsAre("fe80::1"));
@@ -122,24 +81,138 @@ TEST_F(ResolverTest, TheHostsFileComesBeforeDns) {
 }
 
 TEST_F(ResolverTest, DnsAnswersTheRest) {
-  FakeDns dns(loop_);
+  FakeDns dns(loop_, TenOneTwoThree);
   Resolver resolver(loop_, Options(dns.address()));
   EXPECT_THAT(*Resolve(resolver, "pod-0.job.example."), ElementsAre("10.1.2.3"));
   EXPECT_THAT(*Resolve(resolver, "pod-1.job.example."), ElementsAre("10.1.2.3"));
 }
 
 TEST_F(ResolverTest, AnUnknownNameIsToldFromASilentServer) {
-  FakeDns unknown(loop_, 3);
+  FakeDns unknown(loop_, [](const auto&) { return FakeDns::Error(3); });
   Resolver resolver(loop_, Options(unknown.address()));
   Status status = Resolve(resolver, "nobody.example.").status();
   EXPECT_EQ(status.code(), absl::StatusCode::kNotFound) << status;
   EXPECT_THAT(std::string(Message(status)), HasSubstr("nobody.example."));
 
-  FakeDns mute(loop_, 0, true);
+  FakeDns mute(loop_, [](const auto&) { return FakeDns::Silence(); });
   Resolver waiting(loop_, Options(mute.address()));
   status = Resolve(waiting, "slow.example.", seconds(1)).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded) << status;
-  EXPECT_GE(mute.asked, 1);
+  EXPECT_GE(mute.asked.size(), 2u);
+}
+
+// What one of A and AAAA says when the other one does not answer as it should.
+TEST_F(ResolverTest, OneFamilyIsEnough) {
+  using Reply = FakeDns::Reply;
+  using Question = FakeDns::Question;
+  const Reply four = FakeDns::Has({"10.1.2.3"});
+  const Reply six = FakeDns::Has({"fd00::7"});
+  struct Row {
+    const char* what;
+    FakeDns::Script script;
+    std::vector<std::string> addresses;
+    absl::StatusCode code = absl::StatusCode::kOk;
+    Duration limit = seconds(60);
+  };
+  const Row rows[] = {
+      {"both", [&](const Question& q) { return q.v4 ? four : six; }, {"10.1.2.3", "fd00::7"}},
+      {"A, AAAA silent", [&](const Question& q) { return q.v4 ? four : FakeDns::Silence(); }, {"10.1.2.3"}},
+      {"AAAA, A silent", [&](const Question& q) { return q.v4 ? FakeDns::Silence() : six; }, {"fd00::7"}},
+      {"A, AAAA fails", [&](const Question& q) { return q.v4 ? four : FakeDns::Error(2); }, {"10.1.2.3"}},
+      {"A, AAAA refused", [&](const Question& q) { return q.v4 ? four : FakeDns::Error(5); }, {"10.1.2.3"}},
+      {"A, no such name for AAAA", [&](const Question& q) { return q.v4 ? four : FakeDns::Error(3); }, {"10.1.2.3"}},
+      {"AAAA, A has no data", [&](const Question& q) { return q.v4 ? Reply{} : six; }, {"fd00::7"}},
+      {"no such name for A, AAAA silent",
+       [](const Question& q) { return q.v4 ? FakeDns::Error(3) : FakeDns::Silence(); },
+       {},
+       absl::StatusCode::kNotFound},
+      {"A has no data, AAAA silent",
+       [](const Question& q) { return q.v4 ? Reply{} : FakeDns::Silence(); },
+       {},
+       absl::StatusCode::kDeadlineExceeded,
+       milliseconds(300)},
+      {"A silent, AAAA has no data",
+       [](const Question& q) { return q.v4 ? FakeDns::Silence() : Reply{}; },
+       {},
+       absl::StatusCode::kDeadlineExceeded,
+       milliseconds(300)},
+      {"neither has data", [](const Question&) { return Reply{}; }, {}, absl::StatusCode::kNotFound},
+      {"both fail", [](const Question&) { return FakeDns::Error(2); }, {}, absl::StatusCode::kUnavailable},
+      {"both fail, then answer",
+       [&](const Question& q) { return q.nth == 1 ? FakeDns::Error(2) : q.v4 ? four : six; },
+       {"10.1.2.3", "fd00::7"}},
+      {"truncated, whole by TCP",
+       [&](const Question& q) { return q.tcp ? (q.v4 ? four : six) : Reply{.truncated = true}; },
+       {"10.1.2.3", "fd00::7"}},
+  };
+  for (const Row& row : rows) {
+    FakeDns dns(loop_, row.script);
+    Resolver resolver(loop_, Options(dns.address()));
+    auto found = Resolve(resolver, "pod-0.example.", row.limit);
+    EXPECT_EQ(found.status().code(), row.code) << row.what << ": " << found.status();
+    EXPECT_THAT(found.value_or(std::vector<std::string>{}), ElementsAreArray(row.addresses)) << row.what;
+  }
+}
+
+TEST_F(ResolverTest, ALostQuestionIsAskedAgainWithinTheLimit) {
+  FakeDns dns(loop_, [](const auto& q) { return q.nth == 1 ? FakeDns::Silence() : TenOneTwoThree(q); });
+  Resolver resolver(loop_, Options(dns.address()));
+  EXPECT_THAT(*Resolve(resolver, "pod-0.example.", seconds(3)), ElementsAre("10.1.2.3"));
+}
+
+TEST_F(ResolverTest, TheHostsFileIsReadAnew) {
+  FakeDns dns(loop_, [](const auto&) { return FakeDns::Error(3); });
+  Resolver resolver(loop_, Options(dns.address()));
+  EXPECT_FALSE(Resolve(resolver, "pod-0").ok());
+  std::ofstream(hosts_) << "10.0.0.7 pod-0\n";
+  EXPECT_THAT(*Resolve(resolver, "pod-0"), ElementsAre("10.0.0.7"));
+  std::ofstream(hosts_) << "10.0.0.8 pod-0\n";
+  EXPECT_THAT(*Resolve(resolver, "pod-0"), ElementsAre("10.0.0.8"));
+}
+
+TEST_F(ResolverTest, ResolvConfIsReadAnew) {
+  FakeDns first(loop_, [](const auto&) { return FakeDns::Error(3); });
+  FakeDns second(
+      loop_, [](const auto& q) { return q.name == "pod-0.b.example" ? TenOneTwoThree(q) : FakeDns::Error(3); },
+      "127.0.0.2", first.port());
+  const std::string resolv_conf = hosts_ + ".resolv";
+  std::ofstream(resolv_conf) << "nameserver 127.0.0.1\nsearch a.example\n";
+  Resolver resolver(loop_, {hosts_, {.resolv_conf = resolv_conf, .port = first.port()}});
+  EXPECT_EQ(Resolve(resolver, "pod-0").status().code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(first.asked, testing::Contains("A pod-0.a.example"));
+  std::ofstream(resolv_conf) << "nameserver 127.0.0.2\nsearch a.example\n";
+  EXPECT_EQ(Resolve(resolver, "pod-0").status().code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(second.asked, testing::Contains("A pod-0.a.example"));
+  std::ofstream(resolv_conf) << "nameserver 127.0.0.2\nsearch a.example b.example\n";
+  EXPECT_THAT(*Resolve(resolver, "pod-0"), ElementsAre("10.1.2.3"));
+  unlink(resolv_conf.c_str());
+}
+
+// A and AAAA of one name belong together: a domain further on is not asked for the one that is missing.
+TEST_F(ResolverTest, TheFirstDomainThatKnowsTheNameEndsTheSearch) {
+  FakeDns dns(loop_, [](const auto& q) {
+    if (q.name == "pod-0.a.example") return TenOneTwoThree(q);
+    return q.v4 ? FakeDns::Has({"192.0.2.1"}) : FakeDns::Has({"2001:db8::1"});
+  });
+  const std::string resolv_conf = hosts_ + ".resolv";
+  std::ofstream(resolv_conf) << "nameserver 127.0.0.1\nsearch a.example b.example\n";
+  Resolver resolver(loop_, {hosts_, {.resolv_conf = resolv_conf, .port = dns.port()}});
+  EXPECT_THAT(*Resolve(resolver, "pod-0"), ElementsAre("10.1.2.3"));
+  unlink(resolv_conf.c_str());
+}
+
+// A domain whose server fails hides no name of a later one; but the name is then not known to be absent.
+TEST_F(ResolverTest, ADomainThatFailsDoesNotEndTheSearch) {
+  FakeDns dns(loop_, [](const auto& q) {
+    if (q.name == "pod-0.b.example") return TenOneTwoThree(q);
+    return FakeDns::Error(q.name.ends_with(".a.example") ? 2 : 3);
+  });
+  const std::string resolv_conf = hosts_ + ".resolv";
+  std::ofstream(resolv_conf) << "nameserver 127.0.0.1\nsearch a.example b.example\n";
+  Resolver resolver(loop_, {hosts_, {.resolv_conf = resolv_conf, .port = dns.port()}});
+  EXPECT_THAT(*Resolve(resolver, "pod-0"), ElementsAre("10.1.2.3"));
+  EXPECT_EQ(Resolve(resolver, "pod-1").status().code(), absl::StatusCode::kUnavailable);
+  unlink(resolv_conf.c_str());
 }
 
 TEST_F(ResolverTest, NonsenseIsNoName) {
@@ -150,7 +223,7 @@ TEST_F(ResolverTest, NonsenseIsNoName) {
 }
 
 TEST_F(ResolverTest, ADestroyedResolverCallsNobody) {
-  FakeDns mute(loop_, 0, true);
+  FakeDns mute(loop_, [](const auto&) { return FakeDns::Silence(); });
   bool called = false;
   {
     Resolver resolver(loop_, Options(mute.address()));
