@@ -65,6 +65,7 @@ Status ReadMeeting(const FlagReader& flags, const Environment& environment, cons
   options->job.min_nodes = options->job.max_nodes = place.nodes;
   options->job.indexed = true;
   options->node_rank = place.node_rank;
+  options->node_index = place.node_rank;
   if (FlagValue id = flags.Get("rdzv-id"); id.given() && !id.text.empty()) options->run_id = id.text;
   MUSTER_RETURN_IF_ERROR(ReadEndpoint(flags, place, options));
   FlagValue conf = flags.Get("rdzv-conf");

@@ -45,7 +45,7 @@ void LookAtPython(RunOptions* options) {
 int Begin(const ParsedRun& parsed, const HostFacts& facts, const std::vector<std::string>& arguments,
           CalledAs called_as) {
   RunOptions options = parsed.options;
-  if (!parsed.overruled.empty() && options.nodes_on_this_machine <= 0) {
+  if (!parsed.overruled.empty() && options.nodes_on_this_machine == 0) {
     options.warnings.push_back(Describe(parsed.overruled));
   }
   if (options.serve_rsh) {

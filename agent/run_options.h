@@ -44,8 +44,6 @@ struct HttpListen {
 // Under Kubernetes, where nothing else is said. Below the ports that the kernel hands out.
 inline constexpr int kHttpPortUnderKubernetes = 29480;
 
-inline constexpr int kOneOfThem = -1;  // RunOptions::nodes_on_this_machine
-
 enum class Backend { kStatic, kC10d };
 enum class Wire { kTorch, kPlain, kJax, kMpi, kXgboost };
 
@@ -65,6 +63,7 @@ struct RunOptions {
   rendezvous::JobOptions job;   // min/max/restarts/timeouts as the rendezvous wants them
   net::CredentialFiles credentials;
   int node_rank = 0;
+  std::optional<int> node_index;  // node_rank, where one is given or known
   std::string master_addr = "127.0.0.1";
   int master_port = 29500;
   std::string master_port_origin = "--master-port";  // the flag or variable that said it, maybe as an endpoint
@@ -108,8 +107,7 @@ struct RunOptions {
   // Where; nullopt: every address, and only with credentials. No host: every address; kNoPort: rsh_place.h's.
   std::optional<Endpoint> rsh_listen;
   std::string rsh_listen_origin = "--serve-rsh";
-  // 0: off. kOneOfThem: such a flag has started this node, which has its place by node_rank whatever the backend.
-  int nodes_on_this_machine = 0;
+  int nodes_on_this_machine = 0;  // 0: off
   std::string node_name;          // MUSTER_NODE; empty: chosen by the agent
   // Wired as jax or xgboost: the framework's variables for each worker, by local rank.
   std::vector<std::map<std::string, std::string>> told;

@@ -13,11 +13,12 @@ rendezvous::Node ThisNode(const RunOptions& options) {
   std::random_device random;
   rendezvous::Node node;
   node.host = HostName();
+  node.address = options.local_addr.empty() ? FullHostName(node.host) : options.local_addr;
   node.pid = getpid();
   node.incarnation = fmt::format("{:08x}{:08x}", random(), random());
   node.slots = options.nproc;
   node.role = options.role;
-  if (options.job.indexed || options.nodes_on_this_machine == kOneOfThem) node.index = options.node_rank;
+  node.index = options.node_index;
   if (!options.node_name.empty()) {
     node.name = options.node_name;
   } else if (options.job.indexed) {

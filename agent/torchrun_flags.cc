@@ -131,7 +131,7 @@ Status Reader::ReadRendezvous() {
   }
 
   Value rank = Get("node-rank");
-  if (options_.backend == Backend::kStatic && options_.max_nodes > 1 && !rank.given()) {
+  if (options_.max_nodes > 1 && !rank.given()) {
     // The pod of an Indexed Job knows its place.
     if (auto index = environment_.Get("JOB_COMPLETION_INDEX")) rank = {*index, "JOB_COMPLETION_INDEX"};
   }
@@ -141,12 +141,8 @@ Status Reader::ReadRendezvous() {
       return Bad(rank,
                  fmt::format("node ranks go from 0 to {} with {} nodes", options_.max_nodes - 1, options_.max_nodes));
     }
-  } else if (options_.nodes_on_this_machine == 0 && flags_.line().values.contains("nodes-on-this-machine")) {
-    if (rank.given()) options_.nodes_on_this_machine = kOneOfThem;
-  } else if (options_.node_rank != 0 && !options_.standalone) {
-    Warn(fmt::format("{}={} is only used by the static backend; ranks are given by order of arrival", rank.origin,
-                     rank.text));
   }
+  if (options_.backend == Backend::kStatic || rank.given()) options_.node_index = options_.node_rank;
   Value local = Get("local-addr");
   if (Status status = CheckHost(local.text); !status.ok()) return Bad(local, status);
   options_.local_addr = Strip(local.text);

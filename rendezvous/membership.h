@@ -55,7 +55,7 @@ struct Member {
   Node node;
   PeerId peer = 0;  // 0: no stream now
   NodeState state = NodeState::kIdle;
-  uint64_t arrival = 0;  // grows with every arrival: the order of nodes without index
+  uint64_t arrival = 0;  // grows with every arrival: who takes part first where there are too many
   TimePoint last_heard{};
   bool in_round = false;             // has a seat in `State::round`
   bool leaving = false;              // said Leave: gone as soon as its stream ends, never seated again

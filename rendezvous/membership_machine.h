@@ -80,7 +80,7 @@ class Machine {
   bool MayStart();
   bool CutOff() const;
   std::vector<Member*> Choose();
-  std::vector<Member*> Place(std::vector<Member*> chosen);
+  std::vector<Member*> Place(const std::vector<Member*>& chosen);
   void StartRound(const Why& why);
   void TellWaiting(const std::string& text);
   std::string WhoIsMissing() const;

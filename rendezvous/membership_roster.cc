@@ -1,6 +1,8 @@
 // How a round begins: when, with whom, with which ranks. Also what waiting nodes are told, and the phases' common loop.
 #include <algorithm>
 #include <iterator>
+#include <limits>
+#include <utility>
 
 #include "base/text.h"
 #include "rendezvous/membership_machine.h"
@@ -11,6 +13,9 @@ namespace {
 
 constexpr int kFewNodes = 64;       // up to so many hear of every change of who is missing
 constexpr size_t kNamesShown = 16;  // of nodes, in a sentence
+
+// Nodes without one come after those with one.
+int IndexOf(const Member& member) { return member.node.index.value_or(std::numeric_limits<int>::max()); }
 
 // The first of `count` names.
 std::string List(std::vector<std::string> names, size_t count) {
@@ -193,7 +198,7 @@ std::string Machine::WhoIsMissing() const {
                      names.empty() ? std::string() : ": " + List(names, names.size()), refused);
 }
 
-// Who takes part: the last round's nodes before others, then by arrival.
+// Who takes part: the last round's nodes before others, then by index, then by arrival.
 std::vector<Member*> Machine::Choose() {
   std::vector<Member*> ready;
   ready.reserve(static_cast<size_t>(s_.counts.ready));
@@ -203,20 +208,16 @@ std::vector<Member*> Machine::Choose() {
   size_t max = static_cast<size_t>(options().max_nodes);
   std::sort(ready.begin(), ready.end(), [](const Member* a, const Member* b) {
     if (a->in_round != b->in_round) return a->in_round;
-    return a->arrival < b->arrival;
+    return std::pair(IndexOf(*a), a->arrival) < std::pair(IndexOf(*b), b->arrival);
   });
   if (ready.size() > max) ready.resize(max);
   return ready;
 }
 
-// Their order. By index where all have one; else survivors keep their place, newcomers fill the vacant ones (their own
-// name's first), the rest are appended.
-std::vector<Member*> Machine::Place(std::vector<Member*> chosen) {
-  if (std::all_of(chosen.begin(), chosen.end(), [](const Member* m) { return m->node.index.has_value(); })) {
-    std::stable_sort(chosen.begin(), chosen.end(),
-                     [](const Member* a, const Member* b) { return *a->node.index < *b->node.index; });
-    return chosen;
-  }
+// Their order. Survivors keep their place, newcomers fill the vacant ones (their own name's first), the rest are
+// appended, in torchrun's order; then those with an index come first, by index. So the ranks of the same nodes are the
+// same after every restart, whoever came back first.
+std::vector<Member*> Machine::Place(const std::vector<Member*>& chosen) {
   std::vector<Member*> places(s_.round.seats.size(), nullptr);
   std::vector<Member*> newcomers;
   for (Member* member : chosen) {
@@ -242,6 +243,8 @@ std::vector<Member*> Machine::Place(std::vector<Member*> chosen) {
       vacant.erase(own);
     }
   }
+  std::sort(others.begin(), others.end(),
+            [](const Member* a, const Member* b) { return InTorchrunsOrder(a->node, b->node); });
   size_t rank = 0;
   for (Member* member : others) {
     while (rank < places.size() && places[rank] != nullptr) ++rank;
@@ -252,6 +255,8 @@ std::vector<Member*> Machine::Place(std::vector<Member*> chosen) {
     }
   }
   std::erase(places, nullptr);
+  std::stable_sort(places.begin(), places.end(),
+                   [](const Member* a, const Member* b) { return IndexOf(*a) < IndexOf(*b); });
   return places;
 }
 

@@ -1,8 +1,13 @@
 #include "rendezvous/round.h"
 
 #include <algorithm>
+#include <tuple>
 
 namespace muster::rendezvous {
+
+bool InTorchrunsOrder(const Node& a, const Node& b) {
+  return std::tie(a.address, a.pid, a.name) < std::tie(b.address, b.pid, b.name);
+}
 
 Assignment AssignmentFor(const Round& round, int node_rank) {
   Assignment assignment;

@@ -31,10 +31,11 @@ inline constexpr size_t kMaxMeasuredName = 64;  // bytes
 struct Node {
   std::string name;
   std::string incarnation;   // unique per agent process
-  std::optional<int> index;  // fixed place (static rank, pod index); nodes with one are ordered by it
+  std::optional<int> index;  // where one is given or known (--node-rank, pod index): ranks go by it
   int slots = 1;             // workers this node runs (local world size)
   std::string role = "default";
-  std::string host;  // host name, for people
+  std::string host;     // host name, for people
+  std::string address;  // --local-addr, else the full host name: what torchrun orders nodes by
   int64_t pid = 0;
   std::string control_address;             // "ip:port" of this agent's own gRPC port; empty: it serves none
   std::string store_host;                  // what MASTER_ADDR will be when this node gets node rank 0
@@ -42,6 +43,9 @@ struct Node {
   std::map<std::string, double> measured;  // by its node check, at most kMaxMeasured figures: outliers.h
   bool operator==(const Node&) const = default;
 };
+
+// The order in which torchrun gives ranks to nodes (_NodeDesc): by address as text, then by process id. Pure.
+bool InTorchrunsOrder(const Node& a, const Node& b);
 
 // A node's place in a round.
 struct Seat {

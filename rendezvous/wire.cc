@@ -31,6 +31,7 @@ void Put(const Node& from, v1::Node* to) {
   to->set_slots(from.slots);
   to->set_role(Name(from.role));
   to->set_host(Printable(from.host, kMaxName));
+  to->set_address(Name(from.address));
   to->set_pid(from.pid);
   to->set_control_address(Name(from.control_address));
   to->set_store_host(Name(from.store_host));

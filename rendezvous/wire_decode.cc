@@ -59,6 +59,7 @@ class Reader {
     node.slots = Count("slots", from.slots());
     node.role = Identifier("role", from.role());
     node.host = Printable(from.host(), kMaxName);
+    node.address = Identifier("address", from.address());
     node.pid = Number("pid", from.pid(), int64_t{0}, std::numeric_limits<int64_t>::max());
     node.control_address = Identifier("control address", from.control_address());
     node.store_host = Identifier("store host", from.store_host());

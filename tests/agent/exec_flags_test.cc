@@ -206,7 +206,7 @@ TEST(ExecFlags, ThePodsOwnNamesCountLast) {
       {{"--master-addr=h", "--rdzv-id=i"}, {}, "4x3 2 h:29500 i"},
       {{}, {{"TRAINER_NPROC_PER_NODE", " "}}, "4x1 2 job-node-0-0.job:29500 uid"},
       {{}, {{"TRAINER_NNODES", "x"}, {"PET_NNODES", "5"}}, "5x3 2 job-node-0-0.job:29500 uid"},
-      {{}, {{"TRAINER_NNODES", "1:4"}}, "4x3 0 job-node-0-0.job:29500 uid"},  // elastic: ranks by arrival
+      {{}, {{"TRAINER_NNODES", "1:4"}}, "4x3 2 job-node-0-0.job:29500 uid"},
   };
   for (const auto& row : rows) {
     const Environment environment = Joined(row.more, pod);

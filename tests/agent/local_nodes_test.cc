@@ -29,7 +29,7 @@ TEST(LocalNodes, EachNodeJoinsTheOthers) {
   ParsedRun node = NodeOf({"--nodes-on-this-machine", "3", "--nproc-per-node=2", "--rdzv-conf", "last_call_timeout=7",
                            "--log-dir", "logs", "train.py", "--nnodes", "9"});
   const RunOptions& options = node.options;
-  EXPECT_EQ(options.nodes_on_this_machine, kOneOfThem);
+  EXPECT_EQ(options.nodes_on_this_machine, 0);
   EXPECT_EQ(options.min_nodes, 3);
   EXPECT_EQ(options.max_nodes, 3);
   EXPECT_EQ(options.endpoint_host, "127.0.0.1");
@@ -37,7 +37,7 @@ TEST(LocalNodes, EachNodeJoinsTheOthers) {
   EXPECT_EQ(options.is_host, false);
   EXPECT_EQ(options.job.last_call, std::chrono::seconds(7));
   EXPECT_EQ(options.node_name, "node-1");
-  EXPECT_EQ(options.node_rank, 1);
+  EXPECT_EQ(options.node_index, 1);
   EXPECT_THAT(options.warnings, testing::IsEmpty());
   EXPECT_EQ(options.log_dir, "logs/node-1");
   EXPECT_EQ(options.script, "train.py");
@@ -70,7 +70,7 @@ TEST(LocalNodes, TheScriptKeepsItsArguments) {
     std::vector<std::string> arguments = {"--nodes-on-this-machine=2"};
     arguments.insert(arguments.end(), row.behind.begin(), row.behind.end());
     ParsedRun node = NodeOf(arguments);
-    EXPECT_EQ(node.options.nodes_on_this_machine, kOneOfThem) << testing::PrintToString(row.behind);
+    EXPECT_EQ(node.options.nodes_on_this_machine, 0) << testing::PrintToString(row.behind);
     EXPECT_EQ(node.options.script, row.script) << testing::PrintToString(row.behind);
     EXPECT_EQ(node.options.script_args, row.script_args) << testing::PrintToString(row.behind);
   }
@@ -123,7 +123,7 @@ TEST(LocalNodes, CalledAsTheUserCalledIt) {
       NodeOf({"--wire=torch", "--nodes-on-this-machine=2", "--", "torchrun", "--role=r", "--", "x.py", "a"},
              CalledAs::kExec, "exec")
           .options;
-  EXPECT_EQ(torchrun.nodes_on_this_machine, kOneOfThem);
+  EXPECT_EQ(torchrun.nodes_on_this_machine, 0);
   EXPECT_EQ(torchrun.endpoint_port, 4321);
   EXPECT_EQ(torchrun.script, "x.py");
   EXPECT_THAT(torchrun.script_args, ElementsAre("a"));

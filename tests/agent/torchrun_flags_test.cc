@@ -475,6 +475,29 @@ TEST(TorchrunFlags, Environment) {
   EXPECT_EQ(pod.node_rank, 1);
 }
 
+// The order of ranks is that of the indexes; none: torchrun's order.
+TEST(TorchrunFlags, TheNodesIndex) {
+  const struct {
+    Words flags;
+    Environment environment;
+    std::optional<int> index;
+  } rows[] = {
+      {{"--nnodes=3", "--node-rank=2"}, {}, 2},
+      {{"--nnodes=3"}, {}, 0},
+      {{"--nnodes=3", "--rdzv-backend=c10d"}, {}, std::nullopt},
+      {{"--nnodes=3", "--rdzv-backend=c10d", "--node-rank=0"}, {}, 0},
+      {{"--nnodes=3", "--rdzv-backend=c10d"}, {{"PET_NODE_RANK", "7"}}, 7},  // no place, an order
+      {{"--nnodes=1:3", "--rdzv-backend=c10d"}, {{"JOB_COMPLETION_INDEX", "1"}}, 1},
+      {{"--nnodes=3", "--rdzv-backend=c10d", "--node-rank=2"}, {{"JOB_COMPLETION_INDEX", "1"}}, 2},
+      {{"--nnodes=1", "--rdzv-backend=c10d"}, {{"JOB_COMPLETION_INDEX", "1"}}, std::nullopt},
+  };
+  for (const auto& row : rows) {
+    RunOptions options = Good(row.flags, row.environment);
+    EXPECT_EQ(options.node_index, row.index) << Join(row.flags, " ");
+    EXPECT_THAT(options.warnings, testing::IsEmpty()) << Join(row.flags, " ");
+  }
+}
+
 TEST(TorchrunFlags, NodesOnThisMachine) {
   RunOptions run = Good({"--nodes-on-this-machine=3"});
   EXPECT_EQ(run.min_nodes, 3);

@@ -55,6 +55,23 @@ class Rendezvous(Nodes):
             worker.tell("exit 0")
         self.assertEqual([agent.wait() for agent in agents], [0, 0])
 
+    def test_ranks_do_not_depend_on_who_comes_first(self):
+        def started(*places):
+            endpoint = self.endpoint()
+            agents = {}
+            for number, place in enumerate(places):
+                agents[place] = self.node(endpoint, "3", *arguments(place), "--rdzv-conf", f"is_host={int(number == 0)}")
+                if number == 0:
+                    self.wait_for_port(endpoint)
+            workers = self.workers(3)
+            self.assertEqual([self.agent_of(w) for w in workers], [agents[0], agents[1], agents[2]])
+            for worker in workers:
+                worker.tell("exit 0")
+            self.assertEqual([agent.wait() for agent in agents.values()], [0, 0, 0])
+
+        for arguments in (lambda place: ("--node-rank", str(place)), lambda place: ("--local-addr", f"127.0.0.{2 + place}")):
+            started(2, 0, 1)
+
     def test_static(self):
         port = str(self.free_port())
         common = ("--nnodes", "2", "--master-addr", "127.0.0.1", "--master-port", port)

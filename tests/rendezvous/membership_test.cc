@@ -232,14 +232,95 @@ TEST(Ranks, ByIndexWhereAllHaveOne) {
   EXPECT_EQ(s.Roster(), "n0 n1 n2");
 }
 
-TEST(Ranks, ByArrivalWhereOneHasNoIndex) {
-  Stage s(Job(2, 2));
-  Hello hello = s.Greeting("z");
-  s.Join(hello);
-  hello = s.Greeting("a");
+// Name, address, pid, index of the nodes in the order in which they come; the first round's roster.
+TEST(Ranks, ByIndexThenInTorchrunsOrder) {
+  struct Came {
+    const char* name;
+    const char* address;
+    int64_t pid;
+    std::optional<int> index;
+  };
+  struct Row {
+    std::vector<Came> nodes;
+    const char* roster;
+  };
+  const Row rows[] = {
+      {{{"c", "h3", 1, {}}, {"a", "h1", 1, {}}, {"b", "h2", 1, {}}}, "a b c"},
+      {{{"b", "h10", 1, {}}, {"a", "h2", 1, {}}, {"c", "h1", 1, {}}}, "c b a"},  // as text
+      {{{"a", "h", 10, {}}, {"b", "h", 9, {}}, {"c", "g", 11, {}}}, "c b a"},
+      {{{"b", "h", 1, {}}, {"c", "h", 1, {}}, {"a", "h", 1, {}}}, "a b c"},
+      {{{"z", "h1", 1, {}}, {"a", "h2", 1, 0}, {"b", "h0", 1, {}}}, "a b z"},  // only node 0 knows its place
+      {{{"a", "h1", 1, 7}, {"b", "h2", 1, 3}, {"c", "h3", 1, 5}}, "b c a"},    // with gaps
+      {{{"b", "h2", 1, 0}, {"a", "h1", 1, 0}, {"c", "h0", 1, 0}}, "c a b"},    // one value for all says nothing
+  };
+  for (const Row& row : rows) {
+    Stage s(Job(3, 3));
+    for (const Came& came : row.nodes) {
+      Hello hello = s.Greeting(came.name);
+      hello.node.address = came.address;
+      hello.node.pid = came.pid;
+      hello.node.index = came.index;
+      s.Join(hello);
+    }
+    EXPECT_EQ(s.Roster(), row.roster);
+  }
+}
+
+TEST(Ranks, AreTheSameAfterARestartWhoeverIsReadyFirst) {
+  for (bool indexed : {false, true}) {
+    Stage s(Job(3, 3, 3));
+    int index = 3;
+    for (const char* name : {"c", "b", "a"}) {
+      Hello hello = s.Greeting(name);
+      hello.node.address = name;
+      if (--index; indexed) hello.node.index = index;
+      s.Join(hello);
+    }
+    EXPECT_EQ(s.Roster(), "a b c");
+    s.Fails("b", 1);
+    for (const char* name : {"c", "b", "a"}) s.Ready(name);
+    EXPECT_EQ(s.Roster(), "a b c");
+    EXPECT_TRUE(s.Started("a", 1));
+  }
+}
+
+TEST(Ranks, ANodeThatJoinsMovesAnotherOnlyByItsIndex) {
+  for (bool indexed : {false, true}) {
+    Stage s(Job(1, 3));
+    auto join = [&](const char* name, int index) {
+      Hello hello = s.Greeting(name);
+      hello.node.address = name;
+      if (indexed) hello.node.index = index;
+      s.Join(hello);
+    };
+    join("b", 1);
+    join("c", 2);
+    s.Wait(s.options.last_call, {"b", "c"});
+    EXPECT_EQ(s.Roster(), "b c");
+    join("a", 0);
+    s.Ready("b");
+    s.Ready("c");
+    EXPECT_EQ(s.Roster(), indexed ? "a b c" : "b c a");
+  }
+}
+
+TEST(Ranks, ANewProcessOfNodeZeroIsRankZeroAgain) {
+  Stage s(Job(2, 3));
+  for (int index : {0, 1, 2}) {
+    Hello hello = s.Greeting(fmt::format("n{}", index));
+    hello.node.index = index;
+    s.Join(hello);
+  }
+  s.Closes("n0");
+  s.Ready("n1");
+  s.Ready("n2");
+  EXPECT_EQ(s.Roster(), "n1 n2");
+  Hello hello = s.Greeting("n0 made anew");
   hello.node.index = 0;
   s.Join(hello);
-  EXPECT_EQ(s.Roster(), "z a");
+  s.Ready("n1");
+  s.Ready("n2");
+  EXPECT_EQ(s.Roster(), "n0 made anew n1 n2");
 }
 
 TEST(Ranks, SlotsAndRolesAreSummedUp) {

@@ -20,6 +20,7 @@ Node SomeNode() {
   node.name = "worker-1";
   node.incarnation = "7f3a";
   node.index = 1;
+  node.address = "pod-1.job.example";
   node.slots = 8;
   node.role = "trainer";
   node.host = "pod-1";

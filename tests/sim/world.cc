@@ -72,7 +72,9 @@ int World::Spawn(const std::string& name, const std::string& address, bool coord
   state.self.store_port = 1;
   state.options = options_;
   state.seed = seed_ + static_cast<uint64_t>(id);
-  if (options_.indexed) state.self.index = name[1] - '0';
+  if (options_.indexed || (places_known_ && name[0] == 'n')) state.self.index = name[1] - '0';
+  state.self.address = fmt::format("{}{}", '9' - name[1], name);  // not in the order of the names
+  state.self.pid = id;
   After(random_.Between(milliseconds(0), milliseconds(200)), id, [this](Process& p) { Attend(p, at::Begin{}); });
   return id;
 }
@@ -331,6 +333,7 @@ Result World::Run() {
   options_.join_timeout = seconds(120);
   options_.last_call = seconds(5);
   options_.heartbeat_timeout = random_.Chance(0.5) ? seconds(15) : seconds(6);
+  places_known_ = seed_ % 4 == 0;
   work_ = random_.Between(milliseconds(100), seconds(30));
   failure_rate_ = random_.Chance(0.5) ? 0.15 : 0;
   own_coordinator_ = random_.Chance(0.3);

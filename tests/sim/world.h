@@ -108,6 +108,7 @@ class World {
     RoundId id;
     int parent = -1;
     std::string roster;
+    std::vector<Node> nodes;  // of the roster
     size_t seats = 0;
     std::set<int> began;    // processes; a round without all of them cannot compute anything
     bool amnesiac = false;  // descends from a first round that was not the job's first
@@ -136,6 +137,7 @@ class World {
   void Step(Process& process, const Event& event);
   void SendOn(Process& process, const Redirect& redirect);
   void CheckStart(Process& process, int parent);
+  void CheckOrder(const Lineage& lineage);
 
   // attendant and agent
   void Attend(Process& process, const attendance::Event& event);
@@ -175,6 +177,7 @@ class World {
   JobOptions options_;
   std::string endpoint_;
   bool own_coordinator_ = false;
+  bool places_known_ = false;  // the first nodes have an index also where none is needed
   bool hurt_ = false;  // any fault at all
   double failure_rate_ = 0;
   int spare_names_ = 0;

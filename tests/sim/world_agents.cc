@@ -188,20 +188,22 @@ void World::CheckStart(Process& process, int parent) {
   int rank = 0;
   std::set<std::string> names;
   std::string roster;
+  Lineage lineage;
   for (const Seat& seat : round.seats) {
     if (seat.first_rank != rank) Violate("ranks have a gap");
     rank += seat.node.slots;
     if (!names.insert(seat.node.name).second) Violate("a node has two seats");
     roster += seat.node.incarnation + " ";
+    lineage.nodes.push_back(seat.node);
   }
   if (rank != round.world_size) Violate("world size differs");
-  Lineage lineage;
   lineage.id = round.id;
   lineage.parent = parent;
   lineage.roster = roster;
   lineage.seats = round.seats.size();
   lineage.amnesiac = parent >= 0 ? lineages_[static_cast<size_t>(parent)].amnesiac : !lineages_.empty();
   result_.exempt = result_.exempt || lineage.amnesiac;
+  CheckOrder(lineage);
   if (parent >= 0 && round.id <= lineages_[static_cast<size_t>(parent)].id) Violate("rounds must grow");
   for (const Lineage& other : lineages_) {
     if (other.id == round.id && other.roster != roster && !lineage.amnesiac && !other.amnesiac) {
@@ -219,6 +221,29 @@ void World::CheckStart(Process& process, int parent) {
   }
   process.lineage = static_cast<int>(lineages_.size());
   lineages_.push_back(lineage);
+}
+
+// Ranks go by index; of nodes without one, the first round has torchrun's order, and survivors keep theirs.
+void World::CheckOrder(const Lineage& lineage) {
+  const std::vector<Node>& nodes = lineage.nodes;
+  std::vector<Node> before;
+  if (lineage.parent >= 0) before = lineages_[static_cast<size_t>(lineage.parent)].nodes;
+  auto place = [&](const Node& node) {
+    return std::find_if(before.begin(), before.end(), [&](const Node& n) { return n.incarnation == node.incarnation; });
+  };
+  for (size_t b = 1; b < nodes.size(); ++b) {
+    for (size_t a = 0; a < b; ++a) {
+      const int first = nodes[a].index.value_or(99), second = nodes[b].index.value_or(99);
+      if (first < second) continue;
+      auto was_first = place(nodes[a]), was_second = place(nodes[b]);
+      const bool both_survive = was_first != before.end() && was_second != before.end();
+      if (first > second || (before.empty() && !InTorchrunsOrder(nodes[a], nodes[b])) ||
+          (both_survive && was_first > was_second)) {
+        Violate(fmt::format("rank {} is {} and rank {} is {} in round {}", a, nodes[a].incarnation, b,
+                            nodes[b].incarnation, Show(lineage.id)));
+      }
+    }
+  }
 }
 
 bool World::Whole(int lineage) const {
