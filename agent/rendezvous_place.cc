@@ -116,6 +116,7 @@ struct Search : std::enable_shared_from_this<Search> {
     rendezvous::Conductor::Options conducting;
     conducting.self_node = node_name;
     conducting.only_run_id = options.run_id;
+    if (host && options.max_nodes > 1) conducting.endpoint_hint = EndpointHint(options.endpoint_host, ThisMachine());
     place.conductor = std::make_unique<rendezvous::Conductor>(loop, conducting);
     rendezvous::Coordinator::Options serving = Serving(options, credentials, place.address);
     place.behind_store = host && options.backend == Backend::kStatic;

@@ -121,6 +121,23 @@ bool MeansThisMachine(std::string_view host, const MachineNames& machine, const 
   return own(wanted) || std::any_of(resolved.begin(), resolved.end(), own);
 }
 
+std::string EndpointHint(std::string_view host, const MachineNames& machine) {
+  std::string name = Lower(host);
+  if (name.ends_with('.')) name.pop_back();
+  if (name.empty()) return {};
+  if (name == "localhost" || IsLoopback(ReadAddress(name))) {
+    return fmt::format("the endpoint is {}, which every machine takes for itself: where there are several, give each "
+                       "the name or the address of node 0's",
+                       host);
+  }
+  if (name == Lower(machine.host_name) || name == Lower(machine.full_name)) {
+    return fmt::format("the endpoint is {}, this machine's own name: another machine of that name waits for itself, "
+                       "too; give each machine its own name, or the address of node 0's as the endpoint",
+                       host);
+  }
+  return {};
+}
+
 Status ListenStatus(int error, std::string_view host, int port) {
   const std::string where = host.empty() ? fmt::format("port {}", port) : fmt::format("{} port {}", host, port);
   if (error == EADDRINUSE) {

@@ -35,6 +35,10 @@ MachineNames ThisMachine();
 bool MeansThisMachine(std::string_view host, const MachineNames& machine,
                       const std::vector<std::string>& resolved = {});
 
+// Why machines that wait for each other at `host` may each wait at another place, and what to do: one clause. Empty:
+// nothing speaks for that. `machine` may be empty. Pure.
+std::string EndpointHint(std::string_view host, const MachineNames& machine);
+
 // Why nothing can be listened to at `host` (numeric; empty: every address) and `port`, by errno, with what to do.
 // AlreadyExists: the port is taken.
 Status ListenStatus(int error, std::string_view host, int port);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/host_names.h"
 #include "base/not_yet.h"
 #include "base/text.h"
 #include "base/version.h"
@@ -221,7 +222,9 @@ class Machine {
       Finish(kExitCoordinatorLost,
              fmt::format("the coordinator was lost and none was found again within {}: {}", limit, why));
     } else {
-      Finish(kExitRendezvousTimeout, fmt::format("no coordinator was reached within {}: {}", limit, why));
+      std::string hint = EndpointHint(where.substr(0, where.rfind(':')), {});
+      Finish(kExitRendezvousTimeout, fmt::format("no coordinator was reached within {}: {}{}{}", limit, why,
+                                                 hint.empty() ? "" : "; ", hint));
     }
   }
 

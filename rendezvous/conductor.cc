@@ -190,6 +190,7 @@ class Conductor::Impl : public std::enable_shared_from_this<Impl> {
     State state;
     state.run_id = run_id;
     state.self_node = options_.self_node;
+    state.endpoint_hint = options_.endpoint_hint;
     state.on_call = on_call_;
     return state;
   }

@@ -82,6 +82,7 @@ struct State {
   std::string run_id;
   std::optional<JobOptions> options;  // of the first Hello
   std::string self_node;              // the node whose agent this coordinator lives in; empty: none
+  std::string endpoint_hint;          // for nodes that do not come; EndpointHint() in base/host_names.h
   bool on_call = false;               // not where strangers look for the job: coordinates from StandIn on
   Phase phase = Phase::kGathering;
   uint64_t term = 1;

@@ -7,6 +7,18 @@
 
 namespace muster::rendezvous {
 
+namespace {
+
+// What to do where two living nodes have one name, or one rank.
+std::string ToTellApart(const Node& holder, const Node& newcomer) {
+  if (holder.name != newcomer.name) return "give each node its own";
+  const bool one_host_name = holder.host == newcomer.host;
+  return fmt::format("give each node its own{}, by --node-name or MUSTER_NODE",
+                     one_host_name ? fmt::format(" (both call their host {})", holder.host) : "");
+}
+
+}  // namespace
+
 void Machine::NoteRefusal(const std::string& reason) {
   s_.last_refusal = reason;
   out_.refusals.push_back(reason);
@@ -122,7 +134,8 @@ bool Machine::GivesWay(PeerId peer, const Hello& hello, Member& holder, const st
   }
   if (holder.contender && holder.contender->first != peer) {
     if (holder.contender->second.node.incarnation != hello.node.incarnation) {
-      Refuse(peer, fmt::format("{} is wanted by two other nodes already: give each node its own", claim));
+      Refuse(peer, fmt::format("{} is wanted by two other nodes already: {}", claim,
+                               ToTellApart(holder.node, hello.node)));
       return true;
     }
     HangUp(holder.contender->first);
@@ -148,10 +161,10 @@ void Machine::RefuseContender(Member& holder) {
   holder.contender.reset();
   s_.names.erase(peer);
   bool name = hello.node.name == holder.node.name;
-  Refuse(peer, fmt::format("{} {} is held by {} (pid {}), which lives: give each node its own",
+  Refuse(peer, fmt::format("{} {} is held by {} (pid {}), which lives: {}",
                            name ? "the name" : "node rank",
                            name ? hello.node.name : fmt::format("{}", hello.node.index.value_or(-1)),
-                           NodeName(holder.node), holder.node.pid));
+                           NodeName(holder.node), holder.node.pid, ToTellApart(holder.node, hello.node)));
 }
 
 void Machine::Admit(PeerId peer, const Hello& hello) {

@@ -84,6 +84,7 @@ class Machine {
   void StartRound(const Why& why);
   void TellWaiting(const std::string& text);
   std::string WhoIsMissing() const;
+  std::string EndpointHint() const;  // with "; " before it; empty: none
 
   // membership_reform.cc: a coordinator without memory
   void BeginReforming(const Assignment& newest);

@@ -156,7 +156,8 @@ void Machine::Gather() {
   } else if (too_few) {
     int missing = options().min_nodes - counts.ready;
     TellWaiting(fmt::format("waiting for {} more {}: have {} of {} (up to {})", missing, missing == 1 ? "node" : "nodes",
-                            counts.ready, options().min_nodes, Seconds(options().join_timeout)));
+                            counts.ready, options().min_nodes, Seconds(options().join_timeout)) +
+                (counts.living == 1 && s_.round.id.number < 0 ? EndpointHint() : ""));
   } else {
     TellWaiting(fmt::format("have {} of {}, {} at least: waiting {} for more", counts.ready,
                             Counted(options().max_nodes, "node"), options().min_nodes, Seconds(options().last_call)));
@@ -173,9 +174,12 @@ void Machine::TellWaiting(const std::string& text) {
   }
 }
 
+std::string Machine::EndpointHint() const { return s_.endpoint_hint.empty() ? "" : "; " + s_.endpoint_hint; }
+
 std::string Machine::WhoIsMissing() const {
   std::string limit = Seconds(options().join_timeout);
-  std::string refused = s_.last_refusal.empty() ? "" : "; the last one refused: " + s_.last_refusal;
+  // Who was refused came here: the endpoint is right.
+  std::string refused = s_.last_refusal.empty() ? EndpointHint() : "; the last one refused: " + s_.last_refusal;
   std::vector<std::string> names;
   std::set<int> indexes;
   for (const auto& [name, member] : s_.members) {

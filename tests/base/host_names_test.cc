@@ -51,6 +51,26 @@ TEST(HostNames, MeansThisMachine) {
   for (const auto& row : rows) EXPECT_EQ(MeansThisMachine(row.host, machine, row.resolved), row.expected) << row.host;
 }
 
+TEST(HostNames, AnEndpointThatEveryMachineTakesForItself) {
+  const MachineNames machine{"worker", "worker.example", {"10.0.0.1"}};
+  const struct {
+    const char* host;
+    const char* hint;
+  } rows[] = {{"localhost", "the endpoint is localhost, which every machine takes for itself"},
+              {"LocalHost.", "which every machine takes for itself"},
+              {"127.0.0.1", "which every machine takes for itself"},
+              {"::1", "which every machine takes for itself"},
+              {"worker", "the endpoint is worker, this machine's own name: another machine of that name"},
+              {"Worker.Example", "this machine's own name"}};
+  for (const auto& row : rows) {
+    EXPECT_NE(EndpointHint(row.host, machine).find(row.hint), std::string::npos) << EndpointHint(row.host, machine);
+  }
+  for (const char* host : {"", "10.0.0.1", "10.0.0.2", "node-0.example"}) {
+    EXPECT_EQ(EndpointHint(host, machine), "") << host;
+    EXPECT_EQ(EndpointHint(host, {}), "") << host;
+  }
+}
+
 TEST(HostNames, ThisMachineKnowsItself) {
   EXPECT_NE(HostName(), "");
   MachineNames machine = ThisMachine();

@@ -208,6 +208,17 @@ TEST(Gathering, WhoWasRefusedIsNamedWhereSomebodyIsMissing) {
   EXPECT_EQ(s.End("a")->reason, "1 of 2 nodes came within 600 s: a; the last one refused: " + refusal);
 }
 
+TEST(Gathering, AnEndpointThatEveryMachineTakesForItselfIsNamed) {
+  Stage s(Job(3, 3));
+  s.state.endpoint_hint = "the endpoint is localhost";
+  s.Join("a");
+  EXPECT_EQ(s.LastNotice("a"), "waiting for 2 more nodes: have 1 of 3; the endpoint is localhost");
+  s.Join("b");  // so somebody finds it
+  EXPECT_EQ(s.LastNotice("a"), "waiting for 1 more node: have 2 of 3");
+  s.Wait(s.options.join_timeout, {"a", "b"});
+  EXPECT_EQ(s.End("a")->reason, "2 of 3 nodes came within 600 s: a, b; the endpoint is localhost");
+}
+
 TEST(Gathering, ARefusalOfThePastIsNotNamed) {
   Stage s(Job(2, 2));
   s.Join("a");
