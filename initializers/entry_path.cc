@@ -122,9 +122,17 @@ bool MatchesWhole(std::string_view pattern, std::string_view path) {
   return pattern.find_first_not_of('*') == std::string_view::npos;
 }
 
-bool MatchesAny(const std::vector<std::string>& patterns, std::string_view path) {
-  return std::any_of(patterns.begin(), patterns.end(),
-                     [&](const std::string& pattern) { return MatchesPattern(pattern, path); });
+// Whether `pattern` matches some text that begins with `start`: whatever follows a star may be made to.
+bool MatchesSomeAfter(std::string_view pattern, std::string_view start) {
+  while (!start.empty()) {
+    if (pattern.empty()) return false;
+    if (pattern.starts_with('*')) return true;
+    const Match match = MatchOne(pattern, start);
+    if (!match.matches) return false;
+    pattern.remove_prefix(match.pattern);
+    start.remove_prefix(match.path);
+  }
+  return true;
 }
 
 }  // namespace
@@ -232,6 +240,23 @@ bool MatchesPattern(std::string_view pattern, std::string_view path) {
 
 bool IsWanted(std::string_view path, const std::vector<std::string>& include, const std::vector<std::string>& ignore) {
   return (include.empty() || MatchesAny(include, path)) && !MatchesAny(ignore, path);
+}
+
+bool MatchesAny(const std::vector<std::string>& patterns, std::string_view path) {
+  return std::any_of(patterns.begin(), patterns.end(),
+                     [&](const std::string& pattern) { return MatchesPattern(pattern, path); });
+}
+
+bool MayHoldWanted(std::string_view folder, const std::vector<std::string>& include,
+                   const std::vector<std::string>& ignore) {
+  // A star at the end that matches nothing of the folder's own name matches whatever follows it.
+  const bool ignored = std::any_of(ignore.begin(), ignore.end(), [folder](std::string_view pattern) {
+    return (pattern.ends_with('*') || pattern.ends_with('/')) && MatchesPattern(pattern, folder);
+  });
+  if (ignored) return false;
+  return include.empty() || std::any_of(include.begin(), include.end(), [folder](std::string_view pattern) {
+           return MatchesSomeAfter(pattern.ends_with('/') ? std::string(pattern) + '*' : std::string(pattern), folder);
+         });
 }
 
 }  // namespace muster::initializers

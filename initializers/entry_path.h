@@ -60,4 +60,12 @@ bool MatchesPattern(std::string_view pattern, std::string_view path);
 // An entry is wanted: some `include` matches (or there is none), and no `ignore` does.
 bool IsWanted(std::string_view path, const std::vector<std::string>& include, const std::vector<std::string>& ignore);
 
+// Some pattern matches.
+bool MatchesAny(const std::vector<std::string>& patterns, std::string_view path);
+
+// Whether the folder "a/b/", or anything that can be below it, may be wanted. False: none of it is, whatever its name,
+// so that the folder need not be read.
+bool MayHoldWanted(std::string_view folder, const std::vector<std::string>& include,
+                   const std::vector<std::string>& ignore);
+
 }  // namespace muster::initializers

@@ -217,6 +217,7 @@ Status Initialize::Impl::OpenProvider() {
   settings.limits = options_.transfer.limits;
   settings.retry = options_.transfer.retry;
   settings.claims = options_.claims;
+  settings.patterns = {options_.include, options_.ignore};
   settings.hub_cache = options_.hub_cache;
   // Those that unpack are busy for long; the transfer goes on beside them, in half of the memory: the rest is theirs.
   const bool both = options_.extract;

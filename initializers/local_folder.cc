@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -19,6 +20,7 @@ namespace {
 constexpr size_t kPage = 1000;  // entries
 constexpr std::string_view kClaims = "MUSTER_CLAIMS";
 constexpr std::string_view kMounts = "/mnt/pvc";
+constexpr std::string_view kLostAndFound = "lost+found";  // of ext4's root, and readable by root alone
 
 // Both real.
 bool IsBelow(std::string_view path, std::string_view root) {
@@ -45,10 +47,21 @@ Status NotThere(const LocalPlace& place) {
   return absl::NotFoundError(fmt::format("{}: there is no such file or folder; {}", place.path, remedy));
 }
 
+Status BadLink(std::string_view path, std::string_view fault) {
+  return absl::FailedPreconditionError(
+      fmt::format("{} is a link {}, remove the link, or leave it out with --ignore", path, fault));
+}
+
+// Other errors than EACCES tell nothing: a sandbox may not know the call. Who opens the file says them.
+Status CheckReadable(const std::string& path) {
+  if (access(path.c_str(), R_OK) == 0 || errno != EACCES) return absl::OkStatus();
+  return ErrnoStatus(EACCES, path);
+}
+
 // Reads one folder after the other; a page at a time, on the pool.
 class Walk {
  public:
-  explicit Walk(LocalPlace place) : place_(std::move(place)) {}
+  Walk(LocalPlace place, Patterns patterns) : place_(std::move(place)), patterns_(std::move(patterns)) {}
 
   // False: that was all.
   StatusOr<bool> NextPage(std::vector<Entry>* entries, std::vector<std::string>* notes);
@@ -67,9 +80,11 @@ class Walk {
   Status Read(const Folder& folder, std::vector<Entry>* entries, std::vector<std::string>* notes);
   Status Add(const Folder& folder, const std::string& name, std::vector<Entry>* entries,
              std::vector<std::string>* notes);
+  Status PassOver(const std::string& path, Status problem, std::vector<std::string>* notes) const;
   Entry EntryOf(std::string path, std::string where, const struct stat& facts) const;
 
   const LocalPlace place_;
+  const Patterns patterns_;
   std::string root_;  // real; empty: none
   std::vector<Folder> folders_;
   ManifestFiles published_;  // by whoever filled the source: what its store had said of it, without the rest
@@ -101,6 +116,7 @@ Status Walk::Begin(std::vector<Entry>* entries) {
   if (stat(real->c_str(), &facts) != 0) return ErrnoStatus(errno, place_.path);
   if (S_ISREG(facts.st_mode)) {
     std::string_view name = place_.path;
+    MUSTER_RETURN_IF_ERROR(CheckReadable(*real));
     entries->push_back(EntryOf(std::string(name.substr(name.rfind('/') + 1)), *real, facts));
     return absl::OkStatus();
   }
@@ -120,8 +136,19 @@ Status Walk::Begin(std::vector<Entry>* entries) {
   return absl::OkStatus();
 }
 
+// The problem with what is at `path`; OK: it can be done without. What it is, or holds, may be wanted by the patterns.
+Status Walk::PassOver(const std::string& path, Status problem, std::vector<std::string>* notes) const {
+  const bool of_the_file_system = path == kLostAndFound && absl::IsPermissionDenied(problem);
+  if (!of_the_file_system && !MatchesAny(patterns_.ignore, path)) return problem;
+  notes->push_back(fmt::format("{}: it is left out", Message(problem)));
+  return absl::OkStatus();
+}
+
 Status Walk::Read(const Folder& folder, std::vector<Entry>* entries, std::vector<std::string>* notes) {
-  MUSTER_ASSIGN_OR_RETURN(std::vector<std::string> names, NamesIn(AT_FDCWD, folder.where, folder.where));
+  auto read = NamesIn(AT_FDCWD, folder.where, folder.where);
+  if (!read.ok() && folder.path.empty()) return read.status();
+  if (!read.ok()) return PassOver(folder.path.substr(0, folder.path.size() - 1), read.status(), notes);
+  std::vector<std::string>& names = *read;
   if (folder.path.empty()) std::erase(names, kOwnFolder);
   if (names.empty() && !folder.path.empty()) {
     Entry empty;
@@ -136,38 +163,44 @@ Status Walk::Read(const Folder& folder, std::vector<Entry>* entries, std::vector
 
 Status Walk::Add(const Folder& folder, const std::string& name, std::vector<Entry>* entries,
                  std::vector<std::string>* notes) {
+  const std::string path = folder.path + name;
+  const bool wanted = IsWanted(path, patterns_.include, patterns_.ignore);
+  const bool may_hold = MayHoldWanted(path + '/', patterns_.include, patterns_.ignore);
+  if (!wanted && !may_hold) return absl::OkStatus();
   std::string where = fmt::format("{}/{}", folder.where, name);
   struct stat facts {};
-  if (lstat(where.c_str(), &facts) != 0) return ErrnoStatus(errno, where);
-  if (S_ISLNK(facts.st_mode)) {
+  if (lstat(where.c_str(), &facts) != 0) return PassOver(path, ErrnoStatus(errno, where), notes);
+  const bool link = S_ISLNK(facts.st_mode);
+  if (link) {
     const auto real = RealPath(where);
-    if (!real) {
-      return absl::FailedPreconditionError(
-          fmt::format("{} is a link that leads nowhere: remove it, or mend it", where));
+    if (!real && (errno == ENOENT || errno == ENOTDIR || errno == ELOOP)) {
+      return wanted ? BadLink(where, "that leads nowhere: mend it") : absl::OkStatus();
     }
-    if (!root_.empty() && !IsBelow(*real, root_)) {
-      return absl::FailedPreconditionError(fmt::format(
-          "{} is a link that leads out of its claim, to {}: remove it, or copy what it means", where, *real));
-    }
+    if (!real || stat(real->c_str(), &facts) != 0) return PassOver(path, ErrnoStatus(errno, where), notes);
     where = *real;
-    if (stat(where.c_str(), &facts) != 0) return ErrnoStatus(errno, where);
+  }
+  const bool folder_here = S_ISDIR(facts.st_mode);
+  if (folder_here ? !may_hold : !wanted) return absl::OkStatus();
+  if (link && !root_.empty() && !IsBelow(where, root_)) {
+    const std::string fault = fmt::format("that leads out of its claim, to {}: copy what it means", where);
+    return PassOver(path, BadLink(fmt::format("{}/{}", folder.where, name), fault), notes);
   }
   if (S_ISREG(facts.st_mode)) {
-    entries->push_back(EntryOf(folder.path + name, std::move(where), facts));
+    MUSTER_RETURN_IF_ERROR(CheckReadable(where));
+    entries->push_back(EntryOf(path, std::move(where), facts));
     return absl::OkStatus();
   }
-  if (!S_ISDIR(facts.st_mode)) {
+  if (!folder_here) {
     notes->push_back(fmt::format("{} is neither a file nor a folder: it is left out", where));
     return absl::OkStatus();
   }
   for (const Chain* above = folder.chain.get(); above != nullptr; above = above->above.get()) {
-    if (above->real == where) {
-      return absl::FailedPreconditionError(
-          fmt::format("{}/{} is a link that leads to a folder it is in, {}: remove it", folder.where, name, where));
-    }
+    if (above->real != where) continue;
+    const std::string fault = fmt::format("that leads to a folder it is in, {}: copy what it means", where);
+    return PassOver(path, BadLink(fmt::format("{}/{}", folder.where, name), fault), notes);
   }
   auto chain = std::make_shared<const Chain>(Chain{where, folder.chain});
-  folders_.push_back({fmt::format("{}{}/", folder.path, name), std::move(where), std::move(chain)});
+  folders_.push_back({path + '/', std::move(where), std::move(chain)});
   return absl::OkStatus();
 }
 
@@ -189,12 +222,12 @@ Entry Walk::EntryOf(std::string path, std::string where, const struct stat& fact
 
 class LocalFolder final : public Catalogue {
  public:
-  LocalFolder(DiskPool& pool, LocalPlace place, std::function<void(const std::string&)> say)
-      : pool_(pool), place_(std::move(place)), say_(std::move(say)) {}
+  LocalFolder(DiskPool& pool, LocalPlace place, Patterns patterns, std::function<void(const std::string&)> say)
+      : pool_(pool), place_(std::move(place)), patterns_(std::move(patterns)), say_(std::move(say)) {}
 
   Handle List(Listing listing) override {
-    auto reading =
-        std::make_shared<Reading>(Reading{Walk(place_), pool_.NewStrand(), std::move(listing), {}, {}, true});
+    auto reading = std::make_shared<Reading>(
+        Reading{Walk(place_, patterns_), pool_.NewStrand(), std::move(listing), {}, {}, true});
     Handle handle = std::make_shared<bool>();
     Next(std::move(reading), handle);
     return handle;
@@ -225,6 +258,7 @@ class LocalFolder final : public Catalogue {
 
   DiskPool& pool_;
   const LocalPlace place_;
+  const Patterns patterns_;
   const std::function<void(const std::string&)> say_;
 };
 
@@ -268,9 +302,9 @@ StatusOr<bool> IsTarget(const LocalPlace& place, const std::string& target) {
   return false;
 }
 
-std::unique_ptr<Catalogue> MakeLocalFolder(DiskPool& pool, LocalPlace place,
+std::unique_ptr<Catalogue> MakeLocalFolder(DiskPool& pool, LocalPlace place, Patterns patterns,
                                            std::function<void(const std::string&)> say) {
-  return std::make_unique<LocalFolder>(pool, std::move(place), std::move(say));
+  return std::make_unique<LocalFolder>(pool, std::move(place), std::move(patterns), std::move(say));
 }
 
 std::string LocalVersion(const struct stat& facts) { return fmt::format("{}.{}", ModifiedOf(facts), facts.st_ino); }

@@ -56,7 +56,7 @@ StatusOr<OpenedSource> OpenFolder(Opening opening) {
   MUSTER_ASSIGN_OR_RETURN(LocalPlace place,
                           FindLocalPlace(opening.source, opening.settings.claims, opening.environment));
   OpenedSource opened;
-  opened.catalogue = MakeLocalFolder(opening.pool, std::move(place), opening.say);
+  opened.catalogue = MakeLocalFolder(opening.pool, std::move(place), opening.settings.patterns, opening.say);
   return opened;
 }
 

@@ -13,6 +13,7 @@
 #include "base/status.h"
 #include "http/conversation.h"
 #include "initializers/disk_pool.h"
+#include "initializers/local_folder.h"
 #include "initializers/provider.h"
 #include "initializers/settings.h"
 #include "initializers/source.h"
@@ -24,6 +25,7 @@ struct SourceSettings {
   bool allow_html = false;          // a web page may be what https:// is to bring (web_file.h)
   std::string version_id;           // of a single S3 object or GCS object (its generation)
   std::vector<std::string> claims;  // "NAME=DIR" (local_folder.h)
+  Patterns patterns;                // a folder's walk does not look into what they leave out
   bool hub_cache = false;           // of an hf:// source: laid as the hub's client keeps it (hub_settings.h)
   http::Options http;
   http::Limits limits;  // of bytes; a small answer has kSmallAnswer as well

@@ -30,6 +30,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     Must(IsWanted(name, {}, {pattern}) != MatchesPattern(pattern, name));
     Must(MatchesPattern(Literal(name), name));
     Must(MatchesPattern("*", name));
+    for (size_t slash = name.find('/'); slash != std::string_view::npos; slash = name.find('/', slash + 1)) {
+      const std::string_view folder = name.substr(0, slash + 1);
+      Must(MayHoldWanted(folder, {pattern}, {}) || !IsWanted(name, {pattern}, {}));
+      Must(MayHoldWanted(folder, {}, {pattern}) || !IsWanted(name, {}, {pattern}));
+    }
     if (!CheckEntryPath(name).ok()) continue;
     const std::filesystem::path path{std::string(name)};
     Must(path.is_relative() && path.lexically_normal() == path && *path.begin() != "..");

@@ -494,5 +494,52 @@ TEST(Patterns, ChooseEntries) {
   EXPECT_TRUE(IsWanted("a.json", {}, {"*.pth", "original/"}));
 }
 
+TEST(Patterns, ChooseFolders) {
+  using Words = std::vector<std::string>;
+  const struct {
+    Words include, ignore;
+    const char* folder;
+    bool may_hold;
+  } rows[] = {
+      {{}, {}, "a/", true},
+      {{}, {"lost+found/*"}, "lost+found/", false},
+      {{}, {"lost+found/"}, "lost+found/", false},
+      {{}, {"lost+found*"}, "lost+found/", false},
+      {{}, {"lost+found/*"}, "lost+found/#1/", false},
+      {{}, {"*"}, "a/", false},
+      {{}, {"*/b/*"}, "a/b/", false},
+      {{}, {"[!a]/*"}, "b/", false},
+      {{}, {"lost+found"}, "lost+found/", true},  // fnmatch: "lost+found/x" is not it
+      {{}, {"lost+found/?*"}, "lost+found/", true},  // may be more than is needed, never less
+      {{}, {"a/*.txt"}, "a/", true},
+      {{}, {"a/b/*"}, "a/", true},
+      {{}, {"b/*"}, "a/", true},
+      {{"train/*"}, {}, "train/", true},
+      {{"train/*"}, {}, "train/deep/", true},
+      {{"train/"}, {}, "train/", true},
+      {{"train/*"}, {}, "lost+found/", false},
+      {{"train/*"}, {}, "trains/", false},
+      {{"train/"}, {}, "trains/", false},
+      {{"train"}, {}, "train/", false},
+      {{"train/a"}, {}, "train/", true},
+      {{"train/a"}, {}, "train/a/", false},
+      {{"train/a/b"}, {}, "train/", true},
+      {{"t?ain/a"}, {}, "train/", true},
+      {{"[a-s]rain/a"}, {}, "train/", false},
+      {{"*.txt"}, {}, "any/", true},
+      {{"a/b", "c/*"}, {}, "c/d/", true},
+      {{"train/*"}, {"train/old/*"}, "train/old/", false},
+      {{"caf?/x"}, {}, "caf\xc3\xa9/", true},
+  };
+  for (const auto& row : rows) {
+    EXPECT_EQ(MayHoldWanted(row.folder, row.include, row.ignore), row.may_hold)
+        << row.folder << " by " << testing::PrintToString(row.include) << ", " << testing::PrintToString(row.ignore);
+    if (row.may_hold) continue;
+    for (const char* name : {"", "a", "a/b", "x.txt", "\xc3\xa9", "*", "old/x"}) {
+      EXPECT_FALSE(IsWanted(std::string(row.folder) + name, row.include, row.ignore)) << row.folder << name;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace muster::initializers

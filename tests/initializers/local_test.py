@@ -10,7 +10,7 @@ import sys
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from initializer_case import DEADLINE, MIB, UNREACHABLE, main, preloaded, some_bytes  # noqa: E402
+from initializer_case import BINARY, DEADLINE, MIB, UNREACHABLE, main, preloaded, some_bytes  # noqa: E402
 from local_case import LocalCase  # noqa: E402
 from web_server import WebServer  # noqa: E402
 
@@ -109,6 +109,68 @@ class Copies(LocalCase):
             os.symlink(to, link)
             self.refused("pvc://c", 1, words, "--claim", f"c={self.source}")
             os.unlink(link)
+
+    def test_links_that_are_not_wanted(self):
+        """A link that cannot be followed is an error only where it is wanted."""
+        files = self.lay({"sub/a": b"1"})
+        link = os.path.join(self.source, "sub", "link")
+        for to, leaves_out in (("/etc/hostname", "--ignore=sub/link"), ("/etc/hostname", "--include=*/a"),
+                               ("/etc", "--ignore=sub/link"), ("/etc", "--ignore=sub/link/"), ("/etc", "--include=sub/a"),
+                               ("nowhere", "--ignore=sub/link"), ("nowhere", "--include=*/a"), ("link", "--ignore=sub/l*"),
+                               ("..", "--ignore=sub/link"), ("..", "--ignore=sub/link/*"), (".", "--include=sub/a")):
+            with self.subTest(to=to, leaves_out=leaves_out):
+                os.symlink(to, link)
+                self.succeeds("pvc://c", files, leaves_out, "--claim", f"c={self.source}")
+                os.unlink(link)
+                shutil.rmtree(self.target)
+
+    def test_what_may_not_be_read(self):
+        """By a user who is not root: an error where it may be wanted, before anything is copied."""
+        if os.geteuid() != 0:
+            self.skipTest("only root can lay what another may not read")
+        files = self.lay({"train/a": b"1", "train/c": b"2"})
+        self.lay({"mine/x": b"3"})
+        for path in (self.dir, self.source):
+            os.chmod(path, 0o755)
+        mine, lost = os.path.join(self.source, "mine"), os.path.join(self.source, "lost+found")
+        os.chmod(mine, 0o700)
+        os.mkdir(lost, 0o700)
+        os.mkdir(self.target)
+        os.chmod(self.target, 0o777)
+        binary = shutil.copy(BINARY, self.dir)
+
+        def bring(*flags):
+            done = subprocess.run([binary, "dataset", self.uri, "--to", self.target, *flags], capture_output=True, text=True, user=4321,
+                                  group=4321, extra_groups=[], env=self.environment(), timeout=DEADLINE)
+            return done.returncode, done.stderr
+        for flags in (("--ignore=mine/*",), ("--ignore=mine/",), ("--include=train/*",), ("--include=train/a", "--include=train/c")):
+            code, said = bring(*flags)
+            self.assertEqual(code, 0, f"{flags}: {said}")
+            self.assertEqual("lost+found: Permission denied: it is left out" in said, "--ignore" in flags[0], said)
+            self.check_right(files)
+        code, said = bring("--ignore=mine")
+        self.assertEqual(code, 0, said)
+        self.assertIn("claim/mine: Permission denied: it is left out", said)
+        for flags in ((), ("--include=*.txt",), ("--ignore=*.txt",)):
+            code, said = bring(*flags)
+            self.assertEqual(code, 1, f"{flags}: {said}")
+            self.assertIn("claim/mine: Permission denied to user 4321", said)
+        os.rmdir(lost)
+        os.mkdir(os.path.join(self.source, "train", "lost+found"), 0o700)
+        code, said = bring("--include=train/*")
+        self.assertEqual(code, 1, said)
+        self.assertIn("train/lost+found: Permission denied to user 4321", said)
+        os.rmdir(os.path.join(self.source, "train", "lost+found"))
+        os.chmod(os.path.join(self.source, "train", "c"), 0)
+        shutil.rmtree(self.target)
+        os.mkdir(self.target)
+        os.chmod(self.target, 0o777)
+        code, said = bring("--include=train/*")
+        self.assertEqual(code, 1, said)
+        self.assertIn("train/c: Permission denied to user 4321", said)
+        self.assertFalse(os.path.exists(os.path.join(self.target, ".muster", "staging")) and
+                         [name for name in os.listdir(os.path.join(self.target, ".muster", "staging")) if name != ".hashes"],
+                         "nothing was copied")
 
     def test_a_pipe_is_left_out_and_said(self):
         files = self.lay({"a": b"1"})
