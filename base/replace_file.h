@@ -17,7 +17,7 @@ using FailedCall = std::function<Status(int error, std::string_view what)>;
 
 struct ReplaceFileOptions {
   mode_t mode = 0644;
-  bool sync = false;  // bytes and name are on the disk before it returns
+  bool sync = false;  // bytes and name are on the disk before it returns, where the file system can be told so
   // Name of the temporary file, in the same folder. Empty: NAME and a random part, so that several writers do not meet.
   // Given: what an earlier run left under it is overwritten; for a folder with one writer, which knows that name.
   std::string temporary;

@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "initializers/crc.h"
 #include "initializers/entry_queue.h"
+#include "initializers/failure.h"
 #include "initializers/file_hash.h"
 #include "initializers/local_folder.h"
 #include "initializers/recheck.h"
@@ -34,7 +35,7 @@ Descriptor OpenListed(const std::string& path) {
   how.resolve = RESOLVE_NO_SYMLINKS;
   const long opened = syscall(SYS_openat2, AT_FDCWD, path.c_str(), &how, sizeof how);
   // Linux before 5.6, or a sandbox that does not know the call.
-  if (opened < 0 && (errno == ENOSYS || errno == EPERM)) return Descriptor(open(path.c_str(), kFlags | O_NOFOLLOW));
+  if (opened < 0 && IsNotOffered(errno)) return Descriptor(open(path.c_str(), kFlags | O_NOFOLLOW));
   return Descriptor(static_cast<int>(opened));
 }
 
@@ -45,6 +46,7 @@ bool IsSmall(const Entry& entry) { return entry.size <= kBlockBytes; }
 struct Shared {
   std::atomic<bool> stop = false;
   std::atomic<bool> said_damaged = false;
+  std::atomic<bool> said_modes = false;
   std::atomic<uint64_t> copied = 0, kept = 0;  // bytes
 };
 
@@ -67,6 +69,7 @@ class Copying {
 
  private:
   Status Once();
+  Status KeepExecutable();
   Status NoFileAnyMore() const;
   Status HashWhole(int file);
   Status Small(int source);
@@ -101,13 +104,22 @@ Status Copying::Run() {
       continue;
     }
     if (!status.ok()) return status;
-    if (!mismatch_) return executable_ && !options_.hard_links ? staging_.MakeExecutable(moved_.name) : status;
+    if (!mismatch_) return executable_ && !options_.hard_links ? KeepExecutable() : status;
     if (++refetched_ > 1) {
       return absl::DataLossError(
           fmt::format("{}: {}, also after it was copied again; nothing was published", moved_.entry.key, *mismatch_));
     }
     notes_.push_back(fmt::format("{}: {}; copying it again", moved_.entry.key, *mismatch_));
   }
+}
+
+Status Copying::KeepExecutable() {
+  Status made = staging_.MakeExecutable(moved_.name);
+  if (made.code() != absl::StatusCode::kUnimplemented) return made;
+  if (!shared_->said_modes.exchange(true)) {
+    notes_.push_back(fmt::format("{}: what is executable is not so in the target", Message(made)));
+  }
+  return absl::OkStatus();
 }
 
 Status Copying::Once() {
@@ -224,6 +236,7 @@ StatusOr<bool> Copying::InKernel(int source, StagedFile& staged) {
     auto copied = staged.CopyFrom(source, at, kKernelCopy);
     if (copied.status().code() == absl::StatusCode::kUnimplemented && at == 0) return false;
     MUSTER_RETURN_IF_ERROR(copied.status());
+    if (*copied == 0 && at == 0) return false;  // some kernels say so of what they cannot copy; who reads it will tell
     if (*copied == 0) return absl::AbortedError(fmt::format("{} has become shorter", moved_.entry.key));
     at += *copied;
     shared_->copied += *copied;

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cstring>
 #include <functional>
+#include <limits>
 
 #include "base/folder_names.h"
 #include "base/replace_file.h"
@@ -28,10 +29,17 @@ constexpr size_t kLongestRanges = size_t{16} << 20;  // bytes of one NAME.ranges
 constexpr char kHashes[] = ".hashes";
 constexpr char kClone[] = ".clone";  // what reflinks are tried with
 
+// Some file systems open a file for direct access, and then refuse each of them, or want a larger alignment. False: it
+// was not open for direct access.
+bool ThroughCache(int file) {
+  const int flags = fcntl(file, F_GETFL);
+  return flags >= 0 && (flags & O_DIRECT) != 0 && fcntl(file, F_SETFL, flags & ~O_DIRECT) == 0;
+}
+
 Status WriteAll(int file, const char* bytes, size_t length, uint64_t offset) {
   while (length > 0) {
     ssize_t written = pwrite(file, bytes, length, static_cast<off_t>(offset));
-    if (written < 0 && errno == EINTR) continue;
+    if (written < 0 && (errno == EINTR || (errno == EINVAL && ThroughCache(file)))) continue;
     if (written < 0) return DiskStatus(errno, "writing");
     bytes += written;
     offset += static_cast<size_t>(written);
@@ -115,8 +123,7 @@ Status ReserveFor(int file, uint64_t size, uint64_t have) {
     failed = fallocate(file, 0, 0, static_cast<off_t>(size));
   } while (failed != 0 && errno == EINTR);
   if (failed == 0) return absl::OkStatus();
-  const bool lacks = errno == EOPNOTSUPP || errno == ENOSYS || errno == EPERM;  // EPERM: a seccomp profile
-  if (!lacks) return DiskStatus(errno, fmt::format("reserving {} bytes", size));
+  if (!IsNotOffered(errno)) return DiskStatus(errno, fmt::format("reserving {} bytes", size));
   return GiveLength(file, size, have);
 }
 
@@ -166,7 +173,7 @@ StatusOr<size_t> StagedFile::Read(uint64_t offset, char* bytes, size_t length) {
   size_t have = 0;
   while (have < length) {
     ssize_t got = pread(file_.get(), bytes + have, wanted - have, static_cast<off_t>(offset + have));
-    if (got < 0 && errno == EINTR) continue;
+    if (got < 0 && (errno == EINTR || (errno == EINVAL && ThroughCache(file_.get())))) continue;
     if (got < 0) return DiskStatus(errno, fmt::format("reading {}", name_));
     if (got == 0) break;
     have += static_cast<size_t>(got);
@@ -181,8 +188,7 @@ StatusOr<size_t> StagedFile::CopyFrom(int source, uint64_t offset, size_t length
   off64_t to = from;
   const ssize_t copied = copy_file_range(source, &from, file_.get(), &to, length, 0);
   if (copied >= 0) return static_cast<size_t>(copied);
-  // EPERM: a seccomp profile. Where the file itself is the reason, the writes that follow say so.
-  if (errno == EXDEV || errno == EINVAL || errno == EOPNOTSUPP || errno == ENOSYS || errno == EPERM) {
+  if (errno == EXDEV || IsNotOffered(errno)) {
     return absl::UnimplementedError("copy_file_range");
   }
   return DiskStatus(errno, fmt::format("copying to {}", name_));
@@ -207,7 +213,9 @@ void StagedFile::Discard() {
 
 Status StagedFile::Finish(const StagedHash& hash, bool sync) {
   if (ftruncate(file_.get(), static_cast<off_t>(size_)) != 0) return DiskStatus(errno, name_);
-  if (sync && fdatasync(file_.get()) != 0) return DiskStatus(errno, fmt::format("syncing {}", name_));
+  if (sync && fdatasync(file_.get()) != 0 && !IsNotOffered(errno)) {
+    return DiskStatus(errno, fmt::format("syncing {}", name_));
+  }
   MUSTER_RETURN_IF_ERROR(NoteHash(hashes_, name_, hash));
   const std::string part = fmt::format("{}{}", name_, kPart);
   if (renameat(folder_, part.c_str(), folder_, name_.c_str()) != 0) return DiskStatus(errno, part);
@@ -317,7 +325,7 @@ Status Staging::WriteWhole(const std::string& name, std::string_view bytes, cons
   const std::string part = fmt::format("{}{}", name, kPart);
   MUSTER_ASSIGN_OR_RETURN(Descriptor file, OpenOwnFile(folder_.get(), part, O_WRONLY | O_CREAT | O_TRUNC));
   MUSTER_RETURN_IF_ERROR(Annotate(WriteAll(file.get(), bytes.data(), bytes.size(), 0), target_));
-  if (sync && fdatasync(file.get()) != 0) return DiskStatus(errno, part);
+  if (sync && fdatasync(file.get()) != 0 && !IsNotOffered(errno)) return DiskStatus(errno, part);
   if (file.Close() != 0) return DiskStatus(errno, part);
   MUSTER_RETURN_IF_ERROR(NoteHash(hashes_.get(), name, hash));
   if (renameat(folder_.get(), part.c_str(), folder_.get(), name.c_str()) != 0) return DiskStatus(errno, part);
@@ -328,6 +336,7 @@ Status Staging::MakeExecutable(const std::string& name) {
   MUSTER_ASSIGN_OR_RETURN(const struct stat facts, FactsOf(name));
   const mode_t readers = facts.st_mode & (S_IRUSR | S_IRGRP | S_IROTH);
   if (fchmodat(folder_.get(), name.c_str(), (facts.st_mode & 07777) | readers >> 2, 0) == 0) return absl::OkStatus();
+  if (IsNotOffered(errno)) return absl::UnimplementedError(fmt::format("{} keeps no modes of files", target_));
   return DiskStatus(errno, name);
 }
 
@@ -339,6 +348,12 @@ Status Staging::LinkWhole(const std::string& name, const std::string& path) {
     return absl::FailedPreconditionError(fmt::format(
         "{} is on another file system than {}: a hard link cannot reach it; leave --hard-link out", path, target_));
   }
+  if (IsNotOffered(errno) || errno == EMLINK) {
+    return absl::FailedPreconditionError(
+        fmt::format("no hard link can be made of {} in {} ({}): the file system has none, or lets only the file's owner "
+                    "make them; leave --hard-link out",
+                    path, target_, strerror(errno)));
+  }
   return DiskStatus(errno, fmt::format("linking {}", path));
 }
 
@@ -347,7 +362,25 @@ Status Staging::LinkStaged(const std::string& name, const std::string& other) {
   earlier_.Claim(name);
   unlinkat(folder_.get(), name.c_str(), 0);
   if (linkat(folder_.get(), other.c_str(), folder_.get(), name.c_str(), 0) == 0) return absl::OkStatus();
+  if (IsNotOffered(errno) || errno == EMLINK) return CopyStaged(name, other);
   return DiskStatus(errno, fmt::format("linking below {}", target_));
+}
+
+Status Staging::CopyStaged(const std::string& name, const std::string& other) {
+  MUSTER_ASSIGN_OR_RETURN(const Descriptor from, OpenWhole(other));
+  const std::string part = fmt::format("{}{}", name, kPart);
+  MUSTER_ASSIGN_OR_RETURN(Descriptor to, OpenOwnFile(folder_.get(), part, O_WRONLY | O_CREAT | O_TRUNC));
+  uint64_t offset = 0;
+  Status written;
+  MUSTER_RETURN_IF_ERROR(ReadPieces(from.get(), [&](std::string_view piece) {
+    written = WriteAll(to.get(), piece.data(), piece.size(), offset);
+    offset += piece.size();
+    return written.ok();
+  }));
+  MUSTER_RETURN_IF_ERROR(Annotate(written, target_));
+  if (to.Close() != 0) return DiskStatus(errno, part);
+  if (renameat(folder_.get(), part.c_str(), folder_.get(), name.c_str()) != 0) return DiskStatus(errno, part);
+  return absl::OkStatus();
 }
 
 Status Staging::AdoptWhole(const std::string& name, const std::string& path) {
@@ -424,8 +457,23 @@ Status Staging::CheckPlaces(const std::vector<Place>& places, const Meanwhile& m
 }
 
 Status Staging::Sync() {
-  if (syncfs(folder_.get()) != 0) return DiskStatus(errno, fmt::format("syncing {}", target_));
-  return absl::OkStatus();
+  if (syncfs(folder_.get()) == 0) return absl::OkStatus();
+  if (IsNotOffered(errno)) return SyncEach();
+  return DiskStatus(errno, fmt::format("syncing {}", target_));
+}
+
+// Where not even that is offered, there is no more that can be done.
+Status Staging::SyncEach() {
+  auto sync = [this](int file) {
+    return fsync(file) == 0 || IsNotOffered(errno) ? absl::OkStatus()
+                                                   : DiskStatus(errno, fmt::format("syncing {}", target_));
+  };
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<std::string> names, NamesIn(folder_.get(), ".", target_));
+  for (const std::string& name : names) {
+    MUSTER_ASSIGN_OR_RETURN(const Descriptor file, OpenOwnFile(folder_.get(), name, O_RDONLY));
+    MUSTER_RETURN_IF_ERROR(sync(file.get()));
+  }
+  return sync(folder_.get());
 }
 
 Status Staging::Publish(const std::vector<Place>& places, const Meanwhile& meanwhile) {
@@ -465,6 +513,8 @@ StatusOr<DiskRoom> Staging::room() const {
   struct statvfs facts {};
   if (fstatvfs(root_.get(), &facts) != 0) return DiskStatus(errno, target_);
   DiskRoom room{uint64_t{facts.f_bavail} * facts.f_frsize, facts.f_favail};
+  // A file system without the call (FUSE) has nothing of anything: what is too much then fails when it is written.
+  if (facts.f_blocks == 0) room.bytes = std::numeric_limits<int64_t>::max();
   if (facts.f_files == 0) room.files.reset();
   return room;
 }

@@ -108,11 +108,11 @@ class Staging {
   bool CanClone(const std::string& path);
   // A small file at once, whole. Any thread.
   Status WriteWhole(const std::string& name, std::string_view bytes, const StagedHash& hash, bool sync);
-  // A file of the same file system, whole at once. FailedPrecondition: it is on another one.
+  // A file of the same file system, whole at once. FailedPrecondition: it is on another one, or no link can be made.
   Status LinkWhole(const std::string& name, const std::string& path);
-  // Of what is whole: by everybody who may read it. Any thread.
+  // Of what is whole: by everybody who may read it. Unimplemented: the file system keeps no modes. Any thread.
   Status MakeExecutable(const std::string& name);
-  // The same bytes once more: `name` and the whole `other` are one file.
+  // The same bytes once more: `name` and the whole `other` are one file; two, where the file system has no hard links.
   Status LinkStaged(const std::string& name, const std::string& other);
   // The same on Staging's own thread: IsWhole says so from then on.
   Status AdoptWhole(const std::string& name, const std::string& path);
@@ -157,6 +157,8 @@ class Staging {
   explicit Staging(std::string target) : target_(std::move(target)) {}
   StatusOr<std::unique_ptr<StagedFile>> OpenPart(const std::string& name, uint64_t size, bool direct);
   Status OpenHashes();
+  Status CopyStaged(const std::string& name, const std::string& other);
+  Status SyncEach();
   StatusOr<int> FolderOf(const std::string& path);  // opens or makes the folder that `path` lies in; kept open
 
   const std::string target_;

@@ -1,6 +1,7 @@
 """muster-initializer and a target that goes wrong: it fills up on the way, cannot be written, is something else, leads outside;
 and --then while others wait for the folder."""
 import errno
+import io
 import json
 import os
 import select
@@ -8,11 +9,12 @@ import shutil
 import signal
 import subprocess
 import sys
+import tarfile
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from initializer_case import BINARY, DEADLINE, MIB, main, some_bytes  # noqa: E402
+from initializer_case import BINARY, DEADLINE, MIB, main, preloaded, some_bytes  # noqa: E402
 from local_case import LocalCase  # noqa: E402
 from web_server import WebServer  # noqa: E402
 
@@ -354,6 +356,36 @@ class Links(TargetCase):
         self.assertFalse(os.path.exists(self.in_target(".muster/manifest.json")))
         os.unlink(self.in_target("sub"))
         self.succeeds(self.uri, self.files)
+
+
+class Lacking(TargetCase):
+    """A target whose file system has none of the operations that can be done without."""
+
+    def test_what_is_optional(self):
+        files = self.lay({"run.sh": b"#!/bin/sh\n", "tool": some_bytes(3 * MIB + 5), "data": some_bytes(MIB)})
+        for name in ("run.sh", "tool"):
+            os.chmod(os.path.join(self.source, name), 0o755)
+        out = io.BytesIO()
+        with tarfile.open(fileobj=out, mode="w") as archive:
+            for name, kind, link in (("one", tarfile.REGTYPE, ""), ("two", tarfile.LNKTYPE, "one")):
+                info = tarfile.TarInfo(name)
+                info.type, info.linkname, info.size = kind, link, 3 if not link else 0
+                archive.addfile(info, io.BytesIO(b"abc"))
+        server = WebServer()
+        self.addCleanup(server.close)
+        server.files["/w.bin"] = some_bytes(5 * MIB + 3)
+        server.files["/a.tar"] = out.getvalue()
+        for error in (errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL, errno.EPERM):
+            with self.subTest(errno.errorcode[error]):
+                self.more = preloaded("lacks_calls", MUSTER_TEST_LACKS=str(error))
+                for uri, there, *flags in ((self.uri, files), (self.uri, files, "--verify=size"),
+                                           (f"{server.url}/w.bin", {"w.bin": server.files["/w.bin"]}),
+                                           (f"{server.url}/a.tar", {"one": b"abc", "two": b"abc"}, "--extract")):
+                    self.succeeds(uri, there, *flags)
+                    self.assertEqual(self.said.count("keeps no modes of files"), int(uri == self.uri), self.said)
+                    shutil.rmtree(self.target)
+                self.fails(self.uri, "no hard link can be made of .* leave --hard-link out", "--hard-link")
+                shutil.rmtree(self.target)
 
 
 class Then(TargetCase):
