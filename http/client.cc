@@ -272,11 +272,14 @@ void Client::Impl::SetUp(CURL* easy, const Request& request, const Limits& limit
   set(CURLOPT_TCP_KEEPALIVE, 1L);
   set(CURLOPT_SOCKOPTFUNCTION, &Impl::OnConnected);
   set(CURLOPT_SOCKOPTDATA, this);
-  if (!options_.proxy_by_tls) {
+  if (!options_.proxies.by_tls()) {
     set(CURLOPT_SSL_CTX_FUNCTION, &ReadAhead);
   }
   set(CURLOPT_TLS13_CIPHERS, kCiphers);
-  if (request.direct) set(CURLOPT_NOPROXY, "*");
+  // Empty, both say so whatever the environment says: no proxy; no exceptions.
+  const std::string proxy = request.direct ? "" : options_.proxies.For(request.url);
+  set(CURLOPT_PROXY, proxy.c_str());
+  set(CURLOPT_NOPROXY, "");
   for (auto option : {CURLOPT_CAINFO, CURLOPT_PROXY_CAINFO}) {
     if (!ca_.file.empty()) set(option, ca_.file.c_str());
   }

@@ -1,7 +1,7 @@
 // HTTP requests by libcurl on the loop: many at a time over kept connections, each with its limits, none blocking.
 //
-// What libcurl does here: HTTP/1.1, HTTP/2 where it is asked for, TLS, proxies (HTTPS_PROXY, HTTP_PROXY, ALL_PROXY,
-// NO_PROXY), IPv6, connection reuse. What it does not: redirects (a signed or bearer request must not follow to another
+// What libcurl does here: HTTP/1.1, HTTP/2 where it is asked for, TLS, proxies (which one: proxies.h), IPv6, connection
+// reuse. What it does not: redirects (a signed or bearer request must not follow to another
 // host by itself: who asks decides), retries, decompression (hashes are of the stored bytes).
 //
 // The client is of its loop's thread only. A sink outlives its transfer, or cancels it; it is not called after End or
@@ -20,6 +20,7 @@
 
 #include "base/clock.h"
 #include "base/status.h"
+#include "http/proxies.h"
 #include "http/retry.h"
 
 namespace muster::http {
@@ -109,9 +110,9 @@ struct Options {
   // Over TLS, where the server has it. One transfer a connection also then: a reader that waits holds back its own
   // bytes only, and the kernel's buffer is all they wait in.
   bool http2 = false;
-  // A proxy may be spoken to over TLS. Then nothing is read ahead of what libcurl asks for, which is slower: of the two
-  // sessions on such a socket libcurl shows one.
-  bool proxy_by_tls = false;
+  // The environment's are not read here. With one that is spoken to over TLS nothing is read ahead of what libcurl asks
+  // for, which is slower: of the two sessions on such a socket libcurl shows one.
+  Proxies proxies;
   std::string user_agent = "muster";
   // A peer that acknowledges nothing for so long, be it data or a probe of an idle connection, is gone: kCut. In whole
   // seconds, 10 or more. Nothing: after the kernel's many minutes, unless a limit ends the transfer before.

@@ -268,14 +268,6 @@ void AddFlags(CLI::App* command, ProgramOptions* program, Words* words, std::str
   AddTellingFlags(command, program);
 }
 
-bool ProxyByTls() {
-  const Environment environment = Environment::OfProcess();
-  for (const char* name : {"HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"}) {
-    if (Lower(environment.Get(name).value_or("")).starts_with("https:")) return true;
-  }
-  return false;
-}
-
 void Apply(const Words& words, InitializeOptions* run) {
   run->include = Patterns(words.include);
   run->ignore = Patterns(words.ignore);
@@ -284,7 +276,6 @@ void Apply(const Words& words, InitializeOptions* run) {
   run->transfer.limits.silence = FromSeconds(words.stall);
   run->lease.silence = FromSeconds(words.lease_silence);
   run->http.user_agent = fmt::format("muster-initializer/{}", Version());
-  run->http.proxy_by_tls = ProxyByTls();
   run->transfer.cores = ContainerCpus(ReadHostFacts());
   run->threads = Threads(run->transfer.cores);
   run->receivers = kReceivers;
@@ -296,14 +287,6 @@ void ReturnMemory() {
   constexpr int kLarge = 256 << 10;
   mallopt(M_MMAP_THRESHOLD, kLarge);
   mallopt(M_TRIM_THRESHOLD, 2 * kLarge);
-}
-
-// libcurl reads this one in lower case only, since a CGI program gets the other from strangers. Every other client of
-// the stores reads both.
-void TakeHttpProxy() {
-  const Environment environment = Environment::OfProcess();
-  const auto proxy = environment.Get("HTTP_PROXY");
-  if (proxy && !environment.Get("REQUEST_METHOD")) setenv("http_proxy", proxy->c_str(), 0);
 }
 
 // The target is the repository's own folder in the cache: others in it are not ours to touch.
@@ -342,7 +325,6 @@ int Main(int argc, char** argv) {
   signal(SIGPIPE, SIG_IGN);
   signal(SIGCHLD, SIG_DFL);  // inherited as ignored, the kernel would throw exit codes away
   ReturnMemory();
-  TakeHttpProxy();
   ProgramOptions program;
   Words words;
   std::string folder;

@@ -139,6 +139,9 @@ StatusOr<OpenedSource> OpenHub(Opening opening) {
 StatusOr<OpenedSource> OpenSource(asio::io_context& loop, DiskPool& pool, const Source& source, SourceSettings settings,
                                   const Environment& environment, std::function<double()> jitter,
                                   std::function<void(const std::string&)> say) {
+  if (source.scheme != Scheme::kPvc && source.scheme != Scheme::kFile) {
+    MUSTER_ASSIGN_OR_RETURN(settings.http.proxies, http::Proxies::Read(environment));
+  }
   Opening opening{loop, pool, source, std::move(settings), environment, std::move(jitter), std::move(say)};
   switch (source.scheme) {
     case Scheme::kHttp:

@@ -84,7 +84,7 @@ class Proxies(NetworkCase):
 
     def test_some_hosts_are_asked_without(self):
         server, proxy = self.serve(), self.proxy()
-        for value in ("127.0.0.1", "example.org,127.0.0.1", "*", "127.0.0.0/8"):
+        for value in ("example.org 127.0.0.1", "*", "127.0.0.0/8", f"127.0.0.1:{server.server_address[1]}"):
             for through, without in (("HTTP_PROXY", "NO_PROXY"), ("http_proxy", "no_proxy")):
                 with self.subTest(f"{without}={value}"):
                     shutil.rmtree(self.target, ignore_errors=True)
@@ -93,6 +93,19 @@ class Proxies(NetworkCase):
         shutil.rmtree(self.target)
         self.succeeds(f"{server.url}/f", {"f": self.data}, env={"http_proxy": f"http://{proxy.address}", "no_proxy": "127.0.0.2"})
         self.assertNotEqual(proxy.requests, [])
+
+    def test_what_is_no_proxy(self):
+        """It is told at once, not tried until patience is over; what can be meant is taken."""
+        server, proxy = self.serve(), self.proxy()
+        for value in (f'"http://{proxy.address}"', f"'{proxy.address}'", f"{proxy.address} x"):
+            self.refused(f"{server.url}/f", 78, "HTTP_PROXY is no proxy: there .* in its value; set it to http://HOST:PORT",
+                         env={"HTTP_PROXY": value})
+        self.assertEqual(proxy.requests, [])
+        for value in (f" http://{proxy.address}\n", proxy.address):
+            shutil.rmtree(self.target, ignore_errors=True)
+            proxy.requests.clear()
+            self.succeeds(f"{server.url}/f", {"f": self.data}, env={"HTTP_PROXY": value})
+            self.assertNotEqual(proxy.requests, [])
 
     def test_a_password(self):
         server, proxy = self.serve(), self.proxy("user:secret")
