@@ -6,6 +6,7 @@
 #include "base/json_fields.h"
 #include "base/quoted.h"
 #include "base/text.h"
+#include "http/endpoint_url.h"
 
 namespace muster::initializers {
 namespace {
@@ -97,7 +98,9 @@ Status Denied(int status, const HubError& error, const std::string& what, bool w
                                 : "check its name, and whether it is a model or a data set (hf://models/..., "
                                   "hf://datasets/...); if it is private, set HF_TOKEN (or ACCESS_TOKEN)");
   }
-  if (status == 404) return not_found("check its name, and the endpoint (HF_ENDPOINT)");
+  if (status == 404) {
+    return not_found("check its name, and the endpoint (HF_ENDPOINT): a mirror has to have the hub's API, too");
+  }
   if (status == 401 && with_token) return denied("the hub does not take the token: renew it, or leave it out");
   return denied(with_token ? "check what the token may read" : kSetToken);
 }
@@ -172,11 +175,20 @@ http::Refusal RefusalOfHub(const http::ResponseHead& head, std::string_view body
     return {http::Refusal::Kind::kThrottled, absl::UnavailableError(text), asked};
   }
   if (status == 503) return {http::Refusal::Kind::kThrottled, absl::UnavailableError(text), asked};
+  if (status == 405 || status == 501) {
+    return {http::Refusal::Kind::kFatal,
+            absl::FailedPreconditionError(fmt::format(
+                "{}; {} is not served there: HF_ENDPOINT has to be the hub, or a mirror that has its API, too", text,
+                Quoted(http::WithoutQuery(head.url)))),
+            {}};
+  }
   if (status == 408 || status >= 500) return {http::Refusal::Kind::kTransient, absl::UnavailableError(text), asked};
   if (error.code == "DisabledRepo" || error.message.starts_with("Access to this resource is disabled")) {
     return {http::Refusal::Kind::kFatal, absl::FailedPreconditionError(text + "; the hub has disabled it"), {}};
   }
   if (status == 401 || status == 403 || status == 404 || status == 410) {
+    // What the hub says of a repository has a code: without one it is not the hub's own.
+    if (status == 404 && error.code.empty()) text += fmt::format(" for {}", Quoted(http::WithoutQuery(head.url)));
     return {http::Refusal::Kind::kFatal, Denied(status, error, text, with_token), {}};
   }
   return {http::Refusal::Kind::kFatal, absl::FailedPreconditionError(text), {}};

@@ -29,8 +29,8 @@ std::optional<std::string> NextLink(std::string_view link);
 
 // What an answer that is no success means, with the remedy: X-Error-Code (RepoNotFound, RevisionNotFound,
 // EntryNotFound, GatedRepo, DisabledRepo), X-Error-Message, RateLimit, Retry-After, 401/403/404 with and without a
-// token. `what`: the repository or file, for people. 429 waits for what RateLimit (t + 1 s) or Retry-After says; 408,
-// 5xx are transient.
+// token. `what`: the repository or file, for people. 429 waits for what RateLimit (t + 1 s) or Retry-After says; 405 and
+// 501 name the API that a mirror lacks; 408 and the other 5xx are transient.
 http::Refusal RefusalOfHub(const http::ResponseHead& head, std::string_view body, std::string_view what,
                            bool with_token, int64_t unix_now);
 

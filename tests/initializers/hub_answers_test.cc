@@ -151,7 +151,7 @@ using Headers = std::vector<std::pair<std::string, std::string>>;
 // "kind code pause: message"
 std::string Judge(int status, const Headers& headers, bool with_token, std::string_view body = "") {
   const http::Refusal refusal =
-      RefusalOfHub(http::ResponseHead{status, headers}, body, "hf://a/b", with_token, 1'800'000'000);
+      RefusalOfHub(http::ResponseHead{status, headers, "https://hub/api/x?y=z"}, body, "hf://a/b", with_token, 1'800'000'000);
   constexpr std::string_view kKinds[] = {"transient", "throttled", "changed", "fatal"};
   const double pause = refusal.asked ? std::chrono::duration<double>(*refusal.asked).count() : -1;
   return fmt::format("{} {} {}: {}", kKinds[static_cast<int>(refusal.kind)],
@@ -165,6 +165,10 @@ TEST(HubRefusal, SaysWhatToDo) {
     bool with_token;
     std::string_view start, remedy;
   } rows[] = {
+      {404, {}, false, "fatal NOT_FOUND -1: hf://a/b: 404 for 'https://hub/api/x'; ", "a mirror has to have the hub's API"},
+      {405, {}, false, "fatal FAILED_PRECONDITION -1: hf://a/b: 405; 'https://hub/api/x' is not served there",
+       "or a mirror that has its API"},
+      {501, {}, true, "fatal FAILED_PRECONDITION -1: hf://a/b: 501; 'https://hub/api/x' is not served there", "HF_ENDPOINT"},
       {401,
        {{"x-error-code", "RepoNotFound"}, {"x-error-message", "Invalid username or password."}},
        false,
