@@ -29,6 +29,23 @@ struct SchemeName {
 constexpr SchemeName kSchemes[] = {{"s3", Scheme::kS3},     {"gs", Scheme::kGcs},    {"hf", Scheme::kHuggingFace},
                                    {"pvc", Scheme::kPvc},   {"file", Scheme::kFile}, {"http", Scheme::kHttp},
                                    {"https", Scheme::kHttp}};
+// Where credentials of a source are looked for: what a user can set in place of a user and password in the URI.
+std::string_view CredentialsOf(Scheme scheme) {
+  switch (scheme) {
+    case Scheme::kS3:
+      return "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY from a Secret";
+    case Scheme::kGcs:
+      return "set GOOGLE_APPLICATION_CREDENTIALS to a file from a Secret";
+    case Scheme::kHttp:
+      return "https:// sends none; use a signed URL, or a store that takes credentials (s3://, gs://, hf://)";
+    case Scheme::kHuggingFace:
+    case Scheme::kPvc:
+    case Scheme::kFile:
+      break;
+  }
+  return "leave them out: it needs none";
+}
+
 // What people and other tools write for them.
 constexpr std::pair<std::string_view, std::string_view> kOtherNames[] = {
     {"s3a", "s3"}, {"s3n", "s3"}, {"gcs", "gs"}, {"huggingface", "hf"}};
@@ -308,9 +325,8 @@ StatusOr<Source> ParseSource(std::string_view uri, Role role) {
     MUSTER_RETURN_IF_ERROR(ReadRepository(rest, role, &source));
   } else {
     if (Cut(rest, "/?#").first.find('@') != std::string_view::npos) {
-      return Bad(
-          uri,
-          "a user and password have no place in a URI: pod specs and logs show it; give them as variables of a Secret");
+      return Bad(uri, fmt::format("a user and password have no place in a URI: pod specs and logs show it; {}",
+                                  CredentialsOf(source.scheme)));
     }
     MUSTER_RETURN_IF_ERROR(source.scheme == Scheme::kPvc    ? ReadClaim(rest, &source)
                            : source.scheme == Scheme::kFile ? ReadFile(rest, &source)

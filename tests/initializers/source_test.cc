@@ -298,6 +298,11 @@ TEST(Source, ShowsNoSecrets) {
                 HasSubstr(fmt::format("the source '{}://host/a': a user and password have no place in a URI", scheme)));
     EXPECT_THAT(error, Not(HasSubstr("passw0rd")));
   }
+  // What is named can be set.
+  EXPECT_THAT(Read("s3://user:passw0rd@b/a"), HasSubstr("AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY from a Secret"));
+  EXPECT_THAT(Read("gs://user:passw0rd@b/a"), HasSubstr("GOOGLE_APPLICATION_CREDENTIALS"));
+  EXPECT_THAT(Read("https://user:passw0rd@host/a"), AllOf(HasSubstr("signed URL"), Not(HasSubstr("Secret"))));
+  EXPECT_THAT(Read("pvc://user:passw0rd@claim/a"), AllOf(HasSubstr("it needs none"), Not(HasSubstr("Secret"))));
   for (std::string_view uri :
        {"https://user:passw0rd@host/", "https://a@b:passw0rd@host/\n", "ftp://user:passw0rd@host/x",
         "https://user:passw0rd/x@host/y", "https://passw0rd@host\xff/"}) {
