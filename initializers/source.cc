@@ -39,6 +39,7 @@ std::string_view CredentialsOf(Scheme scheme) {
     case Scheme::kHttp:
       return "https:// sends none; use a signed URL, or a store that takes credentials (s3://, gs://, hf://)";
     case Scheme::kHuggingFace:
+      return "set HF_TOKEN from a Secret";
     case Scheme::kPvc:
     case Scheme::kFile:
       break;
@@ -83,6 +84,14 @@ bool IsHarmless(std::string_view parameter) {
   return kHarmless.find(fmt::format(" {} ", Lower(parameter))) != std::string_view::npos;
 }
 
+// Of what follows "hf://": how much of it is "USER:PASSWORD@" or "hf_TOKEN@". Elsewhere an '@' is a revision's.
+size_t HubUserSize(std::string_view rest) {
+  const std::string_view first = rest.substr(0, rest.find('/'));
+  const size_t at = first.rfind('@');
+  if (at == std::string_view::npos) return 0;
+  return first.substr(0, at).find(':') != std::string_view::npos || first.starts_with("hf_") ? at + 1 : 0;
+}
+
 // A URI as it may be shown: no user and password, and of its query what is known to be no secret.
 std::string Showable(std::string_view uri) {
   std::string shown;
@@ -91,7 +100,7 @@ std::string Showable(std::string_view uri) {
   const std::string scheme = Lower(uri.substr(0, slashes));
   shown += uri.substr(0, slashes + 3);
   uri.remove_prefix(slashes + 3);
-  if (scheme == "hf") return shown + std::string(uri);  // an '@' is a revision's
+  if (scheme == "hf") return shown + std::string(uri.substr(HubUserSize(uri)));
   auto [authority, rest] = Cut(uri, "/?#");
   if (const size_t at = authority.rfind('@'); at != std::string_view::npos) authority.remove_prefix(at + 1);
   shown += authority;
@@ -321,13 +330,15 @@ StatusOr<Source> ParseSource(std::string_view uri, Role role) {
   source.uri = Showable(uri);
   source.tls = name != "http";
   const std::string_view rest = uri.substr(slashes + 3);
-  if (source.scheme == Scheme::kHuggingFace) {
+  const bool hub = source.scheme == Scheme::kHuggingFace;
+  const bool user = hub ? HubUserSize(rest) > 0 : Cut(rest, "/?#").first.find('@') != std::string_view::npos;
+  if (user) {
+    return Bad(uri, fmt::format("a user and password have no place in a URI: pod specs and logs show it; {}",
+                                CredentialsOf(source.scheme)));
+  }
+  if (hub) {
     MUSTER_RETURN_IF_ERROR(ReadRepository(rest, role, &source));
   } else {
-    if (Cut(rest, "/?#").first.find('@') != std::string_view::npos) {
-      return Bad(uri, fmt::format("a user and password have no place in a URI: pod specs and logs show it; {}",
-                                  CredentialsOf(source.scheme)));
-    }
     MUSTER_RETURN_IF_ERROR(source.scheme == Scheme::kPvc    ? ReadClaim(rest, &source)
                            : source.scheme == Scheme::kFile ? ReadFile(rest, &source)
                            : source.scheme == Scheme::kHttp ? ReadHttp(rest, &source)
