@@ -280,7 +280,7 @@ class Refused(GoogleCase):
     def test_files_that_are_none(self):
         missing = {"CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE": self.proxy.url, "GOOGLE_APPLICATION_CREDENTIALS": "/not/there"}
         self.denied(missing, "GOOGLE_APPLICATION_CREDENTIALS names '/not/there', which is not there; mount it, or unset the variable")
-        self.denied(self.as_file("{"), "credentials.json\\) is no JSON object", code=78)
+        self.denied(self.as_file("{"), "credentials.json\\) is no JSON: wrong at line 1, column 2", code=78)
         self.denied(self.as_file({"type": "other"}), "has the type 'other'; service_account, ")
         self.denied(self.as_file(self.external({"executable": {"command": "/bin/secret"}})), "no program is run for a token")
         self.assertEqual(self.google.asked, [])
