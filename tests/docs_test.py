@@ -1,0 +1,72 @@
+"""The pages: every link leads somewhere, README leads to every page, and no subcommand or exit code is left out."""
+import pathlib
+import re
+import subprocess
+import sys
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+CODE_BLOCK = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
+
+
+def pages():
+    listed = subprocess.run(["git", "ls-files", "*.md"], cwd=ROOT, capture_output=True, text=True)
+    names = listed.stdout.split() if listed.returncode == 0 else [p.relative_to(ROOT) for p in ROOT.glob("docs/*.md")] + ["README.md"]
+    return {pathlib.Path(name): (ROOT / name).read_text(encoding="utf-8") for name in names if (ROOT / name).is_file()}
+
+
+def anchor(heading):
+    """GitHub's name of a heading."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+def broken_links(page, texts):
+    """Links of `page` (a path) that lead nowhere, of `texts`: path -> text."""
+    broken = []
+    for link in LINK.findall(CODE_BLOCK.sub("", texts[page])):
+        if re.match(r"[a-z]+:", link):
+            continue
+        path, _, place = link.partition("#")
+        target = pathlib.Path(*(ROOT / page.parent / path).resolve().parts[len(ROOT.parts):]) if path else page
+        if not (ROOT / target).exists():
+            broken.append(link)
+        elif place and place not in map(anchor, HEADING.findall(CODE_BLOCK.sub("", texts.get(target, "")))):
+            broken.append(link)
+    return broken
+
+
+class Docs(unittest.TestCase):
+    def test_links_lead_somewhere(self):
+        texts = pages()
+        for page in texts:
+            self.assertEqual(broken_links(page, texts), [], f"{page} has links that lead nowhere")
+
+    def test_a_broken_link_is_seen(self):
+        readme = pathlib.Path("README.md")
+        text = "# A `b` c\n[x](LICENSE) [x](#a-b-c) [x](https://host/gone)\n[x](gone.md) [x](docs) [x](#a)\n```\n[x](gone)\n```\n"
+        self.assertEqual(broken_links(readme, {readme: text}), ["gone.md", "#a"])
+
+    def test_the_readme_leads_to_every_page(self):
+        texts = pages()
+        linked = set(LINK.findall(texts[pathlib.Path("README.md")]))
+        for page in texts:
+            self.assertTrue(str(page) in linked or str(page) == "README.md", f"README.md has no link to {page}")
+
+    def test_every_subcommand_and_exit_code_is_documented(self):
+        docs = {page: text for page, text in pages().items() if page.parts[0] == "docs"}
+        together = "\n".join(docs.values())
+        table = (ROOT / "agent/main.cc").read_text().partition("kSubcommands[]")[2].partition("};")[0]
+        subcommands = re.findall(r'\{"(\w+)", \w+', table)
+        self.assertGreater(len(subcommands), 5)
+        for name in subcommands:
+            self.assertRegex(together, rf"`muster {name}\b", f"no page of docs/ names `muster {name}`")
+        codes = re.findall(r"int kExit\w+ = (\d+);", (ROOT / "base/exit_codes.h").read_text())
+        self.assertGreater(len(codes), 5)
+        for code in codes:
+            self.assertRegex(docs[pathlib.Path("docs/exit-codes.md")], rf"(?m)^\| {code} \|", f"docs/exit-codes.md lacks {code}")
+
+
+if __name__ == "__main__":
+    sys.exit(unittest.main())
