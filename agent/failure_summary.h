@@ -1,6 +1,6 @@
-// How a failed job is told to its user: torchrun's block (elastic/multiprocessing/errors, ChildFailedError; reference:
-// torchrun.md 3.7) with the root cause that the coordinator chose and its last lines of stderr. The reason is the line
-// of the log behind it.
+// How a failed job is told to its user: torchrun's block (ChildFailedError of torch's elastic/multiprocessing/errors)
+// with the root cause that the coordinator chose and its last lines of stderr. The reason is the line of the log behind
+// it.
 #pragma once
 
 #include <string>

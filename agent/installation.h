@@ -9,7 +9,7 @@
 // Any number of processes may install into one folder at once. Needs no shell, no NSS and no root, and /proc only where
 // the binary was started by a path that no longer leads to it.
 //
-// Source of the idea: Tekton's entrypoint `cp` (reference container-init 5), which neither renames nor checks noexec.
+// Source of the idea: Tekton's entrypoint `cp`, which neither renames nor checks noexec.
 #pragma once
 
 #include <string>

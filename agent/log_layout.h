@@ -3,7 +3,7 @@
 //   <log-dir>/<run id>/attempt_N/<local rank>/{stdout.log,stderr.log,error.json,heartbeat}
 //   <log-dir>/<run id>/attempt_N/{filtered_stdout.log,filtered_stderr.log,attempt.json}
 //
-// Rules of torchrun (DefaultLogsSpecs.reify; reference: torchrun.md 3.8):
+// Rules of torchrun (DefaultLogsSpecs.reify):
 //   tee                     file and console, console lines with the prefix; wins over redirect
 //   redirect                file only
 //   neither                 console only

@@ -35,7 +35,7 @@ using rendezvous::Verdict;
 
 // How long the last words to the coordinator and to the console may take.
 constexpr auto kFarewell = std::chrono::seconds(2);
-// That the store's connections leave for the agent's own files while a round runs.
+// Descriptors that the store's connections leave free for the agent's own files while a round runs.
 constexpr int kFilesOfARound = 16;
 
 }  // namespace

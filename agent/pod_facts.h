@@ -1,5 +1,5 @@
 // What a pod is told of its place in a job, whatever the framework: by torchrun's variables, the older runtimes' and
-// the Job controller's (reference: trainer-v2.md 2.7, trainer-v21-shape.md 3). Pure.
+// the Job controller's (docs/agent.md). Pure.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ inline constexpr int kTrainerPort = 29500;  // of Kubeflow's runtimes, for every
 // Variables for one process; what is set already is among them only where it has to change.
 using Variables = std::map<std::string, std::string>;
 
-// Where a pod stands among those of a framework that its agents know the place of, but not the workings.
+// A pod's place among the pods of JAX or XGBoost: enough for the agents to meet, and for the framework's variables.
 struct PodPlace {
   int nodes = 1;      // pods of the job that meet
   int node_rank = 0;  // this one, below `nodes`

@@ -10,7 +10,7 @@ namespace {
 
 using std::chrono::seconds;
 
-constexpr int kStaticTimeoutSeconds = 900;  // torchrun's "legacy total timeout" (torchrun.md 1.4 rule 5)
+constexpr int kStaticTimeoutSeconds = 900;  // of torchrun's static backend
 
 // Of the keys whose value can be wrong. PyTorch's handler for static reads its timeout alone, those for c10d all the
 // others; heartbeat_timeout is ours.

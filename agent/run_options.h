@@ -54,7 +54,7 @@ struct RunOptions {
   std::string nproc_origin = "--nproc-per-node";  // or the variable that said it
   int nproc = 1;                                  // resolved
   Backend backend = Backend::kStatic;
-  bool standalone = false;  // --standalone, or torchrun's implicit one (torchrun.md 1.4 rule 2)
+  bool standalone = false;  // --standalone, or torchrun's implicit one: a static node without endpoint
   std::string endpoint_host;
   int endpoint_port = 0;
   std::string run_id;

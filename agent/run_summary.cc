@@ -147,7 +147,7 @@ std::optional<int> CodeOfStop(std::string_view reason) {
   return signal.ok() ? std::optional(128 + *signal) : std::nullopt;
 }
 
-// DESIGN 4: a job ends with its root cause's own code.
+// A job ends with its root cause's own code (docs/exit-codes.md).
 std::optional<int> ExitCode(const AttemptSummary& last) {
   if (const FailedWorker* root = last.RootCause()) return root->exit->exit_code;
   if (last.not_ended > 0) return std::nullopt;

@@ -1,4 +1,4 @@
-// The command line of a worker, as torchrun builds it (reference: torchrun.md 1.4 rule 8).
+// The command line of a worker, as torchrun builds it (config_from_args of torch/distributed/run.py).
 //
 //   script           PYTHON -u script args
 //   -m               PYTHON -u -m module args

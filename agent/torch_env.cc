@@ -49,7 +49,7 @@ StatusOr<std::vector<std::string>> WorkerEnvironment(const Environment& agent_en
       {"TORCHELASTIC_RESTART_COUNT", std::to_string(assignment.restart_count)},
       {"TORCHELASTIC_MAX_RESTARTS", std::to_string(assignment.max_restarts)},
       {"TORCHELASTIC_RUN_ID", options.run_id},
-      {"TORCHELASTIC_USE_AGENT_STORE", "True"},  // this exact text (torchrun.md 2.5): the agent serves the store
+      {"TORCHELASTIC_USE_AGENT_STORE", "True"},  // torch compares with this exact text: the agent serves the store
       {"TORCHELASTIC_ERROR_FILE", paths.ErrorFile(local_rank)},
       {"TORCHELASTIC_SIGNALS_TO_HANDLE", options.signals_to_handle_text},
       {"TORCH_NCCL_ASYNC_ERROR_HANDLING", agent_environment.Get("TORCH_NCCL_ASYNC_ERROR_HANDLING").value_or("1")},

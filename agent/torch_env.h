@@ -1,4 +1,4 @@
-// A worker's environment: exactly torchrun's (reference: torchrun.md 2; _start_workers of local_elastic_agent.py), plus
+// A worker's environment: exactly torchrun's (_start_workers of torch's local_elastic_agent.py), plus
 //
 //   MUSTER_ROUND           number of the round
 //   MUSTER_NODE            stable name of this node

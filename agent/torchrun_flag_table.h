@@ -1,7 +1,7 @@
 // The one table of the flags of `muster run`, `launch` and `exec`: it drives parsing, abbreviations, PET_* variables
 // and the help text.
 //
-// Source: torch/distributed/run.py and argparse_util.py of torch 2.14 (reference: torchrun.md 1.1, 1.2).
+// Source: torch/distributed/run.py and argparse_util.py of torch 2.14. docs/torchrun-flags.md has the table for users.
 #pragma once
 
 #include <map>

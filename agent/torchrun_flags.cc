@@ -101,7 +101,8 @@ Status Reader::ReadRendezvous() {
   options_.run_id = Get("rdzv-id").text;
   const bool is_static = options_.backend == Backend::kStatic;
   const bool unplaced = Strip(endpoint.text).empty() && !(is_static && port.given());
-  // Torchrun's implicit standalone (torchrun.md 1.4 rule 2), and simulated nodes, which need no port chosen by hand.
+  // torchrun's implicit standalone (static, one node, neither an endpoint nor --master-port), and simulated nodes,
+  // which need no port chosen by hand.
   const bool simulated = options_.nodes_on_this_machine > 0;
   if (options_.standalone || (unplaced && (simulated || (is_static && options_.max_nodes == 1)))) {
     options_.standalone = !simulated;

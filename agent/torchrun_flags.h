@@ -1,5 +1,5 @@
 // The command lines of `muster run`, `launch` and `exec`. torchrun's: every flag, spelling, abbreviation and PET_*
-// variable (reference/torchrun.md 1), plus Muster's.
+// variable, plus Muster's (docs/torchrun-flags.md).
 //
 // Rules of argparse (torch/distributed/run.py, argparse_util.py): options first, then the script, then everything else
 // verbatim; dash and underscore spellings; any unique prefix; "--flag=value" and "--flag value"; command line over

@@ -2,8 +2,8 @@
 // the hosts: Open MPI 4 (ORTE) and 5 (PRRTE), MPICH (Hydra) and Intel MPI. Pure. docs/mpi.md has the table for users.
 //
 // Sources: ompi_info --all of 4.1.4; PRRTE v3.0 (plm/ssh, util/proc_info.c, schizo/ompi); MPICH's Hydra
-// (bsci_init.c, get_parameters.c, external_common_launch.c); Intel MPI's reference for Linux, Hydra; Kubeflow's names
-// (reference: trainer-v2.md 2.7 and 9).
+// (bsci_init.c, get_parameters.c, external_common_launch.c); Intel MPI's reference for Linux, Hydra; Kubeflow Trainer's
+// variables of an MPI runtime.
 #pragma once
 
 #include <optional>

@@ -1,6 +1,6 @@
 // Exit codes: the one place that says what a code means. docs/exit-codes.md holds the same table.
 //
-// Classes (DESIGN 4): 0 success; 1-127 fatal (a bug or a wrong setting: trying again gives the same); 128-255 retryable
+// Classes: 0 success; 1-127 fatal (a bug or a wrong setting: trying again gives the same); 128-255 retryable
 // (signals, OOM kill, preemption, infrastructure). A process killed by signal n counts as 128 + n.
 #pragma once
 

@@ -4,7 +4,7 @@
 // has too have its names.
 //
 // Kubernetes keeps 4,096 bytes per container and 12 KiB per pod, divided evenly: 12 containers get 1 KiB each. It reads
-// the file once, after the container has ended; the file is a bind mount. (reference: container-init.md section 4)
+// the file once, after the container has ended; the file is a bind mount.
 //
 // Functions without state: any thread.
 #pragma once

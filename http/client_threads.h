@@ -1,11 +1,12 @@
-// HTTP on threads of its own, for what is large: whoever decrypts bytes also hands them on, while they are in its
-// core's cache, and TLS is not bound by one core.
+// HTTP on threads of its own, for large bodies. The thread that decrypts bytes also hands them to the intake, while
+// they are in its core's cache. So TLS is not limited to one core.
 //
-// Sinks are called on the loop, intakes on the thread that receives. A body waits for the word of its sink: before Head
-// has been answered on the loop, no byte of it is taken. A cancelled transfer's intake may take bytes until it is let
-// go; whoever has to know when must have it tell so.
+// Sinks are called on the loop, intakes on the thread that receives. No byte of a body is taken before its sink has
+// answered Head on the loop. After a cancel the intake may still take bytes until it is destroyed; an owner that must
+// know when has the intake tell it.
 //
-// Loop thread only. Threads begin when they are needed, and end with it: its destructor waits for what intakes do.
+// Loop thread only. Threads start when they are needed and end with this object: its destructor waits for intakes that
+// are at work.
 #pragma once
 
 #include <boost/asio/io_context.hpp>

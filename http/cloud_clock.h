@@ -1,5 +1,5 @@
-// What servers agree with us on: signatures, expirations and the dates they send are of the wall clock, the only such
-// use in Muster. One that is off is corrected by what a server says; one that jumps renews keys early or late.
+// The wall clock, for signatures, expirations and dates that a server reads too. If it is wrong, a server's date
+// corrects it. If it jumps, keys are renewed early or late.
 #pragma once
 
 #include <cstdint>

@@ -19,8 +19,8 @@
 
 namespace muster::http {
 
-// Runs it; it is cancelled, and destroyed, when the last copy of the handle goes: the loop destroys it later, so that
-// no destructor of what it has on its stack may refer to what it does not own. It must not throw.
+// Runs the coroutine. When the last copy of the handle goes, the coroutine is cancelled; the loop destroys it later. So
+// no destructor of an object on its stack may refer to anything that the coroutine does not own. It must not throw.
 std::shared_ptr<void> Converse(boost::asio::io_context& loop, boost::asio::awaitable<void> conversation);
 
 // A cancelled conversation goes no further, as what it refers to may be gone: throws boost::system::system_error. After

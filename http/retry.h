@@ -1,7 +1,7 @@
 // When to ask again: pacing of requests that failed, as a pure decision. Nothing here waits.
 //
-// What is retried, per store: initializers.md 2.1 (S3), 2.4 (GCS), 2.5 (hub); Retry-After: RFC 9110 10.2.3 (seconds or
-// a date); RateLimit "r=..;t=.." (IETF draft) as the hub sends it.
+// The caller says which answers are worth another request. Retry-After: RFC 9110 10.2.3 (seconds or a date); RateLimit
+// "r=..;t=.." (IETF draft) as the Hugging Face hub sends it.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // What hands out temporary keys around a container on AWS says in JSON: the container's endpoint, the instance's
 // metadata service, the portal of single sign-on, a process. STS's XML is s3_answers.h's. Pure; outside bytes.
 //
-// Keys that could not stand in a header are refused. No message shows one. Reference: initializers.md 2.3.
+// Keys that could not stand in a header are refused. No message shows one.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // Keys for S3 requests from the identity that was found (aws_identity.h): kept, and renewed before they expire.
 //
-// Sources: initializers.md 2.3; AWS SDKs reference (container and IMDSv2 providers, AssumeRoleWithWebIdentity, SSO
-// portal, credential_process). An identity that fails is an error that names it: never a fall-through to another.
+// Source: AWS SDKs reference (container and IMDSv2 providers, AssumeRoleWithWebIdentity, SSO portal,
+// credential_process). An identity that fails is an error that names it: never a fall-through to another.
 #pragma once
 
 #include <memory>

@@ -16,7 +16,7 @@
 //
 // A step that is configured but cannot work is an error, never a fall-through to the next identity: half a pair of
 // keys, a profile or a named file that is not there, profiles that are each other's source, mfa_serial, `aws login`
-// sessions, a credential_process that is no command line. Reference: initializers.md 1.1, 1.2, 2.3.
+// sessions, a credential_process that is no command line. For users: docs/initializers.md, "S3".
 #pragma once
 
 #include <memory>

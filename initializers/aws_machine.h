@@ -1,6 +1,6 @@
-// Who the container or the machine around us says we are: where to ask. Pure.
+// Where to ask for the credentials that the container or the machine gives to this process. Pure.
 //
-// Reference: initializers.md 2.3, steps 7 and 8.
+// Steps 6 and 7 of the identities in docs/initializers.md, "S3".
 #pragma once
 
 #include <optional>

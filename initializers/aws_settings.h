@@ -13,7 +13,7 @@
 //   FIPS        AWS_USE_FIPS_ENDPOINT, profile use_fips_endpoint
 //   TLS         S3_VERIFY_SSL (KServe); certificates: ca_bundle.h
 //   payer       AWS_REQUEST_PAYER=requester (GDAL's name; the SDKs have none)
-// Reference: initializers.md 1.1, 1.2, 2.2, 2.3.
+// For users: docs/initializers.md, "S3".
 #pragma once
 
 #include <string>

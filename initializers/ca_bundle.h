@@ -7,7 +7,7 @@
 //   https  CURL_CA_BUNDLE, SSL_CERT_FILE, REQUESTS_CA_BUNDLE, AWS_CA_BUNDLE, KServe's
 //
 // KServe's is CA_BUNDLE_VOLUME_MOUNT_POINT/cabundle.crt where CA_BUNDLE_CONFIGMAP_NAME is set.
-// Reference: initializers.md 1.2, 1.3, 2.3.
+// docs/initializers.md has the order of each source for users.
 #pragma once
 
 #include <string>

@@ -3,7 +3,7 @@
 // A gs:// URI is read as s3.h reads an s3:// one: with a '/' at its end, or no object, it is a prefix; else the exact
 // object is looked for first, then "object/" as a prefix. Always Accept-Encoding: gzip on media, so that an object that
 // is stored gzip-encoded comes as it is stored (its size and hash are of that), whole and in ranges. Object names are
-// percent-encoded, '/' as well. A 401 has the token renewed once. Reference: initializers.md 2.4.
+// percent-encoded, '/' as well. A 401 has the token renewed once.
 #pragma once
 
 #include <memory>

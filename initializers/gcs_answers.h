@@ -1,5 +1,5 @@
 // What Google Cloud Storage's JSON API answers, read: pages of objects, one object, errors. Pure; outside bytes. Sizes
-// and generations are strings there; crc32c and md5Hash base64. Reference: initializers.md 2.4.
+// and generations are strings there; crc32c and md5Hash base64.
 #pragma once
 
 #include <optional>

@@ -1,7 +1,7 @@
 // What the servers that hand out Google's bearer tokens answer: OAuth's and STS's endpoints, the metadata server, the
 // IAM credentials API; and the subject tokens that are exchanged. Pure; outside bytes. No message shows a token.
 //
-// Reference: initializers.md 2.4; RFC 6749 5 (answers), RFC 8693 2.2.
+// Reference: RFC 6749 5 (answers), RFC 8693 2.2.
 #pragma once
 
 #include <cstdint>

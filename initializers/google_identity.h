@@ -10,7 +10,7 @@
 // A file's "type": service_account, authorized_user, external_account (workload identity federation: subject token from
 // a file or a URL; "executable" and "environment_id" of AWS are refused with a sentence), impersonated_service_account
 // (with a source of any kind but itself).
-// Reference: initializers.md 2.4.
+// For users: docs/initializers.md, "Google Cloud Storage".
 #pragma once
 
 #include <map>

@@ -2,8 +2,7 @@
 //
 // Scope kReadScope; of an account that impersonates another, which then has that scope, auth/iam. A service account's
 // assertion is RS256 by OpenSSL. An identity that fails is an error that names it and the remedy: never a fall-through
-// to another, never anonymous. Reference: initializers.md 2.4; RFC 7523 (jwt-bearer), RFC 8693 (token exchange), RFC
-// 6749 6 (refresh).
+// to another, never anonymous. Reference: RFC 7523 (jwt-bearer), RFC 8693 (token exchange), RFC 6749 6 (refresh).
 #pragma once
 
 #include <memory>

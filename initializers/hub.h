@@ -14,7 +14,7 @@
 // limits are waited for before they are hit: an answer with r=0 pauses the next requests of its kind for t + 1 s. A
 // renamed repository is asked for by its new name from the first redirect on. With `cache_layout` an entry's key is its
 // path in the repository, and the one without a key is refs/REVISION.
-// Reference: initializers.md 1.3, 2.5.
+// For users: docs/initializers.md, "Hugging Face".
 #pragma once
 
 #include <memory>

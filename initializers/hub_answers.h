@@ -1,6 +1,5 @@
 // What the Hugging Face hub answers, read: revisions, trees, the Link to the next page, errors. Pure; outside bytes:
-// sizes are bounded by who reads them from the network, any field may be wrong. Reference: initializers.md 2.5;
-// real-parts: 3.4.
+// sizes are bounded by who reads them from the network, any field may be wrong.
 #pragma once
 
 #include <optional>

@@ -8,7 +8,7 @@
 // Revision: the URI's, else MODEL_VERSION, else "main".
 // Cache: HF_HUB_CACHE, HUGGINGFACE_HUB_CACHE; else $HF_HOME/hub, $XDG_CACHE_HOME/huggingface/hub,
 // ~/.cache/huggingface/hub.
-// Reference: initializers.md 1.1, 1.3, 2.5.
+// For users: docs/initializers.md, "Hugging Face".
 #pragma once
 
 #include <optional>

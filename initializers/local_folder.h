@@ -11,7 +11,7 @@
 //
 // A folder named ".muster" at the top is left out: it is an initializer's own; where its manifest still fits a file
 // (size and time of change), the file's hash is taken from it, so that the copy is verified against what the store had.
-// Reference: initializers.md 2.6.
+// For users: docs/initializers.md, "Folders of this machine".
 #pragma once
 
 #include <sys/stat.h>

@@ -3,7 +3,7 @@
 // An s3:// URI with a '/' at its end, or no key, is a prefix. Else the exact key is looked for first, and "key/" as a
 // prefix only where there is none: never the bare string as a prefix, which would pull a/bc for a/b.
 // The region is learnt from the first answer that tells it; a clock that is off, from the server's Date.
-// Reference: initializers.md 2.1, 2.2.
+// For users: docs/initializers.md, "What ends where" and "S3".
 #pragma once
 
 #include <functional>

@@ -1,7 +1,6 @@
 // What an S3 server and STS say in XML: pages of ListObjectsV2, errors, temporary credentials. Pure; outside bytes.
 //
-// Read by xml_elements.h: bounded, without DTDs. Reference: initializers.md 2.1, 2.2 (what servers differ in). What
-// their headers say of an object's content is s3_checksums.h's.
+// Read by xml_elements.h: bounded, without DTDs. What their headers say of an object's content is s3_checksums.h's.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // What the headers of an S3 object tell of its content: checksums and ETag. Pure; outside bytes.
 //
-// Sources: S3 User Guide, "Checking object integrity"; initializers.md 2.1, 2.2 (what servers differ in).
+// Sources: S3 User Guide, "Checking object integrity".
 #pragma once
 
 #include <cstdint>

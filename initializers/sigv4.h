@@ -2,7 +2,7 @@
 //
 // Source: AWS General Reference, "Create a signed AWS API request"; botocore's S3SigV4Auth for S3's own rules: the path
 // is encoded once and not normalised ("//", "/./" stay), the payload hash is a header. Any other service's path is
-// encoded once more and its hash is in the signature alone. Reference: initializers.md 2.2.
+// encoded once more and its hash is in the signature alone.
 #pragma once
 
 #include <cstdint>

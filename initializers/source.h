@@ -10,7 +10,7 @@
 // fragment is not.
 //
 // A user and password in a URI are refused, of any scheme: URIs are shown in pod specs, logs and the manifest.
-// Reference: initializers.md 1.1, 1.2, 2.5, 2.6.
+// For users: docs/initializers.md.
 #pragma once
 
 #include <string>

@@ -5,7 +5,7 @@
 //    "region": "eu-west-1", "ca_bundle": "/path", "verify_ssl": "0", "anonymous": "true"}
 //
 // All but the type may be absent; others are nothing to us. Where it has one of the keys, the pod's keys and token are
-// nothing to us either. Pure. Reference: initializers.md 1.2.
+// nothing to us either. Pure. For users: docs/initializers.md, "S3".
 #pragma once
 
 #include <string_view>

@@ -13,8 +13,9 @@ namespace {
 namespace asio = boost::asio;
 
 constexpr size_t kMostOpen = 8;  // large files at once: each has descriptors, and a place in the page cache
-// What a hash in order has before it: where it cannot keep up no more than the blocks can keep, or it would read back;
-// nor near the store, where with more ranges under way the first of them, which it waits for, would take longer.
+// How far a file that is hashed in order may be ahead of its hash. If the hash cannot keep up, bytes beyond the blocks
+// would have to be read back. Near the store, with more ranges under way, the first, for which the hash waits, would
+// take longer.
 constexpr size_t kBlocksAhead = 40;
 constexpr uint64_t kMostAhead = 16 << 20;  // bytes from where it is to where the next range begins
 

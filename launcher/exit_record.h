@@ -38,7 +38,7 @@ struct ExitRecord {
 // making (SIGSEGV, SIGABRT ...). False for 0.
 bool IsFromOutside(int signal);
 
-// torchelastic's error file (reference: torch/distributed/elastic/multiprocessing/errors):
+// torchelastic's error file (torch/distributed/elastic/multiprocessing/errors):
 // {"message": {"message": "...", "extraInfo": {"py_callstack": "...", "timestamp": "1700000000"}}} or
 // {"message": "...", "timestamp": ...}. At most 1 MiB is read. Any other content: InvalidArgument.
 struct ErrorFile {

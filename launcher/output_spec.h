@@ -1,6 +1,6 @@
 // Where a worker's output goes: files, the console, both; with prefixes and filters. Passive data.
 //
-// Rules of torchrun (reference/torchrun.md 3.8): a stream is inherited, redirected to a file, or tee'd to both. Muster
+// Rules of torchrun (DefaultLogsSpecs): a stream is inherited, redirected to a file, or tee'd to both. Muster
 // carries what goes to a file through a pipe, so that whole lines get the prefix, the last line before _exit is kept,
 // and a disk that is full or hangs costs lines and not the worker.
 #pragma once

@@ -4,7 +4,7 @@
 // By vfork(2), and by no call that is younger than Linux 3.4. In the child, before exec:
 //   setsid (or setpgid, see ProcessSpec); PDEATHSIG=SIGKILL (tied to the calling thread: start from the thread that
 //   lives as long as the agent, and a parent that has died already is noticed); stdio; working directory; every
-//   signal's disposition back to its default, the mask empty (container-init.md 1.6). Descriptors above 2 are closed.
+//   signal's disposition back to its default, the mask empty. Descriptors above 2 are closed.
 // Nothing waits for the process: that is the reaper's business.
 #pragma once
 

@@ -5,7 +5,7 @@
 //
 // No I/O, no clock, no thread; jitter comes from `State::seed`. attendant.h is the I/O around it.
 //
-// Rules (DESIGN 5):
+// Rules (docs/rendezvous.md tells them to a user):
 //  - Dial the endpoint; after a failure again with exponential delays and jitter (20 ms .. 1 s), until join_timeout has
 //    passed since the last time a coordinator was there: then give up with 200 (never attended) or 201 (lost it).
 //  - Workers stay up while no coordinator is there. After a reconnect Hello carries state, round and unanswered report.

@@ -4,7 +4,7 @@
 //
 // No I/O, no clock, no thread, no randomness: the same events give the same effects. Whoever drives it (conductor.h)
 // owns one State per run, calls Apply for everything that happens, sends what it says, and calls again with Tick at
-// `look_again`. Rules: DESIGN 4 and 5; docs/rendezvous.md tells them to a user.
+// `look_again`. docs/rendezvous.md and docs/exit-codes.md tell the rules to a user.
 //
 // Invariants (tests/sim checks them): ranks are contiguous and unique; one roster per round id, the same for all its
 // nodes; rounds only grow; no Start while a living node of the round before that stays may still run workers;

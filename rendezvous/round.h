@@ -138,7 +138,7 @@ struct Verdict {
   bool operator==(const Verdict&) const = default;
 };
 
-enum class RestartPolicy { kNever, kOnFailure, kAlways, kExitCode };  // DESIGN 4
+enum class RestartPolicy { kNever, kOnFailure, kAlways, kExitCode };  // docs/exit-codes.md
 enum class ScaleUp { kNow, kAtRestart };
 
 // What every node of a job must agree on. The first node's values hold; a node with others is refused, both are named.

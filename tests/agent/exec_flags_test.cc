@@ -182,7 +182,7 @@ TEST(ExecFlags, APodsIndexIsItsRank) {
   EXPECT_THAT(std::string(run.status().message()), HasSubstr("JOB_COMPLETION_INDEX=3"));
 }
 
-// trainer-v21-shape.md 3: flags over PET_* over TRAINER_*.
+// docs/torchrun-flags.md: flags over PET_* over TRAINER_*.
 TEST(ExecFlags, ThePodsOwnNamesCountLast) {
   const Environment pod = {{"TRAINER_NNODES", "4"},
                            {"TRAINER_NPROC_PER_NODE", "3"},

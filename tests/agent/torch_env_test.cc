@@ -1,4 +1,4 @@
-// The worker's environment, name by name (reference/torchrun.md 2), and where its output goes (3.8).
+// The worker's environment, name by name, and where its output goes.
 #include "agent/torch_env.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// Every row of reference/torchrun.md 1: flag x spelling x variable x bad value.
+// Every row of torchrun's command line: flag x spelling x variable x bad value.
 #include "agent/torchrun_flags.h"
 
 #include <gmock/gmock.h>

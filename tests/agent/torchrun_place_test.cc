@@ -1,4 +1,4 @@
-// Where torchrun's flags put the rendezvous (reference/torchrun.md 1.4): alone, static, c10d; --rdzv-conf, credentials.
+// Where torchrun's flags put the rendezvous : alone, static, c10d; --rdzv-conf, credentials.
 #include <gmock/gmock.h>
 
 #include "agent/flag_values.h"

@@ -201,7 +201,7 @@ def left_by_a_careless_parent():
 
 
 class Rows:
-    """The duties of container-init.md, 7, as its tables 2 and 4 tell them."""
+    """The duties of a container's first process: how each end is told, which signals reach the command, who is reaped."""
 
     def test_every_end_is_told(self):
         rows = [(["sh", "-c", f"exit {code}"], code) for code in (0, 1, 2, 64, 125, 126, 127, 128, 143, 200, 255)]

@@ -1,4 +1,4 @@
-// Membership: how a round ends. Policy x exit code x budget (DESIGN 4).
+// Membership: how a round ends. Policy x exit code x budget (docs/exit-codes.md).
 #include <csignal>
 #include <tuple>
 

@@ -1,4 +1,4 @@
-// Membership, rule by rule (DESIGN 5): who comes, when a round starts, with which ranks.
+// Membership, rule by rule (docs/rendezvous.md): who comes, when a round starts, with which ranks.
 #include "rendezvous/membership.h"
 
 #include "tests/rendezvous/stage.h"
