@@ -159,7 +159,7 @@ class StorageConfig(PlaceCase):
         self.assertIsNone(self.signed_for()[-1])
 
     def test_what_is_none(self):
-        for config, words in (("{s3cret", "STORAGE_CONFIG is no JSON object"), (["s3cret"], "STORAGE_CONFIG is no JSON object"),
+        for config, words in (("{s3cret", "STORAGE_CONFIG is no JSON: wrong at line 1, column 2"), (["s3cret"], "STORAGE_CONFIG is no JSON object"),
                               ({"type": "s3", "secret_access_key": ["s3cret"]}, "secret_access_key of STORAGE_CONFIG is no text"),
                               ({"type": "hdfs", "x": "s3cret"}, "STORAGE_CONFIG is of the type 'hdfs', and s3://.* of s3"),
                               ({"access_key_id": "s3cret"}, "STORAGE_CONFIG is of the type '', and s3://.* of s3")):
