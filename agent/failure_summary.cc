@@ -61,17 +61,27 @@ std::string ErrorFileText(const WorkerFailure& failure, const std::string& this_
 std::vector<std::string> WithoutTraceback(std::vector<std::string> tail, const std::string& message) {
   if (!HasTraceback(message)) return tail;
   const std::string exception = ReasonLine(message, message.size());
+  auto text_of = [](const std::string& line) {  // without "[rank0]: " and colours
+    const std::vector<StderrLine> read = StderrLines(line);
+    return read.empty() ? std::string() : std::string(Strip(read.front().text));
+  };
   auto is_exception = [&](const std::string& line) {
-    const std::vector<StderrLine> read = StderrLines(line);  // without "[rank0]: " and colours
-    return !read.empty() && !read.front().text.empty() && exception.starts_with(read.front().text);
+    const std::string text = text_of(line);
+    return !text.empty() && exception.starts_with(text);
   };
   const auto last = std::find_if(tail.rbegin(), tail.rend(), is_exception);
   if (last == tail.rend()) return tail;
   const std::vector<std::string_view> shown = Split(message, '\n');
-  auto chained = std::count_if(shown.begin(), shown.end(), HasTraceback);
-  auto begin = last.base();  // behind the exception
-  auto end = begin;
-  while (begin != tail.begin() && chained > 0) chained -= HasTraceback(*--begin) ? 1 : 0;
+  const auto chained = std::count_if(shown.begin(), shown.end(), HasTraceback);
+  const auto behind = last.base();  // the exception
+  auto begin = behind;
+  std::ptrdiff_t found = 0;
+  while (begin != tail.begin() && found < chained) found += HasTraceback(*--begin) ? 1 : 0;
+  if (found == 0) {  // the tail does not reach up to it: lines that the message does not have are from before
+    begin = behind;
+    while (begin != tail.begin() && message.find(text_of(*std::prev(begin))) != std::string::npos) --begin;
+  }
+  auto end = behind;
   while (end != tail.end() && !Strip(*end).empty() && message.find(Strip(*end)) != std::string::npos) ++end;
   tail.erase(begin, end);
   return tail;

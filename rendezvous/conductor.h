@@ -25,10 +25,10 @@ class Conductor {
   };
 
   struct Options {
-    std::string self_node;     // node name of this agent; empty for `muster coordinator`
-    std::string endpoint_hint;  // what is said where nodes do not come; EndpointHint() in base/host_names.h
-    std::string self_address;  // where this coordinator can be reached, for redirects
-    std::string only_run_id;   // refuse other run ids; empty: any number of runs (`muster coordinator`)
+    std::string self_node;           // node name of this agent; empty for `muster coordinator`
+    std::string self_address;        // where this coordinator can be reached, for redirects
+    std::string only_run_id;         // refuse other run ids; empty: any number of runs (`muster coordinator`)
+    std::string endpoint_hint = "";  // what is said where nodes do not come; EndpointHint() in base/host_names.h
   };
 
   Conductor(boost::asio::io_context& loop, Options options);

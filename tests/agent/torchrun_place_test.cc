@@ -94,7 +94,10 @@ TEST(TorchrunPlace, C10dEndpoint) {
                 HasSubstr(std::string("--rdzv-endpoint=") + bad + ":"));
   }
   EXPECT_EQ(Good({"--rdzv-backend=c10d", "--master-addr=h"}).warnings.size(), 1u);
-  EXPECT_EQ(Good({"--rdzv-backend=c10d", "--node-rank=1"}).warnings.size(), 1u);
+  const RunOptions ranked = Good({"--rdzv-backend=c10d", "--node-rank=1"});
+  EXPECT_THAT(ranked.warnings, testing::IsEmpty());
+  EXPECT_EQ(ranked.node_index, 1);
+  EXPECT_EQ(Good({"--rdzv-backend=c10d"}).node_index, std::nullopt);
   EXPECT_THAT(Good({"--rdzv-backend=c10d", "--rdzv-id="}).run_id, testing::SizeIs(36));
 }
 

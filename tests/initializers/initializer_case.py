@@ -16,7 +16,7 @@ import server_errors  # noqa: E402
 from class_runner import SKIPPED, main  # noqa: E402,F401
 
 BINARY = os.environ.get("MUSTER_INITIALIZER", os.path.join(HERE, "..", "..", "build", "bin", "muster-initializer"))
-DEADLINE = float(os.environ.get("MUSTER_TEST_DEADLINE", 90))
+DEADLINE = float(os.environ.get("MUSTER_TEST_DEADLINE", 240))
 UNREACHABLE = 205
 MIB = 1 << 20
 

@@ -27,7 +27,7 @@ import class_runner  # noqa: E402
 MUSTER = os.environ.get("MUSTER_BINARY", os.path.join(HERE, "..", "..", "build", "bin", "muster"))
 WORKER = os.path.join(HERE, "obedient_worker.py")
 PYTHON = "/usr/bin/python3"
-DEADLINE = float(os.environ.get("MUSTER_TEST_DEADLINE", 90))
+DEADLINE = float(os.environ.get("MUSTER_TEST_DEADLINE", 240))
 
 # What would set a launcher, a worker or an MPI up by what is around the tests.
 FOREIGN = ("PET_", "MUSTER_", "TORCH", "KUBERNETES_", "OMPI_", "PRTE_", "HYDRA_", "I_MPI_", "PMIX_", "TRAINER_")

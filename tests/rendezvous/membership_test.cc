@@ -212,9 +212,9 @@ TEST(Gathering, AnEndpointThatEveryMachineTakesForItselfIsNamed) {
   Stage s(Job(3, 3));
   s.state.endpoint_hint = "the endpoint is localhost";
   s.Join("a");
-  EXPECT_EQ(s.LastNotice("a"), "waiting for 2 more nodes: have 1 of 3; the endpoint is localhost");
+  EXPECT_EQ(s.LastNotice("a"), "waiting for 2 more nodes: have 1 of 3 (up to 600 s); the endpoint is localhost");
   s.Join("b");  // so somebody finds it
-  EXPECT_EQ(s.LastNotice("a"), "waiting for 1 more node: have 2 of 3");
+  EXPECT_EQ(s.LastNotice("a"), "waiting for 1 more node: have 2 of 3 (up to 600 s)");
   s.Wait(s.options.join_timeout, {"a", "b"});
   EXPECT_EQ(s.End("a")->reason, "2 of 3 nodes came within 600 s: a, b; the endpoint is localhost");
 }
