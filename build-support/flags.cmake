@@ -22,10 +22,9 @@ add_compile_options(-Wall -Wextra -Werror -Wnon-virtual-dtor -Woverloaded-virtua
                     -ffile-prefix-map=${CMAKE_SOURCE_DIR}=.
                     -ffunction-sections -fdata-sections)
 add_link_options(-Wl,--gc-sections)
-# One thread runs the loop; other threads only post to it. Asio, fmt and Process v2 are compiled once, in base/asio.cc,
-# base/fmt.cc and launcher/process_v2.cc.
+# One thread runs the loop; other threads only post to it. Asio and fmt are compiled once, in base/asio.cc and base/fmt.cc.
 add_compile_definitions(BOOST_ASIO_SEPARATE_COMPILATION BOOST_ASIO_NO_DEPRECATED
-                        BOOST_PROCESS_V2_SEPARATE_COMPILATION BOOST_ERROR_CODE_HEADER_ONLY SPDLOG_FMT_EXTERNAL)
+                        BOOST_ERROR_CODE_HEADER_ONLY SPDLOG_FMT_EXTERNAL)
 
 if(MUSTER_SANITIZE STREQUAL "address")
   # vptr's check opens a pipe to look at memory: at the descriptor limit, which tests reach, it calls objects invalid.
