@@ -8,6 +8,7 @@
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <cstdlib>
 #include <unordered_map>
 
 #include "base/text.h"
@@ -35,8 +36,16 @@ long Seconds(Duration duration) {
   return std::max(1L, static_cast<long>(std::chrono::ceil<std::chrono::seconds>(duration).count()));
 }
 
+// A name server may answer A and never AAAA (RFC 4074, 4.1). By itself glibc, which libcurl asks, then takes 15 s for a
+// name, longer than Limits::connect, so that no try would ever have an address. Two seconds for each question make
+// it 6.
+constexpr char kLookUpOptions[] = "timeout:2 attempts:3";
+
 struct GlobalCurl {
-  GlobalCurl() { curl_global_init(CURL_GLOBAL_DEFAULT); }
+  GlobalCurl() {
+    setenv("RES_OPTIONS", kLookUpOptions, /*overwrite=*/0);  // resolv.conf(5)
+    curl_global_init(CURL_GLOBAL_DEFAULT);
+  }
   ~GlobalCurl() { curl_global_cleanup(); }
 };
 

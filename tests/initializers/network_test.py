@@ -137,6 +137,35 @@ class Addresses(NetworkCase):
         server = self.serve()
         self.succeeds(f"http://localhost:{server.server_address[1]}/f", {"f": self.data})
 
+    def test_a_name_server_that_never_answers_aaaa(self):
+        """RFC 4074, 4.1. The address is there before a try is over."""
+        if os.geteuid() != 0:
+            self.skipTest("a resolv.conf of its own needs root")
+        names = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.addCleanup(names.close)
+        address = "127.%d.%d.%d" % (53, os.getpid() >> 8 & 255, os.getpid() & 255)
+        names.bind((address, 53))  # glibc knows no other port
+
+        def answer():
+            while True:
+                try:
+                    question, asker = names.recvfrom(512)
+                except OSError:
+                    return  # closed
+                end = question.index(b"\0", 12) + 5
+                if question[end - 4:end - 2] == b"\0\1":  # A
+                    record = b"\xc0\x0c\0\1\0\1\0\0\0\5\0\4" + socket.inet_aton("127.0.0.1")
+                    names.sendto(question[:2] + b"\x81\x80\0\1\0\1\0\0\0\0" + question[12:end] + record, asker)
+        threading.Thread(target=answer, daemon=True).start()
+        resolv_conf = os.path.join(self.dir, "resolv.conf")
+        with open(resolv_conf, "w") as file:
+            file.write(f"nameserver {address}\n")
+        self.prefix = ["unshare", "--mount", "--propagation", "private", "sh", "-c",
+                       f'mount --bind {resolv_conf} /etc/resolv.conf && exec "$@"', "sh"]
+        server = self.serve()
+        end = self.succeeds(f"http://head.example:{server.server_address[1]}/f", {"f": self.data})
+        self.assertEqual(end["retries"], 0)
+
     def test_five_seconds_of_latency(self):
         server = self.serve()
         hold = threading.Event()
