@@ -128,7 +128,7 @@ void Terminal::Started() {
 
 void Terminal::Output(bool err, const rsh::Bytes& bytes) {
   const Console::Stream stream = err ? Console::Stream::kErr : Console::Stream::kOut;
-  console_.Write(stream, net::Joined(bytes));  // one text takes one write
+  console_.Write(stream, net::Joined(bytes), /*starts_line=*/false);  // as they are; one text takes one write
   console_.WhenRoom(stream, [this] { session_->Continue(); });
 }
 

@@ -5,9 +5,13 @@
 
 namespace muster {
 
+bool IsSilence(const WorkerFailure& failure) {
+  return failure.rank < 0 && failure.pid == 0 && failure.exit_code == kExitHang && failure.signal == 0;
+}
+
 std::string WhoFailed(const WorkerFailure& failure) {
   if (failure.rank >= 0) return fmt::format("worker rank {}", failure.rank);
-  return failure.exit_code == kExitHang && failure.signal == 0 ? "all workers" : "the command";
+  return IsSilence(failure) ? "all workers" : "the command";
 }
 
 }  // namespace muster

@@ -32,6 +32,9 @@ struct WorkerFailure {
   bool operator==(const WorkerFailure&) const = default;
 };
 
+// No worker of the job has written anything for the limit: a hang that is no rank's and no process's.
+bool IsSilence(const WorkerFailure& failure);
+
 // "worker rank 3"; "all workers" of a silence, which knows no rank; "the command" of a `muster exec`.
 std::string WhoFailed(const WorkerFailure& failure);
 

@@ -42,7 +42,7 @@ std::string DescribeFailure(const WorkerFailure& failure) {
       fmt::format("node {}{}", failure.node,
                   failure.host.empty() || failure.host == failure.node ? "" : fmt::format(" (host {})", failure.host));
   if (NeverStarts(failure)) return fmt::format("{}: its workers cannot start: {}", node, OwnWords(failure));
-  if (IsHang(failure) && failure.rank < 0) {  // silence, which is no rank's
+  if (IsSilence(failure)) {
     return fmt::format("{}: {}", node, failure.message.substr(0, std::min(failure.message.find('\n'), kMaxEvidence)));
   }
   std::string how;

@@ -98,7 +98,7 @@ class Containers(ContainerCase):
                        mounts=[self.installed()])
         done = box.run()
         self.assertEqual((done.returncode, done.stdout), (6, "0\n"), done.stderr)
-        self.assertIn("no files of this run are kept", done.stderr)
+        self.assertIn("no logs are kept", done.stderr)
 
     def test_killed_for_memory(self):
         eater = "import sys; print('here', flush=True); b = bytearray(1 << 30)"

@@ -132,9 +132,10 @@ class Visited(Nodes):
 
     def job(self, *arguments, **more):
         endpoint = self.endpoint()
-        agents = [self.node(endpoint, "2", *arguments, **more) for _ in range(2)]
+        host = self.node(endpoint, "2", *arguments, **more)
+        subprocess.run([MUSTER, "wait", endpoint], check=True, capture_output=True, timeout=DEADLINE)  # it coordinates the job
+        agents = [host, self.node(endpoint, "2", *arguments, **more)]
         workers = self.workers(2)
-        host = self.agent_of(workers[0])
         address = ("127.0.0.1", int(endpoint.rsplit(":", 1)[1]))
         store = (workers[0].env["MASTER_ADDR"], int(workers[0].env["MASTER_PORT"]))
         return agents, workers, host, address, store
