@@ -45,7 +45,7 @@ class Ports(WaitCase):
     def test_a_port_that_opens_later(self):
         holder, address = self.bound()
         agent = self.wait_for(address)
-        self.wait_for_output(agent, f"waiting for tcp {address}: nothing listens there yet (up to 300 s)")
+        self.wait_for_output(agent, f"waiting for tcp {address}: nothing listens there yet \\(up to 300 s\\)")
         holder.listen()
         self.assertEqual(agent.wait(), 0)
         self.assertEqual(len(agent.output().splitlines()), 2, agent.output())
