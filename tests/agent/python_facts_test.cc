@@ -101,8 +101,8 @@ TEST_F(PythonFacts, WhereTorchIsFound) {
   EXPECT_EQ(Names(), RecorderNames::kBoth) << "not in the environment";
   Torch("/usr/local/lib/python3.11/dist-packages", "2.6.0");
   EXPECT_EQ(Names(), RecorderNames::kOld);
-  Torch("/root/.local/lib/python3.11/site-packages", "2.9.0");
-  machine_.Set("HOME", "/root");
+  Torch("/home/user/.local/lib/python3.11/site-packages", "2.9.0");
+  machine_.Set("HOME", "/home/user");
   EXPECT_EQ(Names(), RecorderNames::kBoth) << "two that differ";
   EXPECT_EQ(Names("/venv/bin/python3"), RecorderNames::kNew);
   Torch("/src/pytorch", "2.5.0");
