@@ -6,6 +6,7 @@
 
 #include "agent/early_signals.h"
 #include "agent/service_links.h"
+#include "base/exec_pointers.h"
 #include "base/log.h"
 #include "base/text.h"
 
@@ -78,14 +79,9 @@ Status HandOver(const TorchrunsPart& part, const std::string& reason, bool legac
   log::Warning(fmt::format("{}; {} goes on in place of muster{}", reason, command.front(), left_out));
   Environment environment = WithoutLinks(Environment::OfProcess());
   environment.Set(kHandedOver, "1");
-  std::vector<std::string> entries = environment.entries();
-  std::vector<char*> argv, envp;
-  for (std::string& argument : command) argv.push_back(argument.data());
-  for (std::string& entry : entries) envp.push_back(entry.data());
-  argv.push_back(nullptr);
-  envp.push_back(nullptr);
+  const std::vector<char*> arguments = ExecPointers(command), variables = ExecPointers(environment.entries());
   ReleaseSignals();
-  execve(argv.front(), argv.data(), envp.data());
+  execve(arguments.front(), arguments.data(), variables.data());
   Status failed = ErrnoStatus(errno, fmt::format("cannot execute {}", command.front()));
   return absl::IsNotFound(failed) ? failed : absl::PermissionDeniedError(failed.message());
 }

@@ -9,6 +9,7 @@
 #include <csignal>
 
 #include "base/close_from.h"
+#include "base/exec_pointers.h"
 #include "base/text.h"
 
 namespace muster::initializers {
@@ -79,20 +80,11 @@ class Guard {
   const pid_t parent_;
 };
 
-// As exec takes them, which does not write.
-std::vector<char*> Pointers(const std::vector<std::string>& texts) {
-  std::vector<char*> pointers;
-  pointers.reserve(texts.size() + 1);
-  for (const std::string& text : texts) pointers.push_back(const_cast<char*>(text.c_str()));
-  pointers.push_back(nullptr);
-  return pointers;
-}
-
 }  // namespace
 
 StatusOr<GuardedProcess> StartGuarded(const GuardedCommand& command) {
-  std::vector<char*> arguments = Pointers(command.words);
-  std::vector<char*> variables = Pointers(command.environment);
+  std::vector<char*> arguments = ExecPointers(command.words);
+  std::vector<char*> variables = ExecPointers(command.environment);
   const std::string& name = command.words.front();
   auto report = MakePipe();
   if (!report.ok()) return Annotate(report.status(), fmt::format("starting {}", name));

@@ -14,6 +14,7 @@
 
 #include "base/close_from.h"
 #include "base/descriptors.h"
+#include "base/exec_pointers.h"
 #include "base/kernel_calls.h"
 #include "base/text.h"
 
@@ -178,15 +179,6 @@ std::string_view PathOf(const std::vector<std::string>& environment) {
   return "/usr/local/bin:/bin:/usr/bin";
 }
 
-// As exec takes them, which does not write.
-std::vector<char*> Pointers(const std::vector<std::string>& texts) {
-  std::vector<char*> pointers;
-  pointers.reserve(texts.size() + 1);
-  for (const std::string& text : texts) pointers.push_back(const_cast<char*>(text.c_str()));
-  pointers.push_back(nullptr);
-  return pointers;
-}
-
 // A copy above the standard three, so that setting up one stream cannot overwrite the source of another.
 struct SafeDescriptor {
   int fd = -1;
@@ -243,7 +235,7 @@ StatusOr<pid_t> StartProcess(const ProcessSpec& spec) {
   safe.in = in.fd;
   safe.out = out.fd;
   safe.err = err.fd;
-  const std::vector<char*> environment = Pointers(spec.environment), arguments = Pointers(spec.argv);
+  const std::vector<char*> environment = ExecPointers(spec.environment), arguments = ExecPointers(spec.argv);
   auto report = MakePipe();
   if (!report.ok()) return Annotate(report.status(), fmt::format("starting '{}'", spec.argv.front()));
   pid_t pid = -1;
