@@ -45,18 +45,6 @@ bool IsLoopback(const Address& address) {
   return address.bytes == one;
 }
 
-std::vector<std::string> Words(std::string_view line) {
-  std::vector<std::string> words;
-  line = line.substr(0, line.find('#'));
-  constexpr std::string_view kBlank = " \t\r";
-  for (size_t at = line.find_first_not_of(kBlank); at != std::string_view::npos;) {
-    size_t end = line.find_first_of(kBlank, at);
-    words.emplace_back(line.substr(at, end - at));
-    at = line.find_first_not_of(kBlank, end);
-  }
-  return words;
-}
-
 }  // namespace
 
 std::string HostName() {
@@ -69,10 +57,10 @@ std::string FullHostName(const std::string& host_name, const HostFs& fs) {
   if (host_name.find('.') != std::string::npos) return host_name;
   std::string hosts = fs.Read("/etc/hosts").value_or("");
   for (std::string_view line : Split(hosts, '\n')) {
-    std::vector<std::string> words = Words(line);
+    const std::vector<std::string_view> words = Words(line.substr(0, line.find('#')));
     if (words.size() < 2 || std::find(words.begin() + 1, words.end(), host_name) == words.end()) continue;
     for (auto name = words.begin() + 1; name != words.end(); ++name) {
-      if (name->find('.') != std::string::npos) return *name;
+      if (name->find('.') != std::string_view::npos) return std::string(*name);
     }
   }
   return host_name;
@@ -126,14 +114,16 @@ std::string EndpointHint(std::string_view host, const MachineNames& machine) {
   if (name.ends_with('.')) name.pop_back();
   if (name.empty()) return {};
   if (name == "localhost" || IsLoopback(ReadAddress(name))) {
-    return fmt::format("the endpoint is {}, which every machine takes for itself: where there are several, give each "
-                       "the name or the address of node 0's",
-                       host);
+    return fmt::format(
+        "the endpoint is {}, which every machine takes for itself: where there are several, give each "
+        "the name or the address of node 0's",
+        host);
   }
   if (name == Lower(machine.host_name) || name == Lower(machine.full_name)) {
-    return fmt::format("the endpoint is {}, this machine's own name: another machine of that name waits for itself, "
-                       "too; give each machine its own name, or the address of node 0's as the endpoint",
-                       host);
+    return fmt::format(
+        "the endpoint is {}, this machine's own name: another machine of that name waits for itself, "
+        "too; give each machine its own name, or the address of node 0's as the endpoint",
+        host);
   }
   return {};
 }

@@ -58,6 +58,17 @@ std::vector<std::string_view> Split(std::string_view text, char separator) {
   return parts;
 }
 
+std::vector<std::string_view> Words(std::string_view line) {
+  constexpr std::string_view kBlank = " \t\r";
+  std::vector<std::string_view> words;
+  for (size_t at = line.find_first_not_of(kBlank); at != std::string_view::npos;) {
+    const size_t end = line.find_first_of(kBlank, at);
+    words.push_back(line.substr(at, end - at));
+    at = line.find_first_not_of(kBlank, end);
+  }
+  return words;
+}
+
 std::string Join(const std::vector<std::string>& parts, std::string_view separator) {
   std::string joined;
   for (const std::string& part : parts) {

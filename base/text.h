@@ -25,6 +25,8 @@ std::string Upper(std::string_view text);       // ASCII
 
 // Parts between separators: "a,,b" gives "a", "", "b"; an empty text gives no part.
 std::vector<std::string_view> Split(std::string_view text, char separator);
+// Parts between runs of blanks, tabs and \r: " a \tb" gives "a", "b".
+std::vector<std::string_view> Words(std::string_view line);
 std::string Join(const std::vector<std::string>& parts, std::string_view separator);
 
 std::string Counted(int64_t count, std::string_view noun);  // "1 node", "3 nodes"

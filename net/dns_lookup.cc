@@ -12,6 +12,7 @@
 #include <iterator>
 #include <map>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "base/environment.h"
@@ -38,29 +39,18 @@ constexpr int kTries = 3;
 constexpr size_t kMaxDomains = 32;
 constexpr int kMaxDots = 15;  // resolv.conf(5)
 
-std::vector<std::string> Words(std::string_view line) {
-  std::vector<std::string> words;
-  constexpr std::string_view kBlank = " \t\r";
-  for (size_t at = line.find_first_not_of(kBlank); at != std::string_view::npos;) {
-    size_t end = line.find_first_of(kBlank, at);
-    words.emplace_back(line.substr(at, end - at));
-    at = line.find_first_not_of(kBlank, end);
-  }
-  return words;
-}
-
-void ReadDomains(std::vector<std::string> words, SearchRules* rules) {
+void ReadDomains(std::span<const std::string_view> words, SearchRules* rules) {
   rules->domains.clear();
-  for (std::string& word : words) {
-    while (word.ends_with('.')) word.pop_back();
-    if (rules->domains.size() < kMaxDomains) rules->domains.push_back(std::move(word));
+  for (std::string_view word : words) {
+    while (word.ends_with('.')) word.remove_suffix(1);
+    if (rules->domains.size() < kMaxDomains) rules->domains.emplace_back(word);
   }
 }
 
-void ReadOptions(const std::vector<std::string>& words, SearchRules* rules) {
-  for (const std::string& word : words) {
+void ReadOptions(std::span<const std::string_view> words, SearchRules* rules) {
+  for (std::string_view word : words) {
     if (!word.starts_with("ndots:")) continue;
-    std::optional<int64_t> ndots = ParseInt(std::string_view(word).substr(6));
+    std::optional<int64_t> ndots = ParseInt(word.substr(6));
     if (ndots && *ndots >= 0) rules->ndots = static_cast<int>(std::min<int64_t>(*ndots, kMaxDots));
   }
 }
@@ -96,18 +86,18 @@ SearchRules ReadSearchRules(std::string_view text, std::string_view localdomain,
                             std::string_view host_name) {
   SearchRules rules;
   if (size_t dot = host_name.find('.'); dot != std::string_view::npos) {
-    ReadDomains({std::string(host_name.substr(dot + 1))}, &rules);
+    const std::string_view domain = host_name.substr(dot + 1);
+    ReadDomains({&domain, 1}, &rules);
   }
   for (std::string_view line : Split(text, '\n')) {
-    std::vector<std::string> words = Words(line);
+    const std::vector<std::string_view> words = Words(line);
     if (words.size() < 2) continue;
-    const std::string keyword = std::move(words.front());
-    words.erase(words.begin());
-    if (keyword == "search") ReadDomains(std::move(words), &rules);
-    if (keyword == "domain") ReadDomains({words.front()}, &rules);
-    if (keyword == "options") ReadOptions(words, &rules);
+    const std::span<const std::string_view> values(words.begin() + 1, words.end());
+    if (words.front() == "search") ReadDomains(values, &rules);
+    if (words.front() == "domain") ReadDomains(values.first(1), &rules);
+    if (words.front() == "options") ReadOptions(values, &rules);
   }
-  if (std::vector<std::string> words = Words(localdomain); !words.empty()) ReadDomains(std::move(words), &rules);
+  if (const auto words = Words(localdomain); !words.empty()) ReadDomains(words, &rules);
   ReadOptions(Words(res_options), &rules);
   return rules;
 }

@@ -51,6 +51,9 @@ TEST(Text, Parts) {
   EXPECT_THAT(Split("a,,b", ','), ElementsAre("a", "", "b"));
   EXPECT_THAT(Split(",", ','), ElementsAre("", ""));
   EXPECT_THAT(Split("", ','), IsEmpty());
+  EXPECT_THAT(Words(" a \tb\r"), ElementsAre("a", "b"));
+  EXPECT_THAT(Words("a"), ElementsAre("a"));
+  EXPECT_THAT(Words(" \t"), IsEmpty());
   EXPECT_EQ(Join({"a", "b"}, ", "), "a, b");
   EXPECT_EQ(Join({}, ", "), "");
 }
