@@ -122,10 +122,7 @@ TransferEnd::Kind KindOf(CURLcode code) {
 }  // namespace
 
 std::optional<std::string_view> ResponseHead::Find(std::string_view name) const {
-  for (const auto& [key, value] : headers) {
-    if (key == name) return value;
-  }
-  return std::nullopt;
+  return FindHeader(headers, name);
 }
 
 std::optional<uint64_t> ResponseHead::ContentLength() const {

@@ -20,6 +20,7 @@
 
 #include "base/clock.h"
 #include "base/status.h"
+#include "http/headers.h"
 #include "http/proxies.h"
 #include "http/retry.h"
 
@@ -28,7 +29,7 @@ namespace muster::http {
 struct Request {
   std::string method = "GET";  // GET, HEAD, POST, PUT, PATCH, DELETE
   std::string url;
-  std::vector<std::pair<std::string, std::string>> headers;
+  Headers headers;
   std::string body;        // of all but GET and HEAD
   bool direct = false;     // past every proxy: what answers is on this machine, and knows it by that
   int mark = 0;            // the asker's own; comes back with the answer's head
@@ -52,9 +53,9 @@ inline Limits WatchLimits(Duration total) { return {.silence = {}, .head = std::
 
 struct ResponseHead {
   int status = 0;
-  std::vector<std::pair<std::string, std::string>> headers;  // names in lower case, in the order they came
-  std::string url;                                           // that was asked
-  int mark = 0;                                              // Request's
+  Headers headers;  // names in lower case, in the order they came
+  std::string url;  // that was asked
+  int mark = 0;     // Request's
 
   std::optional<std::string_view> Find(std::string_view name) const;  // the first by that name
   std::optional<uint64_t> ContentLength() const;                      // bytes; nothing: it is not said, or no number

@@ -32,7 +32,7 @@ class Proxies {
   bool by_tls() const { return http_.starts_with("https://") || https_.starts_with("https://"); }
 
  private:
-  std::string http_, https_;  // URLs
+  std::string http_, https_;          // URLs
   std::vector<std::string> without_;  // NO_PROXY's entries, in lower case
 };
 

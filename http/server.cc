@@ -67,10 +67,7 @@ class PlainStream final : public ServerStream {
 }  // namespace
 
 std::optional<std::string_view> Server::Request::Find(std::string_view name) const {
-  for (const auto& [key, value] : headers) {
-    if (key == name) return value;
-  }
-  return std::nullopt;
+  return FindHeader(headers, name);
 }
 
 class Server::Impl : public std::enable_shared_from_this<Impl> {

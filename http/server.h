@@ -30,6 +30,7 @@
 
 #include "base/clock.h"
 #include "base/status.h"
+#include "http/headers.h"
 #include "http/server_stream.h"
 
 namespace muster::http {
@@ -37,11 +38,11 @@ namespace muster::http {
 class Server {
  public:
   struct Request {
-    std::string method;                                        // "GET", "HEAD", "POST"
-    std::string path;                                          // without query, as sent: not percent-decoded
-    std::string query;                                         // what follows '?'
-    std::vector<std::pair<std::string, std::string>> headers;  // names in lower case, in the order they came
-    std::string body;                                          // of POST
+    std::string method;  // "GET", "HEAD", "POST"
+    std::string path;    // without query, as sent: not percent-decoded
+    std::string query;   // what follows '?'
+    Headers headers;
+    std::string body;  // of POST
 
     std::optional<std::string_view> Find(std::string_view name) const;  // the first header by that name, in lower case
   };
