@@ -19,6 +19,10 @@ constexpr std::string_view kClone3 =
 
 }  // namespace
 
+bool IsNotOffered(int error) {
+  return error == EOPNOTSUPP || error == ENOSYS || error == EINVAL || error == EPERM || error == ENOTTY;
+}
+
 Status CallStatus(int error, std::string_view call, std::string_view what) {
   const Status status = ErrnoStatus(error, fmt::format("{}: {}", what, call));
   if (error != ENOSYS && error != EPERM) return status;

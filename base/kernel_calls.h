@@ -10,6 +10,10 @@
 
 namespace muster {
 
+// The system does not have the operation: said in these ways by kernels, by file systems (FUSE, NFS, CIFS, 9p), and by
+// sandboxes that deny a call. Of a call that can be done without.
+bool IsNotOffered(int error);
+
 // "<what>: <call>: <strerror>", for ENOSYS and EPERM with what lacks the call, as FailedPrecondition: trying again
 // gives the same. Other errors are ErrnoStatus's.
 Status CallStatus(int error, std::string_view call, std::string_view what);

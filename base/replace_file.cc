@@ -9,20 +9,18 @@
 
 #include "base/clock.h"
 #include "base/descriptors.h"
+#include "base/kernel_calls.h"
 #include "base/text.h"
 
 namespace muster {
 namespace {
 
-// fsync(2) of a file system, or a sandbox, that has no such thing: of folders most of all.
-bool CannotSync(int error) { return error == EINVAL || error == EOPNOTSUPP || error == ENOSYS || error == EPERM; }
-
-// The name is on the disk once its folder is.
+// The name is on the disk once its folder is. Some file systems sync files only.
 Status SyncFolderOf(int folder, const std::string& name, const ReplaceFileOptions& options) {
   const size_t slash = name.rfind('/');
   const std::string path = slash == std::string::npos ? "." : name.substr(0, slash + 1);
   Descriptor opened(openat(folder, path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (opened.ok() && (fsync(opened.get()) == 0 || CannotSync(errno))) return absl::OkStatus();
+  if (opened.ok() && (fsync(opened.get()) == 0 || IsNotOffered(errno))) return absl::OkStatus();
   return options.failed(errno, fmt::format("cannot sync {}", path));
 }
 
@@ -38,7 +36,7 @@ Status WriteTemporary(int folder, const std::string& temporary, const ReplaceFil
   }
   MUSTER_RETURN_IF_ERROR(
       write([&](std::string_view bytes) { return WriteAll(file.get(), bytes, temporary, options.failed); }));
-  if (options.sync && fdatasync(file.get()) != 0 && !CannotSync(errno))
+  if (options.sync && fdatasync(file.get()) != 0 && !IsNotOffered(errno))
     return options.failed(errno, fmt::format("cannot sync {}", temporary));
   if (file.Close() != 0) return options.failed(errno, fmt::format("cannot write {}", temporary));
   return absl::OkStatus();

@@ -20,10 +20,6 @@ Status DiskStatus(int error, std::string_view what) {
   return remedy.empty() ? status : WithRemedy(status, remedy);
 }
 
-bool IsNotOffered(int error) {
-  return error == EOPNOTSUPP || error == ENOSYS || error == EINVAL || error == EPERM || error == ENOTTY;
-}
-
 Status WithUser(Status status) {
   const std::string_view text = Message(status);
   if (!absl::IsPermissionDenied(status) || !(text.ends_with(strerror(EACCES)) || text.ends_with(strerror(EPERM)))) {

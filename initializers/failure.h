@@ -13,10 +13,6 @@ int ExitCodeOf(const Status& status);
 // ErrnoStatus of what was done to the target, with what to do, where that is known.
 Status DiskStatus(int error, std::string_view what);
 
-// The system does not have the operation: said in these ways by kernels, by file systems (FUSE, NFS, CIFS, 9p), and by
-// sandboxes that deny a call. Of a call that can be done without.
-bool IsNotOffered(int error);
-
 // What the system denies, it denies to a user: says to whom, and what to do. Anything else stays as it is.
 Status WithUser(Status status);
 

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <boost/asio/post.hpp>
 
+#include "base/kernel_calls.h"
 #include "base/text.h"
 #include "initializers/crc.h"
 #include "initializers/entry_queue.h"

@@ -42,7 +42,7 @@ std::string NameOf(const Manifest& manifest, const ManifestFile& file) {
 }
 
 Status Write(Staging& staging, const std::string& name, const Manifest& manifest) {
-  return staging.WriteOwn(name, [&](const Staging::Piece& piece) { return WriteManifest(manifest, piece); });
+  return staging.WriteOwn(name, [&](const WritePiece& piece) { return WriteManifest(manifest, piece); });
 }
 
 // What is staged, with the places it goes to, some at a time: their names would take as much memory as the manifest.

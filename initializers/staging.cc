@@ -15,6 +15,7 @@
 #include <limits>
 
 #include "base/folder_names.h"
+#include "base/kernel_calls.h"
 #include "base/replace_file.h"
 #include "base/text.h"
 #include "initializers/disk_pool.h"
@@ -349,10 +350,10 @@ Status Staging::LinkWhole(const std::string& name, const std::string& path) {
         "{} is on another file system than {}: a hard link cannot reach it; leave --hard-link out", path, target_));
   }
   if (IsNotOffered(errno) || errno == EMLINK) {
-    return absl::FailedPreconditionError(
-        fmt::format("no hard link can be made of {} in {} ({}): the file system has none, or lets only the file's owner "
-                    "make them; leave --hard-link out",
-                    path, target_, strerror(errno)));
+    return absl::FailedPreconditionError(fmt::format(
+        "no hard link can be made of {} in {} ({}): the file system has none, or lets only the file's owner "
+        "make them; leave --hard-link out",
+        path, target_, strerror(errno)));
   }
   return DiskStatus(errno, fmt::format("linking {}", path));
 }
@@ -490,10 +491,10 @@ Status Staging::Publish(const std::vector<Place>& places, const Meanwhile& meanw
 }
 
 Status Staging::WriteOwn(const std::string& name, std::string_view text) {
-  return WriteOwn(name, [text](const Piece& piece) { return piece(text); });
+  return WriteOwn(name, [text](const WritePiece& piece) { return piece(text); });
 }
 
-Status Staging::WriteOwn(const std::string& name, const std::function<Status(const Piece&)>& write) {
+Status Staging::WriteOwn(const std::string& name, const std::function<Status(const WritePiece&)>& write) {
   const ReplaceFileOptions options{.sync = true, .temporary = fmt::format("{}{}", name, kPart), .failed = DiskStatus};
   return ReplaceFile(own_.get(), name, write, options);
 }

@@ -27,6 +27,7 @@
 #include <vector>
 
 #include "base/descriptors.h"
+#include "base/replace_file.h"
 #include "base/status.h"
 #include "initializers/leftovers.h"
 #include "initializers/provider.h"
@@ -146,8 +147,7 @@ class Staging {
   // A file of ours below .muster: written beside, synced, renamed.
   Status WriteOwn(const std::string& name, std::string_view text);
   // `write` gives it in pieces.
-  using Piece = std::function<Status(std::string_view)>;
-  Status WriteOwn(const std::string& name, const std::function<Status(const Piece&)>& write);
+  Status WriteOwn(const std::string& name, const std::function<Status(const WritePiece&)>& write);
   void RemoveOwn(const std::string& name);
   // What was staged and is not wanted any more.
   void Clear();
