@@ -20,10 +20,7 @@ class Commands(Nodes):
     def serve(self, *arguments, **more):
         """Starts a serving subcommand; gives its port."""
         more.setdefault("env", clean())
-        server = subprocess.Popen([MUSTER, *arguments], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, **more)
-        self.addCleanup(server.stdout.close)
-        self.addCleanup(server.wait)
-        self.addCleanup(server.kill)
+        server = self.with_pipes([MUSTER, *arguments], stderr=subprocess.DEVNULL, text=True, **more)
         line = server.stdout.readline()
         self.assertIn("listening on", line)
         return int(line.rsplit(":", 1)[1])
@@ -97,15 +94,14 @@ class Commands(Nodes):
         self.assertEqual((report["run_id"], report["phase"], report["max_nodes"]), ("job", "running", 2))
         self.assertEqual(sorted(node["node"] for node in report["nodes"]), ["a", "b"])
         self.assertIn("running", muster("status", endpoint, "--run-id", "job").stdout)
-        follower = subprocess.Popen([MUSTER, "status", endpoint, "--json", "--follow"], stdout=subprocess.PIPE, text=True)
+        follower = self.with_pipes([MUSTER, "status", endpoint, "--json", "--follow"], text=True)
         first = json.loads(follower.stdout.readline())
         self.assertEqual(first["phase"], "running")
         for worker in workers:
             worker.tell("exit 0")
         self.assertEqual([agent.wait() for agent in agents], [0, 0])
         self.assertEqual(json.loads(follower.stdout.read().splitlines()[-1])["phase"], "finished")
-        follower.stdout.close()
-        self.assertEqual(follower.wait(), 0)
+        self.assertEqual(self.code(follower), 0)
 
     def test_status_of_a_run_that_is_not_there(self):
         endpoint = f"127.0.0.1:{self.serve('coordinator', '--listen', '127.0.0.1:0')}"
@@ -128,13 +124,11 @@ class Commands(Nodes):
     def test_status_follows_the_succession(self):
         """The host dies; who follows the run goes on at the stand-in, and who asks at the endpoint is sent there."""
         endpoint = f"127.0.0.1:{self.free_port()}"
-        agents = [self.node(endpoint, "1:2", "--rdzv-conf", "last_call_timeout=600") for _ in range(2)]
-        workers = self.workers(2)
+        host, other = (self.node(endpoint, "1:2", "--rdzv-conf", f"last_call_timeout=600,is_host={is_host}") for is_host in (1, 0))
+        self.workers(2)
         follower = self.with_pipes([MUSTER, "status", endpoint, "--json", "--follow"], text=True)
         first = json.loads(follower.stdout.readline())
         self.assertEqual(first["phase"], "running")
-        host = next(agent for agent in agents if agent.pid == workers[0].hello["ppid"])
-        other = next(agent for agent in agents if agent is not host)
         host.send(signal.SIGKILL)
         self.assertIn("was lost", follower.stderr.readline())
         (alone,) = self.round_of(1, at_least=1)

@@ -32,16 +32,7 @@ class ContainerCase(MusterCase):
         return box
 
     def begin(self, box):
-        process = subprocess.Popen(box.command(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                   text=True)
-
-        def end():
-            process.kill()
-            process.wait()
-            process.stdout.close()
-            process.stderr.close()
-        self.addCleanup(end)
-        return process
+        return self.with_pipes(box.command(), stdin=subprocess.DEVNULL, text=True)
 
     def left(self):
         with open(self.log) as file:

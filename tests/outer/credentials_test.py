@@ -65,12 +65,11 @@ class Tls(Nodes):
 
     def test_a_stand_in_is_reached_by_tls_too(self):
         endpoint = self.endpoint()
-        agents = [self.secured(endpoint, self.ours.conf(f"n{i}") + ",last_call_timeout=600", nnodes="1:3")
-                  for i in range(3)]
-        workers = self.workers(3)
-        host = next(agent for agent in agents if agent is self.agent_of(workers[0]))
+        host, *others = (self.secured(endpoint, self.ours.conf(f"n{i}") + f",last_call_timeout=600,is_host={int(i == 0)}", nnodes="1:3")
+                         for i in range(3))
+        self.workers(3)
         host.process.kill()
-        self.succeed(self.round_of(2, at_least=1), [agent for agent in agents if agent is not host])
+        self.succeed(self.round_of(2, at_least=1), others)
 
     def test_strangers_are_refused_and_told_why(self):
         endpoint = self.endpoint()

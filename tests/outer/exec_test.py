@@ -74,12 +74,8 @@ class Unread(ExecCase):
 
     def begin_unread(self, *arguments, **more):
         stderr = self.full_pipe()
-        process = subprocess.Popen([MUSTER, "exec", *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,
-                                   stderr=stderr, env=clean(), **more)
+        process = self.with_pipes([MUSTER, "exec", *arguments], stdin=subprocess.DEVNULL, stderr=stderr, env=clean(), text=True, **more)
         os.close(stderr)
-        self.addCleanup(process.stdout.close)
-        self.addCleanup(process.wait)
-        self.addCleanup(process.kill)
         return process
 
     def test_the_end_is_told(self):

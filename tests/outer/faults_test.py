@@ -25,12 +25,8 @@ class Staged(Nodes):
 
     def follow(self, endpoint):
         """What the coordinator says of itself, change by change."""
-        follower = subprocess.Popen([MUSTER, "status", endpoint, "--json", "--follow", "--timeout", str(DEADLINE)],
-                                    stdout=subprocess.PIPE, text=True)
-        self.addCleanup(follower.wait)
-        self.addCleanup(follower.kill)
-        self.addCleanup(follower.stdout.close)
-        return follower
+        return self.with_pipes([MUSTER, "status", endpoint, "--json", "--follow", "--timeout", str(DEADLINE)],
+                               stderr=subprocess.DEVNULL, text=True)
 
     def wait_for_status(self, follower, holds):
         for line in follower.stdout:
@@ -38,14 +34,6 @@ class Staged(Nodes):
             if holds(report):
                 return report
         self.fail("the status ended before it said what was waited for")
-
-    def running(self):
-        """An elastic pair that runs: (endpoint, host, guest, host's worker, guest's worker)."""
-        endpoint = self.endpoint()
-        host = self.host_of(endpoint, "1:2", "--max-restarts", "1")
-        guest = self.guest_of(endpoint, "1:2", "--max-restarts", "1")
-        workers = {worker.hello["ppid"]: worker for worker in self.workers(2)}
-        return endpoint, host, guest, workers[host.pid], workers[guest.pid]
 
     def all_succeed(self, workers, agents):
         for worker in workers:
@@ -95,7 +83,7 @@ class KilledAgents(Staged):
     def test_either_while_stopping(self):
         for victim_is_host in (False, True):
             with self.subTest(victim="host" if victim_is_host else "guest"):
-                _, host, guest, hosts, guests = self.running()
+                _, host, guest, hosts, guests = self.running("--max-restarts", "1")
                 victim, survivor = (host, guest) if victim_is_host else (guest, host)
                 stubborn, failing = (hosts, guests) if victim_is_host else (guests, hosts)
                 stubborn.ask("ignore SIGTERM")
@@ -114,7 +102,7 @@ class KilledAgents(Staged):
 
     def guest_succeeded(self):
         """Host and guest, the worker that still runs, and who follows the status."""
-        endpoint, host, guest, hosts, guests = self.running()
+        endpoint, host, guest, hosts, guests = self.running("--max-restarts", "1")
         follower = self.follow(endpoint)
         guests.tell("exit 0")
         self.wait_for_status(follower, lambda report: self.state_of(report, guest) == "succeeded")
@@ -199,7 +187,7 @@ class KilledAgents(Staged):
 class KilledWorkers(Staged):
     def test_while_it_is_being_stopped(self):
         """The failure that began the stop is charged, the death on the way is not."""
-        _, host, guest, hosts, guests = self.running()
+        _, host, guest, hosts, guests = self.running("--max-restarts", "1")
         hosts.ask("ignore SIGTERM")
         guests.tell("exit 1")
         self.assertEqual(hosts.ask("asked SIGTERM")["what"], "asked")
@@ -209,7 +197,7 @@ class KilledWorkers(Staged):
         self.all_succeed(again, [host, guest])
 
     def test_all_at_once_are_one_failure(self):
-        _, host, guest, hosts, guests = self.running()
+        _, host, guest, hosts, guests = self.running("--max-restarts", "1")
         for agent in (host, guest):  # neither must hear of one death before the other
             agent.send(signal.SIGSTOP)
         for worker in (hosts, guests):
@@ -221,7 +209,7 @@ class KilledWorkers(Staged):
         self.all_succeed(again, [host, guest])
 
     def test_when_no_restart_is_left(self):
-        _, host, guest, _, guests = self.running()
+        _, host, guest, _, guests = self.running("--max-restarts", "1")
         guests.tell("exit 1")
         again = self.round_of(2, at_least=1)
         os.kill(again[1].pid, signal.SIGKILL)
@@ -232,11 +220,7 @@ class KilledCoordinator(Staged):
     """`muster coordinator`, alone."""
 
     def serve(self, port=0):
-        coordinator = subprocess.Popen([MUSTER, "coordinator", "--listen", f"127.0.0.1:{port}"], text=True,
-                                       stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-        self.addCleanup(coordinator.stdout.close)
-        self.addCleanup(coordinator.wait)
-        self.addCleanup(coordinator.kill)
+        coordinator = self.with_pipes([MUSTER, "coordinator", "--listen", f"127.0.0.1:{port}"], stderr=subprocess.DEVNULL, text=True)
         line = coordinator.stdout.readline()
         self.assertIn("listening", line)
         return coordinator, "127.0.0.1:" + line.rsplit(":", 1)[1].strip()

@@ -152,14 +152,20 @@ class MusterCase(unittest.TestCase):
                 print(f"--- {agent.output_path}\n{agent.output()}")
 
     def with_pipes(self, command, **popen):
-        """Starts it with pipes as its streams; killed at the end of the test."""
-        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **popen)
+        """Starts it with pipes as its streams; killed at the end of the test, or at the deadline: no read waits for ever."""
+        popen = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **popen}
+        process = subprocess.Popen(command, **popen)
+        deadline = threading.Timer(DEADLINE, process.kill)
+        deadline.daemon = True
+        deadline.start()
 
         def end():
+            deadline.cancel()
             process.kill()
             process.wait()
             for stream in (process.stdin, process.stdout, process.stderr):
-                stream.close()
+                if stream:
+                    stream.close()
         self.addCleanup(end)
         return process
 

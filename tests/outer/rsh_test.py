@@ -426,11 +426,7 @@ class NoShell(RshCase):
             raise unittest.SkipTest(reason)
         box = Container(self.dir, "scratch", ["/muster", "exec", "--serve-rsh", "--rsh-listen", "127.0.0.1:29522"])
         self.addCleanup(box.remove)
-        process = subprocess.Popen(box.command(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                   text=True)
-        self.addCleanup(process.stdout.close)
-        self.addCleanup(process.wait)
-        self.addCleanup(process.kill)
+        process = self.with_pipes(box.command(), stdin=subprocess.DEVNULL, stderr=subprocess.STDOUT, text=True)
         while "serving the remote shell" not in process.stdout.readline():
             self.assertIsNone(process.poll())
         done = subprocess.run(["runc", "--root", box.state, "exec", box.name, "/muster", "rsh", "127.0.0.1", "true"],

@@ -23,6 +23,15 @@ class Nodes(MusterCase):
         second = self.node(endpoint, nnodes, *arguments, nproc=nproc)
         return first, second
 
+    def running(self, *arguments, conf=""):
+        """An elastic pair that runs: (endpoint, the agent that owns it, the other agent, the owner's worker, the other's
+        worker). A rank does not tell them apart: the order of the ranks is not the order of arrival."""
+        endpoint = self.endpoint()
+        host, guest = (self.node(endpoint, "1:2", "--rdzv-conf", f"last_call_timeout=600,is_host={owns}{conf}", *arguments)
+                       for owns in (1, 0))
+        worker_of = {worker.hello["ppid"]: worker for worker in self.workers(2)}
+        return endpoint, host, guest, worker_of[host.pid], worker_of[guest.pid]
+
     def wait_for_port(self, endpoint):
         host, port = endpoint.rsplit(":", 1)
         end = time.monotonic() + DEADLINE
@@ -102,11 +111,7 @@ class Rendezvous(Nodes):
         self.assertEqual(agent.wait(), 0)
 
     def test_coordinator_alone(self):
-        coordinator = subprocess.Popen([MUSTER, "coordinator", "--listen", "127.0.0.1:0"], stdout=subprocess.PIPE, text=True,
-                                       stderr=subprocess.DEVNULL)
-        self.addCleanup(coordinator.stdout.close)
-        self.addCleanup(coordinator.wait)
-        self.addCleanup(coordinator.kill)
+        coordinator = self.with_pipes([MUSTER, "coordinator", "--listen", "127.0.0.1:0"], stderr=subprocess.DEVNULL, text=True)
         port = coordinator.stdout.readline().rsplit(":", 1)[1].strip()
         agents = [self.node(f"127.0.0.1:{port}", "2", "--rdzv-conf", "is_host=0") for _ in range(2)]
         for worker in self.workers(2):
@@ -247,24 +252,22 @@ class Faults(Nodes):
             worker.tell("exit 0")
         self.assertEqual([agent.wait() for agent in agents], [0, 0])
 
-    def kill_one(self, rank):
-        """An elastic pair; the agent of `rank` is killed; the other goes on alone at once."""
-        agents = self.pair("--rdzv-conf", "last_call_timeout=600", nnodes="1:2")
-        workers = self.workers(2)
-        victim = self.agent_of(workers[rank])
-        survivor = next(agent for agent in agents if agent is not victim)
+    def one_killed(self, victim, its_worker, survivor):
+        """The survivor goes on alone at once."""
         victim.send(signal.SIGKILL)
         (alone,) = self.round_of(1, at_least=1)
         self.assertEqual((alone.world_size, alone.restarts), (1, 0))
-        self.assertTrue(wait_gone(workers[rank].pid))
+        self.assertTrue(wait_gone(its_worker.pid))
         alone.tell("exit 0")
         self.assertEqual(survivor.wait(), 0)
 
     def test_a_killed_node_is_left_behind(self):
-        self.kill_one(1)
+        _, host, guest, _, worker = self.running()
+        self.one_killed(guest, worker, host)
 
-    def test_the_killed_node_was_rank_0(self):
-        self.kill_one(0)
+    def test_the_killed_node_was_the_host(self):
+        _, host, guest, worker, _ = self.running()
+        self.one_killed(host, worker, guest)
 
     def test_a_replacement_joins(self):
         endpoint = self.endpoint()
@@ -303,23 +306,15 @@ class Faults(Nodes):
         self.assertEqual([survivor.wait(), spare.wait()], [0, 0])
 
     def test_sigterm_of_one_node_lets_the_others_go_on(self):
-        agents = self.pair("--rdzv-conf", "last_call_timeout=600", nnodes="1:2")
-        workers = self.workers(2)
-        leaver = self.agent_of(workers[1])
-        stayer = next(agent for agent in agents if agent is not leaver)
+        _, stayer, leaver, _, _ = self.running()
         leaver.send(signal.SIGTERM)
         (alone,) = self.round_of(1, at_least=1)
         self.assertEqual(leaver.wait(), 143)
         alone.tell("exit 0")
         self.assertEqual(stayer.wait(), 0)
 
-    def leave_with_a_slow_worker(self, rank):
+    def leave_with_a_slow_worker(self, leaver, slow, stayer):
         """The other node goes on while the leaving one's worker still writes its checkpoint."""
-        agents = self.pair("--rdzv-conf", "last_call_timeout=600", nnodes="1:2")
-        workers = self.workers(2)
-        slow = workers[rank]
-        leaver = self.agent_of(slow)
-        stayer = next(agent for agent in agents if agent is not leaver)
         slow.ask("ignore SIGTERM")
         leaver.send(signal.SIGTERM)
         (alone,) = self.round_of(1, at_least=1)
@@ -333,16 +328,15 @@ class Faults(Nodes):
         self.assertEqual(stayer.wait(), 0)
 
     def test_a_leaving_node_may_take_its_time(self):
-        self.leave_with_a_slow_worker(1)
+        _, host, guest, _, slow = self.running()
+        self.leave_with_a_slow_worker(guest, slow, host)
 
     def test_the_leaving_host_may_take_its_time(self):
-        self.leave_with_a_slow_worker(0)
+        _, host, guest, slow, _ = self.running()
+        self.leave_with_a_slow_worker(host, slow, guest)
 
     def test_a_frozen_agent_is_lost_after_the_heartbeat_limit(self):
-        agents = self.pair("--rdzv-conf", "last_call_timeout=600,heartbeat_timeout=1", nnodes="1:2")
-        workers = self.workers(2)
-        victim = self.agent_of(workers[1])
-        survivor = next(agent for agent in agents if agent is not victim)
+        _, survivor, victim, _, _ = self.running(conf=",heartbeat_timeout=1")
         victim.send(signal.SIGSTOP)
         (alone,) = self.round_of(1, at_least=1)
         alone.tell("exit 0")
@@ -364,18 +358,15 @@ class Faults(Nodes):
         host.send(signal.SIGCONT)
 
     def test_the_coordinator_dies_while_a_round_is_stopped(self):
-        agents = self.pair("--rdzv-conf", "last_call_timeout=600", "--max-restarts", "1", nnodes="1:2")
-        workers = self.workers(2)
-        host, other = (self.agent_of(worker) for worker in workers)
-        workers[1].ask("ignore SIGTERM")
-        workers[0].tell("exit 1")
-        self.assertTrue(wait_gone(workers[0].pid))
+        _, host, other, hosts, others = self.running("--max-restarts", "1")
+        others.ask("ignore SIGTERM")
+        hosts.tell("exit 1")
+        self.assertTrue(wait_gone(hosts.pid))
         host.send(signal.SIGKILL)
-        os.kill(workers[1].pid, signal.SIGKILL)
+        os.kill(others.pid, signal.SIGKILL)
         (alone,) = self.round_of(1, at_least=1)
         alone.tell("exit 0")
         self.assertEqual(other.wait(), 0)
-        self.assertEqual(len(agents), 2)
 
     def test_a_live_name_is_not_given_away(self):
         endpoint = self.endpoint()

@@ -206,10 +206,7 @@ class Names(WaitCase):
 
 class Coordinators(WaitCase):
     def coordinator(self, *arguments):
-        server = subprocess.Popen([MUSTER, "coordinator", *arguments], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-        self.addCleanup(server.stdout.close)
-        self.addCleanup(server.wait)
-        self.addCleanup(server.kill)
+        server = self.with_pipes([MUSTER, "coordinator", *arguments], stderr=subprocess.DEVNULL, text=True)
         line = server.stdout.readline()
         self.assertIn("listening on", line)
         return f"127.0.0.1:{line.strip().rsplit(':', 1)[1]}"

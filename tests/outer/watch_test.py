@@ -210,11 +210,8 @@ class Coordinators(WatchCase):
     def test_a_coordinator_alone(self):
         output = os.path.join(self.dir, "coordinator.txt")
         with open(output, "w") as file:
-            process = subprocess.Popen([MUSTER, "coordinator", "--listen", "127.0.0.1:0", "--http-port", "127.0.0.1:0"],
-                                       stdout=subprocess.PIPE, stderr=file, text=True)
-        self.addCleanup(process.stdout.close)
-        self.addCleanup(process.wait)
-        self.addCleanup(process.kill)
+            process = self.with_pipes([MUSTER, "coordinator", "--listen", "127.0.0.1:0", "--http-port", "127.0.0.1:0"],
+                                      stderr=file, text=True)
         endpoint = process.stdout.readline().split()[-1]
         port = self.port_of(Agent(process, output))
         self.assertEqual(self.ask(port, "/readyz"), (200, "ok\n"))
