@@ -17,6 +17,7 @@ struct Refusal {
     kThrottled,  // transient, and we are too fast
     kChanged,    // another version is there now: look again, and begin the file anew
     kFatal,      // denied, gone, archived ...
+    kWholeOnly,  // all of it came where a part was asked for: begin the file anew, and ask for all of it
   };
   Kind kind = Kind::kFatal;
   Status status;                  // what, where, what to do

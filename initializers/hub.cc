@@ -27,8 +27,9 @@ constexpr int kMostRedirects = 5;
 constexpr int kRemembered = 1;  // the mark of requests to where a file was before
 constexpr char kDefaultHub[] = "https://huggingface.co";
 
-// Statuses that are answers besides 200, where a path may be a folder or not.
-constexpr int kFolderOrNot[] = {400, 404};
+// Statuses of the tree that are answers besides 200: there is no such folder, or no such API.
+constexpr int kNoFolder[] = {400, 404};
+constexpr int kNoApi[] = {404, 405, 501};
 
 bool IsRedirect(int status) {
   return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
@@ -50,6 +51,10 @@ bool IsBelow(std::string_view path, std::string_view folder) {
   return path.size() > folder.size() && path.starts_with(folder) && path[folder.size()] == '/';
 }
 
+bool IsWhole(const http::ResponseHead& head, const Entry& entry) {
+  return head.status == 200 && head.ContentLength() == entry.size;
+}
+
 class Hub final : public Provider {
  public:
   Hub(asio::io_context& loop, http::Persistence persistence, const Source& source, HubSettings settings)
@@ -68,6 +73,7 @@ class Hub final : public Provider {
   Handle Prepare(const Entry& entry, ByteRange range, std::function<void(StatusOr<http::Request>)> ready) override;
   Reception Receive(const Entry& entry, ByteRange range, const http::ResponseHead& head) override;
   http::Refusal Explain(const Entry& entry, const http::ResponseHead& head, std::string_view body) override;
+  bool GivesRanges() const override { return gives_ranges_; }
 
   std::string endpoint() const override { return settings_.endpoint; }
   std::string version() const override { return commit_; }
@@ -87,6 +93,8 @@ class Hub final : public Provider {
   asio::awaitable<Status> ListCommit(Listing& listing);
   asio::awaitable<Status> FindCommit();
   asio::awaitable<StatusOr<bool>> ListFolder(std::string folder, bool recursive, Listing& listing);
+  asio::awaitable<StatusOr<bool>> ListSiblings(Listing& listing);
+  bool GiveWanted(std::vector<Entry> page, Listing& listing);
   asio::awaitable<StatusOr<http::Answer>> AskApi(std::string url, size_t limit, std::span<const int> also,
                                                  ReadBody read);
   asio::awaitable<void> PrepareLater(std::string key, ByteRange range,
@@ -118,6 +126,8 @@ class Hub final : public Provider {
   std::string commit_;
   Quota api_, files_;
   std::deque<Place> places_;
+  bool has_tree_ = true;      // false: a mirror without that API
+  bool gives_ranges_ = true;  // false: a mirror, or its CDN, that gives whole files only
 };
 
 // --- requests
@@ -217,6 +227,7 @@ Reception Hub::Receive(const Entry& entry, ByteRange range, const http::Response
     if (!whole || entry.size > kBlockBytes) Remember(entry.key, url);
     return {Reception::Kind::kElsewhere, std::move(url), {}};
   }
+  if (!whole && IsWhole(head, entry)) gives_ranges_ = false;
   if (RangeProblem(head, range, entry.size)) return {};
   if (whole) Forget(entry.key);  // nothing more is asked of it
   return {Reception::Kind::kBytes, "", {}};
@@ -224,6 +235,11 @@ Reception Hub::Receive(const Entry& entry, ByteRange range, const http::Response
 
 http::Refusal Hub::Explain(const Entry& entry, const http::ResponseHead& head, std::string_view body) {
   const std::string where = Where(entry.key);
+  if (entry.ranges && IsWhole(head, entry)) {
+    return {http::Refusal::Kind::kWholeOnly,
+            absl::UnavailableError(fmt::format("{} gives whole files only", http::WithoutQuery(head.url))),
+            {}};
+  }
   if (IsHub(head.url)) {
     // What it had moved to may be there no longer: the next try begins at the front door.
     if (head.status != 429) Forget(entry.key);
@@ -332,14 +348,44 @@ asio::awaitable<Status> Hub::FindCommit() {
   co_return answer.status();
 }
 
-// What is wanted of `folder`, page by page; false: there is no such folder, or nothing that is wanted is in it.
-asio::awaitable<StatusOr<bool>> Hub::ListFolder(std::string folder, bool recursive, Listing& listing) {
+// False: none of it is wanted.
+bool Hub::GiveWanted(std::vector<Entry> page, Listing& listing) {
   std::string wanted = source_.path;
   if (wanted.ends_with('/')) wanted.pop_back();
+  std::erase_if(page, [&](const Entry& entry) {
+    const bool below = wanted.empty() || IsBelow(entry.key, wanted);
+    return !below && (source_.folder || entry.key != wanted);
+  });
+  if (settings_.cache_layout) {
+    for (Entry& entry : page) entry.path = fmt::format("snapshots/{}/{}", commit_, entry.key);
+  }
+  if (page.empty()) return false;
+  listing.page(std::move(page));
+  return true;
+}
+
+// By the revision's own list, which mirrors without the tree have too.
+asio::awaitable<StatusOr<bool>> Hub::ListSiblings(Listing& listing) {
+  const ReadBody read = [](std::string_view) { return absl::OkStatus(); };
+  const std::string url = fmt::format("{}/revision/{}?blobs=true", Api(id_), commit_);
+  auto answer = co_await AskApi(url, kLongestRevision, {}, read);
+  if (!answer.ok()) co_return answer.status();
+  auto files = ParseSiblings(answer->body);
+  if (!files.ok()) {
+    co_return absl::FailedPreconditionError(
+        fmt::format("{}: {} has neither the tree of its files nor their sizes, which are needed; use another endpoint "
+                    "(HF_ENDPOINT): {}",
+                    source_.uri, settings_.endpoint, Message(files.status())));
+  }
+  co_return GiveWanted(*std::move(files), listing);
+}
+
+// What is wanted of `folder`, page by page; false: there is no such folder or API, or nothing wanted is in it.
+asio::awaitable<StatusOr<bool>> Hub::ListFolder(std::string folder, bool recursive, Listing& listing) {
   std::string url = fmt::format("{}/tree/{}", Api(id_), commit_);
   if (!folder.empty()) url += fmt::format("/{}", http::PercentEncode(folder, "/"));
   url += fmt::format("?recursive={}&expand=false", recursive);
-  const std::span<const int> also = folder.empty() ? std::span<const int>() : std::span<const int>(kFolderOrNot);
+  const auto also = folder.empty() ? std::span<const int>(kNoApi) : std::span<const int>(kNoFolder);
   bool found = false;
   while (true) {
     std::vector<Entry> page;
@@ -349,16 +395,11 @@ asio::awaitable<StatusOr<bool>> Hub::ListFolder(std::string folder, bool recursi
     };
     auto answer = co_await AskApi(url, kLongestPage, also, std::move(read));
     if (!answer.ok()) co_return answer.status();
-    if (answer->head.status != 200) co_return false;
-    std::erase_if(page, [&](const Entry& entry) {
-      const bool below = wanted.empty() || IsBelow(entry.key, wanted);
-      return !below && (source_.folder || entry.key != wanted);
-    });
-    if (settings_.cache_layout) {
-      for (Entry& entry : page) entry.path = fmt::format("snapshots/{}/{}", commit_, entry.key);
+    if (answer->head.status != 200) {
+      has_tree_ = answer->head.Find("x-error-code").has_value();  // which the hub itself always gives
+      co_return false;
     }
-    found = found || !page.empty();
-    if (!page.empty()) listing.page(std::move(page));
+    if (GiveWanted(std::move(page), listing)) found = true;
     const auto link = answer->head.Find("link");
     auto next = link ? NextLink(*link) : std::nullopt;
     if (!next) co_return found;
@@ -385,6 +426,7 @@ asio::awaitable<Status> Hub::ListCommit(Listing& listing) {
     if (slash != std::string::npos) folder = path.substr(0, slash);
     found = co_await ListFolder(std::move(folder), false, listing);
   }
+  if (found.ok() && !*found && !has_tree_) found = co_await ListSiblings(listing);
   if (!found.ok()) co_return found.status();
   if (!*found) {
     co_return absl::NotFoundError(path.empty() ? fmt::format("{}: there are no files in it", source_.uri)

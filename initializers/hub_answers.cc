@@ -12,7 +12,8 @@ namespace muster::initializers {
 namespace {
 
 constexpr size_t kCommitDigits = 40;
-constexpr int kDeepest = 2;  // of what is kept: the list, its entries, their lfs
+constexpr int kDeepestOfTree = 2;      // of what is kept: the list, its entries, their lfs
+constexpr int kDeepestOfSiblings = 3;  // the same, in the field of an object
 
 Status Bad(std::string_view what) { return absl::InvalidArgumentError(std::string(what)); }
 
@@ -30,28 +31,34 @@ std::optional<uint64_t> Size(const Json& object) {
   return size;
 }
 
-StatusOr<Expectation> Hash(const Json& object, HashKind kind) {
-  const std::string oid = TextField(object, "oid");
-  if (oid.empty()) return Bad("it has no oid");
-  auto raw = FromHex(oid);
+StatusOr<Expectation> Hash(const Json& object, const char* field, HashKind kind) {
+  const std::string id = TextField(object, field);
+  if (id.empty()) return Bad(fmt::format("it has no {}", field));
+  auto raw = FromHex(id);
   if (!raw.ok() || raw->size() != HashBytes(kind)) {
-    return Bad(fmt::format("its oid is {}, no {}", Quoted(oid), kind == HashKind::kSha256 ? "SHA-256" : "git id"));
+    return Bad(fmt::format("its {} is {}, no {}", field, Quoted(id), kind == HashKind::kSha256 ? "SHA-256" : "git id"));
   }
   return Expectation{kind, *std::move(raw), 0};
 }
 
-StatusOr<std::optional<Entry>> ReadEntry(const Json& item) {
-  const std::string type = TextField(item, "type");
-  if (type.empty()) return Bad("it has no type");
-  if (type != "file") return std::nullopt;
-  const std::string path = TextField(item, "path");
-  if (path.empty()) return Bad("it has no path");
+// What one of the hub's lists calls the fields of a file.
+struct FieldNames {
+  const char* type;  // null: there are only files
+  const char *path, *git_id, *sha256;
+};
+constexpr FieldNames kOfTree{"type", "path", "oid", "oid"};
+constexpr FieldNames kOfSiblings{nullptr, "rfilename", "blobId", "sha256"};
+
+StatusOr<Entry> ReadFile(const Json& item, const FieldNames& names) {
+  const std::string path = TextField(item, names.path);
+  if (path.empty()) return Bad(fmt::format("it has no {}", names.path));
   auto named = [&path](std::string_view what) { return Bad(fmt::format("{}: {}", Quoted(path), what)); };
   const auto size = Size(item);
   if (!size) return named("it has no size");
   const Json* lfs = FindField(item, "lfs");
   if (lfs != nullptr && Size(*lfs) != size) return named("its size and that in lfs differ");
-  auto hash = lfs != nullptr ? Hash(*lfs, HashKind::kSha256) : Hash(item, HashKind::kGitBlob);
+  auto hash =
+      lfs != nullptr ? Hash(*lfs, names.sha256, HashKind::kSha256) : Hash(item, names.git_id, HashKind::kGitBlob);
   if (!hash.ok()) return named(Message(hash.status()));
   Entry entry;
   entry.path = entry.key = path;
@@ -59,6 +66,25 @@ StatusOr<std::optional<Entry>> ReadEntry(const Json& item) {
   entry.version = ToHex(hash->value);
   entry.expected = Checkable(*std::move(hash));
   return entry;
+}
+
+StatusOr<std::vector<Entry>> ReadFiles(const Json& list, const FieldNames& names) {
+  if (!list.is_array()) return Bad("it is no JSON array");
+  std::vector<Entry> entries;
+  size_t number = 0;
+  for (const Json& item : list) {
+    auto numbered = [&number](const Status& status) { return Annotate(status, fmt::format("entry {}", number)); };
+    ++number;
+    if (names.type != nullptr) {
+      const std::string type = TextField(item, names.type);
+      if (type.empty()) return numbered(Bad("it has no type"));
+      if (type != "file") continue;
+    }
+    auto entry = ReadFile(item, names);
+    if (!entry.ok()) return numbered(entry.status());
+    entries.push_back(*std::move(entry));
+  }
+  return entries;
 }
 
 // What the hub says of an error: its code is a token of ours to compare, its message is for people.
@@ -122,17 +148,21 @@ StatusOr<std::string> ParseRevision(std::string_view json) {
 
 StatusOr<std::vector<Entry>> ParseTree(std::string_view json) {
   constexpr std::string_view kWhat = "the hub's list of files cannot be read";
-  auto document = Read(json, kDeepest);
+  auto document = Read(json, kDeepestOfTree);
   if (!document.ok()) return Annotate(document.status(), kWhat);
-  if (!document->is_array()) return Annotate(Bad("it is no JSON array"), kWhat);
-  std::vector<Entry> entries;
-  size_t number = 0;
-  for (const Json& item : *document) {
-    ++number;
-    auto entry = ReadEntry(item);
-    if (!entry.ok()) return Annotate(entry.status(), fmt::format("{}: entry {}", kWhat, number));
-    if (*entry) entries.push_back(**std::move(entry));
-  }
+  auto entries = ReadFiles(*document, kOfTree);
+  if (!entries.ok()) return Annotate(entries.status(), kWhat);
+  return entries;
+}
+
+StatusOr<std::vector<Entry>> ParseSiblings(std::string_view json) {
+  constexpr std::string_view kWhat = "the files that the hub names with the revision cannot be read";
+  auto document = Read(json, kDeepestOfSiblings);
+  if (!document.ok()) return Annotate(document.status(), kWhat);
+  const Json* siblings = FindField(*document, "siblings");
+  StatusOr<std::vector<Entry>> entries = Bad("it has no siblings");
+  if (siblings != nullptr) entries = ReadFiles(*siblings, kOfSiblings);
+  if (!entries.ok()) return Annotate(entries.status(), kWhat);
   return entries;
 }
 

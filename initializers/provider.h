@@ -78,6 +78,8 @@ class Provider : public Catalogue {
   virtual Handle Prepare(const Entry& entry, ByteRange range, std::function<void(StatusOr<http::Request>)> ready) = 0;
   virtual Reception Receive(const Entry& entry, ByteRange range, const http::ResponseHead& head) = 0;
   virtual http::Refusal Explain(const Entry& entry, const http::ResponseHead& head, std::string_view body) = 0;
+  // False once a server of the source has answered a range with the whole file: files are asked for whole from then on.
+  virtual bool GivesRanges() const { return true; }
 };
 
 }  // namespace muster::initializers

@@ -269,12 +269,19 @@ void Transfer::Impl::FileDone(const std::shared_ptr<File>& file, std::string has
 }
 
 void Transfer::Impl::Refused(const std::shared_ptr<File>& file, const http::Refusal& refusal) {
-  if (refusal.kind != http::Refusal::Kind::kChanged) return Fail(refusal.status);
+  const bool changed = refusal.kind == http::Refusal::Kind::kChanged;
+  const bool whole_only = refusal.kind == http::Refusal::Kind::kWholeOnly && file->entry.ranges;
+  if (!changed && !whole_only) return Fail(refusal.status);
   // Not now: the fetch that told it is still on the stack. And once, however many tell it.
-  asio::post(loop_, [weak = weak_from_this(), of = std::weak_ptr<File>(file), life = file->life] {
+  asio::post(loop_, [weak = weak_from_this(), of = std::weak_ptr<File>(file), life = file->life, changed,
+                     why = std::string(Message(refusal.status))] {
     auto self = weak.lock();
     auto file = of.lock();
-    if (self && file && !self->ended_ && file->life == life) self->Changed(file);
+    if (!self || !file || self->ended_ || file->life != life) return;
+    if (changed) return self->Changed(file);
+    if (!std::exchange(self->said_whole_only_, true))
+      self->events_.say(fmt::format("{}: a cut begins a file anew", why));
+    self->Anew(file, false);
   });
 }
 

@@ -93,6 +93,7 @@ class Transfer::Impl : public std::enable_shared_from_this<Impl> {
   bool ended_ = false;
   bool dispatching_ = false;
   bool said_damaged_ = false;
+  bool said_whole_only_ = false;
   const std::shared_ptr<std::atomic<bool>> stopped_ = std::make_shared<std::atomic<bool>>(false);  // read by the pool
 };
 

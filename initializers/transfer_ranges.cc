@@ -55,6 +55,7 @@ void Transfer::Impl::LookAt(const std::shared_ptr<File>& file) {
 void Transfer::Impl::Open(const std::shared_ptr<File>& file) {
   if (IsStaged(*file)) return OpenStaged(file);
   ++active_;
+  if (!provider_.GivesRanges()) file->entry.ranges = false;
   file->verifier = std::make_unique<Verifier>(file->entry.size, file->entry.expected);
   const uint64_t piece = std::max<uint64_t>(1, file->verifier->PieceSize());
   const bool one = piece == file->entry.size;
@@ -79,7 +80,7 @@ void Transfer::Impl::Open(const std::shared_ptr<File>& file) {
     if (!outcome->status.ok()) return self->Fail(Annotate(outcome->status, file->entry.key));
     file->staged = std::move(outcome->staged);
     file->noted = std::make_shared<const std::vector<StagedRange>>(
-        file->entry.version.empty() ? std::vector<StagedRange>() : file->staged->noted());
+        file->entry.version.empty() || !file->entry.ranges ? std::vector<StagedRange>() : file->staged->noted());
     if (ordered && self->options_.verify) {
       file->ordered = std::make_shared<OrderedHash>(
           file->verifier->kind(), file->entry.size,

@@ -125,6 +125,32 @@ TEST(HubTree, WhatIsWrongIsNamed) {
   EXPECT_LT(Read(File(fmt::format(R"("oid":"{}","path":"{}")", kOid, std::string(100'000, 'a')))).size(), 500U);
 }
 
+TEST(HubSiblings, AreReadAsTheTreeIs) {
+  auto entries = ParseSiblings(fmt::format(R"({{"id":"a/b","sha":"x","tags":[[[[]]]],"siblings":[
+    {{"rfilename":"a.json","size":5,"blobId":"{0}"}},
+    {{"rfilename":"d/b","size":7,"blobId":"{0}","lfs":{{"sha256":"{1}","size":7,"pointerSize":134}}}}]}})",
+                                           kOid, kSha256));
+  ASSERT_TRUE(entries.ok()) << entries.status();
+  ASSERT_EQ(entries->size(), 2U);
+  const Entry &first = (*entries)[0], &second = (*entries)[1];
+  EXPECT_EQ(fmt::format("{} {} {}", first.path, first.size, Describe(*first.expected)),
+            fmt::format("a.json 5 git-blob:{}", kOid));
+  EXPECT_EQ(fmt::format("{} {} {}", second.key, second.size, Describe(*second.expected)),
+            fmt::format("d/b 7 sha256:{}", kSha256));
+  const struct {
+    std::string_view json, error;
+  } rows[] = {
+      {"<html>", "it is no JSON"},
+      {"{}", "it has no siblings"},
+      {R"({"siblings":{}})", "it is no JSON array"},
+      {R"({"siblings":[7]})", "entry 1: it has no rfilename"},
+      {R"({"siblings":[{"rfilename":"a"}]})", "entry 1: 'a': it has no size"},
+      {R"({"siblings":[{"rfilename":"a","size":1}]})", "entry 1: 'a': it has no blobId"},
+      {R"({"siblings":[{"rfilename":"a","size":1,"lfs":{"size":1}}]})", "entry 1: 'a': it has no sha256"},
+  };
+  for (const auto& row : rows) EXPECT_THAT(Message(ParseSiblings(row.json).status()), HasSubstr(row.error)) << row.json;
+}
+
 TEST(HubLink, ToTheNextPage) {
   const struct {
     std::string_view link, next;
@@ -150,8 +176,8 @@ using Headers = std::vector<std::pair<std::string, std::string>>;
 
 // "kind code pause: message"
 std::string Judge(int status, const Headers& headers, bool with_token, std::string_view body = "") {
-  const http::Refusal refusal =
-      RefusalOfHub(http::ResponseHead{status, headers, "https://hub/api/x?y=z"}, body, "hf://a/b", with_token, 1'800'000'000);
+  const http::Refusal refusal = RefusalOfHub(http::ResponseHead{status, headers, "https://hub/api/x?y=z"}, body,
+                                             "hf://a/b", with_token, 1'800'000'000);
   constexpr std::string_view kKinds[] = {"transient", "throttled", "changed", "fatal"};
   const double pause = refusal.asked ? std::chrono::duration<double>(*refusal.asked).count() : -1;
   return fmt::format("{} {} {}: {}", kKinds[static_cast<int>(refusal.kind)],
@@ -165,10 +191,21 @@ TEST(HubRefusal, SaysWhatToDo) {
     bool with_token;
     std::string_view start, remedy;
   } rows[] = {
-      {404, {}, false, "fatal NOT_FOUND -1: hf://a/b: 404 for 'https://hub/api/x'; ", "a mirror has to have the hub's API"},
-      {405, {}, false, "fatal FAILED_PRECONDITION -1: hf://a/b: 405; 'https://hub/api/x' is not served there",
+      {404,
+       {},
+       false,
+       "fatal NOT_FOUND -1: hf://a/b: 404 for 'https://hub/api/x'; ",
+       "a mirror has to have the hub's API"},
+      {405,
+       {},
+       false,
+       "fatal FAILED_PRECONDITION -1: hf://a/b: 405; 'https://hub/api/x' is not served there",
        "or a mirror that has its API"},
-      {501, {}, true, "fatal FAILED_PRECONDITION -1: hf://a/b: 501; 'https://hub/api/x' is not served there", "HF_ENDPOINT"},
+      {501,
+       {},
+       true,
+       "fatal FAILED_PRECONDITION -1: hf://a/b: 501; 'https://hub/api/x' is not served there",
+       "HF_ENDPOINT"},
       {401,
        {{"x-error-code", "RepoNotFound"}, {"x-error-message", "Invalid username or password."}},
        false,

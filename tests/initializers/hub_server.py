@@ -140,8 +140,19 @@ class Request(http.server.BaseHTTPRequestHandler):
         if what == "revision":
             return self.json({"_id": "6217", "id": name, "sha": commit, "private": repository.private,
                               "gated": "auto" if repository.gated else False, "tags": [], "downloads": 1,
-                              "siblings": [{"rfilename": path} for path in files]})
+                              "siblings": [self.sibling(repository, path, data) for path, data in files.items()]})
+        if what == "tree" and not self.server.hub.has_tree:
+            return self.plain(404, b"<html>Not here</html>", ("Content-Type", "text/html"))
         return self.tree(repository, files, "/".join(rest[1:])) if what == "tree" else self.error(404, None, "No such API")
+
+    def sibling(self, repository, path, data):
+        about = {"rfilename": path}
+        if "blobs" in self.query and self.server.hub.has_blobs:
+            about.update(size=len(data), blobId=git_oid(data))
+            if repository.is_lfs(path, data):
+                sha256 = hashlib.sha256(data).hexdigest()
+                about.update(blobId=git_oid(sha256.encode()), lfs={"sha256": sha256, "size": len(data), "pointerSize": 134})
+        return about
 
     def tree(self, repository, files, folder):
         start = folder and folder + "/"
@@ -214,7 +225,7 @@ class Request(http.server.BaseHTTPRequestHandler):
 
     def content(self, data, etag, *headers):
         first, last, status = 0, len(data) - 1, 200
-        if self.headers.get("Range"):
+        if self.headers.get("Range") and self.server.hub.has_ranges:
             low, high = self.headers["Range"].removeprefix("bytes=").split("-")
             first, last, status = int(low), min(int(high or len(data)), len(data) - 1), 206
             if first >= len(data):
@@ -223,7 +234,7 @@ class Request(http.server.BaseHTTPRequestHandler):
         part = bytearray(data[first:last + 1])
         if self.flip is not None and first <= self.flip <= last:
             part[self.flip - first] ^= 1
-        return self.plain(status, part, ("ETag", etag), ("Accept-Ranges", "bytes"), *headers)
+        return self.plain(status, part, ("ETag", etag), ("Accept-Ranges", "bytes" if self.server.hub.has_ranges else "none"), *headers)
 
     def json(self, value, *headers):
         return self.plain(200, json.dumps(value).encode(), ("Content-Type", "application/json"), *headers)
@@ -304,6 +315,7 @@ class HubServer:
         self.objects = {}       # of the CDN
         self.epoch, self.expired = 0, 403  # what an older link is answered
         self.page = 1000
+        self.has_tree = self.has_blobs = self.has_ranges = True  # False: as a mirror that lacks it
         self.quota, self.left, self.window_end, self.window, self.refused = {}, {}, {}, 300, 0
         self.reset()
         self.server, self.cdn = Server(self, Request), Server(self, CdnRequest)

@@ -172,6 +172,45 @@ class Models(HubCase):
         self.hub.page, self.hub.link_base = 3, "https://huggingface.co"
         self.succeeds(URI, FILES)
 
+    def test_a_mirror_without_the_tree(self):
+        """The files are those that the revision names; a part of them by a path, too."""
+        self.hub.has_tree = False
+        self.succeeds(URI, FILES)
+        self.assertEqual(self.hub.count("hub", "GET", "/tree/"), 1)
+        self.anew()
+        self.succeeds(f"{URI}/onnx", subset("onnx/model.onnx"))
+        self.anew()
+        self.succeeds(f"{URI}/tokenizer.json", subset("tokenizer.json"))
+        self.anew()
+        self.refused(f"{URI}/nothing", 1, "there is no 'nothing' at 'main'")
+        self.hub.has_blobs = False
+        self.refused(URI, 1, "has neither the tree of its files nor their sizes.*entry 1: 'config.json': it has no size")
+
+    def test_a_mirror_of_whole_files_only(self):
+        """Said once; what is cut is begun anew, also after a start that another mirror had given parts."""
+        self.hub.has_ranges = False
+        self.succeeds(URI, FILES)
+        self.assertEqual(self.said.count("gives whole files only: a cut begins a file anew"), 1, self.said)
+        self.anew()
+        self.hub.has_ranges = True
+        process = self.start(URI)
+        sent = [0]
+
+        def count(size):
+            sent[0] += size
+            if sent[0] > 12 * MIB:
+                process.kill()
+        self.hub.sent = count
+        process.communicate(timeout=DEADLINE)
+        self.check_nothing()
+        self.hub.sent = lambda size: None
+        self.hub.has_ranges = False
+
+        def cut(request):
+            request.cut = MIB // 2
+        self.hub.faults = [cut]
+        self.succeeds(URI, FILES)
+
     def test_dry_run(self):
         code, end = self.bring(URI, "--dry-run")
         self.assertEqual((code, end["event"], end["files"], end["bytes"]),
