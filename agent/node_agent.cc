@@ -204,7 +204,7 @@ void NodeAgent::Impl::Join(RendezvousPlace place) {
   events.stop = [this](const rendezvous::attendance::StopRound& stop) { StopRound(stop); };
   events.end = [this](const Verdict& verdict) { End(verdict); };
   events.say = [](const std::string& text) { log::Info(text); };
-  if (place_.endpoint_taken) {
+  if (place_.endpoint_is != RendezvousPlace::Endpoint::kElsewhere) {
     events.host_endpoint = [this] { return TakeEndpoint(loop_, options_, credentials_, &place_); };
   }
   events.all_silent = [this] { guard_.AllSilent(); };

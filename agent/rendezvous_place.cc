@@ -7,7 +7,6 @@
 #include "base/host_names.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "net/resolver.h"
 
 namespace muster::agent {
 namespace {
@@ -79,9 +78,15 @@ void SayIfElsewhere(const std::string& host, const std::vector<std::string>& res
 void SayStandingBy(const net::Credentials& credentials, const std::string& host, int port) {
   if (IsLoopbackText(host)) return;
   const bool open = credentials.token.empty() && !credentials.tls();
-  log::Info(fmt::format("standing by on port {} of {}, to coordinate the job if the node that does so is lost{}",
-                        port, host.empty() ? "every address" : host,
+  log::Info(fmt::format("standing by on port {} of {}, to coordinate the job if the node that does so is lost{}", port,
+                        host.empty() ? "every address" : host,
                         open ? fmt::format(" (without token or TLS, as torchrun's ports are; {})", kProtectedBy) : ""));
+}
+
+std::vector<std::string> Texts(const std::vector<ip::address>& addresses) {
+  std::vector<std::string> texts;
+  for (const ip::address& address : addresses) texts.push_back(address.to_string());
+  return texts;
 }
 
 struct Search : std::enable_shared_from_this<Search> {
@@ -95,19 +100,21 @@ struct Search : std::enable_shared_from_this<Search> {
   Search(boost::asio::io_context& loop, const RunOptions& options) : loop(loop), options(options), resolver(loop) {}
 
   void Resolved(const std::vector<ip::address>& addresses) {
-    std::vector<std::string> texts;
-    for (const ip::address& address : addresses) texts.push_back(address.to_string());
+    const std::vector<std::string> texts = Texts(addresses);
     bool guessed = false;
     bool host = false;
-    if (options.is_host) {
+    const bool by_name = !options.is_host && options.backend != Backend::kStatic;
+    if (by_name) {
+      host = guessed = MeansThisMachine(options.endpoint_host, ThisMachine(), texts);
+    } else if (options.is_host) {
       host = *options.is_host;
-    } else if (options.backend == Backend::kStatic) {
+    } else {
       host = options.node_rank == 0;
       if (host) SayIfElsewhere(options.endpoint_host, texts);
-    } else {
-      host = guessed = MeansThisMachine(options.endpoint_host, ThisMachine(), texts);
     }
-    done(Serve(OwnAddress(loop, options, addresses), host, guessed));
+    auto place = Serve(OwnAddress(loop, options, addresses), host, guessed);
+    if (place.ok() && by_name && !host && addresses.empty()) place->endpoint_is = RendezvousPlace::Endpoint::kUnknown;
+    done(std::move(place));
   }
 
   StatusOr<RendezvousPlace> Serve(std::string address, bool host, bool guessed) {
@@ -131,7 +138,7 @@ struct Search : std::enable_shared_from_this<Search> {
         return Annotate(coordinator.status(), fmt::format("cannot serve the endpoint {}",
                                                           JoinHostPort(options.endpoint_host, options.endpoint_port)));
       } else {
-        place.endpoint_taken = true;
+        place.endpoint_is = RendezvousPlace::Endpoint::kTaken;
       }
     }
     if (!place.coordinator) {
@@ -149,6 +156,22 @@ struct Search : std::enable_shared_from_this<Search> {
   }
 };
 
+// Sets place->endpoint_is, once the endpoint's name resolves.
+void AskForEndpoint(boost::asio::io_context& loop, const RunOptions& options, RendezvousPlace* place) {
+  if (place->question) return;
+  place->question = std::make_unique<net::Resolver>(loop);
+  place->question->Resolve(
+      options.endpoint_host, kResolveLimit, [&loop, &options, place](StatusOr<std::vector<ip::address>> addresses) {
+        using Endpoint = RendezvousPlace::Endpoint;
+        if (addresses.ok()) {
+          const bool here = MeansThisMachine(options.endpoint_host, ThisMachine(), Texts(*addresses));
+          place->endpoint_is = here ? Endpoint::kTaken : Endpoint::kElsewhere;
+        }
+        // Not now: the resolver is calling.
+        boost::asio::post(loop, [question = std::shared_ptr<net::Resolver>(std::move(place->question))] {});
+      });
+}
+
 }  // namespace
 
 void SayIfOpen(const net::Credentials& credentials, const std::string& host, int port, std::string_view remedy) {
@@ -159,6 +182,8 @@ void SayIfOpen(const net::Credentials& credentials, const std::string& host, int
 
 bool TakeEndpoint(boost::asio::io_context& loop, const RunOptions& options, const net::Credentials& credentials,
                   RendezvousPlace* place) {
+  if (place->endpoint_is == RendezvousPlace::Endpoint::kUnknown) AskForEndpoint(loop, options, place);
+  if (place->endpoint_is != RendezvousPlace::Endpoint::kTaken) return false;
   rendezvous::Coordinator::Options serving = Serving(options, credentials, place->address);
   serving.port = options.endpoint_port;
   auto coordinator = rendezvous::Coordinator::Serve(loop, *place->conductor, serving);

@@ -18,6 +18,7 @@
 #include "agent/run_options.h"
 #include "base/status.h"
 #include "net/credentials.h"
+#include "net/resolver.h"
 #include "rendezvous/conductor.h"
 #include "rendezvous/coordinator.h"
 
@@ -30,7 +31,14 @@ struct RendezvousPlace {
   bool behind_store = false;    // the coordinator listens on loopback only, behind the store's port
   std::unique_ptr<rendezvous::Conductor> conductor;
   std::unique_ptr<rendezvous::Coordinator> coordinator;
-  bool endpoint_taken = false;  // the endpoint names this machine, but somebody else had its port
+  // Whether the endpoint, which this node dials, may come to be served here.
+  enum class Endpoint {
+    kElsewhere,
+    kTaken,    // it names this machine, but somebody else had its port
+    kUnknown,  // its name did not resolve: it may be this machine's
+  };
+  Endpoint endpoint_is = Endpoint::kElsewhere;
+  std::unique_ptr<net::Resolver> question;                        // kUnknown: the name is being asked for again
   std::unique_ptr<rendezvous::Coordinator> endpoint_coordinator;  // after TakeEndpoint, beside `coordinator`
 };
 
@@ -39,7 +47,9 @@ struct RendezvousPlace {
 void FindRendezvousPlace(boost::asio::io_context& loop, const RunOptions& options, const net::Credentials& credentials,
                          const std::string& node_name, std::function<void(StatusOr<RendezvousPlace>)> done);
 
-// Serves the endpoint by place->conductor, where its port has become free (endpoint_taken). False: it has not.
+// The endpoint refuses. Serves it by place->conductor, where it is this machine's (kTaken) and its port is free. False:
+// it is not, or it is not known yet; then its name is asked for again, and a later call has the answer. `options` and
+// `place` must outlive the question.
 bool TakeEndpoint(boost::asio::io_context& loop, const RunOptions& options, const net::Credentials& credentials,
                   RendezvousPlace* place);
 

@@ -55,7 +55,7 @@ struct State {
   Node self;             // store_port changes with every round
   JobOptions options;
   bool may_stand_in = true;  // false where there is no control port
-  bool may_host = false;     // the endpoint is on this machine, and was somebody else's at the start
+  bool may_host = false;     // the endpoint may be on this machine, and was not free or not known at the start
   uint64_t seed = 1;         // for jitter
 
   Stage stage = Stage::kDialling;

@@ -32,8 +32,7 @@ struct AttendantEvents {
   std::function<void(const Verdict&)> end;                 // the job is decided; last call
   std::function<void(const std::string&)> say;             // one sentence for the user
   std::function<void()> all_silent;                        // no worker of the round writes anything, on no node
-  // The endpoint is on this machine, was taken at the start, and refuses now: tries to serve it by `conductor`. True:
-  // done. Empty: never.
+  // The endpoint refuses, and may be this machine's: tries to serve it by `conductor`. True: done. Empty: it is not.
   std::function<bool()> host_endpoint = nullptr;
 };
 

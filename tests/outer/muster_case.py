@@ -262,8 +262,11 @@ class MusterCase(unittest.TestCase):
         """Waits until the agent's output, a growing file, holds `pattern`."""
         end = time.monotonic() + deadline
         ticker = threading.Event()
-        while not re.search(pattern, agent.output()):
-            if time.monotonic() > end:
+        while True:
+            ended = agent.process.poll() is not None  # asked first: what it wrote before its end is read after
+            if re.search(pattern, agent.output()):
+                break
+            if ended or time.monotonic() > end:
                 self.fail(f"{pattern!r} did not appear in:\n{agent.output()}")
             ticker.wait(0.01)
         return agent.output()

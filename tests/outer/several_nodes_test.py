@@ -64,6 +64,26 @@ class Rendezvous(Nodes):
             worker.tell("exit 0")
         self.assertEqual([agent.wait() for agent in agents], [0, 0])
 
+    def test_the_endpoints_name_comes_later(self):
+        """Who could not know at its start that the endpoint is its own serves it once the name says so."""
+        hosts, servers = (os.path.join(self.dir, name) for name in ("hosts", "resolv.conf"))
+        for path, text in ((hosts, ""), (servers, "nameserver 127.0.0.1\n")):
+            with open(path, "w") as file:
+                file.write(text)
+        script = f'mount --bind {hosts} /etc/hosts && mount --bind {servers} /etc/resolv.conf && exec "$@"'
+        prefix = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", script, "sh"]
+        if subprocess.run([*prefix, "true"], capture_output=True).returncode:
+            self.skipTest("NOT TESTED: no namespaces to be had here")
+        port = self.free_port()
+        first = self.node(f"late.example:{port}", "2", prefix=prefix)
+        self.wait_for_output(first, "waiting for the coordinator at late.example")
+        with open(hosts, "a") as file:
+            file.write("127.0.0.1 late.example\n")
+        second = self.node(f"127.0.0.1:{port}", "2", "--rdzv-conf", "is_host=0")
+        for worker in self.workers(2):
+            worker.tell("exit 0")
+        self.assertEqual([first.wait(), second.wait()], [0, 0])
+
     def test_ranks_do_not_depend_on_who_comes_first(self):
         def started(*places):
             endpoint = self.endpoint()
