@@ -1,4 +1,5 @@
-// libFuzzer: what the hub answers. The first byte chooses: a revision, a Link, an error; else a page of a tree.
+// libFuzzer: what the hub answers. The first byte chooses: a revision, its files, a Link, an error; else a page of
+// a tree.
 #include "base/text.h"
 #include "http/endpoint_url.h"
 #include "initializers/hub_answers.h"
@@ -7,8 +8,7 @@
 namespace muster::initializers {
 namespace {
 
-void Tree(std::string_view json) {
-  auto entries = ParseTree(json);
+void Files(const StatusOr<std::vector<Entry>>& entries) {
   if (!entries.ok()) return;
   for (const Entry& entry : *entries) {
     Must(!entry.path.empty() && entry.path == entry.key && entry.expected.has_value());
@@ -61,6 +61,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     case 'r':
       Revision(text);
       break;
+    case 's':
+      Files(ParseSiblings(text));
+      break;
     case 'l':
       Link(text);
       break;
@@ -68,7 +71,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       Error(text);
       break;
     default:
-      Tree(text);
+      Files(ParseTree(text));
   }
   return 0;
 }
