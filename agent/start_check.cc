@@ -71,7 +71,9 @@ StatusOr<int> RunOrSay(const std::function<int()>& begin) {
     const std::string_view what = thrown.what();
     return CallStatus(thrown.code().value(), what.substr(0, what.find(':')), "cannot begin");
   } catch (const std::system_error& thrown) {
-    return ThreadStatus(thrown.code().value(), "cannot begin: starting a thread");
+    const int error = thrown.code().value();
+    if (error == EAGAIN || error == EPERM) return ThreadStatus(error, "cannot begin: starting a thread");
+    return absl::InternalError(fmt::format("cannot go on: {}", thrown.what()));
   }
 }
 

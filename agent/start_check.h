@@ -21,7 +21,7 @@ int StartExitCode(const Status& error);
 int RefusalExitCode(const Status& error);
 
 // What `begin` gives, an exit code. Asio throws where a loop cannot be had, the standard library where a thread cannot,
-// before there is a worker: then the error of that, with the remedy.
+// before there is a worker: then the error of that, with the remedy. Internal: any other exception of the library.
 StatusOr<int> RunOrSay(const std::function<int()>& begin);
 
 }  // namespace muster::agent

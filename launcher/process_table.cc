@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <fstream>
-#include <iterator>
 #include <memory>
 #include <set>
 
@@ -28,7 +27,10 @@ std::vector<pid_t> NumbersIn(const char* folder) {
 
 std::optional<ProcessStat> StatOf(pid_t pid) {
   std::ifstream file(fmt::format("/proc/{}/stat", pid));
-  const std::string line((std::istreambuf_iterator<char>(file)), {});
+  // A name may have line breaks, and no NUL. getline() also bears ESRCH, which read() gives where the process has gone
+  // since the file was opened: an iterator of the buffer throws.
+  std::string line;
+  std::getline(file, line, '\0');
   return ProcessStat::Parse(line);
 }
 

@@ -87,5 +87,18 @@ TEST(LivingMembers, OfAGroup) {
   EXPECT_TRUE(LivingMembers({0x7ffffff0}).empty());
 }
 
+// Processes that end while they are looked at: read() of /proc/PID/stat gives ESRCH once its process has gone.
+TEST(LivingMembers, BearsThoseThatAreGoing) {
+  const std::string crowd =
+      "i=0; while [ $i -lt 20000 ]; do ( : ) & ( : ) & ( : ) & wait; i=$((i + 3)); done; exec /bin/sleep 1000";
+  const Child child({"/bin/sh", "-c", crowd}, {});
+  int looks = 0;
+  for (std::string name; name != "sleep"; ++looks) {
+    EXPECT_NO_THROW(LivingMembers({0x7ffffff0}));
+    std::getline(std::ifstream(fmt::format("/proc/{}/comm", child.pid())), name);
+  }
+  EXPECT_GT(looks, 100);
+}
+
 }  // namespace
 }  // namespace muster::launcher

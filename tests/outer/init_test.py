@@ -128,7 +128,7 @@ class Begun:
         """With this code, and nothing that held its output is left."""
         while self._more():
             pass
-        self.case.assertEqual(self.code(), code, self.all)
+        self.case.assertEqual(self.code(), code, self.all + self.case.said_of_itself())
 
 
 class Place(MusterCase):
@@ -146,6 +146,14 @@ class Place(MusterCase):
 
     def begin(self, *arguments, env=None, **popen):
         return self.open([*self.prefix, MUSTER, "exec", *arguments], env=clean(**(env or {})), cwd=self.dir, **popen)
+
+    def said_of_itself(self):
+        """What Muster and the command wrote to stderr, where that is no terminal."""
+        path = os.path.join(self.dir, "stderr")
+        if not os.path.exists(path):
+            return ""
+        with open(path) as file:
+            return file.read()
 
     def script(self, text):
         path = os.path.join(self.dir, f"script-{len(os.listdir(self.dir))}.py")
