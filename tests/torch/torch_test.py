@@ -131,7 +131,7 @@ class RunPath(TorchCase):
 
 class Hangs(TorchCase):
     def test_a_collective_that_one_rank_leaves_out(self):
-        ended = subprocess.run([MUSTER, "run", "--standalone", "--nproc-per-node", "2", "--hang-timeout", "3s",
+        ended = subprocess.run([MUSTER, "run", "--standalone", "--nproc-per-node", "2", "--hang-timeout", "10s",
                                 "--hang-signal", "USR1", "--max-restarts", "1", "--redirects", "3", "--log-dir", self.folder,
                                 os.path.join(HERE, "hanging.py")],
                                env={**os.environ, "PYTHON_EXEC": PYTHON}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
