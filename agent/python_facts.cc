@@ -89,7 +89,8 @@ std::optional<std::string> OtherPythonNote(const CommandSurroundings& surroundin
 RecorderNames RecorderNamesOf(const CommandSurroundings& surroundings, const std::string& python) {
   const HostFs& fs = surroundings.fs;
   std::vector<std::string> folders;
-  for (std::string_view folder : Split(surroundings.environment.Get("PYTHONPATH").value_or(""), ':')) {
+  const std::string python_path = surroundings.environment.Get("PYTHONPATH").value_or("");
+  for (std::string_view folder : Split(python_path, ':')) {
     if (!folder.empty()) folders.emplace_back(folder);
   }
   AddPackages(FolderOf(python) + "/..", fs, &folders);
