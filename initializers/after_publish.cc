@@ -9,9 +9,9 @@
 
 #include "base/attach.h"
 #include "base/environment.h"
+#include "base/guarded_process.h"
 #include "base/text.h"
 #include "initializers/entry_path.h"
-#include "initializers/guarded_process.h"
 
 namespace muster::initializers {
 

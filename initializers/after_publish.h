@@ -1,7 +1,7 @@
 // `--then CMD`: what the user wants done once everything is in place (a conversion, a split), by `sh -c`.
 //
 // Runs after each publication, with MUSTER_TARGET in its environment and our stdio, and does not outlive us
-// (guarded_process.h). Its exit code is the run's. One that failed, or was killed with us, runs again at the next
+// (base/guarded_process.h). Its exit code is the run's. One that failed, or was killed with us, runs again at the next
 // start, also if no byte has to be moved then: TARGET/.muster/then stands until it has ended with 0.
 #pragma once
 

@@ -1,18 +1,16 @@
 #include "initializers/aws_credentials.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <boost/asio/awaitable.hpp>
 
-#include "base/descriptors.h"
+#include "base/asked_command.h"
+#include "base/environment.h"
 #include "base/json_fields.h"
+#include "base/settings_file.h"
 #include "base/text.h"
 #include "http/cloud_clock.h"
 #include "http/endpoint_url.h"
 #include "http/percent.h"
-#include "initializers/asked_command.h"
 #include "initializers/aws_answers.h"
 #include "initializers/s3_answers.h"
 
@@ -194,7 +192,7 @@ asio::awaitable<StatusOr<std::string>> Fetcher::SaySigned(http::Request request,
 
 asio::awaitable<Fetched> Fetcher::Fetch(CredentialProcess identity) const {
   const Duration time = std::min(kLongestProcess, persistence_.retry.patience);
-  auto answer = co_await AskedCommand(std::move(identity.words), kLongestPrinted, time);
+  auto answer = co_await AskedCommand(std::move(identity.words), Environment::OfProcess(), kLongestPrinted, time);
   if (absl::IsNotFound(answer.status()) || absl::IsPermissionDenied(answer.status())) {
     co_return WithRemedy(
         answer.status(),
@@ -356,24 +354,6 @@ struct Maker {
 StatusOr<std::unique_ptr<AwsKeySource>> MakeAwsKeySource(const http::Persistence& persistence,
                                                          const AwsIdentity& identity, const StsPlace& sts) {
   return std::visit(Maker{persistence, sts, std::make_shared<Fetcher>(persistence, sts)}, identity.who);
-}
-
-StatusOr<std::string> ReadSettingsFile(const std::string& path) {
-  constexpr size_t kLongest = 1 << 20;
-  Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file.ok()) return ErrnoStatus(errno, path);
-  std::string text(kLongest + 1, '\0');
-  size_t have = 0;
-  while (have < text.size()) {
-    ssize_t got = read(file.get(), text.data() + have, text.size() - have);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return ErrnoStatus(errno, path);
-    if (got == 0) break;
-    have += static_cast<size_t>(got);
-  }
-  if (have > kLongest) return absl::InvalidArgumentError(fmt::format("{} is longer than {} bytes", path, kLongest));
-  text.resize(have);
-  return text;
 }
 
 }  // namespace muster::initializers

@@ -19,7 +19,4 @@ namespace muster::initializers {
 StatusOr<std::unique_ptr<AwsKeySource>> MakeAwsKeySource(const http::Persistence& persistence,
                                                          const AwsIdentity& identity, const StsPlace& sts);
 
-// A settings or token file, at most 1 MiB. NotFound: there is none.
-StatusOr<std::string> ReadSettingsFile(const std::string& path);
-
 }  // namespace muster::initializers

@@ -105,8 +105,6 @@ class OpenSslHasher : public Hasher {
   const Context context_;
 };
 
-constexpr std::string_view kBase64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
 Status Bad(std::string_view text, std::string_view what) {
   return absl::InvalidArgumentError(fmt::format("{} {}", Quoted(text), what));
 }
@@ -208,40 +206,6 @@ StatusOr<std::string> FromHex(std::string_view hex) {
     const auto low = http::HexDigit(hex[i + 1]);
     if (!high || !low) return Bad(hex, "is no hex: its digits are 0-9 and a-f");
     raw += static_cast<char>(*high << 4 | *low);
-  }
-  return raw;
-}
-
-std::string ToBase64(std::string_view raw) {
-  std::string text;
-  text.reserve((raw.size() + 2) / 3 * 4);
-  for (size_t i = 0; i < raw.size(); i += 3) {
-    const std::string_view group = raw.substr(i, 3);
-    const uint64_t bits = Number(group) << 8 * (3 - group.size());
-    for (size_t k = 0; k < 4; ++k) text += k <= group.size() ? kBase64[bits >> 6 * (3 - k) & 63] : '=';
-  }
-  return text;
-}
-
-StatusOr<std::string> FromBase64(std::string_view text) {
-  if (text.size() % 4 != 0) return Bad(text, "is no base64: its length is a multiple of four");
-  const size_t padding = text.ends_with("==") ? 2 : text.ends_with('=') ? 1 : 0;
-  std::string raw;
-  raw.reserve(text.size() / 4 * 3);
-  uint32_t bits = 0;
-  for (size_t i = 0; i < text.size(); ++i) {
-    size_t digit = 0;
-    if (i < text.size() - padding) digit = kBase64.find(text[i]);
-    if (digit == std::string_view::npos) return Bad(text, "is no base64: its digits are A-Z, a-z, 0-9, + and /");
-    bits = bits << 6 | static_cast<uint32_t>(digit);
-    if (i % 4 == 3) raw += BigEndian(bits << 8).substr(0, 3);
-  }
-  if (padding > 0) {
-    // RFC 4648 3.5: what the padding leaves unused is zero, so that a value has one text.
-    if (raw.substr(raw.size() - padding).find_first_not_of('\0') != std::string::npos) {
-      return Bad(text, "is no base64: there are bits after its end");
-    }
-    raw.erase(raw.size() - padding);
   }
   return raw;
 }

@@ -59,11 +59,8 @@ std::optional<Expectation> Checkable(Expectation expectation);
 // What Describe wrote. InvalidArgument: an unknown hash, a value of another length, a bad part size.
 StatusOr<Expectation> ParseExpectation(std::string_view text);
 
-// Raw <-> text. Hex is lower case when written, either when read; base64 is RFC 4648's with padding. InvalidArgument
-// names the text.
+// Raw <-> text. Hex is lower case when written, either when read. InvalidArgument names the text.
 std::string ToHex(std::string_view raw);
 StatusOr<std::string> FromHex(std::string_view hex);
-std::string ToBase64(std::string_view raw);
-StatusOr<std::string> FromBase64(std::string_view text);
 
 }  // namespace muster::initializers

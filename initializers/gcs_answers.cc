@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "base/base64.h"
 #include "base/json_fields.h"
 #include "base/quoted.h"
 #include "base/text.h"

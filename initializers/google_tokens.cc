@@ -7,12 +7,13 @@
 #include <algorithm>
 #include <boost/asio/awaitable.hpp>
 
+#include "base/base64.h"
 #include "base/json_fields.h"
 #include "base/quoted.h"
+#include "base/settings_file.h"
 #include "base/text.h"
 #include "http/cloud_clock.h"
 #include "http/endpoint_url.h"
-#include "initializers/aws_credentials.h"
 #include "initializers/google_answers.h"
 #include "initializers/sigv4.h"
 

@@ -1,6 +1,7 @@
 #include "initializers/open_source.h"
 
 #include "base/quoted.h"
+#include "base/settings_file.h"
 #include "base/text.h"
 #include "http/endpoint_url.h"
 #include "initializers/aws_credentials.h"

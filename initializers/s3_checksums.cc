@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "base/base64.h"
 #include "base/text.h"
 
 namespace muster::initializers {

@@ -2,6 +2,7 @@
 
 #include <boost/asio/io_context.hpp>
 
+#include "base/base64.h"
 #include "base/text.h"
 #include "http/cloud_clock.h"
 #include "http/endpoint_url.h"

@@ -1,9 +1,11 @@
 // libFuzzer: what stores say in headers: Retry-After, RateLimit, hashes in base64, hex and as we write them.
+#include "base/base64.h"
 #include "http/retry.h"
 #include "initializers/digest.h"
 #include "tests/fuzz/input.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace muster;
   using namespace muster::initializers;
   using std::chrono::hours, std::chrono::seconds;
   const std::string_view value(reinterpret_cast<const char*>(data), size);

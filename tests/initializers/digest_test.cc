@@ -322,34 +322,5 @@ TEST(Digest, Hex) {
   for (std::string_view bad : {"0", "0g", "g0", " 0", "0x", "+1"}) EXPECT_FALSE(FromHex(bad).ok()) << bad;
 }
 
-TEST(Digest, Base64) {
-  const struct {
-    std::string_view raw, text;
-  } rows[] = {
-      // RFC 4648, section 10
-      {"", ""},
-      {"f", "Zg=="},
-      {"fo", "Zm8="},
-      {"foo", "Zm9v"},
-      {"foob", "Zm9vYg=="},
-      {"fooba", "Zm9vYmE="},
-      {"foobar", "Zm9vYmFy"},
-      {"\xfb\xff\xbf", "+/+/"},
-  };
-  for (const auto& row : rows) {
-    EXPECT_EQ(ToBase64(row.raw), row.text);
-    EXPECT_EQ(*FromBase64(row.text), row.raw);
-  }
-  for (size_t size = 0; size < 100; ++size) {
-    const std::string raw = MadeBytes(size, size);
-    EXPECT_EQ(*FromBase64(ToBase64(raw)), raw);
-  }
-  for (std::string_view bad : {"Z", "Zg", "Zg=", "Zg===", "====", "=AAA", "A===", "Zg==Zg==", "Zm9v\n", "Zm-_",
-                               "Zh==", "Zm9=", " Zg=", "Zg= "}) {
-    EXPECT_FALSE(FromBase64(bad).ok()) << bad;
-  }
-  EXPECT_EQ(Message(FromBase64("Zm-_").status()), "'Zm-_' is no base64: its digits are A-Z, a-z, 0-9, + and /");
-}
-
 }  // namespace
 }  // namespace muster::initializers

@@ -10,8 +10,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/base64.h"
 #include "base/text.h"
-#include "initializers/digest.h"
 
 namespace muster::initializers {
 namespace {

@@ -1,4 +1,4 @@
-#include "initializers/guarded_process.h"
+#include "base/guarded_process.h"
 
 #include <fcntl.h>
 #include <sys/prctl.h>
@@ -12,7 +12,7 @@
 #include "base/exec_pointers.h"
 #include "base/text.h"
 
-namespace muster::initializers {
+namespace muster {
 namespace {
 
 int CodeOfWait(int how) { return WIFEXITED(how) ? WEXITSTATUS(how) : 128 + WTERMSIG(how); }
@@ -118,4 +118,4 @@ int CollectGuarded(pid_t pid) {
   return CodeOfWait(how);
 }
 
-}  // namespace muster::initializers
+}  // namespace muster

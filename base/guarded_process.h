@@ -14,7 +14,7 @@
 #include "base/descriptors.h"
 #include "base/status.h"
 
-namespace muster::initializers {
+namespace muster {
 
 struct GuardedCommand {
   std::vector<std::string> words;        // the first is looked up in our PATH if it has no '/'
@@ -23,7 +23,7 @@ struct GuardedCommand {
   int in = -1;
   int out = -1;
   int err = -1;
-  // The guard holds what is open here, and so the lock of the lease (lease.h): nobody begins while something of the
+  // The guard holds what is open here, and so a lock that this process has: nobody gets it while something of the
   // command still runs. Else it holds nothing: what we close is closed.
   bool holds_lease = true;
 };
@@ -40,4 +40,4 @@ StatusOr<GuardedProcess> StartGuarded(const GuardedCommand& command);
 // Waits for the end of `pid`, once: the exit code of the command, 128 + n for a signal.
 int CollectGuarded(pid_t pid);
 
-}  // namespace muster::initializers
+}  // namespace muster

@@ -1,5 +1,5 @@
 // Real shells. What becomes of a run whose credential_process goes wrong is credentials_test.py's.
-#include "initializers/asked_command.h"
+#include "base/asked_command.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -13,7 +13,7 @@
 #include "base/text.h"
 #include "http/conversation.h"
 
-namespace muster::initializers {
+namespace muster {
 namespace {
 
 namespace asio = boost::asio;
@@ -24,7 +24,7 @@ constexpr size_t kMost = 100'000;
 
 asio::awaitable<void> Keep(std::string script, Duration time, StatusOr<CommandAnswer>* kept) {
   std::vector<std::string> words = {"sh", "-c", std::move(script)};
-  *kept = co_await AskedCommand(std::move(words), kMost, time);
+  *kept = co_await AskedCommand(std::move(words), Environment::OfProcess(), kMost, time);
 }
 
 StatusOr<CommandAnswer> Ask(const std::string& script, Duration time = kLong) {
@@ -76,7 +76,7 @@ TEST(AskedCommand, ThatCannotBeStarted) {
   StatusOr<CommandAnswer> kept = absl::UnknownError("it never came back");
   auto ask = [](StatusOr<CommandAnswer>* answer) -> asio::awaitable<void> {
     std::vector<std::string> words = {"/no/such/command"};
-    *answer = co_await AskedCommand(std::move(words), kMost, kLong);
+    *answer = co_await AskedCommand(std::move(words), Environment::OfProcess(), kMost, kLong);
   };
   const auto handle = http::Converse(loop, ask(&kept));
   loop.run();
@@ -125,4 +125,4 @@ TEST_F(Hanging, GoesWithItsConversation) {
 }
 
 }  // namespace
-}  // namespace muster::initializers
+}  // namespace muster

@@ -1,4 +1,4 @@
-#include "initializers/asked_command.h"
+#include "base/asked_command.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -17,12 +17,11 @@
 #include "base/attach.h"
 #include "base/descriptors.h"
 #include "base/environment.h"
+#include "base/guarded_process.h"
 #include "base/quoted.h"
 #include "base/text.h"
-#include "http/conversation.h"
-#include "initializers/guarded_process.h"
 
-namespace muster::initializers {
+namespace muster {
 namespace {
 
 namespace asio = boost::asio;
@@ -36,7 +35,7 @@ class Hearing : public std::enable_shared_from_this<Hearing> {
   Hearing(const asio::any_io_executor& executor, size_t most)
       : most_(most), over_(executor), exit_(executor), out_(executor), err_(executor) {}
 
-  Status Begin(std::vector<std::string> words, Duration time);
+  Status Begin(std::vector<std::string> words, const Environment& environment, Duration time);
   // Woken when it has ended, has said too much, or its time is over.
   asio::steady_timer& over() { return over_; }
   // Kills what still runs. The loop lets go of all this then.
@@ -63,7 +62,7 @@ class Hearing : public std::enable_shared_from_this<Hearing> {
   std::string said_, complaints_;
 };
 
-Status Hearing::Begin(std::vector<std::string> words, Duration time) {
+Status Hearing::Begin(std::vector<std::string> words, const Environment& environment, Duration time) {
   MUSTER_ASSIGN_OR_RETURN(PipeEnds in, MakePipe());
   MUSTER_ASSIGN_OR_RETURN(PipeEnds out, MakePipe());
   MUSTER_ASSIGN_OR_RETURN(PipeEnds err, MakePipe());
@@ -72,7 +71,7 @@ Status Hearing::Begin(std::vector<std::string> words, Duration time) {
   MUSTER_RETURN_IF_ERROR(Attach(out_, std::move(out.reading), "epoll"));
   MUSTER_RETURN_IF_ERROR(Attach(err_, std::move(err.reading), "epoll"));
   MUSTER_ASSIGN_OR_RETURN(GuardedProcess started, StartGuarded({.words = std::move(words),
-                                                                .environment = Environment::OfProcess().entries(),
+                                                                .environment = environment.entries(),
                                                                 .in = in.reading.get(),
                                                                 .out = out.writing.get(),
                                                                 .err = err.writing.get(),
@@ -129,12 +128,16 @@ void Hearing::Stop() {
 
 }  // namespace
 
-asio::awaitable<StatusOr<CommandAnswer>> AskedCommand(std::vector<std::string> words, size_t most, Duration time) {
+asio::awaitable<StatusOr<CommandAnswer>> AskedCommand(std::vector<std::string> words, Environment environment,
+                                                      size_t most, Duration time) {
   const auto hearing = std::make_shared<Hearing>(co_await asio::this_coro::executor, most);
   const std::shared_ptr<void> stop(nullptr, [hearing](void*) { hearing->Stop(); });
-  if (Status begun = hearing->Begin(std::move(words), time); !begun.ok()) co_return begun;
+  if (Status begun = hearing->Begin(std::move(words), environment, time); !begun.ok()) co_return begun;
   co_await hearing->over().async_wait(asio::as_tuple(asio::use_awaitable));
-  http::ThrowIfCancelled(co_await asio::this_coro::cancellation_state);
+  const asio::cancellation_state state = co_await asio::this_coro::cancellation_state;
+  if (state.cancelled() != asio::cancellation_type::none) {
+    throw boost::system::system_error(asio::error::operation_aborted);
+  }
   const std::string complaints = hearing->complaints();
   const std::string what = complaints.empty() ? "" : fmt::format(": {}", complaints);
   if (hearing->said_too_much()) {
@@ -147,4 +150,4 @@ asio::awaitable<StatusOr<CommandAnswer>> AskedCommand(std::vector<std::string> w
   co_return CommandAnswer{*hearing->code(), hearing->TakeAnswer(), complaints};
 }
 
-}  // namespace muster::initializers
+}  // namespace muster
