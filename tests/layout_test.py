@@ -31,12 +31,14 @@ ALLOWED = {
     "initializers": {"base", "http"},
     "controller": {"base", "http"},
 }
+# The same inside a room: its folders, in the order of who may include whom. Files beside them may include all.
+INSIDE = {"controller": ["api", "plan", "reconcile", "kube"]}
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 CPP_SLEEPS = re.compile(r"\bsleep_(?:for|until)\b")
 SLEEPS = re.compile(r"\bsleep_for\b|\bsleep_until\b|\b(?:u|nano)?sleep\s*\(\s*\d|\btime\.sleep\(")
 # A clock that somebody may set. Deadlines know the monotonic one only, so that a jump changes nothing; a decision about
 # moments that other machines read is given `now` by one of WALL_CLOCK_READERS.
-WALL_CLOCK_READERS = {"base/clock.h", "http/cloud_clock.h"}
+WALL_CLOCK_READERS = {"base/clock.h", "http/cloud_clock.h", "controller/kube/leader.cc", "controller/kube/train_jobs.cc"}
 WALL_CLOCK = re.compile(r"\bsystem_clock\b|\bhigh_resolution_clock\b|\bgettimeofday\b|\bCLOCK_REALTIME\b|\bCLOCK_TAI\b|"
                         r"\bTFD_TIMER_CANCEL_ON_SET\b|\btime\((?:nullptr|NULL|0)\)|\babsl::Now\b|\bpthread_cond_timedwait\b|"
                         r"\bfile_clock\b|\bdeadline_timer\b|\bsystem_timer\b|\bUnixMillis\(\)|\bWallNow\(\)")
@@ -73,6 +75,17 @@ def wrong_includes(room, source):
         if "/" in included and other in set(ALLOWED) | {"tests"} and other != room and other not in ALLOWED[room]:
             wrong.append(included)
     return wrong
+
+
+def wrong_includes_inside(path, source):
+    """Included paths of `source` that the file at `path`, in a folder of a room, may not include."""
+    room, *folders = pathlib.Path(path).parts[:-1]
+    order = INSIDE.get(room, [])
+    if not folders or folders[0] not in order:
+        return []
+    parts = [(included, included.split("/")) for included in INCLUDE.findall(source)]
+    return [included for included, (first, *rest) in parts if first == room and
+            (len(rest) == 1 or (rest[0] in order and order.index(rest[0]) > order.index(folders[0])))]
 
 
 def classes_with_tests(files):
@@ -117,6 +130,13 @@ class Layout(unittest.TestCase):
             for path in tracked(room):
                 if path.suffix in SOURCES:
                     self.assertEqual(wrong_includes(room, text(path)), [], f"{path} includes what {room}/ may not")
+                    self.assertEqual(wrong_includes_inside(path, text(path)), [], f"{path} includes what its folder may not")
+
+    def test_arrows_inside_a_room(self):
+        includes = '#include "base/log.h"\n#include "controller/plan/plan.h"\n#include "controller/health.h"\n'
+        self.assertEqual(wrong_includes_inside("controller/api/x.cc", includes), ["controller/plan/plan.h", "controller/health.h"])
+        self.assertEqual(wrong_includes_inside("controller/kube/x.cc", includes), ["controller/health.h"])
+        self.assertEqual(wrong_includes_inside("controller/x.cc", includes), [])
 
     def test_the_scan_sees_a_wrong_arrow(self):
         self.assertEqual(wrong_includes("launcher", '#include "base/log.h"\n#  include "rendezvous/round.h"\n'),

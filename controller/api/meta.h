@@ -1,0 +1,45 @@
+// What every Kubernetes object has, as far as Muster reads it. Pure; outside bytes.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/json_fields.h"
+#include "base/status.h"
+
+namespace muster::controller {
+
+struct OwnerReference {
+  std::string api_version, kind, name, uid;
+  bool controller = false;
+  bool operator==(const OwnerReference&) const = default;
+};
+
+struct Meta {
+  std::string ns;  // empty: of the whole cluster
+  std::string name;
+  std::string uid;
+  std::string resource_version;
+  int64_t generation = 0;
+  std::optional<WallTime> created;
+  std::optional<WallTime> deleted;  // it is being deleted since then
+  std::map<std::string, std::string> labels, annotations;
+  std::vector<OwnerReference> owners;
+
+  std::string_view Label(std::string_view key) const;       // empty: it has none
+  std::string_view Annotation(std::string_view key) const;  // empty: it has none
+  const OwnerReference* Controller() const;                 // null: nobody's
+};
+
+// metadata of `object`. InvalidArgument names the path of what is wrong: "metadata.name: it is missing".
+StatusOr<Meta> ReadMeta(const Json& object);
+
+// {apiVersion, kind, name, uid, controller: true, blockOwnerDeletion: true}
+Json OwnerReferenceTo(std::string_view api_version, std::string_view kind, const Meta& owner);
+
+}  // namespace muster::controller

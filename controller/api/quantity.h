@@ -1,0 +1,37 @@
+// Amounts as Kubernetes writes them: "500m", "1Gi", "2e3", 4. Pure; outside bytes.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <string_view>
+
+#include "base/json_fields.h"
+#include "base/status.h"
+
+namespace muster::controller {
+
+// Exact to a billionth, between -(2^63 - 1) and 2^63 - 1 whole units: what is finer is rounded away from zero and what
+// is larger becomes the limit, as Kubernetes does. Two spellings of one amount are equal: "1000m" and "1".
+class Quantity {
+ public:
+  Quantity() = default;
+  explicit Quantity(int64_t units);
+
+  int64_t Units() const;  // whole ones, rounded away from zero: "1500m" is 2
+  bool IsZero() const { return nanos_ == 0; }
+
+  auto operator<=>(const Quantity&) const = default;
+
+ private:
+  friend StatusOr<Quantity> ParseQuantity(std::string_view text);
+  __extension__ typedef __int128 Nanos;
+  Nanos nanos_ = 0;
+};
+
+// InvalidArgument names the text: a sign, digits with a point, then one of n u m k M G T P E, Ki Mi Gi Ti Pi Ei, or an
+// exponent ("e3", "E3").
+StatusOr<Quantity> ParseQuantity(std::string_view text);
+// A text or a number.
+StatusOr<Quantity> ReadQuantity(const Json& value);
+
+}  // namespace muster::controller

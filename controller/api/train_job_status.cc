@@ -1,0 +1,192 @@
+// The status of a TrainJob <-> JSON.
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include "base/iso_time.h"
+#include "base/text.h"
+#include "controller/api/fields.h"
+#include "controller/api/train_job.h"
+
+namespace muster::controller {
+namespace {
+
+// The fields of status that are read here; all else is kept in `others`.
+constexpr std::array<std::string_view, 12> kOwnFields = {"conditions", "jobsStatus", "state",          "reason",
+                                                         "message",    "startTime",  "completionTime", "nodes",
+                                                         "readyNodes", "attempt",    "restarts",       "failures"};
+
+// One field of status, read without complaints: another kind counts as absent.
+std::optional<int> Int(const Json& object, const char* name, int least = 0) {
+  const Json* value = FindField(object, name);
+  const auto number = value == nullptr ? std::nullopt : WholeNumber(*value);
+  if (!number || *number < least || *number > std::numeric_limits<int>::max()) return std::nullopt;
+  return static_cast<int>(*number);
+}
+
+int Count(const Json& object, const char* name) { return Int(object, name).value_or(0); }
+
+bool Flag(const Json& object, const char* name, bool otherwise) {
+  const Json* value = FindField(object, name);
+  return value != nullptr && value->is_boolean() ? value->get<bool>() : otherwise;
+}
+
+std::optional<WallTime> Time(const Json& object, const char* name) {
+  const std::string text = TextField(object, name);
+  if (text.empty()) return std::nullopt;
+  auto time = ParseWallTime(text);
+  return time.ok() ? std::optional(*time) : std::nullopt;
+}
+
+const Json& List(const Json& object, const char* name) {
+  static const Json* const kNone = new Json(Json::array());
+  const Json* value = FindField(object, name);
+  return value != nullptr && value->is_array() ? *value : *kNone;
+}
+
+std::optional<Condition> ReadCondition(const Json& object) {
+  Condition condition;
+  condition.type = TextField(object, "type");
+  const std::string status = TextField(object, "status");
+  if (condition.type.empty() || (status != "True" && status != "False")) return std::nullopt;
+  condition.status = status == "True";
+  condition.reason = TextField(object, "reason");
+  condition.message = TextField(object, "message");
+  condition.since = Time(object, "lastTransitionTime").value_or(WallTime{});
+  if (const Json* generation = FindField(object, "observedGeneration")) {
+    condition.generation = WholeNumber(*generation).value_or(0);
+  }
+  return condition;
+}
+
+Json WriteCondition(const Condition& condition) {
+  Json object = {{"type", condition.type},
+                 {"status", condition.status ? "True" : "False"},
+                 {"reason", condition.reason},
+                 {"message", condition.message},
+                 {"lastTransitionTime", IsoTime(condition.since)}};
+  if (condition.generation != 0) object["observedGeneration"] = condition.generation;
+  return object;
+}
+
+std::optional<Failure> ReadFailure(const Json& object) {
+  if (!object.is_object()) return std::nullopt;
+  Failure failure;
+  failure.time = Time(object, "time").value_or(WallTime{});
+  failure.pod = TextField(object, "pod");
+  failure.job = TextField(object, "job");
+  failure.node = TextField(object, "node");
+  failure.container = TextField(object, "container");
+  failure.rank = Int(object, "rank");
+  failure.node_rank = Int(object, "nodeRank");
+  failure.exit_code = Int(object, "exitCode", std::numeric_limits<int>::min()).value_or(0);
+  failure.signal = TextField(object, "signal");
+  failure.oom = Flag(object, "oom", false);
+  failure.reason = TextField(object, "reason");
+  failure.message = TextField(object, "message");
+  failure.counted = Flag(object, "counted", true);
+  return failure;
+}
+
+void PutText(Json& object, const char* name, const std::string& text) {
+  if (!text.empty()) object[name] = text;
+}
+
+Json WriteFailure(const Failure& failure) {
+  Json object = {{"time", IsoTime(failure.time)}, {"exitCode", failure.exit_code}, {"counted", failure.counted}};
+  PutText(object, "pod", failure.pod);
+  PutText(object, "job", failure.job);
+  PutText(object, "node", failure.node);
+  PutText(object, "container", failure.container);
+  if (failure.rank) object["rank"] = *failure.rank;
+  if (failure.node_rank) object["nodeRank"] = *failure.node_rank;
+  PutText(object, "signal", failure.signal);
+  if (failure.oom) object["oom"] = true;
+  PutText(object, "reason", failure.reason);
+  PutText(object, "message", failure.message);
+  return object;
+}
+
+}  // namespace
+
+const Condition* TrainJobStatus::Find(std::string_view type) const {
+  const auto found = std::find_if(conditions.begin(), conditions.end(), [&](const auto& c) { return c.type == type; });
+  return found == conditions.end() ? nullptr : &*found;
+}
+
+bool TrainJobStatus::Finished() const {
+  return std::any_of(conditions.begin(), conditions.end(),
+                     [](const auto& c) { return c.status && (c.type == "Complete" || c.type == "Failed"); });
+}
+
+TrainJobStatus ReadStatus(const Json& object) {
+  TrainJobStatus status;
+  if (!object.is_object()) return status;
+  for (const Json& item : List(object, "conditions")) {
+    auto condition = ReadCondition(item);
+    if (condition && status.Find(condition->type) == nullptr) status.conditions.push_back(*std::move(condition));
+  }
+  for (const Json& item : List(object, "jobsStatus")) {
+    const std::string name = TextField(item, "name");
+    if (name.empty()) continue;
+    status.jobs.push_back({.name = name,
+                           .ready = Count(item, "ready"),
+                           .succeeded = Count(item, "succeeded"),
+                           .failed = Count(item, "failed"),
+                           .active = Count(item, "active"),
+                           .suspended = Count(item, "suspended")});
+  }
+  status.state = TextField(object, "state");
+  status.reason = TextField(object, "reason");
+  status.message = TextField(object, "message");
+  status.start_time = Time(object, "startTime");
+  status.completion_time = Time(object, "completionTime");
+  status.nodes = Count(object, "nodes");
+  status.ready_nodes = Count(object, "readyNodes");
+  status.attempt = Count(object, "attempt");
+  status.restarts = Count(object, "restarts");
+  const Json& failures = List(object, "failures");
+  for (size_t i = failures.size() - std::min(failures.size(), kMostFailures); i < failures.size(); ++i) {
+    if (auto failure = ReadFailure(failures[i])) status.failures.push_back(*std::move(failure));
+  }
+  for (const auto& [name, value] : object.items()) {
+    if (!value.is_null() && std::find(kOwnFields.begin(), kOwnFields.end(), name) == kOwnFields.end()) {
+      status.others[name] = value;
+    }
+  }
+  return status;
+}
+
+Json WriteStatus(const TrainJobStatus& status) {
+  Json object = status.others.is_object() ? status.others : Json::object();
+  Json& conditions = object["conditions"] = Json::array();
+  for (const Condition& condition : status.conditions) conditions.push_back(WriteCondition(condition));
+  Json& jobs = object["jobsStatus"] = Json::array();
+  for (const JobsStatus& job : status.jobs) {
+    jobs.push_back({{"name", job.name},
+                    {"ready", job.ready},
+                    {"succeeded", job.succeeded},
+                    {"failed", job.failed},
+                    {"active", job.active},
+                    {"suspended", job.suspended}});
+  }
+  PutText(object, "state", status.state);
+  PutText(object, "reason", status.reason);
+  PutText(object, "message", status.message);
+  if (status.start_time) object["startTime"] = IsoTime(*status.start_time);
+  if (status.completion_time) object["completionTime"] = IsoTime(*status.completion_time);
+  object["nodes"] = status.nodes;
+  object["readyNodes"] = status.ready_nodes;
+  object["attempt"] = status.attempt;
+  object["restarts"] = status.restarts;
+  if (!status.failures.empty()) {
+    Json& failures = object["failures"] = Json::array();
+    const size_t kept = std::min(status.failures.size(), kMostFailures);
+    for (auto failure = status.failures.end() - kept; failure != status.failures.end(); ++failure) {
+      failures.push_back(WriteFailure(*failure));
+    }
+  }
+  return object;
+}
+
+}  // namespace muster::controller

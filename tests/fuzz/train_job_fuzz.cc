@@ -1,0 +1,82 @@
+// libFuzzer: an object of the API. The first byte chooses: a runtime, a status, a strategic merge of two documents;
+// else a TrainJob, of any shape.
+#include "base/text.h"
+#include "controller/api/old_shape.h"
+#include "controller/api/runtime.h"
+#include "controller/api/strategic_merge.h"
+#include "controller/api/train_job.h"
+#include "tests/fuzz/input.h"
+
+namespace muster::controller {
+namespace {
+
+constexpr int kDeepest = 100;
+constexpr size_t kMostMessage = 4096;
+
+void Said(const Status& status) {
+  Must(status.ok() || (!Message(status).empty() && Message(status).size() < kMostMessage));
+  Must(Message(status).find_first_of("\r\n") == std::string_view::npos);
+}
+
+void AJob(const Json& object) {
+  const auto made = NewestShape(object);
+  Said(made.status());
+  if (made.ok()) {
+    const auto again = NewestShape(made->object);
+    Must(again.ok() && again->object == made->object);
+  }
+  const auto job = ReadTrainJob(object);
+  Said(job.status());
+  if (!job.ok()) return;
+  Must(made.ok() && !job->meta.name.empty() && !job->runtime.name.empty());
+  Must(!job->trainer || job->trainer->num_nodes.value_or(0) >= 0);
+  Must(!job->trainer || job->trainer->num_proc_per_node.value_or(1) >= 1);
+}
+
+void AStatus(const Json& object) {
+  const Json written = WriteStatus(ReadStatus(object));
+  Must(WriteStatus(ReadStatus(written)) == written);
+}
+
+void ARuntime(const Json& object) {
+  const auto runtime = ReadRuntime(object);
+  Said(runtime.status());
+  if (!runtime.ok()) return;
+  Must(!runtime->jobs.empty());
+  for (const ReplicatedJob& job : runtime->jobs) {
+    Must(job.job_template["spec"]["template"]["spec"]["containers"][0]["name"].is_string());
+  }
+}
+
+// The documents are two fields of one.
+void Merge(const Json& object) {
+  const Json* patch = FindField(object, "patch");
+  const Json* original = FindField(object, "original");
+  if (patch == nullptr) return;
+  const auto merged = StrategicMerge(original == nullptr ? Json() : *original, *patch);
+  Said(merged.status());
+}
+
+}  // namespace
+}  // namespace muster::controller
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace muster::controller;
+  const auto [choice, text] = Choose(data, size);
+  const auto object = muster::ReadJson(text, kDeepest);
+  if (!object.ok()) return 0;
+  switch (choice) {
+    case 'r':
+      ARuntime(*object);
+      break;
+    case 's':
+      AStatus(*object);
+      break;
+    case 'm':
+      Merge(*object);
+      break;
+    default:
+      AJob(*object);
+  }
+  return 0;
+}

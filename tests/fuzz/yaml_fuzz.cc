@@ -1,0 +1,48 @@
+// libFuzzer: files of Kubernetes objects. What is read comes back from what is written; messages are one line. The
+// first byte chooses: a quantity; else YAML.
+#include "base/text.h"
+#include "controller/api/quantity.h"
+#include "controller/api/yaml.h"
+#include "tests/fuzz/input.h"
+
+namespace muster::controller {
+namespace {
+
+constexpr size_t kMostNodes = 10'000;
+
+void Yaml(std::string_view text) {
+  const auto documents = ReadYaml(text, kMostNodes);
+  if (!documents.ok()) {
+    Must(!Message(documents.status()).empty());
+    Must(Message(documents.status()).find_first_of("\r\n") == std::string_view::npos);
+    return;
+  }
+  for (const YamlDocument& document : *documents) {
+    Must(document.LineOf("spec.trainer.env[0].name") >= 1);
+    // An object without fields, or a v1 List, is not read as one object.
+    if (TextField(document.object, "kind") == "List") continue;
+    const auto again = ReadYaml(WriteYaml(document.object), 2 * kMostNodes);
+    Must(again.ok() && again->size() == 1 && again->front().object == document.object);
+  }
+}
+
+void AQuantity(std::string_view text) {
+  const auto quantity = ParseQuantity(text);
+  if (!quantity.ok()) return;
+  Must(Quantity(quantity->Units()) >= *quantity || *quantity < Quantity());
+  Must(quantity->IsZero() == (*quantity == Quantity()));
+}
+
+}  // namespace
+}  // namespace muster::controller
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace muster::controller;
+  const auto [choice, text] = Choose(data, size);
+  if (choice == 'q') {
+    AQuantity(text);
+  } else {
+    Yaml(text);
+  }
+  return 0;
+}
