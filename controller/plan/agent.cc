@@ -1,0 +1,254 @@
+#include "controller/plan/agent.h"
+
+#include <algorithm>
+
+#include "base/quoted.h"
+#include "base/text.h"
+#include "controller/plan/pod_fields.h"
+
+namespace muster::controller {
+namespace {
+
+constexpr char kName[] = "muster-agent";  // of the init container and the volume
+constexpr char kFolder[] = "/muster-agent";
+constexpr int kLastFatalCode = 127;       // base/exit_codes.h: from 128 on trying again makes sense
+constexpr int kUsualGrace = 30;           // terminationGracePeriodSeconds where a pod says nothing; the agent knows it
+constexpr int kRoomForTheEnd = 5;         // seconds between the agent's grace and the kubelet's
+constexpr int64_t kNobodyOfNote = 65532;  // a user that is not root
+constexpr int kProbePeriod = 5;
+
+void Note(std::string_view reason, std::string message, std::vector<Notice>* notices) {
+  notices->push_back({std::string(reason), std::move(message)});
+}
+
+std::string_view BaseName(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
+const Json* SecurityField(const Json& pod, const Json& container, const char* name) {
+  for (const Json* object : {&container, &pod}) {
+    const Json* security = FindField(*object, "securityContext");
+    if (security == nullptr) continue;
+    if (const Json* found = FindField(*security, name)) return found;
+  }
+  return nullptr;
+}
+
+// It needs no right at all. It runs as the trainer does; where that is only said not to be root, as some other user,
+// since the agent's image names none.
+Json InstallerSecurity(const Json& pod, const Json& container) {
+  Json security = {{"allowPrivilegeEscalation", false},
+                   {"capabilities", {{"drop", Json::array({"ALL"})}}},
+                   {"readOnlyRootFilesystem", true}};
+  if (const Json* own = FindField(container, "securityContext")) {
+    for (const char* name : {"runAsUser", "runAsGroup", "runAsNonRoot", "seccompProfile", "seLinuxOptions"}) {
+      if (const Json* found = FindField(*own, name)) security[name] = *found;
+    }
+  }
+  const Json* not_root = SecurityField(pod, container, "runAsNonRoot");
+  if (not_root != nullptr && *not_root == true && SecurityField(pod, container, "runAsUser") == nullptr) {
+    security["runAsUser"] = kNobodyOfNote;
+  }
+  return security;
+}
+
+// The trainer's CPU and memory: the pod's quality-of-service class, its request and its quota stay what they were.
+Json InstallerResources(const Json& container) {
+  Json resources = Json::object();
+  const Json* own = FindField(container, "resources");
+  if (own == nullptr) return resources;
+  for (const char* kind : {"requests", "limits"}) {
+    const Json* quantities = FindField(*own, kind);
+    if (quantities == nullptr) continue;
+    for (const char* name : {"cpu", "memory"}) {
+      if (const Json* found = FindField(*quantities, name)) resources[kind][name] = *found;
+    }
+  }
+  return resources;
+}
+
+Status CheckRoomForAgent(const Runtime& runtime, const ReplicatedJob& of, const Json& pod, const Json& container) {
+  std::string taken;
+  for (const char* list : {"volumes", "initContainers", "containers"}) {
+    if (FindNamed(pod, list, kName) != nullptr) taken = fmt::format("{}[{}]", list, kName);
+  }
+  if (const Json* mounts = FindField(container, "volumeMounts")) {
+    for (const Json& mount : *mounts) {
+      if (TextField(mount, "mountPath") == kFolder) taken = fmt::format("a mount at {}", kFolder);
+    }
+  }
+  if (taken.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      fmt::format("runtime '{}': job '{}': its pod has {}, which the agent needs itself; give it another name, or "
+                  "annotate {}: \"off\"",
+                  runtime.meta.name, of.name, taken, kAgentAnnotation));
+}
+
+void Install(const PlanOptions& options, Json* pod, Json* container) {
+  const Json mount = {{"name", kName}, {"mountPath", kFolder}};
+  Json installer = {{"name", kName},
+                    {"image", options.agent_image},
+                    {"imagePullPolicy", "IfNotPresent"},  // also of a tag `latest`: no pull for each pod
+                    {"command", Json::array({"muster", "install", kFolder})},
+                    {"securityContext", InstallerSecurity(*pod, *container)},
+                    {"volumeMounts", Json::array({mount})}};
+  if (Json resources = InstallerResources(*container); !resources.empty()) {
+    installer["resources"] = std::move(resources);
+  }
+  UpsertNamed(installer, "initContainers", pod, true);
+  UpsertNamed({{"name", kName}, {"emptyDir", Json::object()}}, "volumes", pod);
+  Json read_only = mount;
+  read_only["readOnly"] = true;
+  UpsertNamed(read_only, "volumeMounts", container);
+}
+
+void Wrap(Json* container) {
+  Json command = Json::array({fmt::format("{}/muster", kFolder), "exec", "--"});
+  command.insert(command.end(), (*container)["command"].begin(), (*container)["command"].end());
+  (*container)["command"] = std::move(command);
+}
+
+void AddVariables(const Json& pod, int max_restarts, Json* container) {
+  std::vector<Json> wanted = {EnvValue(kMaxRestartsVariable, fmt::format("{}", max_restarts)),
+                              EnvValue("MUSTER_RESTART_POLICY", "exit-code")};
+  const Json* grace = FindField(pod, "terminationGracePeriodSeconds");
+  if (grace != nullptr && grace->is_number_integer() && *grace != kUsualGrace && *grace > 0) {
+    const int64_t seconds = std::max<int64_t>(1, grace->get<int64_t>() - kRoomForTheEnd);
+    wanted.push_back(EnvValue("MUSTER_SHUTDOWN_TIMEOUT", fmt::format("{}", seconds)));
+  }
+  const std::string message_path = TextField(*container, "terminationMessagePath");
+  if (!message_path.empty() && message_path != "/dev/termination-log") {
+    wanted.push_back(EnvValue("MUSTER_TERMINATION_LOG", message_path));
+  }
+  Json variables = Json::array();
+  for (Json& variable : wanted) {
+    const std::string name = TextField(variable, "name");
+    if (FindNamed(std::as_const(*container), "env", name) == nullptr) variables.push_back(std::move(variable));
+  }
+  UpsertEnvFirst(variables, container);
+}
+
+// The port that the kubelet can ask; none: the container has closed it, put it on one address or takes it from
+// elsewhere, or the pod has its node's network, where other agents may have the port.
+std::optional<int> ProbedPort(const Json& pod, const Json& container) {
+  const Json* host_network = FindField(pod, "hostNetwork");
+  if (host_network != nullptr && *host_network == true) return std::nullopt;
+  if (FindNamed(container, "env", "MUSTER_HTTP_PORT") == nullptr) return kAgentHttpPort;
+  const Json* text = EnvText(container, "MUSTER_HTTP_PORT");
+  const auto port = text == nullptr ? std::nullopt : ParseInt(text->get<std::string>());
+  if (!port || *port < 1 || *port > 65535) return std::nullopt;
+  return static_cast<int>(*port);
+}
+
+void AddProbe(const Runtime& runtime, const Json& pod, Json* container) {
+  // Pods that look each other up before they are ready would not be found.
+  if (!runtime.publish_not_ready_addresses || FindField(*container, "readinessProbe") != nullptr) return;
+  const auto port = ProbedPort(pod, *container);
+  if (!port) return;
+  (*container)["readinessProbe"] = {{"httpGet", {{"path", "/readyz"}, {"port", *port}}},
+                                    {"periodSeconds", kProbePeriod}};
+}
+
+// At a fatal code of the trainer the Job fails at once; a pod that lost its node is replaced and not counted.
+Json FailurePolicyOfPods() {
+  Json codes = Json::array();
+  for (int code = 1; code <= kLastFatalCode; ++code) codes.push_back(code);
+  Json fatal = {{"action", "FailJob"},
+                {"onExitCodes", {{"containerName", kTrainerContainer}, {"operator", "In"}, {"values", codes}}}};
+  const Json condition = {{"type", "DisruptionTarget"}, {"status", "True"}};
+  Json disrupted = {{"action", "Ignore"}, {"onPodConditions", Json::array({condition})}};
+  return {{"rules", Json::array({std::move(fatal), std::move(disrupted)})}};
+}
+
+// True: the Job's backoffLimit is the budget.
+bool SetFailurePolicy(const Runtime& runtime, int max_restarts, ReplicatedJob* of, std::vector<Notice>* notices) {
+  Json& spec = of->job_template["spec"];
+  Json& pod = PodSpec(of->job_template);
+  const std::string where = fmt::format("job '{}' of runtime '{}'", of->name, runtime.meta.name);
+  const std::string restart_policy = TextField(pod, "restartPolicy");
+  if (!restart_policy.empty() && restart_policy != "Never") {
+    Note("RestartPolicyKept",
+         fmt::format("{} says restartPolicy {}: the kubelet starts its containers again after every exit code, also "
+                     "after 1-{}, which no restart changes; leave restartPolicy out and Muster stops at those",
+                     where, restart_policy, kLastFatalCode),
+         notices);
+    return false;
+  }
+  pod["restartPolicy"] = "Never";
+  if (FindField(spec, "podFailurePolicy") == nullptr) {
+    spec["podFailurePolicy"] = FailurePolicyOfPods();
+  } else {
+    Note("PodFailurePolicyKept",
+         fmt::format("{} has a podFailurePolicy of its own, which stays: it decides at which exit codes the Job fails",
+                     where),
+         notices);
+  }
+  if (FindField(spec, "backoffLimitPerIndex") != nullptr) return false;
+  if (const Json* limit = FindField(spec, "backoffLimit")) {
+    Note("BackoffLimitKept",
+         fmt::format("{} says backoffLimit {}, which stays: so many of its pods are replaced after a failure, whatever "
+                     "is left of the budget of {}",
+                     where, WriteJson(*limit), Counted(max_restarts, "restart")),
+         notices);
+    return false;
+  }
+  spec["backoffLimit"] = max_restarts;
+  return true;
+}
+
+}  // namespace
+
+StatusOr<bool> WantsAgent(const TrainJob& job, const Runtime& runtime) {
+  for (const Meta* meta : {&job.meta, &runtime.meta}) {
+    const std::string_view said = meta->Annotation(kAgentAnnotation);
+    if (said.empty()) continue;
+    if (said == "on" || said == "off") return said == "on";
+    return absl::InvalidArgumentError(fmt::format("{}metadata.annotations.{}: {} is neither on nor off",
+                                                  meta == &job.meta ? "" : fmt::format("runtime '{}': ", meta->name),
+                                                  kAgentAnnotation, Quoted(said)));
+  }
+  return true;
+}
+
+bool CommandIsKnown(const Json& container) {
+  const Json* command = FindField(container, "command");
+  return command != nullptr && !command->empty();
+}
+
+StatusOr<std::optional<int>> OwnRestarts(std::string_view job_name, const Json& container) {
+  const Json* text = EnvText(container, kMaxRestartsVariable);
+  if (text == nullptr) return std::optional<int>();
+  const auto number = ParseInt(text->get<std::string>());
+  if (!number || *number < 0 || *number > 1'000'000) {
+    return absl::InvalidArgumentError(
+        fmt::format("job '{}', container '{}': env {}: {} is no whole number of 0 or more", job_name, kTrainerContainer,
+                    kMaxRestartsVariable, Quoted(text->get<std::string>())));
+  }
+  return std::optional<int>(static_cast<int>(*number));
+}
+
+StatusOr<Injection> InjectAgent(const Runtime& runtime, const PlanOptions& options, int max_restarts, ReplicatedJob* of,
+                                std::vector<Notice>* notices) {
+  Json& pod = PodSpec(of->job_template);
+  Json* container = FindNamed(pod, "containers", kTrainerContainer);
+  if (container == nullptr || !CommandIsKnown(*container)) {
+    Note(
+        "AgentLeftOut",
+        fmt::format("job '{}' runs without the agent: its command is not known, since neither spec.trainer.command nor "
+                    "the runtime '{}' gives one and an image's ENTRYPOINT is in the image alone; give "
+                    "spec.trainer.command, or annotate {}: \"off\"",
+                    of->name, runtime.meta.name, kAgentAnnotation),
+        notices);
+    return Injection{};
+  }
+  // A command that is the agent already stays as it is.
+  if (BaseName((*container)["command"][0].get<std::string>()) != "muster") {
+    MUSTER_RETURN_IF_ERROR(CheckRoomForAgent(runtime, *of, pod, *container));
+    Install(options, &pod, container);
+    container = FindNamed(pod, "containers", kTrainerContainer);
+    Wrap(container);
+  }
+  AddVariables(pod, max_restarts, container);
+  AddProbe(runtime, pod, container);
+  return Injection{.done = true, .budget_in_job = SetFailurePolicy(runtime, max_restarts, of, notices)};
+}
+
+}  // namespace muster::controller

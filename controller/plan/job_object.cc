@@ -1,0 +1,157 @@
+#include "controller/plan/job_object.h"
+
+#include "base/text.h"
+#include "controller/plan/agent.h"
+#include "controller/plan/names.h"
+#include "controller/plan/pod_fields.h"
+
+namespace muster::controller {
+namespace {
+
+constexpr size_t kMostLabelValue = 63;
+constexpr char kRestartAttempt[] = "jobset.sigs.k8s.io/restart-attempt";
+constexpr std::string_view kKueuePrefix = "kueue.x-k8s.io/";  // for Kueue on the TrainJob; on a Job it would queue that
+
+std::string Key(std::string_view name) { return fmt::format("{}{}", kJobSetPrefix, name); }
+
+// `over` goes over what `metadata` has in `field`.
+void Put(const Json& over, const char* field, Json* metadata) {
+  if (!over.is_object() || over.empty()) return;
+  Json& map = (*metadata)[field];
+  if (map.is_null()) map = Json::object();
+  map.update(over);
+}
+
+// The shared labels and annotations go below the object's own.
+void PutShared(const Json& shared, Json* metadata) {
+  for (const char* field : {"labels", "annotations"}) {
+    const Json* common = FindField(shared, field);
+    if (common == nullptr || !common->is_object()) continue;
+    Json merged = Json::object();
+    for (const auto& [key, value] : common->items()) {
+      if (!key.starts_with(kKueuePrefix)) merged[key] = value;
+    }
+    if (const Json* own = FindField(*metadata, field)) merged.update(*own);
+    if (!merged.empty()) (*metadata)[field] = std::move(merged);
+  }
+}
+
+int NumberField(const Json& object, const char* name) {
+  const Json* found = FindField(object, name);
+  return found != nullptr && found->is_number_integer() ? found->get<int>() : 0;
+}
+
+// The host that the runtime names as the coordinator.
+std::string Coordinator(const JobFrame& frame) {
+  const Json& coordinator = frame.runtime.coordinator;
+  return fmt::format(
+      "{}-{}.{}",
+      JobName(frame.job.meta.name, TextField(coordinator, "replicatedJob"), NumberField(coordinator, "jobIndex")),
+      NumberField(coordinator, "podIndex"), frame.subdomain);
+}
+
+// What JobSet calls its labels; it gives the same keys and values as annotations.
+Json JobSetKeys(const JobFrame& frame, const ReplicatedJob& of, int index, const std::string& name) {
+  int all = 0, before = 0, group = 0, before_in_group = 0;
+  bool passed = false;
+  for (const ReplicatedJob& other : frame.jobs) {
+    const bool same_group = other.group == of.group;
+    passed = passed || other.name == of.name;
+    all += other.replicas;
+    if (same_group) group += other.replicas;
+    if (passed) continue;
+    before += other.replicas;
+    if (same_group) before_in_group += other.replicas;
+  }
+  Json keys = {{Key("jobset-name"), frame.job.meta.name},
+               {Key("replicatedjob-name"), of.name},
+               {kRestartAttempt, "0"},
+               {Key("replicatedjob-replicas"), fmt::format("{}", of.replicas)},
+               {Key("global-replicas"), fmt::format("{}", all)},
+               {Key("job-index"), fmt::format("{}", index)},
+               {Key("job-global-index"), fmt::format("{}", before + index)},
+               {Key("job-key"), Sha1Hex(fmt::format("{}/{}", frame.job.meta.ns, name))},
+               {Key("group-name"), of.group},
+               {Key("group-replicas"), fmt::format("{}", group)},
+               {Key("job-group-index"), fmt::format("{}", before_in_group + index)}};
+  if (!frame.job.meta.uid.empty()) keys[Key("jobset-uid")] = frame.job.meta.uid;
+  if (frame.runtime.coordinator.is_object()) {
+    const std::string host = Coordinator(frame);
+    if (host.size() <= kMostLabelValue) keys[Key("coordinator")] = host;
+  }
+  return keys;
+}
+
+// metadata of an object of the TrainJob. Without a UID there is nothing that an owner reference could name.
+Json OwnedMetadata(const JobFrame& frame, const std::string& name) {
+  Json metadata = {{"name", name}};
+  if (!frame.job.meta.ns.empty()) metadata["namespace"] = frame.job.meta.ns;
+  if (!frame.job.meta.uid.empty()) {
+    metadata["ownerReferences"] = Json::array({OwnerReferenceTo(kTrainerApi, "TrainJob", frame.job.meta)});
+  }
+  return metadata;
+}
+
+}  // namespace
+
+Json MakeJob(const JobFrame& frame, const ReplicatedJob& of, int index, int pods) {
+  const std::string name = JobName(frame.job.meta.name, of.name, index);
+  const Json keys = JobSetKeys(frame, of, index, name);
+  Json job_template = of.job_template;
+
+  Json metadata = OwnedMetadata(frame, name);
+  for (const char* field : {"labels", "annotations"}) {
+    if (const Json* own = FindField(job_template["metadata"], field)) metadata[field] = *own;
+  }
+  PutShared(frame.shared_metadata, &metadata);
+
+  Json spec = std::move(job_template["spec"]);
+  if (FindField(spec, "completionMode") == nullptr) spec["completionMode"] = "Indexed";
+  spec["parallelism"] = spec["completions"] = pods;
+  Json& pod = spec["template"];
+  PutShared(frame.shared_metadata, &pod["metadata"]);
+  for (Json* labelled : {&metadata, &pod["metadata"]}) {
+    for (const char* field : {"labels", "annotations"}) Put(keys, field, labelled);
+  }
+  if (!frame.version.empty()) metadata["annotations"][kVersionAnnotation] = frame.version;
+  Json& pod_spec = pod["spec"];
+  pod_spec["subdomain"] = frame.subdomain;
+  if (FindField(pod_spec, "restartPolicy") == nullptr) {
+    // Kubernetes takes no other one beside a podFailurePolicy.
+    pod_spec["restartPolicy"] = FindField(spec, "podFailurePolicy") == nullptr ? "OnFailure" : "Never";
+  }
+  return {{"apiVersion", "batch/v1"}, {"kind", "Job"}, {"metadata", std::move(metadata)}, {"spec", std::move(spec)}};
+}
+
+Json MakeService(const JobFrame& frame) {
+  Json metadata = OwnedMetadata(frame, frame.subdomain);
+  PutShared(frame.shared_metadata, &metadata);
+  const Json selector = {{Key("jobset-name"), frame.job.meta.name}};
+  Put(selector, "labels", &metadata);
+  return {{"apiVersion", "v1"},
+          {"kind", "Service"},
+          {"metadata", std::move(metadata)},
+          {"spec",
+           {{"clusterIP", "None"},
+            {"selector", selector},
+            {"publishNotReadyAddresses", frame.runtime.publish_not_ready_addresses}}}};
+}
+
+Json JobOfAttempt(const PlannedJob& planned, const Attempt& attempt) {
+  Json object = planned.object;
+  Json& spec = object["spec"];
+  const std::string number = fmt::format("{}", attempt.number);
+  for (Json* metadata : {&object["metadata"], &spec["template"]["metadata"]}) {
+    for (const char* field : {"labels", "annotations"}) (*metadata)[field][kRestartAttempt] = number;
+  }
+  if (attempt.suspend) spec["suspend"] = true;
+  if (planned.budget_in_job) spec["backoffLimit"] = attempt.restarts_left;
+  if (!planned.agent) return object;
+  Json* container = FindNamed(PodSpec(object), "containers", kTrainerContainer);
+  if (container != nullptr && EnvText(*container, kMaxRestartsVariable) != nullptr) {
+    UpsertEnv(EnvValue(kMaxRestartsVariable, fmt::format("{}", attempt.restarts_left)), container);
+  }
+  return object;
+}
+
+}  // namespace muster::controller

@@ -1,0 +1,33 @@
+// The Kubernetes objects of a plan: batch/v1 Jobs and the headless Service, with the labels that JobSet gives. Pure.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/json_fields.h"
+#include "controller/api/runtime.h"
+#include "controller/api/train_job.h"
+#include "controller/plan/plan.h"
+
+namespace muster::controller {
+
+inline constexpr char kJobSetPrefix[] = "jobset.sigs.k8s.io/";
+inline constexpr char kVersionAnnotation[] = "muster.dev/version";  // on a Job: of the Muster that planned it
+
+// What all objects of one TrainJob share.
+struct JobFrame {
+  const TrainJob& job;
+  const Runtime& runtime;
+  const std::vector<ReplicatedJob>& jobs;  // of the runtime, patched, in its order
+  std::string subdomain;
+  // {labels, annotations} of the runtime and the patches, for every object.
+  Json shared_metadata;
+  std::string version;
+};
+
+// Job number `index` of `of`, of attempt 0, with `pods` completions.
+Json MakeJob(const JobFrame& frame, const ReplicatedJob& of, int index, int pods);
+
+Json MakeService(const JobFrame& frame);
+
+}  // namespace muster::controller

@@ -1,0 +1,76 @@
+// What a TrainJob and its runtime come to: a Service and batch/v1 Jobs, named and labelled as Kubeflow Trainer and
+// JobSet name and label theirs. Pure: the same inputs give the same bytes. docs/api.md says what each field does.
+//
+// The agent: a container whose command is known runs under `muster exec`; an init container copies the agent into an
+// emptyDir that both mount. A job without it is planned exactly as upstream plans it.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/json_fields.h"
+#include "base/status.h"
+#include "controller/api/runtime.h"
+#include "controller/api/train_job.h"
+
+namespace muster::controller {
+
+inline constexpr int kTrainerPort = 29500;
+inline constexpr int kAgentHttpPort = 29480;   // /healthz, /readyz, /metrics: the agent's default in a pod
+inline constexpr int kDefaultMaxRestarts = 6;  // where neither job nor runtime names a budget, and the agent is there
+inline constexpr char kAgentAnnotation[] = "muster.dev/agent";  // on the TrainJob or the runtime: "off"
+
+struct PlanOptions {
+  std::string agent_image = "muster";  // of the init container `muster install`
+  std::string version;                 // of Muster, recorded on the Jobs
+};
+
+struct PlannedJob {
+  std::string name;            // of the Job object: names.h
+  std::string replicated_job;  // of the runtime
+  int index = 0;               // among the replicas
+  Step step = Step::kOther;
+  std::vector<Dependency> after;  // names of replicated jobs
+  int pods = 1;                   // completions
+  bool agent = false;             // the container `node` runs under `muster exec`
+  bool budget_in_job = false;     // its backoffLimit is what is left of the budget
+  Json object;                    // batch/v1 Job of attempt 0, not suspended
+};
+
+// Something the user should be told once, by an event.
+struct Notice {
+  std::string reason, message;
+};
+
+struct Plan {
+  std::string subdomain;         // the Service's name
+  Json service;                  // headless
+  std::vector<PlannedJob> jobs;  // in the order of the runtime
+  SuccessPolicy success;
+  int max_restarts = 0;  // the budget
+  std::vector<Notice> notices;
+};
+
+// InvalidArgument: `job` and `runtime` do not fit together; names the path, the value and the remedy.
+StatusOr<Plan> MakePlan(const TrainJob& job, const Runtime& runtime, const PlanOptions& options);
+
+// ConfigMap <job>-runtime-snapshot, key `runtime`: the runtime as it is now, by which the job is planned from here on.
+std::string SnapshotName(const TrainJob& job);
+Json MakeSnapshot(const TrainJob& job, const Json& runtime);
+// The runtime in it. FailedPrecondition: it is another one's, or cannot be read.
+StatusOr<Json> ReadSnapshot(const TrainJob& job, const Json& config_map);
+
+// What differs between two makings of one Job.
+struct Attempt {
+  int number = 0;         // label jobset.sigs.k8s.io/restart-attempt
+  int restarts_left = 0;  // of the budget, for the agents
+  bool suspend = false;
+};
+Json JobOfAttempt(const PlannedJob& planned, const Attempt& attempt);
+
+// `name` where it is at most `most` characters; else its beginning and a hash of all of it, `most` characters.
+std::string ShortName(std::string_view name, size_t most = 63);
+
+}  // namespace muster::controller

@@ -1,0 +1,118 @@
+#include "controller/plan/pod_fields.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "controller/api/pod_template.h"
+
+namespace muster::controller {
+namespace {
+
+void DropNulls(Json* json) {
+  if (json->is_object()) {
+    for (auto it = json->begin(); it != json->end();) {
+      if (it->is_null()) {
+        it = json->erase(it);
+      } else {
+        DropNulls(&*it);
+        ++it;
+      }
+    }
+  } else if (json->is_array()) {
+    for (Json& part : *json) DropNulls(&part);
+  }
+}
+
+Json& ObjectIn(const char* name, Json* object) {
+  Json& part = (*object)[name];
+  if (part.is_null()) part = Json::object();
+  return part;
+}
+
+template <class List>
+auto FindIn(List& list, std::string_view name) {
+  return std::find_if(list.begin(), list.end(), [&](const Json& entry) { return TextField(entry, "name") == name; });
+}
+
+Json& ListOf(const char* field, Json* object) {
+  Json& list = (*object)[field];
+  if (list.is_null()) list = Json::array();
+  return list;
+}
+
+}  // namespace
+
+Status TidyJobTemplate(std::string_view path, Json* job_template) {
+  DropNulls(job_template);
+  MUSTER_RETURN_IF_ERROR(CheckedJobTemplate(*job_template, path));
+  ObjectIn("metadata", job_template);
+  ObjectIn("metadata", &PodTemplate(*job_template));
+  return absl::OkStatus();
+}
+
+Json& PodTemplate(Json& job_template) { return job_template["spec"]["template"]; }
+Json& PodSpec(Json& job_template) { return PodTemplate(job_template)["spec"]; }
+
+const Json* FindNamed(const Json& object, const char* field, std::string_view name) {
+  const Json* list = FindField(object, field);
+  if (list == nullptr || !list->is_array()) return nullptr;
+  const auto found = FindIn(*list, name);
+  return found == list->end() ? nullptr : &*found;
+}
+
+Json* FindNamed(Json& object, const char* field, std::string_view name) {
+  return const_cast<Json*>(FindNamed(std::as_const(object), field, name));
+}
+
+std::string NamesIn(const Json& object, const char* field) {
+  std::vector<std::string> names;
+  if (const Json* list = FindField(object, field); list != nullptr && list->is_array()) {
+    for (const Json& entry : *list) names.push_back(TextField(entry, "name"));
+  }
+  return names.empty() ? "none" : Join(names, ", ");
+}
+
+void UpsertNamed(const Json& entry, const char* field, Json* object, bool first) {
+  Json& list = ListOf(field, object);
+  if (const auto found = FindIn(list, TextField(entry, "name")); found != list.end()) {
+    *found = entry;
+  } else {
+    list.insert(first ? list.begin() : list.end(), entry);
+  }
+}
+
+void UpsertEnv(const Json& variable, Json* container) { UpsertNamed(variable, "env", container); }
+
+void UpsertEnvFirst(const Json& variables, Json* container) {
+  Json& list = ListOf("env", container);
+  Json fresh = Json::array();
+  for (const Json& variable : variables) {
+    if (const auto found = FindIn(list, TextField(variable, "name")); found != list.end()) {
+      *found = variable;
+    } else {
+      fresh.push_back(variable);
+    }
+  }
+  list.insert(list.begin(), fresh.begin(), fresh.end());
+}
+
+Json EnvValue(std::string_view name, std::string_view value) { return {{"name", name}, {"value", value}}; }
+
+const Json* EnvText(const Json& container, std::string_view name) {
+  const Json* variable = FindNamed(container, "env", name);
+  if (variable == nullptr) return nullptr;
+  const Json* value = FindField(*variable, "value");
+  return value != nullptr && value->is_string() ? value : nullptr;
+}
+
+void UpsertPort(int port, Json* container) {
+  Json& ports = ListOf("ports", container);
+  for (const Json& known : ports) {
+    const Json* number = FindField(known, "containerPort");
+    const std::string protocol = TextField(known, "protocol");
+    if (number != nullptr && *number == port && (protocol.empty() || protocol == "TCP")) return;
+  }
+  ports.push_back({{"containerPort", port}});
+}
+
+}  // namespace muster::controller

@@ -1,0 +1,44 @@
+// Parts of Job and pod templates, which stay JSON: what is in them by name, and putting in what has to be there. Pure.
+//
+// All but TidyJobTemplate want a template that it has passed, or a part of one.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/json_fields.h"
+#include "base/status.h"
+
+namespace muster::controller {
+
+inline constexpr char kTrainerContainer[] = "node";
+
+// Makes `job_template` (JobTemplateSpec) one that the planning can rely on: fields that are null go, both metadata are
+// there. InvalidArgument as CheckedJobTemplate says it.
+Status TidyJobTemplate(std::string_view path, Json* job_template);
+
+Json& PodTemplate(Json& job_template);  // spec.template
+Json& PodSpec(Json& job_template);      // spec.template.spec
+
+// The entry of the list `field` of `object` whose name is `name`; null: there is none.
+Json* FindNamed(Json& object, const char* field, std::string_view name);
+const Json* FindNamed(const Json& object, const char* field, std::string_view name);
+// The names in that list, for messages: "node, exporter"; "none".
+std::string NamesIn(const Json& object, const char* field);
+
+// Puts a variable ({name, value} or {name, valueFrom}) into `container`, at the place of one of the same name, else
+// last.
+void UpsertEnv(const Json& variable, Json* container);
+// The same for several. New ones go before all others, so that these may refer to them as $(NAME).
+void UpsertEnvFirst(const Json& variables, Json* container);
+// {name, value}
+Json EnvValue(std::string_view name, std::string_view value);
+// The value of a variable; null: it is not there, or comes from elsewhere (valueFrom).
+const Json* EnvText(const Json& container, std::string_view name);
+
+// Puts `entry` into the list `field` at the place of one with the same name, else last (`first`: as the first).
+void UpsertNamed(const Json& entry, const char* field, Json* object, bool first = false);
+// A TCP port of the container; nothing where it is there.
+void UpsertPort(int port, Json* container);
+
+}  // namespace muster::controller

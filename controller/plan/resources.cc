@@ -1,0 +1,95 @@
+#include "controller/plan/resources.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "base/quoted.h"
+#include "base/text.h"
+#include "controller/api/quantity.h"
+#include "controller/plan/pod_fields.h"
+
+namespace muster::controller {
+namespace {
+
+constexpr std::string_view kWords = "auto, cpu, gpu or a whole number from 1 on";
+
+// How many of a resource are asked for: its request, else its limit.
+int64_t UnitsOf(const Json& resources, std::string_view name) {
+  for (const char* kind : {"requests", "limits"}) {
+    const Json* quantities = FindField(resources, kind);
+    if (quantities == nullptr) continue;
+    const Json* quantity = FindField(*quantities, std::string(name).c_str());
+    if (quantity == nullptr) continue;
+    if (const auto read = ReadQuantity(*quantity); read.ok() && read->Units() > 0) return read->Units();
+  }
+  return 0;
+}
+
+bool IsGpu(std::string_view resource) {
+  return Lower(resource).find("gpu") != std::string::npos || resource.starts_with("nvidia.com/mig-");
+}
+
+// Devices of other kinds, each driven by one worker.
+bool IsOtherDevice(std::string_view resource) {
+  const std::string name = Lower(resource);
+  return name == "google.com/tpu" || name.starts_with("huawei.com/ascend") || name.starts_with("habana.ai/gaudi") ||
+         name == "aws.amazon.com/neuroncore";
+}
+
+template <class Wanted>
+int64_t Sum(const Json& resources, Wanted wanted) {
+  std::vector<std::string> names;
+  for (const char* kind : {"requests", "limits"}) {
+    const Json* quantities = FindField(resources, kind);
+    if (quantities == nullptr) continue;
+    for (const auto& [name, quantity] : quantities->items()) {
+      if (wanted(name) && std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+    }
+  }
+  int64_t sum = 0;
+  for (const std::string& name : names) sum += std::min<int64_t>(UnitsOf(resources, name), 1'000'000);
+  return sum;
+}
+
+// A word or a number as mlPolicy.torch has it.
+StatusOr<std::string> WordOrNumber(std::string_view path, const Json& value) {
+  std::string text = value.is_string() ? value.get<std::string>() : WriteJson(value);
+  if (text == "auto" || text == "cpu" || text == "gpu") return text;
+  const auto number = ParseInt(text);
+  if (number && *number >= 1 && *number <= 1'000'000) return text;
+  return absl::InvalidArgumentError(fmt::format("{}: {} is not {}", path, Quoted(text), kWords));
+}
+
+}  // namespace
+
+Json MergedResources(Json runtime, const Json& own) {
+  if (!runtime.is_object()) runtime = Json::object();
+  if (!own.is_object()) return runtime;
+  for (const char* kind : {"requests", "limits"}) {
+    const Json* quantities = FindField(own, kind);
+    if (quantities == nullptr || !quantities->is_object()) continue;
+    Json& merged = runtime[kind];
+    if (!merged.is_object()) merged = Json::object();
+    merged.update(*quantities);
+  }
+  if (const Json* claims = FindField(own, "claims"); claims != nullptr && claims->is_array()) {
+    for (const Json& claim : *claims) UpsertNamed(claim, "claims", &runtime);
+  }
+  return runtime;
+}
+
+StatusOr<std::string> ProcessesPerNode(const TrainJob& job, const Runtime& runtime, const Json& resources) {
+  if (job.trainer && job.trainer->num_proc_per_node) return fmt::format("{}", *job.trainer->num_proc_per_node);
+  if (const std::string_view word = job.meta.Annotation(kNumProcAnnotation); !word.empty()) {
+    return WordOrNumber(fmt::format("metadata.annotations.{}", kNumProcAnnotation), Json(word));
+  }
+  if (const Json* said = FindField(runtime.ml_policy.policy, "numProcPerNode")) {
+    return WordOrNumber(fmt::format("runtime '{}': spec.mlPolicy.torch.numProcPerNode", runtime.meta.name), *said);
+  }
+  const Json* claims = FindField(resources, "claims");
+  if (Sum(resources, IsGpu) > 0 || (claims != nullptr && !claims->empty())) return "auto";
+  if (const int64_t devices = Sum(resources, IsOtherDevice); devices > 0) return fmt::format("{}", devices);
+  return fmt::format("{}", std::max<int64_t>(1, UnitsOf(resources, "cpu")));
+}
+
+}  // namespace muster::controller

@@ -1,0 +1,73 @@
+// ConfigMap <job>-runtime-snapshot: what a job was planned by, whatever becomes of its runtime.
+#include "base/quoted.h"
+#include "base/text.h"
+#include "controller/api/yaml.h"
+#include "controller/plan/plan.h"
+
+namespace muster::controller {
+namespace {
+
+constexpr char kKey[] = "runtime";
+constexpr char kDelete[] = "delete the ConfigMap and it is made anew from the runtime as it is now";
+
+// "trainer.kubeflow.org" of "trainer.kubeflow.org/v1alpha1".
+std::string_view GroupOf(std::string_view api_version) {
+  const size_t slash = api_version.find('/');
+  return slash == std::string_view::npos ? std::string_view() : api_version.substr(0, slash);
+}
+
+}  // namespace
+
+std::string SnapshotName(const TrainJob& job) { return fmt::format("{}-runtime-snapshot", job.meta.name); }
+
+Json MakeSnapshot(const TrainJob& job, const Json& runtime) {
+  Json kept = runtime;
+  // Items of lists come without these two.
+  if (TextField(kept, "apiVersion").empty()) kept["apiVersion"] = kTrainerApi;
+  if (TextField(kept, "kind").empty()) kept["kind"] = job.runtime.kind;
+  if (const auto metadata = kept.find("metadata"); metadata != kept.end() && metadata->is_object()) {
+    metadata->erase("managedFields");
+  }
+  Json metadata = {{"name", SnapshotName(job)}};
+  if (!job.meta.ns.empty()) metadata["namespace"] = job.meta.ns;
+  if (!job.meta.uid.empty()) {
+    metadata["ownerReferences"] = Json::array({OwnerReferenceTo(kTrainerApi, "TrainJob", job.meta)});
+  }
+  return {{"apiVersion", "v1"},
+          {"kind", "ConfigMap"},
+          {"metadata", std::move(metadata)},
+          {"data", {{kKey, WriteYaml(kept)}}}};
+}
+
+StatusOr<Json> ReadSnapshot(const TrainJob& job, const Json& config_map) {
+  const std::string where = fmt::format("ConfigMap '{}'", SnapshotName(job));
+  const auto wrong = [&](std::string_view what) {
+    return absl::FailedPreconditionError(fmt::format("{}: {}; {}", where, what, kDelete));
+  };
+  auto meta = ReadMeta(config_map);
+  if (!meta.ok()) return wrong(Message(meta.status()));
+  const OwnerReference* owner = meta->Controller();
+  if (owner == nullptr || owner->uid != job.meta.uid) {
+    return wrong(fmt::format("snapshot configmap exists but is owned by another object ({})",
+                             owner == nullptr ? "by none" : fmt::format("{} '{}'", owner->kind, owner->name)));
+  }
+  const Json* data = FindField(config_map, "data");
+  const std::string text = data == nullptr ? "" : TextField(*data, kKey);
+  if (text.empty()) return wrong("data.runtime is missing");
+  auto documents = ReadYaml(text);
+  if (!documents.ok()) return wrong(fmt::format("data.runtime: {}", Message(documents.status())));
+  if (documents->size() != 1) return wrong("data.runtime is not one object");
+  Json runtime = std::move(documents->front().object);
+  const Json* metadata = FindField(runtime, "metadata");
+  const RuntimeRef found{.api_group = std::string(GroupOf(TextField(runtime, "apiVersion"))),
+                         .kind = TextField(runtime, "kind"),
+                         .name = metadata == nullptr ? "" : TextField(*metadata, "name")};
+  if (found != job.runtime) {
+    return wrong(fmt::format("it holds {} {} of {}, and the job's runtimeRef is {} {} of {}", found.kind,
+                             Quoted(found.name), found.api_group, job.runtime.kind, Quoted(job.runtime.name),
+                             job.runtime.api_group));
+  }
+  return runtime;
+}
+
+}  // namespace muster::controller

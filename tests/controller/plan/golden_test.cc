@@ -1,0 +1,54 @@
+// What the example jobs come to, byte for byte. MUSTER_RENEW_GOLDEN=1 writes the files in tests/controller/golden anew:
+// read the difference before you keep it.
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "controller/plan/plan_files.h"
+#include "tests/controller/plan/planned.h"
+
+namespace muster::controller {
+namespace {
+
+const std::filesystem::path kGolden = "tests/controller/golden";
+const std::string kExamples = "tests/controller/examples/", kRuntimes = "controller/manifests/runtimes/";
+
+std::string ReadText(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  EXPECT_TRUE(file) << path;
+  return std::string(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
+}
+
+TEST(Golden, Examples) {
+  struct Row {
+    std::string golden;
+    std::vector<std::string> files;
+  };
+  for (const Row& row : std::vector<Row>{
+           {"v21.yaml", {kExamples + "trainjob-v21.yaml", kExamples + "runtime-with-data-v21.yaml"}},
+           {"v23.yaml", {kExamples + "trainjob-v23.yaml", kRuntimes + "torch-distributed.yaml"}},
+           {"plain.yaml", {kGolden / "plain-job.in.yaml", kRuntimes + "plain.yaml"}},
+           {"elastic.yaml", {kGolden / "elastic-job.in.yaml", kExamples + "runtime-elastic-v21.yaml"}},
+       }) {
+    SCOPED_TRACE(row.golden);
+    std::vector<InputFile> files;
+    for (const std::string& name : row.files) files.push_back({name, ReadText(name)});
+    const auto planned = PlanFiles(files, {.agent_image = "muster", .version = "test"});
+    ASSERT_TRUE(planned.ok()) << planned.status();
+    ASSERT_EQ(planned->jobs.size(), 1);
+    std::string text = ObjectsAsYaml(PlannedObjects(planned->jobs[0]));
+    for (const std::string& remark : planned->remarks) text += "# " + remark + "\n";
+    for (const PlannedJob& job : planned->jobs[0].plan.jobs) {
+      for (const Dependency& dependency : job.after) {
+        text += "# " + job.replicated_job + " after " + dependency.job +
+                (dependency.until == Dependency::Until::kReady ? " is ready\n" : " is complete\n");
+      }
+    }
+    if (std::getenv("MUSTER_RENEW_GOLDEN") != nullptr) std::ofstream(kGolden / row.golden) << text;
+    EXPECT_EQ(text, ReadText(kGolden / row.golden));
+  }
+}
+
+}  // namespace
+}  // namespace muster::controller

@@ -1,0 +1,111 @@
+// Files of jobs and runtimes, and what is said of wrong ones.
+#include "controller/plan/plan_files.h"
+
+#include "tests/controller/plan/planned.h"
+
+namespace muster::controller {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr char kJob[] = R"(# a job
+apiVersion: trainer.kubeflow.org/v1alpha1
+kind: TrainJob
+metadata:
+  name: train
+spec:
+  suspend: true
+  runtimeRef: {name: torch}
+  trainer:
+    numNodes: 2
+)";
+constexpr char kRuntime[] = R"(apiVersion: v1
+kind: ConfigMap
+metadata: {name: other}
+---
+apiVersion: trainer.kubeflow.org/v1alpha1
+kind: ClusterTrainingRuntime
+metadata: {name: torch}
+spec:
+  mlPolicy:
+    torch: {}
+  template:
+    spec:
+      replicatedJobs:
+      - name: node
+        template:
+          metadata: {labels: {trainer.kubeflow.org/trainjob-ancestor-step: trainer}}
+          spec: {template: {spec: {containers: [{name: node, image: i, command: [x]}]}}}
+)";
+
+std::string Wrong(const std::string& job, const std::string& runtime) {
+  const auto planned = PlanFiles({{"job.yaml", job}, {"runtime.yaml", runtime}}, {});
+  EXPECT_TRUE(absl::IsInvalidArgument(planned.status())) << planned.status();
+  return std::string(Message(planned.status()));
+}
+
+TEST(PlanFiles, GiveTheObjectsOfTheController) {
+  const auto planned = PlanFiles({{"job.yaml", kJob}, {"runtime.yaml", kRuntime}}, {});
+  ASSERT_TRUE(planned.ok()) << planned.status();
+  ASSERT_EQ(planned->jobs.size(), 1);
+  EXPECT_THAT(planned->remarks, ElementsAre("runtime.yaml:2: ConfigMap 'other' is no part of the plan"));
+  const auto objects = PlannedObjects(planned->jobs[0]);
+  ASSERT_EQ(objects.size(), 3);
+  EXPECT_EQ(At(objects[0], "/kind"), "Service");
+  EXPECT_EQ(At(objects[1], "/metadata/name"), "train-runtime-snapshot");
+  EXPECT_EQ(At(objects[2], "/metadata/name"), "train-node-0");
+  EXPECT_EQ(At(objects[2], "/spec/suspend"), true);
+  const auto documents = ReadYaml(ObjectsAsYaml(objects));
+  ASSERT_TRUE(documents.ok());
+  ASSERT_EQ(documents->size(), 3);
+  EXPECT_EQ((*documents)[2].object, objects[2]);
+  const auto list = ReadJson(ObjectsAsJson(objects), 100);
+  ASSERT_TRUE(list.ok());
+  EXPECT_EQ(At(*list, "/kind"), "List");
+  EXPECT_EQ(At(*list, "/items").size(), 3);
+}
+
+TEST(PlanFiles, SayWhereTheyAreWrong) {
+  struct Row {
+    std::string from, to;  // in the job, or else in the runtime
+    std::string message;
+  };
+  for (const Row& row : std::vector<Row>{
+           {"numNodes: 2", "numNodes: many", "job.yaml:10: spec.trainer.numNodes: 'many'"},
+           {"numNodes: 2", "env: [{name: PET_NNODES, value: \"1\"}]", "job.yaml:10: spec.trainer.env: must not have"},
+           {"{name: torch}", "{name: other}",
+            "job.yaml:8: spec.runtimeRef: ClusterTrainingRuntime 'other' is in none of the files; they have: "
+            "ClusterTrainingRuntime 'torch'"},
+           {"kind: TrainJob", "kind: PyTorchJob", "job.yaml, runtime.yaml: there is no TrainJob to plan"},
+           {"kind: TrainJob", "kin: TrainJob", "job.yaml:2: kind: it is missing"},
+           {"spec:", "spec: [", "job.yaml:8:13: "},
+           {"torch: {}", "mpi: {}", "runtime.yaml:10: spec.mlPolicy.mpi: this framework is not served yet"},
+           {"name: node, image", "name: other, image", "runtime.yaml:"},
+           {"template:\n    spec:", "templat:\n    spec:", "runtime.yaml:8: spec.template: it is missing"},
+       }) {
+    SCOPED_TRACE(row.to);
+    const bool in_job = std::string(kJob).find(row.from) != std::string::npos;
+    EXPECT_THAT(
+        in_job ? Wrong(Replaced(kJob, row.from, row.to), kRuntime) : Wrong(kJob, Replaced(kRuntime, row.from, row.to)),
+        HasSubstr(row.message));
+  }
+}
+
+TEST(PlanFiles, FieldsOfTheOldShapeAreRemarks) {
+  const auto planned = PlanFiles(
+      {{"job.yaml", Replaced(kJob, "  trainer:", "  labels: {a: b}\n  trainer:")}, {"runtime.yaml", kRuntime}}, {});
+  ASSERT_TRUE(planned.ok());
+  ASSERT_EQ(planned->remarks.size(), 2);
+  EXPECT_THAT(planned->remarks[1], HasSubstr("job.yaml:9: spec.labels is of v2.1"));
+}
+
+TEST(PlanFiles, NoticesAreRemarks) {
+  const auto planned = PlanFiles({{"job.yaml", kJob}, {"runtime.yaml", Replaced(kRuntime, ", command: [x]", "")}}, {});
+  ASSERT_TRUE(planned.ok());
+  ASSERT_EQ(planned->remarks.size(), 2);
+  EXPECT_THAT(planned->remarks[1], HasSubstr("job.yaml:2: job 'node' runs without the agent"));
+}
+
+}  // namespace
+}  // namespace muster::controller
