@@ -1,0 +1,304 @@
+#include "controller/reconcile/decide.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "controller/reconcile/conditions.h"
+#include "controller/reconcile/failure.h"
+#include "controller/reconcile/progress.h"
+
+namespace muster::controller {
+namespace {
+
+constexpr char kRestartsLeft[] = "muster.dev/restarts-left";  // annotation of a Job: the budget that it began with
+constexpr char kCreated[] = "Created", kInitializing[] = "Initializing", kWaiting[] = "Waiting", kRunning[] = "Running",
+               kRestarting[] = "Restarting";
+
+// One decision while it is made.
+class Deciding {
+ public:
+  Deciding(const TrainJob& job, const Plan& plan, const Observed& observed, WallTime now)
+      : job_(job), plan_(plan), observed_(observed), now_(now) {
+    decision_.status = job.status;
+  }
+
+  Decision Make() {
+    if (job_.meta.deleted) return Because("it is being deleted");
+    if (!status().start_time && !job_.suspend) status().start_time = now_;
+    SetSuspended(job_, &status(), now_);
+    all_ = Place(plan_, observed_, status().attempt);
+    for (const Placed& placed : all_) {
+      if (placed.complete()) continue;
+      for (const ObservedPod* pod : placed.pods) {
+        if (auto failure = FailureOf(*pod, *placed.planned)) failures_.push_back(*std::move(failure));
+      }
+    }
+    Record();
+    if (job_.suspend) {
+      Suspend();
+    } else if (!End()) {
+      RemoveLeftOvers();
+      Start();
+    }
+    Count();
+    Tell();
+    return std::move(decision_);
+  }
+
+ private:
+  TrainJobStatus& status() { return decision_.status; }
+
+  void Do(Action::Kind kind, std::string name, std::string uid = "", Json object = {}) {
+    decision_.actions.push_back({kind, std::move(name), std::move(uid), std::move(object)});
+  }
+
+  void Event(bool warning, std::string reason, std::string message) {
+    decision_.events.push_back({warning, std::move(reason), std::move(message)});
+  }
+
+  Decision Because(std::string reason) {
+    decision_.reason = std::move(reason);
+    return std::move(decision_);
+  }
+
+  void Again(WallTime when) { decision_.again = decision_.again ? std::min(*decision_.again, when) : when; }
+
+  bool HasAgent() const {
+    return std::any_of(plan_.jobs.begin(), plan_.jobs.end(), [](const PlannedJob& planned) { return planned.agent; });
+  }
+
+  // New failures into the status, and what the budget is down to.
+  void Record() {
+    auto& known = status().failures;
+    for (const PodFailure& found : failures_) {
+      const bool told = std::any_of(known.begin(), known.end(), [&found](const Failure& failure) {
+        return failure.pod == found.failure.pod && failure.container == found.failure.container;
+      });
+      if (told) continue;
+      known.push_back(found.failure);
+      Event(true, found.failure.counted ? "PodFailed" : "PodDisrupted", Describe(found.failure));
+    }
+    if (known.size() > kMostFailures) known.erase(known.begin(), known.end() - kMostFailures);
+    if (!HasAgent()) return;
+    for (const Placed& placed : all_) {
+      if (!placed.planned->agent || placed.job == nullptr) continue;
+      const auto left = ParseInt(placed.job->meta.Annotation(kRestartsLeft));
+      const int base =
+          left ? plan_.max_restarts - static_cast<int>(std::clamp<int64_t>(*left, 0, plan_.max_restarts)) : 0;
+      status().restarts = std::max(status().restarts, base + RestartsUsed(placed.pods, failures_));
+    }
+  }
+
+  // True: the job is over, or its step is made anew.
+  bool End() {
+    if (Succeeded(plan_.success, all_)) {
+      SetComplete(job_, &status(), now_);
+      Event(false, kComplete, "all jobs have completed");
+      StopWhatRuns();
+      return true;
+    }
+    if (PastDeadline()) return true;
+    const PodFailure* cause = RootCause(failures_);
+    const std::string why = cause == nullptr ? "" : Describe(cause->failure);
+    const Placed* failed = nullptr;  // the first by its own account
+    for (const Placed& placed : all_) {
+      if (placed.failed() && (failed == nullptr || *placed.job->failed_at < *failed->job->failed_at)) failed = &placed;
+    }
+    if (cause != nullptr && cause->fatal) return Fail("FailedJobs", cause->failure.job, why);
+    if (cause != nullptr && cause->spent) return Fail("ReachedMaxRestarts", cause->failure.job, why);
+    if (HasAgent() && status().restarts > plan_.max_restarts) {
+      return Fail("ReachedMaxRestarts", cause == nullptr ? "" : cause->failure.job, why);
+    }
+    if (failed == nullptr) return false;
+    const ObservedJob& job = *failed->job;
+    const std::string what =
+        why.empty() ? fmt::format("Job {}: {}: {}", job.meta.name, job.failed_reason, job.failed_message) : why;
+    if (IsInitializer(*failed->planned) || (failed->planned->agent && job.failed_reason == "PodFailurePolicy")) {
+      return Fail("FailedJobs", job.meta.name, what);
+    }
+    const int used = HasAgent() ? status().restarts : status().attempt;
+    if (used >= plan_.max_restarts) {
+      return Fail(plan_.max_restarts == 0 ? "FailedJobs" : "ReachedMaxRestarts", job.meta.name, what);
+    }
+    Restart(what);
+    return true;
+  }
+
+  bool PastDeadline() {
+    if (!job_.active_deadline_seconds || !job_.meta.created) return false;
+    const Condition* resumed = status().Find(kSuspended);
+    const WallTime start = resumed != nullptr && !resumed->status ? resumed->since : *job_.meta.created;
+    const WallTime end = start + std::chrono::seconds(*job_.active_deadline_seconds);
+    if (now_ < end) {
+      Again(end);
+      return false;
+    }
+    SetFailed(job_, &status(), "DeadlineExceeded", "TrainJob exceeded its active deadline", "", now_);
+    Event(true, "DeadlineExceeded",
+          fmt::format("it ran for longer than spec.activeDeadlineSeconds: {}", *job_.active_deadline_seconds));
+    StopWhatRuns();
+    return true;
+  }
+
+  bool Fail(std::string_view reason, std::string_view first_job, const std::string& cause) {
+    std::string upstream = reason == "ReachedMaxRestarts" ? "jobset failed due to reaching max number of restarts"
+                                                          : "jobset failed due to one or more job failures";
+    if (!first_job.empty()) upstream += fmt::format(" (first failed job: {})", first_job);
+    SetFailed(job_, &status(), reason, upstream, cause, now_);
+    Event(true, kFailed, cause.empty() ? upstream : cause);
+    StopWhatRuns();
+    return true;
+  }
+
+  // The status comes first: what is deleted after it is not needed to know why.
+  void StopWhatRuns() {
+    decision_.status_first = true;
+    for (const ObservedJob& job : observed_.jobs) {
+      if (!job.complete && !job.failed_at && !job.meta.deleted)
+        Do(Action::Kind::kDeleteJob, job.meta.name, job.meta.uid);
+    }
+  }
+
+  // The step anew, as a whole. Its pods go at once: the garbage collector would take seconds.
+  void Restart(const std::string& cause) {
+    decision_.status_first = true;
+    ++status().attempt;
+    if (!HasAgent()) status().restarts = status().attempt;
+    Event(
+        true, kRestarting,
+        fmt::format("all of the step begins anew (restart {} of {}): {}", status().attempt, plan_.max_restarts, cause));
+    RemoveLeftOvers();
+    all_ = Place(plan_, observed_, status().attempt);
+    failures_.clear();
+    Start();
+  }
+
+  void RemoveLeftOvers() {
+    for (const ObservedJob* job : LeftOver(plan_, observed_, status().attempt)) {
+      Do(Action::Kind::kDeleteJob, job->meta.name, job->meta.uid);
+      for (const ObservedPod& pod : observed_.pods) {
+        const OwnerReference* owner = pod.meta.Controller();
+        if (owner != nullptr && owner->uid == job->meta.uid && !pod.meta.deleted) {
+          Do(Action::Kind::kDeletePod, pod.meta.name, pod.meta.uid);
+        }
+      }
+    }
+  }
+
+  void Suspend() {
+    for (const Placed& placed : all_) {
+      if (placed.job == nullptr || placed.complete() || placed.failed() || placed.job->suspended) continue;
+      Do(Action::Kind::kSuspendJob, placed.job->meta.name, placed.job->meta.uid);
+    }
+  }
+
+  void Start() {
+    if (!observed_.service) Do(Action::Kind::kCreateService, plan_.subdomain, "", plan_.service);
+    const int left = std::max(0, plan_.max_restarts - status().restarts);
+    for (const Placed& placed : all_) {
+      const bool suspended = placed.job != nullptr && placed.job->suspended && !placed.complete() && !placed.failed();
+      if (placed.job != nullptr && !suspended) continue;
+      if (!MayStart(placed, all_)) continue;
+      // A Job that was suspended is replaced: its template may have changed meanwhile.
+      if (suspended) Do(Action::Kind::kDeleteJob, placed.job->meta.name, placed.job->meta.uid);
+      Json object = JobOfAttempt(*placed.planned, {status().attempt, left, false});
+      object["metadata"]["annotations"][kRestartsLeft] = std::to_string(left);
+      Do(Action::Kind::kCreateJob, placed.planned->name, "", std::move(object));
+    }
+  }
+
+  // What the status says beside its conditions.
+  void Count() {
+    const bool over = status().Finished();
+    status().jobs = CountJobs(all_, over);
+    status().nodes = status().ready_nodes = 0;
+    bool initializing = false, started = false;
+    const ObservedPod* waiting = nullptr;
+    for (const Placed& placed : all_) {
+      if (IsInitializer(*placed.planned) && !placed.complete()) initializing = true;
+      for (const ObservedPod* pod : placed.pods) {
+        if (waiting == nullptr && !pod->waiting.empty()) waiting = pod;
+      }
+      if (placed.planned->step != Step::kTrainer) continue;
+      status().nodes += placed.planned->pods;
+      if (placed.job == nullptr) continue;
+      started = true;
+      if (over && !placed.complete()) continue;
+      status().ready_nodes += std::min(placed.job->pods, placed.job->ready + placed.job->succeeded);
+    }
+    if (over) return;
+    const bool ran = job_.status.state == kRunning || job_.status.state == kRestarting || status().attempt > 0;
+    if (job_.suspend) {
+      status().state = kSuspended;
+    } else if (initializing) {
+      status().state = waiting == nullptr ? kInitializing : kWaiting;
+    } else if (started && status().ready_nodes >= status().nodes) {
+      status().state = kRunning;
+    } else {
+      status().state = waiting != nullptr ? kWaiting : ran ? kRestarting : kCreated;
+    }
+    status().message = waiting == nullptr ? "" : fmt::format("pod {}: {}", waiting->meta.name, waiting->waiting);
+    status().reason = waiting == nullptr ? "" : waiting->waiting_reason;
+  }
+
+  // Events of what has changed.
+  void Tell() {
+    const std::string& before = job_.status.state;
+    const std::string& after = status().state;
+    if (before == after) return;
+    if (after == kSuspended) Event(false, "Suspended", "its Jobs are suspended, their pods end");
+    if (before == kSuspended && !job_.suspend) Event(false, "Resumed", "its Jobs begin anew from their templates");
+    if (after == kRunning) Event(false, kRunning, fmt::format("all {} are ready", Counted(status().nodes, "node")));
+    if (after == kWaiting) Event(true, kWaiting, status().message);
+  }
+
+  const TrainJob& job_;
+  const Plan& plan_;
+  const Observed& observed_;
+  const WallTime now_;
+  std::vector<Placed> all_;
+  std::vector<PodFailure> failures_;
+  Decision decision_;
+};
+
+}  // namespace
+
+Decision Decide(const TrainJob& job, const Plan& plan, const Observed& observed, WallTime now) {
+  return Deciding(job, plan, observed, now).Make();
+}
+
+Decision DecideFinished(const TrainJob& job, const Observed& observed, WallTime now) {
+  Decision decision;
+  decision.status = job.status;
+  decision.reason = "it has ended";
+  for (const ObservedJob& left : observed.jobs) {
+    if (left.complete || left.failed_at || left.meta.deleted) continue;
+    decision.actions.push_back({Action::Kind::kDeleteJob, left.meta.name, left.meta.uid, {}});
+  }
+  if (!job.ttl_seconds_after_finished || !job.status.completion_time) return decision;
+  const WallTime end = *job.status.completion_time + std::chrono::seconds(*job.ttl_seconds_after_finished);
+  if (now < end) {
+    decision.again = end;
+  } else {
+    decision.actions.push_back({Action::Kind::kDeleteTrainJob, job.meta.name, job.meta.uid, {}});
+  }
+  return decision;
+}
+
+Decision DecideWithoutPlan(const TrainJob& job, const Status& why, WallTime now) {
+  Decision decision;
+  decision.status = job.status;
+  if (job.status.Finished() || job.meta.deleted) return decision;
+  SetSuspended(job, &decision.status, now);
+  decision.status.state = job.suspend ? kSuspended : kWaiting;
+  decision.status.reason = "TrainJobResourcesCreationFailed";
+  decision.status.message = Message(why);
+  if (decision.status.message != job.status.message) {
+    decision.events.push_back({true, "TrainJobResourcesCreationFailed",
+                               fmt::format("TrainJob resources reconciliation failed: {}", Message(why))});
+  }
+  decision.reason = Message(why);
+  return decision;
+}
+
+}  // namespace muster::controller

@@ -1,0 +1,49 @@
+// What to do about one TrainJob now: (job, plan, observed, now) -> actions, status, events. Pure, and the only place
+// where it is decided; controller/kube and controller/local carry it out. One file for each policy.
+//
+// Idempotent: after all actions are carried out and observed, the next decision has none. Each action may fail or be
+// repeated: a decision goes by what is observed alone, and by the status it wrote itself.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "controller/api/train_job.h"
+#include "controller/plan/plan.h"
+#include "controller/reconcile/observed.h"
+
+namespace muster::controller {
+
+struct Action {
+  enum class Kind { kCreateService, kCreateJob, kSuspendJob, kDeleteJob, kDeletePod, kDeleteTrainJob };
+  Kind kind;
+  std::string name;  // of the object
+  std::string uid;   // of what is deleted or changed: a precondition, so that nothing newer is hit
+  Json object;       // of what is created
+};
+
+struct EventText {
+  bool warning = false;
+  std::string reason, message;
+};
+
+struct Decision {
+  std::vector<Action> actions;  // in order; each only after those before it have succeeded
+  TrainJobStatus status;        // to be written before the actions where `status_first`, else after them
+  bool status_first = false;
+  std::vector<EventText> events;
+  std::optional<WallTime> again;  // decide anew then, whatever happens until then
+  std::string reason;             // one sentence, for the log
+};
+
+// Of a job that has not ended.
+Decision Decide(const TrainJob& job, const Plan& plan, const Observed& observed, WallTime now);
+
+// Of one that has: what still runs is deleted, and the job itself after its time.
+Decision DecideFinished(const TrainJob& job, const Observed& observed, WallTime now);
+
+// The status of a job that cannot be planned: `why` names what is missing or wrong, with the remedy.
+Decision DecideWithoutPlan(const TrainJob& job, const Status& why, WallTime now);
+
+}  // namespace muster::controller

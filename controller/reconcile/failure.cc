@@ -1,0 +1,158 @@
+#include "controller/reconcile/failure.h"
+
+#include <algorithm>
+
+#include "base/exit_codes.h"
+#include "base/text.h"
+
+namespace muster::controller {
+namespace {
+
+constexpr int kSignals = 128;  // codes above it are signals, as shells and Kubernetes write them
+
+// The end that the pod failed by: the first container that ended badly; of several, the earliest.
+const ObservedEnd* FirstBadEnd(const ObservedPod& pod) {
+  const ObservedEnd* first = nullptr;
+  for (const ObservedEnd& end : pod.ends) {
+    if (end.exit_code == 0) continue;
+    if (first == nullptr || (end.finished && first->finished && *end.finished < *first->finished)) first = &end;
+  }
+  return first;
+}
+
+// A text for people from what a program left: its last lines, on one line.
+std::string OneLine(std::string_view text) {
+  std::string line;
+  for (std::string_view part : Split(Strip(text), '\n')) {
+    part = Strip(part);
+    if (part.empty()) continue;
+    if (!line.empty()) line += " / ";
+    line += part;
+  }
+  return line;
+}
+
+void Tell(const TerminationMessage& message, Failure* failure) {
+  // The pod's own index is the node's rank where it has one: an agent alone in its pod counts itself as node 0.
+  if (!failure->node_rank) failure->node_rank = message.node_rank;
+  failure->message = message.reason;
+  if (!message.cause) return;
+  const WorkerFailure& cause = *message.cause;
+  if (cause.rank >= 0) failure->rank = cause.rank;
+  if (cause.exit_code != 0) failure->exit_code = cause.exit_code;
+  if (cause.signal != 0) failure->signal = SignalName(cause.signal);
+  failure->oom = failure->oom || cause.oom_killed;
+  const std::string last = cause.stderr_tail.empty() ? "" : cause.stderr_tail.back();
+  for (const std::string* told : {&cause.message, &cause.stderr_reason, &last}) {
+    if (told->empty()) continue;
+    failure->message = OneLine(*told);
+    break;
+  }
+}
+
+bool IsDisruption(const ObservedPod& pod) {
+  return pod.disrupted || pod.reason == "Evicted" || pod.reason == "Preempting" || pod.reason == "NodeLost" ||
+         pod.reason == "Shutdown" || pod.reason == "Terminated" || pod.reason == "NodeShutdown";
+}
+
+}  // namespace
+
+std::optional<PodFailure> FailureOf(const ObservedPod& pod, const PlannedJob& planned) {
+  const ObservedEnd* end = FirstBadEnd(pod);
+  const bool over = pod.phase == "Failed";
+  // A container that the kubelet starts anew is no end of its pod, but a fatal code under the agent is the job's.
+  if (!over && (end == nullptr || !planned.agent || end->init || Classify(end->exit_code) != ExitClass::kFatal)) {
+    return std::nullopt;
+  }
+  PodFailure found;
+  Failure& failure = found.failure;
+  failure.pod = pod.meta.name;
+  failure.job = pod.job;
+  failure.node = pod.node;
+  failure.time = pod.meta.created.value_or(WallTime{});
+  failure.reason = pod.reason;
+  failure.message = pod.message;
+  failure.node_rank = planned.step == Step::kTrainer ? pod.index : std::nullopt;
+  failure.counted = !IsDisruption(pod);
+  if (end != nullptr) {
+    if (end->finished) failure.time = *end->finished;
+    failure.container = end->container;
+    failure.exit_code = end->exit_code;
+    failure.oom = end->reason == "OOMKilled";
+    if (failure.reason.empty()) failure.reason = end->reason;
+    if (end->exit_code > kSignals && end->exit_code <= kSignals + 64 && !end->message) {
+      failure.signal = SignalName(end->exit_code - kSignals);
+    }
+    if (end->message) {
+      const TerminationMessage& message = *end->message;
+      Tell(message, &failure);
+      if (message.cause && !message.cause->host.empty() && message.cause->node != message.node) {
+        failure.message = fmt::format("{} (on {})", failure.message, message.cause->node);
+      }
+      found.spent = message.exit_class == ExitClass::kRetryable && message.cause.has_value() &&
+                    message.max_restarts > 0 && message.restart_count >= message.max_restarts;
+    } else if (!end->text.empty()) {
+      failure.message = OneLine(end->text);
+    }
+  }
+  if (failure.reason.empty()) failure.reason = "Error";
+  const ExitClass exit_class = end == nullptr ? ExitClass::kRetryable
+                               : end->message ? end->message->exit_class
+                                              : Classify(end->exit_code);
+  found.fatal = planned.agent && failure.counted && end != nullptr && exit_class == ExitClass::kFatal;
+  return found;
+}
+
+const PodFailure* RootCause(const std::vector<PodFailure>& failures) {
+  auto rank = [](const PodFailure& failure) {
+    // 202: a peer failed and its code is not known. What was evicted or stopped is no cause where something else is.
+    const bool consequence = failure.failure.exit_code == kExitPeerFailed;
+    return std::tuple(!failure.fatal, consequence, !failure.failure.counted, failure.failure.time);
+  };
+  const auto first = std::min_element(failures.begin(), failures.end(),
+                                      [&rank](const auto& a, const auto& b) { return rank(a) < rank(b); });
+  return first == failures.end() ? nullptr : &*first;
+}
+
+int RestartsUsed(const std::vector<const ObservedPod*>& pods, const std::vector<PodFailure>& failures) {
+  int charged = 0;  // by the agents: the same number on all nodes of a round
+  for (const ObservedPod* pod : pods) {
+    for (const ObservedEnd& end : pod->ends) {
+      if (end.message) charged = std::max(charged, end.message->restart_count);
+    }
+  }
+  int unspoken = 0;
+  for (const PodFailure& failure : failures) {
+    const auto pod = std::find_if(pods.begin(), pods.end(),
+                                  [&failure](const ObservedPod* pod) { return pod->meta.name == failure.failure.pod; });
+    const bool spoke = pod != pods.end() && std::any_of((*pod)->ends.begin(), (*pod)->ends.end(),
+                                                        [](const ObservedEnd& end) { return end.message.has_value(); });
+    if (failure.failure.counted && !failure.fatal && !spoke) ++unspoken;
+  }
+  return charged + unspoken;
+}
+
+std::string Describe(const Failure& failure) {
+  std::string who;
+  if (failure.rank) {
+    who = fmt::format("rank {} on ", *failure.rank);
+  } else if (failure.node_rank) {
+    who = fmt::format("node {}: ", *failure.node_rank);
+  }
+  std::string how;
+  if (failure.exit_code == 0) {
+    how = fmt::format("failed ({})", failure.reason);
+  } else if (!failure.signal.empty()) {
+    how = fmt::format("was killed by {}", failure.signal);
+  } else {
+    how = fmt::format("ended with {}", DescribeExit(failure.exit_code));
+  }
+  std::string text = fmt::format("{}pod {}", who, failure.pod);
+  if (!failure.node.empty()) text += fmt::format(" (node {})", failure.node);
+  text += fmt::format(" {}", how);
+  if (failure.oom) text += ", out of memory";
+  if (!failure.message.empty()) text += fmt::format(": {}", failure.message);
+  return text;
+}
+
+}  // namespace muster::controller

@@ -1,0 +1,38 @@
+// What died in a job's pods, and what that means for the job: one failure a pod, the budget, fatal or not. Pure.
+//
+// A pod's end is judged once: by the name of the pod, which is never given again. Kubernetes keeps the pods of a Job
+// that have failed until that Job goes, so the judgement can be made anew from what is observed.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "controller/api/train_job.h"
+#include "controller/plan/plan.h"
+#include "controller/reconcile/observed.h"
+
+namespace muster::controller {
+
+// How one pod of the plan failed.
+struct PodFailure {
+  Failure failure;     // for the status
+  bool fatal = false;  // trying again gives the same: the job is over
+  bool spent = false;  // the agents had used the budget up, and ended for that reason
+};
+
+// Nothing: it has not failed. `planned` is the Job it belongs to.
+std::optional<PodFailure> FailureOf(const ObservedPod& pod, const PlannedJob& planned);
+
+// Of several that failed: the one that was first by its own account, else by its end; a consequence of another's
+// failure only where there is no other. Null: there is none.
+const PodFailure* RootCause(const std::vector<PodFailure>& failures);
+
+// Restarts that the pods of one attempt of a step have used up: what the agents charged, and the pods that died without
+// an agent's word. Evictions, preemption and lost nodes cost nothing; nothing is restarted after a fatal failure.
+int RestartsUsed(const std::vector<const ObservedPod*>& pods, const std::vector<PodFailure>& failures);
+
+// "rank 3 on pod a-node-0-1 (node n1) was killed by SIGKILL: out of memory: MESSAGE"
+std::string Describe(const Failure& failure);
+
+}  // namespace muster::controller

@@ -1,0 +1,66 @@
+// What there is of a TrainJob in the cluster: its Jobs and pods, as far as decisions need them. Read from API objects
+// once, when a watch brings them: the rest is dropped, so memory follows the number of pods and not the size of YAML.
+// Pure; outside bytes.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/json_fields.h"
+#include "base/status.h"
+#include "base/termination_message.h"
+#include "controller/api/meta.h"
+
+namespace muster::controller {
+
+// batch/v1 Job.
+struct ObservedJob {
+  Meta meta;
+  int attempt = 0;  // label jobset.sigs.k8s.io/restart-attempt
+  bool suspended = false;
+  int pods = 1;  // completions, or parallelism
+  int active = 0, ready = 0, succeeded = 0, failed = 0;
+  bool complete = false;
+  std::optional<WallTime> failed_at;          // condition Failed is true since then
+  std::string failed_reason, failed_message;  // BackoffLimitExceeded, PodFailurePolicy, DeadlineExceeded ...
+};
+
+// Why a container ended.
+struct ObservedEnd {
+  std::string container;
+  bool init = false;
+  int exit_code = 0;
+  std::string reason;  // Error, OOMKilled, ContainerCannotRun ...
+  std::optional<WallTime> finished;
+  std::optional<TerminationMessage> message;  // what the agent wrote
+  std::string text;                           // what another program wrote: 1 KiB of it at most, as UTF-8
+};
+
+struct ObservedPod {
+  Meta meta;
+  std::string job;  // label batch.kubernetes.io/job-name
+  std::optional<int> index;
+  int attempt = 0;
+  std::string node;             // empty: not scheduled
+  std::string phase;            // Pending, Running, Succeeded, Failed, Unknown
+  std::string reason, message;  // of the pod: Evicted, Preempting ...
+  bool ready = false;
+  bool disrupted = false;  // condition DisruptionTarget
+  // The first thing that it waits for and that does not come by itself; empty: there is none.
+  std::string waiting_reason;  // ImagePullBackOff, Unschedulable ...
+  std::string waiting;         // "ImagePullBackOff: container node: not found"
+  std::vector<ObservedEnd> ends;
+};
+
+// All that belongs to one TrainJob.
+struct Observed {
+  bool service = false;  // the headless Service is there, and the job's
+  std::vector<ObservedJob> jobs;
+  std::vector<ObservedPod> pods;
+};
+
+StatusOr<ObservedJob> ReadJob(const Json& object);
+StatusOr<ObservedPod> ReadPod(const Json& object);
+
+}  // namespace muster::controller

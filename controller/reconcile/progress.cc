@@ -1,0 +1,100 @@
+#include "controller/reconcile/progress.h"
+
+#include <algorithm>
+
+#include "controller/reconcile/failure.h"
+
+namespace muster::controller {
+namespace {
+
+const ObservedJob* FindJob(const Observed& observed, const PlannedJob& planned, int attempt) {
+  const ObservedJob* found = nullptr;
+  for (const ObservedJob& job : observed.jobs) {
+    if (job.meta.name != planned.name || job.meta.deleted) continue;
+    if (IsInitializer(planned) || job.attempt == attempt) found = &job;
+  }
+  return found;
+}
+
+bool IsMet(const Dependency& dependency, const std::vector<Placed>& all) {
+  return std::all_of(all.begin(), all.end(), [&dependency](const Placed& other) {
+    if (other.planned->replicated_job != dependency.job) return true;
+    if (dependency.until == Dependency::Until::kComplete) return other.complete();
+    return other.complete() || other.failed() || other.ready();
+  });
+}
+
+}  // namespace
+
+bool IsInitializer(const PlannedJob& planned) {
+  return planned.step == Step::kDatasetInitializer || planned.step == Step::kModelInitializer;
+}
+
+std::vector<Placed> Place(const Plan& plan, const Observed& observed, int attempt) {
+  std::vector<Placed> all;
+  for (const PlannedJob& planned : plan.jobs) {
+    Placed placed{&planned, FindJob(observed, planned, attempt), {}};
+    for (const ObservedPod& pod : observed.pods) {
+      const OwnerReference* owner = pod.meta.Controller();
+      if (placed.job != nullptr && owner != nullptr && owner->uid == placed.job->meta.uid) placed.pods.push_back(&pod);
+    }
+    all.push_back(std::move(placed));
+  }
+  return all;
+}
+
+std::vector<const ObservedJob*> LeftOver(const Plan& plan, const Observed& observed, int attempt) {
+  std::vector<const ObservedJob*> left;
+  for (const ObservedJob& job : observed.jobs) {
+    const auto planned = std::find_if(plan.jobs.begin(), plan.jobs.end(),
+                                      [&job](const PlannedJob& planned) { return planned.name == job.meta.name; });
+    if (planned == plan.jobs.end() || IsInitializer(*planned) || job.meta.deleted) continue;
+    if (job.attempt < attempt) left.push_back(&job);
+  }
+  return left;
+}
+
+bool MayStart(const Placed& placed, const std::vector<Placed>& all) {
+  return std::all_of(placed.planned->after.begin(), placed.planned->after.end(),
+                     [&all](const Dependency& dependency) { return IsMet(dependency, all); });
+}
+
+bool Succeeded(const SuccessPolicy& policy, const std::vector<Placed>& all) {
+  bool any = false;
+  for (const Placed& placed : all) {
+    const bool wanted =
+        policy.jobs.empty() || std::count(policy.jobs.begin(), policy.jobs.end(), placed.planned->replicated_job) > 0;
+    if (!wanted) continue;
+    any = any || placed.complete();
+    if (policy.all && !placed.complete()) return false;
+  }
+  return any;
+}
+
+std::vector<JobsStatus> CountJobs(const std::vector<Placed>& all, bool over) {
+  std::vector<JobsStatus> counts;
+  for (const Placed& placed : all) {
+    auto found = std::find_if(counts.begin(), counts.end(), [&placed](const JobsStatus& count) {
+      return count.name == placed.planned->replicated_job;
+    });
+    if (found == counts.end()) found = counts.insert(counts.end(), JobsStatus{placed.planned->replicated_job});
+    if (placed.job == nullptr) continue;
+    if (placed.complete()) {
+      ++found->succeeded;
+    } else if (placed.failed()) {
+      ++found->failed;
+    } else if (over) {
+      const bool any = std::any_of(placed.pods.begin(), placed.pods.end(), [&placed](const ObservedPod* pod) {
+        return FailureOf(*pod, *placed.planned).has_value();
+      });
+      if (any) ++found->failed;
+    } else {
+      if (placed.ready()) ++found->ready;
+      if (placed.job->active > 0) ++found->active;
+      if (placed.job->suspended) ++found->suspended;
+    }
+  }
+  return counts;
+}
+
+}  // namespace muster::controller

@@ -1,0 +1,381 @@
+#include "controller/reconcile/decide.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+
+namespace muster::controller {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+const WallTime kNow = WallTime(std::chrono::seconds(1'800'000'000));
+constexpr auto kSecond = std::chrono::seconds(1);
+
+TrainJob Job() {
+  TrainJob job;
+  job.meta.ns = "default";
+  job.meta.name = "a";
+  job.meta.uid = "uid-a";
+  job.meta.generation = 1;
+  job.meta.created = kNow - 10 * kSecond;
+  job.runtime.name = "torch";
+  return job;
+}
+
+PlannedJob Planned(const std::string& rjob, Step step, int pods, bool agent) {
+  PlannedJob planned;
+  planned.name = fmt::format("a-{}-0", rjob);
+  planned.replicated_job = rjob;
+  planned.step = step;
+  planned.pods = pods;
+  planned.agent = agent;
+  planned.object = {
+      {"metadata", {{"name", planned.name}, {"labels", Json::object()}, {"annotations", Json::object()}}},
+      {"spec", {{"template", {{"metadata", Json::object()}, {"spec", {{"containers", Json::array()}}}}}}}};
+  return planned;
+}
+
+// A trainer of two pods under the agent, with a budget of three.
+Plan TwoNodes(bool agent = true, int budget = 3) {
+  Plan plan;
+  plan.subdomain = "a";
+  plan.service = {{"metadata", {{"name", "a"}}}};
+  plan.max_restarts = budget;
+  plan.jobs = {Planned("node", Step::kTrainer, 2, agent)};
+  return plan;
+}
+
+Plan WithData() {
+  Plan plan = TwoNodes();
+  plan.jobs.insert(plan.jobs.begin(), Planned("dataset-initializer", Step::kDatasetInitializer, 1, false));
+  plan.jobs[1].after = {{"dataset-initializer", Dependency::Until::kComplete}};
+  return plan;
+}
+
+ObservedJob There(const std::string& name, int attempt = 0, int pods = 2) {
+  ObservedJob job;
+  job.meta.name = name;
+  job.meta.uid = fmt::format("uid-{}-{}", name, attempt);
+  job.meta.annotations["muster.dev/restarts-left"] = "3";
+  job.attempt = attempt;
+  job.pods = pods;
+  job.active = pods;
+  return job;
+}
+
+ObservedPod Pod(const ObservedJob& of, int index, const std::string& suffix = "x") {
+  ObservedPod pod;
+  pod.meta.name = fmt::format("{}-{}-{}", of.meta.name, index, suffix);
+  pod.meta.uid = fmt::format("uid-{}", pod.meta.name);
+  pod.meta.owners = {{"batch/v1", "Job", of.meta.name, of.meta.uid, true}};
+  pod.job = of.meta.name;
+  pod.index = index;
+  pod.attempt = of.attempt;
+  pod.node = "n1";
+  pod.phase = "Running";
+  return pod;
+}
+
+ObservedPod Failed(ObservedPod pod, int code, std::optional<TerminationMessage> message = {}) {
+  pod.phase = "Failed";
+  ObservedEnd end;
+  end.container = "node";
+  end.exit_code = code;
+  end.reason = "Error";
+  end.finished = kNow - kSecond;
+  end.message = std::move(message);
+  pod.ends = {end};
+  return pod;
+}
+
+// What the agent writes of a worker that ended with `code`.
+TerminationMessage Told(int code, ExitClass exit_class, int restarts, const std::string& why) {
+  TerminationMessage message;
+  message.exit_code = code;
+  message.exit_class = exit_class;
+  message.reason = why;
+  message.restart_count = restarts;
+  message.max_restarts = 3;
+  message.cause = WorkerFailure();
+  message.cause->rank = 3;
+  message.cause->exit_code = code;
+  message.cause->message = why;
+  return message;
+}
+
+std::vector<std::string> Actions(const Decision& decision) {
+  static const char* const kNames[] = {"service", "create", "suspend", "delete", "delete pod", "delete trainjob"};
+  std::vector<std::string> actions;
+  for (const Action& action : decision.actions) {
+    actions.push_back(fmt::format("{} {}", kNames[static_cast<int>(action.kind)], action.name));
+  }
+  return actions;
+}
+
+std::vector<std::string> Reasons(const Decision& decision) {
+  std::vector<std::string> reasons;
+  for (const EventText& event : decision.events) reasons.push_back(event.reason);
+  return reasons;
+}
+
+TEST(Decide, TheFirstPassMakesTheServiceAndWhatWaitsForNothing) {
+  const Decision decision = Decide(Job(), WithData(), {}, kNow);
+  EXPECT_THAT(Actions(decision), ElementsAre("service a", "create a-dataset-initializer-0"));
+  EXPECT_EQ(decision.status.state, "Initializing");
+  EXPECT_EQ(decision.status.nodes, 2);
+  EXPECT_EQ(decision.status.start_time, kNow);
+  EXPECT_THAT(decision.status.conditions, IsEmpty());
+  ASSERT_EQ(decision.status.jobs.size(), 2U);
+  EXPECT_EQ(decision.status.jobs[1].name, "node");
+}
+
+TEST(Decide, TheTrainerFollowsTheInitializer) {
+  Observed observed;
+  observed.service = true;
+  observed.jobs = {There("a-dataset-initializer-0", 0, 1)};
+  EXPECT_THAT(Actions(Decide(Job(), WithData(), observed, kNow)), IsEmpty());
+  observed.jobs[0].complete = true;
+  const Decision decision = Decide(Job(), WithData(), observed, kNow);
+  EXPECT_THAT(Actions(decision), ElementsAre("create a-node-0"));
+  EXPECT_EQ(decision.actions[0].object["metadata"]["annotations"]["muster.dev/restarts-left"], "3");
+  EXPECT_EQ(decision.status.state, "Created");
+}
+
+TEST(Decide, NothingIsDoneTwice) {
+  Observed observed;
+  observed.service = true;
+  observed.jobs = {There("a-node-0")};
+  TrainJob job = Job();
+  Decision decision = Decide(job, TwoNodes(), observed, kNow);
+  EXPECT_THAT(Actions(decision), IsEmpty());
+  job.status = decision.status;
+  decision = Decide(job, TwoNodes(), observed, kNow + kSecond);
+  EXPECT_EQ(decision.status, job.status);
+  EXPECT_THAT(decision.events, IsEmpty());
+}
+
+TEST(Decide, RunningThenComplete) {
+  Observed observed;
+  observed.service = true;
+  observed.jobs = {There("a-node-0")};
+  observed.jobs[0].ready = 2;
+  TrainJob job = Job();
+  Decision decision = Decide(job, TwoNodes(), observed, kNow);
+  EXPECT_EQ(decision.status.state, "Running");
+  EXPECT_EQ(decision.status.ready_nodes, 2);
+  EXPECT_THAT(Reasons(decision), ElementsAre("Running"));
+  job.status = decision.status;
+  observed.jobs[0] = There("a-node-0");
+  observed.jobs[0].complete = true;
+  observed.jobs[0].succeeded = 2;
+  decision = Decide(job, TwoNodes(), observed, kNow + kSecond);
+  const Condition* complete = decision.status.Find("Complete");
+  ASSERT_NE(complete, nullptr);
+  EXPECT_EQ(complete->reason, "AllJobsCompleted");
+  EXPECT_EQ(complete->message, "jobset completed successfully");
+  EXPECT_EQ(decision.status.state, "Complete");
+  EXPECT_EQ(decision.status.completion_time, kNow + kSecond);
+  EXPECT_THAT(Actions(decision), IsEmpty());
+}
+
+TEST(Decide, AFatalCodeEndsTheJobAtOnce) {
+  Observed observed;
+  observed.service = true;
+  observed.jobs = {There("a-node-0")};
+  observed.pods = {Pod(observed.jobs[0], 0),
+                   Failed(Pod(observed.jobs[0], 1), 3, Told(3, ExitClass::kFatal, 0, "ValueError: no such data"))};
+  const Decision decision = Decide(Job(), TwoNodes(), observed, kNow);
+  const Condition* failed = decision.status.Find("Failed");
+  ASSERT_NE(failed, nullptr);
+  EXPECT_EQ(failed->reason, "FailedJobs");
+  EXPECT_THAT(failed->message,
+              HasSubstr("jobset failed due to one or more job failures (first failed job: a-node-0): "));
+  EXPECT_THAT(failed->message,
+              HasSubstr("rank 3 on pod a-node-0-1-x (node n1) ended with exit code 3: ValueError: no such data"));
+  EXPECT_TRUE(decision.status_first);
+  EXPECT_THAT(Actions(decision), ElementsAre("delete a-node-0"));
+  EXPECT_THAT(Reasons(decision), ElementsAre("PodFailed", "Failed"));
+  ASSERT_EQ(decision.status.failures.size(), 1U);
+  EXPECT_EQ(decision.status.failures[0].rank, 3);
+  EXPECT_EQ(decision.status.failures[0].exit_code, 3);
+  EXPECT_EQ(decision.status.restarts, 0);
+  ASSERT_EQ(decision.status.jobs.size(), 1U);
+  EXPECT_EQ(decision.status.jobs[0], (JobsStatus{"node", 0, 0, 1, 0, 0}));
+}
+
+TEST(Decide, ARetryableCodeIsCountedOnceAndLeftToTheJob) {
+  Observed observed;
+  observed.service = true;
+  observed.jobs = {There("a-node-0")};
+  observed.pods = {Failed(Pod(observed.jobs[0], 0), 137)};
+  TrainJob job = Job();
+  Decision decision = Decide(job, TwoNodes(), observed, kNow);
+  EXPECT_THAT(Actions(decision), IsEmpty());
+  EXPECT_EQ(decision.status.restarts, 1);
+  EXPECT_THAT(Reasons(decision), ElementsAre("PodFailed"));
+  job.status = decision.status;
+  decision = Decide(job, TwoNodes(), observed, kNow);
+  EXPECT_EQ(decision.status.restarts, 1);
+  EXPECT_THAT(decision.events, IsEmpty());
+}
+
+TEST(Decide, TheBudgetEnds) {
+  Observed observed;
+  observed.service = true;
+  observed.jobs = {There("a-node-0")};
+  for (int i = 0; i < 4; ++i) observed.pods.push_back(Failed(Pod(observed.jobs[0], 0, fmt::format("p{}", i)), 137));
+  const Decision decision = Decide(Job(), TwoNodes(), observed, kNow);
+  const Condition* failed = decision.status.Find("Failed");
+  ASSERT_NE(failed, nullptr);
+  EXPECT_EQ(failed->reason, "ReachedMaxRestarts");
+  EXPECT_THAT(failed->message, HasSubstr("was killed by SIGKILL"));
+  EXPECT_THAT(Actions(decision), ElementsAre("delete a-node-0"));
+}
+
+TEST(Decide, WhatTheAgentsHaveUsedUpIsNotGivenAgain) {
+  Observed observed;
+  observed.service = true;
+  observed.jobs = {There("a-node-0")};
+  observed.pods = {Failed(Pod(observed.jobs[0], 0), 139, Told(139, ExitClass::kRetryable, 3, "killed by SIGSEGV"))};
+  const Decision decision = Decide(Job(), TwoNodes(), observed, kNow);
+  ASSERT_NE(decision.status.Find("Failed"), nullptr);
+  EXPECT_EQ(decision.status.Find("Failed")->reason, "ReachedMaxRestarts");
+  EXPECT_EQ(decision.status.restarts, 3);
+}
+
+TEST(Decide, ADisruptionCostsNothing) {
+  for (const char* how : {"condition", "Evicted", "Preempting"}) {
+    Observed observed;
+    observed.service = true;
+    observed.jobs = {There("a-node-0")};
+    ObservedPod pod = Failed(Pod(observed.jobs[0], 0), 1);
+    if (std::string_view(how) == "condition") {
+      pod.disrupted = true;
+    } else {
+      pod.reason = how;
+    }
+    observed.pods = {pod};
+    const Decision decision = Decide(Job(), TwoNodes(), observed, kNow);
+    EXPECT_EQ(decision.status.restarts, 0) << how;
+    EXPECT_EQ(decision.status.Find("Failed"), nullptr) << how;
+    EXPECT_THAT(Reasons(decision), ElementsAre("PodDisrupted")) << how;
+  }
+}
+
+TEST(Decide, AStepWithoutTheAgentIsMadeAnewAsAWhole) {
+  Observed observed;
+  observed.service = true;
+  observed.jobs = {There("a-node-0")};
+  observed.jobs[0].failed_at = kNow;
+  observed.jobs[0].failed_reason = "BackoffLimitExceeded";
+  observed.pods = {Pod(observed.jobs[0], 0), Failed(Pod(observed.jobs[0], 1), 1)};
+  TrainJob job = Job();
+  Decision decision = Decide(job, TwoNodes(false, 1), observed, kNow);
+  EXPECT_TRUE(decision.status_first);
+  EXPECT_EQ(decision.status.attempt, 1);
+  EXPECT_EQ(decision.status.restarts, 1);
+  EXPECT_EQ(decision.status.state, "Restarting");
+  EXPECT_THAT(Actions(decision),
+              ElementsAre("delete a-node-0", "delete pod a-node-0-0-x", "delete pod a-node-0-1-x", "create a-node-0"));
+  EXPECT_EQ(decision.actions[3].object["metadata"]["labels"]["jobset.sigs.k8s.io/restart-attempt"], "1");
+  job.status = decision.status;
+  observed.jobs = {There("a-node-0", 1)};
+  observed.jobs[0].failed_at = kNow;
+  observed.pods = {Failed(Pod(observed.jobs[0], 1), 1)};
+  decision = Decide(job, TwoNodes(false, 1), observed, kNow);
+  ASSERT_NE(decision.status.Find("Failed"), nullptr);
+  EXPECT_EQ(decision.status.Find("Failed")->reason, "ReachedMaxRestarts");
+}
+
+TEST(Decide, AnInitializerThatFailedEndsTheJob) {
+  Observed observed;
+  observed.service = true;
+  observed.jobs = {There("a-dataset-initializer-0", 0, 1)};
+  observed.jobs[0].failed_at = kNow;
+  observed.jobs[0].failed_reason = "BackoffLimitExceeded";
+  observed.jobs[0].failed_message = "Job has reached the specified backoff limit";
+  const Decision decision = Decide(Job(), WithData(), observed, kNow);
+  ASSERT_NE(decision.status.Find("Failed"), nullptr);
+  EXPECT_THAT(decision.status.Find("Failed")->message, HasSubstr("(first failed job: a-dataset-initializer-0)"));
+  EXPECT_THAT(decision.status.message, HasSubstr("BackoffLimitExceeded"));
+}
+
+TEST(Decide, SuspendAndResume) {
+  TrainJob job = Job();
+  job.suspend = true;
+  Decision decision = Decide(job, TwoNodes(), {}, kNow);
+  EXPECT_THAT(Actions(decision), IsEmpty());
+  ASSERT_NE(decision.status.Find("Suspended"), nullptr);
+  EXPECT_TRUE(decision.status.Find("Suspended")->status);
+  EXPECT_EQ(decision.status.start_time, std::nullopt);
+  job.status = decision.status;
+  Observed observed;
+  observed.service = true;
+  observed.jobs = {There("a-node-0")};
+  EXPECT_THAT(Actions(Decide(job, TwoNodes(), observed, kNow)), ElementsAre("suspend a-node-0"));
+  observed.jobs[0].suspended = true;
+  EXPECT_THAT(Actions(Decide(job, TwoNodes(), observed, kNow)), IsEmpty());
+  job.suspend = false;
+  decision = Decide(job, TwoNodes(), observed, kNow);
+  EXPECT_THAT(Actions(decision), ElementsAre("delete a-node-0", "create a-node-0"));
+  EXPECT_FALSE(decision.status.Find("Suspended")->status);
+  EXPECT_EQ(decision.status.Find("Suspended")->reason, "Resumed");
+}
+
+TEST(Decide, TheDeadlineCountsFromTheResume) {
+  TrainJob job = Job();
+  job.active_deadline_seconds = 60;
+  Decision decision = Decide(job, TwoNodes(), {}, kNow);
+  EXPECT_EQ(decision.again, *job.meta.created + 60 * kSecond);
+  decision = Decide(job, TwoNodes(), {}, kNow + 51 * kSecond);
+  ASSERT_NE(decision.status.Find("Failed"), nullptr);
+  EXPECT_EQ(decision.status.Find("Failed")->reason, "DeadlineExceeded");
+  EXPECT_EQ(decision.status.Find("Failed")->message, "TrainJob exceeded its active deadline");
+  job.status.conditions = {{"Suspended", false, "Resumed", "", kNow + 20 * kSecond, 1}};
+  EXPECT_EQ(Decide(job, TwoNodes(), {}, kNow + 51 * kSecond).status.Find("Failed"), nullptr);
+}
+
+TEST(Decide, AWaitingPodIsSaid) {
+  Observed observed;
+  observed.service = true;
+  observed.jobs = {There("a-node-0")};
+  observed.pods = {Pod(observed.jobs[0], 0)};
+  observed.pods[0].waiting_reason = "ImagePullBackOff";
+  observed.pods[0].waiting = "ImagePullBackOff: container node: not found";
+  const Decision decision = Decide(Job(), TwoNodes(), observed, kNow);
+  EXPECT_EQ(decision.status.state, "Waiting");
+  EXPECT_EQ(decision.status.reason, "ImagePullBackOff");
+  EXPECT_THAT(decision.status.message, HasSubstr("pod a-node-0-0-x: ImagePullBackOff: container node: not found"));
+}
+
+TEST(DecideFinished, StopsWhatRunsAndGoesAfterItsTime) {
+  TrainJob job = Job();
+  job.status.conditions = {{"Complete", true, "AllJobsCompleted", "", kNow, 1}};
+  job.status.completion_time = kNow;
+  Observed observed;
+  observed.jobs = {There("a-monitor-0"), There("a-node-0")};
+  observed.jobs[1].complete = true;
+  EXPECT_THAT(Actions(DecideFinished(job, observed, kNow)), ElementsAre("delete a-monitor-0"));
+  job.ttl_seconds_after_finished = 30;
+  EXPECT_EQ(DecideFinished(job, {}, kNow).again, kNow + 30 * kSecond);
+  EXPECT_THAT(Actions(DecideFinished(job, {}, kNow + 30 * kSecond)), ElementsAre("delete trainjob a"));
+}
+
+TEST(DecideWithoutPlan, SaysWhyOnce) {
+  TrainJob job = Job();
+  Decision decision = DecideWithoutPlan(job, absl::NotFoundError("spec.runtimeRef: there is no torch"), kNow);
+  EXPECT_EQ(decision.status.message, "spec.runtimeRef: there is no torch");
+  EXPECT_THAT(Reasons(decision), ElementsAre("TrainJobResourcesCreationFailed"));
+  job.status = decision.status;
+  EXPECT_THAT(DecideWithoutPlan(job, absl::NotFoundError("spec.runtimeRef: there is no torch"), kNow).events,
+              IsEmpty());
+}
+
+}  // namespace
+}  // namespace muster::controller

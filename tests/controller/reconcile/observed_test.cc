@@ -1,0 +1,127 @@
+#include "controller/reconcile/observed.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/text.h"
+
+namespace muster::controller {
+namespace {
+
+using ::testing::HasSubstr;
+
+Json Pod(const Json& status) {
+  return {{"metadata",
+           {{"name", "a-node-0-1-x"},
+            {"namespace", "default"},
+            {"labels",
+             {{"batch.kubernetes.io/job-name", "a-node-0"},
+              {"batch.kubernetes.io/job-completion-index", "1"},
+              {"jobset.sigs.k8s.io/restart-attempt", "2"}}}}},
+          {"spec", {{"nodeName", "n1"}}},
+          {"status", status}};
+}
+
+Json Terminated(int code, const std::string& message) {
+  return {{"phase", "Failed"},
+          {"containerStatuses",
+           {{{"name", "node"},
+             {"state",
+              {{"terminated",
+                {{"exitCode", code},
+                 {"reason", "Error"},
+                 {"finishedAt", "2026-11-22T01:02:03Z"},
+                 {"message", message}}}}}}}}};
+}
+
+TEST(ReadPod, WhatItIs) {
+  const auto pod = ReadPod(Pod(Terminated(3, "no JSON")));
+  ASSERT_TRUE(pod.ok()) << pod.status();
+  EXPECT_EQ(pod->job, "a-node-0");
+  EXPECT_EQ(pod->index, 1);
+  EXPECT_EQ(pod->attempt, 2);
+  EXPECT_EQ(pod->node, "n1");
+  ASSERT_EQ(pod->ends.size(), 1U);
+  EXPECT_EQ(pod->ends[0].exit_code, 3);
+  EXPECT_EQ(pod->ends[0].text, "no JSON");
+  EXPECT_FALSE(pod->ends[0].message.has_value());
+}
+
+TEST(ReadPod, AMessageCountsWhereItTellsOfThatEnd) {
+  TerminationMessage message;
+  message.exit_code = 3;
+  message.exit_class = ExitClass::kFatal;
+  message.reason = "why";
+  const std::string line = EncodeTerminationMessage(message);
+  EXPECT_EQ(ReadPod(Pod(Terminated(3, line)))->ends[0].message->reason, "why");
+  const auto forged = ReadPod(Pod(Terminated(137, line)));
+  EXPECT_FALSE(forged->ends[0].message.has_value());
+  EXPECT_EQ(forged->ends[0].text, line);
+}
+
+TEST(ReadPod, ATextIsBoundedAndNoCharacterCut) {
+  std::string text(1023, 'a');
+  text += "\u00e9\u00e9";
+  const auto pod = ReadPod(Pod(Terminated(1, text)));
+  EXPECT_EQ(pod->ends[0].text, std::string(1023, 'a'));
+}
+
+TEST(ReadPod, TheLastEndOfAContainerThatRunsAgain) {
+  const auto pod = ReadPod(Pod({{"phase", "Running"},
+                                {"containerStatuses",
+                                 {{{"name", "node"},
+                                   {"state", {{"running", Json::object()}}},
+                                   {"lastState", {{"terminated", {{"exitCode", 137}, {"reason", "OOMKilled"}}}}}}}}}));
+  ASSERT_EQ(pod->ends.size(), 1U);
+  EXPECT_EQ(pod->ends[0].reason, "OOMKilled");
+}
+
+TEST(ReadPod, WhatItWaitsFor) {
+  const auto waiting = [](const char* reason) {
+    return ReadPod(
+               Pod({{"phase", "Pending"},
+                    {"initContainerStatuses",
+                     {{{"name", "muster-agent"}, {"state", {{"waiting", {{"reason", reason}, {"message", "m"}}}}}}}}}))
+        ->waiting;
+  };
+  EXPECT_EQ(waiting("ImagePullBackOff"), "ImagePullBackOff: container muster-agent: m");
+  EXPECT_EQ(waiting("PodInitializing"), "");
+  const auto pod = ReadPod(Pod(
+      {{"conditions",
+        {{{"type", "PodScheduled"}, {"status", "False"}, {"reason", "Unschedulable"}, {"message", "0/1 nodes"}}}}}));
+  EXPECT_EQ(pod->waiting, "Unschedulable: 0/1 nodes");
+}
+
+TEST(ReadPod, AnythingElseIsNoReasonToFail) {
+  for (const Json& status : {Json(), Json::array(), Json{{"containerStatuses", 7}},
+                             Json{{"containerStatuses", {1, nullptr, "x", {{"state", 3}}}}},
+                             Json{{"containerStatuses", {{{"state", {{"terminated", {{"exitCode", "x"}}}}}}}}},
+                             Json{{"conditions", {1, Json::object()}}}}) {
+    EXPECT_TRUE(ReadPod(Pod(status)).ok()) << status;
+  }
+  EXPECT_FALSE(ReadPod(Json::object()).ok());
+}
+
+TEST(ReadJob, Conditions) {
+  const Json meta = {{"name", "a-node-0"}, {"namespace", "default"}};
+  const auto job = ReadJob({{"metadata", meta},
+                            {"spec", {{"parallelism", 2}, {"completions", 2}, {"suspend", true}}},
+                            {"status",
+                             {{"active", 1},
+                              {"ready", 1},
+                              {"conditions",
+                               {{{"type", "FailureTarget"},
+                                 {"status", "True"},
+                                 {"reason", "PodFailurePolicy"},
+                                 {"message", "exit code 3"},
+                                 {"lastTransitionTime", "2026-11-22T01:02:03Z"}}}}}}});
+  ASSERT_TRUE(job.ok()) << job.status();
+  EXPECT_TRUE(job->suspended);
+  EXPECT_EQ(job->pods, 2);
+  EXPECT_EQ(job->failed_reason, "PodFailurePolicy");
+  ASSERT_TRUE(job->failed_at.has_value());
+  EXPECT_FALSE(job->complete);
+}
+
+}  // namespace
+}  // namespace muster::controller

@@ -1,0 +1,265 @@
+// Random lives of TrainJobs against a model of the Job controller, the kubelet and an API server whose calls fail at
+// times. The seed of a failed life is printed: MUSTER_SIM_SEED runs that one alone.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <random>
+
+#include "base/text.h"
+#include "controller/reconcile/decide.h"
+
+namespace muster::controller {
+namespace {
+
+constexpr int kSeeds = 20'000;
+constexpr int kChaos = 60;   // steps with failures
+constexpr int kQuiet = 200;  // steps in which a job that goes well has to end
+constexpr int kBudget = 2;
+
+struct ModelPod {
+  ObservedPod pod;
+  bool over = false;  // Succeeded or Failed
+};
+
+struct ModelJob {
+  ObservedJob job;
+  std::vector<ModelPod> pods;
+  int limit = 0;  // backoffLimit
+};
+
+class Life {
+ public:
+  explicit Life(uint64_t seed) : random_(seed) {
+    job_.meta.ns = "default";
+    job_.meta.name = "a";
+    job_.meta.uid = "uid";
+    job_.meta.created = now_;
+    agent_ = Chance(2);
+    plan_.subdomain = "a";
+    plan_.service = {{"metadata", {{"name", "a"}}}};
+    plan_.max_restarts = kBudget;
+    if (Chance(2)) Add("dataset-initializer", Step::kDatasetInitializer, 1, false);
+    Add("node", Step::kTrainer, 1 + Pick(3), agent_);
+    if (plan_.jobs.size() == 2) plan_.jobs[1].after = {{"dataset-initializer", Dependency::Until::kComplete}};
+  }
+
+  void Run() {
+    for (int step = 0; step < kChaos && !::testing::Test::HasFailure(); ++step) {
+      if (Chance(20)) job_.suspend = !job_.suspend;
+      Step(true);
+    }
+    job_.suspend = false;
+    for (int step = 0; step < kQuiet && !job_.status.Finished() && !::testing::Test::HasFailure(); ++step) Step(false);
+    ASSERT_TRUE(job_.status.Finished()) << "it never ended: " << job_.status.state << ": " << job_.status.message;
+    const TrainJobStatus end = job_.status;
+    for (int step = 0; step < 3; ++step) Controller(false);
+    for (int step = 0; step < 10; ++step) Step(false);
+    EXPECT_EQ(job_.status.conditions, end.conditions) << "the end did not stay";
+    for (const auto& [name, job] : jobs_) {
+      EXPECT_TRUE(job.job.complete || job.job.failed_at) << name << " still runs after the end";
+    }
+    const bool complete = end.Find("Complete") != nullptr;
+    EXPECT_NE(complete, end.Find("Failed") != nullptr);
+    EXPECT_LE(end.attempt, kBudget);
+    if (complete) {
+      EXPECT_LE(end.restarts, kBudget) << "it went on beyond its budget";
+    }
+  }
+
+ private:
+  bool Chance(int of) { return Pick(of) == 0; }
+  int Pick(int below) { return static_cast<int>(random_() % static_cast<uint64_t>(below)); }
+
+  void Add(const std::string& rjob, enum Step step, int pods, bool agent) {
+    PlannedJob planned;
+    planned.name = fmt::format("a-{}-0", rjob);
+    planned.replicated_job = rjob;
+    planned.step = step;
+    planned.pods = pods;
+    planned.agent = agent;
+    planned.object = {
+        {"metadata", {{"name", planned.name}, {"labels", Json::object()}, {"annotations", Json::object()}}},
+        {"spec", {{"template", {{"metadata", Json::object()}, {"spec", {{"containers", Json::array()}}}}}}}};
+    plan_.jobs.push_back(planned);
+  }
+
+  void Step(bool chaos) {
+    now_ += std::chrono::seconds(1);
+    switch (Pick(3)) {
+      case 0:
+        return Controller(chaos);
+      case 1:
+        return JobController();
+      default:
+        return Kubelet(chaos);
+    }
+  }
+
+  void Controller(bool chaos) {
+    Observed observed;
+    observed.service = service_;
+    for (const auto& [name, job] : jobs_) {
+      observed.jobs.push_back(job.job);
+      for (const ModelPod& pod : job.pods) observed.pods.push_back(pod.pod);
+    }
+    const bool finished = job_.status.Finished();
+    const Decision decision = finished ? DecideFinished(job_, observed, now_) : Decide(job_, plan_, observed, now_);
+    auto write = [&] {
+      EXPECT_GE(decision.status.attempt, job_.status.attempt);
+      EXPECT_GE(decision.status.restarts, job_.status.restarts);
+      job_.status = decision.status;
+    };
+    auto fails = [&] { return chaos && Chance(8); };  // the call, or the controller with it
+    if (decision.status_first) {
+      if (fails()) return;
+      write();
+    }
+    for (const Action& action : decision.actions) {
+      if (fails()) return;
+      CarryOut(action);
+    }
+    if (!decision.status_first && !fails()) write();
+  }
+
+  void CarryOut(const Action& action) {
+    switch (action.kind) {
+      case Action::Kind::kCreateService:
+        EXPECT_FALSE(service_) << "the Service is made twice";
+        service_ = true;
+        return;
+      case Action::Kind::kCreateJob: {
+        ASSERT_FALSE(jobs_.contains(action.name)) << "a second Job " << action.name;
+        ModelJob made;
+        made.job.meta.name = action.name;
+        made.job.meta.uid = fmt::format("uid-{}", ++uids_);
+        made.job.meta.annotations["muster.dev/restarts-left"] =
+            action.object["metadata"]["annotations"]["muster.dev/restarts-left"].get<std::string>();
+        made.job.attempt =
+            std::stoi(action.object["metadata"]["labels"]["jobset.sigs.k8s.io/restart-attempt"].get<std::string>());
+        const auto planned = std::find_if(plan_.jobs.begin(), plan_.jobs.end(),
+                                          [&](const PlannedJob& planned) { return planned.name == action.name; });
+        made.job.pods = planned->pods;
+        made.limit = planned->agent ? kBudget : Pick(2);
+        jobs_[action.name] = made;
+        return;
+      }
+      case Action::Kind::kSuspendJob:
+        if (jobs_.contains(action.name)) {
+          jobs_[action.name].job.suspended = true;
+          jobs_[action.name].pods.clear();
+          jobs_[action.name].job.ready = jobs_[action.name].job.active = 0;
+        }
+        return;
+      case Action::Kind::kDeleteJob:
+        if (jobs_.contains(action.name) && jobs_[action.name].job.meta.uid == action.uid) jobs_.erase(action.name);
+        return;
+      case Action::Kind::kDeletePod:
+      case Action::Kind::kDeleteTrainJob:
+        return;
+    }
+  }
+
+  void JobController() {
+    for (auto& [name, job] : jobs_) {
+      if (job.job.complete || job.job.failed_at || job.job.suspended) continue;
+      int failed = 0, succeeded = 0, ready = 0;
+      bool fatal = false;
+      for (const ModelPod& pod : job.pods) {
+        if (pod.pod.phase == "Succeeded") ++succeeded;
+        if (pod.pod.phase == "Failed" && !pod.pod.disrupted) ++failed;
+        if (pod.pod.phase == "Running") ++ready;
+        for (const ObservedEnd& end : pod.pod.ends) fatal = fatal || (end.exit_code > 0 && end.exit_code < 128);
+      }
+      const bool agent = name == "a-node-0" && agent_;
+      job.job.succeeded = succeeded;
+      job.job.failed = failed;
+      job.job.ready = ready;
+      if ((agent && fatal) || failed > job.limit) {
+        job.job.failed_at = now_;
+        job.job.failed_reason = agent && fatal ? "PodFailurePolicy" : "BackoffLimitExceeded";
+        continue;
+      }
+      if (succeeded == job.job.pods) {
+        job.job.complete = true;
+        job.job.active = job.job.ready = 0;
+        continue;
+      }
+      for (int index = 0; index < job.job.pods; ++index) {
+        const bool there = std::any_of(job.pods.begin(), job.pods.end(), [index](const ModelPod& pod) {
+          return pod.pod.index == index && pod.pod.phase != "Failed";
+        });
+        if (there) continue;
+        ModelPod made;
+        made.pod.meta.name = fmt::format("{}-{}-{}", name, index, ++uids_);
+        made.pod.meta.uid = fmt::format("uid-{}", uids_);
+        made.pod.meta.owners = {{"batch/v1", "Job", name, job.job.meta.uid, true}};
+        made.pod.job = name;
+        made.pod.index = index;
+        made.pod.attempt = job.job.attempt;
+        made.pod.phase = "Pending";
+        job.pods.push_back(made);
+      }
+      job.job.active = job.job.pods - succeeded;
+    }
+  }
+
+  void Kubelet(bool chaos) {
+    for (auto& [name, job] : jobs_) {
+      if (job.job.complete || job.job.failed_at) continue;
+      for (ModelPod& pod : job.pods) {
+        if (pod.over || !Chance(2)) continue;
+        if (pod.pod.phase == "Pending") {
+          pod.pod.phase = "Running";
+        } else if (chaos && Chance(4)) {
+          Fail(&pod);
+        } else if (!chaos || Chance(4)) {
+          pod.pod.phase = "Succeeded";
+          pod.over = true;
+        }
+      }
+    }
+  }
+
+  void Fail(ModelPod* pod) {
+    pod->over = true;
+    pod->pod.phase = "Failed";
+    pod->pod.disrupted = Chance(4);
+    ObservedEnd end;
+    end.container = "node";
+    end.exit_code = Chance(4) ? 1 + Pick(127) : 128 + Pick(80);
+    end.finished = now_;
+    if (agent_ && Chance(2)) {
+      end.message = TerminationMessage();
+      end.message->exit_code = end.exit_code;
+      end.message->exit_class = Classify(end.exit_code);
+      end.message->max_restarts = kBudget;
+      end.message->restart_count = Pick(kBudget + 1);
+      if (Chance(2)) end.message->cause = WorkerFailure();
+    }
+    pod->pod.ends = {end};
+  }
+
+  std::mt19937_64 random_;
+  WallTime now_ = WallTime(std::chrono::seconds(1'800'000'000));
+  TrainJob job_;
+  Plan plan_;
+  bool agent_ = false;
+  bool service_ = false;
+  std::map<std::string, ModelJob> jobs_;
+  int uids_ = 0;
+};
+
+TEST(Simulation, EveryJobEnds) {
+  const char* one = std::getenv("MUSTER_SIM_SEED");
+  const int first = one != nullptr ? std::atoi(one) : 0;
+  for (int seed = first; seed < (one != nullptr ? first + 1 : kSeeds); ++seed) {
+    SCOPED_TRACE(fmt::format("MUSTER_SIM_SEED={}", seed));
+    Life(static_cast<uint64_t>(seed)).Run();
+    if (HasFailure()) return;
+  }
+}
+
+}  // namespace
+}  // namespace muster::controller
