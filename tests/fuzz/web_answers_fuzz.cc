@@ -1,5 +1,6 @@
 // libFuzzer: the head of a server's answer to a request for bytes: Content-Range, digests, ETag. A status, then a
 // header "name: value" a line.
+#include "base/base64.h"
 #include "base/text.h"
 #include "initializers/web_file.h"
 #include "tests/fuzz/input.h"

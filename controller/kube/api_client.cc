@@ -1,0 +1,385 @@
+#include "controller/kube/api_client.h"
+
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <random>
+#include <utility>
+
+#include "base/text.h"
+#include "controller/kube/credentials.h"
+#include "controller/kube/token_bucket.h"
+#include "controller/kube/watch_lines.h"
+#include "http/ask.h"
+#include "http/client.h"
+#include "http/refusal.h"
+
+namespace muster::controller {
+namespace {
+
+namespace asio = boost::asio;
+using boost::system::error_code;
+
+constexpr char kJson[] = "application/json";
+constexpr char kOwner[] = "fieldManager=muster";
+constexpr int kDeepest = 200;                             // levels of an object
+constexpr size_t kLongestRefusal = size_t{64} << 10;      // bytes of an error's body
+constexpr Duration kHead = std::chrono::seconds(65);      // a server gives a request 60 s
+constexpr Duration kTotal = std::chrono::seconds(300);    // for the longest page
+constexpr Duration kDeadPeer = std::chrono::seconds(30);  // a server that has gone without a word
+constexpr int kBuffer = 64 << 10;                         // bytes, of each busy connection
+constexpr int kShortestWatch = 300, kLongestWatch = 600;  // s
+
+// What one call asks. `kind`: of a write, for the counts.
+struct Asked {
+  std::string method = "GET", path, query, content_type, body, kind;
+  bool watch = false;
+  bool write() const { return !kind.empty(); }
+  std::string what() const { return fmt::format("{} {}", method, path); }
+};
+
+std::string KindOf(std::string_view verb, const Resource& resource, std::string_view subresource = "") {
+  return fmt::format("{} {}{}{}", verb, resource.plural, subresource.empty() ? "" : "/", subresource);
+}
+
+// What all calls share.
+struct Context {
+  Context(asio::io_context& its_loop, ClusterAccess its_access, ApiClient::Options its_options)
+      : loop(its_loop),
+        access(std::move(its_access)),
+        options(std::move(its_options)),
+        credentials(loop, access),
+        bucket(options.writes_per_second, options.burst),
+        random(std::random_device{}()) {}
+
+  // The client that shows that certificate: one that was made for another is left to the calls that it has.
+  std::shared_ptr<http::Client> HttpFor(const Credential& credential);
+
+  asio::io_context& loop;
+  const ClusterAccess access;
+  const ApiClient::Options options;
+  Credentials credentials;
+  TokenBucket bucket;
+  ApiClient::Counts counts;
+  std::mt19937 random;
+  std::shared_ptr<http::Client> http;
+};
+
+std::shared_ptr<http::Client> Context::HttpFor(const Credential& credential) {
+  if (http && http->options().client_certificate == credential.client_certificate &&
+      http->options().client_key == credential.client_key) {
+    return http;
+  }
+  http::Options how;
+  how.ca_pem = access.ca_pem;
+  how.ca_remedy = "give the cluster's own authority: certificate-authority-data in the kubeconfig";
+  how.client_certificate = credential.client_certificate;
+  how.client_key = credential.client_key;
+  how.verify_tls = access.verify_tls;
+  how.proxies = access.proxies;
+  how.user_agent = options.user_agent;
+  how.dead_peer = kDeadPeer;
+  how.connections = options.connections;
+  how.buffer = kBuffer;
+  return http = std::make_shared<http::Client>(loop, std::move(how));
+}
+
+// One call, from its turn among the writes to its last word. It goes on while somebody holds its handle.
+class Call : public std::enable_shared_from_this<Call>, private http::Sink {
+ public:
+  Call(const std::shared_ptr<Context>& context, Asked asked, ApiClient::Done done, ApiClient::WatchEvents events)
+      : context_(context),
+        loop_(context->loop),
+        timer_(context->loop),
+        lines_(context->options.longest_answer),
+        asked_(std::move(asked)),
+        done_(std::move(done)),
+        events_(std::move(events)) {}
+  ~Call() override { Stop(); }
+
+  void Begin(Duration turn) {
+    began_ = MonotonicClock::now();
+    After(turn, &Call::Authorize);
+  }
+  void Cancel() {
+    over_ = true;
+    Stop();
+  }
+
+ private:
+  // Takes what a watch brings, inside libcurl, which must not be called from there; the lines are told later.
+  class Body final : public http::Intake {
+   public:
+    Body(asio::io_context& loop, std::weak_ptr<Call> call) : loop_(loop), call_(std::move(call)) {}
+    Taken Take(std::string_view bytes) override {
+      bytes_ += bytes;
+      if (!std::exchange(told_, true)) {
+        asio::post(loop_, [call = call_] {
+          if (auto held = call.lock()) held->Tell();
+        });
+      }
+      return Taken::kAll;
+    }
+    std::string Give() {
+      told_ = false;
+      return std::exchange(bytes_, {});
+    }
+
+   private:
+    asio::io_context& loop_;
+    const std::weak_ptr<Call> call_;
+    std::string bytes_;
+    bool told_ = false;
+  };
+  class Refusal final : public http::Intake {
+   public:
+    Taken Take(std::string_view bytes) override {
+      text.append(bytes.substr(0, kLongestRefusal - text.size()));
+      return Taken::kAll;
+    }
+    std::string text;
+  };
+
+  void After(Duration pause, void (Call::*next)()) {
+    timer_.expires_after(pause);
+    timer_.async_wait([weak = weak_from_this(), next](error_code error) {
+      auto self = weak.lock();
+      if (!error && self && !self->over_) (self.get()->*next)();
+    });
+  }
+
+  void Authorize() {
+    const auto context = context_.lock();
+    if (!context) return;
+    context->credentials.Get([weak = weak_from_this()](const StatusOr<Credential>& credential) {
+      auto self = weak.lock();
+      if (!self || self->over_) return;
+      if (!credential.ok()) return self->Finish(Annotate(credential.status(), self->asked_.what()));
+      self->Send(*credential);
+    });
+  }
+
+  void Send(const Credential& credential) {
+    const auto context = context_.lock();
+    if (!context) return;
+    used_ = credential;
+    client_ = context->HttpFor(credential);
+    http::Request request;
+    request.method = asked_.method;
+    request.url =
+        fmt::format("{}{}{}{}", context->access.server, asked_.path, asked_.query.empty() ? "" : "?", asked_.query);
+    request.headers.emplace_back("Accept", "application/json");
+    if (!asked_.content_type.empty()) request.headers.emplace_back("Content-Type", asked_.content_type);
+    if (!credential.authorization.empty()) request.headers.emplace_back("Authorization", credential.authorization);
+    request.body = asked_.body;
+    if (asked_.watch) {
+      transfer_ = client_->Start(request, http::WatchLimits(std::chrono::seconds(kLongestWatch + 60)), *this);
+      return;
+    }
+    const http::Limits limits{.silence = {}, .head = kHead, .total = kTotal};
+    asking_ = http::Ask(*client_, request, limits, context->options.longest_answer,
+                        [weak = weak_from_this()](const http::Answer& answer) {
+                          auto self = weak.lock();
+                          if (!self || self->over_) return;
+                          // It must not go while it calls.
+                          asio::post(self->loop_, [asking = std::move(self->asking_)] {});
+                          self->Ended(answer.head, answer.body, answer.end);
+                        });
+  }
+
+  std::shared_ptr<http::Intake> Head(const http::ResponseHead& head) override {
+    head_ = head;
+    if (head.status == 200) return body_ = std::make_shared<Body>(loop_, weak_from_this());
+    return refusal_ = std::make_shared<Refusal>();
+  }
+  void End(const http::TransferEnd& end) override {
+    const auto self = shared_from_this();
+    transfer_ = 0;
+    Tell();
+    if (over_) return;
+    const auto refusal = std::exchange(refusal_, nullptr);
+    body_.reset();
+    Ended(head_, refusal ? refusal->text : "", end);
+  }
+  // The lines that have come whole.
+  void Tell() {
+    if (over_ || !body_) return;
+    const auto self = shared_from_this();
+    const std::string bytes = body_->Give();
+    const Status read = lines_.Take(bytes, [this](std::string_view line) {
+      events_.line(line);
+      return !over_;
+    });
+    if (!read.ok() && !over_) Finish(Annotate(read, asked_.what()));
+  }
+
+  void Ended(const http::ResponseHead& head, const std::string& body, const http::TransferEnd& end) {
+    const auto context = context_.lock();
+    if (!context) return;
+    const std::string what = asked_.what();
+    if (end.kind != http::TransferEnd::Kind::kWhole) return Finish(http::RefusalOf(end, what).status);
+    if (head.status >= 200 && head.status < 300) {
+      if (asked_.watch || body.empty()) return Finish(Json());
+      auto json = ReadJson(body, kDeepest);
+      if (!json.ok())
+        json = absl::FailedPreconditionError(fmt::format("{}: the answer {}", what, Message(json.status())));
+      return Finish(std::move(json));
+    }
+    if (head.status == 401 && !renewed_ && context->credentials.Refused(used_)) {
+      renewed_ = true;
+      return After(Duration::zero(), &Call::Authorize);
+    }
+    if (head.status == 429 || head.status == 503) {
+      ++context->counts.throttled;
+      const auto pause = http::AskedBy(head, UnixSeconds());
+      if (pause && MonotonicClock::now() + *pause - began_ <= context->options.patience) {
+        return After(*pause, &Call::Authorize);
+      }
+    }
+    Finish(ErrorOf(head.status, body, what));
+  }
+
+  void Finish(StatusOr<Json> result) {
+    const auto self = shared_from_this();
+    over_ = true;
+    Stop();
+    if (auto context = context_.lock(); context && !result.ok()) ++context->counts.failed;
+    if (asked_.watch) return events_.end(result.status());
+    done_(std::move(result));
+  }
+  void Stop() {
+    timer_.cancel();
+    asking_.reset();
+    if (transfer_ != 0) client_->Cancel(std::exchange(transfer_, 0));
+  }
+
+  const std::weak_ptr<Context> context_;
+  asio::io_context& loop_;
+  asio::steady_timer timer_;
+  WatchLines lines_;
+  const Asked asked_;
+  const ApiClient::Done done_;
+  const ApiClient::WatchEvents events_;
+  TimePoint began_;
+  bool over_ = false, renewed_ = false;
+  Credential used_;
+  std::shared_ptr<http::Client> client_;  // outlives what is asked of it
+  std::shared_ptr<void> asking_;
+  http::Client::Id transfer_ = 0;
+  http::ResponseHead head_;
+  std::shared_ptr<Body> body_;
+  std::shared_ptr<Refusal> refusal_;
+};
+
+}  // namespace
+
+class ApiClient::Impl final : public Context {
+ public:
+  using Context::Context;
+};
+
+namespace {
+
+ApiClient::Handle Begin(const std::shared_ptr<Context>& context, Asked asked, ApiClient::Done done,
+                        ApiClient::WatchEvents events = {}) {
+  Duration turn{};
+  if (asked.write()) {
+    ++context->counts.writes;
+    ++context->counts.writes_by_kind[asked.kind];
+    turn = context->bucket.Take(MonotonicClock::now());
+  } else {
+    ++(asked.watch ? context->counts.watches : context->counts.reads);
+  }
+  auto call = std::make_shared<Call>(context, std::move(asked), std::move(done), std::move(events));
+  call->Begin(turn);
+  return ApiClient::Handle(call.get(), [call](void*) { call->Cancel(); });
+}
+
+}  // namespace
+
+ApiClient::ApiClient(asio::io_context& loop, ClusterAccess access, Options options)
+    : impl_(std::make_shared<Impl>(loop, std::move(access), std::move(options))) {}
+ApiClient::~ApiClient() = default;
+
+ApiClient::Handle ApiClient::Get(const Resource& resource, std::string_view ns, std::string_view name, Done done) {
+  return Begin(impl_, {.path = PathOf(resource, ns, name)}, std::move(done));
+}
+
+ApiClient::Handle ApiClient::List(const Resource& resource, std::string_view ns, std::string_view query, Done done) {
+  return Begin(impl_, {.path = PathOf(resource, ns), .query = std::string(query)}, std::move(done));
+}
+
+ApiClient::Handle ApiClient::Create(const Resource& resource, std::string_view ns, const Json& object, Done done) {
+  return Begin(impl_,
+               {.method = "POST",
+                .path = PathOf(resource, ns),
+                .query = kOwner,
+                .content_type = kJson,
+                .body = WriteJson(object),
+                .kind = KindOf("create", resource)},
+               std::move(done));
+}
+
+// JSON is YAML.
+ApiClient::Handle ApiClient::Apply(const Resource& resource, std::string_view ns, std::string_view name,
+                                   std::string_view subresource, const Json& object, Done done) {
+  return Begin(impl_,
+               {.method = "PATCH",
+                .path = PathOf(resource, ns, name, subresource),
+                .query = fmt::format("{}&force=true", kOwner),
+                .content_type = "application/apply-patch+yaml",
+                .body = WriteJson(object),
+                .kind = KindOf("apply", resource, subresource)},
+               std::move(done));
+}
+
+ApiClient::Handle ApiClient::Merge(const Resource& resource, std::string_view ns, std::string_view name,
+                                   std::string_view subresource, const Json& patch, Done done) {
+  return Begin(impl_,
+               {.method = "PATCH",
+                .path = PathOf(resource, ns, name, subresource),
+                .query = kOwner,
+                .content_type = "application/merge-patch+json",
+                .body = WriteJson(patch),
+                .kind = KindOf("patch", resource, subresource)},
+               std::move(done));
+}
+
+ApiClient::Handle ApiClient::Replace(const Resource& resource, std::string_view ns, std::string_view name,
+                                     const Json& object, Done done) {
+  return Begin(impl_,
+               {.method = "PUT",
+                .path = PathOf(resource, ns, name),
+                .query = kOwner,
+                .content_type = kJson,
+                .body = WriteJson(object),
+                .kind = KindOf("replace", resource)},
+               std::move(done));
+}
+
+ApiClient::Handle ApiClient::Delete(const Resource& resource, std::string_view ns, std::string_view name,
+                                    std::string_view uid, Done done) {
+  Json how = {{"apiVersion", "v1"}, {"kind", "DeleteOptions"}, {"propagationPolicy", "Background"}};
+  if (!uid.empty()) how["preconditions"] = {{"uid", uid}};
+  return Begin(impl_,
+               {.method = "DELETE",
+                .path = PathOf(resource, ns, name),
+                .content_type = kJson,
+                .body = WriteJson(how),
+                .kind = KindOf("delete", resource)},
+               std::move(done));
+}
+
+ApiClient::Handle ApiClient::Watch(const Resource& resource, std::string_view ns, std::string_view query,
+                                   WatchEvents events) {
+  const int seconds = std::uniform_int_distribution<int>(kShortestWatch, kLongestWatch)(impl_->random);
+  return Begin(impl_,
+               {.path = PathOf(resource, ns),
+                .query = fmt::format("watch=true&allowWatchBookmarks=true&timeoutSeconds={}{}{}", seconds,
+                                     query.empty() ? "" : "&", query),
+                .watch = true},
+               {}, std::move(events));
+}
+
+const ApiClient::Counts& ApiClient::counts() const { return impl_->counts; }
+
+}  // namespace muster::controller

@@ -1,0 +1,28 @@
+// Pauses between tries. Pure.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/clock.h"
+
+namespace muster::controller {
+
+struct BackOffRules {
+  Duration first = std::chrono::milliseconds(500);
+  Duration longest = std::chrono::seconds(30);
+};
+
+// The pause after `failures` in a row, from 1: `first`, twice as long after each, at most `longest`.
+inline Duration BackOff(const BackOffRules& rules, int failures) {
+  Duration pause = std::min(rules.first, rules.longest);
+  for (int i = 1; i < failures && pause < rules.longest; ++i) pause = std::min(pause * 2, rules.longest);
+  return pause;
+}
+
+// `jitter` in [0, 1) spreads it over its upper half, so that a crowd does not come back at once.
+inline Duration Spread(Duration pause, double jitter) {
+  return pause / 2 + Duration(static_cast<Duration::rep>(static_cast<double>((pause / 2).count()) * jitter));
+}
+
+}  // namespace muster::controller

@@ -1,0 +1,178 @@
+#include "controller/kube/informer_state.h"
+
+#include <utility>
+
+#include "base/quoted.h"
+#include "base/text.h"
+#include "controller/kube/api_error.h"
+
+namespace muster::controller {
+namespace {
+
+using Kind = InformerAction::Kind;
+
+constexpr int kDeepest = 200;
+constexpr int kExpired = 410;
+constexpr char kMissing[] = "the cluster does not serve that kind: apply its CustomResourceDefinition";
+
+// "PodList" -> "Pod": a list's items may lack what the list says of them.
+std::string KindOfItems(const Json& page) {
+  std::string kind = TextField(page, "kind");
+  if (kind.ends_with("List")) kind.resize(kind.size() - 4);
+  return kind;
+}
+
+}  // namespace
+
+InformerState::Identity InformerState::IdentityOf(const Json& object) {
+  const Json* meta = FindField(object, "metadata");
+  if (meta == nullptr) return {};
+  return {TextField(*meta, "namespace"), TextField(*meta, "name"), TextField(*meta, "resourceVersion")};
+}
+
+InformerState::Actions InformerState::Begin() {
+  Actions actions;
+  ListAnew();
+  Go(&actions);
+  return actions;
+}
+
+InformerState::Actions InformerState::Resume() {
+  Actions actions;
+  Go(&actions);
+  return actions;
+}
+
+void InformerState::ListAnew() {
+  listing_ = true;
+  continuation_.clear();
+  seen_.clear();
+}
+
+void InformerState::Go(Actions* actions) {
+  lines_ = 0;
+  actions->push_back({.kind = listing_ ? Kind::kList : Kind::kWatch, .text = listing_ ? continuation_ : version_});
+}
+
+void InformerState::Fail(const Status& why, bool say, bool at_once, Actions* actions) {
+  ++failures_;
+  if (say && !std::exchange(said_, true)) {
+    const Status told = absl::IsNotFound(why) ? WithRemedy(why, kMissing) : why;
+    actions->push_back({.kind = Kind::kSay, .text = fmt::format("{}: {}; trying again", what_, Message(told))});
+  }
+  if (at_once && failures_ == 1) return Go(actions);
+  actions->push_back({.kind = Kind::kPause, .pause = BackOff(rules_, failures_)});
+}
+
+void InformerState::Put(Json object, Actions* actions) {
+  const Identity identity = IdentityOf(object);
+  if (identity.name.empty()) {
+    actions->push_back({.kind = Kind::kSay, .text = fmt::format("{}: an object without a name is left out", what_)});
+    return;
+  }
+  if (listing_) seen_.insert(identity.key());
+  auto [known, added] = known_.try_emplace(identity.key(), identity.version);
+  if (!added && known->second == identity.version && !identity.version.empty()) return;
+  known->second = identity.version;
+  actions->push_back({.kind = Kind::kPut, .object = std::move(object)});
+}
+
+void InformerState::Gone(const Identity& identity, Actions* actions) {
+  if (known_.erase(identity.key()) == 0) return;
+  actions->push_back({.kind = Kind::kGone, .ns = identity.ns, .name = identity.name});
+}
+
+InformerState::Actions InformerState::Listed(StatusOr<Json> page) {
+  Actions actions;
+  if (page.ok()) {
+    const Json* items = FindField(*page, "items");
+    const bool whole = page->is_object() && FindField(*page, "metadata") != nullptr &&
+                       (items == nullptr || items->is_array()) && !IdentityOf(*page).version.empty();
+    if (!whole)
+      page = absl::FailedPreconditionError("what the server lists is no list; is it a Kubernetes API server?");
+  }
+  if (absl::IsOutOfRange(page.status())) {  // a continuation lives for minutes
+    ListAnew();
+    Fail(page.status(), /*say=*/failures_ > 0, /*at_once=*/true, &actions);
+    return actions;
+  }
+  if (!page.ok()) {
+    Fail(page.status(), /*say=*/true, /*at_once=*/false, &actions);
+    return actions;
+  }
+  const std::string api = TextField(*page, "apiVersion"), kind = KindOfItems(*page);
+  if (auto items = page->find("items"); items != page->end() && items->is_array()) {
+    for (Json& item : *items) {
+      if (item.is_object()) {
+        item.emplace("apiVersion", api);
+        item.emplace("kind", kind);
+      }
+      Put(std::move(item), &actions);
+    }
+  }
+  continuation_ = TextField(page->at("metadata"), "continue");
+  if (continuation_.empty()) Complete(IdentityOf(*page).version, &actions);
+  Go(&actions);
+  return actions;
+}
+
+void InformerState::Complete(const std::string& version, Actions* actions) {
+  for (auto known = known_.begin(); known != known_.end();) {
+    const std::string key = known->first;
+    ++known;
+    if (seen_.contains(key)) continue;
+    const size_t slash = key.find('/');
+    Gone({key.substr(0, slash), key.substr(slash + 1), ""}, actions);
+  }
+  seen_.clear();
+  listing_ = false;
+  version_ = version;
+  if (std::exchange(said_, false)) {
+    actions->push_back({.kind = Kind::kSay, .text = fmt::format("{}: in step again", what_)});
+  }
+  if (!std::exchange(synced_, true)) actions->push_back({.kind = Kind::kSynced});
+}
+
+InformerState::Actions InformerState::Line(std::string_view line) {
+  Actions actions;
+  auto event = ReadJson(line, kDeepest);
+  const std::string type = event.ok() ? TextField(*event, "type") : "";
+  auto object = event.ok() && event->is_object() ? event->find("object") : Json::iterator();
+  if (!event.ok() || !event->is_object() || object == event->end() || !object->is_object()) {
+    ListAnew();
+    Fail(absl::FailedPreconditionError(fmt::format("a line of the watch is no event: {}", Quoted(line))), true, false,
+         &actions);
+    return actions;
+  }
+  if (type == "ERROR") {
+    const Json* number = FindField(*object, "code");
+    const int code = number != nullptr && number->is_number_integer() ? number->get<int>() : 500;
+    ListAnew();
+    Fail(ErrorOf(code, WriteJson(*object), "the watch"), /*say=*/code != kExpired || failures_ > 0,
+         /*at_once=*/code == kExpired, &actions);
+    return actions;
+  }
+  const Identity identity = IdentityOf(*object);
+  if (!identity.version.empty()) version_ = identity.version;
+  ++lines_;
+  failures_ = 0;
+  said_ = false;
+  if (type == "ADDED" || type == "MODIFIED") Put(std::move(*object), &actions);
+  if (type == "DELETED") Gone(identity, &actions);
+  return actions;  // of a BOOKMARK its version is all
+}
+
+InformerState::Actions InformerState::Ended(const Status& status) {
+  Actions actions;
+  if (absl::IsOutOfRange(status)) {
+    ListAnew();
+    Fail(status, /*say=*/failures_ > 0, /*at_once=*/true, &actions);
+  } else if (lines_ > 0) {
+    Go(&actions);  // servers end each watch after a while, in peace or not
+  } else {
+    Fail(status, /*say=*/!status.ok(), /*at_once=*/false, &actions);
+  }
+  return actions;
+}
+
+}  // namespace muster::controller

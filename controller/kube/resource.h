@@ -1,0 +1,22 @@
+// Kinds of objects, and where they are on an API server. Pure.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace muster::controller {
+
+// A kind of object as URLs have it: group and version, and the plural. ("batch/v1", "jobs")
+struct Resource {
+  std::string api;     // "v1", "batch/v1", "trainer.kubeflow.org/v1alpha1"
+  std::string plural;  // "pods"
+  bool namespaced = true;
+  bool operator==(const Resource&) const = default;
+};
+
+// "/apis/batch/v1/namespaces/team/jobs/train/status". `ns` counts for namespaced kinds only, and empty means all;
+// `name` and `subresource` may be empty. Parts are percent-encoded, so none of them reaches another path.
+std::string PathOf(const Resource& resource, std::string_view ns, std::string_view name = "",
+                   std::string_view subresource = "");
+
+}  // namespace muster::controller

@@ -1,0 +1,95 @@
+#include "controller/kube/children.h"
+
+#include <gtest/gtest.h>
+
+namespace muster::controller {
+namespace {
+
+Meta Named(const std::string& name, const std::string& version, const std::string& owner_uid) {
+  Meta meta;
+  meta.ns = "default";
+  meta.name = name;
+  meta.uid = "uid-" + name;
+  meta.resource_version = version;
+  meta.labels["jobset.sigs.k8s.io/jobset-name"] = "a";
+  meta.owners = {{"trainer.kubeflow.org/v1alpha1", "TrainJob", "a", owner_uid, true}};
+  return meta;
+}
+
+Meta TrainJobA(const std::string& uid = "uid-a") {
+  Meta meta;
+  meta.ns = "default";
+  meta.name = "a";
+  meta.uid = uid;
+  return meta;
+}
+
+ObservedJob JobAt(const std::string& version, int active, const std::string& owner_uid = "uid-a") {
+  ObservedJob job;
+  job.meta = Named("a-node-0", version, owner_uid);
+  job.active = active;
+  return job;
+}
+
+TEST(Children, AnOlderStateIsDropped) {
+  Children children;
+  EXPECT_TRUE(children.Put(JobAt("10", 1)));
+  EXPECT_FALSE(children.Put(JobAt("9", 2)));
+  EXPECT_TRUE(children.Put(JobAt("11", 3)));
+  ASSERT_EQ(children.Of(TrainJobA(), "a").jobs.size(), 1U);
+  EXPECT_EQ(children.Of(TrainJobA(), "a").jobs[0].active, 3);
+}
+
+TEST(Children, AnObjectMadeAnewReplacesTheOther) {
+  Children children;
+  children.Put(JobAt("10", 1));
+  ObservedJob other = JobAt("9", 2);
+  other.meta.uid = "another";
+  EXPECT_TRUE(children.Put(other));
+  EXPECT_EQ(children.Of(TrainJobA(), "a").jobs[0].active, 2);
+}
+
+TEST(Children, OnlyWhatTheTrainJobControls) {
+  Children children;
+  children.Put(JobAt("1", 1, "uid-of-an-earlier-a"));
+  EXPECT_TRUE(children.Of(TrainJobA(), "a").jobs.empty());
+  EXPECT_EQ(children.Of(TrainJobA("uid-of-an-earlier-a"), "a").jobs.size(), 1U);
+  children.PutService(Named("a", "1", "uid-a"));
+  EXPECT_TRUE(children.Of(TrainJobA(), "a").service);
+  EXPECT_FALSE(children.Of(TrainJobA("other"), "a").service);
+  EXPECT_FALSE(children.Of(TrainJobA(), "sub").service);
+}
+
+TEST(Children, WhatGoesTellsWhoseItWas) {
+  Children children;
+  children.Put(JobAt("1", 1));
+  children.PutService(Named("a", "1", "uid-a"));
+  EXPECT_EQ(children.RemoveJob("default", "a-node-0"), "default/a");
+  EXPECT_EQ(children.RemoveJob("default", "a-node-0"), "");
+  EXPECT_EQ(children.RemoveService("default", "a"), "default/a");
+  EXPECT_EQ(children.RemovePod("default", "x"), "");
+  EXPECT_TRUE(children.Of(TrainJobA(), "a").jobs.empty());
+}
+
+TEST(Children, WithoutJobSetsLabelItIsNobodys) {
+  Children children;
+  ObservedJob job = JobAt("1", 1);
+  job.meta.labels.clear();
+  EXPECT_FALSE(children.Put(job));
+}
+
+TEST(IsOlder, ByNumbers) {
+  auto at = [](const char* version) {
+    Meta meta;
+    meta.resource_version = version;
+    return meta;
+  };
+  EXPECT_TRUE(IsOlder(at("9"), at("10")));
+  EXPECT_FALSE(IsOlder(at("10"), at("9")));
+  EXPECT_FALSE(IsOlder(at("10"), at("10")));
+  EXPECT_FALSE(IsOlder(at(""), at("10")));
+  EXPECT_FALSE(IsOlder(at("x"), at("10")));
+}
+
+}  // namespace
+}  // namespace muster::controller

@@ -1,0 +1,244 @@
+#include "controller/kube/informer_state.h"
+
+#include <gmock/gmock.h>
+
+#include "base/text.h"
+
+namespace muster::controller {
+namespace {
+
+using Kind = InformerAction::Kind;
+using testing::HasSubstr;
+
+// One word for each action: "put a@1", "gone b", "list", "list next", "watch 7", "pause 500", "synced", "say ...".
+std::string Shown(const InformerState::Actions& actions) {
+  std::vector<std::string> words;
+  for (const InformerAction& action : actions) {
+    switch (action.kind) {
+      case Kind::kPut:
+        words.push_back(fmt::format("put {}@{}", action.object["metadata"]["name"].get<std::string>(),
+                                    action.object["metadata"]["resourceVersion"].get<std::string>()));
+        break;
+      case Kind::kGone:
+        words.push_back(fmt::format("gone {}/{}", action.ns, action.name));
+        break;
+      case Kind::kSynced:
+        words.push_back("synced");
+        break;
+      case Kind::kSay:
+        words.push_back(fmt::format("say {}", action.text));
+        break;
+      case Kind::kList:
+        words.push_back(action.text.empty() ? "list" : fmt::format("list {}", action.text));
+        break;
+      case Kind::kWatch:
+        words.push_back(fmt::format("watch {}", action.text));
+        break;
+      case Kind::kPause:
+        words.push_back(
+            fmt::format("pause {}", std::chrono::duration_cast<std::chrono::milliseconds>(action.pause).count()));
+        break;
+    }
+  }
+  return Join(words, ", ");
+}
+
+Json Object(const std::string& name, const std::string& version) {
+  return {{"kind", "Pod"}, {"metadata", {{"namespace", "ns"}, {"name", name}, {"resourceVersion", version}}}};
+}
+// Of objects "a@1 b@2".
+Json Page(std::string_view objects, const std::string& version, const std::string& more = "") {
+  Json page = {{"kind", "PodList"}, {"apiVersion", "v1"}, {"metadata", {{"resourceVersion", version}}}};
+  if (!more.empty()) page["metadata"]["continue"] = more;
+  page["items"] = Json::array();
+  for (std::string_view object : Words(objects)) {
+    const size_t at = object.find('@');
+    Json item = Object(std::string(object.substr(0, at)), std::string(object.substr(at + 1)));
+    item.erase("kind");
+    page["items"].push_back(std::move(item));
+  }
+  return page;
+}
+std::string Event(std::string_view type, const std::string& name, const std::string& version) {
+  return WriteJson(Json{{"type", type}, {"object", Object(name, version)}});
+}
+std::string Bookmark(const std::string& version) {
+  return fmt::format(R"({{"type":"BOOKMARK","object":{{"kind":"Pod","metadata":{{"resourceVersion":"{}"}}}}}})",
+                     version);
+}
+std::string Error(int code) {
+  return fmt::format(R"({{"type":"ERROR","object":{{"kind":"Status","code":{},"reason":"Expired","message":"m"}}}})",
+                     code);
+}
+const Status kExpired = absl::OutOfRangeError("expired");
+const Status kDown = absl::UnavailableError("down");
+
+// In step with a@1 and b@2, and watching from 10.
+InformerState InStep() {
+  InformerState state("pods");
+  state.Begin();
+  EXPECT_EQ(Shown(state.Listed(Page("a@1 b@2", "10"))), "put a@1, put b@2, synced, watch 10");
+  return state;
+}
+
+TEST(InformerState, ListsPageByPageThenWatches) {
+  InformerState state("pods");
+  EXPECT_EQ(Shown(state.Begin()), "list");
+  EXPECT_FALSE(state.synced());
+  EXPECT_EQ(Shown(state.Listed(Page("a@1 b@2", "10", "next"))), "put a@1, put b@2, list next");
+  EXPECT_FALSE(state.synced());
+  EXPECT_EQ(Shown(state.Listed(Page("c@3", "10"))), "put c@3, synced, watch 10");
+  EXPECT_TRUE(state.synced());
+}
+
+TEST(InformerState, AnEmptyListIsOne) {
+  InformerState state("pods");
+  state.Begin();
+  EXPECT_EQ(Shown(state.Listed(Json{{"metadata", {{"resourceVersion", "7"}}}, {"items", nullptr}})), "synced, watch 7");
+}
+
+TEST(InformerState, ItemsSayWhatTheyAre) {
+  InformerState state("pods");
+  state.Begin();
+  const auto actions = state.Listed(Page("a@1", "10"));
+  EXPECT_EQ(actions.front().object["kind"], "Pod");
+  EXPECT_EQ(actions.front().object["apiVersion"], "v1");
+}
+
+TEST(InformerState, FollowsTheWatch) {
+  InformerState state = InStep();
+  const struct {
+    std::string line;
+    std::string_view actions;
+  } rows[] = {
+      {Event("ADDED", "c", "11"), "put c@11"},
+      {Event("MODIFIED", "a", "12"), "put a@12"},
+      {Event("MODIFIED", "a", "12"), ""},  // told already
+      {Event("DELETED", "b", "13"), "gone ns/b"},
+      {Event("DELETED", "b", "13"), ""},
+      {Event("DELETED", "unknown", "14"), ""},
+      {Event("ADDED", "b", "15"), "put b@15"},
+      {Bookmark("20"), ""},
+      {Event("NEWTYPE", "x", "21"), ""},
+      {Event("ADDED", "", "22"), "say pods: an object without a name is left out"},
+  };
+  for (const auto& row : rows) EXPECT_EQ(Shown(state.Line(row.line)), row.actions) << row.line;
+  EXPECT_EQ(Shown(state.Ended(absl::OkStatus())), "watch 22");
+}
+
+TEST(InformerState, GoesOnWhereAWatchWasCut) {
+  InformerState state = InStep();
+  state.Line(Event("ADDED", "c", "11"));
+  EXPECT_EQ(Shown(state.Ended(kDown)), "watch 11");
+  state.Line(Bookmark("30"));
+  EXPECT_EQ(Shown(state.Ended(absl::OkStatus())), "watch 30");
+}
+
+// One that ends with nothing is not asked for again at once.
+TEST(InformerState, PausesAfterAWatchThatBroughtNothing) {
+  InformerState state = InStep();
+  EXPECT_EQ(Shown(state.Ended(absl::OkStatus())), "pause 500");
+  EXPECT_EQ(Shown(state.Resume()), "watch 10");
+  EXPECT_EQ(Shown(state.Ended(kDown)), "say pods: down; trying again, pause 1000");
+  EXPECT_EQ(Shown(state.Resume()), "watch 10");
+  EXPECT_EQ(Shown(state.Ended(kDown)), "pause 2000");
+  state.Resume();
+  state.Line(Event("ADDED", "c", "11"));
+  EXPECT_EQ(Shown(state.Ended(kDown)), "watch 11");
+  EXPECT_EQ(Shown(state.Ended(absl::OkStatus())), "pause 500");
+}
+
+TEST(InformerState, ListsAnewWhereTheVersionIsTooOld) {
+  for (const bool by_line : {false, true}) {
+    InformerState state = InStep();
+    EXPECT_EQ(Shown(by_line ? state.Line(Error(410)) : state.Ended(kExpired)), "list") << by_line;
+    EXPECT_EQ(Shown(state.Listed(Page("a@1 c@30", "40", "next"))), "put c@30, list next");
+    EXPECT_EQ(Shown(state.Listed(Page("d@31", "40"))), "put d@31, gone ns/b, watch 40");
+    // The second time in a row is an outage.
+    EXPECT_EQ(Shown(by_line ? state.Line(Error(410)) : state.Ended(kExpired)).substr(0, 10), "say pods: ");
+    EXPECT_EQ(Shown(state.Resume()), "list");
+  }
+}
+
+TEST(InformerState, ListsAnewAfterAnyError) {
+  const struct {
+    std::string line;
+    std::string_view told;
+  } rows[] = {
+      {Error(500), "say pods: the watch: 500 'Expired': 'm'; trying again, pause 500"},
+      {R"({"type":"ERROR","object":{}})", "say pods: the watch: 500: '{}'; trying again, pause 500"},
+      {R"({"type":"ERROR","object":{"code":"x"}})",
+       R"(say pods: the watch: 500: '{"code":"x"}'; trying again, pause 500)"},
+      {"{", "say pods: a line of the watch is no event: '{'; trying again, pause 500"},
+      {"7", "say pods: a line of the watch is no event: '7'; trying again, pause 500"},
+      {R"({"type":"ADDED"})",
+       R"(say pods: a line of the watch is no event: '{"type":"ADDED"}'; trying again, pause 500)"},
+      {R"({"type":"ADDED","object":[]})",
+       R"(say pods: a line of the watch is no event: '{"type":"ADDED","object":[]}'; trying again, pause 500)"},
+  };
+  for (const auto& row : rows) {
+    InformerState state = InStep();
+    EXPECT_EQ(Shown(state.Line(row.line)), row.told);
+    EXPECT_EQ(Shown(state.Resume()), "list");
+    EXPECT_EQ(Shown(state.Listed(Page("b@9", "50"))), "put b@9, gone ns/a, say pods: in step again, watch 50");
+  }
+}
+
+TEST(InformerState, BeginsAnewWhereAContinuationIsTooOld) {
+  InformerState state("pods");
+  state.Begin();
+  state.Listed(Page("a@1", "10", "next"));
+  EXPECT_EQ(Shown(state.Listed(kExpired)), "list");
+  EXPECT_EQ(Shown(state.Listed(Page("b@2", "20", "next"))), "put b@2, list next");
+  EXPECT_THAT(Shown(state.Listed(kExpired)), HasSubstr("pause 1000"));
+  EXPECT_EQ(Shown(state.Resume()), "list");
+  EXPECT_EQ(Shown(state.Listed(Page("b@2", "30"))), "gone ns/a, say pods: in step again, synced, watch 30");
+}
+
+TEST(InformerState, AFailedPageIsAskedForAgain) {
+  InformerState state("pods");
+  state.Begin();
+  state.Listed(Page("a@1", "10", "next"));
+  EXPECT_EQ(Shown(state.Listed(kDown)), "say pods: down; trying again, pause 500");
+  EXPECT_EQ(Shown(state.Resume()), "list next");
+  EXPECT_EQ(Shown(state.Listed(kDown)), "pause 1000");
+  EXPECT_EQ(Shown(state.Resume()), "list next");
+  EXPECT_EQ(Shown(state.Listed(Page("b@2", "10"))), "put b@2, say pods: in step again, synced, watch 10");
+}
+
+TEST(InformerState, PausesUpToThirtySeconds) {
+  InformerState state("pods");
+  state.Begin();
+  for (int pause : {500, 1000, 2000, 4000, 8000, 16000, 30000, 30000}) {
+    EXPECT_THAT(Shown(state.Listed(kDown)), HasSubstr(fmt::format("pause {}", pause)));
+    state.Resume();
+  }
+}
+
+TEST(InformerState, ListsWhatIsNoListAgain) {
+  for (const Json& page : {Json(), Json(7), Json::array(), Json::object(), Json{{"metadata", 7}},
+                           Json{{"metadata", {{"resourceVersion", 7}}}}, Json{{"metadata", Json::object()}},
+                           Json{{"metadata", {{"resourceVersion", "7"}}}, {"items", 7}}}) {
+    InformerState state("pods");
+    state.Begin();
+    EXPECT_THAT(Shown(state.Listed(page)), HasSubstr("what the server lists is no list")) << page;
+    EXPECT_EQ(Shown(state.Resume()), "list");
+  }
+  InformerState state("pods");
+  state.Begin();
+  const Json odd = {{"metadata", {{"resourceVersion", "7"}}}, {"items", {7, Json::array(), Object("a", "1")}}};
+  EXPECT_EQ(Shown(state.Listed(odd)),
+            "say pods: an object without a name is left out, say pods: an object without a "
+            "name is left out, put a@1, synced, watch 7");
+}
+
+TEST(InformerState, SaysWhatToDoAboutAMissingKind) {
+  InformerState state("trainjobs");
+  state.Begin();
+  EXPECT_EQ(Shown(state.Listed(absl::NotFoundError("404"))),
+            "say trainjobs: 404; the cluster does not serve that kind: apply its CustomResourceDefinition; trying "
+            "again, pause 500");
+}
+
+}  // namespace
+}  // namespace muster::controller

@@ -1,0 +1,158 @@
+// An informer and the client, against a server that cuts, refuses and forgets.
+#include "controller/kube/informer.h"
+
+#include <gmock/gmock.h>
+
+#include <optional>
+
+#include "tests/controller/kube/script_server.h"
+
+namespace muster::controller {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::StartsWith;
+using testing::UnorderedElementsAre;
+using Reply = ScriptServer::Reply;
+
+const Resource kPods{"v1", "pods"};
+
+std::string Pod(const std::string& name, const std::string& version, const std::string& phase = "Running") {
+  return WriteJson(Json{{"kind", "Pod"},
+                        {"metadata", {{"namespace", "ns"}, {"name", name}, {"resourceVersion", version}}},
+                        {"status", {{"phase", phase}}}});
+}
+std::string Event(const std::string& type, const std::string& object) {
+  return fmt::format("{{\"type\":\"{}\",\"object\":{}}}\n", type, object);
+}
+Reply Page(const std::vector<std::string>& items, const std::string& version, const std::string& more = "") {
+  return {
+      .body = fmt::format(
+          R"({{"kind":"PodList","apiVersion":"v1","metadata":{{"resourceVersion":"{}","continue":"{}"}},"items":[{}]}})",
+          version, more, Join(items, ","))};
+}
+
+class InformerTest : public testing::Test {
+ protected:
+  // Each request is answered by the next of `replies`; after the last nothing comes any more.
+  void Begin(std::vector<Reply> replies) {
+    replies_ = std::move(replies);
+    server_.emplace(loop_, [this](const ScriptServer::Asked&) {
+      return next_ < replies_.size() ? replies_[next_++] : Reply{.then = Reply::Then::kStay};
+    });
+    client_.emplace(loop_, server_->access(), ApiClient::Options{});
+    informer_.emplace(
+        loop_, *client_, kPods, "ns", "app in (a,b)",
+        [](const Json& pod) -> StatusOr<std::string> {
+          const std::string phase = pod["status"]["phase"];
+          if (phase == "bad") return absl::InvalidArgumentError("bad");
+          return phase;
+        },
+        Informer<std::string>::Events{
+            .put = [this](const std::string& phase) { told_.push_back("put " + phase); },
+            .gone = [this](const std::string& phase) { told_.push_back("gone " + phase); },
+            .synced = [this] { told_.push_back("synced"); },
+            .say = [this](const std::string& text) { said_.push_back(text); },
+            .unreadable = [this](const Json&, const Status& why) { told_.push_back(std::string(Message(why))); }});
+    informer_->Begin();
+  }
+
+  boost::asio::io_context loop_;
+  std::vector<Reply> replies_;
+  size_t next_ = 0;
+  std::optional<ScriptServer> server_;
+  std::optional<ApiClient> client_;
+  std::optional<Informer<std::string>> informer_;
+  std::vector<std::string> told_, said_;
+};
+
+TEST_F(InformerTest, KeepsInStep) {
+  const std::string added = Event("ADDED", Pod("c", "11", "Pending")),
+                    changed = Event("MODIFIED", Pod("c", "12", "Failed"));
+  Begin({
+      Page({Pod("a", "1", "A")}, "10", "more of/it"),
+      Page({Pod("b", "2", "B")}, "10"),
+      // Cut in the middle of a line.
+      {.chunks = {added.substr(0, 20), added.substr(20), changed.substr(0, 30)}, .then = Reply::Then::kCut},
+      {.chunks = {changed, Event("BOOKMARK", R"({"metadata":{"resourceVersion":"20"}})")}},
+      // That version is forgotten.
+      {.chunks = {Event("ERROR", R"({"kind":"Status","code":410,"reason":"Expired"})")}},
+      ScriptServer::Refusal(429, "TooManyRequests", "Retry-After: 0\r\n"),
+      Page({Pod("b", "2", "B"), Pod("c", "25", "Done")}, "30"),
+      {.chunks = {Event("DELETED", Pod("b", "31")), Event("ADDED", Pod("d", "32", "bad"))}, .then = Reply::Then::kStay},
+  });
+  EXPECT_FALSE(informer_->synced());
+  EXPECT_TRUE(RunUntil(loop_, [&] { return told_.size() >= 9; }));
+  EXPECT_TRUE(informer_->synced());
+  EXPECT_THAT(told_, ElementsAre("put A", "put B", "synced", "put Pending", "put Failed", "put Done", "gone A",
+                                 "gone B", "bad"));
+  EXPECT_THAT(said_, IsEmpty());
+  EXPECT_EQ(informer_->all(), (std::map<std::string, std::string>{{"ns/c", "Done"}}));
+  EXPECT_EQ(informer_->Find("ns", "b"), nullptr);
+  EXPECT_EQ(*informer_->Find("ns", "c"), "Done");
+
+  const std::string selector = "labelSelector=app%20in%20%28a%2Cb%29";
+  const std::vector<std::string> lines = server_->lines();
+  ASSERT_EQ(lines.size(), 8U);
+  const std::string path = "GET /api/v1/namespaces/ns/pods?";
+  EXPECT_EQ(lines[0], path + "limit=500&" + selector);
+  EXPECT_EQ(lines[1], path + "limit=500&" + selector + "&continue=more%20of%2Fit");
+  for (const auto& [at, version] : std::map<int, std::string>{{2, "10"}, {3, "11"}, {4, "20"}, {7, "30"}}) {
+    EXPECT_THAT(lines[at], StartsWith(path + "watch=true&allowWatchBookmarks=true&timeoutSeconds="));
+    EXPECT_TRUE(lines[at].ends_with("&resourceVersion=" + version + "&" + selector)) << lines[at];
+  }
+  EXPECT_EQ(lines[5], lines[0]);
+  EXPECT_EQ(lines[6], lines[0]);
+}
+
+TEST_F(InformerTest, GoesOnAfterAnOutage) {
+  Begin({
+      ScriptServer::Refusal(500, "InternalError"),
+      Page({Pod("a", "1", "A")}, "10"),
+      ScriptServer::Refusal(410, "Expired"),
+      Page({Pod("a", "1", "A")}, "11"),
+      {.chunks = {Event("MODIFIED", Pod("a", "12", "B"))}, .then = Reply::Then::kStay},
+  });
+  EXPECT_TRUE(RunUntil(loop_, [&] { return told_.size() >= 3; }));
+  EXPECT_THAT(told_, ElementsAre("put A", "synced", "put B"));
+  EXPECT_THAT(said_, Contains(HasSubstr("500 'InternalError'")));
+  EXPECT_THAT(said_, Contains("pods: in step again"));
+}
+
+TEST_F(InformerTest, WhatBecomesUnreadableIsGone) {
+  Begin({Page({Pod("a", "1", "A"), Pod("b", "1", "B")}, "10"),
+         {.chunks = {Event("MODIFIED", Pod("a", "11", "bad")), Event("DELETED", Pod("a", "12", "bad"))},
+          .then = Reply::Then::kStay}});
+  EXPECT_TRUE(RunUntil(loop_, [&] { return told_.size() >= 5; }));
+  EXPECT_THAT(told_, ElementsAre("put A", "put B", "synced", "bad", "gone A"));
+  EXPECT_THAT(informer_->all(), UnorderedElementsAre(testing::Pair("ns/b", "B")));
+}
+
+TEST(InformerBase, ACallbackMayEndIt) {
+  boost::asio::io_context loop;
+  ScriptServer server(loop, [](const ScriptServer::Asked&) { return Page({Pod("a", "1"), Pod("b", "2")}, "10"); });
+  ApiClient client(loop, server.access(), {});
+  std::optional<InformerBase> informer;
+  int told = 0;
+  informer.emplace(loop, client, kPods, "", "",
+                   InformerBase::Events{.put =
+                                            [&](const Json&) {
+                                              ++told;
+                                              informer.reset();
+                                            },
+                                        .gone = [](const std::string&, const std::string&) {},
+                                        .synced = [] { FAIL(); },
+                                        .say = [](const std::string&) {}});
+  informer->Begin();
+  EXPECT_TRUE(RunUntil(loop, [&] { return told > 0; }));
+  loop.restart();
+  loop.poll();
+  EXPECT_EQ(told, 1);
+  EXPECT_EQ(server.asked().size(), 1U);
+}
+
+}  // namespace
+}  // namespace muster::controller

@@ -1,0 +1,147 @@
+#include "controller/kube/key_queue.h"
+
+#include <gmock/gmock.h>
+
+#include "controller/kube/token_bucket.h"
+
+namespace muster::controller {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+const TimePoint kStart = TimePoint(seconds(1000));
+
+// All that can be begun now: "a b".
+std::string TakeAll(KeyQueue& queue) {
+  std::string taken;
+  while (auto key = queue.Take()) taken += (taken.empty() ? "" : " ") + *key;
+  return taken;
+}
+
+TEST(BackOff, DoublesUpToItsLimit) {
+  const BackOffRules rules{milliseconds(5), milliseconds(100)};
+  const struct {
+    int failures, milliseconds;
+  } rows[] = {{1, 5}, {2, 10}, {3, 20}, {4, 40}, {5, 80}, {6, 100}, {7, 100}, {1'000'000, 100}, {0, 5}};
+  for (const auto& row : rows) EXPECT_EQ(BackOff(rules, row.failures), milliseconds(row.milliseconds)) << row.failures;
+  EXPECT_EQ(BackOff({seconds(2), seconds(1)}, 1), seconds(1));
+  EXPECT_EQ(Spread(seconds(2), 0), seconds(1));
+  EXPECT_EQ(Spread(seconds(2), 0.5), milliseconds(1500));
+}
+
+TEST(TokenBucket, GivesTheBurstAndThenTheRate) {
+  TokenBucket bucket(10, 2);
+  EXPECT_EQ(bucket.Take(kStart), Duration::zero());
+  EXPECT_EQ(bucket.Take(kStart), Duration::zero());
+  EXPECT_EQ(bucket.Take(kStart), milliseconds(100));
+  EXPECT_EQ(bucket.Take(kStart), milliseconds(200));
+  EXPECT_EQ(bucket.Take(kStart + milliseconds(200)), milliseconds(100));
+  EXPECT_EQ(bucket.Take(kStart + seconds(100)), Duration::zero());
+  EXPECT_EQ(bucket.Take(kStart + seconds(100)), Duration::zero());
+  EXPECT_EQ(bucket.Take(kStart + seconds(100)), milliseconds(100));
+
+  TokenBucket slow(1.0 / 300, 1);
+  EXPECT_TRUE(slow.TryTake(kStart));
+  EXPECT_FALSE(slow.TryTake(kStart + seconds(200)));
+  EXPECT_TRUE(slow.TryTake(kStart + seconds(301)));
+}
+
+TEST(KeyQueue, GivesKeysInTheirOrderAndOnce) {
+  KeyQueue queue(10, {});
+  for (const char* key : {"b", "a", "b", "c", "a"}) queue.Add(key);
+  EXPECT_EQ(queue.ready(), 3U);
+  EXPECT_EQ(TakeAll(queue), "b a c");
+  EXPECT_EQ(queue.working(), 3U);
+}
+
+TEST(KeyQueue, WorksOnAKeyOnceAtATime) {
+  KeyQueue queue(10, {});
+  queue.Add("a");
+  EXPECT_EQ(TakeAll(queue), "a");
+  queue.Add("a");
+  queue.Add("a");
+  EXPECT_EQ(TakeAll(queue), "");
+  queue.Done("a", false, kStart);
+  EXPECT_EQ(TakeAll(queue), "a");
+  queue.Done("a", false, kStart);
+  EXPECT_EQ(TakeAll(queue), "");
+  queue.Done("a", false, kStart);  // of nothing
+  EXPECT_EQ(queue.working(), 0U);
+}
+
+TEST(KeyQueue, HasSoManyWorkers) {
+  KeyQueue queue(2, {});
+  for (const char* key : {"a", "b", "c"}) queue.Add(key);
+  EXPECT_EQ(TakeAll(queue), "a b");
+  queue.Done("b", false, kStart);
+  EXPECT_EQ(TakeAll(queue), "c");
+}
+
+TEST(KeyQueue, TheEarliestTimeCounts) {
+  KeyQueue queue(10, {});
+  queue.AddAt("a", kStart + seconds(5));
+  queue.AddAt("a", kStart + seconds(9));
+  queue.AddAt("b", kStart + seconds(7));
+  queue.AddAt("b", kStart + seconds(3));
+  EXPECT_EQ(queue.next(), kStart + seconds(3));
+  queue.Advance(kStart + seconds(2));
+  EXPECT_EQ(TakeAll(queue), "");
+  queue.Advance(kStart + seconds(3));
+  EXPECT_EQ(TakeAll(queue), "b");
+  EXPECT_EQ(queue.next(), kStart + seconds(5));
+  queue.Advance(kStart + seconds(100));
+  EXPECT_EQ(TakeAll(queue), "a");
+  EXPECT_EQ(queue.next(), std::nullopt);
+}
+
+TEST(KeyQueue, ForgetsWhatIsGone) {
+  KeyQueue queue(10, {seconds(1), seconds(8)});
+  queue.Add("ready");
+  queue.AddAt("later", kStart);
+  queue.Forget("ready");
+  queue.Forget("later");
+  queue.Forget("unknown");
+  queue.Advance(kStart + seconds(1));
+  EXPECT_EQ(TakeAll(queue), "");
+
+  queue.Add("working");
+  EXPECT_EQ(TakeAll(queue), "working");
+  queue.Add("working");
+  queue.Forget("working");
+  queue.Done("working", true, kStart);
+  EXPECT_EQ(TakeAll(queue), "");
+  EXPECT_EQ(queue.next(), std::nullopt);
+
+  queue.Add("again");
+  EXPECT_EQ(TakeAll(queue), "again");
+  queue.Forget("again");
+  queue.Add("again");  // it is there anew
+  queue.Done("again", false, kStart);
+  EXPECT_EQ(TakeAll(queue), "again");
+}
+
+TEST(KeyQueue, ASuccessEndsTheBackOff) {
+  KeyQueue queue(10, {seconds(1), seconds(60)});
+  const struct {
+    bool again;
+    int pause;  // s; 0: none
+  } rows[] = {{true, 1}, {true, 2}, {true, 4}, {false, 0}, {true, 1}};
+  TimePoint now = kStart;
+  for (const auto& row : rows) {
+    queue.Add("a");
+    ASSERT_EQ(TakeAll(queue), "a");
+    queue.Done("a", row.again, now);
+    if (row.pause == 0) {
+      EXPECT_EQ(queue.next(), std::nullopt);
+      continue;
+    }
+    ASSERT_EQ(queue.next(), now + seconds(row.pause));
+    now = *queue.next();
+    queue.Advance(now);
+    ASSERT_EQ(queue.ready(), 1U);
+  }
+}
+
+}  // namespace
+}  // namespace muster::controller

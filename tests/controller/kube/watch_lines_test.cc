@@ -1,0 +1,65 @@
+#include "controller/kube/watch_lines.h"
+
+#include <gmock/gmock.h>
+
+#include <vector>
+
+namespace muster::controller {
+namespace {
+
+using testing::ElementsAre;
+
+constexpr size_t kLongest = 20;
+
+// What comes of `pieces`, one Take each.
+std::vector<std::string> LinesOf(const std::vector<std::string_view>& pieces) {
+  WatchLines lines(kLongest);
+  std::vector<std::string> got;
+  for (std::string_view piece : pieces) {
+    const Status status = lines.Take(piece, [&](std::string_view line) {
+      got.emplace_back(line);
+      return true;
+    });
+    if (!status.ok()) got.emplace_back(Message(status));
+  }
+  return got;
+}
+
+TEST(WatchLines, ACutAtAnyByteChangesNothing) {
+  constexpr std::string_view kBody = "{\"a\":1}\n\n{\"b\":\"x\"}\r\n{\"c\":[]}\n{\"half";
+  for (size_t first = 0; first <= kBody.size(); ++first) {
+    for (size_t second = first; second <= kBody.size(); ++second) {
+      EXPECT_THAT(LinesOf({kBody.substr(0, first), kBody.substr(first, second - first), kBody.substr(second)}),
+                  ElementsAre("{\"a\":1}", "{\"b\":\"x\"}", "{\"c\":[]}"))
+          << first << " " << second;
+    }
+  }
+}
+
+TEST(WatchLines, EachByteByItself) {
+  std::vector<std::string_view> pieces;
+  constexpr std::string_view kBody = "one\ntwo\n";
+  for (size_t at = 0; at < kBody.size(); ++at) pieces.push_back(kBody.substr(at, 1));
+  EXPECT_THAT(LinesOf(pieces), ElementsAre("one", "two"));
+}
+
+TEST(WatchLines, ALineHasABound) {
+  const std::string just(kLongest, 'x'), more(kLongest + 1, 'x');
+  EXPECT_THAT(LinesOf({just + "\n"}), ElementsAre(just));
+  EXPECT_THAT(LinesOf({just, "\n" + just, "\n"}), ElementsAre(just, just));
+  constexpr char kTold[] = "a line of the watch is longer than 20 bytes";
+  EXPECT_THAT(LinesOf({"a\n" + more}), ElementsAre("a", kTold));
+  EXPECT_THAT(LinesOf({more + "\n"}), ElementsAre(kTold));
+  EXPECT_THAT(LinesOf({just, "y\n"}), ElementsAre(kTold));
+}
+
+TEST(WatchLines, StopsWhereNoMoreIsWanted) {
+  WatchLines lines(kLongest);
+  int got = 0;
+  const Status status = lines.Take("a\nb\nc\n", [&](std::string_view) { return ++got < 2; });
+  EXPECT_TRUE(status.ok());
+  EXPECT_EQ(got, 2);
+}
+
+}  // namespace
+}  // namespace muster::controller

@@ -1,0 +1,55 @@
+// libFuzzer: the body of a watch. The first byte chooses how long the pieces are in which it comes: whatever they are,
+// the lines are the same; an informer that follows them goes on.
+#include "base/text.h"
+#include "controller/kube/informer_state.h"
+#include "controller/kube/watch_lines.h"
+#include "tests/fuzz/input.h"
+
+namespace muster::controller {
+namespace {
+
+constexpr size_t kLongest = 1000;
+
+std::vector<std::string> LinesOf(std::string_view body, size_t piece) {
+  WatchLines lines(kLongest);
+  std::vector<std::string> got;
+  for (; !body.empty(); body.remove_prefix(std::min(piece, body.size()))) {
+    const Status status = lines.Take(body.substr(0, piece), [&](std::string_view line) {
+      Must(!line.empty() && line.size() <= kLongest && line.find('\n') == std::string_view::npos);
+      got.emplace_back(line);
+      return true;
+    });
+    if (!status.ok()) break;
+  }
+  return got;
+}
+
+void Follow(const std::vector<std::string>& lines) {
+  InformerState state("pods");
+  state.Begin();
+  state.Listed(Json{{"metadata", {{"resourceVersion", "1"}}}});
+  for (const std::string& line : lines) {
+    const auto actions = state.Line(line);
+    for (const InformerAction& action : actions) {
+      if (action.kind == InformerAction::Kind::kPut) Must(action.object.is_object());
+      const bool ends = action.kind == InformerAction::Kind::kPause || action.kind == InformerAction::Kind::kList;
+      if (!ends) continue;
+      Must(&action == &actions.back());
+      if (action.kind == InformerAction::Kind::kPause) state.Resume();
+      state.Listed(Json{{"metadata", {{"resourceVersion", "2"}}}});
+    }
+  }
+  Must(state.synced());
+}
+
+}  // namespace
+}  // namespace muster::controller
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace muster::controller;
+  const auto [choice, text] = Choose(data, size);
+  const auto whole = LinesOf(text, SIZE_MAX);
+  Must(LinesOf(text, 1 + choice) == whole);
+  Follow(whole);
+  return 0;
+}
