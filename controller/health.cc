@@ -1,0 +1,77 @@
+#include "controller/health.h"
+
+#include <prometheus/counter.h>
+#include <prometheus/gauge.h>
+#include <prometheus/registry.h>
+#include <prometheus/text_serializer.h>
+
+#include "base/host_names.h"
+#include "base/text.h"
+
+namespace muster::controller {
+namespace {
+
+http::Server::Route Says(std::function<http::Server::Response()> what) {
+  return {
+      [what = std::move(what)](const http::Server::Request&, const http::Server::Answer& answer) { answer(what()); }};
+}
+
+}  // namespace
+
+std::string Metrics(const HealthSources& sources) {
+  prometheus::Registry registry;
+  auto gauge = [&registry](const std::string& name, const std::string& help) -> prometheus::Family<prometheus::Gauge>& {
+    return prometheus::BuildGauge().Name(name).Help(help).Register(registry);
+  };
+  auto counter = [&registry](const std::string& name,
+                             const std::string& help) -> prometheus::Family<prometheus::Counter>& {
+    return prometheus::BuildCounter().Name(name).Help(help).Register(registry);
+  };
+  gauge("muster_controller_leads", "1 while this replica leads").Add({}).Set(sources.leads() ? 1 : 0);
+  const TrainJobs::Counts jobs = sources.jobs();
+  auto& states = gauge("muster_trainjobs", "TrainJobs by state");
+  for (const auto& [state, number] : jobs.jobs_by_state) states.Add({{"state", state}}).Set(number);
+  auto& passes = counter("muster_reconcile_total", "Passes over a TrainJob");
+  passes.Add({{"result", "success"}}).Increment(static_cast<double>(jobs.passes - jobs.failed_passes));
+  passes.Add({{"result", "error"}}).Increment(static_cast<double>(jobs.failed_passes));
+  const ApiClient::Counts& calls = sources.client.counts();
+  auto& requests = counter("muster_api_requests_total", "Calls of the API server");
+  requests.Add({{"kind", "read"}}).Increment(static_cast<double>(calls.reads));
+  requests.Add({{"kind", "watch"}}).Increment(static_cast<double>(calls.watches));
+  auto& writes = counter("muster_api_writes_total", "Writes to the API server");
+  for (const auto& [what, number] : calls.writes_by_kind) {
+    writes.Add({{"what", what}}).Increment(static_cast<double>(number));
+  }
+  counter("muster_api_throttled_total", "Answers that told a call to come back later")
+      .Add({})
+      .Increment(static_cast<double>(calls.throttled));
+  counter("muster_api_errors_total", "Calls that ended with an error")
+      .Add({})
+      .Increment(static_cast<double>(calls.failed));
+  return prometheus::TextSerializer().Serialize(registry.Collect());
+}
+
+StatusOr<std::unique_ptr<http::Server>> ServeHealth(boost::asio::io_context& loop, const std::string& listen,
+                                                    HealthSources sources) {
+  const size_t colon = listen.rfind(':');
+  const auto port = colon == std::string::npos ? std::nullopt : ParseInt(std::string_view(listen).substr(colon + 1));
+  if (!port || *port < 0 || *port > 65535) {
+    return absl::InvalidArgumentError(fmt::format("--listen '{}': want HOST:PORT or :PORT, such as :8081", listen));
+  }
+  std::string host = listen.substr(0, colon);
+  if (host.size() > 1 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
+  auto shared = std::make_shared<const HealthSources>(std::move(sources));
+  http::Server::Routes routes;
+  routes["/healthz"] = Says([] { return http::Server::Response{.body = "ok\n"}; });
+  // One that does not lead is ready to: a rollout must not wait for the leader to go.
+  routes["/readyz"] = Says([shared] {
+    if (!shared->leads() || shared->synced()) return http::Server::Response{.body = "ok\n"};
+    return http::Server::Response{.status = 503, .body = "the objects of the cluster are being listed\n"};
+  });
+  routes["/metrics"] = Says([shared] {
+    return http::Server::Response{.content_type = "text/plain; version=0.0.4; charset=utf-8", .body = Metrics(*shared)};
+  });
+  return http::Server::Listen(loop, host, static_cast<uint16_t>(*port), std::move(routes), {});
+}
+
+}  // namespace muster::controller

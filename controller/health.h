@@ -1,0 +1,30 @@
+// The controller's /healthz, /readyz and /metrics. Loop thread only.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/status.h"
+#include "controller/kube/api_client.h"
+#include "controller/kube/train_jobs.h"
+#include "http/server.h"
+
+namespace muster::controller {
+
+struct HealthSources {
+  std::function<bool()> leads;
+  std::function<bool()> synced;  // all is listed, where it leads
+  std::function<TrainJobs::Counts()> jobs;
+  const ApiClient& client;
+};
+
+// `listen`: HOST:PORT or :PORT. Port 0: the kernel chooses.
+StatusOr<std::unique_ptr<http::Server>> ServeHealth(boost::asio::io_context& loop, const std::string& listen,
+                                                    HealthSources sources);
+
+// The exposition text, made by prometheus-cpp.
+std::string Metrics(const HealthSources& sources);
+
+}  // namespace muster::controller

@@ -1,0 +1,39 @@
+// The `muster-controller` binary: one file per subcommand.
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <functional>
+
+#include "base/descriptors.h"
+#include "base/exit_codes.h"
+#include "base/text.h"
+#include "base/version.h"
+#include "controller/plan_command.h"
+#include "controller/run_command.h"
+
+namespace muster::controller {
+namespace {
+
+int Main(int argc, char** argv) {
+  signal(SIGPIPE, SIG_IGN);
+  CLI::App app{"TrainJobs become Services and Jobs", "muster-controller"};
+  app.set_version_flag("--version", fmt::format("muster-controller {} (commit {})", Version(), Commit()));
+  app.require_subcommand(1);
+  std::function<int()> run;
+  // One line for each subcommand.
+  AddPlanCommand(&app, &run);
+  AddRunCommand(&app, &run);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : kExitUsage;
+  }
+  return run();
+}
+
+}  // namespace
+}  // namespace muster::controller
+
+int main(int argc, char** argv) {
+  muster::FillStandardStreams();
+  return muster::controller::Main(argc, argv);
+}

@@ -1,0 +1,90 @@
+#include "controller/plan_command.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/exit_codes.h"
+#include "base/print.h"
+#include "base/quoted.h"
+#include "base/version.h"
+#include "controller/plan/plan_files.h"
+
+namespace muster::controller {
+namespace {
+
+constexpr size_t kMostBytes = 64 << 20;  // of one file
+
+struct Flags {
+  std::vector<std::string> files;
+  std::string output = "yaml";
+  PlanOptions plan;
+};
+
+// "-" is stdin.
+StatusOr<InputFile> ReadInput(const std::string& name) {
+  const bool is_stdin = name == "-";
+  std::FILE* stream = is_stdin ? stdin : std::fopen(name.c_str(), "re");
+  if (stream == nullptr) return ErrnoStatus(errno, fmt::format("{}: cannot open it", Quoted(name)));
+  InputFile file{.name = is_stdin ? "stdin" : name};
+  char bytes[64 << 10];
+  size_t count = 0;
+  while ((count = std::fread(bytes, 1, sizeof bytes, stream)) > 0 && file.text.size() <= kMostBytes) {
+    file.text.append(bytes, count);
+  }
+  const int error = std::ferror(stream) == 0 ? 0 : errno;
+  if (!is_stdin) std::fclose(stream);
+  if (error != 0) return ErrnoStatus(error, fmt::format("{}: cannot read it", Quoted(name)));
+  if (file.text.size() > kMostBytes) {
+    return absl::InvalidArgumentError(
+        fmt::format("{}: it has more than {} MiB, and is no file of jobs", Quoted(name), kMostBytes >> 20));
+  }
+  return file;
+}
+
+StatusOr<std::string> PlannedText(const Flags& flags) {
+  std::vector<InputFile> files;
+  for (const std::string& name : flags.files) {
+    MUSTER_ASSIGN_OR_RETURN(InputFile file, ReadInput(name));
+    files.push_back(std::move(file));
+  }
+  MUSTER_ASSIGN_OR_RETURN(const PlannedFiles planned, PlanFiles(files, flags.plan));
+  for (const std::string& remark : planned.remarks) PrintTo(stderr, "{}\n", remark);
+  std::vector<Json> objects;
+  for (const PlannedTrainJob& job : planned.jobs) {
+    for (Json& object : PlannedObjects(job)) objects.push_back(std::move(object));
+  }
+  return flags.output == "json" ? ObjectsAsJson(objects) : ObjectsAsYaml(objects);
+}
+
+int Run(const Flags& flags) {
+  const auto text = PlannedText(flags);
+  if (!text.ok()) {
+    PrintTo(stderr, "muster-controller: {}\n", Message(text.status()));
+    return kExitBadConfiguration;
+  }
+  PrintTo(stdout, "{}", *text);
+  return 0;
+}
+
+}  // namespace
+
+void AddPlanCommand(CLI::App* app, std::function<int()>* run) {
+  auto flags = std::make_shared<Flags>();
+  flags->plan.version = Version();
+  auto* command = app->add_subcommand("plan", "print the Service and the Jobs that a TrainJob comes to");
+  command->add_option("-f,--filename", flags->files, "a file of TrainJobs and runtimes, YAML or JSON; -: stdin")
+      ->required()
+      ->take_all();
+  command->add_option("-o,--output", flags->output, "yaml | json; default yaml")
+      ->check(CLI::IsMember({"yaml", "json"}));
+  command
+      ->add_option("--agent-image", flags->plan.agent_image,
+                   "the image that brings the agent into the pods; default muster")
+      ->envname("MUSTER_AGENT_IMAGE");
+  command->callback([flags, run] { *run = [flags] { return Run(*flags); }; });
+}
+
+}  // namespace muster::controller

@@ -1,0 +1,185 @@
+#include "controller/run_command.h"
+
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <csignal>
+
+#include "base/environment.h"
+#include "base/exit_codes.h"
+#include "base/host_names.h"
+#include "base/log.h"
+#include "base/print.h"
+#include "base/replace_file.h"
+#include "base/text.h"
+#include "base/version.h"
+#include "controller/health.h"
+#include "controller/kube/api_client.h"
+#include "controller/kube/cluster_access.h"
+#include "controller/kube/event_recorder.h"
+#include "controller/kube/leader.h"
+#include "controller/kube/train_jobs.h"
+
+namespace muster::controller {
+namespace {
+
+namespace asio = boost::asio;
+
+// Upstream's name: the two controllers never act at once.
+constexpr char kLease[] = "trainer.kubeflow.org";
+
+struct Flags {
+  std::string kubeconfig, context, ns, agent_image = "muster";
+  std::string listen = ":8081", lease_namespace, log_level = "info", log_format = "text";
+  bool leader_elect = true;
+  double writes_per_second = 200;
+  int burst = 400, workers = 32;
+};
+
+void Declare(CLI::App& app, Flags* flags) {
+  app.add_option(
+      "--kubeconfig", flags->kubeconfig,
+      "file that says how to reach the cluster; else $KUBECONFIG, the pod's service account, ~/.kube/config");
+  app.add_option("--context", flags->context, "of the kubeconfig; else its current one");
+  app.add_option("--namespace", flags->ns, "serve this namespace alone; else all of them");
+  app.add_option("--agent-image", flags->agent_image, "image of the init container that brings the agent")
+      ->envname("MUSTER_AGENT_IMAGE")
+      ->capture_default_str();
+  app.add_option("--listen", flags->listen, "[HOST]:PORT of /healthz, /readyz and /metrics")->capture_default_str();
+  app.add_flag("--leader-elect,!--no-leader-elect", flags->leader_elect,
+               "act only while holding the Lease trainer.kubeflow.org (default)");
+  app.add_option("--lease-namespace", flags->lease_namespace,
+                 "namespace of the Lease; else the pod's, or the context's");
+  app.add_option("--qps", flags->writes_per_second, "writes to the API server a second")
+      ->check(CLI::Range(1.0, 100000.0))
+      ->capture_default_str();
+  app.add_option("--burst", flags->burst, "writes at once")->check(CLI::Range(1, 100000))->capture_default_str();
+  app.add_option("--workers", flags->workers, "TrainJobs that are worked on at a time")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  app.add_option("--log-level", flags->log_level, "debug, info, warning, error")->envname("MUSTER_LOG_LEVEL");
+  app.add_option("--log-format", flags->log_format, "text, json")->envname("MUSTER_LOG_FORMAT");
+}
+
+Status ConfigureLog(const Flags& flags) {
+  log::Options options;
+  MUSTER_ASSIGN_OR_RETURN(options.level, log::ParseLevel(flags.log_level));
+  MUSTER_ASSIGN_OR_RETURN(options.format, log::ParseFormat(flags.log_format));
+  log::Configure(options);
+  return absl::OkStatus();
+}
+
+// The parts, and who tells whom. Ends the loop when it is over.
+class Running {
+ public:
+  Running(asio::io_context& loop, const Flags& flags, ClusterAccess access)
+      : loop_(loop),
+        flags_(flags),
+        lease_namespace_(flags.lease_namespace.empty() ? access.ns : flags.lease_namespace),
+        client_(loop, std::move(access), {.writes_per_second = flags.writes_per_second, .burst = flags.burst}),
+        events_(loop, client_, "muster-controller"),
+        signals_(loop, SIGTERM, SIGINT) {}
+
+  Status Begin() {
+    auto server = ServeHealth(loop_, flags_.listen,
+                              {.leads = [this] { return Leads(); },
+                               .synced = [this] { return jobs_ && jobs_->synced(); },
+                               .jobs = [this] { return jobs_ ? jobs_->counts() : TrainJobs::Counts(); },
+                               .client = client_});
+    if (!server.ok()) return server.status();
+    health_ = *std::move(server);
+    log::Info(fmt::format("muster-controller {} serves /healthz, /readyz and /metrics on port {}", Version(),
+                          health_->port()));
+    signals_.async_wait([this](boost::system::error_code error, int number) {
+      if (!error) Stop(number);
+    });
+    if (!flags_.leader_elect) {
+      Lead();
+      return absl::OkStatus();
+    }
+    const std::string identity = fmt::format("{}_{}", HostName(), RandomName());
+    leader_ = std::make_unique<Leader>(loop_, client_, lease_namespace_, kLease, identity, LeaseRules{},
+                                       Leader::Events{.began = [this] { Lead(); },
+                                                      .lost =
+                                                          [this](const std::string& why) {
+                                                            log::Error(fmt::format("the leadership is lost: {}", why));
+                                                            End(kExitRendezvousTimeout);
+                                                          },
+                                                      .say = [](const std::string& text) { log::Info(text); }});
+    leader_->Begin();
+    return absl::OkStatus();
+  }
+
+  int exit_code() const { return exit_code_; }
+
+ private:
+  bool Leads() const { return !flags_.leader_elect || (leader_ && leader_->MayAct()); }
+
+  void Lead() {
+    log::Info(flags_.leader_elect ? "leading" : "leading, without a Lease");
+    TrainJobs::Options options;
+    options.plan.agent_image = flags_.agent_image;
+    options.plan.version = Version();
+    options.ns = flags_.ns;
+    options.queue.workers = flags_.workers;
+    jobs_ = std::make_unique<TrainJobs>(TrainJobs::Means{loop_, client_, events_, [this] { return Leads(); }}, options);
+    jobs_->Begin();
+  }
+
+  void Stop(int number) {
+    log::Info(fmt::format("{}: ending; TrainJobs go on by themselves", SignalName(number)));
+    jobs_.reset();
+    if (!leader_) return End(0);
+    leader_->Release([this] { End(0); });
+  }
+
+  void End(int code) {
+    exit_code_ = code;
+    loop_.stop();
+  }
+
+  asio::io_context& loop_;
+  const Flags& flags_;
+  const std::string lease_namespace_;
+  ApiClient client_;
+  EventRecorder events_;
+  asio::signal_set signals_;
+  std::unique_ptr<http::Server> health_;
+  std::unique_ptr<Leader> leader_;
+  std::unique_ptr<TrainJobs> jobs_;
+  int exit_code_ = 0;
+};
+
+int Run(const Flags& flags) {
+  if (Status status = ConfigureLog(flags); !status.ok()) {
+    PrintTo(stderr, "muster-controller: {}\n", Message(status));
+    return kExitUsage;
+  }
+  auto access = FindCluster(flags.kubeconfig, flags.context, Environment::OfProcess());
+  if (!access.ok()) {
+    log::Error(Message(access.status()));
+    return kExitBadConfiguration;
+  }
+  asio::io_context loop;
+  Running running(loop, flags, *std::move(access));
+  if (Status status = running.Begin(); !status.ok()) {
+    log::Error(Message(status));
+    return absl::IsInvalidArgument(status) ? kExitUsage : kExitBadConfiguration;
+  }
+  loop.run();
+  return running.exit_code();
+}
+
+}  // namespace
+
+void AddRunCommand(CLI::App* app, std::function<int()>* run) {
+  auto flags = std::make_shared<Flags>();
+  CLI::App* command = app->add_subcommand("run", "Serve the TrainJobs of a cluster");
+  Declare(*command, flags.get());
+  command->callback([flags, run] { *run = [flags] { return Run(*flags); }; });
+}
+
+}  // namespace muster::controller
