@@ -5,7 +5,7 @@ JOBS ?= $(shell nproc)
 TEST_JOBS ?= $(shell echo $$((2 * $(JOBS) + 2)))
 INITIALIZER_PACKAGES = $(shell grep -v '^\#' images/initializer-packages.txt)
 
-.PHONY: all deps data build demo test quick check asan tsan bench fuzz lint images clean
+.PHONY: all deps data build demo test quick check asan tsan e2e bench fuzz lint images clean
 all: build
 
 deps:
@@ -23,6 +23,7 @@ data: deps
 	@build-support/setup-venv intel-mpi >/dev/null || echo "Intel MPI could not be set up: its tests will be skipped" >&2
 	@build-support/setup-root debian-11 bullseye dash coreutils >/dev/null || echo "a root of Debian 11 could not be set up: its tests will be skipped" >&2
 	@build-support/setup-root initializer bookworm $(INITIALIZER_PACKAGES) >/dev/null || echo "the initializer's root could not be set up: its test will be skipped" >&2
+	@build-support/setup-kubernetes >/dev/null || echo "a Kubernetes could not be built: its tests will be skipped" >&2
 	@build-support/setup-newest-torch || echo "newest PyTorch could not be set up: its tests will be skipped" >&2
 
 build: deps
@@ -49,6 +50,13 @@ asan tsan: data
 	@[ -f build/$@/build.ninja ] || cmake --preset $@
 	@cmake --build build/$@ -j $(JOBS)
 	@ctest --test-dir build/$@ --output-on-failure -j $(JOBS)
+
+# The controller on a real Kubernetes with a real kubelet, as root. Its first run builds Kubernetes, in about 10 minutes.
+e2e: build
+	@build-support/install-deps debian-packages-e2e.txt
+	@build-support/setup-torch-data >/dev/null
+	@build-support/setup-kubernetes >/dev/null
+	@e2e/controller/run $(SCENARIOS)
 
 # On an idle machine, as root: about an hour. Each line also runs by itself.
 bench: data build
@@ -81,6 +89,7 @@ lint: deps
 images:
 	@docker build -f images/Dockerfile --target agent -t muster .
 	@docker build -f images/Dockerfile --target initializer -t muster-initializer .
+	@docker build -f images/Dockerfile --target controller -t muster-controller .
 
 clean:
 	rm -rf build

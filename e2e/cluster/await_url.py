@@ -1,0 +1,26 @@
+"""Ends with 0 as soon as a GET of the URL is answered with 200: await_url.py URL [CA CERTIFICATE KEY]"""
+import ssl
+import sys
+import time
+import urllib.request
+
+
+def main():
+    url, *keys = sys.argv[1:]
+    context = None
+    if keys:
+        context = ssl.create_default_context(cafile=keys[0])
+        context.load_cert_chain(keys[1], keys[2])
+    handlers = [urllib.request.ProxyHandler({}), *([urllib.request.HTTPSHandler(context=context)] if context else [])]
+    opener = urllib.request.build_opener(*handlers)
+    while True:
+        try:
+            with opener.open(url, timeout=5) as answer:
+                if answer.status == 200:
+                    return
+        except OSError:  # of all kinds, an answer that is not 200 among them
+            time.sleep(0.05)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,236 @@
+"""A real Kubernetes control plane as processes of this machine: etcd, API server, controller manager, scheduler, all from Go modules.
+
+    cluster = Cluster(folder, binaries())
+    cluster.start()
+    cluster.add_fake_nodes(4)
+    cluster.kubectl("apply", "-f", "job.yaml")
+    cluster.await_object("job/x", lambda job: job["status"].get("succeeded") == 2)
+    cluster.stop()
+
+Several clusters run side by side: each has a loopback address and ports of its own, or, given the name of a network
+namespace, a network of its own. node.py adds a real node to the latter. No root is needed without one.
+Everything is in `folder`: logs/, processes/, certificates/, etcd/. Not thread-safe.
+"""
+import json
+import os
+import random
+import selectors
+import socket
+import subprocess
+import tempfile
+import time
+
+from certificates import Certificates
+from processes import Broken, Processes
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SETUP = os.path.join(HERE, "..", "..", "build-support", "setup-kubernetes")
+SERVICES = "10.96.0.0/16"
+API_SERVICE = "10.96.0.1"
+PODS = "10.85.0.0/16"
+BRIDGE = "10.85.0.1"  # the node's address as pods see it, in a namespace only
+KWOK_STAGES = os.path.join(HERE, "manifests", "kwok.yaml")
+
+
+def binaries(build=False):
+    """The folder of setup-kubernetes. Broken: they are not built yet, and `build` is false, or they cannot be."""
+    done = subprocess.run([SETUP] + ([] if build else ["--cached"]), stdout=subprocess.PIPE, text=True,
+                          stderr=None if build else subprocess.PIPE)
+    if done.returncode:
+        raise Broken((done.stderr or "").strip() or "setup-kubernetes failed")
+    return done.stdout.strip()
+
+
+class Cluster:
+    """`namespace`: of the network, which is there; then the API server has port 443, on which pods expect it.
+    `flags`: of a component (its name without "kube-"), beside its usual ones."""
+
+    def __init__(self, folder, programs, namespace=None, flags=None):
+        self.folder = folder
+        self.programs = programs
+        self.namespace = namespace
+        self.flags = flags or {}
+        self.processes = Processes(folder, namespace)
+        self.certificates = Certificates(os.path.join(folder, "certificates"))
+        # Nobody else listens on this address, and the kernel chooses the ports.
+        self.address = "127.0.0.1" if namespace else f"127.{random.randint(1, 254)}.{random.randint(0, 255)}.{random.randint(1, 254)}"
+        self.ports = {}
+        self.server = f"https://{self.address}:{443 if namespace else self.port('api')}"
+        self.kubeconfig = self.certificates.kubeconfig("admin", self.server, "admin", ["system:masters"])
+
+    def port(self, name):
+        """One that is free, the same for each call with that name."""
+        if name not in self.ports:
+            with socket.socket() as probe:
+                probe.bind((self.address, 0))
+                self.ports[name] = probe.getsockname()[1]
+        return self.ports[name]
+
+    @property
+    def environment(self):
+        """In which `kubectl` is this cluster's; where it has a namespace, only for programs that run inside()."""
+        return {**os.environ, "KUBECONFIG": self.kubeconfig, "PATH": f"{self.programs}:{os.environ['PATH']}"}
+
+    def inside(self, command):
+        """The command line that runs `command` in the cluster's network."""
+        return self.processes.inside(command)
+
+    def program(self, name):
+        return os.path.join(self.programs, name)
+
+    def start_program(self, name, command, environment=None):
+        """Runs it until stop(); its log is logs/NAME.log."""
+        return self.processes.start(name, command, environment or self.environment)
+
+    # ---- the control plane
+
+    def start(self):
+        self._start_etcd()
+        self._start_api_server()
+        self._start_controller_manager()
+        self._start_scheduler()
+        self.await_object("serviceaccount/default", lambda account: True)  # without it no pod is admitted
+
+    def stop(self):
+        self.processes.stop(*sorted(set(os.listdir(self.processes.records)) - {"kube-apiserver", "etcd"}))
+        self.processes.stop("kube-apiserver", "etcd", seconds=2)  # what they hold need not outlive them
+
+    def restart_api_server(self):
+        """As after a crash: nobody's connection is closed in an orderly way."""
+        self.processes.kill("kube-apiserver")
+        self._start_api_server()
+
+    def _run_component(self, name, *flags):
+        self.start_program(name, [self.program(name), *flags, *self.flags.get(name.removeprefix("kube-"), ())])
+
+    def _await_ready(self, name, url):
+        self.processes.await_url(name, url, *map(self.certificates.path, ("ca.crt", "admin.crt", "admin.key")))
+
+    def _start_etcd(self):
+        clients, peers = (f"http://{self.address}:{self.port(name)}" for name in ("etcd", "etcd-peer"))
+        self._run_component("etcd", "--name", "etcd", "--data-dir", os.path.join(self.folder, "etcd"), "--log-level", "warn",
+                            "--unsafe-no-fsync",  # the data need not outlive the machine
+                            "--listen-client-urls", clients, "--advertise-client-urls", clients, "--listen-peer-urls", peers,
+                            "--initial-advertise-peer-urls", peers, "--initial-cluster", f"etcd={peers}")
+        self._await_ready("etcd", f"{clients}/readyz")
+
+    def _start_api_server(self):
+        keys = self.certificates.path
+        self.certificates.serve("server", "/CN=kube-apiserver", [
+            *(f"IP:{address}" for address in dict.fromkeys([self.address, "127.0.0.1", API_SERVICE, BRIDGE])), "DNS:localhost",
+            *(f"DNS:kubernetes{part}" for part in ("", ".default", ".default.svc", ".default.svc.cluster.local"))])
+        self.certificates.issue("kubelet-client", "/O=system:masters/CN=kube-apiserver-kubelet-client", "extendedKeyUsage=clientAuth")
+        if self.namespace:
+            where = ["--bind-address", "0.0.0.0", "--advertise-address", BRIDGE, "--secure-port", "443"]
+        else:  # 192.0.2.1 is nobody's: the endpoint is not written either
+            where = ["--bind-address", self.address, "--advertise-address", "192.0.2.1", "--secure-port", str(self.port("api")),
+                     "--endpoint-reconciler-type", "none"]
+        self._run_component(
+            "kube-apiserver", *where, "--etcd-servers", f"http://{self.address}:{self.port('etcd')}",
+            "--tls-cert-file", keys("server.crt"), "--tls-private-key-file", keys("server.key"), "--client-ca-file", keys("ca.crt"),
+            "--authorization-mode", "Node,RBAC", "--enable-admission-plugins", "NodeRestriction,OwnerReferencesPermissionEnforcement",
+            "--allow-privileged", "--service-cluster-ip-range", SERVICES,
+            "--enable-aggregator-routing",  # webhooks are reached by the addresses of their pods: no kube-proxy is needed
+            "--service-account-issuer", "https://kubernetes.default.svc", "--service-account-key-file", keys("accounts.pub"),
+            "--service-account-signing-key-file", keys("accounts.key"),
+            "--kubelet-preferred-address-types", "InternalIP", "--kubelet-certificate-authority", keys("ca.crt"),
+            "--kubelet-client-certificate", keys("kubelet-client.crt"), "--kubelet-client-key", keys("kubelet-client.key"))
+        self._await_ready("kube-apiserver", f"{self.server}/readyz")  # with its roles and priority classes
+
+    def _client_flags(self, name):
+        config = self.certificates.kubeconfig(name, self.server, f"system:{name}")
+        return ["--kubeconfig", config, "--authentication-kubeconfig", config, "--authorization-kubeconfig", config,
+                "--bind-address", self.address, "--secure-port", str(self.port(name)), "--leader-elect=false",
+                "--tls-cert-file", self.certificates.path("server.crt"), "--tls-private-key-file", self.certificates.path("server.key"),
+                "--kube-api-qps", "500", "--kube-api-burst", "1000"]
+
+    def _start_controller_manager(self):
+        keys = self.certificates.path
+        self._run_component(
+            "kube-controller-manager", *self._client_flags("kube-controller-manager"), "--use-service-account-credentials",
+            "--service-account-private-key-file", keys("accounts.key"), "--root-ca-file", keys("ca.crt"),
+            "--cluster-signing-cert-file", keys("ca.crt"), "--cluster-signing-key-file", keys("ca.key"), "--concurrent-job-syncs", "20")
+        self._await_ready("kube-controller-manager", f"https://{self.address}:{self.port('kube-controller-manager')}/healthz")
+
+    def _start_scheduler(self):
+        self._run_component("kube-scheduler", *self._client_flags("kube-scheduler"))
+        self._await_ready("kube-scheduler", f"https://{self.address}:{self.port('kube-scheduler')}/readyz")
+
+    # ---- fake nodes
+
+    def add_fake_nodes(self, count):
+        """Of 32 CPUs, 256 GiB, 8 GPUs, 500 pods each. A pod runs once it is scheduled, and ends when its annotation
+        e2e.muster.dev/finish says "succeeded" or "failed" (then e2e.muster.dev/exit-code, default 1, and
+        e2e.muster.dev/message, its termination message)."""
+        self.start_program("kwok", [self.program("kwok"), "--kubeconfig", self.kubeconfig, "--config", KWOK_STAGES,
+                                    "--manage-nodes-with-label-selector", "type=kwok", "--node-lease-duration-seconds", "40", "--cidr", PODS,
+                                    "--node-ip", "192.0.2.2", "--server-address", f"{self.address}:{self.port('kwok')}"])
+        room = {"cpu": "32", "memory": "256Gi", "pods": "500", "nvidia.com/gpu": "8"}
+        nodes = [{"apiVersion": "v1", "kind": "Node", "status": {"allocatable": room, "capacity": room},
+                  "metadata": {"name": name, "labels": {"type": "kwok", "kubernetes.io/hostname": name,
+                                                        "topology.kubernetes.io/zone": f"zone-{number % 2}"}}}
+                 for number, name in ((number, f"kwok-{number:03}") for number in range(count))]
+        self.apply(nodes)
+        self.kubectl("wait", "--for=condition=Ready", "node", "-l", "type=kwok", "--timeout=60s")
+
+    # ---- clients
+
+    def account_kubeconfig(self, namespace, name):
+        """Path of a kubeconfig by which one is that ServiceAccount, with its rights only."""
+        token = self.kubectl("create", "token", name, "-n", namespace, "--duration=24h").strip()
+        return self.certificates.write_kubeconfig(f"{namespace}-{name}", self.server, f"token: {token}")
+
+    def try_kubectl(self, *arguments, content=None, seconds=120):
+        return subprocess.run(self.inside([self.program("kubectl"), *arguments]), input=content, capture_output=True, text=True,
+                              env=self.environment, timeout=seconds)
+
+    def kubectl(self, *arguments, content=None, seconds=120):
+        """What it printed. Broken where it failed."""
+        done = self.try_kubectl(*arguments, content=content, seconds=seconds)
+        if done.returncode:
+            raise Broken(f"kubectl {' '.join(arguments)} ended with {done.returncode}: {done.stderr.strip()}")
+        return done.stdout
+
+    def apply(self, objects):
+        self.kubectl("apply", "--server-side", "-f", "-", content=json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
+
+    def get(self, *arguments):
+        return json.loads(self.kubectl("get", *arguments, "-o", "json"))
+
+    def await_object(self, name, wanted, namespace="default", seconds=120):
+        """The object `name` ("job/x") as soon as wanted(object) is true, by a watch. Broken tells how it was last."""
+        kind, _, name = name.partition("/")
+        command = [self.program("kubectl"), "get", kind, "-n", namespace, "--field-selector", f"metadata.name={name}", "--watch", "-o", "json",
+                   "--output-watch-events"]
+        until, last = time.monotonic() + seconds, None
+        with tempfile.TemporaryFile("w+") as errors, subprocess.Popen(self.inside(command), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                                                      stderr=errors, env=self.environment) as watch:
+            try:
+                for event in _json_stream(watch.stdout, until):
+                    last = event["object"]
+                    if event["type"] != "DELETED" and wanted(last):
+                        return last
+            finally:
+                watch.kill()
+            errors.seek(0)
+            raise Broken(f"{kind}/{name} in {namespace} did not become what was awaited within {seconds} s; it was last: "
+                         f"{json.dumps((last or {}).get('status', last))} {errors.read().strip()}")
+
+
+def _json_stream(pipe, until):
+    """The JSON values that come out of `pipe` until it ends or the time is over."""
+    decoder, text = json.JSONDecoder(), ""
+    with selectors.DefaultSelector() as selector:
+        selector.register(pipe, selectors.EVENT_READ)
+        while selector.select(max(0, until - time.monotonic())):
+            part = os.read(pipe.fileno(), 1 << 16)
+            if not part:
+                return
+            text += part.decode(errors="replace")
+            while text := text.lstrip():
+                try:
+                    value, end = decoder.raw_decode(text)
+                except ValueError:
+                    break
+                yield value
+                text = text[end:]

@@ -1,0 +1,136 @@
+"""The programs of one cluster: started with a log and a record of the process, and ended by that record.
+
+The kernel ends them together with the program that started them, so a killed test leaves none of them running. Not thread-safe.
+"""
+import json
+import os
+import selectors
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+AWAIT_URL = os.path.join(os.path.dirname(os.path.abspath(__file__)), "await_url.py")
+
+
+class Broken(Exception):
+    """Something did not come up, or did not do what it was asked; the text says what, and where its log is."""
+
+
+def start_time(pid):
+    """When the process began, in clock ticks since boot: with its id this names a process for good. None: there is none."""
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return int(file.read().rpartition(")")[2].split()[19])
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+
+
+def end_process(pid, began, seconds):
+    """TERM, and KILL after `seconds`, to that very process. Does nothing where it is gone."""
+    try:
+        descriptor = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return
+    with selectors.DefaultSelector() as selector:
+        selector.register(descriptor, selectors.EVENT_READ)
+        if start_time(pid) == began:
+            signal.pidfd_send_signal(descriptor, signal.SIGTERM)
+            if not selector.select(seconds):
+                signal.pidfd_send_signal(descriptor, signal.SIGKILL)
+                selector.select(seconds)
+    os.close(descriptor)
+
+
+class Processes:
+    """`folder` gets logs/NAME.log and processes/NAME. `namespace`: name of a network namespace that all of them run in."""
+
+    def __init__(self, folder, namespace=None):
+        self.logs = os.path.join(folder, "logs")
+        self.records = os.path.join(folder, "processes")
+        self.namespace = namespace
+        self.children = {}
+        os.makedirs(self.logs, exist_ok=True)
+        os.makedirs(self.records, exist_ok=True)
+
+    def inside(self, command):
+        """The command line that runs `command` in the network namespace."""
+        return ["nsenter", f"--net=/run/netns/{self.namespace}", "--", *command] if self.namespace else list(command)
+
+    def log(self, name):
+        return os.path.join(self.logs, f"{name}.log")
+
+    def start(self, name, command, environment=None):
+        with open(self.log(name), "ab") as log:
+            child = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", "--", *self.inside(command)], stdin=subprocess.DEVNULL,
+                                     stdout=log, stderr=subprocess.STDOUT, start_new_session=True, env=environment)
+        self.children[name] = child
+        with open(os.path.join(self.records, name), "w") as file:
+            json.dump({"pid": child.pid, "began": start_time(child.pid)}, file)
+        return child
+
+    def alive(self, name):
+        return name in self.children and self.children[name].poll() is None
+
+    def stop(self, *names, seconds=10):
+        for name in names:
+            path = os.path.join(self.records, name)
+            try:
+                with open(path) as file:
+                    record = json.load(file)
+            except (FileNotFoundError, ValueError):
+                continue
+            end_process(record["pid"], record["began"], seconds)
+            if name in self.children:
+                self.children.pop(name).wait()
+            os.unlink(path)
+
+    def kill(self, name):
+        """KILL, without a word before it."""
+        self.children[name].kill()
+        self.children[name].wait()
+
+    def stop_all(self):
+        """Of this run, or of an earlier one that had the same folder."""
+        self.stop(*sorted(os.listdir(self.records)))
+
+    def await_url(self, name, url, *keys, seconds=120):
+        """Until a GET is answered with 200 while program `name` lives. `keys`: files of a CA, a certificate and its key."""
+        with subprocess.Popen(self.inside([sys.executable, AWAIT_URL, url, *keys]), stdin=subprocess.DEVNULL) as probe:
+            try:
+                self._first_to_end(name, probe, seconds, f"{url} was not answered with 200")
+            finally:
+                probe.kill()
+
+    def _first_to_end(self, name, probe, seconds, otherwise):
+        descriptors = {process: os.pidfd_open(process.pid) for process in (probe, self.children[name])}
+        with selectors.DefaultSelector() as selector:
+            for descriptor in descriptors.values():
+                selector.register(descriptor, selectors.EVENT_READ)
+            selector.select(seconds)
+        for descriptor in descriptors.values():
+            os.close(descriptor)
+        if not self.alive(name):
+            raise Broken(f"{name} ended; its log {self.log(name)} ends with:\n{self.tail(name)}")
+        if probe.poll() is None:
+            raise Broken(f"{name} was not ready within {seconds} s: {otherwise}; its log is {self.log(name)}")
+
+    def await_socket(self, name, path, seconds=60):
+        """Until program `name` listens on the Unix socket."""
+        until = time.monotonic() + seconds
+        while True:
+            with socket.socket(socket.AF_UNIX) as probe:
+                try:
+                    return probe.connect(path)
+                except OSError:
+                    pass
+            if not self.alive(name):
+                raise Broken(f"{name} ended; its log {self.log(name)} ends with:\n{self.tail(name)}")
+            if time.monotonic() > until:
+                raise Broken(f"{name} did not listen on {path} within {seconds} s; its log is {self.log(name)}")
+            time.sleep(0.05)
+
+    def tail(self, name, lines=15):
+        with open(self.log(name), errors="replace") as file:
+            return "".join(file.readlines()[-lines:])

@@ -1,0 +1,35 @@
+package main
+
+import (
+	"os"
+
+	"github.com/spf13/pflag"
+	"sigs.k8s.io/kwok/pkg/config"
+	kwok "sigs.k8s.io/kwok/pkg/kwok/cmd"
+	"sigs.k8s.io/kwok/pkg/log"
+	"sigs.k8s.io/kwok/pkg/utils/signals"
+)
+
+// kwok plays nodes, and the life of their pods.
+func init() {
+	commands["kwok"] = func() int {
+		// Without the flags that other components register globally: their --version is no bool.
+		pflag.CommandLine = pflag.NewFlagSet(os.Args[0], pflag.ExitOnError)
+		flags := pflag.NewFlagSet("global", pflag.ContinueOnError)
+		flags.ParseErrorsAllowlist.UnknownFlags = true
+		flags.Usage = func() {}
+		ctx, logger := log.InitFlags(signals.SetupSignalContext(), flags)
+		ctx, err := config.InitFlags(ctx, flags)
+		if err != nil {
+			logger.Error("flags", "err", err)
+			return 1
+		}
+		cmd := kwok.NewCommand(ctx)
+		cmd.PersistentFlags().AddFlagSet(flags)
+		if err := cmd.ExecuteContext(ctx); err != nil {
+			logger.Error("kwok", "err", err)
+			return 1
+		}
+		return 0
+	}
+}

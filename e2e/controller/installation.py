@@ -1,0 +1,53 @@
+"""Muster in a cluster with a real node: images of the binaries of this build, the manifests, and the controller ready."""
+import os
+import re
+import shutil
+
+import images
+
+ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
+MANIFESTS = os.path.join(ROOT, "controller", "manifests")
+NAMESPACE = "kubeflow-system"
+DEPLOYMENT = "kubeflow-trainer-controller-manager"
+BINARIES = ("muster", "muster-initializer", "muster-controller")  # each is an image, too
+
+
+def missing_binaries(folder):
+    return [name for name in BINARIES if not os.access(os.path.join(folder, name), os.X_OK)]
+
+
+def load_images(node, folder):
+    """Of `folder`'s binaries, each with the shared libraries that it needs and no more."""
+    for binary in BINARIES:
+        root = node.path(f"root-{binary}")
+        images.program_root(root, os.path.join(folder, binary), f"/usr/local/bin/{binary}")
+        node.load_image(f"docker.io/library/{binary}:e2e", root, {"Env": ["PATH=/usr/local/bin"], "Entrypoint": [f"/usr/local/bin/{binary}"]})
+        shutil.rmtree(root)
+
+
+def install(cluster):
+    """Definitions first: the runtimes beside the controller are objects of theirs."""
+    cluster.kubectl("apply", "--server-side", "-k", os.path.join(MANIFESTS, "base", "crds"))
+    cluster.kubectl("wait", "--for=condition=Established", "--timeout=60s", "crd", "--all")
+    cluster.kubectl("apply", "--server-side", "-k", os.path.join(ROOT, "e2e", "controller", "manifests"))
+    cluster.kubectl("rollout", "status", f"deployment/{DEPLOYMENT}", "-n", NAMESPACE, "--timeout=180s", seconds=200)
+
+
+def save(cluster, namespace, folder):
+    """All objects, logs and events of `namespace` and of the controller, for whoever looks for a failure's cause."""
+    os.makedirs(folder, exist_ok=True)
+
+    def write(name, done):
+        with open(os.path.join(folder, re.sub(r"[^\w.-]", "_", name)), "w") as file:
+            file.write(done.stdout + done.stderr)
+
+    for space in (namespace, NAMESPACE):
+        for kind in ("trainjobs", "trainingruntimes", "jobs", "pods", "services", "configmaps", "events"):
+            write(f"{space}-{kind}.yaml", cluster.try_kubectl("get", kind, "-n", space, "-o", "yaml"))
+        for pod in cluster.try_kubectl("get", "pods", "-n", space, "-o", "name").stdout.split():
+            write(f"{space}-{pod.rpartition('/')[2]}.log", cluster.try_kubectl("logs", "-n", space, "--all-containers", "--prefix", pod))
+            before = cluster.try_kubectl("logs", "-n", space, "--all-containers", "--prefix", "--previous", pod)
+            if before.returncode == 0:
+                write(f"{space}-{pod.rpartition('/')[2]}-before.log", before)
+    write("clustertrainingruntimes.yaml", cluster.try_kubectl("get", "clustertrainingruntimes", "-o", "yaml"))
+    shutil.copytree(cluster.processes.logs, os.path.join(folder, "cluster-logs"), dirs_exist_ok=True)

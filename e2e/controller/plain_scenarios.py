@@ -1,0 +1,76 @@
+"""Commands in busybox, with the agent and without it."""
+from scenario import Scenario, runtime, shell, train_job
+
+OFF = {"muster.dev/agent": "off"}
+HELLO = shell('echo "index $JOB_COMPLETION_INDEX of $(hostname)"')
+# Each finds the other by its name, through the headless Service.
+PEERS = shell('for i in 0 1; do until nslookup -type=a "$HOSTNAME_OF_ALL-$i.$SUBDOMAIN.$NAMESPACE.svc.cluster.local"; do sleep 1; done; done; echo found')
+THREE = shell('[ "$JOB_COMPLETION_INDEX" = 0 ] && exec sleep 600; echo "about to fail" >&2; exit 3')
+ONCE = {"pod": {"restartPolicy": "Never"}, "job": {"backoffLimit": 0}}
+
+
+class Plain(Scenario):
+    def completes(self, annotations):
+        self.create(runtime("hello", 2, container={"command": HELLO}, annotations=annotations), train_job("hello", "hello"))
+        job = self.finished("hello")
+        self.assertEqual(self.condition(job, "Complete"), ("AllJobsCompleted", "jobset completed successfully"))
+        self.assertEqual(job["status"]["jobsStatus"], [{"name": "node", "ready": 0, "succeeded": 1, "failed": 0, "active": 0, "suspended": 0}])
+        self.assertEqual((job["status"]["state"], job["status"]["nodes"], job["status"]["restarts"]), ("Complete", 2, 0))
+        logs = self.logs("hello")
+        for rank in range(2):
+            self.assertIn(f"index {rank} of hello-node-0-{rank}", logs[rank])
+
+    def test_two_nodes_without_agent(self):
+        self.completes(OFF)
+
+    def test_two_nodes_with_agent(self):
+        self.completes({})
+
+    def test_the_jobs_own_command(self):
+        self.create(runtime("any", 1), train_job("mine", "any", trainer={"numNodes": 2, "command": HELLO, "env": [{"name": "A", "value": "b"}]}))
+        job = self.finished("mine")
+        self.condition(job, "Complete")
+        self.assertEqual(job["status"]["nodes"], 2)
+
+    def test_names_of_peers(self):
+        environment = [{"name": "HOSTNAME_OF_ALL", "value": "peers-node-0"}, {"name": "SUBDOMAIN", "value": "peers"},
+                       {"name": "NAMESPACE", "valueFrom": {"fieldRef": {"fieldPath": "metadata.namespace"}}}]
+        self.create(runtime("peers", 2, container={"command": PEERS, "env": environment}, annotations=OFF), train_job("peers", "peers"))
+        self.condition(self.finished("peers"), "Complete")
+        self.assertTrue(all("found" in log for log in self.logs("peers")))
+
+    def test_failure_without_agent(self):
+        self.create(runtime("three", 2, container={"command": THREE}, annotations=OFF, **ONCE), train_job("three", "three"))
+        job = self.finished("three")
+        reason, message = self.condition(job, "Failed")
+        self.assertEqual(reason, "FailedJobs")
+        self.assertRegex(message, r"^jobset failed due to one or more job failures \(first failed job: three-node-0\): "
+                                  r"node 1: pod three-node-0-1-\w+ \(node node\) ended with exit code 3$")
+        first = job["status"]["failures"][0]
+        self.assertEqual((first["exitCode"], first["nodeRank"], first["node"]), (3, 1, "node"), first)
+
+    def test_failure_with_agent(self):
+        """A fatal exit code ends the job at once, and its status tells which node, which code and the last words."""
+        self.create(runtime("three", 2, container={"command": THREE}), train_job("three", "three"))
+        job = self.finished("three")
+        self.condition(job, "Failed")
+        self.assertEqual((job["status"]["state"], job["status"]["restarts"]), ("Failed", 0))
+        first = job["status"]["failures"][0]
+        self.assertEqual((first["exitCode"], first["nodeRank"]), (3, 1), first)
+        self.assertIn("about to fail", first["message"])
+
+    def test_suspended_and_resumed(self):
+        self.create(runtime("hello", 2, container={"command": HELLO}, annotations=OFF), train_job("later", "hello", suspend=True))
+        self.cluster.await_object("trainjob/later", lambda job: any(
+            condition["type"] == "Suspended" and condition["status"] == "True" for condition in job.get("status", {}).get("conditions", [])), self.namespace)
+        self.assertEqual(self.cluster.get("pods", "-n", self.namespace)["items"], [])
+        self.cluster.kubectl("patch", "trainjob", "later", "-n", self.namespace, "--type=merge", "-p", '{"spec":{"suspend":false}}')
+        self.condition(self.finished("later"), "Complete")
+
+    def test_unknown_runtime(self):
+        """The job says what it lacks, and starts as soon as that is there."""
+        self.create(train_job("early", "hello"))
+        job = self.cluster.await_object("trainjob/early", lambda job: "hello" in job.get("status", {}).get("message", ""), self.namespace)
+        self.assertEqual(job["status"].get("conditions", []), [])
+        self.create(runtime("hello", 1, container={"command": HELLO}))
+        self.condition(self.finished("early"), "Complete")

@@ -1,0 +1,68 @@
+"""What scenarios share: a namespace each, runtimes and jobs of a few words, and waiting for what the controller says."""
+import json
+import unittest
+
+from images import BUSYBOX
+
+API = "trainer.kubeflow.org/v1alpha1"
+TRAINER = {"trainer.kubeflow.org/trainjob-ancestor-step": "trainer"}
+# A pod's share of this machine's Debian: its Python and PyTorch, without an image of 2 GB.
+DEBIAN = ("/usr", "/lib", "/lib64", "/etc/alternatives")
+
+
+def shell(script):
+    return ["/bin/sh", "-c", script]
+
+
+def runtime(name, nodes, policy=None, pod=None, job=None, container=None, annotations=None):
+    """A TrainingRuntime with one step `node` of busybox. `job`, `pod`, `container`: beside what is in their specs."""
+    node = {"name": "node", "image": BUSYBOX, "imagePullPolicy": "IfNotPresent", **(container or {})}
+    return {"apiVersion": API, "kind": "TrainingRuntime", "metadata": {"name": name, "annotations": annotations or {}},
+            "spec": {"mlPolicy": {"numNodes": nodes, **(policy or {})}, "template": {"spec": {"replicatedJobs": [
+                {"name": "node", "template": {"metadata": {"labels": TRAINER}, "spec": {**(job or {}), "template": {
+                    "spec": {"containers": [node], **(pod or {})}}}}}]}}}}
+
+
+def train_job(name, runtime_name, annotations=None, **spec):
+    return {"apiVersion": API, "kind": "TrainJob", "metadata": {"name": name, "annotations": annotations or {}},
+            "spec": {"runtimeRef": {"name": runtime_name, "kind": "TrainingRuntime"}, **spec}}
+
+
+def host_folders(paths):
+    """(volumes, volumeMounts) that show the machine's folders at the same places, read-only."""
+    names = {path: path.strip("/").replace("/", "-").replace(".", "-").lower()[-60:].strip("-") for path in paths}
+    return ([{"name": name, "hostPath": {"path": path}} for path, name in names.items()],
+            [{"name": name, "mountPath": path, "readOnly": True} for path, name in names.items()])
+
+
+class Scenario(unittest.TestCase):
+    cluster = None  # set by the runner
+
+    def setUp(self):
+        self.namespace = self.id().rpartition(".")[2].replace("_", "-").lower().removeprefix("test-")[:40]
+        self.cluster.kubectl("create", "namespace", self.namespace)
+        self.addCleanup(self.cluster.try_kubectl, "delete", "namespace", self.namespace, "--wait=false")
+
+    def create(self, *objects):
+        for made in objects:
+            self.cluster.kubectl("create", "-n", self.namespace, "-f", "-", content=json.dumps(made))
+
+    def finished(self, name, seconds=120):
+        """The TrainJob when it is Complete or Failed."""
+        return self.cluster.await_object(f"trainjob/{name}", lambda job: any(
+            condition["type"] in ("Complete", "Failed") and condition["status"] == "True" for condition in job.get("status", {}).get("conditions", [])),
+            self.namespace, seconds)
+
+    def condition(self, job, kind):
+        """(reason, message) of a condition that is true."""
+        found = [condition for condition in job["status"]["conditions"] if condition["type"] == kind and condition["status"] == "True"]
+        self.assertEqual(len(found), 1, f"{kind} among {job['status']['conditions']}")
+        return found[0]["reason"], found[0]["message"]
+
+    def logs(self, job):
+        """Of all its nodes, by rank: of each the newest pod's container `node`."""
+        pods = self.cluster.get("pods", "-n", self.namespace, "-l", f"jobset.sigs.k8s.io/jobset-name={job},jobset.sigs.k8s.io/replicatedjob-name=node")
+        newest = {}
+        for pod in sorted(pods["items"], key=lambda pod: pod["metadata"]["creationTimestamp"]):
+            newest[int(pod["metadata"]["labels"]["batch.kubernetes.io/job-completion-index"])] = pod["metadata"]["name"]
+        return [self.cluster.kubectl("logs", "-n", self.namespace, newest[rank], "-c", "node") for rank in sorted(newest)]

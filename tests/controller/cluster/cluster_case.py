@@ -1,0 +1,58 @@
+"""A test case with a Kubernetes cluster of its own class: API server, etcd, controllers, scheduler. Skips where its binaries are not built."""
+import copy
+import os
+import shutil
+import sys
+import tempfile
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.normpath(os.path.join(HERE, "..", "..", ".."))
+MANIFESTS = os.path.join(ROOT, "controller", "manifests")
+BIN = os.environ.get("MUSTER_BIN", os.path.join(ROOT, "build", "bin"))
+sys.path[:0] = [os.path.join(ROOT, "e2e", "cluster"), os.path.join(ROOT, "e2e", "controller"), os.path.join(ROOT, "tests")]
+
+from cluster import Cluster, binaries  # noqa: E402
+from processes import Broken  # noqa: E402
+
+NAMESPACE = "vision"
+
+
+def changed(given, path, value):
+    """A copy of `given` with `value` at `path` ("spec.list.0.x"); None: without what is there."""
+    made = copy.deepcopy(given)
+    place = made
+    *steps, last = [int(step) if step.isdigit() else step for step in path.replace("\\.", "\0").split(".")]
+    last = last.replace("\0", ".") if isinstance(last, str) else last
+    for step in steps:
+        if isinstance(place, dict):
+            step = step.replace("\0", ".")
+            place = place.setdefault(step, {})
+        else:
+            place = place[step]
+    if value is None:
+        del place[last]
+    else:
+        place[last] = value
+    return made
+
+
+class ClusterCase(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        try:
+            programs = binaries()
+        except Broken as error:
+            raise unittest.SkipTest(f"SKIPPED: {error}")
+        folder = tempfile.mkdtemp(prefix="muster-cluster-test-")
+        cls.addClassCleanup(shutil.rmtree, folder, ignore_errors=True)
+        cls.cluster = Cluster(folder, programs)
+        cls.addClassCleanup(cls.cluster.stop)
+        cls.cluster.start()
+        cls.install_definitions()
+        cls.cluster.kubectl("create", "namespace", NAMESPACE)
+
+    @classmethod
+    def install_definitions(cls):
+        cls.cluster.kubectl("apply", "--server-side", "-k", os.path.join(MANIFESTS, "base", "crds"))
+        cls.cluster.kubectl("wait", "--for=condition=Established", "--timeout=60s", "crd", "--all")

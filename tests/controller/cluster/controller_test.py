@@ -1,0 +1,214 @@
+"""muster-controller on a real API server with fake nodes, with no more rights than its ServiceAccount has."""
+import json
+import os
+import signal
+import unittest
+
+from cluster_case import BIN, MANIFESTS, NAMESPACE, ClusterCase
+import class_runner
+from scenario import runtime, shell, train_job
+
+ACCOUNT = ("kubeflow-system", "kubeflow-trainer-controller-manager")
+OFF = {"muster.dev/agent": "off"}
+ONCE = {"job": {"backoffLimit": 0}, "pod": {"restartPolicy": "Never"}}
+TRUE = {"command": shell("true")}
+WAIT = 60  # for what takes a second
+
+
+def is_true(kind):
+    return lambda job: any(condition["type"] == kind and condition["status"] == "True" for condition in job.get("status", {}).get("conditions", []))
+
+
+class ControllerCase(ClusterCase):
+    @classmethod
+    def setUpClass(cls):
+        if not os.access(os.path.join(BIN, "muster-controller"), os.X_OK):
+            raise unittest.SkipTest(f"SKIPPED: {BIN} has no muster-controller")
+        super().setUpClass()
+        cls.cluster.kubectl("apply", "--server-side", "-k", os.path.join(MANIFESTS, "overlays", "default"))
+        cls.cluster.kubectl("delete", "deployment", ACCOUNT[1], "-n", ACCOUNT[0])  # its pods would be fakes
+        cls.cluster.add_fake_nodes(2)
+        cls.kubeconfig = cls.cluster.account_kubeconfig(*ACCOUNT)
+
+    @classmethod
+    def start_controller(cls, name="controller"):
+        """Returns when it is ready: it leads, or waits to."""
+        port = cls.cluster.port(name)
+        child = cls.cluster.start_program(name, [os.path.join(BIN, "muster-controller"), "run", "--kubeconfig", cls.kubeconfig, "--listen",
+                                                 f"{cls.cluster.address}:{port}", "--lease-namespace", ACCOUNT[0]])
+        cls.cluster.processes.await_url(name, f"http://{cls.cluster.address}:{port}/healthz", seconds=WAIT)
+        return child
+
+    def make(self, name, made=None, annotations=None, **spec):
+        """A TrainJob `name` of the runtime `made`, which gets that name, too."""
+        objects = [train_job(name, name, annotations, **spec)]
+        if made:
+            objects.insert(0, {**made, "metadata": {**made["metadata"], "name": name}})
+        for each in objects:
+            self.cluster.kubectl("create", "-n", NAMESPACE, "-f", "-", content=json.dumps(each))
+
+    def await_job(self, name, wanted, seconds=WAIT):
+        return self.cluster.await_object(f"trainjob/{name}", wanted, NAMESPACE, seconds)
+
+    def running(self, name):
+        return self.await_job(name, lambda job: job.get("status", {}).get("state") == "Running")
+
+    def items(self, kind, name):
+        return self.cluster.get(kind, "-n", NAMESPACE, "-l", f"jobset.sigs.k8s.io/jobset-name={name}")["items"]
+
+    def finish(self, name, how="succeeded", rank=None, code=None):
+        """Ends the pods of a job, or the one with that rank."""
+        for pod in self.items("pods", name):
+            if pod["status"]["phase"] == "Running" and rank in (None, int(pod["metadata"]["labels"]["batch.kubernetes.io/job-completion-index"])):
+                more = [f"e2e.muster.dev/exit-code={code}"] if code is not None else []
+                self.cluster.kubectl("annotate", "pod", pod["metadata"]["name"], "-n", NAMESPACE, f"e2e.muster.dev/finish={how}", *more)
+
+    def condition(self, job, kind):
+        found = [condition for condition in job["status"]["conditions"] if condition["type"] == kind and condition["status"] == "True"]
+        self.assertEqual(len(found), 1, job["status"])
+        return found[0]["reason"], found[0]["message"]
+
+
+class Controller(ControllerCase):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.start_controller()
+
+    def test_a_job_completes(self):
+        self.make("good", runtime("", 2, container=TRUE))
+        running = self.running("good")
+        self.assertEqual((running["status"]["nodes"], running["status"]["readyNodes"], running["status"]["conditions"]), (2, 2, []))
+        self.assertEqual(running["status"]["jobsStatus"], [{"name": "node", "ready": 1, "succeeded": 0, "failed": 0, "active": 1, "suspended": 0}])
+        pods = sorted(pod["spec"]["hostname"] + "." + pod["spec"]["subdomain"] for pod in self.items("pods", "good"))
+        self.assertEqual(pods, ["good-node-0-0.good", "good-node-0-1.good"])
+        service = self.cluster.get("service", "good", "-n", NAMESPACE)
+        self.assertEqual((service["spec"]["clusterIP"], service["spec"]["publishNotReadyAddresses"]), ("None", True))
+        for kind in ("service/good", "job/good-node-0", "configmap/good-runtime-snapshot"):
+            owner, = self.cluster.get(kind, "-n", NAMESPACE)["metadata"]["ownerReferences"]
+            self.assertEqual((owner["uid"], owner["controller"]), (running["metadata"]["uid"], True), kind)
+        self.finish("good")
+        job = self.await_job("good", is_true("Complete"))
+        self.assertEqual(self.condition(job, "Complete"), ("AllJobsCompleted", "jobset completed successfully"))
+        self.assertEqual(job["status"]["jobsStatus"], [{"name": "node", "ready": 0, "succeeded": 1, "failed": 0, "active": 0, "suspended": 0}])
+        self.assertIn("completionTime", job["status"])
+
+    def test_a_job_fails_and_says_why(self):
+        self.make("bad", runtime("", 2, container=TRUE, annotations=OFF, **ONCE))
+        self.running("bad")
+        self.finish("bad", "failed", rank=1, code=3)
+        job = self.await_job("bad", is_true("Failed"))
+        reason, message = self.condition(job, "Failed")
+        self.assertEqual(reason, "FailedJobs")
+        self.assertTrue(message.startswith("jobset failed due to one or more job failures (first failed job: bad-node-0)"), message)
+        failure = job["status"]["failures"][0]
+        self.assertEqual((failure["exitCode"], failure["nodeRank"], failure["job"], failure["container"]), (3, 1, "bad-node-0", "node"))
+
+    def test_a_fatal_code_under_the_agent(self):
+        self.make("fatal", runtime("", 2, container=TRUE))
+        self.running("fatal")
+        self.finish("fatal", "failed", rank=1, code=3)
+        job = self.await_job("fatal", is_true("Failed"))
+        self.assertEqual((job["status"]["failures"][0]["exitCode"], job["status"]["attempt"]), (3, 0))
+
+    def test_the_step_is_made_anew(self):
+        made = runtime("", 2, container=TRUE, annotations=OFF, **ONCE)
+        made["spec"]["template"]["spec"]["failurePolicy"] = {"maxRestarts": 1}
+        self.make("again", made)
+        first = self.running("again")
+        self.finish("again", "failed", rank=0)
+        second = self.await_job("again", lambda job: job["status"]["state"] == "Running" and job["status"]["attempt"] == 1)
+        self.assertEqual((first["status"]["restarts"], second["status"]["restarts"]), (0, 1))
+        job, = self.items("jobs", "again")
+        self.assertEqual((job["metadata"]["name"], job["metadata"]["labels"]["jobset.sigs.k8s.io/restart-attempt"]), ("again-node-0", "1"))
+        self.finish("again", "failed", rank=1)
+        self.assertEqual(self.condition(self.await_job("again", is_true("Failed")), "Failed")[0], "ReachedMaxRestarts")
+
+    def test_suspend_and_resume(self):
+        self.make("later", runtime("", 2, container=TRUE), suspend=True)
+        suspended = self.await_job("later", is_true("Suspended"))
+        self.assertEqual(self.condition(suspended, "Suspended"), ("Suspended", "TrainJob is suspended"))
+        self.assertEqual(self.items("pods", "later"), [])
+        self.patch("later", {"suspend": False})
+        resumed = self.running("later")
+        self.assertEqual([(condition["type"], condition["status"], condition["reason"]) for condition in resumed["status"]["conditions"]],
+                         [("Suspended", "False", "Resumed")])
+        self.patch("later", {"suspend": True})
+        self.await_job("later", lambda job: is_true("Suspended")(job) and job["status"]["jobsStatus"][0]["active"] == 0)
+        self.patch("later", {"suspend": False})
+        self.running("later")
+        self.finish("later")
+        self.await_job("later", is_true("Complete"))
+
+    def patch(self, name, spec):
+        self.cluster.kubectl("patch", "trainjob", name, "-n", NAMESPACE, "--type=merge", "-p", json.dumps({"spec": spec}))
+
+    def test_what_is_deleted_takes_its_own_along(self):
+        self.make("gone", runtime("", 1, container=TRUE))
+        self.running("gone")
+        self.cluster.kubectl("delete", "trainjob", "gone", "-n", NAMESPACE, "--cascade=foreground", f"--timeout={WAIT}s")
+        for kind in ("jobs", "services", "configmaps"):
+            self.assertEqual(self.items(kind, "gone"), [], kind)
+
+    def test_other_managers_jobs_are_left_alone(self):
+        self.make("theirs", runtime("", 1, container=TRUE), managedBy="kueue.x-k8s.io/multikueue")
+        self.make("after", runtime("", 1, container=TRUE))
+        self.running("after")
+        self.assertNotIn("status", self.cluster.get("trainjob", "theirs", "-n", NAMESPACE))
+        self.assertEqual(self.items("jobs", "theirs"), [])
+
+    def test_deadline(self):
+        self.make("slow", runtime("", 1, container=TRUE), activeDeadlineSeconds=1)
+        job = self.await_job("slow", is_true("Failed"))
+        self.assertEqual(self.condition(job, "Failed"), ("DeadlineExceeded", "TrainJob exceeded its active deadline"))
+
+    def test_time_to_live(self):
+        self.make("brief", runtime("", 1, container=TRUE), ttlSecondsAfterFinished=0)
+        self.running("brief")
+        self.finish("brief")
+        self.cluster.kubectl("wait", "--for=delete", "trainjob/brief", "-n", NAMESPACE, f"--timeout={WAIT}s")
+
+    def test_a_runtime_that_comes_later(self):
+        self.make("early")
+        self.await_job("early", lambda job: "TrainingRuntime early" in job.get("status", {}).get("message", ""))
+        self.cluster.apply([{**runtime("early", 1, container=TRUE), "metadata": {"name": "early", "namespace": NAMESPACE}}])
+        self.assertEqual(self.running("early")["status"].get("message", ""), "")
+
+    def test_somebody_elses_service(self):
+        self.cluster.kubectl("create", "service", "clusterip", "taken", "-n", NAMESPACE, "--clusterip=None")
+        self.make("taken", runtime("", 1, container=TRUE))
+        self.await_job("taken", lambda job: "belongs to nobody" in job.get("status", {}).get("message", ""))
+        self.cluster.kubectl("delete", "service", "taken", "-n", NAMESPACE)
+        self.running("taken")
+
+    def test_a_name_of_63_characters(self):
+        name = "n" * 63
+        self.make(name, runtime("", 1, container=TRUE))
+        self.running(name)
+
+    def test_the_api_server_comes_back(self):
+        self.make("steady", runtime("", 1, container=TRUE))
+        self.running("steady")
+        self.cluster.restart_api_server()
+        self.finish("steady")
+        self.await_job("steady", is_true("Complete"), 120)
+
+
+class Leaders(ControllerCase):
+    def test_another_takes_over(self):
+        first = self.start_controller("first")
+        self.make("one", runtime("", 1, container=TRUE))
+        self.running("one")
+        self.start_controller("second")
+        first.send_signal(signal.SIGTERM)  # it gives the Lease back
+        self.assertEqual(first.wait(WAIT), 0)
+        self.finish("one")
+        self.await_job("one", is_true("Complete"))
+        self.start_controller("third")
+        self.cluster.processes.kill("second")
+        self.make("two", runtime("", 1, container=TRUE))
+        self.running("two")  # once the Lease has run out
+
+
+if __name__ == "__main__":
+    class_runner.main()
