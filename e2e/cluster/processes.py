@@ -113,7 +113,7 @@ class Processes:
             os.close(descriptor)
         if not self.alive(name):
             raise Broken(f"{name} ended; its log {self.log(name)} ends with:\n{self.tail(name)}")
-        if probe.poll() is None:
+        if probe.poll() != 0:
             raise Broken(f"{name} was not ready within {seconds} s: {otherwise}; its log is {self.log(name)}")
 
     def await_socket(self, name, path, seconds=60):
