@@ -83,9 +83,8 @@ class Deciding {
     for (const Placed& placed : all_) {
       if (!placed.planned->agent || placed.job == nullptr) continue;
       const auto left = ParseInt(placed.job->meta.Annotation(kRestartsLeft));
-      const int base =
-          left ? plan_.max_restarts - static_cast<int>(std::clamp<int64_t>(*left, 0, plan_.max_restarts)) : 0;
-      status().restarts = std::max(status().restarts, base + RestartsUsed(placed.pods, failures_));
+      base_ = left ? plan_.max_restarts - static_cast<int>(std::clamp<int64_t>(*left, 0, plan_.max_restarts)) : 0;
+      status().restarts = std::max(status().restarts, base_ + RestartsUsed(placed.pods, failures_));
     }
   }
 
@@ -163,7 +162,8 @@ class Deciding {
   void Restart(const std::string& cause) {
     decision_.status_first = true;
     ++status().attempt;
-    if (!HasAgent()) status().restarts = status().attempt;
+    // Each step that is made anew costs something, whatever was counted of its pods.
+    status().restarts = HasAgent() ? std::max(status().restarts, base_ + 1) : status().attempt;
     Event(
         true, kRestarting,
         fmt::format("all of the step begins anew (restart {} of {}): {}", status().attempt, plan_.max_restarts, cause));
@@ -258,6 +258,7 @@ class Deciding {
   const WallTime now_;
   std::vector<Placed> all_;
   std::vector<PodFailure> failures_;
+  int base_ = 0;  // of the budget, used up before this attempt of the step
   Decision decision_;
 };
 

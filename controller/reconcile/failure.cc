@@ -1,6 +1,7 @@
 #include "controller/reconcile/failure.h"
 
 #include <algorithm>
+#include <set>
 
 #include "base/exit_codes.h"
 #include "base/text.h"
@@ -50,6 +51,16 @@ void Tell(const TerminationMessage& message, Failure* failure) {
   }
 }
 
+// Several pods end for one failure: all nodes of a round hear of it.
+std::string OriginOf(const TerminationMessage& message, const std::string& pod) {
+  if (message.cause) {
+    return fmt::format("{} {} {}", message.cause->node, message.cause->pid, message.cause->unix_millis);
+  }
+  const bool of_round = message.exit_code == kExitRendezvousTimeout || message.exit_code == kExitCoordinatorLost ||
+                        message.exit_code == kExitPeerFailed;
+  return of_round ? fmt::format("round {}", message.round.value_or(-1)) : pod;
+}
+
 bool IsDisruption(const ObservedPod& pod) {
   return pod.disrupted || pod.reason == "Evicted" || pod.reason == "Preempting" || pod.reason == "NodeLost" ||
          pod.reason == "Shutdown" || pod.reason == "Terminated" || pod.reason == "NodeShutdown";
@@ -65,6 +76,7 @@ std::optional<PodFailure> FailureOf(const ObservedPod& pod, const PlannedJob& pl
     return std::nullopt;
   }
   PodFailure found;
+  found.origin = pod.meta.name;
   Failure& failure = found.failure;
   failure.pod = pod.meta.name;
   failure.job = pod.job;
@@ -85,6 +97,7 @@ std::optional<PodFailure> FailureOf(const ObservedPod& pod, const PlannedJob& pl
     }
     if (end->message) {
       const TerminationMessage& message = *end->message;
+      found.origin = OriginOf(message, pod.meta.name);
       Tell(message, &failure);
       if (message.cause && !message.cause->host.empty() && message.cause->node != message.node) {
         failure.message = fmt::format("{} (on {})", failure.message, message.cause->node);
@@ -121,15 +134,14 @@ int RestartsUsed(const std::vector<const ObservedPod*>& pods, const std::vector<
       if (end.message) charged = std::max(charged, end.message->restart_count);
     }
   }
-  int unspoken = 0;
+  std::set<std::string> origins;
   for (const PodFailure& failure : failures) {
-    const auto pod = std::find_if(pods.begin(), pods.end(),
-                                  [&failure](const ObservedPod* pod) { return pod->meta.name == failure.failure.pod; });
-    const bool spoke = pod != pods.end() && std::any_of((*pod)->ends.begin(), (*pod)->ends.end(),
-                                                        [](const ObservedEnd& end) { return end.message.has_value(); });
-    if (failure.failure.counted && !failure.fatal && !spoke) ++unspoken;
+    const bool is_one_of_these = std::any_of(
+        pods.begin(), pods.end(), [&failure](const ObservedPod* pod) { return pod->meta.name == failure.failure.pod; });
+    // What the agents ended for had been charged by them already.
+    if (is_one_of_these && failure.failure.counted && !failure.fatal && !failure.spent) origins.insert(failure.origin);
   }
-  return charged + unspoken;
+  return charged + static_cast<int>(origins.size());
 }
 
 std::string Describe(const Failure& failure) {

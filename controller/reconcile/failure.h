@@ -18,6 +18,7 @@ namespace muster::controller {
 struct PodFailure {
   Failure failure;     // for the status
   bool fatal = false;  // trying again gives the same: the job is over
+  std::string origin;  // the same for pods that ended for one failure
   bool spent = false;  // the agents had used the budget up, and ended for that reason
 };
 
@@ -28,8 +29,8 @@ std::optional<PodFailure> FailureOf(const ObservedPod& pod, const PlannedJob& pl
 // failure only where there is no other. Null: there is none.
 const PodFailure* RootCause(const std::vector<PodFailure>& failures);
 
-// Restarts that the pods of one attempt of a step have used up: what the agents charged, and the pods that died without
-// an agent's word. Evictions, preemption and lost nodes cost nothing; nothing is restarted after a fatal failure.
+// Restarts that the pods of one attempt of a step have used up: what the agents charged, and one for each failure that
+// ended pods, however many. Evictions, preemption and lost nodes cost nothing; nothing is restarted after a fatal one.
 int RestartsUsed(const std::vector<const ObservedPod*>& pods, const std::vector<PodFailure>& failures);
 
 // "rank 3 on pod a-node-0-1 (node n1) was killed by SIGKILL: out of memory: MESSAGE"

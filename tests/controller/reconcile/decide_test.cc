@@ -225,6 +225,47 @@ TEST(Decide, ARetryableCodeIsCountedOnceAndLeftToTheJob) {
   EXPECT_THAT(decision.events, IsEmpty());
 }
 
+TEST(Decide, PodsThatEndForOneFailureCostOne) {
+  Observed observed;
+  observed.service = true;
+  observed.jobs = {There("a-node-0")};
+  TerminationMessage told = Told(139, ExitClass::kRetryable, 1, "killed by SIGSEGV");
+  observed.pods = {Failed(Pod(observed.jobs[0], 0), 139, told), Failed(Pod(observed.jobs[0], 1), 139, told)};
+  EXPECT_EQ(Decide(Job(), TwoNodes(), observed, kNow).status.restarts, 2) << "one by the agents, one for both pods";
+  told.cause->unix_millis = 1;
+  observed.pods.push_back(Failed(Pod(observed.jobs[0], 1, "y"), 139, told));
+  EXPECT_EQ(Decide(Job(), TwoNodes(), observed, kNow).status.restarts, 3);
+}
+
+TEST(Decide, ACommandWithoutWorkersCostsOneForEachPod) {
+  Observed observed;
+  observed.service = true;
+  observed.jobs = {There("a-node-0")};
+  TerminationMessage told = Told(143, ExitClass::kRetryable, 0, "asked to stop");
+  told.cause.reset();
+  observed.pods = {Failed(Pod(observed.jobs[0], 0), 143, told), Failed(Pod(observed.jobs[0], 0, "y"), 143, told)};
+  EXPECT_EQ(Decide(Job(), TwoNodes(), observed, kNow).status.restarts, 2);
+}
+
+TEST(Decide, AStepUnderTheAgentThatIsMadeAnewCostsAtLeastOne) {
+  Observed observed;
+  observed.service = true;
+  observed.jobs = {There("a-node-0")};
+  observed.jobs[0].failed_at = kNow;
+  observed.jobs[0].failed_reason = "DeadlineExceeded";
+  TrainJob job = Job();
+  for (int attempt = 1; attempt <= 3; ++attempt) {
+    const Decision decision = Decide(job, TwoNodes(), observed, kNow);
+    EXPECT_EQ(decision.status.attempt, attempt);
+    EXPECT_EQ(decision.status.restarts, attempt);
+    job.status = decision.status;
+    observed.jobs = {There("a-node-0", attempt)};
+    observed.jobs[0].meta.annotations["muster.dev/restarts-left"] = fmt::format("{}", 3 - attempt);
+    observed.jobs[0].failed_at = kNow;
+  }
+  EXPECT_NE(Decide(job, TwoNodes(), observed, kNow).status.Find("Failed"), nullptr);
+}
+
 TEST(Decide, TheBudgetEnds) {
   Observed observed;
   observed.service = true;

@@ -60,12 +60,9 @@ class Life {
     for (const auto& [name, job] : jobs_) {
       EXPECT_TRUE(job.job.complete || job.job.failed_at) << name << " still runs after the end";
     }
-    const bool complete = end.Find("Complete") != nullptr;
-    EXPECT_NE(complete, end.Find("Failed") != nullptr);
-    EXPECT_LE(end.attempt, kBudget);
-    if (complete) {
-      EXPECT_LE(end.restarts, kBudget) << "it went on beyond its budget";
-    }
+    EXPECT_NE(end.Find("Complete") != nullptr, end.Find("Failed") != nullptr);
+    // A Job that completes before its failures are seen may have used more than the budget: it has completed.
+    EXPECT_LE(end.attempt, kBudget) << "its step was made anew beyond the budget";
   }
 
  private:
@@ -235,7 +232,7 @@ class Life {
       end.message->exit_code = end.exit_code;
       end.message->exit_class = Classify(end.exit_code);
       end.message->max_restarts = kBudget;
-      end.message->restart_count = Pick(kBudget + 1);
+      end.message->restart_count = Chance(4) ? Pick(kBudget + 1) : 0;
       if (Chance(2)) end.message->cause = WorkerFailure();
     }
     pod->pod.ends = {end};
