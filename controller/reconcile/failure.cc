@@ -61,9 +61,11 @@ std::string OriginOf(const TerminationMessage& message, const std::string& pod) 
   return of_round ? fmt::format("round {}", message.round.value_or(-1)) : pod;
 }
 
+// Somebody or something else than the job ended it.
 bool IsDisruption(const ObservedPod& pod) {
-  return pod.disrupted || pod.reason == "Evicted" || pod.reason == "Preempting" || pod.reason == "NodeLost" ||
-         pod.reason == "Shutdown" || pod.reason == "Terminated" || pod.reason == "NodeShutdown";
+  return pod.disrupted || pod.meta.deleted.has_value() || pod.reason == "Evicted" || pod.reason == "Preempting" ||
+         pod.reason == "NodeLost" || pod.reason == "Shutdown" || pod.reason == "Terminated" ||
+         pod.reason == "NodeShutdown";
 }
 
 }  // namespace

@@ -291,13 +291,15 @@ TEST(Decide, WhatTheAgentsHaveUsedUpIsNotGivenAgain) {
 }
 
 TEST(Decide, ADisruptionCostsNothing) {
-  for (const char* how : {"condition", "Evicted", "Preempting"}) {
+  for (const char* how : {"condition", "deleted", "Evicted", "Preempting"}) {
     Observed observed;
     observed.service = true;
     observed.jobs = {There("a-node-0")};
     ObservedPod pod = Failed(Pod(observed.jobs[0], 0), 1);
     if (std::string_view(how) == "condition") {
       pod.disrupted = true;
+    } else if (std::string_view(how) == "deleted") {
+      pod.meta.deleted = kNow;
     } else {
       pod.reason = how;
     }
