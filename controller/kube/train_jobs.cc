@@ -5,11 +5,9 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
-#include <set>
 
 #include "base/log.h"
 #include "base/text.h"
-#include "controller/api/old_shape.h"
 #include "controller/api/runtime.h"
 #include "controller/kube/children.h"
 #include "controller/kube/informer.h"
@@ -63,10 +61,10 @@ class TrainJobs::Impl : public std::enable_shared_from_this<Impl> {
         kClusterTrainingRuntimes, "", [this](const Json& object) { PutRuntime(object); },
         [this](const std::string&, const std::string& name) { runtimes_.erase(KeyOf("", name)); });
     Informed(
-        kJobs, kOfJobSets, [this](const Json& object) { PutChild(object, ReadJob(object)); },
+        kJobs, kOfJobSets, [this](const Json& object) { PutChild(ReadJob(object)); },
         [this](const std::string& ns, const std::string& name) { Wake(children_.RemoveJob(ns, name)); });
     Informed(
-        kPods, kOfJobSets, [this](const Json& object) { PutChild(object, ReadPod(object)); },
+        kPods, kOfJobSets, [this](const Json& object) { PutChild(ReadPod(object)); },
         [this](const std::string& ns, const std::string& name) { Wake(children_.RemovePod(ns, name)); });
     Informed(
         kServices, kOfJobSets, [this](const Json& object) { PutService(object); },
@@ -88,6 +86,7 @@ class TrainJobs::Impl : public std::enable_shared_from_this<Impl> {
  private:
   struct Known {
     TrainJob job;
+    Status unreadable;                 // why its spec cannot be read; then `job` has metadata and status only
     std::shared_ptr<const Plan> plan;  // null: not made yet, or not needed any more
     int64_t planned_generation = -1;
   };
@@ -123,11 +122,10 @@ class TrainJobs::Impl : public std::enable_shared_from_this<Impl> {
   }
 
   template <class Object>
-  void PutChild(const Json& object, StatusOr<Object> child) {
+  void PutChild(StatusOr<Object> child) {
     if (!child.ok()) return log::Warning(fmt::format("an object cannot be read: {}", Message(child.status())));
     const std::string owner = OwnerKeyOf(child->meta);
     if (children_.Put(*std::move(child))) Wake(owner);
-    (void)object;
   }
 
   void PutService(const Json& object) {
@@ -138,26 +136,24 @@ class TrainJobs::Impl : public std::enable_shared_from_this<Impl> {
   }
 
   void PutJob(const Json& object) {
-    StatusOr<TrainJob> job = absl::UnknownError("not read");
-    auto newest = NewestShape(object);
-    job = newest.ok() ? ReadTrainJob(newest->object) : newest.status();
-    if (!job.ok()) return Unreadable(object, job.status());
-    const std::string key = KeyOf(job->meta.ns, job->meta.name);
+    auto meta = ReadMeta(object);
+    if (!meta.ok()) return;
+    const std::string key = KeyOf(meta->ns, meta->name);
+    if (!IsManagedByMuster(object)) return DropJob(key);
+    auto job = ReadTrainJob(object);
+    const Status unreadable = job.status();
+    if (!job.ok()) {
+      job = TrainJob();
+      job->meta = *std::move(meta);
+      if (const Json* status = FindField(object, "status")) job->status = ReadStatus(*status);
+    }
     Known& known = jobs_[key];
     if (known.job.meta.uid == job->meta.uid && IsOlder(job->meta, known.job.meta)) return;
     if (known.job.meta.uid != job->meta.uid) known.plan = nullptr;
     known.job = *std::move(job);
+    known.unreadable = unreadable;
     if (known.job.status.Finished()) known.plan = nullptr;
     Wake(key);
-  }
-
-  void Unreadable(const Json& object, const Status& why) {
-    auto meta = ReadMeta(object);
-    if (!meta.ok()) return;
-    DropJob(KeyOf(meta->ns, meta->name));
-    log::Warning(fmt::format("TrainJob {}/{}: {}", meta->ns, meta->name, Message(why)));
-    means_.events.Record(kTrainerApi, "TrainJob", *meta, true, "TrainJobResourcesCreationFailed", Message(why),
-                         WallNow());
   }
 
   void DropJob(const std::string& key) {
@@ -192,9 +188,12 @@ class TrainJobs::Impl : public std::enable_shared_from_this<Impl> {
     auto found = jobs_.find(key);
     if (found == jobs_.end()) co_return absl::OkStatus();
     const TrainJob job = found->second.job;
-    if (job.managed_by != kManagedByMuster || job.meta.deleted) co_return absl::OkStatus();
+    if (job.meta.deleted) co_return absl::OkStatus();
     if (job.status.Finished())
       co_return co_await CarryOut(job, DecideFinished(job, children_.Of(job.meta, ""), WallNow()));
+    if (const Status why = found->second.unreadable; !why.ok()) {
+      co_return co_await CarryOut(job, DecideWithoutPlan(job, why, WallNow()));
+    }
     auto plan = co_await PlanOf(key, job);
     if (!plan.ok()) {
       const Status written = co_await CarryOut(job, DecideWithoutPlan(job, plan.status(), WallNow()));
@@ -313,7 +312,7 @@ class TrainJobs::Impl : public std::enable_shared_from_this<Impl> {
         auto patched = co_await Answer([&](ApiClient::Done done) {
           return means_.client.Merge(kJobs, job.meta.ns, action.name, "", patch, std::move(done));
         });
-        if (patched.ok()) PutChild(*patched, ReadJob(*patched));
+        if (patched.ok()) PutChild(ReadJob(*patched));
         co_return absl::IsNotFound(patched.status()) ? absl::OkStatus() : patched.status();
       }
       case Kind::kDeleteJob:
@@ -352,7 +351,7 @@ class TrainJobs::Impl : public std::enable_shared_from_this<Impl> {
     }
     if (!made.ok()) co_return made.status();
     if (resource == kJobs) {
-      PutChild(*made, ReadJob(*made));
+      PutChild(ReadJob(*made));
     } else {
       PutService(*made);
     }

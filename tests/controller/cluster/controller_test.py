@@ -174,6 +174,15 @@ class Controller(ControllerCase):
         self.cluster.apply([{**runtime("early", 1, container=TRUE), "metadata": {"name": "early", "namespace": NAMESPACE}}])
         self.assertEqual(self.running("early")["status"].get("message", ""), "")
 
+    def test_a_spec_that_cannot_be_read(self):
+        """Path, value and what is wanted are in the status; a better spec starts the job."""
+        self.make("odd", runtime("", 1, container=TRUE), podTemplateOverrides=[{"targetJobs": [{"name": "node"}], "spec": {"containers": 7}}])
+        job = self.await_job("odd", lambda job: job.get("status", {}).get("message"))
+        self.assertRegex(job["status"]["message"], r"^spec\..*\.containers: 7 is no list")
+        self.assertEqual(self.items("jobs", "odd"), [])
+        self.patch("odd", {"podTemplateOverrides": None})
+        self.running("odd")
+
     def test_somebody_elses_service(self):
         self.cluster.kubectl("create", "service", "clusterip", "taken", "-n", NAMESPACE, "--clusterip=None")
         self.make("taken", runtime("", 1, container=TRUE))
