@@ -6,6 +6,7 @@
 #include "base/iso_time.h"
 #include "base/text.h"
 #include "controller/api/fields.h"
+#include "controller/api/lenient.h"
 #include "controller/api/train_job.h"
 
 namespace muster::controller {
@@ -16,34 +17,6 @@ constexpr std::array<std::string_view, 12> kOwnFields = {"conditions", "jobsStat
                                                          "message",    "startTime",  "completionTime", "nodes",
                                                          "readyNodes", "attempt",    "restarts",       "failures"};
 
-// One field of status, read without complaints: another kind counts as absent.
-std::optional<int> Int(const Json& object, const char* name, int least = 0) {
-  const Json* value = FindField(object, name);
-  const auto number = value == nullptr ? std::nullopt : WholeNumber(*value);
-  if (!number || *number < least || *number > std::numeric_limits<int>::max()) return std::nullopt;
-  return static_cast<int>(*number);
-}
-
-int Count(const Json& object, const char* name) { return Int(object, name).value_or(0); }
-
-bool Flag(const Json& object, const char* name, bool otherwise) {
-  const Json* value = FindField(object, name);
-  return value != nullptr && value->is_boolean() ? value->get<bool>() : otherwise;
-}
-
-std::optional<WallTime> Time(const Json& object, const char* name) {
-  const std::string text = TextField(object, name);
-  if (text.empty()) return std::nullopt;
-  auto time = ParseWallTime(text);
-  return time.ok() ? std::optional(*time) : std::nullopt;
-}
-
-const Json& List(const Json& object, const char* name) {
-  static const Json* const kNone = new Json(Json::array());
-  const Json* value = FindField(object, name);
-  return value != nullptr && value->is_array() ? *value : *kNone;
-}
-
 std::optional<Condition> ReadCondition(const Json& object) {
   Condition condition;
   condition.type = TextField(object, "type");
@@ -52,7 +25,7 @@ std::optional<Condition> ReadCondition(const Json& object) {
   condition.status = status == "True";
   condition.reason = TextField(object, "reason");
   condition.message = TextField(object, "message");
-  condition.since = Time(object, "lastTransitionTime").value_or(WallTime{});
+  condition.since = TimeField(object, "lastTransitionTime").value_or(WallTime{});
   if (const Json* generation = FindField(object, "observedGeneration")) {
     condition.generation = WholeNumber(*generation).value_or(0);
   }
@@ -72,19 +45,19 @@ Json WriteCondition(const Condition& condition) {
 std::optional<Failure> ReadFailure(const Json& object) {
   if (!object.is_object()) return std::nullopt;
   Failure failure;
-  failure.time = Time(object, "time").value_or(WallTime{});
+  failure.time = TimeField(object, "time").value_or(WallTime{});
   failure.pod = TextField(object, "pod");
   failure.job = TextField(object, "job");
   failure.node = TextField(object, "node");
   failure.container = TextField(object, "container");
-  failure.rank = Int(object, "rank");
-  failure.node_rank = Int(object, "nodeRank");
-  failure.exit_code = Int(object, "exitCode", std::numeric_limits<int>::min()).value_or(0);
+  failure.rank = IntField(object, "rank");
+  failure.node_rank = IntField(object, "nodeRank");
+  failure.exit_code = IntField(object, "exitCode", std::numeric_limits<int>::min()).value_or(0);
   failure.signal = TextField(object, "signal");
-  failure.oom = Flag(object, "oom", false);
+  failure.oom = FlagField(object, "oom", false);
   failure.reason = TextField(object, "reason");
   failure.message = TextField(object, "message");
-  failure.counted = Flag(object, "counted", true);
+  failure.counted = FlagField(object, "counted", true);
   return failure;
 }
 
@@ -122,30 +95,30 @@ bool TrainJobStatus::Finished() const {
 TrainJobStatus ReadStatus(const Json& object) {
   TrainJobStatus status;
   if (!object.is_object()) return status;
-  for (const Json& item : List(object, "conditions")) {
+  for (const Json& item : ListField(object, "conditions")) {
     auto condition = ReadCondition(item);
     if (condition && status.Find(condition->type) == nullptr) status.conditions.push_back(*std::move(condition));
   }
-  for (const Json& item : List(object, "jobsStatus")) {
+  for (const Json& item : ListField(object, "jobsStatus")) {
     const std::string name = TextField(item, "name");
     if (name.empty()) continue;
     status.jobs.push_back({.name = name,
-                           .ready = Count(item, "ready"),
-                           .succeeded = Count(item, "succeeded"),
-                           .failed = Count(item, "failed"),
-                           .active = Count(item, "active"),
-                           .suspended = Count(item, "suspended")});
+                           .ready = CountField(item, "ready"),
+                           .succeeded = CountField(item, "succeeded"),
+                           .failed = CountField(item, "failed"),
+                           .active = CountField(item, "active"),
+                           .suspended = CountField(item, "suspended")});
   }
   status.state = TextField(object, "state");
   status.reason = TextField(object, "reason");
   status.message = TextField(object, "message");
-  status.start_time = Time(object, "startTime");
-  status.completion_time = Time(object, "completionTime");
-  status.nodes = Count(object, "nodes");
-  status.ready_nodes = Count(object, "readyNodes");
-  status.attempt = Count(object, "attempt");
-  status.restarts = Count(object, "restarts");
-  const Json& failures = List(object, "failures");
+  status.start_time = TimeField(object, "startTime");
+  status.completion_time = TimeField(object, "completionTime");
+  status.nodes = CountField(object, "nodes");
+  status.ready_nodes = CountField(object, "readyNodes");
+  status.attempt = CountField(object, "attempt");
+  status.restarts = CountField(object, "restarts");
+  const Json& failures = ListField(object, "failures");
   for (size_t i = failures.size() - std::min(failures.size(), kMostFailures); i < failures.size(); ++i) {
     if (auto failure = ReadFailure(failures[i])) status.failures.push_back(*std::move(failure));
   }

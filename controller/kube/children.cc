@@ -1,11 +1,10 @@
 #include "controller/kube/children.h"
 
 #include "base/text.h"
+#include "controller/api/labels.h"
 
 namespace muster::controller {
 namespace {
-
-constexpr char kJobSetName[] = "jobset.sigs.k8s.io/jobset-name";
 
 template <class Object>
 bool PutInto(std::map<std::string, std::map<std::string, Object>>* all, std::map<std::string, std::string>* owners,
@@ -44,7 +43,7 @@ std::string RemoveFrom(std::map<std::string, std::map<std::string, Object>>* all
 std::string KeyOf(std::string_view ns, std::string_view name) { return fmt::format("{}/{}", ns, name); }
 
 std::string OwnerKeyOf(const Meta& meta) {
-  const std::string_view name = meta.Label(kJobSetName);
+  const std::string_view name = meta.Label(kJobSetNameLabel);
   return name.empty() ? "" : KeyOf(meta.ns, name);
 }
 

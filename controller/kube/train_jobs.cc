@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "base/text.h"
+#include "controller/api/labels.h"
 #include "controller/api/runtime.h"
 #include "controller/kube/children.h"
 #include "controller/kube/informer.h"
@@ -26,7 +27,6 @@ const Resource kJobs{"batch/v1", "jobs", true};
 const Resource kPods{"v1", "pods", true};
 const Resource kServices{"v1", "services", true};
 const Resource kConfigMaps{"v1", "configmaps", true};
-constexpr char kOfJobSets[] = "jobset.sigs.k8s.io/jobset-name";
 
 // The answer to one call of the client, as a coroutine waits for it.
 template <class Call>
@@ -61,13 +61,13 @@ class TrainJobs::Impl : public std::enable_shared_from_this<Impl> {
         kClusterTrainingRuntimes, "", [this](const Json& object) { PutRuntime(object); },
         [this](const std::string&, const std::string& name) { runtimes_.erase(KeyOf("", name)); });
     Informed(
-        kJobs, kOfJobSets, [this](const Json& object) { PutChild(ReadJob(object)); },
+        kJobs, kJobSetNameLabel, [this](const Json& object) { PutChild(ReadJob(object)); },
         [this](const std::string& ns, const std::string& name) { Wake(children_.RemoveJob(ns, name)); });
     Informed(
-        kPods, kOfJobSets, [this](const Json& object) { PutChild(ReadPod(object)); },
+        kPods, kJobSetNameLabel, [this](const Json& object) { PutChild(ReadPod(object)); },
         [this](const std::string& ns, const std::string& name) { Wake(children_.RemovePod(ns, name)); });
     Informed(
-        kServices, kOfJobSets, [this](const Json& object) { PutService(object); },
+        kServices, kJobSetNameLabel, [this](const Json& object) { PutService(object); },
         [this](const std::string& ns, const std::string& name) { Wake(children_.RemoveService(ns, name)); });
     Informed(
         kTrainJobs, "", [this](const Json& object) { PutJob(object); },

@@ -1,6 +1,7 @@
 #include "controller/plan/job_object.h"
 
 #include "base/text.h"
+#include "controller/api/labels.h"
 #include "controller/plan/agent.h"
 #include "controller/plan/names.h"
 #include "controller/plan/pod_fields.h"
@@ -9,7 +10,6 @@ namespace muster::controller {
 namespace {
 
 constexpr size_t kMostLabelValue = 63;
-constexpr char kRestartAttempt[] = "jobset.sigs.k8s.io/restart-attempt";
 constexpr std::string_view kKueuePrefix = "kueue.x-k8s.io/";  // for Kueue on the TrainJob; on a Job it would queue that
 
 std::string Key(std::string_view name) { return fmt::format("{}{}", kJobSetPrefix, name); }
@@ -63,9 +63,9 @@ Json JobSetKeys(const JobFrame& frame, const ReplicatedJob& of, int index, const
     before += other.replicas;
     if (same_group) before_in_group += other.replicas;
   }
-  Json keys = {{Key("jobset-name"), frame.job.meta.name},
+  Json keys = {{kJobSetNameLabel, frame.job.meta.name},
                {Key("replicatedjob-name"), of.name},
-               {kRestartAttempt, "0"},
+               {kRestartAttemptLabel, "0"},
                {Key("replicatedjob-replicas"), fmt::format("{}", of.replicas)},
                {Key("global-replicas"), fmt::format("{}", all)},
                {Key("job-index"), fmt::format("{}", index)},
@@ -126,7 +126,7 @@ Json MakeJob(const JobFrame& frame, const ReplicatedJob& of, int index, int pods
 Json MakeService(const JobFrame& frame) {
   Json metadata = OwnedMetadata(frame, frame.subdomain);
   PutShared(frame.shared_metadata, &metadata);
-  const Json selector = {{Key("jobset-name"), frame.job.meta.name}};
+  const Json selector = {{kJobSetNameLabel, frame.job.meta.name}};
   Put(selector, "labels", &metadata);
   return {{"apiVersion", "v1"},
           {"kind", "Service"},
@@ -142,7 +142,7 @@ Json JobOfAttempt(const PlannedJob& planned, const Attempt& attempt) {
   Json& spec = object["spec"];
   const std::string number = fmt::format("{}", attempt.number);
   for (Json* metadata : {&object["metadata"], &spec["template"]["metadata"]}) {
-    for (const char* field : {"labels", "annotations"}) (*metadata)[field][kRestartAttempt] = number;
+    for (const char* field : {"labels", "annotations"}) (*metadata)[field][kRestartAttemptLabel] = number;
   }
   if (attempt.suspend) spec["suspend"] = true;
   if (planned.budget_in_job) spec["backoffLimit"] = attempt.restarts_left;

@@ -2,47 +2,23 @@
 
 #include <algorithm>
 
-#include "base/iso_time.h"
 #include "base/text.h"
+#include "controller/api/labels.h"
+#include "controller/api/lenient.h"
 
 namespace muster::controller {
 namespace {
 
-constexpr char kAttemptLabel[] = "jobset.sigs.k8s.io/restart-attempt";
 constexpr char kJobNameLabel[] = "batch.kubernetes.io/job-name";
 constexpr char kIndexLabel[] = "batch.kubernetes.io/job-completion-index";
 constexpr size_t kMostText = 1024;  // bytes of a foreign termination message, and of a reason to wait
-
-const Json& At(const Json& object, const char* name) {
-  static const Json none;
-  const Json* found = FindField(object, name);
-  return found == nullptr ? none : *found;
-}
-
-int Count(const Json& object, const char* name, int otherwise = 0) {
-  const Json& found = At(object, name);
-  if (!found.is_number_integer()) return otherwise;
-  return static_cast<int>(std::clamp<int64_t>(found.get<int64_t>(), 0, std::numeric_limits<int>::max()));
-}
-
-std::optional<WallTime> Moment(const Json& object, const char* name) {
-  const auto time = ParseWallTime(TextField(object, name));
-  return time.ok() ? std::optional<WallTime>(*time) : std::nullopt;
-}
-
-// The items of a list field; nothing where it is none.
-const Json& List(const Json& object, const char* name) {
-  static const Json none = Json::array();
-  const Json& found = At(object, name);
-  return found.is_array() ? found : none;
-}
 
 bool IsTrue(const Json& condition, std::string_view type) {
   return TextField(condition, "type") == type && TextField(condition, "status") == "True";
 }
 
 int AttemptOf(const Meta& meta) {
-  const auto number = ParseInt(meta.Label(kAttemptLabel));
+  const auto number = ParseInt(meta.Label(kRestartAttemptLabel));
   return number && *number >= 0 && *number <= std::numeric_limits<int>::max() ? static_cast<int>(*number) : 0;
 }
 
@@ -57,15 +33,15 @@ std::string Bounded(std::string text) {
 
 // The end of a container, as it is now or, where it runs again, as it was last.
 std::optional<ObservedEnd> EndOf(const Json& status, bool init) {
-  const Json* ended = FindField(At(status, "state"), "terminated");
-  if (ended == nullptr) ended = FindField(At(status, "lastState"), "terminated");
+  const Json* ended = FindField(PartOf(status, "state"), "terminated");
+  if (ended == nullptr) ended = FindField(PartOf(status, "lastState"), "terminated");
   if (ended == nullptr) return std::nullopt;
   ObservedEnd end;
   end.container = TextField(status, "name");
   end.init = init;
-  end.exit_code = Count(*ended, "exitCode");
+  end.exit_code = CountField(*ended, "exitCode");
   end.reason = TextField(*ended, "reason");
-  end.finished = Moment(*ended, "finishedAt");
+  end.finished = TimeField(*ended, "finishedAt");
   std::string text = TextField(*ended, "message");
   auto message = ParseTerminationMessage(text);
   // Any process of the container may have written it: one that tells of another end is shown as text.
@@ -86,20 +62,20 @@ StatusOr<ObservedJob> ReadJob(const Json& object) {
   ObservedJob job;
   MUSTER_ASSIGN_OR_RETURN(job.meta, ReadMeta(object));
   job.attempt = AttemptOf(job.meta);
-  const Json& spec = At(object, "spec");
-  const Json& status = At(object, "status");
-  const Json& suspend = At(spec, "suspend");
-  job.suspended = suspend.is_boolean() && suspend.get<bool>();
-  job.pods = std::min(Count(spec, "parallelism", 1), Count(spec, "completions", std::numeric_limits<int>::max()));
-  job.active = Count(status, "active");
-  job.ready = Count(status, "ready");
-  job.succeeded = Count(status, "succeeded");
-  job.failed = Count(status, "failed");
-  for (const Json& condition : List(status, "conditions")) {
+  const Json& spec = PartOf(object, "spec");
+  const Json& status = PartOf(object, "status");
+  job.suspended = FlagField(spec, "suspend", false);
+  job.pods = std::min(IntField(spec, "parallelism").value_or(1),
+                      IntField(spec, "completions").value_or(std::numeric_limits<int>::max()));
+  job.active = CountField(status, "active");
+  job.ready = CountField(status, "ready");
+  job.succeeded = CountField(status, "succeeded");
+  job.failed = CountField(status, "failed");
+  for (const Json& condition : ListField(status, "conditions")) {
     if (IsTrue(condition, "Complete")) job.complete = true;
     // FailureTarget comes first: the Job controller has decided, and ends the pods that are left.
     if (!IsTrue(condition, "Failed") && !IsTrue(condition, "FailureTarget")) continue;
-    job.failed_at = Moment(condition, "lastTransitionTime").value_or(WallTime{});
+    job.failed_at = TimeField(condition, "lastTransitionTime").value_or(WallTime{});
     job.failed_reason = TextField(condition, "reason");
     job.failed_message = Bounded(TextField(condition, "message"));
   }
@@ -113,12 +89,12 @@ StatusOr<ObservedPod> ReadPod(const Json& object) {
   pod.attempt = AttemptOf(pod.meta);
   const auto index = ParseInt(pod.meta.Label(kIndexLabel));
   if (index && *index >= 0 && *index <= std::numeric_limits<int>::max()) pod.index = static_cast<int>(*index);
-  pod.node = TextField(At(object, "spec"), "nodeName");
-  const Json& status = At(object, "status");
+  pod.node = TextField(PartOf(object, "spec"), "nodeName");
+  const Json& status = PartOf(object, "status");
   pod.phase = TextField(status, "phase");
   pod.reason = TextField(status, "reason");
   pod.message = Bounded(TextField(status, "message"));
-  for (const Json& condition : List(status, "conditions")) {
+  for (const Json& condition : ListField(status, "conditions")) {
     if (IsTrue(condition, "Ready")) pod.ready = true;
     if (IsTrue(condition, "DisruptionTarget")) pod.disrupted = true;
     if (TextField(condition, "type") == "PodScheduled" && TextField(condition, "reason") == "Unschedulable") {
@@ -128,9 +104,9 @@ StatusOr<ObservedPod> ReadPod(const Json& object) {
   }
   for (const char* kind : {"initContainerStatuses", "containerStatuses"}) {
     const bool init = kind[0] == 'i';
-    for (const Json& container : List(status, kind)) {
+    for (const Json& container : ListField(status, kind)) {
       if (auto end = EndOf(container, init)) pod.ends.push_back(*std::move(end));
-      const Json& waiting = At(At(container, "state"), "waiting");
+      const Json& waiting = PartOf(PartOf(container, "state"), "waiting");
       const std::string reason = TextField(waiting, "reason");
       if (!pod.waiting.empty() || reason.empty() || IsOnItsWay(reason)) continue;
       pod.waiting_reason = reason;

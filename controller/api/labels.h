@@ -1,0 +1,10 @@
+// Labels that JobSet puts on Jobs and pods, and Muster too, by which it finds them again. Source: JobSet,
+// api/jobset/v1alpha2.
+#pragma once
+
+namespace muster::controller {
+
+inline constexpr char kJobSetNameLabel[] = "jobset.sigs.k8s.io/jobset-name";  // the TrainJob's name
+inline constexpr char kRestartAttemptLabel[] = "jobset.sigs.k8s.io/restart-attempt";
+
+}  // namespace muster::controller

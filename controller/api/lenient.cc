@@ -1,0 +1,41 @@
+#include "controller/api/lenient.h"
+
+#include <limits>
+
+#include "base/iso_time.h"
+#include "controller/api/fields.h"
+
+namespace muster::controller {
+
+std::optional<int> IntField(const Json& object, const char* name, int least) {
+  const Json* value = FindField(object, name);
+  const auto number = value == nullptr ? std::nullopt : WholeNumber(*value);
+  if (!number || *number < least || *number > std::numeric_limits<int>::max()) return std::nullopt;
+  return static_cast<int>(*number);
+}
+
+int CountField(const Json& object, const char* name) { return IntField(object, name).value_or(0); }
+
+bool FlagField(const Json& object, const char* name, bool otherwise) {
+  const Json* value = FindField(object, name);
+  return value != nullptr && value->is_boolean() ? value->get<bool>() : otherwise;
+}
+
+std::optional<WallTime> TimeField(const Json& object, const char* name) {
+  const auto time = ParseWallTime(TextField(object, name));
+  return time.ok() ? std::optional(*time) : std::nullopt;
+}
+
+const Json& ListField(const Json& object, const char* name) {
+  static const Json* const kNone = new Json(Json::array());
+  const Json* value = FindField(object, name);
+  return value != nullptr && value->is_array() ? *value : *kNone;
+}
+
+const Json& PartOf(const Json& object, const char* name) {
+  static const Json* const kNone = new Json();
+  const Json* value = FindField(object, name);
+  return value == nullptr ? *kNone : *value;
+}
+
+}  // namespace muster::controller

@@ -1,0 +1,21 @@
+// Fields of what the cluster itself writes, such as a status, read without complaints: one of another kind counts as
+// absent, so nobody's edit stops a job. Pure; outside bytes.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "base/clock.h"
+#include "base/json_fields.h"
+
+namespace muster::controller {
+
+// A whole number from `least` to what an int holds.
+std::optional<int> IntField(const Json& object, const char* name, int least = 0);
+int CountField(const Json& object, const char* name);  // 0: absent
+bool FlagField(const Json& object, const char* name, bool otherwise);
+std::optional<WallTime> TimeField(const Json& object, const char* name);
+const Json& ListField(const Json& object, const char* name);  // an empty list: absent
+const Json& PartOf(const Json& object, const char* name);     // null: absent
+
+}  // namespace muster::controller
