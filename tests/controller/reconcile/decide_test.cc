@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "tests/controller/reconcile/planned.h"
 
 namespace muster::controller {
 namespace {
@@ -26,19 +27,6 @@ TrainJob Job() {
   job.meta.created = kNow - 10 * kSecond;
   job.runtime.name = "torch";
   return job;
-}
-
-PlannedJob Planned(const std::string& rjob, Step step, int pods, bool agent) {
-  PlannedJob planned;
-  planned.name = fmt::format("a-{}-0", rjob);
-  planned.replicated_job = rjob;
-  planned.step = step;
-  planned.pods = pods;
-  planned.agent = agent;
-  planned.object = {
-      {"metadata", {{"name", planned.name}, {"labels", Json::object()}, {"annotations", Json::object()}}},
-      {"spec", {{"template", {{"metadata", Json::object()}, {"spec", {{"containers", Json::array()}}}}}}}};
-  return planned;
 }
 
 // A trainer of two pods under the agent, with a budget of three.

@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "controller/reconcile/decide.h"
+#include "tests/controller/reconcile/planned.h"
 
 namespace muster::controller {
 namespace {
@@ -40,22 +41,22 @@ class Life {
     plan_.subdomain = "a";
     plan_.service = {{"metadata", {{"name", "a"}}}};
     plan_.max_restarts = kBudget;
-    if (Chance(2)) Add("dataset-initializer", Step::kDatasetInitializer, 1, false);
-    Add("node", Step::kTrainer, 1 + Pick(3), agent_);
+    if (Chance(2)) plan_.jobs.push_back(Planned("dataset-initializer", Step::kDatasetInitializer, 1, false));
+    plan_.jobs.push_back(Planned("node", Step::kTrainer, 1 + Pick(3), agent_));
     if (plan_.jobs.size() == 2) plan_.jobs[1].after = {{"dataset-initializer", Dependency::Until::kComplete}};
   }
 
   void Run() {
     for (int step = 0; step < kChaos && !::testing::Test::HasFailure(); ++step) {
       if (Chance(20)) job_.suspend = !job_.suspend;
-      Step(true);
+      Turn(true);
     }
     job_.suspend = false;
-    for (int step = 0; step < kQuiet && !job_.status.Finished() && !::testing::Test::HasFailure(); ++step) Step(false);
+    for (int step = 0; step < kQuiet && !job_.status.Finished() && !::testing::Test::HasFailure(); ++step) Turn(false);
     ASSERT_TRUE(job_.status.Finished()) << "it never ended: " << job_.status.state << ": " << job_.status.message;
     const TrainJobStatus end = job_.status;
     for (int step = 0; step < 3; ++step) Controller(false);
-    for (int step = 0; step < 10; ++step) Step(false);
+    for (int step = 0; step < 10; ++step) Turn(false);
     EXPECT_EQ(job_.status.conditions, end.conditions) << "the end did not stay";
     for (const auto& [name, job] : jobs_) {
       EXPECT_TRUE(job.job.complete || job.job.failed_at) << name << " still runs after the end";
@@ -69,20 +70,7 @@ class Life {
   bool Chance(int of) { return Pick(of) == 0; }
   int Pick(int below) { return static_cast<int>(random_() % static_cast<uint64_t>(below)); }
 
-  void Add(const std::string& rjob, enum Step step, int pods, bool agent) {
-    PlannedJob planned;
-    planned.name = fmt::format("a-{}-0", rjob);
-    planned.replicated_job = rjob;
-    planned.step = step;
-    planned.pods = pods;
-    planned.agent = agent;
-    planned.object = {
-        {"metadata", {{"name", planned.name}, {"labels", Json::object()}, {"annotations", Json::object()}}},
-        {"spec", {{"template", {{"metadata", Json::object()}, {"spec", {{"containers", Json::array()}}}}}}}};
-    plan_.jobs.push_back(planned);
-  }
-
-  void Step(bool chaos) {
+  void Turn(bool chaos) {
     now_ += std::chrono::seconds(1);
     switch (Pick(3)) {
       case 0:
