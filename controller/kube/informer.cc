@@ -18,7 +18,7 @@ constexpr int kPage = 500;  // objects
 
 }  // namespace
 
-class InformerBase::Impl : public std::enable_shared_from_this<InformerBase::Impl> {
+class Informer::Impl : public std::enable_shared_from_this<Informer::Impl> {
  public:
   Impl(asio::io_context& loop, ApiClient& client, Resource resource, std::string ns, const std::string& selector,
        Events events)
@@ -110,11 +110,11 @@ class InformerBase::Impl : public std::enable_shared_from_this<InformerBase::Imp
   bool closed_ = false;
 };
 
-InformerBase::InformerBase(asio::io_context& loop, ApiClient& client, Resource resource, std::string ns,
-                           std::string selector, Events events)
+Informer::Informer(asio::io_context& loop, ApiClient& client, Resource resource, std::string ns, std::string selector,
+                   Events events)
     : impl_(std::make_shared<Impl>(loop, client, std::move(resource), std::move(ns), selector, std::move(events))) {}
-InformerBase::~InformerBase() { impl_->Close(); }
-void InformerBase::Begin() { impl_->Begin(); }
-bool InformerBase::synced() const { return impl_->synced(); }
+Informer::~Informer() { impl_->Close(); }
+void Informer::Begin() { impl_->Begin(); }
+bool Informer::synced() const { return impl_->synced(); }
 
 }  // namespace muster::controller

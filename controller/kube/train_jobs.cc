@@ -95,7 +95,7 @@ class TrainJobs::Impl : public std::enable_shared_from_this<Impl> {
 
   void Informed(const Resource& resource, const std::string& selector, Put put, Gone gone) {
     ++unsynced_;
-    InformerBase::Events events;
+    Informer::Events events;
     events.put = std::move(put);
     events.gone = std::move(gone);
     events.synced = [this] {
@@ -103,7 +103,7 @@ class TrainJobs::Impl : public std::enable_shared_from_this<Impl> {
       for (const auto& [key, known] : jobs_) queue_.Add(key);
     };
     events.say = [](const std::string& text) { log::Warning(text); };
-    informers_.push_back(std::make_unique<InformerBase>(
+    informers_.push_back(std::make_unique<Informer>(
         means_.loop, means_.client, resource, resource.namespaced ? options_.ns : "", selector, std::move(events)));
   }
 
@@ -373,7 +373,7 @@ class TrainJobs::Impl : public std::enable_shared_from_this<Impl> {
   Children children_;
   std::map<std::string, Json> runtimes_;  // by key; "/name": of the cluster
   std::map<std::string, Known> jobs_;     // by key
-  std::vector<std::unique_ptr<InformerBase>> informers_;
+  std::vector<std::unique_ptr<Informer>> informers_;
   int unsynced_ = 0;
   Counts counts_;
   std::map<std::string, std::shared_ptr<void>> passes_;

@@ -46,18 +46,26 @@ class InformerTest : public testing::Test {
     client_.emplace(loop_, server_->access(), ApiClient::Options{});
     informer_.emplace(
         loop_, *client_, kPods, "ns", "app in (a,b)",
-        [](const Json& pod) -> StatusOr<std::string> {
-          const std::string phase = pod["status"]["phase"];
-          if (phase == "bad") return absl::InvalidArgumentError("bad");
-          return phase;
-        },
-        Informer<std::string>::Events{
-            .put = [this](const std::string& phase) { told_.push_back("put " + phase); },
-            .gone = [this](const std::string& phase) { told_.push_back("gone " + phase); },
-            .synced = [this] { told_.push_back("synced"); },
-            .say = [this](const std::string& text) { said_.push_back(text); },
-            .unreadable = [this](const Json&, const Status& why) { told_.push_back(std::string(Message(why))); }});
+        Informer::Events{.put = [this](const Json& pod) { Put(pod); },
+                         .gone = [this](const std::string& ns, const std::string& name) { Gone(ns + "/" + name); },
+                         .synced = [this] { told_.push_back("synced"); },
+                         .say = [this](const std::string& text) { said_.push_back(text); }});
     informer_->Begin();
+  }
+
+  // Keeps each pod's phase; one that is "bad" cannot be read, and counts as not there.
+  void Put(const Json& pod) {
+    const std::string key = TextField(pod["metadata"], "namespace") + "/" + TextField(pod["metadata"], "name");
+    const std::string phase = pod["status"]["phase"];
+    if (phase == "bad") {
+      told_.push_back(phase);
+      return Gone(key);
+    }
+    kept_[key] = phase;
+    told_.push_back("put " + phase);
+  }
+  void Gone(const std::string& key) {
+    if (const auto last = kept_.extract(key); !last.empty()) told_.push_back("gone " + last.mapped());
   }
 
   boost::asio::io_context loop_;
@@ -65,7 +73,8 @@ class InformerTest : public testing::Test {
   size_t next_ = 0;
   std::optional<ScriptServer> server_;
   std::optional<ApiClient> client_;
-  std::optional<Informer<std::string>> informer_;
+  std::optional<Informer> informer_;
+  std::map<std::string, std::string> kept_;  // by "namespace/name"
   std::vector<std::string> told_, said_;
 };
 
@@ -90,9 +99,9 @@ TEST_F(InformerTest, KeepsInStep) {
   EXPECT_THAT(told_, ElementsAre("put A", "put B", "synced", "put Pending", "put Failed", "put Done", "gone A",
                                  "gone B", "bad"));
   EXPECT_THAT(said_, IsEmpty());
-  EXPECT_EQ(informer_->all(), (std::map<std::string, std::string>{{"ns/c", "Done"}}));
-  EXPECT_EQ(informer_->Find("ns", "b"), nullptr);
-  EXPECT_EQ(*informer_->Find("ns", "c"), "Done");
+  EXPECT_EQ(kept_, (std::map<std::string, std::string>{{"ns/c", "Done"}}));
+  EXPECT_FALSE(kept_.contains("ns/b"));
+  EXPECT_EQ(kept_["ns/c"], "Done");
 
   const std::string selector = "labelSelector=app%20in%20%28a%2Cb%29";
   const std::vector<std::string> lines = server_->lines();
@@ -128,17 +137,17 @@ TEST_F(InformerTest, WhatBecomesUnreadableIsGone) {
           .then = Reply::Then::kStay}});
   EXPECT_TRUE(RunUntil(loop_, [&] { return told_.size() >= 5; }));
   EXPECT_THAT(told_, ElementsAre("put A", "put B", "synced", "bad", "gone A"));
-  EXPECT_THAT(informer_->all(), UnorderedElementsAre(testing::Pair("ns/b", "B")));
+  EXPECT_THAT(kept_, UnorderedElementsAre(testing::Pair("ns/b", "B")));
 }
 
-TEST(InformerBase, ACallbackMayEndIt) {
+TEST(Informer, ACallbackMayEndIt) {
   boost::asio::io_context loop;
   ScriptServer server(loop, [](const ScriptServer::Asked&) { return Page({Pod("a", "1"), Pod("b", "2")}, "10"); });
   ApiClient client(loop, server.access(), {});
-  std::optional<InformerBase> informer;
+  std::optional<Informer> informer;
   int told = 0;
   informer.emplace(loop, client, kPods, "", "",
-                   InformerBase::Events{.put =
+                   Informer::Events{.put =
                                             [&](const Json&) {
                                               ++told;
                                               informer.reset();
