@@ -1,0 +1,59 @@
+#include "controller/plan/pod_object.h"
+
+#include "base/text.h"
+#include "controller/api/meta.h"
+#include "controller/plan/names.h"
+#include "controller/plan/pod_fields.h"
+
+namespace muster::controller {
+namespace {
+
+constexpr char kIndexKey[] = "batch.kubernetes.io/job-completion-index";
+constexpr char kTracking[] = "batch.kubernetes.io/job-tracking";  // the Job controller takes it off once it has counted
+constexpr char kIndexVariable[] = "JOB_COMPLETION_INDEX";
+constexpr size_t kMostPrefix = 58;  // of a name with 5 letters behind it
+
+void AddIndexVariable(const char* list, Json* pod_spec) {
+  Json* containers = pod_spec->contains(list) ? &(*pod_spec)[list] : nullptr;
+  if (containers == nullptr || !containers->is_array()) return;
+  for (Json& container : *containers) {
+    if (FindNamed(std::as_const(container), "env", kIndexVariable) != nullptr) continue;
+    const std::string path = fmt::format("metadata.labels['{}']", kIndexKey);
+    UpsertEnv({{"name", kIndexVariable}, {"valueFrom", {{"fieldRef", {{"fieldPath", path}}}}}}, &container);
+  }
+}
+
+}  // namespace
+
+std::string ReplacementPodName(std::string_view job, int index, std::string_view lost_uid) {
+  const std::string number = fmt::format("-{}-", index);
+  const std::string_view beginning = job.substr(0, kMostPrefix - number.size());
+  return fmt::format("{}{}{}", beginning, number, Sha256Hex(lost_uid).substr(0, 5));
+}
+
+StatusOr<Json> PodOfJob(const Json& job, int index, const std::string& name) {
+  MUSTER_ASSIGN_OR_RETURN(const Meta owner, ReadMeta(job));
+  const Json* spec = FindField(job, "spec");
+  const Json* pod_template = spec == nullptr ? nullptr : FindField(*spec, "template");
+  const Json* pod_spec = pod_template == nullptr ? nullptr : FindField(*pod_template, "spec");
+  if (pod_spec == nullptr || !pod_spec->is_object()) {
+    return absl::InvalidArgumentError(
+        fmt::format("Job {}/{}: spec.template.spec: it is missing", owner.ns, owner.name));
+  }
+  Json metadata = {{"name", name},
+                   {"namespace", owner.ns},
+                   {"finalizers", Json::array({kTracking})},
+                   {"ownerReferences", Json::array({OwnerReferenceTo("batch/v1", "Job", owner)})}};
+  if (const Json* given = FindField(*pod_template, "metadata")) {
+    for (const char* field : {"labels", "annotations"}) {
+      if (const Json* map = FindField(*given, field)) metadata[field] = *map;
+    }
+  }
+  for (const char* field : {"labels", "annotations"}) metadata[field][kIndexKey] = fmt::format("{}", index);
+  Json made = *pod_spec;
+  for (const char* list : {"initContainers", "containers"}) AddIndexVariable(list, &made);
+  made["hostname"] = fmt::format("{}-{}", owner.name, index);
+  return Json{{"apiVersion", "v1"}, {"kind", "Pod"}, {"metadata", std::move(metadata)}, {"spec", std::move(made)}};
+}
+
+}  // namespace muster::controller
