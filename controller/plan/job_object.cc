@@ -137,6 +137,13 @@ Json MakeService(const JobFrame& frame) {
             {"publishNotReadyAddresses", frame.runtime.publish_not_ready_addresses}}}};
 }
 
+Json MakeSecret(const JobFrame& frame, const std::string& name) {
+  Json metadata = OwnedMetadata(frame, name);
+  PutShared(frame.shared_metadata, &metadata);
+  Put({{kJobSetNameLabel, frame.job.meta.name}}, "labels", &metadata);
+  return {{"apiVersion", "v1"}, {"kind", "Secret"}, {"metadata", std::move(metadata)}, {"immutable", true}};
+}
+
 Json JobOfAttempt(const PlannedJob& planned, const Attempt& attempt) {
   Json object = planned.object;
   Json& spec = object["spec"];

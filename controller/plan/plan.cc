@@ -13,6 +13,7 @@
 #include "controller/plan/patches.h"
 #include "controller/plan/pod_fields.h"
 #include "controller/plan/resources.h"
+#include "controller/plan/token.h"
 
 namespace muster::controller {
 namespace {
@@ -57,6 +58,7 @@ class Planner {
     MUSTER_RETURN_IF_ERROR(PlanTrainer());
     const JobFrame frame{job_, runtime_, jobs_, plan_.subdomain, std::move(patched.metadata), options_.version};
     plan_.service = MakeService(frame);
+    if (asks_for_token_) plan_.token = MakeSecret(frame, TokenSecretName(job_));
     plan_.success = runtime_.success;
     for (const ReplicatedJob& of : jobs_) AddJobs(frame, of);
     return std::move(plan_);
@@ -154,6 +156,11 @@ class Planner {
       if (of->step != Step::kTrainer || !wants_agent) continue;
       MUSTER_ASSIGN_OR_RETURN(injections_[of->name],
                               InjectAgent(runtime_, options_, plan_.max_restarts, &*of, &plan_.notices));
+      // Agents of torchrun meet at a port of rank 0's pod, unless there is one pod alone.
+      const bool meets = torch && injections_[of->name].done && PodsOf(*of) > 1;
+      if (!meets || HasOwnToken(*Container(&*of))) continue;
+      MountToken(TokenSecretName(job_), &PodSpec(of->job_template), Container(&*of));
+      asks_for_token_ = true;
     }
     return absl::OkStatus();
   }
@@ -246,6 +253,7 @@ class Planner {
   Plan plan_;
   std::vector<ReplicatedJob> jobs_;
   NodeCount nodes_;
+  bool asks_for_token_ = false;
   std::map<std::string, Injection> injections_;  // by replicated job
 };
 

@@ -47,6 +47,7 @@ struct Notice {
 struct Plan {
   std::string subdomain;         // the Service's name
   Json service;                  // headless
+  Json token;                    // Secret without the token itself: token.h; null: no agent asks for one
   std::vector<PlannedJob> jobs;  // in the order of the runtime
   SuccessPolicy success;
   int max_restarts = 0;  // the budget

@@ -1,11 +1,13 @@
 #include "controller/reconcile/decide.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/text.h"
 #include "controller/reconcile/conditions.h"
 #include "controller/reconcile/failure.h"
 #include "controller/reconcile/progress.h"
+#include "controller/reconcile/replacement.h"
 
 namespace muster::controller {
 namespace {
@@ -13,6 +15,21 @@ namespace {
 constexpr char kRestartsLeft[] = "muster.dev/restarts-left";  // annotation of a Job: the budget that it began with
 constexpr char kCreated[] = "Created", kInitializing[] = "Initializing", kWaiting[] = "Waiting", kRunning[] = "Running",
                kRestarting[] = "Restarting";
+
+// What still runs ends. A Job with pods that have failed is suspended: so it keeps them, with their logs. The Job
+// controller fails it where its own rules say so.
+std::vector<Action> StopWhatRuns(const Observed& observed) {
+  std::vector<Action> actions;
+  for (const ObservedJob& job : observed.jobs) {
+    if (job.complete || job.failed_at || job.meta.deleted || job.suspended) continue;
+    const bool tells = std::any_of(observed.pods.begin(), observed.pods.end(), [&job](const ObservedPod& pod) {
+      const OwnerReference* owner = pod.meta.Controller();
+      return pod.phase == "Failed" && owner != nullptr && owner->uid == job.meta.uid;
+    });
+    actions.push_back({tells ? Action::Kind::kSuspendJob : Action::Kind::kDeleteJob, job.meta.name, job.meta.uid});
+  }
+  return actions;
+}
 
 // One decision while it is made.
 class Deciding {
@@ -39,6 +56,7 @@ class Deciding {
     } else if (!End()) {
       RemoveLeftOvers();
       Start();
+      Replace();
     }
     Count();
     Tell();
@@ -50,6 +68,11 @@ class Deciding {
 
   void Do(Action::Kind kind, std::string name, std::string uid = "", Json object = {}) {
     decision_.actions.push_back({kind, std::move(name), std::move(uid), std::move(object)});
+  }
+
+  void Stop() {
+    decision_.status_first = true;  // what is deleted after it is not needed to know why
+    for (Action& action : StopWhatRuns(observed_)) decision_.actions.push_back(std::move(action));
   }
 
   void Event(bool warning, std::string reason, std::string message) {
@@ -93,7 +116,7 @@ class Deciding {
     if (Succeeded(plan_.success, all_)) {
       SetComplete(job_, &status(), now_);
       Event(false, kComplete, "all jobs have completed");
-      StopWhatRuns();
+      Stop();
       return true;
     }
     if (PastDeadline()) return true;
@@ -101,7 +124,7 @@ class Deciding {
     const std::string why = cause == nullptr ? "" : Describe(cause->failure);
     const Placed* failed = nullptr;  // the first by its own account
     for (const Placed& placed : all_) {
-      if (placed.failed() && (failed == nullptr || *placed.job->failed_at < *failed->job->failed_at)) failed = &placed;
+      if (placed.failed() && (failed == nullptr || placed.failure->at < failed->failure->at)) failed = &placed;
     }
     if (cause != nullptr && cause->fatal) return Fail("FailedJobs", cause->failure.job, why);
     if (cause != nullptr && cause->spent) return Fail("ReachedMaxRestarts", cause->failure.job, why);
@@ -111,8 +134,9 @@ class Deciding {
     if (failed == nullptr) return false;
     const ObservedJob& job = *failed->job;
     const std::string what =
-        why.empty() ? fmt::format("Job {}: {}: {}", job.meta.name, job.failed_reason, job.failed_message) : why;
-    if (IsInitializer(*failed->planned) || (failed->planned->agent && job.failed_reason == "PodFailurePolicy")) {
+        why.empty() ? fmt::format("Job {}: {}: {}", job.meta.name, failed->failure->reason, failed->failure->message)
+                    : why;
+    if (IsInitializer(*failed->planned) || (failed->planned->agent && failed->failure->reason == "PodFailurePolicy")) {
       return Fail("FailedJobs", job.meta.name, what);
     }
     const int used = HasAgent() ? status().restarts : status().attempt;
@@ -135,7 +159,7 @@ class Deciding {
     SetFailed(job_, &status(), "DeadlineExceeded", "TrainJob exceeded its active deadline", "", now_);
     Event(true, "DeadlineExceeded",
           fmt::format("it ran for longer than spec.activeDeadlineSeconds: {}", *job_.active_deadline_seconds));
-    StopWhatRuns();
+    Stop();
     return true;
   }
 
@@ -145,17 +169,8 @@ class Deciding {
     if (!first_job.empty()) upstream += fmt::format(" (first failed job: {})", first_job);
     SetFailed(job_, &status(), reason, upstream, cause, now_);
     Event(true, kFailed, cause.empty() ? upstream : cause);
-    StopWhatRuns();
+    Stop();
     return true;
-  }
-
-  // The status comes first: what is deleted after it is not needed to know why.
-  void StopWhatRuns() {
-    decision_.status_first = true;
-    for (const ObservedJob& job : observed_.jobs) {
-      if (!job.complete && !job.failed_at && !job.meta.deleted)
-        Do(Action::Kind::kDeleteJob, job.meta.name, job.meta.uid);
-    }
   }
 
   // The step anew, as a whole. Its pods go at once: the garbage collector would take seconds.
@@ -187,23 +202,45 @@ class Deciding {
 
   void Suspend() {
     for (const Placed& placed : all_) {
-      if (placed.job == nullptr || placed.complete() || placed.failed() || placed.job->suspended) continue;
-      Do(Action::Kind::kSuspendJob, placed.job->meta.name, placed.job->meta.uid);
+      if (placed.runs()) Do(Action::Kind::kSuspendJob, placed.job->meta.name, placed.job->meta.uid);
     }
   }
 
   void Start() {
     if (!observed_.service) Do(Action::Kind::kCreateService, plan_.subdomain, "", plan_.service);
     const int left = std::max(0, plan_.max_restarts - status().restarts);
+    bool has_token = plan_.token.is_null();
     for (const Placed& placed : all_) {
       const bool suspended = placed.job != nullptr && placed.job->suspended && !placed.complete() && !placed.failed();
       if (placed.job != nullptr && !suspended) continue;
       if (!MayStart(placed, all_)) continue;
       // A Job that was suspended is replaced: its template may have changed meanwhile.
       if (suspended) Do(Action::Kind::kDeleteJob, placed.job->meta.name, placed.job->meta.uid);
+      // Before each Job whose pods ask for it: nobody may have deleted it meanwhile.
+      if (placed.planned->agent && !std::exchange(has_token, true)) {
+        Do(Action::Kind::kCreateToken, TextField(plan_.token["metadata"], "name"), "", plan_.token);
+      }
       Json object = JobOfAttempt(*placed.planned, {status().attempt, left, false});
       object["metadata"]["annotations"][kRestartsLeft] = std::to_string(left);
       Do(Action::Kind::kCreateJob, placed.planned->name, "", std::move(object));
+    }
+  }
+
+  void Replace() {
+    for (const Placed& placed : all_) {
+      if (!placed.planned->agent || !placed.runs()) continue;
+      const Replacements found = ReplacementsOf(placed, now_);
+      if (found.again) Again(*found.again);
+      for (const Replacement& replacement : found.now) {
+        const ObservedPod& lost = *replacement.lost;
+        Do(Action::Kind::kCreatePod, replacement.name, placed.job->meta.uid);
+        decision_.actions.back().job = placed.job->meta.name;
+        decision_.actions.back().index = *lost.index;
+        if (!replacement.stuck) continue;
+        Event(true, "PodLost",
+              fmt::format("pod {} (node {}) was to end and is still there; a new pod takes its place: {}",
+                          lost.meta.name, lost.node, replacement.name));
+      }
     }
   }
 
@@ -272,10 +309,7 @@ Decision DecideFinished(const TrainJob& job, const Observed& observed, WallTime 
   Decision decision;
   decision.status = job.status;
   decision.reason = "it has ended";
-  for (const ObservedJob& left : observed.jobs) {
-    if (left.complete || left.failed_at || left.meta.deleted) continue;
-    decision.actions.push_back({Action::Kind::kDeleteJob, left.meta.name, left.meta.uid, {}});
-  }
+  decision.actions = StopWhatRuns(observed);
   if (!job.ttl_seconds_after_finished || !job.status.completion_time) return decision;
   const WallTime end = *job.status.completion_time + std::chrono::seconds(*job.ttl_seconds_after_finished);
   if (now < end) {

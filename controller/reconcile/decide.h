@@ -16,11 +16,22 @@
 namespace muster::controller {
 
 struct Action {
-  enum class Kind { kCreateService, kCreateJob, kSuspendJob, kDeleteJob, kDeletePod, kDeleteTrainJob };
+  enum class Kind {
+    kCreateService,
+    kCreateToken,  // the Secret of the plan, with a new token; one that is there stays
+    kCreateJob,
+    kCreatePod,  // of the Job `job`, from its template
+    kSuspendJob,
+    kDeleteJob,
+    kDeletePod,
+    kDeleteTrainJob
+  };
   Kind kind;
   std::string name;  // of the object
-  std::string uid;   // of what is deleted or changed: a precondition, so that nothing newer is hit
+  std::string uid;   // of what is deleted or changed, of a new pod's Job: a precondition, so that nothing newer is hit
   Json object;       // of what is created
+  std::string job;   // of a new pod
+  int index = 0;     // of a new pod
 };
 
 struct EventText {

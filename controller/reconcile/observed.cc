@@ -53,6 +53,29 @@ std::optional<ObservedEnd> EndOf(const Json& status, bool init) {
   return end;
 }
 
+// "0,2-4", as the Job controller writes status.completedIndexes.
+std::vector<std::pair<int, int>> ReadRanges(const std::string& text) {
+  std::vector<std::pair<int, int>> ranges;
+  for (std::string_view part : Split(text, ',')) {
+    const size_t dash = part.find('-');
+    const auto from = ParseInt(part.substr(0, dash));
+    const auto to = dash == std::string_view::npos ? from : ParseInt(part.substr(dash + 1));
+    constexpr int64_t kMost = std::numeric_limits<int>::max();
+    if (!from || !to || *from < 0 || *to < *from || *to > kMost) continue;
+    ranges.emplace_back(static_cast<int>(*from), static_cast<int>(*to));
+  }
+  return ranges;
+}
+
+// The Job controller's rule where no policy of pods, no limit for each index and no restart by the kubelet is in it.
+std::optional<int> BackoffLimit(const Json& spec) {
+  for (const char* other : {"podFailurePolicy", "backoffLimitPerIndex", "successPolicy"}) {
+    if (FindField(spec, other) != nullptr) return std::nullopt;
+  }
+  if (TextField(PartOf(PartOf(spec, "template"), "spec"), "restartPolicy") != "Never") return std::nullopt;
+  return IntField(spec, "backoffLimit");
+}
+
 // Reasons that pass by themselves.
 bool IsOnItsWay(std::string_view reason) { return reason == "ContainerCreating" || reason == "PodInitializing"; }
 
@@ -71,9 +94,12 @@ StatusOr<ObservedJob> ReadJob(const Json& object) {
   job.ready = CountField(status, "ready");
   job.succeeded = CountField(status, "succeeded");
   job.failed = CountField(status, "failed");
+  job.completed = ReadRanges(TextField(status, "completedIndexes"));
+  job.backoff_limit = BackoffLimit(spec);
   for (const Json& condition : ListField(status, "conditions")) {
-    if (IsTrue(condition, "Complete")) job.complete = true;
-    // FailureTarget comes first: the Job controller has decided, and ends the pods that are left.
+    // SuccessCriteriaMet and FailureTarget come first: the Job controller has decided, and waits for the pods that are
+    // left, however long a lost node keeps one.
+    if (IsTrue(condition, "Complete") || IsTrue(condition, "SuccessCriteriaMet")) job.complete = true;
     if (!IsTrue(condition, "Failed") && !IsTrue(condition, "FailureTarget")) continue;
     job.failed_at = TimeField(condition, "lastTransitionTime").value_or(WallTime{});
     job.failed_reason = TextField(condition, "reason");
@@ -106,6 +132,7 @@ StatusOr<ObservedPod> ReadPod(const Json& object) {
     const bool init = kind[0] == 'i';
     for (const Json& container : ListField(status, kind)) {
       if (auto end = EndOf(container, init)) pod.ends.push_back(*std::move(end));
+      pod.ran = pod.ran || !pod.ends.empty() || FindField(PartOf(container, "state"), "running") != nullptr;
       const Json& waiting = PartOf(PartOf(container, "state"), "waiting");
       const std::string reason = TextField(waiting, "reason");
       if (!pod.waiting.empty() || reason.empty() || IsOnItsWay(reason)) continue;

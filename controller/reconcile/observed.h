@@ -21,8 +21,11 @@ struct ObservedJob {
   bool suspended = false;
   int pods = 1;  // completions, or parallelism
   int active = 0, ready = 0, succeeded = 0, failed = 0;
-  bool complete = false;
-  std::optional<WallTime> failed_at;          // condition Failed is true since then
+  std::vector<std::pair<int, int>> completed;  // indexes that have succeeded: from, to
+  // It fails once more of its pods than these have failed; nothing: other rules decide.
+  std::optional<int> backoff_limit;
+  bool complete = false;                      // or bound to be: its success criteria are met
+  std::optional<WallTime> failed_at;          // condition Failed, or FailureTarget, is true since then
   std::string failed_reason, failed_message;  // BackoffLimitExceeded, PodFailurePolicy, DeadlineExceeded ...
 };
 
@@ -47,6 +50,7 @@ struct ObservedPod {
   std::string reason, message;  // of the pod: Evicted, Preempting ...
   bool ready = false;
   bool disrupted = false;  // condition DisruptionTarget
+  bool ran = false;        // a container of it runs, or has ended
   // The first thing that it waits for and that does not come by itself; empty: there is none.
   std::string waiting_reason;  // ImagePullBackOff, Unschedulable ...
   std::string waiting;         // "ImagePullBackOff: container node: not found"

@@ -16,6 +16,22 @@ const ObservedJob* FindJob(const Observed& observed, const PlannedJob& planned, 
   return found;
 }
 
+std::optional<Placed::End> FailureOfJob(const ObservedJob& job, const std::vector<const ObservedPod*>& pods) {
+  if (job.failed_at) return Placed::End{*job.failed_at, job.failed_reason, job.failed_message};
+  if (!job.backoff_limit || job.complete) return std::nullopt;
+  int failed = 0;
+  WallTime last{};
+  for (const ObservedPod* pod : pods) {
+    if (pod->phase != "Failed") continue;
+    ++failed;
+    last = std::max(last, pod->meta.created.value_or(WallTime{}));
+    for (const ObservedEnd& end : pod->ends) last = std::max(last, end.finished.value_or(WallTime{}));
+  }
+  if (std::max(failed, job.failed) <= *job.backoff_limit) return std::nullopt;
+  // The words of the Job controller.
+  return Placed::End{last, "BackoffLimitExceeded", "Job has reached the specified backoff limit"};
+}
+
 bool IsMet(const Dependency& dependency, const std::vector<Placed>& all) {
   return std::all_of(all.begin(), all.end(), [&dependency](const Placed& other) {
     if (other.planned->replicated_job != dependency.job) return true;
@@ -33,11 +49,12 @@ bool IsInitializer(const PlannedJob& planned) {
 std::vector<Placed> Place(const Plan& plan, const Observed& observed, int attempt) {
   std::vector<Placed> all;
   for (const PlannedJob& planned : plan.jobs) {
-    Placed placed{&planned, FindJob(observed, planned, attempt), {}};
+    Placed placed{&planned, FindJob(observed, planned, attempt), {}, {}};
     for (const ObservedPod& pod : observed.pods) {
       const OwnerReference* owner = pod.meta.Controller();
       if (placed.job != nullptr && owner != nullptr && owner->uid == placed.job->meta.uid) placed.pods.push_back(&pod);
     }
+    if (placed.job != nullptr) placed.failure = FailureOfJob(*placed.job, placed.pods);
     all.push_back(std::move(placed));
   }
   return all;

@@ -2,6 +2,7 @@
 // Pure.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,12 +14,20 @@ namespace muster::controller {
 // A planned Job and what there is of it. Jobs of an earlier attempt do not count, but for an initializer's: what it has
 // brought in stays.
 struct Placed {
+  // Why the Job has failed, or is bound to: the Job controller says so about a second after the pod.
+  struct End {
+    WallTime at;
+    std::string reason, message;
+  };
+
   const PlannedJob* planned = nullptr;
   const ObservedJob* job = nullptr;  // null: there is none
   std::vector<const ObservedPod*> pods;
+  std::optional<End> failure;
 
   bool complete() const { return job != nullptr && job->complete; }
-  bool failed() const { return job != nullptr && job->failed_at.has_value(); }
+  bool failed() const { return failure.has_value(); }
+  bool runs() const { return job != nullptr && !complete() && !failed() && !job->suspended; }
   // Enough pods are ready or done, as JobSet counts.
   bool ready() const { return job != nullptr && job->ready + job->succeeded >= job->pods; }
 };

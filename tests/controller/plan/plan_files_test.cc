@@ -51,19 +51,20 @@ TEST(PlanFiles, GiveTheObjectsOfTheController) {
   ASSERT_EQ(planned->jobs.size(), 1);
   EXPECT_THAT(planned->remarks, ElementsAre("runtime.yaml:2: ConfigMap 'other' is no part of the plan"));
   const auto objects = PlannedObjects(planned->jobs[0]);
-  ASSERT_EQ(objects.size(), 3);
+  ASSERT_EQ(objects.size(), 4);
   EXPECT_EQ(At(objects[0], "/kind"), "Service");
   EXPECT_EQ(At(objects[1], "/metadata/name"), "train-runtime-snapshot");
-  EXPECT_EQ(At(objects[2], "/metadata/name"), "train-node-0");
-  EXPECT_EQ(At(objects[2], "/spec/suspend"), true);
+  EXPECT_EQ(At(objects[2], "/metadata/name"), "train-token");
+  EXPECT_EQ(At(objects[3], "/metadata/name"), "train-node-0");
+  EXPECT_EQ(At(objects[3], "/spec/suspend"), true);
   const auto documents = ReadYaml(ObjectsAsYaml(objects));
   ASSERT_TRUE(documents.ok());
-  ASSERT_EQ(documents->size(), 3);
-  EXPECT_EQ((*documents)[2].object, objects[2]);
+  ASSERT_EQ(documents->size(), 4);
+  EXPECT_EQ((*documents)[3].object, objects[3]);
   const auto list = ReadJson(ObjectsAsJson(objects), 100);
   ASSERT_TRUE(list.ok());
   EXPECT_EQ(At(*list, "/kind"), "List");
-  EXPECT_EQ(At(*list, "/items").size(), 3);
+  EXPECT_EQ(At(*list, "/items").size(), 4);
 }
 
 TEST(PlanFiles, SayWhereTheyAreWrong) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "controller/reconcile/replacement.h"
 #include "tests/controller/reconcile/planned.h"
 
 namespace muster::controller {
@@ -67,6 +68,7 @@ ObservedPod Pod(const ObservedJob& of, int index, const std::string& suffix = "x
   pod.attempt = of.attempt;
   pod.node = "n1";
   pod.phase = "Running";
+  pod.ran = true;
   return pod;
 }
 
@@ -98,7 +100,8 @@ TerminationMessage Told(int code, ExitClass exit_class, int restarts, const std:
 }
 
 std::vector<std::string> Actions(const Decision& decision) {
-  static const char* const kNames[] = {"service", "create", "suspend", "delete", "delete pod", "delete trainjob"};
+  static const char* const kNames[] = {"service", "token",  "create",     "create pod",
+                                       "suspend", "delete", "delete pod", "delete trainjob"};
   std::vector<std::string> actions;
   for (const Action& action : decision.actions) {
     actions.push_back(fmt::format("{} {}", kNames[static_cast<int>(action.kind)], action.name));
@@ -187,7 +190,7 @@ TEST(Decide, AFatalCodeEndsTheJobAtOnce) {
   EXPECT_THAT(failed->message,
               HasSubstr("rank 3 on pod a-node-0-1-x (node n1) ended with exit code 3: ValueError: no such data"));
   EXPECT_TRUE(decision.status_first);
-  EXPECT_THAT(Actions(decision), ElementsAre("delete a-node-0"));
+  EXPECT_THAT(Actions(decision), ElementsAre("suspend a-node-0")) << "its failed pod stays";
   EXPECT_THAT(Reasons(decision), ElementsAre("PodFailed", "Failed"));
   ASSERT_EQ(decision.status.failures.size(), 1U);
   EXPECT_EQ(decision.status.failures[0].rank, 3);
@@ -197,20 +200,70 @@ TEST(Decide, AFatalCodeEndsTheJobAtOnce) {
   EXPECT_EQ(decision.status.jobs[0], (JobsStatus{"node", 0, 0, 1, 0, 0}));
 }
 
-TEST(Decide, ARetryableCodeIsCountedOnceAndLeftToTheJob) {
+TEST(Decide, ARetryableCodeIsCountedOnceAndThePodMadeAnewAtOnce) {
   Observed observed;
   observed.service = true;
   observed.jobs = {There("a-node-0")};
   observed.pods = {Failed(Pod(observed.jobs[0], 0), 137)};
   TrainJob job = Job();
   Decision decision = Decide(job, TwoNodes(), observed, kNow);
-  EXPECT_THAT(Actions(decision), IsEmpty());
+  ASSERT_EQ(decision.actions.size(), 1U);
+  const Action action = decision.actions[0];
+  EXPECT_EQ(action.kind, Action::Kind::kCreatePod);
+  EXPECT_THAT(action.name, ::testing::MatchesRegex("a-node-0-0-[0-9a-f]{5}"));
+  EXPECT_EQ(std::tie(action.job, action.uid, action.index), std::make_tuple("a-node-0", "uid-a-node-0-0", 0));
   EXPECT_EQ(decision.status.restarts, 1);
   EXPECT_THAT(Reasons(decision), ElementsAre("PodFailed"));
   job.status = decision.status;
   decision = Decide(job, TwoNodes(), observed, kNow);
+  EXPECT_EQ(decision.actions[0].name, action.name) << "it would be made twice";
+  observed.pods.push_back(Pod(observed.jobs[0], 0, "new"));
+  decision = Decide(job, TwoNodes(), observed, kNow);
+  EXPECT_THAT(Actions(decision), IsEmpty());
   EXPECT_EQ(decision.status.restarts, 1);
   EXPECT_THAT(decision.events, IsEmpty());
+}
+
+TEST(Decide, APodOnALostNodeIsMadeAnewWithoutWaitingForItsEnd) {
+  Observed observed;
+  observed.service = true;
+  observed.jobs = {There("a-node-0")};
+  observed.pods = {Pod(observed.jobs[0], 0), Pod(observed.jobs[0], 1)};
+  observed.pods[1].meta.deleted = kNow;
+  Decision decision = Decide(Job(), TwoNodes(), observed, kNow);
+  EXPECT_THAT(Actions(decision), IsEmpty());
+  EXPECT_EQ(decision.again, kNow + kLostAfter);
+  decision = Decide(Job(), TwoNodes(), observed, kNow + kLostAfter);
+  ASSERT_EQ(decision.actions.size(), 1U);
+  EXPECT_EQ(std::tie(decision.actions[0].kind, decision.actions[0].index),
+            std::make_tuple(Action::Kind::kCreatePod, 1));
+  EXPECT_THAT(Reasons(decision), ElementsAre("PodLost"));
+}
+
+TEST(Decide, TheTokenIsMadeBeforeTheJobWhosePodsAskForIt) {
+  Plan plan = WithData();
+  plan.token = {{"metadata", {{"name", "a-token"}}}};
+  EXPECT_THAT(Actions(Decide(Job(), plan, {}, kNow)), ElementsAre("service a", "create a-dataset-initializer-0"));
+  Observed observed;
+  observed.service = true;
+  observed.jobs = {There("a-dataset-initializer-0", 0, 1)};
+  observed.jobs[0].complete = true;
+  EXPECT_THAT(Actions(Decide(Job(), plan, observed, kNow)), ElementsAre("token a-token", "create a-node-0"));
+}
+
+TEST(Decide, AJobThatIsBoundToFailHasFailed) {
+  Observed observed;
+  observed.service = true;
+  observed.jobs = {There("a-node-0")};
+  observed.jobs[0].backoff_limit = 1;
+  observed.pods = {Failed(Pod(observed.jobs[0], 1), 1), Pod(observed.jobs[0], 0)};
+  EXPECT_THAT(Actions(Decide(Job(), TwoNodes(false, 1), observed, kNow)), IsEmpty());
+  observed.pods.push_back(Failed(Pod(observed.jobs[0], 1, "y"), 1));
+  Decision decision = Decide(Job(), TwoNodes(false, 1), observed, kNow);
+  EXPECT_EQ(decision.status.attempt, 1);
+  decision = Decide(Job(), TwoNodes(false, 0), observed, kNow);
+  ASSERT_NE(decision.status.Find("Failed"), nullptr);
+  EXPECT_EQ(decision.status.Find("Failed")->reason, "FailedJobs");
 }
 
 TEST(Decide, PodsThatEndForOneFailureCostOne) {
@@ -264,7 +317,7 @@ TEST(Decide, TheBudgetEnds) {
   ASSERT_NE(failed, nullptr);
   EXPECT_EQ(failed->reason, "ReachedMaxRestarts");
   EXPECT_THAT(failed->message, HasSubstr("was killed by SIGKILL"));
-  EXPECT_THAT(Actions(decision), ElementsAre("delete a-node-0"));
+  EXPECT_THAT(Actions(decision), ElementsAre("suspend a-node-0")) << "its failed pod stays";
 }
 
 TEST(Decide, WhatTheAgentsHaveUsedUpIsNotGivenAgain) {

@@ -59,7 +59,7 @@ class Life {
     for (int step = 0; step < 10; ++step) Turn(false);
     EXPECT_EQ(job_.status.conditions, end.conditions) << "the end did not stay";
     for (const auto& [name, job] : jobs_) {
-      EXPECT_TRUE(job.job.complete || job.job.failed_at) << name << " still runs after the end";
+      EXPECT_TRUE(job.job.complete || job.job.failed_at || job.job.suspended) << name << " still runs after the end";
     }
     EXPECT_NE(end.Find("Complete") != nullptr, end.Find("Failed") != nullptr);
     // A Job that completes before its failures are seen may have used more than the budget: it has completed.
@@ -130,10 +130,22 @@ class Life {
         jobs_[action.name] = made;
         return;
       }
+      case Action::Kind::kCreateToken:
+        return;
+      case Action::Kind::kCreatePod: {
+        if (!jobs_.contains(action.job) || jobs_[action.job].job.meta.uid != action.uid) return;
+        ModelJob& job = jobs_[action.job];
+        for (const ModelPod& pod : job.pods) {
+          if (pod.pod.meta.name == action.name) return;
+          EXPECT_TRUE(pod.pod.index != action.index || pod.over || pod.pod.meta.deleted) << "a second pod of an index";
+        }
+        job.pods.push_back(NewPod(job, action.index, action.name));
+        return;
+      }
       case Action::Kind::kSuspendJob:
         if (jobs_.contains(action.name)) {
           jobs_[action.name].job.suspended = true;
-          jobs_[action.name].pods.clear();
+          std::erase_if(jobs_[action.name].pods, [](const ModelPod& pod) { return !pod.over; });
           jobs_[action.name].job.ready = jobs_[action.name].job.active = 0;
         }
         return;
@@ -144,6 +156,19 @@ class Life {
       case Action::Kind::kDeleteTrainJob:
         return;
     }
+  }
+
+  ModelPod NewPod(const ModelJob& job, int index, const std::string& name) {
+    ModelPod made;
+    made.pod.meta.name = name;
+    made.pod.meta.uid = fmt::format("uid-{}", ++uids_);
+    made.pod.meta.created = now_;
+    made.pod.meta.owners = {{"batch/v1", "Job", job.job.meta.name, job.job.meta.uid, true}};
+    made.pod.job = job.job.meta.name;
+    made.pod.index = index;
+    made.pod.attempt = job.job.attempt;
+    made.pod.phase = "Pending";
+    return made;
   }
 
   void JobController() {
@@ -172,19 +197,13 @@ class Life {
         continue;
       }
       for (int index = 0; index < job.job.pods; ++index) {
-        const bool there = std::any_of(job.pods.begin(), job.pods.end(), [index](const ModelPod& pod) {
-          return pod.pod.index == index && pod.pod.phase != "Failed";
+        const bool there = std::any_of(job.pods.begin(), job.pods.end(), [&](const ModelPod& pod) {
+          // podReplacementPolicy: Failed beside a podFailurePolicy, which the agent brings; else TerminatingOrFailed.
+          return pod.pod.index == index && pod.pod.phase != "Failed" && (agent || !pod.pod.meta.deleted);
         });
-        if (there) continue;
-        ModelPod made;
-        made.pod.meta.name = fmt::format("{}-{}-{}", name, index, ++uids_);
-        made.pod.meta.uid = fmt::format("uid-{}", uids_);
-        made.pod.meta.owners = {{"batch/v1", "Job", name, job.job.meta.uid, true}};
-        made.pod.job = name;
-        made.pod.index = index;
-        made.pod.attempt = job.job.attempt;
-        made.pod.phase = "Pending";
-        job.pods.push_back(made);
+        // Its back-off is longer than most of these lives.
+        if (there || (failed > 0 && !Chance(6))) continue;
+        job.pods.push_back(NewPod(job, index, fmt::format("{}-{}-{}", name, index, ++uids_)));
       }
       job.job.active = job.job.pods - succeeded;
     }
@@ -194,9 +213,13 @@ class Life {
     for (auto& [name, job] : jobs_) {
       if (job.job.complete || job.job.failed_at) continue;
       for (ModelPod& pod : job.pods) {
-        if (pod.over || !Chance(2)) continue;
-        if (pod.pod.phase == "Pending") {
+        if (pod.over || pod.pod.meta.deleted || !Chance(2)) continue;
+        if (chaos && Chance(12)) {
+          pod.pod.meta.deleted = now_;  // and its node is lost: it never ends
+          pod.pod.disrupted = true;
+        } else if (pod.pod.phase == "Pending") {
           pod.pod.phase = "Running";
+          pod.pod.ran = true;
         } else if (chaos && Chance(4)) {
           Fail(&pod);
         } else if (!chaos || Chance(4)) {

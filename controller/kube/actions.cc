@@ -1,0 +1,155 @@
+#include "controller/kube/actions.h"
+
+#include <openssl/rand.h>
+
+#include <array>
+
+#include "base/text.h"
+#include "controller/kube/answer.h"
+#include "controller/plan/pod_object.h"
+#include "controller/plan/token.h"
+
+namespace muster::controller {
+namespace {
+
+namespace asio = boost::asio;
+
+constexpr size_t kTokenBytes = 32;
+
+StatusOr<std::string> NewToken() {
+  std::array<unsigned char, kTokenBytes> bytes{};
+  if (RAND_bytes(bytes.data(), static_cast<int>(bytes.size())) != 1) {
+    return absl::UnavailableError("OpenSSL has no random bytes for the token of the job");
+  }
+  std::string token;
+  for (const unsigned char byte : bytes) token += fmt::format("{:02x}", byte);
+  return token;
+}
+
+// What belongs to one TrainJob, one action after the other.
+class Means {
+ public:
+  Means(ApiClient& client, TrainJobCache& cache, const TrainJob& job) : client_(client), cache_(cache), job_(job) {}
+
+  asio::awaitable<Status> Create(const Resource& resource, const Action& action) {
+    auto made = co_await Post(resource, action.object);
+    if (absl::IsAlreadyExists(made.status())) {
+      made = co_await Get(resource, action.name);
+      if (absl::IsNotFound(made.status())) co_return absl::AbortedError(fmt::format("{} has just gone", action.name));
+      if (!made.ok()) co_return made.status();
+      const Status own = CheckOwner(resource, *made);
+      if (!own.ok()) co_return own;
+    }
+    if (!made.ok()) co_return made.status();
+    if (resource == kJobs) {
+      cache_.PutJob(*made);
+    } else {
+      cache_.PutService(*made);
+    }
+    co_return absl::OkStatus();
+  }
+
+  // One that is there already has the uid of this job in its name: an earlier call made it.
+  asio::awaitable<Status> CreateToken(const Action& action) {
+    auto token = NewToken();
+    if (!token.ok()) co_return token.status();
+    auto made = co_await Post(kSecrets, WithToken(action.object, *token));
+    co_return absl::IsAlreadyExists(made.status()) ? absl::OkStatus() : made.status();
+  }
+
+  // From the template as the API server has it. Where the Job has gone or was made anew, there is nothing to do.
+  asio::awaitable<Status> CreatePod(const Action& action) {
+    auto owner = co_await Get(kJobs, action.job);
+    if (absl::IsNotFound(owner.status())) co_return absl::OkStatus();
+    if (!owner.ok()) co_return owner.status();
+    auto meta = ReadMeta(*owner);
+    if (!meta.ok()) co_return meta.status();
+    if (meta->uid != action.uid || meta->deleted) co_return absl::OkStatus();
+    auto pod = PodOfJob(*owner, action.index, action.name);
+    if (!pod.ok()) co_return pod.status();
+    auto made = co_await Post(kPods, *pod);
+    if (absl::IsAlreadyExists(made.status())) co_return absl::OkStatus();  // the watch is to bring it
+    if (made.ok()) cache_.PutPod(*made);
+    co_return made.status();
+  }
+
+  asio::awaitable<Status> Suspend(const Action& action) {
+    const Json patch = {{"metadata", {{"uid", action.uid}}}, {"spec", {{"suspend", true}}}};
+    auto patched = co_await Answer([&](ApiClient::Done done) {
+      return client_.Merge(kJobs, job_.meta.ns, action.name, "", patch, std::move(done));
+    });
+    if (patched.ok()) cache_.PutJob(*patched);
+    co_return absl::IsNotFound(patched.status()) ? absl::OkStatus() : patched.status();
+  }
+
+  // What has gone, or been made anew, is not to be deleted any more.
+  asio::awaitable<Status> Delete(const Resource& resource, const Action& action) {
+    auto gone = co_await Answer([&](ApiClient::Done done) {
+      return client_.Delete(resource, job_.meta.ns, action.name, action.uid, std::move(done));
+    });
+    const bool is_done = gone.ok() || absl::IsNotFound(gone.status()) || absl::IsAborted(gone.status());
+    if (is_done && resource == kJobs) cache_.RemoveJob(job_.meta.ns, action.name);
+    co_return is_done ? absl::OkStatus() : gone.status();
+  }
+
+ private:
+  asio::awaitable<StatusOr<Json>> Post(const Resource& resource, const Json& object) {
+    return Answer([this, &resource, &object](ApiClient::Done done) {
+      return client_.Create(resource, job_.meta.ns, object, std::move(done));
+    });
+  }
+
+  asio::awaitable<StatusOr<Json>> Get(const Resource& resource, const std::string& name) {
+    return Answer([this, &resource, &name](ApiClient::Done done) {
+      return client_.Get(resource, job_.meta.ns, name, std::move(done));
+    });
+  }
+
+  Status CheckOwner(const Resource& resource, const Json& object) const {
+    auto meta = ReadMeta(object);
+    if (!meta.ok()) return meta.status();
+    const OwnerReference* owner = meta->Controller();
+    const bool of_that_name = owner != nullptr && owner->kind == "TrainJob" && owner->name == job_.meta.name;
+    if (meta->deleted || (of_that_name && owner->uid != job_.meta.uid)) {
+      return absl::AbortedError(
+          fmt::format("{} {} of an earlier job of that name is being deleted", resource.plural, meta->name));
+    }
+    if (owner != nullptr && owner->uid == job_.meta.uid) return absl::OkStatus();
+    return absl::FailedPreconditionError(
+        fmt::format("{} {}/{} is needed, and belongs to {}; delete it, or give the TrainJob another name",
+                    resource.plural, job_.meta.ns, meta->name,
+                    owner == nullptr ? std::string("nobody") : fmt::format("{} {}", owner->kind, owner->name)));
+  }
+
+  ApiClient& client_;
+  TrainJobCache& cache_;
+  const TrainJob& job_;
+};
+
+}  // namespace
+
+asio::awaitable<Status> CarryOut(ApiClient& client, TrainJobCache& cache, const TrainJob& job, const Action& action) {
+  using Kind = Action::Kind;
+  Means means(client, cache, job);
+  switch (action.kind) {
+    case Kind::kCreateService:
+      co_return co_await means.Create(kServices, action);
+    case Kind::kCreateToken:
+      co_return co_await means.CreateToken(action);
+    case Kind::kCreateJob:
+      co_return co_await means.Create(kJobs, action);
+    case Kind::kCreatePod:
+      co_return co_await means.CreatePod(action);
+    case Kind::kSuspendJob:
+      co_return co_await means.Suspend(action);
+    case Kind::kDeleteJob:
+      co_return co_await means.Delete(kJobs, action);
+    case Kind::kDeletePod:
+      co_return co_await means.Delete(kPods, action);
+    case Kind::kDeleteTrainJob:
+      co_return co_await means.Delete(kTrainJobs, action);
+  }
+  co_return absl::InternalError("an action of no kind");
+}
+
+}  // namespace muster::controller

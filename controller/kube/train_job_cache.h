@@ -1,0 +1,75 @@
+// What the API server has of TrainJobs, their runtimes and what belongs to them, as watches and answers to writes
+// bring it. Loop thread only.
+//
+// It is never older than what Muster itself has written: an answer to a write counts as an event of a watch. Fields
+// that no decision needs are dropped at once, so memory follows the number of objects.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "controller/kube/api_client.h"
+#include "controller/kube/children.h"
+#include "controller/kube/informer.h"
+#include "controller/plan/plan.h"
+
+namespace muster::controller {
+
+struct KnownTrainJob {
+  TrainJob job;
+  Status unreadable;                 // why its spec cannot be read; then `job` has metadata and status only
+  std::shared_ptr<const Plan> plan;  // null: not made yet, or not needed any more
+  int64_t planned_generation = -1;
+};
+
+class TrainJobCache {
+ public:
+  struct Events {
+    std::function<void(const std::string& key)> changed;  // of a TrainJob: itself, or what belongs to it
+    std::function<void(const std::string& key)> gone;
+  };
+  // `ns`: empty: all namespaces. `client` outlives it. `changed` is heard from the moment on that all is listed, then
+  // once of each TrainJob.
+  TrainJobCache(boost::asio::io_context& loop, ApiClient& client, std::string ns, Events events);
+
+  void Begin();
+  bool synced() const { return unsynced_ == 0; }
+
+  const std::map<std::string, KnownTrainJob>& jobs() const { return jobs_; }
+  KnownTrainJob* Find(const std::string& key);        // null: there is none, or another manager's
+  const Json* Runtime(const std::string& key) const;  // KeyOf(ns, name); ns is empty for those of the cluster
+  Observed Of(const Meta& owner, const std::string& subdomain) const { return children_.Of(owner, subdomain); }
+
+  // Answers to writes.
+  void PutTrainJob(const Json& object);
+  void PutJob(const Json& object);
+  void PutPod(const Json& object);
+  void PutService(const Json& object);
+  void RemoveJob(const std::string& ns, const std::string& name);
+
+ private:
+  using Put = void (TrainJobCache::*)(const Json&);
+  using Gone = std::function<void(const std::string& ns, const std::string& name)>;
+  void Watch(const Resource& resource, const std::string& selector, Put put, Gone gone);
+  void PutRuntime(const Json& object);
+  template <class Object>
+  void PutChild(StatusOr<Object> child);
+  void Drop(const std::string& key);
+  void Wake(const std::string& key);
+
+  boost::asio::io_context& loop_;
+  ApiClient& client_;
+  const std::string ns_;
+  const Events events_;
+  Children children_;
+  std::map<std::string, Json> runtimes_;       // by key
+  std::map<std::string, KnownTrainJob> jobs_;  // by key
+  std::vector<std::unique_ptr<Informer>> informers_;
+  int unsynced_ = 0;
+};
+
+}  // namespace muster::controller

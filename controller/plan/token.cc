@@ -1,0 +1,37 @@
+#include "controller/plan/token.h"
+
+#include "base/text.h"
+#include "controller/plan/pod_fields.h"
+
+namespace muster::controller {
+namespace {
+
+constexpr char kKey[] = "token";
+constexpr char kVolume[] = "muster-token";
+constexpr char kFolder[] = "/muster-token";
+constexpr char kVariable[] = "MUSTER_TOKEN_FILE";
+constexpr size_t kUidLetters = 8;
+
+}  // namespace
+
+std::string TokenSecretName(const TrainJob& job) {
+  std::string name = fmt::format("{}-token", job.meta.name);
+  if (!job.meta.uid.empty()) name += fmt::format("-{}", job.meta.uid.substr(0, kUidLetters));
+  return name;
+}
+
+bool HasOwnToken(const Json& container) { return FindNamed(container, "env", kVariable) != nullptr; }
+
+void MountToken(const std::string& secret, Json* pod, Json* container) {
+  UpsertNamed({{"name", kVolume}, {"mountPath", kFolder}, {"readOnly", true}}, "volumeMounts", container);
+  UpsertEnvFirst(Json::array({EnvValue(kVariable, fmt::format("{}/{}", kFolder, kKey))}), container);
+  // `container` is a part of `pod`: it comes last.
+  UpsertNamed({{"name", kVolume}, {"secret", {{"secretName", secret}}}}, "volumes", pod);
+}
+
+Json WithToken(Json secret, const std::string& token) {
+  secret["stringData"][kKey] = token;
+  return secret;
+}
+
+}  // namespace muster::controller

@@ -1,0 +1,35 @@
+// Which pods under the agent are made anew at once. Pure.
+//
+// The other pods of the job wait for the lost one. The Job controller brings it back, too, but lets 10 s pass after the
+// first failure of a Job, 20 s after the second, up to 10 minutes (job_controller.go, DefaultJobPodFailureBackOff). A
+// pod that Muster makes from the Job's own template is one of that Job's in each respect: the Job controller counts it,
+// ends it and makes no second one.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "controller/reconcile/progress.h"
+
+namespace muster::controller {
+
+// A pod is taken for lost when it is still there so long after it should have ended: its node does not answer.
+inline constexpr std::chrono::seconds kLostAfter{30};
+
+struct Replacement {
+  const ObservedPod* lost = nullptr;
+  std::string name;    // of the new pod: the same for the same lost one, so that it is made once
+  bool stuck = false;  // the lost one has not ended
+};
+
+struct Replacements {
+  std::vector<Replacement> now;
+  std::optional<WallTime> again;  // when the first pod that is ending now counts as lost
+};
+
+// Of a Job that runs. A pod that failed and never ran is left to the Job controller and its patience: a node that turns pods away
+// would get one after the other.
+Replacements ReplacementsOf(const Placed& placed, WallTime now);
+
+}  // namespace muster::controller
