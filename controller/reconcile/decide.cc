@@ -139,8 +139,7 @@ class Deciding {
     if (IsInitializer(*failed->planned) || (failed->planned->agent && failed->failure->reason == "PodFailurePolicy")) {
       return Fail("FailedJobs", job.meta.name, what);
     }
-    const int used = HasAgent() ? status().restarts : status().attempt;
-    if (used >= plan_.max_restarts) {
+    if (status().restarts >= plan_.max_restarts) {
       return Fail(plan_.max_restarts == 0 ? "FailedJobs" : "ReachedMaxRestarts", job.meta.name, what);
     }
     Restart(what);
@@ -176,12 +175,15 @@ class Deciding {
   // The step anew, as a whole. Its pods go at once: the garbage collector would take seconds.
   void Restart(const std::string& cause) {
     decision_.status_first = true;
+    for (const Placed& placed : all_) {
+      if (placed.job != nullptr) status().attempt = std::max(status().attempt, placed.job->attempt);
+    }
     ++status().attempt;
     // Each step that is made anew costs something, whatever was counted of its pods.
-    status().restarts = HasAgent() ? std::max(status().restarts, base_ + 1) : status().attempt;
-    Event(
-        true, kRestarting,
-        fmt::format("all of the step begins anew (restart {} of {}): {}", status().attempt, plan_.max_restarts, cause));
+    status().restarts = HasAgent() ? std::max(status().restarts, base_ + 1) : status().restarts + 1;
+    Event(true, kRestarting,
+          fmt::format("all of the step begins anew (restart {} of {}): {}", status().restarts, plan_.max_restarts,
+                      cause));
     RemoveLeftOvers();
     all_ = Place(plan_, observed_, status().attempt);
     failures_.clear();

@@ -11,6 +11,7 @@ namespace {
 
 constexpr char kJobNameLabel[] = "batch.kubernetes.io/job-name";
 constexpr char kIndexLabel[] = "batch.kubernetes.io/job-completion-index";
+constexpr int kMostAttempts = 1'000'000;
 constexpr size_t kMostText = 1024;  // bytes of a foreign termination message, and of a reason to wait
 
 bool IsTrue(const Json& condition, std::string_view type) {
@@ -19,7 +20,7 @@ bool IsTrue(const Json& condition, std::string_view type) {
 
 int AttemptOf(const Meta& meta) {
   const auto number = ParseInt(meta.Label(kRestartAttemptLabel));
-  return number && *number >= 0 && *number <= std::numeric_limits<int>::max() ? static_cast<int>(*number) : 0;
+  return number && *number >= 0 && *number <= kMostAttempts ? static_cast<int>(*number) : 0;
 }
 
 // JSON's texts are UTF-8: no character is cut in two.

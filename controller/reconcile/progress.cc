@@ -11,7 +11,8 @@ const ObservedJob* FindJob(const Observed& observed, const PlannedJob& planned, 
   const ObservedJob* found = nullptr;
   for (const ObservedJob& job : observed.jobs) {
     if (job.meta.name != planned.name || job.meta.deleted) continue;
-    if (IsInitializer(planned) || job.attempt == attempt) found = &job;
+    // A higher number than the status has is somebody's edit: the Job is no older for it.
+    if (IsInitializer(planned) || job.attempt >= attempt) found = &job;
   }
   return found;
 }

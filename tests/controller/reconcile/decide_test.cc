@@ -377,6 +377,19 @@ TEST(Decide, AStepWithoutTheAgentIsMadeAnewAsAWhole) {
   EXPECT_EQ(decision.status.Find("Failed")->reason, "ReachedMaxRestarts");
 }
 
+TEST(Decide, ANumberOfTheAttemptThatSomebodyRaisedCostsNothing) {
+  Observed observed;
+  observed.service = true;
+  observed.jobs = {There("a-node-0", 7)};
+  TrainJob job = Job();
+  Decision decision = Decide(job, TwoNodes(false, 1), observed, kNow);
+  EXPECT_THAT(Actions(decision), IsEmpty()) << "it would be created for ever";
+  observed.jobs[0].failed_at = kNow;
+  decision = Decide(job, TwoNodes(false, 1), observed, kNow);
+  EXPECT_EQ(std::tie(decision.status.attempt, decision.status.restarts), std::make_tuple(8, 1));
+  EXPECT_THAT(Actions(decision), ElementsAre("delete a-node-0", "create a-node-0"));
+}
+
 TEST(Decide, AnInitializerThatFailedEndsTheJob) {
   Observed observed;
   observed.service = true;
