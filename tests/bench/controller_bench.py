@@ -1,0 +1,287 @@
+#!/usr/bin/python3
+"""Measures muster-controller from outside, on a real API server, etcd, controller manager and scheduler with nodes that kwok plays;
+prints a markdown table. Medians (lowest-highest).
+
+    tests/bench/controller_bench.py [--only REGEX] [--repeat N] [--big]
+
+It takes about 10 minutes; --big adds 20,000 pods and 5,000 finished TrainJobs, 20 minutes more. loadgen (e2e/cluster/programs)
+creates the TrainJobs and takes the times: a moment is that of an event's arrival at loadgen by a watch of its own. It also says
+how much of the machine went to others meanwhile: with more than a little of it, only the ratio means something.
+"""
+import argparse
+import collections
+import contextlib
+import json
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.dont_write_bytecode = True
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+sys.path[:0] = [os.path.join(ROOT, "e2e", "cluster"), os.path.join(ROOT, "e2e", "controller")]
+
+from cluster import Cluster, binaries  # noqa: E402
+from processes import Broken  # noqa: E402
+from scenario import runtime, shell, train_job  # noqa: E402
+
+CONTROLLER = os.path.join(os.environ.get("MUSTER_BIN", os.path.join(ROOT, "build", "bin")), "muster-controller")
+ACCOUNT = ("kubeflow-system", "kubeflow-trainer-controller-manager")
+PLACEHOLDER = "name-of-the-trainjob"  # loadgen's
+WORKERS = 32  # TrainJobs that the controller works on at a time
+OFF = {"muster.dev/agent": "off"}
+AUDITED = {"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived", "ResponseStarted"],
+           "rules": [{"level": "Metadata", "users": [f"system:serviceaccount:{':'.join(ACCOUNT)}"]}, {"level": "None"}]}
+
+
+def runtimes():
+    """By name: with the agent; without it, and its step made anew three times or never."""
+    made = {"agent": runtime("agent", 2, container={"command": shell("true")})}
+    for name, restarts in (("restarts", 3), ("fails", 0)):
+        made[name] = runtime(name, 2, container={"command": shell("true")}, annotations=OFF, job={"backoffLimit": 0}, pod={"restartPolicy": "Never"})
+        made[name]["spec"]["template"]["spec"]["failurePolicy"] = {"maxRestarts": restarts}
+    return {name: {**each, "kind": "ClusterTrainingRuntime"} for name, each in made.items()}
+
+
+def spread(values, factor=1, digits=3):
+    low, middle, high = (float(f"{value * factor:.{digits}g}") for value in (min(values), statistics.median(values), max(values)))
+    return f"{middle:g} ({low:g}-{high:g})"
+
+
+def milliseconds(figures):
+    """Of loadgen's summary of seconds."""
+    return "{:.3g} ({:.3g}-{:.3g}) ms".format(*(figures[name] * 1000 for name in ("median", "min", "max")))
+
+
+class Bench:
+    def __init__(self, folder, options):
+        self.folder, self.options = folder, options
+        self.programs = binaries(build=True)
+        self.audit = os.path.join(folder, "audit.log")
+        self.cluster = Cluster(os.path.join(folder, "cluster"), self.programs)
+        self.others = []  # shares of the machine
+        self.starts = 0
+
+    def start(self):
+        self.cluster.start()
+        manifests = os.path.join(ROOT, "controller", "manifests")
+        self.cluster.kubectl("apply", "--server-side", "-k", os.path.join(manifests, "base", "crds"))
+        self.cluster.kubectl("wait", "--for=condition=Established", "--timeout=60s", "crd", "--all")
+        self.cluster.kubectl("apply", "--server-side", "-k", os.path.join(manifests, "overlays", "default"))
+        self.cluster.kubectl("delete", "deployment", ACCOUNT[1], "-n", ACCOUNT[0])  # its pods would be fakes
+        self.cluster.add_fake_nodes(45 if self.options.big else 4)
+        self.cluster.apply(list(runtimes().values()))
+        self.kubeconfig = self.cluster.account_kubeconfig(*ACCOUNT)
+
+    def start_audit(self):
+        """From now on the API server notes each call of the controller. It does not before: that takes time of its own."""
+        if "apiserver" in self.cluster.flags:
+            return
+        policy = os.path.join(self.folder, "audit-policy.json")
+        with open(policy, "w") as file:
+            json.dump(AUDITED, file)
+        self.cluster.flags["apiserver"] = ["--audit-policy-file", policy, "--audit-log-path", self.audit, "--audit-log-maxsize", "4000"]
+        self.cluster.restart_api_server()
+
+    def calls(self, since):
+        """The controller's calls that came in after that moment, without those of its Lease."""
+        with open(self.audit) as file:
+            made = [json.loads(line) for line in file]
+        return [call for call in made if call["requestReceivedTimestamp"] > since and call["objectRef"]["resource"] != "leases"]
+
+    @contextlib.contextmanager
+    def controller(self, warm=True):
+        """A new one, that has served a job already; its process."""
+        name, port = f"muster-controller-{self.starts}", self.cluster.port("muster-controller")
+        self.starts += 1
+        process = self.cluster.start_program(name, [CONTROLLER, "run", "--kubeconfig", self.kubeconfig, "--listen", f"{self.cluster.address}:{port}",
+                                                    "--lease-namespace", ACCOUNT[0], "--workers", str(WORKERS)])
+        self.cluster.processes.await_url(name, f"http://{self.cluster.address}:{port}/healthz")
+        # Its Lease has a holder; then it lists, and is ready when it has done so.
+        self.cluster.await_object("lease/trainer.kubeflow.org", lambda lease: lease["spec"].get("holderIdentity"), ACCOUNT[0])
+        self.cluster.processes.await_url(name, f"http://{self.cluster.address}:{port}/readyz")
+        if warm:
+            self.load("latency", 1)
+        try:
+            yield process
+        finally:
+            self.cluster.processes.stop(name)  # it gives its Lease back
+
+    def load(self, mode, number, runtime="agent", limit="5m", **flags):
+        """What loadgen says of one run. Broken tells why it gave up."""
+        pids = ",".join(f"{'controller' if 'muster' in name else name}={child.pid}" for name, child in self.cluster.processes.children.items())
+        words = [word for name, value in flags.items() for word in (f"-{name.replace('_', '-')}", str(value))]
+        done = subprocess.run([self.cluster.program("loadgen"), "-mode", mode, "-n", str(number), "-runtime", runtime, "-limit", limit, "-pids", pids,
+                               "-parallel", str(WORKERS), *words], capture_output=True, text=True, env=self.cluster.environment)
+        if done.returncode:
+            raise Broken(f"loadgen -mode {mode}: {done.stderr.strip()}")
+        if self.options.verbose:
+            print(done.stdout.strip(), file=sys.stderr, flush=True)
+        said = json.loads(done.stdout)
+        self.others.append(said["others_cpu_of_machine"])
+        return said
+
+    # ---- the rows: each yields (what, goal, measured)
+
+    def latency(self):
+        """From before the TrainJob's creation to its Job's arrival; the next one is created when all of the last one is gone."""
+        with self.controller():
+            said = self.load("latency", 30)
+        yield "one TrainJob on a quiet cluster: creation -> its Job exists", "<= 20 ms", milliseconds(said["create_to_job_s"])
+
+    def burst(self):
+        """From before the first creation to the last Job's arrival. The loop creates what `muster-controller plan` prints, in place
+        of the TrainJobs, while no controller runs. The two take turns."""
+        objects = os.path.join(self.folder, "objects.json")
+        with open(objects, "w") as file:
+            file.write(self.plan())
+        for number in (100, 500):
+            ours, bare, processor, memory, peak = [], [], [], [], []
+            for _ in range(self.options.repeat):
+                bare.append(self.load("burst", number, objects=objects)["first_create_to_last_job_s"])
+                with self.controller():
+                    said = self.load("burst", number)
+                ours.append(said["first_create_to_last_job_s"])
+                spent = said["proc_controller"]  # 3 s after the last pod runs
+                processor.append(spent["cpu_s_settled"])
+                memory.append(spent["rss_mib_end"] * 1.048576)
+                peak.append(spent["rss_mib_peak"] * 1.048576)
+            ratio = statistics.median(ours) / statistics.median(bare)
+            goal = {100: 3.8, 500: 20}[number]
+            yield (f"{number} TrainJobs of 2 nodes at once: last Job exists; beside a loop that only creates the same objects",
+                   f"<= {goal} s (half of Trainer 2.3's), <= 1.3 times", f"{spread(ours)} s; loop {spread(bare)} s: {ratio:.3g} times")
+        yield "own CPU for 500 jobs, until all pods run", "<= 3 s", f"{spread(processor)} s"
+        yield "RSS with 500 jobs and 1,000 pods", "<= 64 MB", f"{spread(memory)} MB, at most {max(peak):.3g}"
+
+    def plan(self):
+        files = []
+        for made in ({**train_job(PLACEHOLDER, "agent"), "spec": {"runtimeRef": {"name": "agent"}}}, runtimes()["agent"]):
+            files.append(os.path.join(self.folder, f"{made['kind']}.json"))
+            with open(files[-1], "w") as file:
+                json.dump(made, file)
+        return subprocess.run([CONTROLLER, "plan", "-f", files[0], "-f", files[1], "-o", "json"], check=True, stdout=subprocess.PIPE, text=True).stdout
+
+    def restart(self):
+        """From the arrival of a pod's phase Failed to that of the last of the two new pods."""
+        with self.controller():
+            said = self.load("restart", 10, runtime="restarts")
+        yield ("pod of a job without the agent failed -> the step's new pods exist", "<= 500 ms",
+               f"{milliseconds(said['pod_failed_to_last_new_pod_s'])}; its new Job {milliseconds(said['pod_failed_to_new_job_s'])}")
+
+    def failure(self):
+        """From the arrival of a pod's phase Failed to that of the TrainJob's condition, whose message has the cause."""
+        with self.controller():
+            for what, name, code in (("without the agent", "fails", 1), ("with it, a fatal code", "agent", 3)):
+                said = self.load("fail", 10, runtime=name, exit_code=code)
+                if f"exit code {code}" not in said["message"]:
+                    raise Broken(f"the cause is not in the condition's message: {said['message']}")
+                yield (f"pod failed for good, {what} -> condition Failed with the cause", "<= 150 ms",
+                       milliseconds(said["pod_failed_to_trainjob_failed_s"]))
+
+    def writes(self):
+        """By the API server's audit log, from one job's creation until 3 s after its pods run."""
+        self.start_audit()
+        counted = []
+        with self.controller():
+            for _ in range(self.options.repeat):
+                since = now()
+                self.load("burst", 1)
+                counted.append(collections.Counter(self.kind(call) for call in self.calls(since) if call["verb"] not in ("get", "list", "watch")))
+        usual = sorted(counted, key=lambda kinds: kinds.total())[len(counted) // 2]
+        yield ("own writes for one job, creation -> Running", "<= 6", f"{spread([kinds.total() for kinds in counted])}: "
+               + ", ".join(f"{count} {kind}" for kind, count in sorted(usual.items())))
+
+    @staticmethod
+    def kind(call):
+        refused = "" if call["responseStatus"]["code"] < 300 else f" (answered {call['responseStatus']['code']})"
+        return f"{call['verb']} {'/'.join(filter(None, (call['objectRef']['resource'], call['objectRef'].get('subresource'))))}{refused}"
+
+    def finished(self):
+        """By the audit log, from a controller's start until 60 s after its lists; without watches, and without those lists."""
+        if not self.options.big:
+            return
+        self.start_audit()
+        status = os.path.join(self.folder, "status.json")
+        with self.controller():
+            with open(status, "w") as file:
+                json.dump(self.one_that_completes(), file)
+        self.load("finished", 5000, namespace="finished", status=status)
+        for what in ("after its start", "after the next start"):
+            since = now()
+            with self.controller(warm=False) as process:
+                ready = now()
+                time.sleep(60)
+                calls = collections.Counter(self.kind(call) for call in self.calls(since) if call["verb"] != "watch"
+                                            and (call["verb"] != "list" or call["requestReceivedTimestamp"] > ready))
+                memory = resident(process)
+            yield (f"5,000 finished jobs: calls other than watches {what}", "0",
+                   f"{calls.total()} {dict(calls) if calls else ''}; RSS {memory:.3g} MB")
+
+    def one_that_completes(self):
+        """The status that its TrainJob has then."""
+        job = {**train_job("completes", "agent"), "spec": {"runtimeRef": {"name": "agent"}}}
+        self.cluster.kubectl("create", "-f", "-", content=json.dumps(job))
+        self.cluster.await_object("trainjob/completes", lambda job: job.get("status", {}).get("state") == "Running")
+        self.cluster.kubectl("annotate", "pods", "-l", "jobset.sigs.k8s.io/jobset-name=completes", "e2e.muster.dev/finish=succeeded")
+        return self.cluster.await_object("trainjob/completes", lambda job: job["status"]["state"] == "Complete")["status"]
+
+    def pods(self):
+        """100 jobs of 200 nodes, 3 s after the last pod runs."""
+        if not self.options.big:
+            return
+        try:
+            with self.controller():
+                spent = self.load("burst", 100, nodes=200, limit="10m")["proc_controller"]
+            measured = f"{spent['rss_mib_end'] * 1.048576:.3g} MB, at most {spent['rss_mib_peak'] * 1.048576:.3g}; CPU {spent['cpu_s_settled']:.3g} s"
+        except Broken as error:
+            measured = f"not within 10 minutes on this machine: {error}"
+        yield "RSS with 100 jobs and 20,000 pods", "<= 200 MB", measured
+
+    def kept(self):
+        yield "worker killed in a pod -> all workers of the next attempt run, pods kept", "<= 200 ms", "takes a real kubelet: make e2e"
+
+
+ROWS = ("latency", "burst", "restart", "failure", "writes", "finished", "pods", "kept")
+
+
+def now():
+    """As the audit log writes it."""
+    seconds, rest = divmod(time.time_ns() // 1000, 1000000)
+    return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(seconds))}.{rest:06}Z"
+
+
+def resident(process):
+    with open(f"/proc/{process.pid}/status") as file:
+        return int(re.search(r"VmRSS:\s+(\d+)", file.read())[1]) * 1.024 / 1000
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", default="", help=", ".join(ROWS))
+    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--big", action="store_true")
+    parser.add_argument("--verbose", action="store_true", help="loadgen's own figures to stderr")
+    options = parser.parse_args()
+    print("| what | goal | measured |\n|---|---|---|")
+    with tempfile.TemporaryDirectory(prefix="muster-bench-") as folder:
+        bench = Bench(folder, options)
+        try:
+            bench.start()
+            for row in ROWS:
+                if re.search(options.only, row):
+                    for what, goal, measured in getattr(bench, row)():
+                        print(f"| {what} | {goal} | {measured} |", flush=True)
+        except Broken as error:
+            sys.exit(f"controller_bench: {error}")
+        finally:
+            bench.cluster.stop()
+            if bench.others:
+                print(f"others had up to {max(bench.others):.0%} of the machine", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()
