@@ -354,7 +354,12 @@ size_t Client::Impl::OnHeader(char* bytes, size_t, size_t length, void* data) {
     return 0;
   }
   size_t colon = line.find(':');
-  if (colon == std::string_view::npos) return length;  // the empty line at the end
+  if (line.empty()) {  // a head ends here; the sink is told when the body begins, which may take long
+    long status = 0;   // stays so after a proxy's CONNECT
+    curl_easy_getinfo(transfer.easy, CURLINFO_RESPONSE_CODE, &status);
+    if (status >= 200 && transfer.head_limit) transfer.head_limit->cancel();
+  }
+  if (colon == std::string_view::npos) return length;
   if (!transfer.told_head) {
     transfer.head.headers.emplace_back(Lower(line.substr(0, colon)), Strip(line.substr(colon + 1)));
   }

@@ -330,6 +330,7 @@ TEST_F(WatchTest, MayBeSilentForLongerThanAnswersMay) {
   watched->loop = &loop_;
   Limits limits = WatchLimits(kGenerous);
   EXPECT_FALSE(limits.silence);
+  limits.head = std::chrono::seconds(2);  // the event comes later, the head does not
   asio::steady_timer pause(loop_);
   const std::string head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
   const std::string event = "5\r\nevent\r\n";
