@@ -14,6 +14,7 @@ import contextlib
 import json
 import os
 import re
+import selectors
 import statistics
 import subprocess
 import sys
@@ -42,7 +43,8 @@ def runtimes():
     """By name: with the agent; without it, and its step made anew three times or never."""
     made = {"agent": runtime("agent", 2, container={"command": shell("true")})}
     for name, restarts in (("restarts", 3), ("fails", 0)):
-        made[name] = runtime(name, 2, container={"command": shell("true")}, annotations=OFF, job={"backoffLimit": 0}, pod={"restartPolicy": "Never"})
+        made[name] = runtime(name, 2, container={"command": shell("true")}, annotations=OFF, job={"backoffLimit": 0},
+                             pod={"restartPolicy": "Never"})
         made[name]["spec"]["template"]["spec"]["failurePolicy"] = {"maxRestarts": restarts}
     return {name: {**each, "kind": "ClusterTrainingRuntime"} for name, each in made.items()}
 
@@ -98,12 +100,13 @@ class Bench:
         """A new one, that has served a job already; its process."""
         name, port = f"muster-controller-{self.starts}", self.cluster.port("muster-controller")
         self.starts += 1
-        process = self.cluster.start_program(name, [CONTROLLER, "run", "--kubeconfig", self.kubeconfig, "--listen", f"{self.cluster.address}:{port}",
+        listen = f"{self.cluster.address}:{port}"
+        process = self.cluster.start_program(name, [CONTROLLER, "run", "--kubeconfig", self.kubeconfig, "--listen", listen,
                                                     "--lease-namespace", ACCOUNT[0], "--workers", str(WORKERS)])
-        self.cluster.processes.await_url(name, f"http://{self.cluster.address}:{port}/healthz")
+        self.cluster.processes.await_url(name, f"http://{listen}/healthz")
         # Its Lease has a holder; then it lists, and is ready when it has done so.
         self.cluster.await_object("lease/trainer.kubeflow.org", lambda lease: lease["spec"].get("holderIdentity"), ACCOUNT[0])
-        self.cluster.processes.await_url(name, f"http://{self.cluster.address}:{port}/readyz")
+        self.cluster.processes.await_url(name, f"http://{listen}/readyz")
         if warm:
             self.load("latency", 1)
         try:
@@ -113,15 +116,28 @@ class Bench:
 
     def load(self, mode, number, runtime="agent", limit="5m", **flags):
         """What loadgen says of one run. Broken tells why it gave up."""
-        pids = ",".join(f"{'controller' if 'muster' in name else name}={child.pid}" for name, child in self.cluster.processes.children.items())
-        words = [word for name, value in flags.items() for word in (f"-{name.replace('_', '-')}", str(value))]
-        done = subprocess.run([self.cluster.program("loadgen"), "-mode", mode, "-n", str(number), "-runtime", runtime, "-limit", limit, "-pids", pids,
-                               "-parallel", str(WORKERS), *words], capture_output=True, text=True, env=self.cluster.environment)
-        if done.returncode:
-            raise Broken(f"loadgen -mode {mode}: {done.stderr.strip()}")
+        children = self.cluster.processes.children
+        pids = ",".join(f"{'controller' if 'muster' in name else name}={child.pid}" for name, child in children.items())
+        command = [self.cluster.program("loadgen"), "-mode", mode, "-n", str(number), "-runtime", runtime, "-limit", limit, "-pids", pids,
+                   "-parallel", str(WORKERS)]
+        command += [word for name, value in flags.items() for word in (f"-{name.replace('_', '-')}", str(value))]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=self.cluster.environment)
+        with process, selectors.DefaultSelector() as selector, contextlib.ExitStack() as opened:
+            for each in (process, *children.values()):
+                descriptor = os.pidfd_open(each.pid)
+                opened.callback(os.close, descriptor)
+                selector.register(descriptor, selectors.EVENT_READ)
+            selector.select()  # one that ends before loadgen breaks the run
+            for name, child in children.items():
+                if child.poll() is not None:
+                    process.kill()
+                    raise Broken(f"{name} ended with {child.returncode}; its log ends with:\n{self.cluster.processes.tail(name)}")
+            output, errors = process.communicate()
+        if process.returncode:
+            raise Broken(f"loadgen -mode {mode}: {errors.strip()}")
         if self.options.verbose:
-            print(done.stdout.strip(), file=sys.stderr, flush=True)
-        said = json.loads(done.stdout)
+            print(output.strip(), file=sys.stderr, flush=True)
+        said = json.loads(output)
         self.others.append(said["others_cpu_of_machine"])
         return said
 
@@ -163,7 +179,7 @@ class Bench:
             files.append(os.path.join(self.folder, f"{made['kind']}.json"))
             with open(files[-1], "w") as file:
                 json.dump(made, file)
-        return subprocess.run([CONTROLLER, "plan", "-f", files[0], "-f", files[1], "-o", "json"], check=True, stdout=subprocess.PIPE, text=True).stdout
+        return subprocess.check_output([CONTROLLER, "plan", "-f", files[0], "-f", files[1], "-o", "json"], text=True)
 
     def restart(self):
         """From the arrival of a pod's phase Failed to that of the last of the two new pods."""
@@ -190,7 +206,8 @@ class Bench:
             for _ in range(self.options.repeat):
                 since = now()
                 self.load("burst", 1)
-                counted.append(collections.Counter(self.kind(call) for call in self.calls(since) if call["verb"] not in ("get", "list", "watch")))
+                writes = (call for call in self.calls(since) if call["verb"] not in ("get", "list", "watch"))
+                counted.append(collections.Counter(map(self.kind, writes)))
         usual = sorted(counted, key=lambda kinds: kinds.total())[len(counted) // 2]
         yield ("own writes for one job, creation -> Running", "<= 6", f"{spread([kinds.total() for kinds in counted])}: "
                + ", ".join(f"{count} {kind}" for kind, count in sorted(usual.items())))
@@ -215,11 +232,14 @@ class Bench:
             with self.controller(warm=False) as process:
                 ready = now()
                 time.sleep(60)
-                calls = collections.Counter(self.kind(call) for call in self.calls(since) if call["verb"] != "watch"
-                                            and (call["verb"] != "list" or call["requestReceivedTimestamp"] > ready))
+                made = self.calls(since)
                 memory = resident(process)
+            counted = collections.Counter(self.kind(call) for call in made if call["verb"] != "watch"
+                                          and (call["verb"] != "list" or call["requestReceivedTimestamp"] > ready))
+            ended = sum(call["verb"] == "watch" for call in made)  # a watch is noted when it ends
             yield (f"5,000 finished jobs: calls other than watches {what}", "0",
-                   f"{calls.total()} {dict(calls) if calls else ''}; RSS {memory:.3g} MB")
+                   f"{counted.total()}{''.join(f', {count} {kind}' for kind, count in counted.items())}; "
+                   f"watches that ended: {ended}; RSS {memory:.3g} MB")
 
     def one_that_completes(self):
         """The status that its TrainJob has then."""
@@ -236,9 +256,10 @@ class Bench:
         try:
             with self.controller():
                 spent = self.load("burst", 100, nodes=200, limit="10m")["proc_controller"]
-            measured = f"{spent['rss_mib_end'] * 1.048576:.3g} MB, at most {spent['rss_mib_peak'] * 1.048576:.3g}; CPU {spent['cpu_s_settled']:.3g} s"
+            measured = (f"{spent['rss_mib_end'] * 1.048576:.3g} MB, at most {spent['rss_mib_peak'] * 1.048576:.3g}; "
+                        f"CPU {spent['cpu_s_settled']:.3g} s")
         except Broken as error:
-            measured = f"not within 10 minutes on this machine: {error}"
+            measured = f"not within 10 minutes on this machine: {' '.join(str(error).split())}"
         yield "RSS with 100 jobs and 20,000 pods", "<= 200 MB", measured
 
     def kept(self):
