@@ -203,10 +203,11 @@ class Bench:
         self.start_audit()
         counted = []
         with self.controller():
-            for _ in range(self.options.repeat):
-                since = now()
-                self.load("burst", 1)
-                writes = (call for call in self.calls(since) if call["verb"] not in ("get", "list", "watch"))
+            for turn in range(self.options.repeat):
+                since, prefix = now(), f"write{turn}"
+                self.load("burst", 1, prefix=prefix)
+                writes = (call for call in self.calls(since) if call["verb"] not in ("get", "list", "watch")
+                          and call["objectRef"].get("name", prefix).startswith(prefix))
                 counted.append(collections.Counter(map(self.kind, writes)))
         usual = sorted(counted, key=lambda kinds: kinds.total())[len(counted) // 2]
         yield ("own writes for one job, creation -> Running", "<= 6", f"{spread([kinds.total() for kinds in counted])}: "
