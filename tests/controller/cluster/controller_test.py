@@ -1,72 +1,10 @@
 """muster-controller on a real API server with fake nodes, with no more rights than its ServiceAccount has."""
-import json
-import os
 import signal
-import unittest
 
-from cluster_case import BIN, MANIFESTS, NAMESPACE, ClusterCase
+from cluster_case import NAMESPACE
 import class_runner
-from scenario import runtime, shell, train_job
-
-ACCOUNT = ("kubeflow-system", "kubeflow-trainer-controller-manager")
-OFF = {"muster.dev/agent": "off"}
-ONCE = {"job": {"backoffLimit": 0}, "pod": {"restartPolicy": "Never"}}
-TRUE = {"command": shell("true")}
-WAIT = 60  # for what takes a second
-
-
-def is_true(kind):
-    return lambda job: any(condition["type"] == kind and condition["status"] == "True" for condition in job.get("status", {}).get("conditions", []))
-
-
-class ControllerCase(ClusterCase):
-    @classmethod
-    def setUpClass(cls):
-        if not os.access(os.path.join(BIN, "muster-controller"), os.X_OK):
-            raise unittest.SkipTest(f"SKIPPED: {BIN} has no muster-controller")
-        super().setUpClass()
-        cls.cluster.kubectl("apply", "--server-side", "-k", os.path.join(MANIFESTS, "overlays", "default"))
-        cls.cluster.kubectl("delete", "deployment", ACCOUNT[1], "-n", ACCOUNT[0])  # its pods would be fakes
-        cls.cluster.add_fake_nodes(2)
-        cls.kubeconfig = cls.cluster.account_kubeconfig(*ACCOUNT)
-
-    @classmethod
-    def start_controller(cls, name="controller"):
-        """Returns when it is ready: it leads, or waits to."""
-        port = cls.cluster.port(name)
-        child = cls.cluster.start_program(name, [os.path.join(BIN, "muster-controller"), "run", "--kubeconfig", cls.kubeconfig, "--listen",
-                                                 f"{cls.cluster.address}:{port}", "--lease-namespace", ACCOUNT[0]])
-        cls.cluster.processes.await_url(name, f"http://{cls.cluster.address}:{port}/healthz", seconds=WAIT)
-        return child
-
-    def make(self, name, made=None, annotations=None, **spec):
-        """A TrainJob `name` of the runtime `made`, which gets that name, too."""
-        objects = [train_job(name, name, annotations, **spec)]
-        if made:
-            objects.insert(0, {**made, "metadata": {**made["metadata"], "name": name}})
-        for each in objects:
-            self.cluster.kubectl("create", "-n", NAMESPACE, "-f", "-", content=json.dumps(each))
-
-    def await_job(self, name, wanted, seconds=WAIT):
-        return self.cluster.await_object(f"trainjob/{name}", wanted, NAMESPACE, seconds)
-
-    def running(self, name):
-        return self.await_job(name, lambda job: job.get("status", {}).get("state") == "Running")
-
-    def items(self, kind, name):
-        return self.cluster.get(kind, "-n", NAMESPACE, "-l", f"jobset.sigs.k8s.io/jobset-name={name}")["items"]
-
-    def finish(self, name, how="succeeded", rank=None, code=None):
-        """Ends the pods of a job, or the one with that rank."""
-        for pod in self.items("pods", name):
-            if pod["status"]["phase"] == "Running" and rank in (None, int(pod["metadata"]["labels"]["batch.kubernetes.io/job-completion-index"])):
-                more = [f"e2e.muster.dev/exit-code={code}"] if code is not None else []
-                self.cluster.kubectl("annotate", "pod", pod["metadata"]["name"], "-n", NAMESPACE, f"e2e.muster.dev/finish={how}", *more)
-
-    def condition(self, job, kind):
-        found = [condition for condition in job["status"]["conditions"] if condition["type"] == kind and condition["status"] == "True"]
-        self.assertEqual(len(found), 1, job["status"])
-        return found[0]["reason"], found[0]["message"]
+from controller_case import OFF, ONCE, TRUE, WAIT, ControllerCase, is_true
+from scenario import runtime
 
 
 class Controller(ControllerCase):
@@ -139,9 +77,6 @@ class Controller(ControllerCase):
         self.running("later")
         self.finish("later")
         self.await_job("later", is_true("Complete"))
-
-    def patch(self, name, spec):
-        self.cluster.kubectl("patch", "trainjob", name, "-n", NAMESPACE, "--type=merge", "-p", json.dumps({"spec": spec}))
 
     def test_what_is_deleted_takes_its_own_along(self):
         self.make("gone", runtime("", 1, container=TRUE))

@@ -1,0 +1,105 @@
+"""The API server as an administrator asks it, in this process: hundreds of kubectl would cost minutes."""
+import http.client
+import json
+import ssl
+import time
+import urllib.parse
+
+TRAINER = "/apis/trainer.kubeflow.org/v1alpha1"
+ROOTS = {"trainjobs": TRAINER, "trainingruntimes": TRAINER, "jobs": "/apis/batch/v1", "leases": "/apis/coordination.k8s.io/v1"}
+MERGE = "application/merge-patch+json"
+
+
+class Refused(Exception):
+    """`status` of HTTP; the text is the server's."""
+
+    def __init__(self, status, text):
+        super().__init__(f"{status}: {text}")
+        self.status = status
+
+
+class Api:
+    def __init__(self, cluster, namespace):
+        self.namespace = namespace
+        self.upstream = urllib.parse.urlsplit(cluster.server)
+        keys = cluster.certificates.path
+        self.context = ssl.create_default_context(cafile=keys("ca.crt"))
+        self.context.load_cert_chain(keys("admin.crt"), keys("admin.key"))
+
+    def path(self, resource, name=None, subresource=None, namespace=None):
+        parts = [ROOTS.get(resource, "/api/v1"), "namespaces", namespace or self.namespace, resource, name, subresource]
+        return "/".join(part for part in parts if part)
+
+    def _ask(self, method, path, body=None, content="application/json", seconds=60):
+        connection = http.client.HTTPSConnection(self.upstream.hostname, self.upstream.port, context=self.context, timeout=seconds)
+        connection.request(method, path, json.dumps(body) if body is not None else None, {"Content-Type": content})
+        answer = connection.getresponse()
+        if answer.status >= 300:
+            raise Refused(answer.status, answer.read(4096).decode(errors="replace"))
+        return connection, answer
+
+    def ask(self, method, path, body=None, content="application/json"):
+        connection, answer = self._ask(method, path, body, content)
+        try:
+            return json.load(answer)
+        finally:
+            connection.close()
+
+    def get(self, resource, name, namespace=None):
+        return self.ask("GET", self.path(resource, name, namespace=namespace))
+
+    def find(self, resource, name):
+        """None where it is not there."""
+        try:
+            return self.get(resource, name)
+        except Refused as refused:
+            if refused.status != 404:
+                raise
+            return None
+
+    def items(self, resource, selector=""):
+        return self.ask("GET", f"{self.path(resource)}?labelSelector={urllib.parse.quote(selector)}")["items"]
+
+    def create(self, resource, made):
+        return self.ask("POST", self.path(resource), made)
+
+    def patch(self, resource, name, change, subresource=None):
+        return self.ask("PATCH", self.path(resource, name, subresource), change, MERGE)
+
+    def delete(self, resource, name, policy="Background"):
+        return self.ask("DELETE", self.path(resource, name), {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": policy})
+
+    def events(self, resource, selector="", name=None, seconds=60, namespace=None, first=False):
+        """(type, object) of what is there, then of each change, for so long. `first`: (None, None) before all."""
+        if first:
+            yield None, None
+        fields = {"watch": "true", "labelSelector": selector, "timeoutSeconds": str(seconds)}
+        if name:
+            fields["fieldSelector"] = f"metadata.name={name}"
+        path = self.path(resource, namespace=namespace)
+        connection, answer = self._ask("GET", f"{path}?{urllib.parse.urlencode(fields)}", seconds=seconds + 10)
+        try:
+            for line in answer:
+                event = json.loads(line)
+                if event["type"] == "ERROR":
+                    raise Refused(event["object"].get("code", 0), str(event["object"]))
+                yield event["type"], event["object"]
+        finally:
+            connection.close()
+
+    def await_object(self, resource, name, wanted, seconds=60, namespace=None):
+        last, until = None, time.monotonic() + seconds
+        for kind, last in self.events(resource, name=name, seconds=seconds, namespace=namespace):
+            if kind != "DELETED" and wanted(last):
+                return last
+            if time.monotonic() > until:
+                break
+        raise AssertionError(f"{resource}/{name} did not become what was awaited within {seconds} s; it was last "
+                             f"{json.dumps((last or {}).get('status'))}")
+
+    def await_gone(self, resource, name, seconds=60):
+        for kind, _ in self.events(resource, name=name, seconds=seconds):
+            if kind == "DELETED" or self.find(resource, name) is None:
+                return
+        if self.find(resource, name) is not None:
+            raise AssertionError(f"{resource}/{name} is still there after {seconds} s")

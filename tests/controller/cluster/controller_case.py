@@ -1,0 +1,87 @@
+"""A test case with a cluster of fake nodes, and controllers with no more rights than their ServiceAccount has."""
+import json
+import os
+import unittest
+
+from cluster_case import BIN, MANIFESTS, NAMESPACE, ClusterCase
+from api_client import Api
+from api_proxy import ApiProxy
+from scenario import shell, train_job
+
+ACCOUNT = ("kubeflow-system", "kubeflow-trainer-controller-manager")
+OFF = {"muster.dev/agent": "off"}
+ONCE = {"job": {"backoffLimit": 0}, "pod": {"restartPolicy": "Never"}}
+TRUE = {"command": shell("true")}
+WAIT = 60  # for what takes a second
+
+
+def is_true(kind):
+    return lambda job: any(condition["type"] == kind and condition["status"] == "True"
+                           for condition in job.get("status", {}).get("conditions", []))
+
+
+class ControllerCase(ClusterCase):
+    @classmethod
+    def setUpClass(cls):
+        if not os.access(os.path.join(BIN, "muster-controller"), os.X_OK):
+            raise unittest.SkipTest(f"SKIPPED: {BIN} has no muster-controller")
+        super().setUpClass()
+        cls.cluster.kubectl("apply", "--server-side", "-k", os.path.join(MANIFESTS, "overlays", "default"))
+        cls.cluster.kubectl("delete", "deployment", ACCOUNT[1], "-n", ACCOUNT[0])  # its pods would be fakes
+        cls.cluster.add_fake_nodes(2)
+        cls.kubeconfig = cls.cluster.account_kubeconfig(*ACCOUNT)
+        cls.api = Api(cls.cluster, NAMESPACE)
+
+    @classmethod
+    def start_controller(cls, name="controller", *flags, kubeconfig=None, command=()):
+        """Returns when it is ready: it leads, or waits to."""
+        port = cls.cluster.port(name)
+        child = cls.cluster.start_program(name, [*command, os.path.join(BIN, "muster-controller"), "run",
+                                                 "--kubeconfig", kubeconfig or cls.kubeconfig, "--listen", f"{cls.cluster.address}:{port}",
+                                                 "--lease-namespace", ACCOUNT[0], *flags])
+        cls.cluster.processes.await_url(name, f"http://{cls.cluster.address}:{port}/healthz", seconds=WAIT)
+        return child
+
+    @classmethod
+    def start_proxy(cls, name="proxy"):
+        """A proxy, and the path of a kubeconfig by which a controller uses it."""
+        proxy = ApiProxy(cls.cluster)
+        cls.addClassCleanup(proxy.close)
+        token = cls.cluster.kubectl("create", "token", ACCOUNT[1], "-n", ACCOUNT[0], "--duration=24h").strip()
+        return proxy, cls.cluster.certificates.write_kubeconfig(name, proxy.url, f"token: {token}")
+
+    def make(self, name, made=None, annotations=None, **spec):
+        """A TrainJob `name` of the runtime `made`, which gets that name, too."""
+        if made:
+            self.api.create("trainingruntimes", {**made, "metadata": {**made["metadata"], "name": name}})
+        return self.api.create("trainjobs", train_job(name, name, annotations, **spec))
+
+    def await_job(self, name, wanted, seconds=WAIT):
+        return self.api.await_object("trainjobs", name, wanted, seconds)
+
+    def running(self, name, attempt=0):
+        return self.await_job(name, lambda job: job.get("status", {}).get("state") == "Running" and job["status"]["attempt"] == attempt)
+
+    def items(self, kind, name):
+        return self.api.items(kind, f"jobset.sigs.k8s.io/jobset-name={name}")
+
+    def finish(self, name, how="succeeded", rank=None, code=None, message=None):
+        """Ends the pods of a job, or the one with that rank."""
+        for pod in self.items("pods", name):
+            its_rank = int(pod["metadata"]["labels"]["batch.kubernetes.io/job-completion-index"])
+            if pod["status"]["phase"] == "Running" and rank in (None, its_rank):
+                how_it_ends = {"finish": how, "exit-code": None if code is None else str(code), "message": message}
+                self.api.patch("pods", pod["metadata"]["name"], {"metadata": {"annotations": {
+                    f"e2e.muster.dev/{key}": value for key, value in how_it_ends.items() if value is not None}}})
+
+    def condition(self, job, kind):
+        found = [condition for condition in job["status"]["conditions"] if condition["type"] == kind and condition["status"] == "True"]
+        self.assertEqual(len(found), 1, job["status"])
+        return found[0]["reason"], found[0]["message"]
+
+    def patch(self, name, spec):
+        self.api.patch("trainjobs", name, {"spec": spec})
+
+    def log(self, name="controller"):
+        with open(self.cluster.processes.log(name), errors="replace") as file:
+            return file.read()
