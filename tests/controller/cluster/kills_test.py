@@ -67,8 +67,9 @@ class Kills(ControllerCase):
         return status.get("state") == state and status.get("attempt") == attempt and is_quiet
 
     def children(self, name):
-        jobs = [(job["metadata"]["name"], job["metadata"]["labels"]["jobset.sigs.k8s.io/restart-attempt"], job["spec"].get("suspend", False),
-                 job["metadata"]["annotations"]["muster.dev/restarts-left"]) for job in self.items("jobs", name)]
+        jobs = [(job["metadata"]["name"], job["metadata"]["labels"]["jobset.sigs.k8s.io/restart-attempt"],
+                 job["spec"].get("suspend", False), job["metadata"]["annotations"]["muster.dev/restarts-left"])
+                for job in self.items("jobs", name)]
         pods = sorted((pod["metadata"]["labels"]["batch.kubernetes.io/job-completion-index"], pod["status"]["phase"])
                       for pod in self.items("pods", name))
         owned = [(kind, each["metadata"]["name"]) for kind in ("services", "configmaps") for each in self.api.items(kind)
