@@ -148,6 +148,24 @@ TEST_F(ApiClientTest, ComesBackWhenItIsToldTo) {
   EXPECT_EQ(client_->counts().writes, 1U);
 }
 
+// A second write of that pace would wait for hours.
+TEST_F(ApiClientTest, ALeaseDoesNotWaitBehindOtherWrites) {
+  const Resource leases{"coordination.k8s.io/v1", "leases"};
+  Begin(
+      [](const ScriptServer::Asked&) {
+        return ScriptServer::Of(200, {{"kind", "Answer"}});
+      },
+      {}, {.writes_per_second = 0.0001, .burst = 1});
+  const auto first = client_->Create(kPods, "ns", Json::object(), Keep());
+  ASSERT_TRUE(Heard().ok());
+  const auto waits = client_->Create(kPods, "ns", Json::object(), Keep());
+  const auto lease = client_->Replace(leases, "ns", "l", Json::object(), Keep());
+  ASSERT_TRUE(Heard().ok());
+  EXPECT_THAT(server_->lines(),
+              ElementsAre("POST /api/v1/namespaces/ns/pods?fieldManager=muster",
+                          "PUT /apis/coordination.k8s.io/v1/namespaces/ns/leases/l?fieldManager=muster"));
+}
+
 TEST_F(ApiClientTest, AnOldTokenIsReadAnew) {
   std::string folder = testing::TempDir() + "/api-client-XXXXXX";
   ASSERT_NE(mkdtemp(folder.data()), nullptr);
