@@ -11,6 +11,7 @@ Several clusters run side by side: each has a loopback address and ports of its 
 namespace, a network of its own. node.py adds a real node to the latter. No root is needed without one.
 Everything is in `folder`: logs/, processes/, certificates/, etcd/. Not thread-safe.
 """
+import base64
 import json
 import os
 import random
@@ -19,6 +20,7 @@ import socket
 import subprocess
 import tempfile
 import time
+import urllib.request
 
 from certificates import Certificates
 from processes import Broken, Processes
@@ -99,6 +101,16 @@ class Cluster:
         """As after a crash: nobody's connection is closed in an orderly way."""
         self.processes.kill("kube-apiserver")
         self._start_api_server()
+
+    def compact(self):
+        """etcd forgets all that was before now. The API server may still have it in memory."""
+        def ask(path, **body):
+            request = urllib.request.Request(f"http://{self.address}:{self.port('etcd')}/v3/kv/{path}", json.dumps(body).encode())
+            with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=30) as answer:
+                return json.load(answer)
+
+        now = ask("range", key=base64.b64encode(b"x").decode())["header"]["revision"]
+        ask("compaction", revision=now, physical=True)
 
     def _run_component(self, name, *flags):
         self.start_program(name, [self.program(name), *flags, *self.flags.get(name.removeprefix("kube-"), ())])

@@ -1,0 +1,165 @@
+"""The way between controller and API server is bad: a TrainJob runs and completes all the same, with one Job, Service and snapshot."""
+import itertools
+import json
+import threading
+
+from controller_case import TRUE, ControllerCase, is_true
+from api_proxy import Fault, status_answer
+import class_runner
+from scenario import runtime
+
+
+def watch_line(kind, made):
+    return json.dumps({"type": kind, "object": made}).encode() + b"\n"
+
+
+class Wire(ControllerCase):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.proxy, cls.through_proxy = cls.start_proxy()
+
+    def setUp(self):
+        self.tries = {}  # of each request, by method and path
+
+    def first_tries(self, *faults, of=lambda request: True):
+        """A rule: each request is met by these faults in turn, then it passes."""
+        def rule(request):
+            if not of(request):
+                return None
+            key = (request.method, request.path, request.is_watch)
+            self.tries[key] = self.tries.get(key, 0) + 1
+            return faults[self.tries[key] - 1] if self.tries[key] <= len(faults) else None
+
+        return rule
+
+    def trains(self, name, rule, seconds=120):
+        """A job from its creation to its end, with a controller of its own."""
+        self.proxy.obey(rule)
+        child = self.start_controller(name, "--no-leader-elect", kubeconfig=self.through_proxy)
+        self.addCleanup(self.cluster.processes.stop, name)
+        self.make(name, runtime("", 2, container=TRUE))
+        self.await_job(name, lambda job: job.get("status", {}).get("state") == "Running", seconds)
+        job, = self.items("jobs", name)
+        self.finish(name)
+        done = self.await_job(name, is_true("Complete"), seconds)
+        self.assertIsNone(child.poll())
+        self.assertEqual([same["metadata"]["uid"] for same in self.items("jobs", name)], [job["metadata"]["uid"]])
+        self.assertEqual((job["metadata"]["labels"]["jobset.sigs.k8s.io/restart-attempt"], done["status"]["restarts"]), ("0", 0))
+        self.assertEqual(len(self.items("pods", name)), 2)
+        for kind in ("services", "configmaps"):
+            owned = [each for each in self.api.items(kind) if any(owner["uid"] == done["metadata"]["uid"]
+                                                                  for owner in each["metadata"].get("ownerReferences", []))]
+            self.assertEqual(len(owned), 1, kind)
+        self.cluster.processes.stop(name)
+
+    def test_watches_are_cut_after_some_bytes(self):
+        sizes = {resource: iter((1, 7, 64, 512, 4096)) for resource in ("trainjobs", "jobs", "pods")}
+
+        def rule(request):
+            return Fault(cut=next(sizes[request.resource], None)) if request.is_watch and request.resource in sizes else None
+
+        self.trains("bytes", rule)
+        self.assertEqual([next(left, None) for left in sizes.values()], [None] * 3)
+
+    def test_a_watch_is_cut_at_each_byte_of_an_event(self):
+        """A bookmark comes before it, so the informer goes on at once."""
+        held, cuts = [], itertools.count()
+
+        def stream(lines, send):
+            for line in lines:
+                if json.loads(line)["object"]["metadata"].get("name") == "each-byte":
+                    held.append(line)
+                    return
+                send(line)
+
+        def rule(request):
+            if not request.is_watch or request.resource != "trainjobs":
+                return None
+            if not held:
+                return Fault(stream=stream)
+            size = next(cuts)
+            if size >= len(held[0]):
+                return None
+            bookmark = watch_line("BOOKMARK", {"kind": "TrainJob", "metadata": {"resourceVersion": request.fields["resourceVersion"]}})
+            return Fault(answer=(200, {"Content-Type": "application/json"}, bookmark + held[0]), cut=len(bookmark) + size)
+
+        self.trains("each-byte", rule)
+        self.assertGreater(next(cuts), len(held[0]))
+
+    def test_versions_have_expired(self):
+        """Watches that are resumed, by an answer and by an event; lists that are read on, of one object a page."""
+        gone = status_answer(410, "Expired")
+        told = watch_line("ERROR", json.loads(gone[2]))
+        faults = {"watch": self.first_tries(Fault(cut=700), Fault(answer=gone), Fault(cut=600), Fault(answer=(200, {}, told))),
+                  "list": self.first_tries(Fault(answer=gone), of=lambda request: "continue" in request.fields)}
+
+        def rule(request):
+            if request.is_watch:
+                return faults["watch"](request)
+            if not request.is_list:
+                return None
+            return faults["list"](request) or Fault(query=request.query.replace("limit=500", "limit=1"))
+
+        for number in range(2):  # so that there are pages
+            self.api.create("trainingruntimes", {**runtime("", 1, container=TRUE), "metadata": {"name": f"page-{number}"}})
+        self.trains("expired", rule)
+        self.assertEqual({request.status for request in self.proxy.requests if request.is_list}, {200, None})
+
+    def test_history_is_compacted_while_watches_stand_still(self):
+        """The API server forgets, too: it is started anew. What was held back is listed."""
+        held = threading.Event()
+        self.addCleanup(held.set)
+        self.proxy.obey()
+        child = self.start_controller("forgotten", "--no-leader-elect", kubeconfig=self.through_proxy)
+        self.addCleanup(self.cluster.processes.stop, "forgotten")
+        for name in ("goes", "stays"):
+            self.make(name, runtime("", 2, container=TRUE))
+            self.running(name)
+        self.proxy.obey(lambda request: Fault(stream=lambda lines, send: held.wait()) if request.is_watch else None)
+        self.proxy.cut_watches()
+        self.proxy.await_(lambda: [request.status for request in self.proxy.requests if request.is_watch] == [200] * 6, "all watches again")
+        self.api.delete("trainjobs", "goes")
+        self.finish("stays")
+        self.make("comes", runtime("", 2, container=TRUE))
+        self.cluster.compact()
+        self.cluster.restart_api_server()
+        self.proxy.obey()
+        held.set()
+        self.await_job("stays", is_true("Complete"))
+        self.running("comes")
+        self.make("goes")  # of the same name as one that has gone unseen
+        self.running("goes")
+        self.assertIsNone(child.poll())
+        lists = {request.resource for request in self.proxy.requests if request.is_list}
+        self.assertLessEqual({"trainjobs", "jobs", "pods"}, lists)
+
+    def test_storms_of_429(self):
+        storm = Fault(answer=status_answer(429, "TooManyRequests", {"Retry-After": "1"}))
+        at_once = Fault(answer=status_answer(429, "TooManyRequests", {"Retry-After": "0"}))
+        plain = Fault(answer=status_answer(429, "TooManyRequests"))
+        self.trains("storm", self.first_tries(*[at_once] * 5, storm, plain))
+
+    def test_each_byte_by_itself(self):
+        self.trains("drops", lambda request: Fault(by_byte=True))
+
+    def test_answers_of_writes_are_lost(self):
+        """The write has landed: before the head of its answer the connection ends, or with its body, or amid it."""
+        lost = [Fault(cut=-1), Fault(cut=0), Fault(cut=100)]
+
+        def rule(request):
+            if not request.is_write:
+                return None
+            tries = self.tries.setdefault((request.method, request.path), iter(lost))
+            return next(tries, None)
+
+        self.trains("lost", rule)
+
+    def test_the_server_fails(self):
+        html = (502, {"Content-Type": "text/html"}, b"<html>Bad Gateway</html>")
+        self.trains("failing", self.first_tries(Fault(answer=status_answer(500, "InternalError")), Fault(answer=html),
+                                                Fault(answer=status_answer(503, "ServiceUnavailable")), Fault(lost=True)))
+
+
+if __name__ == "__main__":
+    class_runner.main()
