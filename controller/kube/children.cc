@@ -6,6 +6,11 @@
 namespace muster::controller {
 namespace {
 
+// Of the same object: neither older nor what is known. Who reads an object again is not woken by it.
+bool IsNews(const Meta& meta, const Meta& known) {
+  return !IsOlder(meta, known) && (meta.resource_version.empty() || meta.resource_version != known.resource_version);
+}
+
 template <class Object>
 bool PutInto(std::map<std::string, std::map<std::string, Object>>* all, std::map<std::string, std::string>* owners,
              Object object) {
@@ -19,7 +24,7 @@ bool PutInto(std::map<std::string, std::map<std::string, Object>>* all, std::map
     mine.emplace(std::move(name), std::move(object));
     return true;
   }
-  if (found->second.meta.uid == object.meta.uid && IsOlder(object.meta, found->second.meta)) return false;
+  if (found->second.meta.uid == object.meta.uid && !IsNews(object.meta, found->second.meta)) return false;
   found->second = std::move(object);
   return true;
 }

@@ -40,6 +40,12 @@ TEST(Children, AnOlderStateIsDropped) {
   EXPECT_EQ(children.Of(TrainJobA(), "a").jobs[0].active, 3);
 }
 
+TEST(Children, WhatIsKnownIsNoNews) {
+  Children children;
+  EXPECT_TRUE(children.Put(JobAt("10", 1)));
+  EXPECT_FALSE(children.Put(JobAt("10", 1)));
+}
+
 TEST(Children, AnObjectMadeAnewReplacesTheOther) {
   Children children;
   children.Put(JobAt("10", 1));
