@@ -21,7 +21,7 @@ using boost::system::error_code;
 
 constexpr char kJson[] = "application/json";
 constexpr char kOwner[] = "fieldManager=muster";
-constexpr int kDeepest = 200;                             // levels of an object
+constexpr int kDeepest = 200;                             // levels of an object; the others are left out
 constexpr size_t kLongestRefusal = size_t{64} << 10;      // bytes of an error's body
 constexpr Duration kHead = std::chrono::seconds(65);      // a server gives a request 60 s
 constexpr Duration kTotal = std::chrono::seconds(300);    // for the longest page
@@ -223,10 +223,9 @@ class Call : public std::enable_shared_from_this<Call>, private http::Sink {
     if (end.kind != http::TransferEnd::Kind::kWhole) return Finish(http::RefusalOf(end, what).status);
     if (head.status >= 200 && head.status < 300) {
       if (asked_.watch || body.empty()) return Finish(Json());
-      auto json = ReadJson(body, kDeepest);
-      if (!json.ok())
-        json = absl::FailedPreconditionError(fmt::format("{}: the answer {}", what, Message(json.status())));
-      return Finish(std::move(json));
+      Json json = ReadJsonTop(body, kDeepest);
+      if (!json.is_discarded()) return Finish(std::move(json));
+      return Finish(absl::FailedPreconditionError(fmt::format("{}: the answer is no JSON", what)));
     }
     if (head.status == 401 && !renewed_ && context->credentials.Refused(used_)) {
       renewed_ = true;

@@ -11,7 +11,7 @@ namespace {
 
 using Kind = InformerAction::Kind;
 
-constexpr int kDeepest = 200;
+constexpr int kDeepest = 200;  // levels of an event; the others are left out
 constexpr int kExpired = 410;
 constexpr char kMissing[] = "the cluster does not serve that kind: apply its CustomResourceDefinition";
 
@@ -135,10 +135,10 @@ void InformerState::Complete(const std::string& version, Actions* actions) {
 
 InformerState::Actions InformerState::Line(std::string_view line) {
   Actions actions;
-  auto event = ReadJson(line, kDeepest);
-  const std::string type = event.ok() ? TextField(*event, "type") : "";
-  auto object = event.ok() && event->is_object() ? event->find("object") : Json::iterator();
-  if (!event.ok() || !event->is_object() || object == event->end() || !object->is_object()) {
+  Json event = ReadJsonTop(line, kDeepest);  // whoever writes a deeper object blinds nobody
+  const std::string type = event.is_object() ? TextField(event, "type") : "";
+  auto object = event.is_object() ? event.find("object") : event.end();
+  if (!event.is_object() || object == event.end() || !object->is_object()) {
     ListAnew();
     Fail(absl::FailedPreconditionError(fmt::format("a line of the watch is no event: {}", Quoted(line))), true, false,
          &actions);

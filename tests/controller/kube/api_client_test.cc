@@ -132,6 +132,18 @@ TEST_F(ApiClientTest, TellsErrorsAsTypes) {
   EXPECT_EQ(Heard().status().code(), StatusCode::kUnavailable);
 }
 
+TEST_F(ApiClientTest, WhatIsTooDeepIsLeftOut) {
+  Begin([](const ScriptServer::Asked&) {
+    return Reply{.body =
+                     fmt::format(R"({{"kind":"Answer","x":{}1{}}})", std::string(5000, '['), std::string(5000, ']'))};
+  });
+  const auto handle = client_->Get(kPods, "ns", "p", Keep());
+  const auto answer = Heard();
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_EQ((*answer)["kind"], "Answer");
+  EXPECT_LT(WriteJson(*answer).size(), 600U);
+}
+
 TEST_F(ApiClientTest, ComesBackWhenItIsToldTo) {
   std::vector<Reply> replies = {ScriptServer::Refusal(429, "TooManyRequests", "Retry-After: 0\r\n"),
                                 ScriptServer::Refusal(503, "", "Retry-After: 1\r\n"),

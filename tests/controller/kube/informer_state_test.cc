@@ -184,6 +184,17 @@ TEST(InformerState, ListsAnewAfterAnyError) {
   }
 }
 
+TEST(InformerState, ADeepObjectIsPutWithoutItsDepth) {
+  InformerState state = InStep();
+  const std::string deep = fmt::format("{}1{}", std::string(5000, '['), std::string(5000, ']'));
+  const auto actions = state.Line(fmt::format(
+      R"({{"type":"ADDED","object":{{"metadata":{{"namespace":"ns","name":"d","resourceVersion":"60"}},"x":{}}}}})",
+      deep));
+  ASSERT_EQ(actions.size(), 1U);
+  EXPECT_EQ(actions[0].kind, InformerAction::Kind::kPut);
+  EXPECT_LT(WriteJson(actions[0].object).size(), 600U);
+}
+
 TEST(InformerState, BeginsAnewWhereAContinuationIsTooOld) {
   InformerState state("pods");
   state.Begin();
