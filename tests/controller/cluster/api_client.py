@@ -32,7 +32,8 @@ class Api:
 
     def _ask(self, method, path, body=None, content="application/json", seconds=60):
         connection = http.client.HTTPSConnection(self.upstream.hostname, self.upstream.port, context=self.context, timeout=seconds)
-        connection.request(method, path, json.dumps(body) if body is not None else None, {"Content-Type": content})
+        connection.request(method, path, body if body is None or isinstance(body, str) else json.dumps(body),
+                           {"Content-Type": content})
         answer = connection.getresponse()
         if answer.status >= 300:
             raise Refused(answer.status, answer.read(4096).decode(errors="replace"))
@@ -61,6 +62,7 @@ class Api:
         return self.ask("GET", f"{self.path(resource)}?labelSelector={urllib.parse.quote(selector)}")["items"]
 
     def create(self, resource, made):
+        """`made`: also as JSON text."""
         return self.ask("POST", self.path(resource), made)
 
     def patch(self, resource, name, change, subresource=None):
