@@ -35,8 +35,8 @@ struct Flags {
   std::string kubeconfig, context, ns, agent_image = "muster";
   std::string listen = ":8081", lease_namespace, log_level = "info", log_format = "text";
   bool leader_elect = true;
-  double writes_per_second = 200;
-  int burst = 400, workers = 32;
+  double writes_per_second = 500;
+  int burst = 1000, workers = 32;
 };
 
 void Declare(CLI::App& app, Flags* flags) {

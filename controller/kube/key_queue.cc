@@ -1,15 +1,13 @@
 #include "controller/kube/key_queue.h"
 
-#include <algorithm>
-
 namespace muster::controller {
 
-void KeyQueue::Add(const std::string& key) {
+void KeyQueue::Add(const std::string& key, bool urgent) {
   if (auto working = working_.find(key); working != working_.end()) {
     working->second = {.again = true};
     return;
   }
-  if (queued_.insert(key).second) ready_.push_back(key);
+  if (queued_.insert(key).second) (urgent ? urgent_ : ready_).push_back(key);
 }
 
 void KeyQueue::AddAt(const std::string& key, TimePoint time) {
@@ -33,7 +31,10 @@ void KeyQueue::RemoveTime(const std::string& key) {
 void KeyQueue::Forget(const std::string& key) {
   RemoveTime(key);
   failures_.erase(key);
-  if (queued_.erase(key) > 0) ready_.erase(std::find(ready_.begin(), ready_.end(), key));
+  if (queued_.erase(key) > 0) {
+    std::erase(urgent_, key);
+    std::erase(ready_, key);
+  }
   if (auto working = working_.find(key); working != working_.end()) working->second = {.forgotten = true};
 }
 
@@ -46,9 +47,10 @@ void KeyQueue::Advance(TimePoint now) {
 }
 
 std::optional<std::string> KeyQueue::Take() {
-  if (ready_.empty() || static_cast<int>(working_.size()) >= workers_) return std::nullopt;
-  std::string key = std::move(ready_.front());
-  ready_.pop_front();
+  std::deque<std::string>& lane = urgent_.empty() ? ready_ : urgent_;
+  if (lane.empty() || static_cast<int>(working_.size()) >= workers_) return std::nullopt;
+  std::string key = std::move(lane.front());
+  lane.pop_front();
   queued_.erase(key);
   working_.try_emplace(key);
   return key;

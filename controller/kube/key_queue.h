@@ -1,5 +1,5 @@
 // Which keys are worked on, and when: the decisions of WorkQueue. Pure. No key is worked on twice at a time; ready keys
-// go in the order in which they became so.
+// go in the order in which they became so, the urgent ones before all others.
 #pragma once
 
 #include <deque>
@@ -18,7 +18,7 @@ class KeyQueue {
  public:
   KeyQueue(int workers, BackOffRules rules) : workers_(workers), rules_(rules) {}
 
-  void Add(const std::string& key);
+  void Add(const std::string& key, bool urgent = false);
   void AddAt(const std::string& key, TimePoint time);  // the earliest of several counts
   void Forget(const std::string& key);
 
@@ -28,7 +28,7 @@ class KeyQueue {
   void Done(const std::string& key, bool again, TimePoint now);
   std::optional<TimePoint> next() const;  // when Advance has something to do
 
-  size_t ready() const { return ready_.size(); }
+  size_t ready() const { return queued_.size(); }
   size_t working() const { return working_.size(); }
   size_t later() const { return times_.size(); }
 
@@ -42,8 +42,8 @@ class KeyQueue {
 
   const int workers_;
   const BackOffRules rules_;
-  std::deque<std::string> ready_;
-  std::set<std::string> queued_;  // what is in ready_
+  std::deque<std::string> urgent_, ready_;
+  std::set<std::string> queued_;  // what is in one of both
   std::map<std::string, Working> working_;
   std::map<std::string, TimePoint> times_;
   std::set<std::pair<TimePoint, std::string>> by_time_;

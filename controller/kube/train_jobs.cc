@@ -22,7 +22,7 @@ class TrainJobs::Impl : public std::enable_shared_from_this<Impl> {
       : means_(std::move(means)),
         options_(std::move(options)),
         cache_(means_.loop, means_.client, options_.ns,
-               {.changed = [this](const std::string& key) { queue_.Add(key); },
+               {.changed = [this](const std::string& key) { queue_.Add(key, IsNew(key)); },
                 .gone = [this](const std::string& key) { queue_.Forget(key); }}),
         queue_(means_.loop, options_.queue,
                [this](const std::string& key, auto done) { Begin(key, std::move(done)); }) {}
@@ -37,6 +37,12 @@ class TrainJobs::Impl : public std::enable_shared_from_this<Impl> {
   }
 
  private:
+  // Its first pass goes before all that the jobs before it still have to say.
+  bool IsNew(const std::string& key) {
+    const KnownTrainJob* known = cache_.Find(key);
+    return known != nullptr && known->plan == nullptr && !known->job.status.Finished();
+  }
+
   void Begin(const std::string& key, std::function<void(WorkQueue::Outcome)> done) {
     passes_[key] = http::Converse(means_.loop, Pass(key, std::move(done)));
   }
@@ -145,7 +151,7 @@ class TrainJobs::Impl : public std::enable_shared_from_this<Impl> {
   asio::awaitable<Status> CarryOut(const TrainJob& job, Decision decision) {
     const std::string key = KeyOf(job.meta.ns, job.meta.name);
     if (!decision.reason.empty()) log::Debug(fmt::format("TrainJob {}: {}", key, decision.reason));
-    const bool changed = !(decision.status == job.status);
+    const bool changed = !decision.status_may_wait && !(decision.status == job.status);
     if (changed && decision.status_first) {
       const Status written = co_await Write(job, decision);
       if (!written.ok()) co_return written;
@@ -159,7 +165,7 @@ class TrainJobs::Impl : public std::enable_shared_from_this<Impl> {
       const Status written = co_await Write(job, decision);
       if (!written.ok()) co_return written;
     }
-    if (!changed) Tell(job, decision);
+    if (!changed && !decision.status_may_wait) Tell(job, decision);
     if (decision.again) queue_.AddAfter(key, std::max(Duration::zero(), Duration(*decision.again - WallNow())));
     co_return absl::OkStatus();
   }

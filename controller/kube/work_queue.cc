@@ -68,8 +68,8 @@ WorkQueue::WorkQueue(asio::io_context& loop, Options options, Work work)
     : impl_(std::make_shared<Impl>(loop, options, std::move(work))) {}
 WorkQueue::~WorkQueue() { impl_->Close(); }
 
-void WorkQueue::Add(const std::string& key) {
-  impl_->keys().Add(key);
+void WorkQueue::Add(const std::string& key, bool urgent) {
+  impl_->keys().Add(key, urgent);
   impl_->Soon();
 }
 

@@ -28,7 +28,8 @@ class WorkQueue {
   WorkQueue(const WorkQueue&) = delete;
   WorkQueue& operator=(const WorkQueue&) = delete;
 
-  void Add(const std::string& key);                       // now; while it is worked on: once more after that
+  // Now, the urgent ones first; while it is worked on: once more after that.
+  void Add(const std::string& key, bool urgent = false);
   void AddAfter(const std::string& key, Duration pause);  // the earliest of several counts
   void Forget(const std::string& key);                    // it is gone: it waits no longer, and has no back-off
   size_t size() const;                                    // keys that are ready, and wait for a worker

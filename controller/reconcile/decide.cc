@@ -13,6 +13,7 @@ namespace muster::controller {
 namespace {
 
 constexpr char kRestartsLeft[] = "muster.dev/restarts-left";  // annotation of a Job: the budget that it began with
+constexpr std::chrono::seconds kPodsSoon{2};                  // after a Job's creation, by the API server's clock
 constexpr char kCreated[] = "Created", kInitializing[] = "Initializing", kWaiting[] = "Waiting", kRunning[] = "Running",
                kRestarting[] = "Restarting";
 
@@ -60,6 +61,7 @@ class Deciding {
     }
     Count();
     Tell();
+    WaitForPods();
     return std::move(decision_);
   }
 
@@ -278,6 +280,23 @@ class Deciding {
     }
     status().message = waiting == nullptr ? "" : fmt::format("pod {}: {}", waiting->meta.name, waiting->waiting);
     status().reason = waiting == nullptr ? "" : waiting->waiting_reason;
+  }
+
+  // A job that starts writes its first status once the Job controller has made the first pods, which takes
+  // milliseconds: that there are none yet needs no write of its own.
+  void WaitForPods() {
+    if (!job_.status.state.empty() || (status().state != kCreated && status().state != kInitializing)) return;
+    WallTime begun = now_;
+    for (const Placed& placed : all_) {
+      if (placed.job == nullptr) continue;
+      if (placed.job->active > 0 || placed.complete()) return;
+      begun = std::min(begun, placed.job->meta.created.value_or(WallTime{}));
+    }
+    if (!status().conditions.empty() || !status().failures.empty() || !status().message.empty() ||
+        now_ >= begun + kPodsSoon)
+      return;
+    decision_.status_may_wait = true;
+    Again(begun + kPodsSoon);
   }
 
   // Events of what has changed.

@@ -43,6 +43,7 @@ struct Decision {
   std::vector<Action> actions;  // in order; each only after those before it have succeeded
   TrainJobStatus status;        // to be written before the actions where `status_first`, else after them
   bool status_first = false;
+  bool status_may_wait = false;  // nor is it written, nor are the events: a pass that comes soon says more
   std::vector<EventText> events;
   std::optional<WallTime> again;  // decide anew then, whatever happens until then
   std::string reason;             // one sentence, for the log

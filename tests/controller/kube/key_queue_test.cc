@@ -55,6 +55,18 @@ TEST(KeyQueue, GivesKeysInTheirOrderAndOnce) {
   EXPECT_EQ(queue.working(), 3U);
 }
 
+TEST(KeyQueue, UrgentKeysGoFirst) {
+  KeyQueue queue(10, {milliseconds(5), seconds(1)});
+  queue.Add("a");
+  queue.Add("b", true);
+  queue.Add("c", true);
+  queue.Add("d", true);
+  queue.Forget("c");
+  queue.Add("a", true);  // keeps its place
+  EXPECT_EQ(queue.ready(), 3U);
+  EXPECT_EQ(TakeAll(queue), "b d a");
+}
+
 TEST(KeyQueue, WorksOnAKeyOnceAtATime) {
   KeyQueue queue(10, {});
   queue.Add("a");

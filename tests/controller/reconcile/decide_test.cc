@@ -126,6 +126,27 @@ TEST(Decide, TheFirstPassMakesTheServiceAndWhatWaitsForNothing) {
   EXPECT_EQ(decision.status.jobs[1].name, "node");
 }
 
+TEST(Decide, TheFirstStatusWaitsForTheFirstPods) {
+  Decision decision = Decide(Job(), TwoNodes(), {}, kNow);
+  EXPECT_TRUE(decision.status_may_wait);
+  Observed observed;
+  observed.service = true;
+  observed.jobs = {There("a-node-0")};
+  observed.jobs[0].active = 0;
+  observed.jobs[0].meta.created = kNow;
+  decision = Decide(Job(), TwoNodes(), observed, kNow);
+  EXPECT_TRUE(decision.status_may_wait);
+  EXPECT_EQ(decision.again, kNow + 2 * kSecond);
+  EXPECT_FALSE(Decide(Job(), TwoNodes(), observed, kNow + 2 * kSecond).status_may_wait);
+  TrainJob job = Job();
+  job.suspend = true;
+  EXPECT_FALSE(Decide(job, TwoNodes(), {}, kNow).status_may_wait);
+  observed.jobs[0].active = 2;
+  decision = Decide(Job(), TwoNodes(), observed, kNow);
+  EXPECT_FALSE(decision.status_may_wait);
+  EXPECT_EQ(decision.status.state, "Created");
+}
+
 TEST(Decide, TheTrainerFollowsTheInitializer) {
   Observed observed;
   observed.service = true;
@@ -428,6 +449,7 @@ TEST(Decide, SuspendAndResume) {
 TEST(Decide, TheDeadlineCountsFromTheResume) {
   TrainJob job = Job();
   job.active_deadline_seconds = 60;
+  job.status.state = "Created";
   Decision decision = Decide(job, TwoNodes(), {}, kNow);
   EXPECT_EQ(decision.again, *job.meta.created + 60 * kSecond);
   decision = Decide(job, TwoNodes(), {}, kNow + 51 * kSecond);

@@ -105,7 +105,7 @@ class Life {
       if (fails()) return;
       CarryOut(action);
     }
-    if (!decision.status_first && !fails()) write();
+    if (!decision.status_first && !decision.status_may_wait && !fails()) write();
   }
 
   void CarryOut(const Action& action) {
