@@ -1,5 +1,6 @@
 #include "controller/kube/informer.h"
 
+#include <algorithm>
 #include <boost/asio/steady_timer.hpp>
 #include <random>
 #include <utility>
@@ -14,7 +15,8 @@ namespace asio = boost::asio;
 
 namespace {
 
-constexpr int kPage = 500;  // objects
+constexpr int kPage = 500;   // objects
+constexpr int kSmaller = 8;  // times, the next page after one that could not be read
 
 }  // namespace
 
@@ -72,10 +74,14 @@ class Informer::Impl : public std::enable_shared_from_this<Informer::Impl> {
   }
 
   void List(const std::string& continuation) {
-    std::string query = fmt::format("limit={}{}", kPage, selector_);
+    std::string query = fmt::format("limit={}{}", page_, selector_);
     if (!continuation.empty()) query += fmt::format("&continue={}", http::PercentEncode(continuation));
     under_way_ = client_.List(resource_, ns_, query, [weak = weak_from_this()](StatusOr<Json> page) {
-      if (auto self = weak.lock()) self->Do(self->state_.Listed(std::move(page)));
+      auto self = weak.lock();
+      if (!self) return;
+      // Objects of a megabyte make a page too long for the client: smaller ones come through.
+      if (absl::IsFailedPrecondition(page.status())) self->page_ = std::max(1, self->page_ / kSmaller);
+      self->Do(self->state_.Listed(std::move(page)));
     });
   }
   void Watch(const std::string& version) {
@@ -107,6 +113,7 @@ class Informer::Impl : public std::enable_shared_from_this<Informer::Impl> {
   asio::steady_timer timer_;
   std::mt19937 random_;
   ApiClient::Handle under_way_;
+  int page_ = kPage;
   bool closed_ = false;
 };
 

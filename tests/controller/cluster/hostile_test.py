@@ -55,6 +55,14 @@ class Hostile(ControllerCase):
         self.make("large", runtime("", 1, container={**TRUE, "env": variables(50)}), {"note": "y" * 250000}, trainer={"env": more})
         self.running("large")
 
+    def test_a_list_of_many_megabytes(self):
+        """More than the controller reads at once."""
+        for number in range(75):
+            made = runtime(f"big-{number}", 1, container={**TRUE, "env": variables(100)})
+            self.api.create("trainingruntimes", made)
+        self.cluster.processes.stop("controller")
+        type(self).controller = self.start_controller()
+
     def test_too_large_for_a_snapshot(self):
         self.make("larger", runtime("", 1, container={**TRUE, "env": variables(150)}))
         self.message("larger", 'ConfigMap "larger-runtime-snapshot" is invalid')

@@ -38,12 +38,12 @@ Reply Page(const std::vector<std::string>& items, const std::string& version, co
 class InformerTest : public testing::Test {
  protected:
   // Each request is answered by the next of `replies`; after the last nothing comes any more.
-  void Begin(std::vector<Reply> replies) {
+  void Begin(std::vector<Reply> replies, size_t longest_answer = size_t{1} << 20) {
     replies_ = std::move(replies);
     server_.emplace(loop_, [this](const ScriptServer::Asked&) {
       return next_ < replies_.size() ? replies_[next_++] : Reply{.then = Reply::Then::kStay};
     });
-    client_.emplace(loop_, server_->access(), ApiClient::Options{});
+    client_.emplace(loop_, server_->access(), ApiClient::Options{.longest_answer = longest_answer});
     informer_.emplace(
         loop_, *client_, kPods, "ns", "app in (a,b)",
         Informer::Events{.put = [this](const Json& pod) { Put(pod); },
@@ -77,6 +77,14 @@ class InformerTest : public testing::Test {
   std::map<std::string, std::string> kept_;  // by "namespace/name"
   std::vector<std::string> told_, said_;
 };
+
+TEST_F(InformerTest, ListsFewerAtATimeWhereAPageIsTooLong) {
+  Begin({{.body = std::string(2000, ' ')}, Page({Pod("a", "1", "A")}, "10")}, 1000);
+  EXPECT_TRUE(RunUntil(loop_, [&] { return informer_->synced(); }));
+  EXPECT_THAT(told_, ElementsAre("put A", "synced"));
+  EXPECT_THAT(server_->lines()[0], HasSubstr("limit=500&"));
+  EXPECT_THAT(server_->lines()[1], HasSubstr("limit=62&"));
+}
 
 TEST_F(InformerTest, KeepsInStep) {
   const std::string added = Event("ADDED", Pod("c", "11", "Pending")),
