@@ -54,7 +54,7 @@ class Wire(ControllerCase):
         self.cluster.processes.stop(name)
 
     def test_watches_are_cut_after_some_bytes(self):
-        sizes = {resource: iter((1, 7, 64, 512, 4096)) for resource in ("trainjobs", "jobs", "pods")}
+        sizes = {"trainjobs": iter((1, 4096)), "jobs": iter((7, 512)), "pods": iter((64, 1000))}
 
         def rule(request):
             return Fault(cut=next(sizes[request.resource], None)) if request.is_watch and request.resource in sizes else None
@@ -157,8 +157,15 @@ class Wire(ControllerCase):
 
     def test_the_server_fails(self):
         html = (502, {"Content-Type": "text/html"}, b"<html>Bad Gateway</html>")
-        self.trains("failing", self.first_tries(Fault(answer=status_answer(500, "InternalError")), Fault(answer=html),
-                                                Fault(answer=status_answer(503, "ServiceUnavailable")), Fault(lost=True)))
+        faults = itertools.cycle([Fault(answer=status_answer(500, "InternalError")), Fault(answer=html), Fault(lost=True),
+                                  Fault(answer=status_answer(503, "ServiceUnavailable"))])
+
+        def rule(request):
+            key = (request.method, request.path, request.is_watch)
+            self.tries[key] = self.tries.get(key, 0) + 1
+            return next(faults) if self.tries[key] == 1 else None
+
+        self.trains("failing", rule)
 
 
 if __name__ == "__main__":
