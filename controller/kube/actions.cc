@@ -5,6 +5,8 @@
 #include <array>
 
 #include "base/text.h"
+#include "controller/api/labels.h"
+#include "controller/api/lenient.h"
 #include "controller/kube/answer.h"
 #include "controller/plan/pod_object.h"
 #include "controller/plan/token.h"
@@ -39,6 +41,9 @@ class Means {
       if (!made.ok()) co_return made.status();
       const Status own = CheckOwner(resource, *made);
       if (!own.ok()) co_return own;
+      if (resource == kJobs && TextField(PartOf(PartOf(*made, "metadata"), "labels"), kJobSetNameLabel) != job_.meta.name) {
+        made = co_await Label(action.name);  // somebody took it off, and so out of the watch's sight
+      }
     }
     if (!made.ok()) co_return made.status();
     if (resource == kJobs) {
@@ -103,6 +108,12 @@ class Means {
     return Answer([this, &resource, &name](ApiClient::Done done) {
       return client_.Get(resource, job_.meta.ns, name, std::move(done));
     });
+  }
+
+  asio::awaitable<StatusOr<Json>> Label(const std::string& name) {
+    const Json patch = {{"metadata", {{"labels", {{kJobSetNameLabel, job_.meta.name}}}}}};
+    co_return co_await Answer(
+        [&](ApiClient::Done done) { return client_.Merge(kJobs, job_.meta.ns, name, "", patch, std::move(done)); });
   }
 
   Status CheckOwner(const Resource& resource, const Json& object) const {

@@ -16,6 +16,10 @@ namespace muster::controller {
 
 namespace asio = boost::asio;
 
+namespace {
+constexpr char kNotLeading[] = "another controller leads now";
+}  // namespace
+
 class TrainJobs::Impl : public std::enable_shared_from_this<Impl> {
  public:
   Impl(Means means, Options options)
@@ -77,7 +81,9 @@ class TrainJobs::Impl : public std::enable_shared_from_this<Impl> {
     if (!plan.ok()) {
       const Status written = co_await CarryOut(job, DecideWithoutPlan(job, plan.status(), WallNow()));
       // What waits for the user is woken by what he does; what the server failed at is tried again.
-      co_return absl::IsUnavailable(plan.status()) || absl::IsAborted(plan.status()) ? plan.status() : written;
+      const bool may_pass = absl::IsUnavailable(plan.status()) || absl::IsAborted(plan.status()) ||
+                            absl::IsFailedPrecondition(plan.status());  // somebody's ConfigMap is in the way
+      co_return may_pass ? plan.status() : written;
     }
     const Decision decision = Decide(job, **plan, cache_.Of(job.meta, (*plan)->subdomain), WallNow());
     const Status status = co_await CarryOut(job, decision);
@@ -120,6 +126,7 @@ class TrainJobs::Impl : public std::enable_shared_from_this<Impl> {
     }
     auto live = LiveRuntimeOf(job);
     if (live.ok()) {
+      if (!means_.may_act()) co_return absl::AbortedError(kNotLeading);
       const Json made = MakeSnapshot(job, *live);
       auto created = co_await Answer(
           [&](ApiClient::Done done) { return means_.client.Create(kConfigMaps, job.meta.ns, made, std::move(done)); });
@@ -157,7 +164,7 @@ class TrainJobs::Impl : public std::enable_shared_from_this<Impl> {
       if (!written.ok()) co_return written;
     }
     for (const Action& action : decision.actions) {
-      if (!means_.may_act()) co_return absl::AbortedError("another controller leads now");
+      if (!means_.may_act()) co_return absl::AbortedError(kNotLeading);
       const Status done = co_await controller::CarryOut(means_.client, cache_, job, action);
       if (!done.ok()) co_return done;
     }
@@ -172,7 +179,7 @@ class TrainJobs::Impl : public std::enable_shared_from_this<Impl> {
 
   // The status, then the events about it.
   asio::awaitable<Status> Write(const TrainJob& job, const Decision& decision) {
-    if (!means_.may_act()) co_return absl::AbortedError("another controller leads now");
+    if (!means_.may_act()) co_return absl::AbortedError(kNotLeading);
     const Json object = {{"apiVersion", kTrainerApi},
                          {"kind", "TrainJob"},
                          {"metadata", {{"name", job.meta.name}, {"namespace", job.meta.ns}, {"uid", job.meta.uid}}},

@@ -109,7 +109,8 @@ class Deciding {
       if (!placed.planned->agent || placed.job == nullptr) continue;
       const auto left = ParseInt(placed.job->meta.Annotation(kRestartsLeft));
       base_ = left ? plan_.max_restarts - static_cast<int>(std::clamp<int64_t>(*left, 0, plan_.max_restarts)) : 0;
-      status().restarts = std::max(status().restarts, base_ + RestartsUsed(placed.pods, failures_));
+      const int used = RestartsUsed(placed.pods, failures_, plan_.max_restarts);
+      status().restarts = std::max(status().restarts, base_ + used);
     }
   }
 
@@ -204,6 +205,14 @@ class Deciding {
     }
   }
 
+  // Of a suspended Job. One of its name that is created before the Job controller has heard of all its deletions waits
+  // for them for 5 minutes (controller_utils.go, ExpectationsTimeout).
+  static bool IsEnding(const Placed& placed) {
+    return placed.job->active > 0 || std::any_of(placed.pods.begin(), placed.pods.end(), [](const ObservedPod* pod) {
+             return pod->phase != "Succeeded" && pod->phase != "Failed" && !pod->meta.deleted;
+           });
+  }
+
   void Suspend() {
     for (const Placed& placed : all_) {
       if (placed.runs()) Do(Action::Kind::kSuspendJob, placed.job->meta.name, placed.job->meta.uid);
@@ -217,7 +226,7 @@ class Deciding {
     for (const Placed& placed : all_) {
       const bool suspended = placed.job != nullptr && placed.job->suspended && !placed.complete() && !placed.failed();
       if (placed.job != nullptr && !suspended) continue;
-      if (!MayStart(placed, all_)) continue;
+      if (!MayStart(placed, all_) || (suspended && IsEnding(placed))) continue;
       // A Job that was suspended is replaced: its template may have changed meanwhile.
       if (suspended) Do(Action::Kind::kDeleteJob, placed.job->meta.name, placed.job->meta.uid);
       // Before each Job whose pods ask for it: nobody may have deleted it meanwhile.
@@ -253,6 +262,8 @@ class Deciding {
     const bool over = status().Finished();
     status().jobs = CountJobs(all_, over);
     status().nodes = status().ready_nodes = 0;
+    const bool trains = std::any_of(all_.begin(), all_.end(),
+                                    [](const Placed& placed) { return placed.planned->step == Step::kTrainer; });
     bool initializing = false, started = false;
     const ObservedPod* waiting = nullptr;
     for (const Placed& placed : all_) {
@@ -260,7 +271,7 @@ class Deciding {
       for (const ObservedPod* pod : placed.pods) {
         if (waiting == nullptr && !pod->waiting.empty()) waiting = pod;
       }
-      if (placed.planned->step != Step::kTrainer) continue;
+      if (trains ? placed.planned->step != Step::kTrainer : IsInitializer(*placed.planned)) continue;
       status().nodes += placed.planned->pods;
       if (placed.job == nullptr) continue;
       started = true;

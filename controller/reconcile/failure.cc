@@ -21,6 +21,19 @@ const ObservedEnd* FirstBadEnd(const ObservedPod& pod) {
   return first;
 }
 
+// Without the characters that move a terminal's cursor, change its colours or end a line: C0 and C1 of Unicode.
+std::string Shown(std::string_view text) {
+  std::string shown;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    const auto next = static_cast<unsigned char>(i + 1 < text.size() ? text[i + 1] : 0);
+    const bool c1 = byte == 0xC2 && next >= 0x80 && next <= 0x9F;
+    if (c1) ++i;
+    shown += c1 || byte < 0x20 || byte == 0x7F ? ' ' : text[i];
+  }
+  return shown;
+}
+
 // A text for people from what a program left: its last lines, on one line.
 std::string OneLine(std::string_view text) {
   std::string line;
@@ -30,7 +43,7 @@ std::string OneLine(std::string_view text) {
     if (!line.empty()) line += " / ";
     line += part;
   }
-  return line;
+  return Shown(line);
 }
 
 void Tell(const TerminationMessage& message, Failure* failure) {
@@ -46,7 +59,7 @@ void Tell(const TerminationMessage& message, Failure* failure) {
   const std::string last = cause.stderr_tail.empty() ? "" : cause.stderr_tail.back();
   for (const std::string* told : {&cause.message, &cause.stderr_reason, &last}) {
     if (told->empty()) continue;
-    failure->message = OneLine(*told);
+    failure->message = *told;
     break;
   }
 }
@@ -107,9 +120,10 @@ std::optional<PodFailure> FailureOf(const ObservedPod& pod, const PlannedJob& pl
       found.spent = message.exit_class == ExitClass::kRetryable && message.cause.has_value() &&
                     message.max_restarts > 0 && message.restart_count >= message.max_restarts;
     } else if (!end->text.empty()) {
-      failure.message = OneLine(end->text);
+      failure.message = end->text;
     }
   }
+  failure.message = OneLine(failure.message);
   if (failure.reason.empty()) failure.reason = "Error";
   const ExitClass exit_class = end == nullptr ? ExitClass::kRetryable
                                : end->message ? end->message->exit_class
@@ -129,11 +143,12 @@ const PodFailure* RootCause(const std::vector<PodFailure>& failures) {
   return first == failures.end() ? nullptr : &*first;
 }
 
-int RestartsUsed(const std::vector<const ObservedPod*>& pods, const std::vector<PodFailure>& failures) {
+int RestartsUsed(const std::vector<const ObservedPod*>& pods, const std::vector<PodFailure>& failures,
+                 int max_restarts) {
   int charged = 0;  // by the agents: the same number on all nodes of a round
   for (const ObservedPod* pod : pods) {
     for (const ObservedEnd& end : pod->ends) {
-      if (end.message) charged = std::max(charged, end.message->restart_count);
+      if (end.message) charged = std::clamp(end.message->restart_count, charged, std::max(charged, max_restarts));
     }
   }
   std::set<std::string> origins;

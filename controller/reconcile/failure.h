@@ -31,7 +31,9 @@ const PodFailure* RootCause(const std::vector<PodFailure>& failures);
 
 // Restarts that the pods of one attempt of a step have used up: what the agents charged, and one for each failure that
 // ended pods, however many. Evictions, preemption and lost nodes cost nothing; nothing is restarted after a fatal one.
-int RestartsUsed(const std::vector<const ObservedPod*>& pods, const std::vector<PodFailure>& failures);
+// The agents cannot have charged more than `max_restarts`, whatever a message says.
+int RestartsUsed(const std::vector<const ObservedPod*>& pods, const std::vector<PodFailure>& failures,
+                 int max_restarts);
 
 // "rank 3 on pod a-node-0-1 (node n1) was killed by SIGKILL: out of memory: MESSAGE"
 std::string Describe(const Failure& failure);

@@ -12,7 +12,8 @@ namespace {
 constexpr char kJobNameLabel[] = "batch.kubernetes.io/job-name";
 constexpr char kIndexLabel[] = "batch.kubernetes.io/job-completion-index";
 constexpr int kMostAttempts = 1'000'000;
-constexpr size_t kMostText = 1024;  // bytes of a foreign termination message, and of a reason to wait
+constexpr size_t kMostMessage = 4096;  // bytes of a termination message: the kubelet cuts the rest off
+constexpr size_t kMostText = 1024;     // bytes of a foreign termination message, and of a reason to wait
 
 bool IsTrue(const Json& condition, std::string_view type) {
   return TextField(condition, "type") == type && TextField(condition, "status") == "True";
@@ -46,7 +47,7 @@ std::optional<ObservedEnd> EndOf(const Json& status, bool init) {
   std::string text = TextField(*ended, "message");
   auto message = ParseTerminationMessage(text);
   // Any process of the container may have written it: one that tells of another end is shown as text.
-  if (message.ok() && message->exit_code == end.exit_code) {
+  if (message.ok() && message->exit_code == end.exit_code && text.size() <= kMostMessage) {
     end.message = *std::move(message);
   } else {
     end.text = Bounded(std::move(text));

@@ -28,8 +28,8 @@ struct Replacements {
   std::optional<WallTime> again;  // when the first pod that is ending now counts as lost
 };
 
-// Of a Job that runs. A pod that failed and never ran is left to the Job controller and its patience: a node that turns pods away
-// would get one after the other.
+// Of a Job that runs. A pod that failed and never ran is left to the Job controller and its patience: a node that turns
+// pods away would get one after the other.
 Replacements ReplacementsOf(const Placed& placed, WallTime now);
 
 }  // namespace muster::controller

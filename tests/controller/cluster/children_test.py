@@ -4,6 +4,7 @@ import class_runner
 from scenario import runtime
 
 ATTEMPT = "jobset.sigs.k8s.io/restart-attempt"
+INDEX = "batch.kubernetes.io/job-completion-index"
 OWNER = "jobset.sigs.k8s.io/jobset-name"
 
 
@@ -34,6 +35,34 @@ class Children(ControllerCase):
                 break
         self.finish(name)
         return self.await_job(name, is_true("Complete"))["status"]
+
+    def test_a_failed_pod_is_made_anew(self):
+        """By Muster, from the Job's template; the Job controller takes it for its own, and makes no second one."""
+        self.begin("comes-back")
+        self.finish("comes-back", "failed", rank=1, code=143)
+        for _ in self.api.events("pods", f"{OWNER}=comes-back", first=True):
+            pods = [pod for pod in self.items("pods", "comes-back") if pod["metadata"]["labels"][INDEX] == "1"]
+            if sorted(pod["status"]["phase"] for pod in pods) == ["Failed", "Running"]:
+                break
+        new, = (pod for pod in pods if pod["status"]["phase"] == "Running")
+        old, = (pod for pod in pods if pod["status"]["phase"] == "Failed")
+        self.assertEqual({field["manager"] for field in new["metadata"]["managedFields"] if "subresource" not in field}, {"muster"})
+        for pod in (old, new):  # but for names, times and places they are the same
+            for key in ("name", "generateName", "uid", "resourceVersion", "creationTimestamp", "managedFields", "generation"):
+                pod["metadata"].pop(key, None)
+            pod["metadata"]["annotations"] = {key: value for key, value in pod["metadata"]["annotations"].items() if "e2e.muster.dev" not in key}
+            pod["metadata"]["finalizers"] = None  # the Job controller takes it off the old one when it has counted it
+            pod["spec"].pop("nodeName")
+            for volume in pod["spec"]["volumes"]:
+                volume["name"] = volume["name"].partition("kube-api-access")[1] or volume["name"]
+            for container in pod["spec"]["containers"] + pod["spec"]["initContainers"]:
+                for mount in container["volumeMounts"]:
+                    mount["name"] = mount["name"].partition("kube-api-access")[1] or mount["name"]
+        self.assertEqual({key: new[key] for key in ("metadata", "spec")}, {key: old[key] for key in ("metadata", "spec")})
+        status = self.completes("comes-back")
+        self.assertEqual((status["restarts"], status["attempt"]), (1, 0))
+        job = self.api.get("jobs", "comes-back-node-0")
+        self.assertEqual((job["status"]["failed"], job["status"]["succeeded"]), (1, 2))
 
     def test_a_job_is_deleted(self):
         job = self.begin("no-job")
@@ -87,6 +116,44 @@ class Children(ControllerCase):
         self.cluster.processes.stop("controller")
         self.start_controller()  # it has not seen the runtime
         self.completes("no-runtime")
+
+    def test_a_job_is_suspended(self):
+        job = self.begin("asleep")
+        self.api.patch("jobs", "asleep-node-0", {"spec": {"suspend": True}})
+        self.assertFalse(self.made_anew(job)["spec"].get("suspend"))
+        self.completes("asleep")
+
+    def test_somebody_elses_snapshot(self):
+        self.api.create("configmaps", {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "theirs-runtime-snapshot"}})
+        self.make("theirs", runtime("", 2, container=TRUE))
+        self.await_job("theirs", lambda job: "is owned by another object" in job.get("status", {}).get("message", ""))
+        self.assertEqual(self.items("jobs", "theirs"), [])
+        self.api.delete("configmaps", "theirs-runtime-snapshot")
+        self.running("theirs")
+        self.completes("theirs")
+
+    def test_a_jobs_attempt_is_edited(self):
+        """The Job is no older for it, and goes on."""
+        job = self.begin("no-attempt")
+        self.api.patch("jobs", "no-attempt-node-0", {"metadata": {"labels": {ATTEMPT: "7"}}})
+        self.completes("no-attempt")
+        self.assertEqual(self.api.get("jobs", "no-attempt-node-0")["metadata"]["uid"], job["metadata"]["uid"])
+
+    def test_a_jobs_label_is_removed(self):
+        self.begin("no-owner")
+        self.api.patch("jobs", "no-owner-node-0", {"metadata": {"labels": {OWNER: None}}})
+        self.api.await_object("jobs", "no-owner-node-0", lambda job: job["metadata"]["labels"].get(OWNER) == "no-owner")
+        self.completes("no-owner")
+
+    def test_a_job_is_woken_in_a_suspended_train_job(self):
+        self.begin("woken")
+        self.patch("woken", {"suspend": True})
+        self.await_job("woken", lambda job: job["status"].get("jobsStatus", [{}])[0].get("suspended") == 1)
+        self.api.patch("jobs", "woken-node-0", {"spec": {"suspend": False}})
+        self.api.await_object("jobs", "woken-node-0", lambda job: job["spec"]["suspend"] and not job["status"].get("active"))
+        self.patch("woken", {"suspend": False})
+        self.running("woken")
+        self.completes("woken")
 
 
 if __name__ == "__main__":

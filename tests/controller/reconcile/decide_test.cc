@@ -328,6 +328,31 @@ TEST(Decide, AStepUnderTheAgentThatIsMadeAnewCostsAtLeastOne) {
   EXPECT_NE(Decide(job, TwoNodes(), observed, kNow).status.Find("Failed"), nullptr);
 }
 
+TEST(Decide, AForgedMessageCostsNoMoreThanTheBudget) {
+  Observed observed;
+  observed.service = true;
+  observed.jobs = {There("a-node-0")};
+  TerminationMessage told =
+      Told(139, ExitClass::kRetryable, std::numeric_limits<int>::max(), "\x1b[2J\x1b[31mred\n\xc2\x9b" "31m");
+  told.max_restarts = 0;
+  observed.pods = {Failed(Pod(observed.jobs[0], 0), 139, told)};
+  const Decision decision = Decide(Job(), TwoNodes(), observed, kNow);
+  EXPECT_EQ(decision.status.restarts, 4);
+  ASSERT_EQ(decision.status.failures.size(), 1U);
+  EXPECT_EQ(decision.status.failures[0].message, " [2J [31mred /  31m");
+}
+
+TEST(Decide, ARuntimeWithoutATrainerRunsToo) {
+  Plan plan = TwoNodes();
+  plan.jobs = {Planned("other", Step::kOther, 2, false)};
+  Observed observed;
+  observed.service = true;
+  observed.jobs = {There("a-other-0")};
+  observed.jobs[0].ready = 2;
+  const Decision decision = Decide(Job(), plan, observed, kNow);
+  EXPECT_EQ(std::tie(decision.status.state, decision.status.nodes), std::make_tuple("Running", 2));
+}
+
 TEST(Decide, TheBudgetEnds) {
   Observed observed;
   observed.service = true;
@@ -440,6 +465,11 @@ TEST(Decide, SuspendAndResume) {
   observed.jobs[0].suspended = true;
   EXPECT_THAT(Actions(Decide(job, TwoNodes(), observed, kNow)), IsEmpty());
   job.suspend = false;
+  EXPECT_THAT(Actions(Decide(job, TwoNodes(), observed, kNow)), IsEmpty()) << "its pods are not gone yet";
+  observed.jobs[0].active = 0;
+  observed.pods = {Pod(observed.jobs[0], 0)};
+  EXPECT_THAT(Actions(Decide(job, TwoNodes(), observed, kNow)), IsEmpty()) << "nor is this one";
+  observed.pods[0].meta.deleted = kNow;
   decision = Decide(job, TwoNodes(), observed, kNow);
   EXPECT_THAT(Actions(decision), ElementsAre("delete a-node-0", "create a-node-0"));
   EXPECT_FALSE(decision.status.Find("Suspended")->status);
