@@ -202,6 +202,9 @@ def main():
         print(f"test accuracy {final:.4f} after {len(history)} epochs", flush=True)
         events.add("end", epoch=len(history), accuracy=final, history=history)
     dist.barrier()
+    # The model has references to the group. The last one must not go with the model's own: PyTorch 1.13 then ends the
+    # group's threads with the GIL held, and waits for ever where one of them asks for it.
+    del model
     dist.destroy_process_group()
     if final < options.min_accuracy:
         sys.exit(f"test accuracy {final:.4f} is below {options.min_accuracy}")
