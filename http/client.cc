@@ -276,6 +276,7 @@ void Client::Impl::SetUp(CURL* easy, const Request& request, const Limits& limit
   if (limits.total) set(CURLOPT_TIMEOUT_MS, Milliseconds(*limits.total));
   set(CURLOPT_HTTP_VERSION, options_.http2 ? long{CURL_HTTP_VERSION_2TLS} : long{CURL_HTTP_VERSION_1_1});
   set(CURLOPT_TCP_KEEPALIVE, 1L);
+  set(CURLOPT_FRESH_CONNECT, request.fresh ? 1L : 0L);
   set(CURLOPT_SOCKOPTFUNCTION, &Impl::OnConnected);
   set(CURLOPT_SOCKOPTDATA, this);
   if (!options_.proxies.by_tls()) {

@@ -32,6 +32,7 @@ struct Request {
   Headers headers;
   std::string body;        // of all but GET and HEAD
   bool direct = false;     // past every proxy: what answers is on this machine, and knows it by that
+  bool fresh = false;      // by a connection of its own, none that an earlier request has left
   int mark = 0;            // the asker's own; comes back with the answer's head
   bool head_only = false;  // for Ask: a body beyond its limit is not read, and the answer is whole without it
 };

@@ -175,6 +175,7 @@ class Call : public std::enable_shared_from_this<Call>, private http::Sink {
     if (!asked_.content_type.empty()) request.headers.emplace_back("Content-Type", asked_.content_type);
     if (!credential.authorization.empty()) request.headers.emplace_back("Authorization", credential.authorization);
     request.body = asked_.body;
+    request.fresh = resent_;
     if (asked_.watch) {
       transfer_ = client_->Start(request, http::WatchLimits(std::chrono::seconds(kLongestWatch + 60)), *this);
       return;
@@ -220,6 +221,10 @@ class Call : public std::enable_shared_from_this<Call>, private http::Sink {
     const auto context = context_.lock();
     if (!context) return;
     const std::string what = asked_.what();
+    if (end.kind == http::TransferEnd::Kind::kCut && head.status == 0 && MayResend()) {
+      resent_ = true;
+      return After(Duration::zero(), &Call::Authorize);
+    }
     if (end.kind != http::TransferEnd::Kind::kWhole) return Finish(http::RefusalOf(end, what).status);
     if (head.status >= 200 && head.status < 300) {
       if (asked_.watch || body.empty()) return Finish(Json());
@@ -240,6 +245,10 @@ class Call : public std::enable_shared_from_this<Call>, private http::Sink {
     }
     Finish(ErrorOf(head.status, body, what));
   }
+
+  // The server had closed the connection, as one that restarts or is overloaded closes many. A Lease that met one after
+  // the other would be lost. What is created is not asked for again: its first try may have succeeded.
+  bool MayResend() const { return !resent_ && !asked_.watch && asked_.method != "POST"; }
 
   void Finish(StatusOr<Json> result) {
     const auto self = shared_from_this();
@@ -263,7 +272,7 @@ class Call : public std::enable_shared_from_this<Call>, private http::Sink {
   const ApiClient::Done done_;
   const ApiClient::WatchEvents events_;
   TimePoint began_;
-  bool over_ = false, renewed_ = false;
+  bool over_ = false, renewed_ = false, resent_ = false;
   Credential used_;
   std::shared_ptr<http::Client> client_;  // outlives what is asked of it
   std::shared_ptr<void> asking_;

@@ -1,7 +1,8 @@
 // Requests to a Kubernetes API server, with its errors as types (api_error.h). Loop thread only; nothing blocks.
 //
 // Writes are paced by one token bucket (client-side rate limit); reads, watches and Leases are not. A 429 or 503 with
-// Retry-After is asked again after that time, up to `patience`; a 401 once more, where the credentials can be renewed.
+// Retry-After is asked again after that time, up to `patience`; a 401 once more, where the credentials can be renewed;
+// once more by a new connection what got no answer at all, but for what is created and for watches.
 // All else is answered as it came: who asked decides. What the network fails at is Unavailable; what asking again does
 // not change (a certificate that is not trusted, an answer that is too long) is FailedPrecondition.
 //

@@ -132,6 +132,30 @@ TEST_F(ApiClientTest, TellsErrorsAsTypes) {
   EXPECT_EQ(Heard().status().code(), StatusCode::kUnavailable);
 }
 
+TEST_F(ApiClientTest, WhatGotNoAnswerIsAskedOnceMore) {
+  std::vector<Reply::Then> then;
+  Begin([&then](const ScriptServer::Asked&) {
+    Reply reply = ScriptServer::Of(200, {{"kind", "Answer"}});
+    reply.then = then.front();
+    then.erase(then.begin());
+    return reply;
+  });
+  using enum Reply::Then;
+  then = {kSilent, kEnd};
+  auto handle = client_->Replace(kPods, "ns", "p", Json::object(), Keep());
+  EXPECT_TRUE(Heard().ok());
+  then = {kEnd, kSilent, kSilent, kEnd};
+  handle = client_->Get(kPods, "ns", "p", Keep());  // leaves a connection
+  EXPECT_TRUE(Heard().ok());
+  handle = client_->Create(kPods, "ns", Json::object(), Keep());
+  const auto created = Heard();
+  // libcurl asks again by itself where a connection that was left brings nothing: the second silence.
+  EXPECT_TRUE(absl::IsUnavailable(created.status())) << created.status();
+  then = {kSilent, kSilent};
+  handle = client_->Get(kPods, "ns", "p", Keep());
+  EXPECT_TRUE(absl::IsUnavailable(Heard().status())) << "only once";
+}
+
 TEST_F(ApiClientTest, WhatIsTooDeepIsLeftOut) {
   Begin([](const ScriptServer::Asked&) {
     return Reply{.body =

@@ -156,13 +156,13 @@ TEST(Informer, ACallbackMayEndIt) {
   int told = 0;
   informer.emplace(loop, client, kPods, "", "",
                    Informer::Events{.put =
-                                            [&](const Json&) {
-                                              ++told;
-                                              informer.reset();
-                                            },
-                                        .gone = [](const std::string&, const std::string&) {},
-                                        .synced = [] { FAIL(); },
-                                        .say = [](const std::string&) {}});
+                                        [&](const Json&) {
+                                          ++told;
+                                          informer.reset();
+                                        },
+                                    .gone = [](const std::string&, const std::string&) {},
+                                    .synced = [] { FAIL(); },
+                                    .say = [](const std::string&) {}});
   informer->Begin();
   EXPECT_TRUE(RunUntil(loop, [&] { return told > 0; }));
   loop.restart();

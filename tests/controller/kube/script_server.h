@@ -29,8 +29,9 @@ class ScriptServer {
     int status = 200;
     std::string headers;  // more of them, each with its "\r\n"
     std::string body;
-    std::vector<std::string> chunks;                          // in place of a body: as HTTP frames them
-    enum class Then { kEnd, kCut, kStay } then = Then::kEnd;  // kCut: the connection ends; kStay: nothing more comes
+    std::vector<std::string> chunks;  // in place of a body: as HTTP frames them
+    // kCut: the connection ends; kStay: nothing more comes; kSilent: it ends without a word.
+    enum class Then { kEnd, kCut, kStay, kSilent } then = Then::kEnd;
   };
   using Script = std::function<Reply(const Asked&)>;
 
@@ -110,6 +111,7 @@ class ScriptServer {
       answer += fmt::format("Content-Length: {}\r\n\r\n{}", reply.body.size(), reply.body);
     }
     if (reply.then == Reply::Then::kStay && reply.chunks.empty()) return;
+    if (reply.then == Reply::Then::kSilent) answer.clear();
     boost::asio::async_write(
         connection->socket, boost::asio::buffer(answer),
         [this, connection, then = reply.then, alive = Alive()](boost::system::error_code error, size_t) {
