@@ -12,8 +12,7 @@
 namespace muster::controller {
 namespace {
 
-constexpr char kRestartsLeft[] = "muster.dev/restarts-left";  // annotation of a Job: the budget that it began with
-constexpr std::chrono::seconds kPodsSoon{2};                  // after a Job's creation, by the API server's clock
+constexpr std::chrono::seconds kPodsSoon{2};  // after a Job's creation, by the API server's clock
 constexpr char kCreated[] = "Created", kInitializing[] = "Initializing", kWaiting[] = "Waiting", kRunning[] = "Running",
                kRestarting[] = "Restarting";
 
@@ -107,7 +106,7 @@ class Deciding {
     if (!HasAgent()) return;
     for (const Placed& placed : all_) {
       if (!placed.planned->agent || placed.job == nullptr) continue;
-      const auto left = ParseInt(placed.job->meta.Annotation(kRestartsLeft));
+      const auto left = ParseInt(placed.job->meta.Annotation(kRestartsLeftAnnotation));
       base_ = left ? plan_.max_restarts - static_cast<int>(std::clamp<int64_t>(*left, 0, plan_.max_restarts)) : 0;
       const int used = RestartsUsed(placed.pods, failures_, plan_.max_restarts);
       status().restarts = std::max(status().restarts, base_ + used);
@@ -234,7 +233,7 @@ class Deciding {
         Do(Action::Kind::kCreateToken, TextField(plan_.token["metadata"], "name"), "", plan_.token);
       }
       Json object = JobOfAttempt(*placed.planned, {status().attempt, left, false});
-      object["metadata"]["annotations"][kRestartsLeft] = std::to_string(left);
+      object["metadata"]["annotations"][kRestartsLeftAnnotation] = std::to_string(left);
       Do(Action::Kind::kCreateJob, placed.planned->name, "", std::move(object));
     }
   }

@@ -24,6 +24,12 @@ int AttemptOf(const Meta& meta) {
   return number && *number >= 0 && *number <= kMostAttempts ? static_cast<int>(*number) : 0;
 }
 
+// Of labels and annotations only what is read again: a pod has some thirty, and what users write may be long.
+void Trim(Meta* meta) {
+  std::erase_if(meta->labels, [](const auto& label) { return label.first != kJobSetNameLabel; });
+  std::erase_if(meta->annotations, [](const auto& annotation) { return annotation.first != kRestartsLeftAnnotation; });
+}
+
 // JSON's texts are UTF-8: no character is cut in two.
 std::string Bounded(std::string text) {
   if (text.size() <= kMostText) return text;
@@ -87,6 +93,7 @@ StatusOr<ObservedJob> ReadJob(const Json& object) {
   ObservedJob job;
   MUSTER_ASSIGN_OR_RETURN(job.meta, ReadMeta(object));
   job.attempt = AttemptOf(job.meta);
+  Trim(&job.meta);
   const Json& spec = PartOf(object, "spec");
   const Json& status = PartOf(object, "status");
   job.suspended = FlagField(spec, "suspend", false);
@@ -117,6 +124,7 @@ StatusOr<ObservedPod> ReadPod(const Json& object) {
   pod.attempt = AttemptOf(pod.meta);
   const auto index = ParseInt(pod.meta.Label(kIndexLabel));
   if (index && *index >= 0 && *index <= std::numeric_limits<int>::max()) pod.index = static_cast<int>(*index);
+  Trim(&pod.meta);
   pod.node = TextField(PartOf(object, "spec"), "nodeName");
   const Json& status = PartOf(object, "status");
   pod.phase = TextField(status, "phase");

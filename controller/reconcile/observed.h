@@ -14,6 +14,8 @@
 
 namespace muster::controller {
 
+inline constexpr char kRestartsLeftAnnotation[] = "muster.dev/restarts-left";  // of a Job: the budget it began with
+
 // batch/v1 Job.
 struct ObservedJob {
   Meta meta;

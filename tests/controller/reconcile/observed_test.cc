@@ -123,5 +123,15 @@ TEST(ReadJob, Conditions) {
   EXPECT_FALSE(job->complete);
 }
 
+TEST(ReadPod, KeepsNoLabelsThatNobodyReads) {
+  const auto pod = ReadPod({{"metadata",
+                             {{"name", "p"},
+                              {"labels", {{"jobset.sigs.k8s.io/jobset-name", "a"}, {"team", "vision"}}},
+                              {"annotations", {{"notes", std::string(100'000, 'x')}}}}}});
+  ASSERT_TRUE(pod.ok()) << pod.status();
+  EXPECT_EQ(pod->meta.Label("jobset.sigs.k8s.io/jobset-name"), "a");
+  EXPECT_EQ(pod->meta.labels.size() + pod->meta.annotations.size(), 1U);
+}
+
 }  // namespace
 }  // namespace muster::controller
