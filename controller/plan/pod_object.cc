@@ -33,27 +33,22 @@ std::string ReplacementPodName(std::string_view job, int index, std::string_view
 
 StatusOr<Json> PodOfJob(const Json& job, int index, const std::string& name) {
   MUSTER_ASSIGN_OR_RETURN(const Meta owner, ReadMeta(job));
-  const Json* spec = FindField(job, "spec");
-  const Json* pod_template = spec == nullptr ? nullptr : FindField(*spec, "template");
-  const Json* pod_spec = pod_template == nullptr ? nullptr : FindField(*pod_template, "spec");
-  if (pod_spec == nullptr || !pod_spec->is_object()) {
-    return absl::InvalidArgumentError(
-        fmt::format("Job {}/{}: spec.template.spec: it is missing", owner.ns, owner.name));
-  }
+  Json copy = job;
+  MUSTER_RETURN_IF_ERROR(TidyJobTemplate(fmt::format("Job {}/{}", owner.ns, owner.name), &copy));
+  Json& pod_template = PodTemplate(copy);
   Json metadata = {{"name", name},
                    {"namespace", owner.ns},
                    {"finalizers", Json::array({kTracking})},
                    {"ownerReferences", Json::array({OwnerReferenceTo("batch/v1", "Job", owner)})}};
-  if (const Json* given = FindField(*pod_template, "metadata")) {
-    for (const char* field : {"labels", "annotations"}) {
-      if (const Json* map = FindField(*given, field)) metadata[field] = *map;
-    }
+  for (const char* field : {"labels", "annotations"}) {
+    const Json* map = FindField(pod_template["metadata"], field);
+    metadata[field] = map != nullptr && map->is_object() ? *map : Json::object();
+    metadata[field][kIndexKey] = fmt::format("{}", index);
   }
-  for (const char* field : {"labels", "annotations"}) metadata[field][kIndexKey] = fmt::format("{}", index);
-  Json made = *pod_spec;
-  for (const char* list : {"initContainers", "containers"}) AddIndexVariable(list, &made);
-  made["hostname"] = fmt::format("{}-{}", owner.name, index);
-  return Json{{"apiVersion", "v1"}, {"kind", "Pod"}, {"metadata", std::move(metadata)}, {"spec", std::move(made)}};
+  Json& spec = PodSpec(copy);
+  for (const char* list : {"initContainers", "containers"}) AddIndexVariable(list, &spec);
+  spec["hostname"] = fmt::format("{}-{}", owner.name, index);
+  return Json{{"apiVersion", "v1"}, {"kind", "Pod"}, {"metadata", std::move(metadata)}, {"spec", std::move(spec)}};
 }
 
 }  // namespace muster::controller
