@@ -8,11 +8,6 @@ TWICE = 'mark=/shared/$JOB_COMPLETION_INDEX; [ -e "$mark" ] && exit 0; touch "$m
 
 
 class Failures(Scenario):
-    def shared(self):
-        folder = os.path.join(self.cluster.folder, "shared", self.namespace)
-        os.makedirs(folder)
-        return folder
-
     def start(self, script, max_restarts=3, nodes=2, **container):
         volume = {"name": "shared", "hostPath": {"path": self.folder}}
         made = runtime("any", nodes, pod={"volumes": [volume]}, container={

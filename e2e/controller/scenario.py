@@ -1,5 +1,7 @@
 """What scenarios share: a namespace each, runtimes and jobs of a few words, and waiting for what the controller says."""
 import json
+import os
+import time
 import unittest
 
 from images import BUSYBOX
@@ -42,10 +44,35 @@ class Scenario(unittest.TestCase):
         self.namespace = self.id().rpartition(".")[2].replace("_", "-").lower().removeprefix("test-")[:40]
         self.cluster.kubectl("create", "namespace", self.namespace)
         self.addCleanup(self.cluster.try_kubectl, "delete", "namespace", self.namespace, "--wait=false")
+        self.made = {("ConfigMap", "kube-root-ca.crt")}
+        self.addCleanup(self.check_that_nothing_is_left)
 
     def create(self, *objects):
         for made in objects:
+            self.made.add((made["kind"], made["metadata"]["name"]))
             self.cluster.kubectl("create", "-n", self.namespace, "-f", "-", content=json.dumps(made))
+
+    def shared(self):
+        """A folder of the machine for this scenario's pods: what all nodes see, as a shared file system would give it to them."""
+        folder = os.path.join(self.cluster.folder, "shared", self.namespace)
+        os.makedirs(folder, exist_ok=True)
+        return folder
+
+    def check_that_nothing_is_left(self, seconds=120):
+        """Deletes the TrainJobs; what was made of them goes, too. The garbage collector of a new cluster learns of a new
+        kind of owner within half a minute."""
+        self.cluster.kubectl("delete", "trainjobs", "--all", "-n", self.namespace, f"--timeout={seconds}s")
+        until = time.monotonic() + seconds
+        while left := self.left():
+            if time.monotonic() > until:
+                self.fail(f"{seconds} s after the TrainJobs there still are: {', '.join(left)}")
+            self.cluster.try_kubectl("wait", "--for=delete", "-n", self.namespace, f"--timeout={seconds}s", *left)
+
+    def left(self):
+        """What is in the namespace beside what the scenario made itself."""
+        found = self.cluster.get("jobs,pods,services,configmaps,secrets", "-n", self.namespace)["items"]
+        names = [(item["kind"], item["metadata"]["name"]) for item in found]
+        return [f"{kind.lower()}/{name}" for kind, name in names if (kind, name) not in self.made]
 
     def finished(self, name, seconds=120):
         """The TrainJob when it is Complete or Failed."""
