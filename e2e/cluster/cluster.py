@@ -88,7 +88,7 @@ class Cluster:
 
     def start(self):
         self._start_etcd()
-        self._start_api_server()
+        self.start_api_server()
         self._start_controller_manager()
         self._start_scheduler()
         self.await_object("serviceaccount/default", lambda account: True)  # without it no pod is admitted
@@ -97,10 +97,13 @@ class Cluster:
         self.processes.stop(*sorted(set(os.listdir(self.processes.records)) - {"kube-apiserver", "etcd"}))
         self.processes.stop("kube-apiserver", "etcd", seconds=2)  # what they hold need not outlive them
 
-    def restart_api_server(self):
-        """As after a crash: nobody's connection is closed in an orderly way."""
+    def kill_api_server(self):
+        """As in a crash: nobody's connection is closed in an orderly way."""
         self.processes.kill("kube-apiserver")
-        self._start_api_server()
+
+    def restart_api_server(self):
+        self.kill_api_server()
+        self.start_api_server()
 
     def compact(self):
         """etcd forgets all that was before now. The API server may still have it in memory."""
@@ -126,7 +129,7 @@ class Cluster:
                             "--initial-advertise-peer-urls", peers, "--initial-cluster", f"etcd={peers}")
         self._await_ready("etcd", f"{clients}/readyz")
 
-    def _start_api_server(self):
+    def start_api_server(self):
         keys = self.certificates.path
         self.certificates.serve("server", "/CN=kube-apiserver", [
             *(f"IP:{address}" for address in dict.fromkeys([self.address, "127.0.0.1", API_SERVICE, BRIDGE])), "DNS:localhost",
@@ -218,7 +221,7 @@ class Cluster:
         with tempfile.TemporaryFile("w+") as errors, subprocess.Popen(self.inside(command), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                                                       stderr=errors, env=self.environment) as watch:
             try:
-                for event in _json_stream(watch.stdout, until):
+                for event in json_stream(watch.stdout, until):
                     last = event["object"]
                     if event["type"] != "DELETED" and wanted(last):
                         return last
@@ -229,7 +232,7 @@ class Cluster:
                          f"{json.dumps((last or {}).get('status', last))} {errors.read().strip()}")
 
 
-def _json_stream(pipe, until):
+def json_stream(pipe, until):
     """The JSON values that come out of `pipe` until it ends or the time is over."""
     decoder, text = json.JSONDecoder(), ""
     with selectors.DefaultSelector() as selector:

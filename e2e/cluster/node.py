@@ -83,7 +83,7 @@ def why_not():
     """Why no node can be run here, or None."""
     if os.geteuid() != 0:
         return "a node takes root"
-    missing = [name for name in ("runc", "ip", "nsenter", "setpriv", "openssl") if shutil.which(name) is None]
+    missing = [name for name in ("curl", "runc", "ip", "nsenter", "setpriv", "openssl") if shutil.which(name) is None]
     missing += [name for name in ("busybox-static", "containernetworking-plugins")
                 if subprocess.run(["dpkg", "-L", name], capture_output=True).returncode]
     return f"missing: {', '.join(missing)}; build-support/install-deps debian-packages-e2e.txt installs them" if missing else None
@@ -204,7 +204,7 @@ class Node:
         self._start_containerd()
         self._load_busybox()
         self._start_coredns()
-        self._start_kubelet()
+        self.start_kubelet()
 
     def load_image(self, reference, root, config):
         archive = self.path(f"{re.sub(r'[^a-z0-9]+', '-', reference)}.tar")
@@ -238,7 +238,7 @@ class Node:
         cluster.start_program("coredns", [cluster.program("coredns"), "-conf", config])
         cluster.processes.await_url("coredns", "http://127.0.0.1:18181/ready")
 
-    def _start_kubelet(self):
+    def start_kubelet(self):
         cluster, keys = self.cluster, self.cluster.certificates.path
         cluster.certificates.serve("kubelet-server", f"/O=system:nodes/CN=system:node:{NAME}", [f"DNS:{NAME}", f"IP:{BRIDGE}", "IP:127.0.0.1"])
         config = {

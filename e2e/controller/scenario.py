@@ -8,6 +8,7 @@ from images import BUSYBOX
 
 API = "trainer.kubeflow.org/v1alpha1"
 TRAINER = {"trainer.kubeflow.org/trainjob-ancestor-step": "trainer"}
+INITIALIZER = "dataset-initializer"  # name of the step, and of its container
 # A pod's share of this machine's Debian: its Python and PyTorch, without an image of 2 GB.
 DEBIAN = ("/usr", "/lib", "/lib64", "/etc/alternatives")
 

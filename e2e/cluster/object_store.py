@@ -1,0 +1,64 @@
+"""A real S3 server (MinIO) beside a cluster in a network namespace, where pods reach it.
+
+    store = ObjectStore(cluster)
+    store.put("bucket", "train/digits.csv.gz", path)
+    store.stop()
+
+Ready when it is constructed. One at a time for each cluster.
+"""
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+
+from cluster import BRIDGE, HERE
+from processes import Broken
+
+SETUP = os.path.join(HERE, "..", "..", "build-support", "setup-go-server")
+NAME = "minio"
+PORT = 9000
+KEY, SECRET = "muster-key", "muster-secret"
+
+
+def binary():
+    """Path of the server, which is built at the first call. Broken: it cannot be."""
+    done = subprocess.run([SETUP, NAME], stdout=subprocess.PIPE, text=True)
+    if done.returncode:
+        raise Broken("an S3 server could not be built")
+    return done.stdout.strip()
+
+
+class ObjectStore:
+    def __init__(self, cluster):
+        self.cluster = cluster
+        self.url = f"http://{BRIDGE}:{PORT}"
+        self.folder = tempfile.mkdtemp(prefix="minio-", dir=cluster.folder)
+        certificates = os.path.join(self.folder, "no-certificates")
+        os.makedirs(certificates)
+        cluster.start_program(NAME, [binary(), "server", os.path.join(self.folder, "data"), "--address", f"{BRIDGE}:{PORT}", "--certs-dir", certificates],
+                              {"PATH": os.environ["PATH"], "HOME": self.folder, "MINIO_ROOT_USER": KEY, "MINIO_ROOT_PASSWORD": SECRET,
+                               "MINIO_BROWSER": "off", "MINIO_UPDATE": "off"})
+        cluster.processes.await_url(NAME, f"{self.url}/minio/health/ready")
+
+    def put(self, bucket, key, path):
+        """The file as an object of a new bucket."""
+        self._request("-X", "PUT", f"{self.url}/{bucket}")
+        self._request("-T", path, f"{self.url}/{bucket}/{key}")
+
+    def hold(self):
+        """It answers nobody until release(); the kernel goes on to accept connections for it."""
+        self.cluster.processes.children[NAME].send_signal(signal.SIGSTOP)
+
+    def release(self):
+        self.cluster.processes.children[NAME].send_signal(signal.SIGCONT)
+
+    def stop(self):
+        self.cluster.processes.stop(NAME, seconds=2)
+        shutil.rmtree(self.folder)
+
+    def _request(self, *arguments):
+        done = subprocess.run(self.cluster.inside(["curl", "-sS", "--fail-with-body", "--noproxy", "*", "--max-time", "60", "--aws-sigv4", "aws:amz:us-east-1:s3",
+                                                   "--user", f"{KEY}:{SECRET}", *arguments]), capture_output=True, text=True)
+        if done.returncode:
+            raise Broken(f"{arguments[-1]}: {done.stdout} {done.stderr.strip()}; the server's log is {self.cluster.processes.log(NAME)}")
