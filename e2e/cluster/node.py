@@ -89,6 +89,12 @@ def why_not():
     return f"missing: {', '.join(missing)}; build-support/install-deps debian-packages-e2e.txt installs them" if missing else None
 
 
+def read_words(path):
+    """Of a file of /proc whose words end with a zero byte."""
+    with open(path, "rb") as file:
+        return file.read().decode(errors="replace").split("\0")
+
+
 def control_group_roots():
     """Of each hierarchy, of version 1 and of version 2."""
     with open("/proc/self/mountinfo") as file:
@@ -206,6 +212,26 @@ class Node:
         self._start_coredns()
         self.start_kubelet()
 
+    def kill_kubelet(self):
+        """Its containers live on, and start_kubelet() finds them again."""
+        self.cluster.processes.kill("kubelet")
+
+    def processes_in_pods(self, program, variable=""):
+        """Ids of the processes in pods that have `program` among the words of their command line, with or without its folder,
+        and `variable` ("NAME=VALUE") in their environment."""
+        found = []
+        for process in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open(f"/proc/{process}/cgroup") as file:
+                    if not any(line.rstrip().split(":", 2)[2].startswith(f"/{self.cluster.namespace}/") for line in file):
+                        continue
+                words, variables = (read_words(f"/proc/{process}/{name}") for name in ("cmdline", "environ"))
+            except OSError:  # it has just ended
+                continue
+            if program in map(os.path.basename, words) and (not variable or variable in variables):
+                found.append(int(process))
+        return found
+
     def load_image(self, reference, root, config):
         archive = self.path(f"{re.sub(r'[^a-z0-9]+', '-', reference)}.tar")
         images.write_image(reference, root, config, archive)
@@ -257,6 +283,7 @@ class Node:
             "evictionHard": {resource: "0%" for resource in ("memory.available", "nodefs.available", "nodefs.inodesFree",
                                                              "imagefs.available", "imagefs.inodesFree")},
             "nodeStatusUpdateFrequency": "5s", "syncFrequency": "5s", "serializeImagePulls": False,
+            "nodeLeaseDurationSeconds": 20,  # renewed four times as often
         }
         kubeconfig = cluster.certificates.kubeconfig("kubelet", cluster.server, f"system:node:{NAME}", ["system:nodes"])
         cluster.start_program("kubelet", [cluster.program("kubelet"), "--config", self.write("kubelet.json", json.dumps(config)),

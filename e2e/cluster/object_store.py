@@ -48,10 +48,10 @@ class ObjectStore:
 
     def hold(self):
         """It answers nobody until release(); the kernel goes on to accept connections for it."""
-        self.cluster.processes.children[NAME].send_signal(signal.SIGSTOP)
+        self.cluster.processes.signal(NAME, signal.SIGSTOP)
 
     def release(self):
-        self.cluster.processes.children[NAME].send_signal(signal.SIGCONT)
+        self.cluster.processes.signal(NAME, signal.SIGCONT)
 
     def stop(self):
         self.cluster.processes.stop(NAME, seconds=2)

@@ -91,6 +91,9 @@ class Processes:
         self.children[name].kill()
         self.children[name].wait()
 
+    def signal(self, name, number):
+        self.children[name].send_signal(number)
+
     def stop_all(self):
         """Of this run, or of an earlier one that had the same folder."""
         self.stop(*sorted(os.listdir(self.records)))

@@ -39,7 +39,7 @@ def host_folders(paths):
 
 
 class Scenario(unittest.TestCase):
-    cluster = None  # set by the runner
+    cluster = node = None  # set by the runner
 
     def setUp(self):
         self.namespace = self.id().rpartition(".")[2].replace("_", "-").lower().removeprefix("test-")[:40]

@@ -1,0 +1,169 @@
+"""The kubelet, the controller and the API server are killed while a job runs, and come back."""
+import contextlib
+import os
+import signal
+import time
+
+from cluster import json_stream
+from digits import Digits
+from images import BUSYBOX
+from installation import NAMESPACE
+from scenario import Scenario, runtime, shell, train_job
+
+LEASE = "lease/trainer.kubeflow.org"
+CONTROLLER = "muster-controller"
+JOB_SECONDS = 300  # from the creation of a job to its end
+
+
+def touch(path):
+    with open(path, "w"):
+        pass
+
+
+class Kubelet(Scenario):
+    def test_the_kubelet_is_killed(self):
+        """Until its node is not ready. One pod runs on, the other ends meanwhile; neither is made anew, and nothing is counted."""
+        folder = self.shared()
+        self.create(runtime("wait", 2, pod={"volumes": [{"name": "shared", "hostPath": {"path": folder}}]}, container={
+            "command": shell("until [ -e /shared/$JOB_COMPLETION_INDEX ]; do sleep 0.1; done; touch /shared/$JOB_COMPLETION_INDEX.done"),
+            "volumeMounts": [{"name": "shared", "mountPath": "/shared"}]}), train_job("wait", "wait"))
+        self.cluster.await_object("trainjob/wait", lambda job: job.get("status", {}).get("state") == "Running", self.namespace)
+        before = self.pods()
+        self.addCleanup(self.kubelet_runs)
+        self.node.kill_kubelet()
+        self.cluster.await_object("node/node", lambda node: any(
+            condition["type"] == "Ready" and condition["status"] == "Unknown" for condition in node["status"]["conditions"]))
+        touch(os.path.join(folder, "1"))
+        self.node.start_kubelet()
+        self.cluster.await_object("trainjob/wait", lambda job: job["status"]["state"] == "Running", self.namespace)
+        touch(os.path.join(folder, "0"))
+        job = self.finished("wait")
+        self.condition(job, "Complete")
+        self.assertEqual((job["status"]["restarts"], job["status"]["attempt"], job["status"].get("failures", [])), (0, 0, []))
+        self.assertEqual(self.pods(), before)
+
+    def pods(self):
+        return sorted(pod["metadata"]["name"] for pod in self.cluster.get("pods", "-n", self.namespace)["items"])
+
+    def kubelet_runs(self):
+        if not self.cluster.processes.alive("kubelet"):
+            self.node.start_kubelet()
+
+
+class Training:
+    """What rank 0 says of its training, through a pipe in a folder that it shares."""
+
+    def __init__(self, folder):
+        self.path = os.path.join(folder, "events.pipe")
+        os.mkfifo(self.path)
+        # Read and write: it never reports an end of file between two writers.
+        self.pipe = open(self.path, "rb+", buffering=0)
+        self.events = json_stream(self.pipe, time.monotonic() + JOB_SECONDS)
+
+    def await_event(self, **fields):
+        """The next event with these fields."""
+        for event in self.events:
+            if fields.items() <= event.items():
+                return event
+        raise AssertionError(f"the training did not say {fields} within {JOB_SECONDS} s from its creation")
+
+    def close(self):
+        self.pipe.close()
+
+
+class Outages(Digits):
+    def test_the_controller_is_killed_in_each_phase(self):
+        self.through_all_phases(self.without_controller, 50)
+
+    def test_the_api_server_is_killed_in_each_phase(self):
+        self.through_all_phases(self.without_api_server, 30)
+
+    def through_all_phases(self, without, epochs):
+        """`without` kills at its beginning, and ends when what it killed is back; a phase goes on meanwhile."""
+        training, begin = Training(self.checkpoints), os.path.join(self.checkpoints, "begin")
+        self.addCleanup(training.close)
+        store = self.store_with_data()
+        store.hold()
+        wait = {"name": "wait", "image": BUSYBOX, "command": shell("until [ -e /workspace/checkpoints/begin ]; do sleep 0.1; done"),
+                "volumeMounts": [{"name": "checkpoints", "mountPath": "/workspace/checkpoints"}]}
+        self.train("--events", "/workspace/checkpoints/events.pipe", "--epoch-seconds", "1", store=store, epochs=epochs,
+                   pod={"initContainers": [wait]})
+
+        self.await_job("dataset-initializer", lambda job: job["status"].get("ready") == 1)
+        with without():
+            pass
+        with self.controllers_held() as go_on:
+            store.release()
+            self.await_job("dataset-initializer", lambda job: job["status"].get("succeeded") == 1)
+            self.assertEqual(self.node_jobs(), [])
+            with without():
+                go_on()
+        self.await_job("node", lambda job: job["status"].get("active") == 2)
+        with without():
+            touch(begin)
+        training.await_event(event="epoch", epoch=1)
+        with without():
+            training.await_event(event="epoch")
+        training.await_event(event="epoch")
+        with without():
+            self.kill_worker(3)
+        training.await_event(event="start", restart_count=1)
+        training.await_event(event="epoch")
+        with without():
+            training.await_event(event="end")
+
+        job = self.finished("digits")
+        self.condition(job, "Complete")
+        self.assertEqual((job["status"]["restarts"], job["status"]["attempt"]), (1, 0))
+        self.check_accuracy()
+        self.assertEqual(len(self.cluster.get("pods", "-n", self.namespace)["items"]), 3)
+
+    def await_job(self, step, wanted):
+        return self.cluster.await_object(f"job/digits-{step}-0", wanted, self.namespace)
+
+    def node_jobs(self):
+        return [job for job in self.cluster.get("jobs", "-n", self.namespace)["items"] if job["metadata"]["name"] == "digits-node-0"]
+
+    def kill_worker(self, rank):
+        worker, = self.node.processes_in_pods("train.py", f"RANK={rank}")
+        os.kill(worker, signal.SIGKILL)
+
+    def leader(self):
+        """(its pod, its name as it is in the Lease)"""
+        name = self.cluster.get(LEASE, "-n", NAMESPACE)["spec"]["holderIdentity"]
+        return name.rpartition("_")[0], name
+
+    @contextlib.contextmanager
+    def without_controller(self):
+        """The one that leads. Its pod goes, too, since the kubelet would let it wait for longer each time."""
+        pod, dead = self.leader()
+        process, = self.node.processes_in_pods(CONTROLLER, f"HOSTNAME={pod}")
+        os.kill(process, signal.SIGKILL)
+        self.cluster.kubectl("delete", "pod", pod, "-n", NAMESPACE, "--grace-period=0", "--force")
+        yield
+        self.cluster.await_object(LEASE, lambda lease: lease["spec"].get("holderIdentity") not in (None, "", dead), NAMESPACE)
+
+    @contextlib.contextmanager
+    def without_api_server(self):
+        self.cluster.kill_api_server()
+        try:
+            yield
+        finally:
+            self.cluster.start_api_server()
+
+    @contextlib.contextmanager
+    def controllers_held(self):
+        """None of them does anything until the call of what this gives."""
+        held = self.node.processes_in_pods(CONTROLLER)
+
+        def go_on():
+            for process in held:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(process, signal.SIGCONT)
+
+        for process in held:
+            os.kill(process, signal.SIGSTOP)
+        try:
+            yield go_on
+        finally:
+            go_on()
