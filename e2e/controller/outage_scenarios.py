@@ -12,6 +12,7 @@ from scenario import Scenario, runtime, shell, train_job
 
 LEASE = "lease/trainer.kubeflow.org"
 CONTROLLER = "muster-controller"
+EPOCHS = 40
 JOB_SECONDS = 300  # from the creation of a job to its end
 
 
@@ -73,12 +74,12 @@ class Training:
 
 class Outages(Digits):
     def test_the_controller_is_killed_in_each_phase(self):
-        self.through_all_phases(self.without_controller, 50)
+        self.through_all_phases(self.without_controller, epoch_seconds=1.2)  # the other one leads after 15 s
 
     def test_the_api_server_is_killed_in_each_phase(self):
-        self.through_all_phases(self.without_api_server, 30)
+        self.through_all_phases(self.without_api_server, epoch_seconds=0.5)
 
-    def through_all_phases(self, without, epochs):
+    def through_all_phases(self, without, epoch_seconds):
         """`without` kills at its beginning, and ends when what it killed is back; a phase goes on meanwhile."""
         training, begin = Training(self.checkpoints), os.path.join(self.checkpoints, "begin")
         self.addCleanup(training.close)
@@ -86,7 +87,7 @@ class Outages(Digits):
         store.hold()
         wait = {"name": "wait", "image": BUSYBOX, "command": shell("until [ -e /workspace/checkpoints/begin ]; do sleep 0.1; done"),
                 "volumeMounts": [{"name": "checkpoints", "mountPath": "/workspace/checkpoints"}]}
-        self.train("--events", "/workspace/checkpoints/events.pipe", "--epoch-seconds", "1", store=store, epochs=epochs,
+        self.train("--events", "/workspace/checkpoints/events.pipe", "--epoch-seconds", str(epoch_seconds), store=store, epochs=EPOCHS,
                    pod={"initContainers": [wait]})
 
         self.await_job("dataset-initializer", lambda job: job["status"].get("ready") == 1)
@@ -108,7 +109,7 @@ class Outages(Digits):
         with without():
             self.kill_worker(3)
         training.await_event(event="start", restart_count=1)
-        training.await_event(event="epoch")
+        training.await_event(event="epoch", epoch=EPOCHS - 1)
         with without():
             training.await_event(event="end")
 
