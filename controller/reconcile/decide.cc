@@ -12,7 +12,8 @@
 namespace muster::controller {
 namespace {
 
-constexpr std::chrono::seconds kPodsSoon{2};  // after a Job's creation, by the API server's clock
+constexpr std::chrono::seconds kPodsSoon{2};    // after a Job's creation, by the API server's clock
+constexpr std::chrono::seconds kLastWords{60};  // from a Job's end: for what its pods said to arrive
 constexpr char kCreated[] = "Created", kInitializing[] = "Initializing", kWaiting[] = "Waiting", kRunning[] = "Running",
                kRestarting[] = "Restarting";
 
@@ -113,9 +114,24 @@ class Deciding {
     }
   }
 
-  // True: the job is over, or its step is made anew.
+  // True: a Job has ended and its pods, as far as is known, have not. The watch of pods is behind that of Jobs, as it
+  // may be after the API server was away: what pods said at their end is waited for, since a job that is over is not
+  // read again. Not for ever: a pod may be on a node that does not answer.
+  bool AwaitsPods(const Placed& placed, std::optional<WallTime> ended) {
+    if (!ended || now_ >= *ended + kLastWords) return false;
+    const bool behind = std::any_of(placed.pods.begin(), placed.pods.end(), [](const ObservedPod* pod) {
+      return pod->phase != "Succeeded" && pod->phase != "Failed" && !pod->meta.deleted;
+    });
+    if (behind) Again(*ended + kLastWords);
+    return behind;
+  }
+
+  // True: the job is over, its step is made anew, or what pods said at its end is awaited.
   bool End() {
     if (Succeeded(plan_.success, all_)) {
+      for (const Placed& placed : all_) {
+        if (placed.complete() && placed.planned->agent && AwaitsPods(placed, placed.job->complete_at)) return true;
+      }
       SetComplete(job_, &status(), now_);
       Event(false, kComplete, "all jobs have completed");
       Stop();
@@ -135,6 +151,7 @@ class Deciding {
     }
     if (failed == nullptr) return false;
     const ObservedJob& job = *failed->job;
+    if (why.empty() && AwaitsPods(*failed, job.failed_at)) return true;
     const std::string what =
         why.empty() ? fmt::format("Job {}: {}: {}", job.meta.name, failed->failure->reason, failed->failure->message)
                     : why;

@@ -108,7 +108,10 @@ StatusOr<ObservedJob> ReadJob(const Json& object) {
   for (const Json& condition : ListField(status, "conditions")) {
     // SuccessCriteriaMet and FailureTarget come first: the Job controller has decided, and waits for the pods that are
     // left, however long a lost node keeps one.
-    if (IsTrue(condition, "Complete") || IsTrue(condition, "SuccessCriteriaMet")) job.complete = true;
+    if (IsTrue(condition, "Complete") || IsTrue(condition, "SuccessCriteriaMet")) {
+      job.complete = true;
+      job.complete_at = TimeField(condition, "lastTransitionTime");
+    }
     if (!IsTrue(condition, "Failed") && !IsTrue(condition, "FailureTarget")) continue;
     job.failed_at = TimeField(condition, "lastTransitionTime").value_or(WallTime{});
     job.failed_reason = TextField(condition, "reason");

@@ -26,7 +26,8 @@ struct ObservedJob {
   std::vector<std::pair<int, int>> completed;  // indexes that have succeeded: from, to
   // It fails once more of its pods than these have failed; nothing: other rules decide.
   std::optional<int> backoff_limit;
-  bool complete = false;                      // or bound to be: its success criteria are met
+  bool complete = false;  // or bound to be: its success criteria are met
+  std::optional<WallTime> complete_at;
   std::optional<WallTime> failed_at;          // condition Failed, or FailureTarget, is true since then
   std::string failed_reason, failed_message;  // BackoffLimitExceeded, PodFailurePolicy, DeadlineExceeded ...
 };

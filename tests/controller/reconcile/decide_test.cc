@@ -196,6 +196,46 @@ TEST(Decide, RunningThenComplete) {
   EXPECT_THAT(Actions(decision), IsEmpty());
 }
 
+// The watch of Jobs brought the end first.
+TEST(Decide, WhatPodsSaidAtTheirEndIsAwaited) {
+  Observed observed;
+  observed.service = true;
+  observed.jobs = {There("a-node-0")};
+  observed.pods = {Pod(observed.jobs[0], 0), Pod(observed.jobs[0], 1)};
+  observed.jobs[0].complete = true;
+  observed.jobs[0].complete_at = kNow - kSecond;
+  Decision decision = Decide(Job(), TwoNodes(), observed, kNow);
+  EXPECT_THAT(decision.status.conditions, IsEmpty());
+  EXPECT_THAT(Actions(decision), IsEmpty());
+  EXPECT_EQ(decision.again, kNow + 59 * kSecond);
+  EXPECT_TRUE(Decide(Job(), TwoNodes(), observed, kNow + 59 * kSecond).status.Finished()) << "not for ever";
+
+  for (ObservedPod& pod : observed.pods) {
+    pod.phase = "Succeeded";
+    ObservedEnd end;
+    end.container = "node";
+    end.message = Told(0, ExitClass::kSuccess, 1, "all workers succeeded");
+    pod.ends = {end};
+  }
+  decision = Decide(Job(), TwoNodes(), observed, kNow);
+  EXPECT_TRUE(decision.status.Finished());
+  EXPECT_EQ(decision.status.restarts, 1);
+}
+
+TEST(Decide, TheCauseOfAFailedJobIsAwaited) {
+  Observed observed;
+  observed.service = true;
+  observed.jobs = {There("a-node-0")};
+  observed.pods = {Pod(observed.jobs[0], 0), Pod(observed.jobs[0], 1)};
+  observed.jobs[0].failed_at = kNow - kSecond;
+  observed.jobs[0].failed_reason = "PodFailurePolicy";
+  EXPECT_FALSE(Decide(Job(), TwoNodes(), observed, kNow).status.Finished());
+  observed.pods[1] = Failed(observed.pods[1], 3, Told(3, ExitClass::kFatal, 0, "ValueError: no such data"));
+  const Decision decision = Decide(Job(), TwoNodes(), observed, kNow);
+  ASSERT_TRUE(decision.status.Finished());
+  EXPECT_THAT(decision.status.Find("Failed")->message, HasSubstr("ValueError: no such data"));
+}
+
 TEST(Decide, AFatalCodeEndsTheJobAtOnce) {
   Observed observed;
   observed.service = true;

@@ -133,5 +133,16 @@ TEST(ReadPod, KeepsNoLabelsThatNobodyReads) {
   EXPECT_EQ(pod->meta.labels.size() + pod->meta.annotations.size(), 1U);
 }
 
+TEST(ReadJob, WhenItWasComplete) {
+  const auto job =
+      ReadJob({{"metadata", {{"name", "a-node-0"}, {"namespace", "default"}}},
+               {"status",
+                {{"conditions",
+                  {{{"type", "Complete"}, {"status", "True"}, {"lastTransitionTime", "2026-11-22T01:02:03Z"}}}}}}});
+  ASSERT_TRUE(job.ok()) << job.status();
+  EXPECT_TRUE(job->complete);
+  EXPECT_TRUE(job->complete_at.has_value());
+}
+
 }  // namespace
 }  // namespace muster::controller
