@@ -58,7 +58,7 @@ class ObjectStore:
         shutil.rmtree(self.folder)
 
     def _request(self, *arguments):
-        done = subprocess.run(self.cluster.inside(["curl", "-sS", "--fail-with-body", "--noproxy", "*", "--max-time", "60", "--aws-sigv4", "aws:amz:us-east-1:s3",
-                                                   "--user", f"{KEY}:{SECRET}", *arguments]), capture_output=True, text=True)
+        command = ["curl", "-sS", "--fail-with-body", "--noproxy", "*", "--max-time", "60", "--aws-sigv4", "aws:amz:us-east-1:s3", "--user", f"{KEY}:{SECRET}"]
+        done = subprocess.run(self.cluster.inside([*command, *arguments]), capture_output=True, text=True)
         if done.returncode:
             raise Broken(f"{arguments[-1]}: {done.stdout} {done.stderr.strip()}; the server's log is {self.cluster.processes.log(NAME)}")
