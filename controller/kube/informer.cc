@@ -92,8 +92,9 @@ class Informer::Impl : public std::enable_shared_from_this<Informer::Impl> {
                              if (auto self = weak.lock()) self->Do(self->state_.Line(line));
                            },
                        .end =
-                           [weak = weak_from_this()](const Status& status) {
-                             if (auto self = weak.lock()) self->Do(self->state_.Ended(status));
+                           [weak = weak_from_this(), began = MonotonicClock::now()](const Status& status) {
+                             const auto self = weak.lock();
+                             if (self) self->Do(self->state_.Ended(status, MonotonicClock::now() - began));
                            }});
   }
   void Pause(Duration pause) {

@@ -13,6 +13,7 @@ using Kind = InformerAction::Kind;
 
 constexpr int kDeepest = 200;  // levels of an event; the others are left out
 constexpr int kExpired = 410;
+constexpr std::chrono::seconds kGoodLife{5};  // of a watch that brought nothing because nothing was new
 constexpr char kMissing[] = "the cluster does not serve that kind: apply its CustomResourceDefinition";
 
 // "PodList" -> "Pod": a list's items may lack what the list says of them.
@@ -162,8 +163,9 @@ InformerState::Actions InformerState::Line(std::string_view line) {
   return actions;  // of a BOOKMARK its version is all
 }
 
-InformerState::Actions InformerState::Ended(const Status& status) {
+InformerState::Actions InformerState::Ended(const Status& status, Duration lived) {
   Actions actions;
+  if (lived >= kGoodLife) failures_ = 0;
   if (absl::IsOutOfRange(status)) {
     ListAnew();
     Fail(status, /*say=*/failures_ > 0, /*at_once=*/true, &actions);

@@ -44,8 +44,8 @@ class InformerState {
   Actions Begin();
   Actions Listed(StatusOr<Json> page);
   Actions Line(std::string_view line);  // of the watch
-  Actions Ended(const Status& status);  // the watch
-  Actions Resume();                     // a pause is over
+  Actions Ended(const Status& status, Duration lived);  // the watch
+  Actions Resume();                                     // a pause is over
   bool synced() const { return synced_; }
 
  private:
@@ -68,7 +68,7 @@ class InformerState {
   std::set<std::string> seen_;                // in the list that is under way
   bool listing_ = true;
   std::string continuation_, version_;
-  int failures_ = 0;  // in a row: since a watch brought something
+  int failures_ = 0;  // in a row: since a watch brought something, or lived for a while
   int lines_ = 0;     // of this watch
   bool said_ = false, synced_ = false;
 };

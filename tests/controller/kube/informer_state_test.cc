@@ -123,39 +123,41 @@ TEST(InformerState, FollowsTheWatch) {
       {Event("ADDED", "", "22"), "say pods: an object without a name is left out"},
   };
   for (const auto& row : rows) EXPECT_EQ(Shown(state.Line(row.line)), row.actions) << row.line;
-  EXPECT_EQ(Shown(state.Ended(absl::OkStatus())), "watch 22");
+  EXPECT_EQ(Shown(state.Ended(absl::OkStatus(), {})), "watch 22");
 }
 
 TEST(InformerState, GoesOnWhereAWatchWasCut) {
   InformerState state = InStep();
   state.Line(Event("ADDED", "c", "11"));
-  EXPECT_EQ(Shown(state.Ended(kDown)), "watch 11");
+  EXPECT_EQ(Shown(state.Ended(kDown, {})), "watch 11");
   state.Line(Bookmark("30"));
-  EXPECT_EQ(Shown(state.Ended(absl::OkStatus())), "watch 30");
+  EXPECT_EQ(Shown(state.Ended(absl::OkStatus(), {})), "watch 30");
 }
 
 // One that ends with nothing is not asked for again at once.
 TEST(InformerState, PausesAfterAWatchThatBroughtNothing) {
   InformerState state = InStep();
-  EXPECT_EQ(Shown(state.Ended(absl::OkStatus())), "pause 500");
+  EXPECT_EQ(Shown(state.Ended(absl::OkStatus(), {})), "pause 500");
   EXPECT_EQ(Shown(state.Resume()), "watch 10");
-  EXPECT_EQ(Shown(state.Ended(kDown)), "say pods: down; trying again, pause 1000");
+  EXPECT_EQ(Shown(state.Ended(kDown, {})), "say pods: down; trying again, pause 1000");
   EXPECT_EQ(Shown(state.Resume()), "watch 10");
-  EXPECT_EQ(Shown(state.Ended(kDown)), "pause 2000");
+  EXPECT_EQ(Shown(state.Ended(kDown, {})), "pause 2000");
+  state.Resume();
+  EXPECT_EQ(Shown(state.Ended(kDown, std::chrono::seconds(9))), "pause 500") << "it was well for a while";
   state.Resume();
   state.Line(Event("ADDED", "c", "11"));
-  EXPECT_EQ(Shown(state.Ended(kDown)), "watch 11");
-  EXPECT_EQ(Shown(state.Ended(absl::OkStatus())), "pause 500");
+  EXPECT_EQ(Shown(state.Ended(kDown, {})), "watch 11");
+  EXPECT_EQ(Shown(state.Ended(absl::OkStatus(), {})), "pause 500");
 }
 
 TEST(InformerState, ListsAnewWhereTheVersionIsTooOld) {
   for (const bool by_line : {false, true}) {
     InformerState state = InStep();
-    EXPECT_EQ(Shown(by_line ? state.Line(Error(410)) : state.Ended(kExpired)), "list") << by_line;
+    EXPECT_EQ(Shown(by_line ? state.Line(Error(410)) : state.Ended(kExpired, {})), "list") << by_line;
     EXPECT_EQ(Shown(state.Listed(Page("a@1 c@30", "40", "next"))), "put c@30, list next");
     EXPECT_EQ(Shown(state.Listed(Page("d@31", "40"))), "put d@31, gone ns/b, watch 40");
     // The second time in a row is an outage.
-    EXPECT_EQ(Shown(by_line ? state.Line(Error(410)) : state.Ended(kExpired)).substr(0, 10), "say pods: ");
+    EXPECT_EQ(Shown(by_line ? state.Line(Error(410)) : state.Ended(kExpired, {})).substr(0, 10), "say pods: ");
     EXPECT_EQ(Shown(state.Resume()), "list");
   }
 }
