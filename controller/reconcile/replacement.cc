@@ -17,12 +17,23 @@ bool IsNewer(const ObservedPod& a, const ObservedPod& b) {
   return std::tie(a.meta.created, a.meta.name) > std::tie(b.meta.created, b.meta.name);
 }
 
+bool LivedWell(const ObservedPod& pod) {
+  return std::any_of(pod.ends.begin(), pod.ends.end(), [&pod](const ObservedEnd& end) {
+    return end.finished && pod.meta.created && *end.finished - *pod.meta.created >= kGoodLife;
+  });
+}
+
 }  // namespace
 
 Replacements ReplacementsOf(const Placed& placed, WallTime now) {
   Replacements replacements;
-  std::map<int, Replacement> lost;  // by index
-  std::map<int, bool> kept;         // indexes that need no new pod
+  struct Index {
+    bool kept = false;  // it needs no new pod
+    int lost = 0;
+    Replacement newest;
+  };
+  std::map<int, Index> indexes;
+  bool any_stuck = false;
   for (const ObservedPod* pod : placed.pods) {
     if (!pod->index || *pod->index >= placed.job->pods || IsComplete(*placed.job, *pod->index)) continue;
     const bool failed = pod->phase == "Failed";
@@ -30,19 +41,25 @@ Replacements ReplacementsOf(const Placed& placed, WallTime now) {
     if (!failed && pod->phase != "Succeeded" && pod->meta.deleted) {
       const WallTime end = *pod->meta.deleted + kLostAfter;
       stuck = end <= now;
+      any_stuck = any_stuck || stuck;
       if (!stuck) replacements.again = replacements.again ? std::min(*replacements.again, end) : end;
     }
     if (!failed && !stuck) {
-      kept[*pod->index] = true;
+      indexes[*pod->index].kept = true;
       continue;
     }
-    Replacement& newest = lost[*pod->index];
-    if (newest.lost == nullptr || IsNewer(*pod, *newest.lost)) newest = {pod, "", stuck};
+    Index& index = indexes[*pod->index];
+    ++index.lost;
+    if (index.newest.lost == nullptr || IsNewer(*pod, *index.newest.lost)) index.newest = {pod, "", stuck};
   }
-  for (auto& [index, replacement] : lost) {
-    if (kept[index] || (!replacement.lost->ran && !replacement.stuck)) continue;
-    replacement.name = ReplacementPodName(placed.job->meta.name, index, replacement.lost->meta.uid);
-    replacements.now.push_back(std::move(replacement));
+  for (auto& [number, index] : indexes) {
+    if (index.kept || index.newest.lost == nullptr) continue;
+    const ObservedPod& pod = *index.newest.lost;
+    // The Job controller counts a pod that does not end as one that is there, whatever its index: it makes no other.
+    const bool waits = !pod.ran || (index.lost > 1 && !LivedWell(pod));
+    if (waits && !any_stuck) continue;
+    index.newest.name = ReplacementPodName(placed.job->meta.name, number, pod.meta.uid);
+    replacements.now.push_back(std::move(index.newest));
   }
   return replacements;
 }

@@ -28,8 +28,12 @@ struct Replacements {
   std::optional<WallTime> again;  // when the first pod that is ending now counts as lost
 };
 
-// Of a Job that runs. A pod that failed and never ran is left to the Job controller and its patience: a node that turns
-// pods away would get one after the other.
+// A pod that lived so long had begun well: what ended it is new, and the next one may come at once.
+inline constexpr std::chrono::seconds kGoodLife{60};
+
+// Of a Job that runs. Left to the Job controller and its growing pauses is a pod that failed and never ran, since a
+// node that turns pods away would get one after the other; and one that failed soon after another of its index, since
+// the budget would be used up before a fault of some seconds is over.
 Replacements ReplacementsOf(const Placed& placed, WallTime now);
 
 }  // namespace muster::controller

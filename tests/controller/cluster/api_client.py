@@ -31,13 +31,20 @@ class Api:
         return "/".join(part for part in parts if part)
 
     def _ask(self, method, path, body=None, content="application/json", seconds=60):
-        connection = http.client.HTTPSConnection(self.upstream.hostname, self.upstream.port, context=self.context, timeout=seconds)
-        connection.request(method, path, body if body is None or isinstance(body, str) else json.dumps(body),
-                           {"Content-Type": content})
-        answer = connection.getresponse()
-        if answer.status >= 300:
-            raise Refused(answer.status, answer.read(4096).decode(errors="replace"))
-        return connection, answer
+        """Comes back when it is told to, as a server does for a second while it begins."""
+        until = time.monotonic() + seconds
+        while True:
+            connection = http.client.HTTPSConnection(self.upstream.hostname, self.upstream.port, context=self.context, timeout=seconds)
+            connection.request(method, path, body if body is None or isinstance(body, str) else json.dumps(body),
+                               {"Content-Type": content})
+            answer = connection.getresponse()
+            if answer.status < 300:
+                return connection, answer
+            text = answer.read(4096).decode(errors="replace")
+            connection.close()
+            if answer.status != 429 or time.monotonic() > until:
+                raise Refused(answer.status, text)
+            time.sleep(float(answer.headers.get("Retry-After", 1)))
 
     def ask(self, method, path, body=None, content="application/json"):
         connection, answer = self._ask(method, path, body, content)

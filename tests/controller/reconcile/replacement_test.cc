@@ -33,6 +33,12 @@ ObservedPod NeverRan(ObservedPod pod) {
   return pod;
 }
 
+ObservedPod Lived(ObservedPod pod, int seconds) {
+  pod.ends.emplace_back();
+  pod.ends.back().finished = *pod.meta.created + std::chrono::seconds(seconds);
+  return pod;
+}
+
 ObservedPod Ending(ObservedPod pod, int seconds) {
   pod.meta.deleted = kNow - std::chrono::seconds(seconds);
   return pod;
@@ -44,7 +50,8 @@ TEST(ReplacementsOf, Rows) {
       {"one has failed", {Pod(0, "Running"), Pod(1, "Failed")}, {1}},
       {"both have failed", {Pod(0, "Failed"), Pod(1, "Failed")}, {0, 1}},
       {"it is there again", {Pod(1, "Failed", 9), Pod(1, "Pending", 3)}, {}},
-      {"it has failed again", {Pod(1, "Failed", 9), Pod(1, "Failed", 3)}, {1}},
+      {"it has failed again, soon", {Pod(1, "Failed", 99), Lived(Pod(1, "Failed", 30), 29)}, {}},
+      {"it has failed again, after a while", {Pod(1, "Failed", 999), Lived(Pod(1, "Failed", 99), 60)}, {1}},
       {"it has succeeded", {Pod(1, "Failed", 9), Pod(1, "Succeeded", 3)}, {}},
       {"index 2 has succeeded, and its pod is gone", {Pod(2, "Failed")}, {}},
       {"index 3 is none of the Job's", {Pod(3, "Failed")}, {}},
@@ -53,6 +60,9 @@ TEST(ReplacementsOf, Rows) {
       {"it was deleted, and ends", {Ending(Pod(0, "Running"), 5)}, {}},
       {"it was deleted, and has ended", {Ending(Pod(0, "Failed"), 5)}, {0}},
       {"it does not end", {Ending(Pod(0, "Running"), 30)}, {0}},
+      {"the Job controller waits for one that does not end",
+       {Ending(Pod(0, "Running", 9), 30), Pod(0, "Running"), Pod(1, "Failed", 9), Pod(1, "Failed", 3)},
+       {1}},
       {"it does not end, and the next one is there", {Ending(Pod(0, "Running", 9), 30), Pod(0, "Pending")}, {}},
       {"it never ran, and does not end", {NeverRan(Ending(Pod(0, "Pending"), 30))}, {0}},
   };
@@ -74,7 +84,7 @@ TEST(ReplacementsOf, TheNewestOfAnIndexGivesTheName) {
   const PlannedJob planned = Planned("node", Step::kTrainer, 1, true);
   ObservedJob job;
   job.meta.name = "a-node-0";
-  const ObservedPod first = Pod(0, "Failed", 9), second = Pod(0, "Failed", 3);
+  const ObservedPod first = Pod(0, "Failed", 900), second = Lived(Pod(0, "Failed", 300), 200);
   auto name_of = [&](std::vector<const ObservedPod*> pods) {
     return ReplacementsOf(Placed{&planned, &job, std::move(pods), {}}, kNow).now.at(0).name;
   };
