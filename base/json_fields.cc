@@ -40,8 +40,11 @@ StatusOr<Json> ReadJson(std::string_view text, int deepest) {
   }
 }
 
-Json ReadJsonTop(std::string_view text, int deepest) {
-  auto keep = [deepest](int depth, Json::parse_event_t event, Json&) { return !Begins(event) || depth <= deepest; };
+Json ReadJsonTop(std::string_view text, int deepest, LeftOut without) {
+  auto keep = [deepest, without](int depth, Json::parse_event_t event, Json& parsed) {
+    if (event != Json::parse_event_t::key) return !Begins(event) || depth <= deepest;
+    return depth != without.level || without.name.empty() || parsed.get_ref<const std::string&>() != without.name;
+  };
   return Json::parse(text, keep, /*allow_exceptions=*/false);
 }
 

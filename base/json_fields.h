@@ -28,9 +28,13 @@ inline constexpr int kFieldLevels = 8;
 StatusOr<Json> ReadJson(std::string_view text, int deepest);
 
 // The outer levels of a document of which only those are read: objects and lists inside more than `deepest` others are
-// left out. For answers of servers, which may hold anything below the fields that are asked for. Discarded where
-// `text` is no JSON.
-Json ReadJsonTop(std::string_view text, int deepest);
+// left out, and the field `without`. For answers of servers, which may hold anything below the fields that are asked
+// for. Discarded where `text` is no JSON.
+struct LeftOut {
+  std::string_view name;  // empty: nothing
+  int level = 1;          // of its object: 1 is the outermost
+};
+Json ReadJsonTop(std::string_view text, int deepest, LeftOut without = {});
 
 // One line, or `indent` spaces a level. Bytes that are no UTF-8 become U+FFFD. For nlohmann's ordered_json too.
 template <class AnyJson>

@@ -32,7 +32,7 @@ constexpr int kShortestWatch = 300, kLongestWatch = 600;  // s
 // What one call asks. `kind`: of a write, for the counts.
 struct Asked {
   std::string method = "GET", path, query, content_type, body, kind;
-  bool watch = false;
+  bool watch = false, list = false;
   bool paced = true;  // a write
   bool write() const { return !kind.empty(); }
   std::string what() const { return fmt::format("{} {}", method, path); }
@@ -228,7 +228,8 @@ class Call : public std::enable_shared_from_this<Call>, private http::Sink {
     if (end.kind != http::TransferEnd::Kind::kWhole) return Finish(http::RefusalOf(end, what).status);
     if (head.status >= 200 && head.status < 300) {
       if (asked_.watch || body.empty()) return Finish(Json());
-      Json json = ReadJsonTop(body, kDeepest);
+      // Half of an object, and nobody reads them.
+      Json json = ReadJsonTop(body, kDeepest, {"managedFields", asked_.list ? 4 : 2});
       if (!json.is_discarded()) return Finish(std::move(json));
       return Finish(absl::FailedPreconditionError(fmt::format("{}: the answer is no JSON", what)));
     }
@@ -317,7 +318,7 @@ ApiClient::Handle ApiClient::Get(const Resource& resource, std::string_view ns, 
 }
 
 ApiClient::Handle ApiClient::List(const Resource& resource, std::string_view ns, std::string_view query, Done done) {
-  return Begin(impl_, {.path = PathOf(resource, ns), .query = std::string(query)}, std::move(done));
+  return Begin(impl_, {.path = PathOf(resource, ns), .query = std::string(query), .list = true}, std::move(done));
 }
 
 ApiClient::Handle ApiClient::Create(const Resource& resource, std::string_view ns, const Json& object, Done done) {

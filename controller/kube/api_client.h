@@ -6,6 +6,8 @@
 // All else is answered as it came: who asked decides. What the network fails at is Unavailable; what asking again does
 // not change (a certificate that is not trusted, an answer that is too long) is FailedPrecondition.
 //
+// Objects come without metadata.managedFields.
+//
 // A callback is called once (a watch's `end`), never before the call returns. It may drop its own handle and end the
 // client. Destroying the client ends every call without a word.
 #pragma once

@@ -136,7 +136,8 @@ void InformerState::Complete(const std::string& version, Actions* actions) {
 
 InformerState::Actions InformerState::Line(std::string_view line) {
   Actions actions;
-  Json event = ReadJsonTop(line, kDeepest);  // whoever writes a deeper object blinds nobody
+  // Whoever writes a deeper object blinds nobody. managedFields are half of an object, and nobody reads them.
+  Json event = ReadJsonTop(line, kDeepest, {"managedFields", 3});
   const std::string type = event.is_object() ? TextField(event, "type") : "";
   auto object = event.is_object() ? event.find("object") : event.end();
   if (!event.is_object() || object == event.end() || !object->is_object()) {

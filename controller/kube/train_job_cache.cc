@@ -54,7 +54,6 @@ void TrainJobCache::PutRuntime(const Json& object) {
   auto meta = ReadMeta(object);
   if (!meta.ok()) return;
   Json kept = object;
-  kept["metadata"].erase("managedFields");
   kept["metadata"].erase("resourceVersion");
   runtimes_[KeyOf(meta->ns, meta->name)] = std::move(kept);
   for (const auto& [key, known] : jobs_) {  // those that wait for it

@@ -70,6 +70,14 @@ TEST(ReadJsonTop, LeavesOutWhatIsNestedDeeper) {
   }
 }
 
+TEST(ReadJsonTop, LeavesOutAFieldOfOneLevel) {
+  const std::string text = R"({"x":1,"a":{"x":[{"x":2}],"b":{"x":3}},"c":[{"x":4}]})";
+  EXPECT_EQ(ReadJsonTop(text, 8, {"x", 1}), Json::parse(R"({"a":{"x":[{"x":2}],"b":{"x":3}},"c":[{"x":4}]})"));
+  EXPECT_EQ(ReadJsonTop(text, 8, {"x", 2}), Json::parse(R"({"x":1,"a":{"b":{"x":3}},"c":[{"x":4}]})"));
+  EXPECT_EQ(ReadJsonTop(text, 8, {"x", 3}), Json::parse(R"({"x":1,"a":{"x":[{"x":2}],"b":{}},"c":[{}]})"));
+  EXPECT_EQ(ReadJsonTop(text, 8, {"", 1}), Json::parse(text));
+}
+
 TEST(FindField, IsNothingForAbsentNullAndWhatIsNoObject) {
   const Json object = *ReadJson(R"({"a":null,"b":0,"c":"text"})", 8);
   EXPECT_EQ(FindField(object, "a"), nullptr);
