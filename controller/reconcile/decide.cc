@@ -14,22 +14,43 @@ namespace {
 
 constexpr std::chrono::seconds kPodsSoon{2};    // after a Job's creation, by the API server's clock
 constexpr std::chrono::seconds kLastWords{60};  // from a Job's end: for what its pods said to arrive
+constexpr std::chrono::seconds kFailsSoon{10};  // from a container's bad end to its pod's
 constexpr char kCreated[] = "Created", kInitializing[] = "Initializing", kWaiting[] = "Waiting", kRunning[] = "Running",
                kRestarting[] = "Restarting";
 
-// What still runs ends. A Job with pods that have failed is suspended: so it keeps them, with their logs. The Job
-// controller fails it where its own rules say so.
-std::vector<Action> StopWhatRuns(const Observed& observed) {
+struct Stopping {
   std::vector<Action> actions;
+  std::optional<WallTime> again;
+};
+
+// What still runs ends. A Job with pods that have failed is suspended: so it keeps them, with their logs. The Job
+// controller fails it where its own rules say so. A pod whose container has just ended badly would be deleted as one
+// that runs: it is waited for.
+Stopping StopWhatRuns(const Observed& observed, WallTime now) {
+  Stopping stopping;
   for (const ObservedJob& job : observed.jobs) {
     if (job.complete || job.failed_at || job.meta.deleted || job.suspended) continue;
-    const bool tells = std::any_of(observed.pods.begin(), observed.pods.end(), [&job](const ObservedPod& pod) {
+    bool tells = false;
+    std::optional<WallTime> fails_until;
+    for (const ObservedPod& pod : observed.pods) {
       const OwnerReference* owner = pod.meta.Controller();
-      return pod.phase == "Failed" && owner != nullptr && owner->uid == job.meta.uid;
-    });
-    actions.push_back({tells ? Action::Kind::kSuspendJob : Action::Kind::kDeleteJob, job.meta.name, job.meta.uid});
+      if (owner == nullptr || owner->uid != job.meta.uid || pod.phase == "Succeeded") continue;
+      for (const ObservedEnd& end : pod.ends) {
+        if (end.exit_code == 0) continue;
+        tells = true;
+        if (pod.phase == "Failed" || !end.finished || now >= *end.finished + kFailsSoon) continue;
+        fails_until = *end.finished + kFailsSoon;
+      }
+      tells = tells || pod.phase == "Failed";
+    }
+    if (fails_until) {
+      stopping.again = stopping.again ? std::min(*stopping.again, *fails_until) : *fails_until;
+      continue;
+    }
+    const Action::Kind kind = tells ? Action::Kind::kSuspendJob : Action::Kind::kDeleteJob;
+    stopping.actions.push_back({kind, job.meta.name, job.meta.uid});
   }
-  return actions;
+  return stopping;
 }
 
 // One decision while it is made.
@@ -74,7 +95,9 @@ class Deciding {
 
   void Stop() {
     decision_.status_first = true;  // what is deleted after it is not needed to know why
-    for (Action& action : StopWhatRuns(observed_)) decision_.actions.push_back(std::move(action));
+    Stopping stopping = StopWhatRuns(observed_, now_);
+    decision_.actions = std::move(stopping.actions);
+    decision_.again = stopping.again;
   }
 
   void Event(bool warning, std::string reason, std::string message) {
@@ -357,11 +380,13 @@ Decision DecideFinished(const TrainJob& job, const Observed& observed, WallTime 
   Decision decision;
   decision.status = job.status;
   decision.reason = "it has ended";
-  decision.actions = StopWhatRuns(observed);
+  Stopping stopping = StopWhatRuns(observed, now);
+  decision.actions = std::move(stopping.actions);
+  decision.again = stopping.again;
   if (!job.ttl_seconds_after_finished || !job.status.completion_time) return decision;
   const WallTime end = *job.status.completion_time + std::chrono::seconds(*job.ttl_seconds_after_finished);
   if (now < end) {
-    decision.again = end;
+    decision.again = std::min(decision.again.value_or(end), end);
   } else {
     decision.actions.push_back({Action::Kind::kDeleteTrainJob, job.meta.name, job.meta.uid, {}});
   }

@@ -1,5 +1,6 @@
 """What dies, and what it costs: under the agent, in busybox."""
 import os
+import re
 
 from scenario import Scenario, runtime, shell, train_job
 
@@ -57,3 +58,43 @@ class Failures(Scenario):
         job = self.finished("job")
         self.condition(job, "Complete")
         self.assertEqual((job["status"]["restarts"], job["status"]["attempt"]), (0, 0))
+
+    def test_suspended_while_it_runs(self):
+        """Its pods end; at the resume others take their places, and nothing is counted."""
+        self.start("until [ -e /shared/go ]; do sleep 0.1; done")
+        self.cluster.await_object("trainjob/job", lambda job: job.get("status", {}).get("state") == "Running", self.namespace)
+        self.cluster.kubectl("patch", "trainjob", "job", "-n", self.namespace, "--type=merge", "-p", '{"spec":{"suspend":true}}')
+        self.cluster.kubectl("wait", "--for=delete", "pod", "--all", "-n", self.namespace, "--timeout=120s")
+        self.cluster.kubectl("patch", "trainjob", "job", "-n", self.namespace, "--type=merge", "-p", '{"spec":{"suspend":false}}')
+        self.cluster.await_object("trainjob/job", lambda job: job["status"]["state"] == "Running", self.namespace)
+        with open(os.path.join(self.folder, "go"), "w"):
+            pass
+        job = self.finished("job")
+        self.condition(job, "Complete")
+        self.assertEqual((job["status"]["restarts"], job["status"]["attempt"]), (0, 0))
+
+
+class InPlace(Scenario):
+    def test_a_killed_worker_is_back(self):
+        """Workers of busybox, which start at once: the table has the time from the death to the last worker's start."""
+        worker = shell('up() { cut -d " " -f 1 /proc/uptime; }; echo "start $TORCHELASTIC_RESTART_COUNT $(up)"\n'
+                       '[ "$TORCHELASTIC_RESTART_COUNT" = 0 ] || exit 0\n[ "$RANK" = 3 ] || exec sleep 600\n'
+                       'until [ -e /shared/go ]; do sleep 0.1; done; echo "end 0 $(up)"; kill -9 $$$$')
+        container = {"command": ["torchrun", "--no-python", *worker], "volumeMounts": [{"name": "shared", "mountPath": "/shared"}]}
+        self.create(runtime("back", 2, {"torch": {"numProcPerNode": 2}}, container=container,
+                            pod={"volumes": [{"name": "shared", "hostPath": {"path": self.shared()}}]}), train_job("back", "back"))
+        self.cluster.await_object("trainjob/back", lambda job: job.get("status", {}).get("state") == "Running", self.namespace)
+        pods = self.pods()
+        with open(os.path.join(self.shared(), "go"), "w"):
+            pass
+        job = self.finished("back")
+        self.condition(job, "Complete")
+        self.assertEqual((job["status"]["restarts"], job["status"]["attempt"]), (1, 0))
+        self.assertEqual(self.pods(), pods)
+        said = re.findall(r"(start|end) (\d+) ([0-9.]+)", "".join(self.logs("back")))
+        self.assertEqual(sorted((what, attempt) for what, attempt, _ in said), [("end", "0"), *[("start", "0")] * 4, *[("start", "1")] * 4])
+        last = {(what, attempt): float(moment) for what, attempt, moment in sorted(said, key=lambda each: float(each[2]))}
+        self.remark = f"{(last['start', '1'] - last['end', '0']) * 1000:.0f} ms from a worker's death to the last start of the next attempt"
+
+    def pods(self):
+        return sorted(pod["metadata"]["uid"] for pod in self.cluster.get("pods", "-n", self.namespace)["items"])

@@ -59,6 +59,9 @@ class Plain(Scenario):
         first = job["status"]["failures"][0]
         self.assertEqual((first["exitCode"], first["nodeRank"]), (3, 1), first)
         self.assertIn("about to fail", first["message"])
+        self.cluster.await_object("job/three-node-0", lambda job: any(
+            condition["type"] == "Failed" and condition["status"] == "True" for condition in job["status"].get("conditions", [])), self.namespace)
+        self.assertIn("about to fail", self.cluster.kubectl("logs", first["pod"], "-n", self.namespace, "-c", "node"))
 
     def test_suspended_and_resumed(self):
         self.create(runtime("hello", 2, container={"command": HELLO}, annotations=OFF), train_job("later", "hello", suspend=True))
@@ -75,3 +78,12 @@ class Plain(Scenario):
         self.assertEqual(job["status"].get("conditions", []), [])
         self.create(runtime("hello", 1, container={"command": HELLO}))
         self.condition(self.finished("early"), "Complete")
+
+    def test_a_secret_that_comes_later(self):
+        container = {"command": HELLO, "envFrom": [{"secretRef": {"name": "keys"}}]}
+        self.create(runtime("hello", 1, container=container), train_job("waits", "hello"))
+        job = self.cluster.await_object("trainjob/waits", lambda job: job.get("status", {}).get("state") == "Waiting", self.namespace)
+        self.assertEqual(job["status"]["reason"], "CreateContainerConfigError")
+        self.assertIn('secret "keys" not found', job["status"]["message"])
+        self.create({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "keys"}, "stringData": {"A": "b"}})
+        self.condition(self.finished("waits"), "Complete")

@@ -261,6 +261,26 @@ TEST(Decide, AFatalCodeEndsTheJobAtOnce) {
   EXPECT_EQ(decision.status.jobs[0], (JobsStatus{"node", 0, 0, 1, 0, 0}));
 }
 
+TEST(Decide, APodThatIsAboutToFailIsWaitedFor) {
+  Observed observed;
+  observed.service = true;
+  observed.jobs = {There("a-node-0")};
+  observed.pods = {Pod(observed.jobs[0], 0),
+                   Failed(Pod(observed.jobs[0], 1), 3, Told(3, ExitClass::kFatal, 0, "no such data"))};
+  observed.pods[1].phase = "Running";  // its container has ended
+  TrainJob job = Job();
+  Decision decision = Decide(job, TwoNodes(), observed, kNow);
+  ASSERT_NE(decision.status.Find("Failed"), nullptr);
+  EXPECT_THAT(Actions(decision), IsEmpty()) << "its logs would go";
+  EXPECT_EQ(decision.again, kNow + 9 * kSecond);
+  job.status = decision.status;
+  EXPECT_THAT(Actions(DecideFinished(job, observed, kNow + 9 * kSecond)), ElementsAre("suspend a-node-0"));
+  observed.pods[1].phase = "Failed";
+  EXPECT_THAT(Actions(DecideFinished(job, observed, kNow)), ElementsAre("suspend a-node-0"));
+  observed.jobs[0].failed_at = kNow;  // by its own rules
+  EXPECT_THAT(Actions(DecideFinished(job, observed, kNow)), IsEmpty());
+}
+
 TEST(Decide, ARetryableCodeIsCountedOnceAndThePodMadeAnewAtOnce) {
   Observed observed;
   observed.service = true;
@@ -372,8 +392,9 @@ TEST(Decide, AForgedMessageCostsNoMoreThanTheBudget) {
   Observed observed;
   observed.service = true;
   observed.jobs = {There("a-node-0")};
-  TerminationMessage told =
-      Told(139, ExitClass::kRetryable, std::numeric_limits<int>::max(), "\x1b[2J\x1b[31mred\n\xc2\x9b" "31m");
+  TerminationMessage told = Told(139, ExitClass::kRetryable, std::numeric_limits<int>::max(),
+                                 "\x1b[2J\x1b[31mred\n\xc2\x9b"
+                                 "31m");
   told.max_restarts = 0;
   observed.pods = {Failed(Pod(observed.jobs[0], 0), 139, told)};
   const Decision decision = Decide(Job(), TwoNodes(), observed, kNow);
