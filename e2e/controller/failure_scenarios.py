@@ -79,7 +79,7 @@ class InPlace(Scenario):
         """Workers of busybox, which start at once: the table has the time from the death to the last worker's start."""
         worker = shell('up() { cut -d " " -f 1 /proc/uptime; }; echo "start $TORCHELASTIC_RESTART_COUNT $(up)"\n'
                        '[ "$TORCHELASTIC_RESTART_COUNT" = 0 ] || exit 0\n[ "$RANK" = 3 ] || exec sleep 600\n'
-                       'until [ -e /shared/go ]; do sleep 0.1; done; echo "end 0 $(up)"; kill -9 $$$$')
+                       "until [ -e /shared/go ]; do sleep 0.1; done; echo \"end 0 $(up)\"; sh -c 'kill -9 $PPID'; exit 0")
         container = {"command": ["torchrun", "--no-python", *worker], "volumeMounts": [{"name": "shared", "mountPath": "/shared"}]}
         self.create(runtime("back", 2, {"torch": {"numProcPerNode": 2}}, container=container,
                             pod={"volumes": [{"name": "shared", "hostPath": {"path": self.shared()}}]}), train_job("back", "back"))
