@@ -7,4 +7,7 @@ namespace muster::controller {
 inline constexpr char kJobSetNameLabel[] = "jobset.sigs.k8s.io/jobset-name";  // the TrainJob's name
 inline constexpr char kRestartAttemptLabel[] = "jobset.sigs.k8s.io/restart-attempt";
 
+// The Job controller's, on pods of an Indexed Job.
+inline constexpr char kIndexLabel[] = "batch.kubernetes.io/job-completion-index";
+
 }  // namespace muster::controller

@@ -41,8 +41,11 @@ class Means {
       if (!made.ok()) co_return made.status();
       const Status own = CheckOwner(resource, *made);
       if (!own.ok()) co_return own;
-      if (resource == kJobs && TextField(PartOf(PartOf(*made, "metadata"), "labels"), kJobSetNameLabel) != job_.meta.name) {
-        made = co_await Label(action.name);  // somebody took it off, and so out of the watch's sight
+      if (resource == kJobs &&
+          TextField(PartOf(PartOf(*made, "metadata"), "labels"), kJobSetNameLabel) != job_.meta.name) {
+        // Somebody took it off, and so out of the watch's sight.
+        const Json patch = {{"metadata", {{"labels", {{kJobSetNameLabel, job_.meta.name}}}}}};
+        made = co_await MergeJob(action.name, patch);
       }
     }
     if (!made.ok()) co_return made.status();
@@ -80,9 +83,7 @@ class Means {
 
   asio::awaitable<Status> Suspend(const Action& action) {
     const Json patch = {{"metadata", {{"uid", action.uid}}}, {"spec", {{"suspend", true}}}};
-    auto patched = co_await Answer([&](ApiClient::Done done) {
-      return client_.Merge(kJobs, job_.meta.ns, action.name, "", patch, std::move(done));
-    });
+    auto patched = co_await MergeJob(action.name, patch);
     if (patched.ok()) cache_.PutJob(*patched);
     co_return absl::IsNotFound(patched.status()) ? absl::OkStatus() : patched.status();
   }
@@ -110,10 +111,10 @@ class Means {
     });
   }
 
-  asio::awaitable<StatusOr<Json>> Label(const std::string& name) {
-    const Json patch = {{"metadata", {{"labels", {{kJobSetNameLabel, job_.meta.name}}}}}};
-    co_return co_await Answer(
-        [&](ApiClient::Done done) { return client_.Merge(kJobs, job_.meta.ns, name, "", patch, std::move(done)); });
+  asio::awaitable<StatusOr<Json>> MergeJob(const std::string& name, const Json& patch) {
+    return Answer([this, &name, &patch](ApiClient::Done done) {
+      return client_.Merge(kJobs, job_.meta.ns, name, "", patch, std::move(done));
+    });
   }
 
   Status CheckOwner(const Resource& resource, const Json& object) const {

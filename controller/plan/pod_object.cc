@@ -1,6 +1,7 @@
 #include "controller/plan/pod_object.h"
 
 #include "base/text.h"
+#include "controller/api/labels.h"
 #include "controller/api/meta.h"
 #include "controller/plan/names.h"
 #include "controller/plan/pod_fields.h"
@@ -8,7 +9,6 @@
 namespace muster::controller {
 namespace {
 
-constexpr char kIndexKey[] = "batch.kubernetes.io/job-completion-index";
 constexpr char kTracking[] = "batch.kubernetes.io/job-tracking";  // the Job controller takes it off once it has counted
 constexpr char kIndexVariable[] = "JOB_COMPLETION_INDEX";
 constexpr size_t kMostPrefix = 58;  // of a name with 5 letters behind it
@@ -18,7 +18,7 @@ void AddIndexVariable(const char* list, Json* pod_spec) {
   if (containers == nullptr || !containers->is_array()) return;
   for (Json& container : *containers) {
     if (FindNamed(std::as_const(container), "env", kIndexVariable) != nullptr) continue;
-    const std::string path = fmt::format("metadata.labels['{}']", kIndexKey);
+    const std::string path = fmt::format("metadata.labels['{}']", kIndexLabel);
     UpsertEnv({{"name", kIndexVariable}, {"valueFrom", {{"fieldRef", {{"fieldPath", path}}}}}}, &container);
   }
 }
@@ -43,7 +43,7 @@ StatusOr<Json> PodOfJob(const Json& job, int index, const std::string& name) {
   for (const char* field : {"labels", "annotations"}) {
     const Json* map = FindField(pod_template["metadata"], field);
     metadata[field] = map != nullptr && map->is_object() ? *map : Json::object();
-    metadata[field][kIndexKey] = fmt::format("{}", index);
+    metadata[field][kIndexLabel] = fmt::format("{}", index);
   }
   Json& spec = PodSpec(copy);
   for (const char* list : {"initContainers", "containers"}) AddIndexVariable(list, &spec);

@@ -33,8 +33,7 @@ Stopping StopWhatRuns(const Observed& observed, WallTime now) {
     bool tells = false;
     std::optional<WallTime> fails_until;
     for (const ObservedPod& pod : observed.pods) {
-      const OwnerReference* owner = pod.meta.Controller();
-      if (owner == nullptr || owner->uid != job.meta.uid || pod.phase == "Succeeded") continue;
+      if (!IsOf(pod, job) || pod.phase == "Succeeded") continue;
       for (const ObservedEnd& end : pod.ends) {
         if (end.exit_code == 0) continue;
         tells = true;
@@ -142,9 +141,8 @@ class Deciding {
   // read again. Not for ever: a pod may be on a node that does not answer.
   bool AwaitsPods(const Placed& placed, std::optional<WallTime> ended) {
     if (!ended || now_ >= *ended + kLastWords) return false;
-    const bool behind = std::any_of(placed.pods.begin(), placed.pods.end(), [](const ObservedPod* pod) {
-      return pod->phase != "Succeeded" && pod->phase != "Failed" && !pod->meta.deleted;
-    });
+    const bool behind =
+        std::any_of(placed.pods.begin(), placed.pods.end(), [](const ObservedPod* pod) { return StillRuns(*pod); });
     if (behind) Again(*ended + kLastWords);
     return behind;
   }
@@ -236,8 +234,7 @@ class Deciding {
     for (const ObservedJob* job : LeftOver(plan_, observed_, status().attempt)) {
       Do(Action::Kind::kDeleteJob, job->meta.name, job->meta.uid);
       for (const ObservedPod& pod : observed_.pods) {
-        const OwnerReference* owner = pod.meta.Controller();
-        if (owner != nullptr && owner->uid == job->meta.uid && !pod.meta.deleted) {
+        if (IsOf(pod, *job) && !pod.meta.deleted) {
           Do(Action::Kind::kDeletePod, pod.meta.name, pod.meta.uid);
         }
       }
@@ -247,9 +244,8 @@ class Deciding {
   // Of a suspended Job. One of its name that is created before the Job controller has heard of all its deletions waits
   // for them for 5 minutes (controller_utils.go, ExpectationsTimeout).
   static bool IsEnding(const Placed& placed) {
-    return placed.job->active > 0 || std::any_of(placed.pods.begin(), placed.pods.end(), [](const ObservedPod* pod) {
-             return pod->phase != "Succeeded" && pod->phase != "Failed" && !pod->meta.deleted;
-           });
+    return placed.job->active > 0 ||
+           std::any_of(placed.pods.begin(), placed.pods.end(), [](const ObservedPod* pod) { return StillRuns(*pod); });
   }
 
   void Suspend() {

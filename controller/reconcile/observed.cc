@@ -10,7 +10,6 @@ namespace muster::controller {
 namespace {
 
 constexpr char kJobNameLabel[] = "batch.kubernetes.io/job-name";
-constexpr char kIndexLabel[] = "batch.kubernetes.io/job-completion-index";
 constexpr int kMostAttempts = 1'000'000;
 constexpr size_t kMostMessage = 4096;  // bytes of a termination message: the kubelet cuts the rest off
 constexpr size_t kMostText = 1024;     // bytes of a foreign termination message, and of a reason to wait
@@ -88,6 +87,15 @@ std::optional<int> BackoffLimit(const Json& spec) {
 bool IsOnItsWay(std::string_view reason) { return reason == "ContainerCreating" || reason == "PodInitializing"; }
 
 }  // namespace
+
+bool IsOf(const ObservedPod& pod, const ObservedJob& job) {
+  const OwnerReference* owner = pod.meta.Controller();
+  return owner != nullptr && owner->uid == job.meta.uid;
+}
+
+bool StillRuns(const ObservedPod& pod) {
+  return pod.phase != "Succeeded" && pod.phase != "Failed" && !pod.meta.deleted;
+}
 
 StatusOr<ObservedJob> ReadJob(const Json& object) {
   ObservedJob job;

@@ -60,6 +60,9 @@ struct ObservedPod {
   std::vector<ObservedEnd> ends;
 };
 
+bool IsOf(const ObservedPod& pod, const ObservedJob& job);  // that Job controls it
+bool StillRuns(const ObservedPod& pod);                     // it has not ended, and is not told to
+
 // All that belongs to one TrainJob.
 struct Observed {
   bool service = false;  // the headless Service is there, and the job's

@@ -52,8 +52,7 @@ std::vector<Placed> Place(const Plan& plan, const Observed& observed, int attemp
   for (const PlannedJob& planned : plan.jobs) {
     Placed placed{&planned, FindJob(observed, planned, attempt), {}, {}};
     for (const ObservedPod& pod : observed.pods) {
-      const OwnerReference* owner = pod.meta.Controller();
-      if (placed.job != nullptr && owner != nullptr && owner->uid == placed.job->meta.uid) placed.pods.push_back(&pod);
+      if (placed.job != nullptr && IsOf(pod, *placed.job)) placed.pods.push_back(&pod);
     }
     if (placed.job != nullptr) placed.failure = FailureOfJob(*placed.job, placed.pods);
     all.push_back(std::move(placed));
