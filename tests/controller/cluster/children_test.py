@@ -148,7 +148,7 @@ class Children(ControllerCase):
     def test_a_job_is_woken_in_a_suspended_train_job(self):
         self.begin("woken")
         self.patch("woken", {"suspend": True})
-        self.await_job("woken", lambda job: job["status"].get("jobsStatus", [{}])[0].get("suspended") == 1)
+        self.await_job("woken", lambda job: (job["status"].get("jobsStatus") or [{}])[0].get("suspended") == 1)
         self.api.patch("jobs", "woken-node-0", {"spec": {"suspend": False}})
         self.api.await_object("jobs", "woken-node-0", lambda job: job["spec"]["suspend"] and not job["status"].get("active"))
         self.patch("woken", {"suspend": False})

@@ -46,7 +46,7 @@ class Hostile(ControllerCase):
         made = copy.deepcopy(runtime("", 1, container=TRUE))
         del made["spec"]["template"]["spec"]["replicatedJobs"][0]["template"]["metadata"]["labels"][ANCESTOR]
         self.make("no-trainer", made)
-        self.await_job("no-trainer", lambda job: job.get("status", {}).get("jobsStatus", [{}])[0].get("ready") == 1)
+        self.await_job("no-trainer", lambda job: (job.get("status", {}).get("jobsStatus") or [{}])[0].get("ready") == 1)
         self.finish("no-trainer")
         self.await_job("no-trainer", is_true("Complete"))
 

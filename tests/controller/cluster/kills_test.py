@@ -62,7 +62,7 @@ class Kills(ControllerCase):
         if part == "end":
             return is_true("Complete")(job)
         state, attempt = {"start": ("Running", 0), "failure": ("Running", 1), "suspend": ("Suspended", 1), "resume": ("Running", 1)}[part]
-        counts = status.get("jobsStatus", [{}])[0]
+        counts = (status.get("jobsStatus") or [{}])[0]  # empty before the plan is known
         is_quiet = part != "suspend" or (counts.get("suspended"), counts.get("active")) == (1, 0)
         return status.get("state") == state and status.get("attempt") == attempt and is_quiet
 
