@@ -28,6 +28,19 @@ StatusOr<std::string> NewToken() {
   return token;
 }
 
+// The object of `action`, with what a plan does not say.
+StatusOr<Json> Filled(const Action& action) {
+  switch (action.fill) {
+    case PlannedObject::Fill::kNothing:
+      return action.object;
+    case PlannedObject::Fill::kToken: {
+      MUSTER_ASSIGN_OR_RETURN(const std::string token, NewToken());
+      return WithToken(action.object, token);
+    }
+  }
+  return absl::InternalError("an object is to be filled with nothing known");
+}
+
 // What belongs to one TrainJob, one action after the other.
 class Means {
  public:
@@ -45,7 +58,7 @@ class Means {
           TextField(PartOf(PartOf(*made, "metadata"), "labels"), kJobSetNameLabel) != job_.meta.name) {
         // Somebody took it off, and so out of the watch's sight.
         const Json patch = {{"metadata", {{"labels", {{kJobSetNameLabel, job_.meta.name}}}}}};
-        made = co_await MergeJob(action.name, patch);
+        made = co_await Merge(kJobs, action.name, patch);
       }
     }
     if (!made.ok()) co_return made.status();
@@ -57,12 +70,24 @@ class Means {
     co_return absl::OkStatus();
   }
 
-  // One that is there already has the uid of this job in its name: an earlier call made it.
-  asio::awaitable<Status> CreateToken(const Action& action) {
-    auto token = NewToken();
-    if (!token.ok()) co_return token.status();
-    auto made = co_await Post(kSecrets, WithToken(action.object, *token));
-    co_return absl::IsAlreadyExists(made.status()) ? absl::OkStatus() : made.status();
+  // One of Plan::objects.
+  asio::awaitable<Status> CreateObject(const Action& action) {
+    auto resource = ResourceOf(action.object);
+    if (!resource.ok()) co_return resource.status();
+    auto filled = Filled(action);
+    if (!filled.ok()) co_return filled.status();
+    auto made = co_await Post(*resource, *filled);
+    if (made.ok() || !absl::IsAlreadyExists(made.status())) co_return made.status();
+    if (action.if_there == PlannedObject::IfThere::kUse) co_return absl::OkStatus();
+    made = co_await Get(*resource, action.name);
+    if (absl::IsNotFound(made.status())) co_return absl::AbortedError(fmt::format("{} has just gone", action.name));
+    if (!made.ok()) co_return made.status();
+    const Status own = CheckOwner(*resource, *made);
+    if (!own.ok() || action.if_there != PlannedObject::IfThere::kUpdate) co_return own;
+    Json changed = *made;
+    changed.merge_patch(action.object);
+    if (changed == *made) co_return absl::OkStatus();
+    co_return (co_await Merge(*resource, action.name, action.object)).status();
   }
 
   // From the template as the API server has it. Where the Job has gone or was made anew, there is nothing to do.
@@ -83,7 +108,7 @@ class Means {
 
   asio::awaitable<Status> Suspend(const Action& action) {
     const Json patch = {{"metadata", {{"uid", action.uid}}}, {"spec", {{"suspend", true}}}};
-    auto patched = co_await MergeJob(action.name, patch);
+    auto patched = co_await Merge(kJobs, action.name, patch);
     if (patched.ok()) cache_.PutJob(*patched);
     co_return absl::IsNotFound(patched.status()) ? absl::OkStatus() : patched.status();
   }
@@ -111,9 +136,9 @@ class Means {
     });
   }
 
-  asio::awaitable<StatusOr<Json>> MergeJob(const std::string& name, const Json& patch) {
-    return Answer([this, &name, &patch](ApiClient::Done done) {
-      return client_.Merge(kJobs, job_.meta.ns, name, "", patch, std::move(done));
+  asio::awaitable<StatusOr<Json>> Merge(const Resource& resource, const std::string& name, const Json& patch) {
+    return Answer([this, &resource, &name, &patch](ApiClient::Done done) {
+      return client_.Merge(resource, job_.meta.ns, name, "", patch, std::move(done));
     });
   }
 
@@ -146,8 +171,8 @@ asio::awaitable<Status> CarryOut(ApiClient& client, TrainJobCache& cache, const 
   switch (action.kind) {
     case Kind::kCreateService:
       co_return co_await means.Create(kServices, action);
-    case Kind::kCreateToken:
-      co_return co_await means.CreateToken(action);
+    case Kind::kCreateObject:
+      co_return co_await means.CreateObject(action);
     case Kind::kCreateJob:
       co_return co_await means.Create(kJobs, action);
     case Kind::kCreatePod:

@@ -14,4 +14,13 @@ std::string PathOf(const Resource& resource, std::string_view ns, std::string_vi
   return path;
 }
 
+StatusOr<Resource> ResourceOf(const Json& object) {
+  const std::string api = TextField(object, "apiVersion"), kind = TextField(object, "kind");
+  if (api == "v1" && kind == "ConfigMap") return kConfigMaps;
+  if (api == "v1" && kind == "Secret") return kSecrets;
+  if (api == "v1" && kind == "Service") return kServices;
+  if (api == "batch/v1" && kind == "Job") return kJobs;
+  return absl::UnimplementedError(fmt::format("{} {}: no action makes such an object", api, kind));
+}
+
 }  // namespace muster::controller

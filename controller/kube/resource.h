@@ -4,6 +4,9 @@
 #include <string>
 #include <string_view>
 
+#include "base/json_fields.h"
+#include "base/status.h"
+
 namespace muster::controller {
 
 // A kind of object as URLs have it: group and version, and the plural. ("batch/v1", "jobs")
@@ -28,5 +31,8 @@ inline const Resource kPods{"v1", "pods"};
 inline const Resource kServices{"v1", "services"};
 inline const Resource kConfigMaps{"v1", "configmaps"};
 inline const Resource kSecrets{"v1", "secrets"};
+
+// Where an object of a plan is, by its apiVersion and kind. Unimplemented: Muster makes none of these.
+StatusOr<Resource> ResourceOf(const Json& object);
 
 }  // namespace muster::controller

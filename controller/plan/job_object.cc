@@ -137,11 +137,13 @@ Json MakeService(const JobFrame& frame) {
             {"publishNotReadyAddresses", frame.runtime.publish_not_ready_addresses}}}};
 }
 
-Json MakeSecret(const JobFrame& frame, const std::string& name) {
-  Json metadata = OwnedMetadata(frame, name);
+void MakeOwned(const JobFrame& frame, Json* object) {
+  Json& metadata = (*object)["metadata"];
+  Json owned = OwnedMetadata(frame, TextField(metadata, "name"));
+  owned.update(metadata);
+  metadata = std::move(owned);
   PutShared(frame.shared_metadata, &metadata);
   Put({{kJobSetNameLabel, frame.job.meta.name}}, "labels", &metadata);
-  return {{"apiVersion", "v1"}, {"kind", "Secret"}, {"metadata", std::move(metadata)}, {"immutable", true}};
 }
 
 Json JobOfAttempt(const PlannedJob& planned, const Attempt& attempt) {

@@ -30,7 +30,7 @@ Json MakeJob(const JobFrame& frame, const ReplicatedJob& of, int index, int pods
 
 Json MakeService(const JobFrame& frame);
 
-// The Secret `name`, without its data. It cannot be changed.
-Json MakeSecret(const JobFrame& frame, const std::string& name);
+// `object`, which has a kind and a name, becomes the TrainJob's: namespace, owner, labels and annotations.
+void MakeOwned(const JobFrame& frame, Json* object);
 
 }  // namespace muster::controller

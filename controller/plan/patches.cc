@@ -5,7 +5,7 @@
 #include "base/quoted.h"
 #include "base/text.h"
 #include "controller/api/strategic_merge.h"
-#include "controller/plan/environment.h"
+#include "controller/plan/framework.h"
 #include "controller/plan/pod_fields.h"
 
 namespace muster::controller {
@@ -14,7 +14,8 @@ namespace {
 // Patches that name nothing of the runtime are what they would add: by mistake.
 class PatchedJob {
  public:
-  PatchedJob(std::string path, const Json& patch, ReplicatedJob* of) : path_(std::move(path)), patch_(patch), of_(of) {}
+  PatchedJob(Framework framework, std::string path, const Json& patch, ReplicatedJob* of)
+      : framework_(framework), path_(std::move(path)), patch_(patch), of_(of) {}
 
   Status Apply() {
     const Json* own = FindField(patch_, "template");
@@ -70,7 +71,8 @@ class PatchedJob {
                         NamesIn(known, list)));
       }
       const Json env = List(container, "env");
-      if (Status reserved = CheckReservedNames(fmt::format("{}[{}].env", where, name), env); !reserved.ok()) {
+      if (Status reserved = CheckReservedNames(framework_, fmt::format("{}[{}].env", where, name), env);
+          !reserved.ok()) {
         return reserved;
       }
     }
@@ -85,6 +87,7 @@ class PatchedJob {
                     path_, list, container, of_->name, Quoted(volume), NamesIn(pod, "volumes")));
   }
 
+  const Framework framework_;
   const std::string path_;
   const Json& patch_;
   ReplicatedJob* const of_;
@@ -130,7 +133,7 @@ StatusOr<PatchedRuntime> ApplyPatches(const TrainJob& job, const Runtime& runtim
           fmt::format("spec.runtimePatches[{}].trainingRuntimeSpec.template.spec.replicatedJobs[{}]", i, j);
       const Json& one = patch.replicated_jobs[j];
       MUSTER_ASSIGN_OR_RETURN(ReplicatedJob * of, FindJob(path, TextField(one, "name"), &patched.jobs));
-      PatchedJob& last = done.emplace_back(path, one, of);
+      PatchedJob& last = done.emplace_back(runtime.ml_policy.framework, path, one, of);
       MUSTER_RETURN_IF_ERROR(last.Apply());
     }
   }

@@ -6,10 +6,11 @@
 #include "base/text.h"
 #include "controller/api/fields.h"
 #include "controller/plan/agent.h"
-#include "controller/plan/environment.h"
+#include "controller/plan/framework.h"
 #include "controller/plan/initializers.h"
 #include "controller/plan/job_object.h"
 #include "controller/plan/names.h"
+#include "controller/plan/node_count.h"
 #include "controller/plan/patches.h"
 #include "controller/plan/pod_fields.h"
 #include "controller/plan/resources.h"
@@ -20,65 +21,42 @@ namespace {
 
 constexpr int64_t kMostJobs = 10'000;  // of one TrainJob
 
-std::string_view FrameworkName(Framework framework) {
-  switch (framework) {
-    case Framework::kPlain:
-      return "plain";
-    case Framework::kTorch:
-      return "torch";
-    case Framework::kMpi:
-      return "mpi";
-    case Framework::kJax:
-      return "jax";
-    case Framework::kXgboost:
-      return "xgboost";
-    case Framework::kFlux:
-      return "flux";
-  }
-  return "unknown";
-}
-
 // Fills one plan, step by step.
 class Planner {
  public:
   Planner(const TrainJob& job, const Runtime& runtime, const PlanOptions& options)
-      : job_(job), runtime_(runtime), options_(options) {}
+      : job_(job), runtime_(runtime), options_(options), draft_{job, runtime} {}
 
   StatusOr<Plan> Make() {
     MUSTER_RETURN_IF_ERROR(CheckServed());
     MUSTER_RETURN_IF_ERROR(ReadNames());
     MUSTER_ASSIGN_OR_RETURN(PatchedRuntime patched, ApplyPatches(job_, runtime_));
-    jobs_ = std::move(patched.jobs);
-    for (ReplicatedJob& of : jobs_) {
+    draft_.jobs = std::move(patched.jobs);
+    for (ReplicatedJob& of : draft_.jobs) {
       if (of.step != Step::kOther) of.replicas = 1;
     }
     MUSTER_RETURN_IF_ERROR(CheckReplicas());
-    MUSTER_RETURN_IF_ERROR(ApplyInitializers(job_, &jobs_));
-    MUSTER_RETURN_IF_ERROR(OrderJobs(job_, runtime_, &jobs_));
-    MUSTER_RETURN_IF_ERROR(PlanTrainer());
-    const JobFrame frame{job_, runtime_, jobs_, plan_.subdomain, std::move(patched.metadata), options_.version};
-    plan_.service = MakeService(frame);
-    if (asks_for_token_) plan_.token = MakeSecret(frame, TokenSecretName(job_));
+    MUSTER_RETURN_IF_ERROR(ApplyInitializers(job_, &draft_.jobs));
+    MUSTER_RETURN_IF_ERROR(OrderJobs(job_, runtime_, &draft_.jobs));
+    MUSTER_ASSIGN_OR_RETURN(draft_.nodes, ReadNodeCount(job_, runtime_));
+    MUSTER_RETURN_IF_ERROR(OverrideTrainers());
+    MUSTER_RETURN_IF_ERROR(AddFramework(&draft_));
+    MUSTER_RETURN_IF_ERROR(PlanAgents());
+    plan_.subdomain = draft_.subdomain;
     plan_.success = runtime_.success;
-    for (const ReplicatedJob& of : jobs_) AddJobs(frame, of);
+    plan_.notices = std::move(draft_.notices);
+    const JobFrame frame{job_, runtime_, draft_.jobs, draft_.subdomain, std::move(patched.metadata), options_.version};
+    plan_.service = MakeService(frame);
+    for (PlannedObject& object : draft_.objects) {
+      MakeOwned(frame, &object.object);
+      plan_.objects.push_back(std::move(object));
+    }
+    for (const ReplicatedJob& of : draft_.jobs) AddJobs(frame, of);
     return std::move(plan_);
   }
 
  private:
   Status CheckServed() {
-    const Framework framework = runtime_.ml_policy.framework;
-    if (framework != Framework::kPlain && framework != Framework::kTorch) {
-      return absl::InvalidArgumentError(
-          fmt::format("runtime '{}': spec.mlPolicy.{}: this framework is not served yet; use a runtime with "
-                      "mlPolicy.torch, or without a framework",
-                      runtime_.meta.name, FrameworkName(framework)));
-    }
-    if (framework == Framework::kTorch && job_.trainer && job_.trainer->command &&
-        *job_.trainer->command == std::vector<std::string>{"tune", "run"}) {
-      return absl::InvalidArgumentError(
-          "spec.trainer.command: 'tune run' asks for a recipe of torchtune, which is not served yet; give the whole "
-          "command with its recipe and config");
-    }
     if (!runtime_.volume_claim_policies.is_null()) {
       return absl::InvalidArgumentError(
           fmt::format("runtime '{}': spec.template.spec.volumeClaimPolicies: claims are not made yet; make a "
@@ -86,17 +64,18 @@ class Planner {
                       runtime_.meta.name));
     }
     if (!runtime_.pod_group_policy.is_null()) {
-      plan_.notices.push_back(
+      draft_.notices.push_back(
           {"PodGroupPolicyIgnored", fmt::format("runtime '{}': spec.podGroupPolicy is not served yet: the pods are not "
                                                 "scheduled as a group",
                                                 runtime_.meta.name)});
     }
     const Json* elastic = FindField(runtime_.ml_policy.policy, "elasticPolicy");
     if (elastic != nullptr && FindField(*elastic, "metrics") != nullptr) {
-      plan_.notices.push_back({"ElasticMetricsIgnored",
-                               fmt::format("runtime '{}': spec.mlPolicy.torch.elasticPolicy.metrics is not served yet: "
-                                           "no HorizontalPodAutoscaler is made",
-                                           runtime_.meta.name)});
+      draft_.notices.push_back(
+          {"ElasticMetricsIgnored",
+           fmt::format("runtime '{}': spec.mlPolicy.torch.elasticPolicy.metrics is not served yet: "
+                       "no HorizontalPodAutoscaler is made",
+                       runtime_.meta.name)});
     }
     return absl::OkStatus();
   }
@@ -108,13 +87,13 @@ class Planner {
           "characters at most",
           Quoted(job_.meta.name)));
     }
-    plan_.subdomain = runtime_.subdomain.empty() ? job_.meta.name : runtime_.subdomain;
+    draft_.subdomain = runtime_.subdomain.empty() ? job_.meta.name : runtime_.subdomain;
     return absl::OkStatus();
   }
 
   Status CheckReplicas() const {
     int64_t all = 0;
-    for (const ReplicatedJob& of : jobs_) all += of.replicas;
+    for (const ReplicatedJob& of : draft_.jobs) all += of.replicas;
     if (all <= kMostJobs) return absl::OkStatus();
     return absl::InvalidArgumentError(fmt::format(
         "runtime '{}': spec.template.spec.replicatedJobs: their replicas are {} Jobs together, and {} are the "
@@ -122,55 +101,47 @@ class Planner {
         runtime_.meta.name, all, kMostJobs));
   }
 
-  Status PlanTrainer() {
-    MUSTER_ASSIGN_OR_RETURN(nodes_, ReadNodeCount(job_, runtime_));
-    MUSTER_ASSIGN_OR_RETURN(const bool wants_agent, WantsAgent(job_, runtime_));
-    const bool torch = runtime_.ml_policy.framework == Framework::kTorch;
-    if (torch && job_.trainer) MUSTER_RETURN_IF_ERROR(CheckReservedNames("spec.trainer.env", job_.trainer->env));
-    const auto first =
-        std::find_if(jobs_.begin(), jobs_.end(), [](const auto& of) { return of.step == Step::kTrainer; });
-    if (first == jobs_.end()) {
-      if (job_.trainer) {
-        plan_.notices.push_back(
+  // spec.trainer into the containers `node` of the trainer step.
+  Status OverrideTrainers() {
+    if (job_.trainer) {
+      MUSTER_RETURN_IF_ERROR(CheckReservedNames(runtime_.ml_policy.framework, "spec.trainer.env", job_.trainer->env));
+      if (FirstTrainer(draft_) == nullptr) {
+        draft_.notices.push_back(
             {"TrainerIgnored", fmt::format("spec.trainer changes nothing: no job of runtime '{}' has the label {}: "
                                            "trainer",
                                            runtime_.meta.name, kAncestorLabel)});
       }
-      plan_.max_restarts = runtime_.failure ? runtime_.failure->max_restarts : 0;
-      return absl::OkStatus();
     }
-    for (auto of = first; of != jobs_.end(); ++of) {
-      if (of->step != Step::kTrainer) continue;
-      MUSTER_RETURN_IF_ERROR(OverrideTrainer(&*of));
-    }
-    TorchFacts facts;
-    if (torch) {
-      MUSTER_ASSIGN_OR_RETURN(facts, FactsFor(*first));
-      for (auto of = first; of != jobs_.end(); ++of) {
-        if (of->step == Step::kTrainer) AddTorchEnvironment(facts, Container(&*of));
-      }
-      MUSTER_RETURN_IF_ERROR(InjectIntoTargets(facts, runtime_, &jobs_));
-    }
-    MUSTER_RETURN_IF_ERROR(ReadBudget(&*first, wants_agent));
-    for (auto of = first; of != jobs_.end(); ++of) {
-      if (of->step != Step::kTrainer || !wants_agent) continue;
-      MUSTER_ASSIGN_OR_RETURN(injections_[of->name],
-                              InjectAgent(runtime_, options_, plan_.max_restarts, &*of, &plan_.notices));
-      // Agents of torchrun meet at a port of rank 0's pod, unless there is one pod alone.
-      const bool meets = torch && injections_[of->name].done && PodsOf(*of) > 1;
-      if (!meets || HasOwnToken(*Container(&*of))) continue;
-      MountToken(TokenSecretName(job_), &PodSpec(of->job_template), Container(&*of));
-      asks_for_token_ = true;
+    for (ReplicatedJob& of : draft_.jobs) {
+      if (of.step == Step::kTrainer) MUSTER_RETURN_IF_ERROR(OverrideTrainer(&of));
     }
     return absl::OkStatus();
   }
 
-  static Json* Container(ReplicatedJob* of) {
-    return FindNamed(PodSpec(of->job_template), "containers", kTrainerContainer);
+  Status PlanAgents() {
+    MUSTER_ASSIGN_OR_RETURN(const bool wants_agent, WantsAgent(job_, runtime_));
+    ReplicatedJob* first = FirstTrainer(draft_);
+    if (first == nullptr) {
+      plan_.max_restarts = runtime_.failure ? runtime_.failure->max_restarts : 0;
+      return absl::OkStatus();
+    }
+    MUSTER_RETURN_IF_ERROR(ReadBudget(first, wants_agent));
+    if (!wants_agent) return absl::OkStatus();
+    bool asks_for_token = false;
+    for (ReplicatedJob& of : draft_.jobs) {
+      if (of.step != Step::kTrainer) continue;
+      MUSTER_ASSIGN_OR_RETURN(injections_[of.name],
+                              InjectAgent(runtime_, options_, plan_.max_restarts, &of, &draft_.notices));
+      if (!draft_.agents_meet || !injections_[of.name].done || HasOwnToken(*TrainerContainer(of))) continue;
+      MountToken(TokenSecretName(job_), &PodSpec(of.job_template), TrainerContainer(of));
+      asks_for_token = true;
+    }
+    if (asks_for_token) draft_.objects.push_back(TokenSecret(job_));
+    return absl::OkStatus();
   }
 
   Status OverrideTrainer(ReplicatedJob* of) {
-    Json* container = Container(of);
+    Json* container = TrainerContainer(*of);
     if (container == nullptr) {
       return absl::InvalidArgumentError(fmt::format(
           "runtime '{}': job '{}' must contain the required container for the ancestor: trainer: its name is "
@@ -191,39 +162,28 @@ class Planner {
     return absl::OkStatus();
   }
 
-  StatusOr<TorchFacts> FactsFor(ReplicatedJob& first) const {
-    TorchFacts facts;
-    facts.nodes = nodes_.Text();
-    facts.elastic = nodes_.elastic;
-    const Json* resources = FindField(*Container(&first), "resources");
-    MUSTER_ASSIGN_OR_RETURN(facts.processes,
-                            ProcessesPerNode(job_, runtime_, resources == nullptr ? Json() : *resources));
-    facts.master = fmt::format("{}-0.{}", JobName(job_.meta.name, first.name, 0), plan_.subdomain);
-    facts.job_id = job_.meta.uid.empty() ? job_.meta.name : job_.meta.uid;
-    return facts;
-  }
-
   // The first that names one: the container's own PET_MAX_RESTARTS, the elasticPolicy, the failurePolicy.
   Status ReadBudget(ReplicatedJob* first, bool wants_agent) {
-    MUSTER_ASSIGN_OR_RETURN(const auto own, OwnRestarts(first->name, *Container(first)));
+    MUSTER_ASSIGN_OR_RETURN(const auto own, OwnRestarts(first->name, *TrainerContainer(*first)));
     MUSTER_ASSIGN_OR_RETURN(const auto elastic, ElasticRestarts(runtime_));
     if (own) {
       plan_.max_restarts = *own;
     } else if (elastic) {
       plan_.max_restarts = *elastic;
-      UpsertEnv(EnvValue(kMaxRestartsVariable, fmt::format("{}", *elastic)), Container(first));
+      UpsertEnv(EnvValue(kMaxRestartsVariable, fmt::format("{}", *elastic)), TrainerContainer(*first));
     } else if (runtime_.failure) {
       plan_.max_restarts = runtime_.failure->max_restarts;
-    } else if (wants_agent && CommandIsKnown(*Container(first))) {
+    } else if (wants_agent && CommandIsKnown(*TrainerContainer(*first))) {
       plan_.max_restarts = kDefaultMaxRestarts;
     }
     return absl::OkStatus();
   }
 
   int PodsOf(const ReplicatedJob& of) const {
+    if (const auto own = draft_.pods.find(of.name); own != draft_.pods.end()) return own->second;
     const bool counted =
         of.step == Step::kTrainer && (runtime_.ml_policy.given || (job_.trainer && job_.trainer->num_nodes));
-    if (counted) return nodes_.pods;
+    if (counted) return draft_.nodes.pods;
     const Json* parallelism = FindField(of.job_template["spec"], "parallelism");
     return parallelism == nullptr ? 1 : std::max(1, parallelism->get<int>());
   }
@@ -250,10 +210,8 @@ class Planner {
   const TrainJob& job_;
   const Runtime& runtime_;
   const PlanOptions& options_;
+  Draft draft_;
   Plan plan_;
-  std::vector<ReplicatedJob> jobs_;
-  NodeCount nodes_;
-  bool asks_for_token_ = false;
   std::map<std::string, Injection> injections_;  // by replicated job
 };
 

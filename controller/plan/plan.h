@@ -39,15 +39,30 @@ struct PlannedJob {
   Json object;                    // batch/v1 Job of attempt 0, not suspended
 };
 
+// An object of a job beside its Service and its Jobs, made before the Jobs.
+struct PlannedObject {
+  enum class IfThere {
+    kBelongs,  // one of its name that is there must be the job's own, and stays
+    kUpdate,   // the same, but it is changed to what is planned
+    kUse       // it is used, whoever made it
+  };
+  enum class Fill { kNothing, kToken };  // what only the controller can put into it, when it is made
+
+  Json object;
+  bool for_initializers = false;  // else it is made after these
+  IfThere if_there = IfThere::kBelongs;
+  Fill fill = Fill::kNothing;
+};
+
 // Something the user should be told once, by an event.
 struct Notice {
   std::string reason, message;
 };
 
 struct Plan {
-  std::string subdomain;         // the Service's name
-  Json service;                  // headless
-  Json token;                    // Secret without the token itself: token.h; null: no agent asks for one
+  std::string subdomain;  // the Service's name
+  Json service;           // headless
+  std::vector<PlannedObject> objects;
   std::vector<PlannedJob> jobs;  // in the order of the runtime
   SuccessPolicy success;
   int max_restarts = 0;  // the budget

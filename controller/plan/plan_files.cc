@@ -131,7 +131,7 @@ StatusOr<PlannedFiles> PlanFiles(const std::vector<InputFile>& files, const Plan
 
 std::vector<Json> PlannedObjects(const PlannedTrainJob& planned) {
   std::vector<Json> objects = {planned.plan.service, planned.snapshot};
-  if (!planned.plan.token.is_null()) objects.push_back(planned.plan.token);
+  for (const PlannedObject& each : planned.plan.objects) objects.push_back(each.object);
   for (const PlannedJob& job : planned.plan.jobs) {
     objects.push_back(JobOfAttempt(job, {.restarts_left = planned.plan.max_restarts, .suspend = planned.job.suspend}));
   }

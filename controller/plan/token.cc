@@ -20,6 +20,16 @@ std::string TokenSecretName(const TrainJob& job) {
   return name;
 }
 
+PlannedObject TokenSecret(const TrainJob& job) {
+  PlannedObject planned;
+  planned.object = {
+      {"apiVersion", "v1"}, {"kind", "Secret"}, {"metadata", {{"name", TokenSecretName(job)}}}, {"immutable", true}};
+  // One that is there has the job's uid in its name: an earlier call made it, and Secrets are not read.
+  planned.if_there = PlannedObject::IfThere::kUse;
+  planned.fill = PlannedObject::Fill::kToken;
+  return planned;
+}
+
 bool HasOwnToken(const Json& container) { return FindNamed(container, "env", kVariable) != nullptr; }
 
 void MountToken(const std::string& secret, Json* pod, Json* container) {

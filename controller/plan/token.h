@@ -6,11 +6,15 @@
 
 #include "base/json_fields.h"
 #include "controller/api/train_job.h"
+#include "controller/plan/plan.h"
 
 namespace muster::controller {
 
 // <job>-token-<the first letters of the job's uid>: no job that had the name before, and nobody else, has made it.
 std::string TokenSecretName(const TrainJob& job);
+
+// That Secret, without the token. It cannot be changed.
+PlannedObject TokenSecret(const TrainJob& job);
 
 // The container asks for its token: MUSTER_TOKEN_FILE is its own already.
 bool HasOwnToken(const Json& container);
@@ -18,7 +22,7 @@ bool HasOwnToken(const Json& container);
 // `container` of `pod` reads the token of the Secret.
 void MountToken(const std::string& secret, Json* pod, Json* container);
 
-// `secret`, a Secret of a plan, with the token in it.
+// The Secret of a plan, with the token in it.
 Json WithToken(Json secret, const std::string& token);
 
 }  // namespace muster::controller

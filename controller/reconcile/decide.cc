@@ -257,20 +257,28 @@ class Deciding {
   void Start() {
     if (!observed_.service) Do(Action::Kind::kCreateService, plan_.subdomain, "", plan_.service);
     const int left = std::max(0, plan_.max_restarts - status().restarts);
-    bool has_token = plan_.token.is_null();
+    bool has_objects = false, has_first_objects = false;
     for (const Placed& placed : all_) {
       const bool suspended = placed.job != nullptr && placed.job->suspended && !placed.complete() && !placed.failed();
       if (placed.job != nullptr && !suspended) continue;
       if (!MayStart(placed, all_) || (suspended && IsEnding(placed))) continue;
       // A Job that was suspended is replaced: its template may have changed meanwhile.
       if (suspended) Do(Action::Kind::kDeleteJob, placed.job->meta.name, placed.job->meta.uid);
-      // Before each Job whose pods ask for it: nobody may have deleted it meanwhile.
-      if (placed.planned->agent && !std::exchange(has_token, true)) {
-        Do(Action::Kind::kCreateToken, TextField(plan_.token["metadata"], "name"), "", plan_.token);
-      }
+      if (!std::exchange(has_first_objects, true)) CreateObjects(true);
+      if (!IsInitializer(*placed.planned) && !std::exchange(has_objects, true)) CreateObjects(false);
       Json object = JobOfAttempt(*placed.planned, {status().attempt, left, false});
       object["metadata"]["annotations"][kRestartsLeftAnnotation] = std::to_string(left);
       Do(Action::Kind::kCreateJob, placed.planned->name, "", std::move(object));
+    }
+  }
+
+  // Before each pass that creates Jobs, whose pods need them: nobody may have deleted or changed one meanwhile.
+  void CreateObjects(bool for_initializers) {
+    for (const PlannedObject& planned : plan_.objects) {
+      if (planned.for_initializers != for_initializers) continue;
+      Do(Action::Kind::kCreateObject, TextField(planned.object["metadata"], "name"), "", planned.object);
+      decision_.actions.back().if_there = planned.if_there;
+      decision_.actions.back().fill = planned.fill;
     }
   }
 

@@ -18,7 +18,7 @@ namespace muster::controller {
 struct Action {
   enum class Kind {
     kCreateService,
-    kCreateToken,  // the Secret of the plan, with a new token; one that is there stays
+    kCreateObject,  // one of Plan::objects
     kCreateJob,
     kCreatePod,  // of the Job `job`, from its template
     kSuspendJob,
@@ -32,6 +32,8 @@ struct Action {
   Json object;       // of what is created
   std::string job;   // of a new pod
   int index = 0;     // of a new pod
+  PlannedObject::IfThere if_there = PlannedObject::IfThere::kBelongs;  // of one of Plan::objects
+  PlannedObject::Fill fill = PlannedObject::Fill::kNothing;            // the same
 };
 
 struct EventText {

@@ -12,17 +12,17 @@ constexpr char kCommand[] = "{command: [torchrun, train.py]}";
 
 TEST(Token, OfATorchJobOfSeveralPods) {
   const Plan plan = PlanOf(JobWith("{trainer: {numNodes: 2}}"), TrainerRuntime({.container = kCommand}));
-  EXPECT_EQ(At(plan.token, "/metadata/name"), "train-token-uid-1");
-  EXPECT_EQ(At(plan.token, "/metadata/namespace"), "ns");
-  EXPECT_EQ(At(plan.token, "/metadata/ownerReferences/0/uid"), "uid-1");
-  EXPECT_EQ(At(plan.token, "/immutable"), true);
-  EXPECT_FALSE(plan.token.contains("stringData"));
+  EXPECT_EQ(At(plan.objects.at(0).object, "/metadata/name"), "train-token-uid-1");
+  EXPECT_EQ(At(plan.objects.at(0).object, "/metadata/namespace"), "ns");
+  EXPECT_EQ(At(plan.objects.at(0).object, "/metadata/ownerReferences/0/uid"), "uid-1");
+  EXPECT_EQ(At(plan.objects.at(0).object, "/immutable"), true);
+  EXPECT_FALSE(plan.objects.at(0).object.contains("stringData"));
   const Json container = ContainerOf(plan.jobs[0]);
   EXPECT_EQ(EnvOf(container, "MUSTER_TOKEN_FILE"), "/muster-token/token");
   EXPECT_EQ(At(container, "/volumeMounts/1"), YamlOf("{name: muster-token, mountPath: /muster-token, readOnly: true}"));
   EXPECT_EQ(At(plan.jobs[0].object, "/spec/template/spec/volumes/1"),
             YamlOf("{name: muster-token, secret: {secretName: train-token-uid-1}}"));
-  EXPECT_EQ(At(WithToken(plan.token, "abc"), "/stringData/token"), "abc");
+  EXPECT_EQ(At(WithToken(plan.objects.at(0).object, "abc"), "/stringData/token"), "abc");
 }
 
 TEST(Token, IsNotMadeWhereNoAgentAsksForIt) {
@@ -39,7 +39,7 @@ TEST(Token, IsNotMadeWhereNoAgentAsksForIt) {
                                 TrainerRuntime({.container = kCommand}))},
   };
   for (const auto& row : rows) {
-    EXPECT_TRUE(row.plan.token.is_null()) << row.what;
+    EXPECT_TRUE(row.plan.objects.empty()) << row.what;
     EXPECT_EQ(At(row.plan.jobs[0].object, "/spec/template/spec/volumes/1"), Json()) << row.what;
   }
 }

@@ -100,7 +100,7 @@ TerminationMessage Told(int code, ExitClass exit_class, int restarts, const std:
 }
 
 std::vector<std::string> Actions(const Decision& decision) {
-  static const char* const kNames[] = {"service", "token",  "create",     "create pod",
+  static const char* const kNames[] = {"service", "object", "create",     "create pod",
                                        "suspend", "delete", "delete pod", "delete trainjob"};
   std::vector<std::string> actions;
   for (const Action& action : decision.actions) {
@@ -321,15 +321,20 @@ TEST(Decide, APodOnALostNodeIsMadeAnewWithoutWaitingForItsEnd) {
   EXPECT_THAT(Reasons(decision), ElementsAre("PodLost"));
 }
 
-TEST(Decide, TheTokenIsMadeBeforeTheJobWhosePodsAskForIt) {
+TEST(Decide, ObjectsAreMadeBeforeTheJobsThatNeedThem) {
   Plan plan = WithData();
-  plan.token = {{"metadata", {{"name", "a-token"}}}};
-  EXPECT_THAT(Actions(Decide(Job(), plan, {}, kNow)), ElementsAre("service a", "create a-dataset-initializer-0"));
+  plan.objects.resize(2);
+  plan.objects[0].object = {{"metadata", {{"name", "a-token"}}}};
+  plan.objects[1].object = {{"metadata", {{"name", "a-claim"}}}};
+  plan.objects[1].for_initializers = true;
+  EXPECT_THAT(Actions(Decide(Job(), plan, {}, kNow)),
+              ElementsAre("service a", "object a-claim", "create a-dataset-initializer-0"));
   Observed observed;
   observed.service = true;
   observed.jobs = {There("a-dataset-initializer-0", 0, 1)};
   observed.jobs[0].complete = true;
-  EXPECT_THAT(Actions(Decide(Job(), plan, observed, kNow)), ElementsAre("token a-token", "create a-node-0"));
+  EXPECT_THAT(Actions(Decide(Job(), plan, observed, kNow)),
+              ElementsAre("object a-claim", "object a-token", "create a-node-0"));
 }
 
 TEST(Decide, AJobThatIsBoundToFailHasFailed) {

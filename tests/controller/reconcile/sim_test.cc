@@ -130,7 +130,7 @@ class Life {
         jobs_[action.name] = made;
         return;
       }
-      case Action::Kind::kCreateToken:
+      case Action::Kind::kCreateObject:
         return;
       case Action::Kind::kCreatePod: {
         if (!jobs_.contains(action.job) || jobs_[action.job].job.meta.uid != action.uid) return;

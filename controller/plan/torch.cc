@@ -1,94 +1,41 @@
-#include "controller/plan/environment.h"
-
 #include <algorithm>
-#include <optional>
 
 #include "base/quoted.h"
 #include "base/text.h"
 #include "controller/api/fields.h"
-#include "controller/plan/plan.h"
+#include "controller/plan/framework.h"
 #include "controller/plan/pod_fields.h"
+#include "controller/plan/resources.h"
 
 namespace muster::controller {
 namespace {
 
-// In the order of their names.
-constexpr const char* kReserved[] = {"PET_MASTER_ADDR", "PET_MASTER_PORT", "PET_NNODES", "PET_NODE_RANK",
-                                     "PET_NPROC_PER_NODE"};
-constexpr char kIndexPath[] = "metadata.annotations['batch.kubernetes.io/job-completion-index']";
-constexpr int kMostPods = 1'000'000;
+struct TorchFacts {
+  std::string nodes;      // PET_NNODES
+  std::string processes;  // PET_NPROC_PER_NODE
+  std::string master;     // host of node 0
+  std::string job_id;
+  bool elastic = false;  // the nodes are a range: only the c10d rendezvous takes one
+};
 
-// A number of elasticPolicy; none: it is not there.
-StatusOr<std::optional<int>> ElasticNumber(const Runtime& runtime, const char* name, int least) {
-  Complaints complaints;
-  Fields policy(&runtime.ml_policy.policy, fmt::format("runtime '{}': spec.mlPolicy.torch", runtime.meta.name),
-                &complaints);
-  const std::optional<int> number = policy.Object("elasticPolicy").Int(name, least, kMostPods);
-  MUSTER_RETURN_IF_ERROR(complaints.status());
-  return number;
+StatusOr<TorchFacts> FactsFor(const Draft& draft, ReplicatedJob& first) {
+  TorchFacts facts;
+  facts.nodes = draft.nodes.Text();
+  facts.elastic = draft.nodes.elastic;
+  const Json* resources = FindField(*TrainerContainer(first), "resources");
+  MUSTER_ASSIGN_OR_RETURN(facts.processes,
+                          ProcessesPerNode(draft.job, draft.runtime, resources == nullptr ? Json() : *resources));
+  facts.master = FirstHost(draft, first);
+  facts.job_id = JobId(draft.job);
+  return facts;
 }
 
-bool IsElastic(const Runtime& runtime) {
-  return runtime.ml_policy.framework == Framework::kTorch &&
-         FindField(runtime.ml_policy.policy, "elasticPolicy") != nullptr;
-}
-
-}  // namespace
-
-std::string NodeCount::Text() const { return elastic ? fmt::format("{}:{}", least, most) : fmt::format("{}", pods); }
-
-StatusOr<NodeCount> ReadNodeCount(const TrainJob& job, const Runtime& runtime) {
-  const std::optional<int> own = job.trainer ? job.trainer->num_nodes : std::nullopt;
-  NodeCount count;
-  if (!IsElastic(runtime)) {
-    count.pods = own.value_or(runtime.ml_policy.num_nodes.value_or(1));
-    count.least = count.most = count.pods;
-    return count;
-  }
-  count.elastic = true;
-  MUSTER_ASSIGN_OR_RETURN(const auto least, ElasticNumber(runtime, "minNodes", 1));
-  MUSTER_ASSIGN_OR_RETURN(const auto most, ElasticNumber(runtime, "maxNodes", 1));
-  const std::optional<int> wanted = own ? own : runtime.ml_policy.num_nodes;
-  count.least = least.value_or(1);
-  count.most = most.value_or(std::max(count.least, wanted.value_or(1)));
-  count.pods = wanted.value_or(count.most);
-  if (count.least > count.most) {
-    return absl::InvalidArgumentError(
-        fmt::format("runtime '{}': spec.mlPolicy.torch.elasticPolicy: minNodes {} is more than maxNodes {}",
-                    runtime.meta.name, count.least, count.most));
-  }
-  if (count.pods < count.least || count.pods > count.most) {
-    return absl::InvalidArgumentError(
-        fmt::format("{}: {} is not between minNodes {} and maxNodes {} of the elasticPolicy of runtime '{}'",
-                    own ? "spec.trainer.numNodes" : "spec.mlPolicy.numNodes", count.pods, count.least, count.most,
-                    runtime.meta.name));
-  }
-  return count;
-}
-
-StatusOr<std::optional<int>> ElasticRestarts(const Runtime& runtime) {
-  if (!IsElastic(runtime)) return std::optional<int>();
-  return ElasticNumber(runtime, "maxRestarts", 0);
-}
-
-Status CheckReservedNames(std::string_view path, const Json& env) {
-  const Json container = {{"env", env}};
-  std::vector<std::string> found;
-  for (const char* name : kReserved) {
-    if (FindNamed(container, "env", name) != nullptr) found.push_back(name);
-  }
-  if (found.empty()) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      fmt::format("{}: must not have reserved envs, invalid envs configured: [{}]; leave them out, they follow from "
-                  "numNodes and numProcPerNode",
-                  path, Join(found, " ")));
-}
-
+// The five PET_* variables. A PET_MASTER_PORT that the container has already stays as it is.
 void AddTorchVariables(const TorchFacts& facts, Json* container) {
   Json variables = Json::array();
   variables.push_back(EnvValue("PET_NNODES", facts.nodes));
   variables.push_back(EnvValue("PET_NPROC_PER_NODE", facts.processes));
-  variables.push_back({{"name", "PET_NODE_RANK"}, {"valueFrom", {{"fieldRef", {{"fieldPath", kIndexPath}}}}}});
+  variables.push_back(IndexVariable("PET_NODE_RANK"));
   variables.push_back(EnvValue("PET_MASTER_ADDR", facts.master));
   if (FindNamed(std::as_const(*container), "env", "PET_MASTER_PORT") == nullptr) {
     variables.push_back(EnvValue("PET_MASTER_PORT", fmt::format("{}", kTrainerPort)));
@@ -96,6 +43,8 @@ void AddTorchVariables(const TorchFacts& facts, Json* container) {
   UpsertEnvFirst(variables, container);
 }
 
+// The same, with the port of the rendezvous. TRAINER_* variables, the names that older runtimes write in their
+// arguments, and PET_RDZV_* of an elastic job, where the container has none of that name.
 void AddTorchEnvironment(const TorchFacts& facts, Json* container) {
   const Json* own_port = EnvText(*container, "PET_MASTER_PORT");
   const std::string port = own_port == nullptr ? fmt::format("{}", kTrainerPort) : own_port->get<std::string>();
@@ -119,6 +68,8 @@ void AddTorchEnvironment(const TorchFacts& facts, Json* container) {
   }
 }
 
+// mlPolicy.torch.envInjection.targets: containers of other jobs that get the PET_* variables too. InvalidArgument: no
+// such job or container; names those that exist.
 Status InjectIntoTargets(const TorchFacts& facts, const Runtime& runtime, std::vector<ReplicatedJob>* jobs) {
   Complaints complaints;
   Fields policy(&runtime.ml_policy.policy, fmt::format("runtime '{}': spec.mlPolicy.torch", runtime.meta.name),
@@ -149,6 +100,26 @@ Status InjectIntoTargets(const TorchFacts& facts, const Runtime& runtime, std::v
     }
   }
   return complaints.status();
+}
+
+}  // namespace
+
+Status AddTorch(Draft* draft) {
+  const Trainer* trainer = draft->job.trainer ? &*draft->job.trainer : nullptr;
+  if (trainer != nullptr && trainer->command && *trainer->command == std::vector<std::string>{"tune", "run"}) {
+    return absl::InvalidArgumentError(
+        "spec.trainer.command: 'tune run' asks for a recipe of torchtune, which is not served yet; give the whole "
+        "command with its recipe and config");
+  }
+  ReplicatedJob* first = FirstTrainer(*draft);
+  if (first == nullptr) return absl::OkStatus();
+  MUSTER_ASSIGN_OR_RETURN(const TorchFacts facts, FactsFor(*draft, *first));
+  for (ReplicatedJob& of : draft->jobs) {
+    if (of.step == Step::kTrainer) AddTorchEnvironment(facts, TrainerContainer(of));
+  }
+  // Agents of torchrun meet at a port of rank 0's pod, unless there is one pod alone.
+  draft->agents_meet = draft->nodes.pods > 1 || draft->nodes.elastic;
+  return InjectIntoTargets(facts, draft->runtime, &draft->jobs);
 }
 
 }  // namespace muster::controller
