@@ -91,6 +91,11 @@ class Conductor::Impl : public std::enable_shared_from_this<Impl> {
     if (auto found = runs_.find(run_id); found != runs_.end()) Step(*found->second, gone);
   }
 
+  void Want(int nodes) {
+    wanted_nodes_ = nodes;
+    for (const auto& [id, run] : std::map(runs_)) Step(*run, Wanted{nodes});
+  }
+
   void TurnAway(const std::string& reason) {
     auto found = options_.only_run_id.empty() ? runs_.end() : runs_.find(options_.only_run_id);
     if (found != runs_.end()) return Step(*found->second, TurnedAway{reason});
@@ -192,6 +197,7 @@ class Conductor::Impl : public std::enable_shared_from_this<Impl> {
     state.self_node = options_.self_node;
     state.endpoint_hint = options_.endpoint_hint;
     state.on_call = on_call_;
+    state.wanted_nodes = wanted_nodes_;
     return state;
   }
 
@@ -435,6 +441,7 @@ class Conductor::Impl : public std::enable_shared_from_this<Impl> {
   std::unordered_map<PeerId, Far> peers_;
   size_t remote_ = 0;
   std::map<std::string, std::shared_ptr<Run>> runs_;
+  std::optional<int> wanted_nodes_;         // of each run
   std::map<PeerId, std::string> awaiting_;  // who follows a run that is not there yet; empty: the first one
   std::function<void(const std::string&, const std::string&)> listener_;
   asio::steady_timer drain_timer_;
@@ -451,6 +458,7 @@ void Conductor::Receive(PeerId id, const NodeMessage& message) { impl_->Receive(
 void Conductor::Disconnect(PeerId id) { impl_->Disconnect(id); }
 void Conductor::TakeOver(const std::string& run_id, const StandIn& stand_in) { impl_->TakeOver(run_id, stand_in); }
 void Conductor::TurnAway(const std::string& reason) { impl_->TurnAway(reason); }
+void Conductor::Want(int nodes) { impl_->Want(nodes); }
 void Conductor::KnowDead(const std::string& run_id, const Gone& gone) { impl_->KnowDead(run_id, gone); }
 void Conductor::Yield(const std::string& run_id, const Redirect& redirect) { impl_->YieldTo(run_id, redirect); }
 void Conductor::SetPlace(const std::string& address, bool on_call) { impl_->SetPlace(address, on_call); }

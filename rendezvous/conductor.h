@@ -52,6 +52,9 @@ class Conductor {
   // What a stand-in learns of a node it misses (membership.h).
   void KnowDead(const std::string& run_id, const Gone& gone);
 
+  // So many nodes there are meant to be now, in each run (membership.h).
+  void Want(int nodes);
+
   // Where this coordinator can be reached, once its port is known (Options::self_address). `on_call`: that is not the
   // job's endpoint, so nothing is coordinated here before TakeOver.
   void SetPlace(const std::string& address, bool on_call);

@@ -28,6 +28,8 @@ Effects Apply(State& state, const Event& event, TimePoint now) {
     machine.KnowDead(*gone);
   } else if (const auto* away = std::get_if<TurnedAway>(&event)) {
     machine.NoteRefusal(away->reason);
+  } else if (const auto* wanted = std::get_if<Wanted>(&event)) {
+    machine.Want(wanted->nodes);
   } else {
     machine.Silence();
   }

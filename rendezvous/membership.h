@@ -82,6 +82,7 @@ struct State {
   std::string run_id;
   std::optional<JobOptions> options;  // of the first Hello
   std::string self_node;              // the node whose agent this coordinator lives in; empty: none
+  std::optional<int> wanted_nodes;    // how many nodes there are meant to be now (Wanted); empty: nobody says
   std::string endpoint_hint;          // for nodes that do not come; EndpointHint() in base/host_names.h
   bool on_call = false;               // not where strangers look for the job: coordinates from StandIn on
   Phase phase = Phase::kGathering;
@@ -178,7 +179,12 @@ struct Gone {
 struct TurnedAway {
   std::string reason;
 };
-using Event = std::variant<PeerOpened, PeerSaid, PeerClosed, Tick, StandIn, Gone, TurnedAway>;
+// So many nodes there are meant to be now, says who makes them: an elastic job starts as soon as they are there, and
+// takes newcomers in together, once they are all there. At most the last call is waited for them.
+struct Wanted {
+  int nodes = 0;
+};
+using Event = std::variant<PeerOpened, PeerSaid, PeerClosed, Tick, StandIn, Gone, TurnedAway, Wanted>;
 
 struct Send {
   PeerId peer;

@@ -316,15 +316,16 @@ void Machine::NewcomerReady(Member& member) {
   }
   if (s_.phase == Phase::kStopping) s_.last_arrival = now_;
   if (s_.phase != Phase::kRunning) return;
-  bool room = static_cast<int>(s_.round.seats.size()) < options().max_nodes && !options().indexed;
-  if (room && options().scale_up == ScaleUp::kNow && s_.counts.succeeded == 0) {
-    BeginStopping({fmt::format("scaling up: {} joined", NodeName(member.node))}, "");
-    return;
-  }
-  std::string why =
-      !room ? fmt::format("round {} has all its {}", s_.round.id.number, Counted(s_.round.seats.size(), "node"))
-      : s_.counts.succeeded != 0 ? fmt::format("round {} is about to succeed", s_.round.id.number)
-                                 : "the job takes new nodes in at its next restart";
+  s_.last_arrival = now_;
+  TakeIn();
+  if (s_.phase != Phase::kRunning) return;
+  const std::string number = fmt::format("round {}", s_.round.id.number);
+  const std::string why = !HasRoom() ? fmt::format("{} has all its {}", number, Counted(s_.round.seats.size(), "node"))
+                          : s_.counts.succeeded != 0 ? fmt::format("{} is about to succeed", number)
+                          : options().scale_up != ScaleUp::kNow
+                              ? "the job takes new nodes in at its next restart"
+                              : fmt::format("{} takes new nodes in once all {} are there, or after {}", number,
+                                            Counted(WantedNodes(), "node"), Seconds(options().last_call));
   Tell(member.peer, Notice{fmt::format("{}; {} waits as a spare", why, NodeName(member.node))});
 }
 

@@ -19,6 +19,7 @@ class Machine {
   void TakeOver(const StandIn& stand_in);
   void KnowDead(const Gone& gone);
   void NoteRefusal(const std::string& reason);
+  void Want(int nodes);
 
   void Settle();        // goes on from phase to phase until nothing more follows from what is known
   void ScheduleLook();  // fills look_again
@@ -75,6 +76,9 @@ class Machine {
   void FinishWith(int exit_code, std::string reason, bool with_failures);
 
   // membership_roster.cc: the start of a round
+  int WantedNodes() const;  // max where nobody says how many there are meant to be
+  bool HasRoom() const;     // the round has fewer nodes than are wanted
+  void TakeIn();            // those that came while the round runs
   void BeginGathering(const Why& why);
   void Gather();
   bool MayStart();

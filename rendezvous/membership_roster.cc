@@ -54,6 +54,7 @@ void Machine::Settle() {
         Reform();
         break;
       case Phase::kRunning:
+        TakeIn();
         if (s_.counts.succeeded == static_cast<int>(s_.round.seats.size())) RoundSucceeded();
         break;
       case Phase::kStopping:
@@ -72,6 +73,33 @@ void Machine::Settle() {
     }
     if (s_.phase == phase) return;
   }
+}
+
+int Machine::WantedNodes() const {
+  return std::clamp(s_.wanted_nodes.value_or(options().max_nodes), options().min_nodes, options().max_nodes);
+}
+
+void Machine::Want(int nodes) {
+  s_.wanted_nodes = nodes;
+  if (s_.options) Because(fmt::format("{} are wanted now", Counted(nodes, "node")));
+}
+
+bool Machine::HasRoom() const { return static_cast<int>(s_.round.seats.size()) < WantedNodes() && !options().indexed; }
+
+// A restart takes them all. Where it is known how many are wanted, it waits until they are there: each costs the others
+// a restart otherwise.
+void Machine::TakeIn() {
+  const State::Counts& counts = s_.counts;
+  if (s_.phase != Phase::kRunning || counts.ready == 0 || counts.succeeded != 0 || !HasRoom()) return;
+  if (options().scale_up != ScaleUp::kNow) return;
+  const int there = counts.ready + counts.seated_busy;
+  const bool in_time = s_.last_arrival && now_ < *s_.last_arrival + options().last_call;
+  if (s_.wanted_nodes && there < WantedNodes() && in_time) return;
+  std::string who = Counted(counts.ready, "node");
+  for (const auto& [name, member] : s_.members) {
+    if (counts.ready == 1 && member.peer != 0 && member.ready && !member.leaving) who = NodeName(member.node);
+  }
+  BeginStopping({fmt::format("scaling up: {} joined", who)}, "");
 }
 
 void Machine::BeginGathering(const Why& why) {
@@ -108,7 +136,7 @@ bool Machine::MayStart() {
   if (s_.grace_until && now_ < *s_.grace_until) return false;
   if (counts.ready < options().min_nodes) return false;
   bool goes_on = s_.round.id.number >= 0 && counts.seated_living > counts.seated_leaving;
-  bool full = counts.ready >= options().max_nodes;
+  bool full = counts.ready >= WantedNodes();
   if (!full && !goes_on && s_.last_arrival && now_ < *s_.last_arrival + options().last_call) return false;
   // Who missed two beats is heard, or lost, before a round counts on it.
   TimePoint heard = now_ - options().heartbeat_timeout * 2 / 3;
@@ -124,12 +152,11 @@ void Machine::Gather() {
     bool first = s_.round.id.number < 0;
     Why why = s_.stop;
     if (first || why.reason.empty()) {
-      why.reason =
-          counts.ready >= options().max_nodes
-              ? (options().max_nodes == 1 ? std::string("the node is ready")
-                                          : fmt::format("all {} are ready", Counted(options().max_nodes, "node")))
-              : fmt::format("{} of {} are ready and the last call is over", counts.ready,
-                            Counted(options().max_nodes, "node"));
+      why.reason = counts.ready >= WantedNodes()
+                       ? (counts.ready == 1 ? std::string("the node is ready")
+                                            : fmt::format("all {} are ready", Counted(WantedNodes(), "node")))
+                       : fmt::format("{} of {} are ready and the last call is over", counts.ready,
+                                     Counted(WantedNodes(), "node"));
     }
     StartRound(why);
     return;
@@ -155,12 +182,13 @@ void Machine::Gather() {
     TellWaiting("waiting for the last round's workers to end");
   } else if (too_few) {
     int missing = options().min_nodes - counts.ready;
-    TellWaiting(fmt::format("waiting for {} more {}: have {} of {} (up to {})", missing, missing == 1 ? "node" : "nodes",
-                            counts.ready, options().min_nodes, Seconds(options().join_timeout)) +
+    TellWaiting(fmt::format("waiting for {} more {}: have {} of {} (up to {})", missing,
+                            missing == 1 ? "node" : "nodes", counts.ready, options().min_nodes,
+                            Seconds(options().join_timeout)) +
                 (counts.living == 1 && s_.round.id.number < 0 ? EndpointHint() : ""));
   } else {
     TellWaiting(fmt::format("have {} of {}, {} at least: waiting {} for more", counts.ready,
-                            Counted(options().max_nodes, "node"), options().min_nodes, Seconds(options().last_call)));
+                            Counted(WantedNodes(), "node"), options().min_nodes, Seconds(options().last_call)));
   }
 }
 
@@ -344,6 +372,11 @@ void Machine::ScheduleLook() {
     } else {
       look = Earlier(look, *s_.gathering_since + options().join_timeout);
     }
+  } else if (s_.phase == Phase::kRunning) {
+    // Newcomers wait for others.
+    const bool waits = s_.wanted_nodes && s_.counts.ready > 0 && s_.last_arrival;
+    if (waits && now_ < *s_.last_arrival + options().last_call)
+      look = Earlier(look, *s_.last_arrival + options().last_call);
   } else if (s_.phase == Phase::kReforming) {
     TimePoint until = *s_.gathering_since + options().join_timeout;
     look = Earlier(look, s_.reform_until && *s_.reform_until > now_ ? std::min(*s_.reform_until, until) : until);

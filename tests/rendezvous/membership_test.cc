@@ -128,6 +128,43 @@ TEST(Gathering, MinWaitsForTheLastCall) {
   EXPECT_EQ(s.Roster(), "a b");
 }
 
+TEST(Gathering, TheLastCallIsNotWaitedForWhereAllAreThereThatAreWanted) {
+  Stage s(Job(1, 4));
+  s.Do(Wanted{2});
+  s.Join("a");
+  EXPECT_EQ(s.state.phase, Phase::kGathering);
+  s.Join("b");
+  EXPECT_EQ(s.Roster(), "a b");
+  EXPECT_EQ(s.state.round.reason, "all 2 nodes are ready");
+}
+
+TEST(Gathering, HowManyAreWantedMayChangeMeanwhile) {
+  struct {
+    int wanted;
+    const char* roster;
+  } const rows[] = {{4, ""}, {3, "a b c"}, {2, "a b c"}, {0, "a b c"}, {9, ""}};
+  for (const auto& row : rows) {
+    Stage s(Job(2, 4));
+    s.Do(Wanted{4});
+    for (const char* name : {"a", "b", "c"}) s.Join(name);
+    EXPECT_EQ(s.state.phase, Phase::kGathering);
+    s.Do(Wanted{row.wanted});
+    EXPECT_EQ(s.state.phase == Phase::kRunning ? s.Roster() : "", row.roster) << row.wanted;
+  }
+}
+
+TEST(Gathering, FewerThanWantedStartAfterTheLastCall) {
+  Stage s(Job(1, 4));
+  s.Do(Wanted{3});
+  s.Join("a");
+  s.Join("b");
+  s.Wait(seconds(29), {"a", "b"});
+  EXPECT_EQ(s.state.phase, Phase::kGathering);
+  s.Wait(seconds(1), {"a", "b"});
+  EXPECT_EQ(s.Roster(), "a b");
+  EXPECT_EQ(s.state.round.reason, "2 of 3 nodes are ready and the last call is over");
+}
+
 TEST(Gathering, BelowMinItEndsWith200AndSaysWhoCame) {
   Stage s(Job(3, 3));
   s.Join("a");
@@ -463,6 +500,47 @@ TEST(LateNode, ScalesUpWhereThereIsRoom) {
   s.Ready("a");
   EXPECT_EQ(s.Roster(), "a b");
   EXPECT_EQ(s.Seat("a").restart_count, 0);
+}
+
+TEST(LateNode, TogetherWithAllThatAreWanted) {
+  Stage s(Job(1, 4));
+  s.Do(Wanted{2});
+  s.Join("a");
+  s.Join("b");
+  s.Join("c");
+  EXPECT_FALSE(s.Stopped("a")) << "nobody wants a third one";
+  s.Do(Wanted{4});
+  EXPECT_FALSE(s.Stopped("a")) << "the fourth one is still to come";
+  s.Join("d");
+  EXPECT_EQ(s.Told<Stop>("a").at(0).reason, "scaling up: 2 nodes joined");
+  s.Ready("a");
+  s.Ready("b");
+  EXPECT_EQ(s.Roster(), "a b c d");
+}
+
+TEST(LateNode, WaitsForTheOthersNoLongerThanTheLastCall) {
+  Stage s(Job(1, 4));
+  s.Do(Wanted{1});
+  s.Join("a");
+  s.Do(Wanted{3});
+  s.Join("b");
+  s.Wait(seconds(29), {"a", "b"});
+  EXPECT_FALSE(s.Stopped("a"));
+  s.Wait(seconds(1), {"a", "b"});
+  EXPECT_EQ(s.Told<Stop>("a").at(0).reason, "scaling up: node b (host host-b) joined");
+}
+
+TEST(LateNode, LessIsWantedThanThereIs) {
+  Stage s(Job(1, 4));
+  s.Do(Wanted{3});
+  for (const char* name : {"a", "b", "c"}) s.Join(name);
+  s.Do(Wanted{2});
+  EXPECT_FALSE(s.Stopped("a")) << "whoever is not wanted is told to go";
+  s.Leaves("c");
+  s.Closes("c");
+  s.Ready("a");
+  s.Ready("b");
+  EXPECT_EQ(s.Roster(), "a b");
 }
 
 TEST(LateNode, WaitsForTheNextRestartWhereAsked) {

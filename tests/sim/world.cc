@@ -228,7 +228,7 @@ void World::Fault() {
       Spawn(now, renamed ? now : address, only);
     });
   };
-  int kind = random_.Below(11);
+  int kind = random_.Below(12);
   // To the other end a broken connection or a second node of that name is a death. Together with a cut it may be none:
   // that is a promise nobody makes (see world.h).
   if (cuts_ && (kind == 5 || kind == 6 || kind == 9)) kind = 4;
@@ -314,6 +314,14 @@ void World::Fault() {
       After(Duration{}, id, [this](Process& p) {
         if (p.workers && !p.stopping) EndWorkers(p, random_.Chance(0.5) ? 1 : 139, false);
       });
+      break;
+    }
+    case 11: {  // other numbers of nodes are wanted, and some hear of it later
+      const int nodes = random_.Below(options_.max_nodes + 2);
+      for (const Process& process : processes_) {
+        After(random_.Between(milliseconds(0), seconds(5)), process.id,
+              [this, nodes](Process& p) { Step(p, Wanted{nodes}); });
+      }
       break;
     }
   }
