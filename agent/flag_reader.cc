@@ -146,6 +146,7 @@ Status FlagReader::ReadCommon(RunOptions* options) const {
   if (!parsed_limit.ok()) return Bad(limit, parsed_limit.status());
   if (*parsed_limit <= Duration::zero()) return Bad(limit, "want more than 0");
   options->node_check_timeout = *parsed_limit;
+  options->nodes_file = Get("nodes-file").text;
   options->preempt_file = Get("preempt-file").text;
   FlagValue interval = Get("preempt-interval");
   auto pause = ParseDuration(interval.text);

@@ -11,6 +11,7 @@
 #include "agent/last_words.h"
 #include "agent/log_place.h"
 #include "agent/node_check.h"
+#include "agent/nodes_file.h"
 #include "agent/preempt_notice.h"
 #include "agent/relay.h"
 #include "agent/rendezvous_place.h"
@@ -66,6 +67,8 @@ class NodeAgent::Impl {
   // --- start ---
   void FindPlace();
   void Join(RendezvousPlace place);
+  Status WatchNodesFile();
+  void TellWantedNodes();
   StatusOr<int> FreshStore();
   // --- what the rendezvous says ---
   void StartRound(const Assignment& assignment);
@@ -113,9 +116,11 @@ class NodeAgent::Impl {
   std::string stop_reason_;    // of the attempt being stopped
   std::optional<Verdict> verdict_;
   std::unique_ptr<PreemptNotice> notice_;
-  int going_signal_ = 0;    // asked to go by this signal
-  bool unhealthy_ = false;  // goes because its check failed
-  bool noticed_ = false;    // by the preemption notice: the signal itself is still to come
+  std::unique_ptr<NodesFile> nodes_file_;
+  std::optional<int> wanted_nodes_;  // what that says
+  int going_signal_ = 0;             // asked to go by this signal
+  bool unhealthy_ = false;           // goes because its check failed
+  bool noticed_ = false;             // by the preemption notice: the signal itself is still to come
   bool finishing_ = false;
   int exit_code_ = 0;
   std::string reason_;  // why it ends, where no verdict says so
@@ -205,12 +210,32 @@ void NodeAgent::Impl::Join(RendezvousPlace place) {
   events.end = [this](const Verdict& verdict) { End(verdict); };
   events.say = [](const std::string& text) { log::Info(text); };
   if (place_.endpoint_is != RendezvousPlace::Endpoint::kElsewhere) {
-    events.host_endpoint = [this] { return TakeEndpoint(loop_, options_, credentials_, &place_); };
+    events.host_endpoint = [this] {
+      const bool taken = TakeEndpoint(loop_, options_, credentials_, &place_);
+      TellWantedNodes();
+      return taken;
+    };
   }
   events.all_silent = [this] { guard_.AllSilent(); };
   attendant_ =
       std::make_unique<rendezvous::Attendant>(loop_, std::move(attendant), place_.conductor.get(), std::move(events));
+  if (Status status = WatchNodesFile(); !status.ok()) return FinishWith(Refused(status));
   attendant_->Begin();
+}
+
+// What it says already holds from the first Hello on.
+Status NodeAgent::Impl::WatchNodesFile() {
+  if (options_.nodes_file.empty()) return absl::OkStatus();
+  if (auto nodes = ReadNodesFile(options_.nodes_file); nodes.ok()) wanted_nodes_ = *nodes;
+  TellWantedNodes();
+  MUSTER_ASSIGN_OR_RETURN(nodes_file_, NodesFile::Watch(loop_, options_.nodes_file, [this](int nodes) {
+                            if (std::exchange(wanted_nodes_, nodes) != nodes) TellWantedNodes();
+                          }));
+  return absl::OkStatus();
+}
+
+void NodeAgent::Impl::TellWantedNodes() {
+  if (wanted_nodes_ && place_.conductor) place_.conductor->Want(*wanted_nodes_);
 }
 
 // A store without a key for the next round this node has rank 0 in. A static rank 0 keeps its port, as torchrun does.

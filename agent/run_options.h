@@ -99,6 +99,7 @@ struct RunOptions {
   std::string termination_log;          // empty: none
   std::string node_check;               // empty: none; node_check.h
   Duration node_check_timeout = std::chrono::seconds(60);
+  std::string nodes_file;    // empty: none
   std::string preempt_file;  // or a URL; empty: none
   Duration preempt_interval = std::chrono::seconds(5);
   HangOptions hang;  // off unless asked for

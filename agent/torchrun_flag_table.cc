@@ -94,6 +94,8 @@ constexpr Flag kTable[] = {
      "must end with 0 before this node joins, and after two failures of its own in a row; builtin: `muster check`"},
     {"node-check-timeout", 0, kV, kM, "MUSTER_NODE_CHECK_TIMEOUT", "60s", "DURATION", "",
      "how long --node-check may take"},
+    {"nodes-file", 0, kV, kM, "MUSTER_NODES_FILE", "", "FILE", "",
+     "says how many nodes there are meant to be now; an elastic job starts once they are there, and hears of changes"},
     {"preempt-file", 0, kV, kM, "MUSTER_PREEMPT_FILE", "", "FILE|URL", "",
      "when this file appears, or this metadata service says so, the node leaves as at a SIGTERM: checkpoint, 143"},
     {"preempt-interval", 0, kV, kM, "MUSTER_PREEMPT_INTERVAL", "5s", "DURATION", "",

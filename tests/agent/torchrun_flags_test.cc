@@ -90,6 +90,7 @@ const std::vector<Row>& Rows() {
       {"node-check", "MUSTER_NODE_CHECK", "x --y", text(&RunOptions::node_check), "x --y", ""},
       {"node-check-timeout", "MUSTER_NODE_CHECK_TIMEOUT", "1m30s",
        [](auto& o) { return fmt::format("{}", o.node_check_timeout / seconds(1)); }, "90", "0"},
+      {"nodes-file", "MUSTER_NODES_FILE", "/x", text(&RunOptions::nodes_file), "/x", ""},
       {"preempt-file", "MUSTER_PREEMPT_FILE", "/x", text(&RunOptions::preempt_file), "/x", ""},
       {"preempt-interval", "MUSTER_PREEMPT_INTERVAL", "1m",
        [](auto& o) { return fmt::format("{}", o.preempt_interval / seconds(1)); }, "60", "0"},

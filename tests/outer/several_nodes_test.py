@@ -130,6 +130,31 @@ class Rendezvous(Nodes):
         worker.tell("exit 0")
         self.assertEqual(agent.wait(), 0)
 
+    def test_elastic_starts_with_the_nodes_that_are_wanted(self):
+        wanted = os.path.join(self.dir, "nodes")
+
+        def want(nodes):  # as a kubelet swaps it
+            with open(wanted + ".new", "w", encoding="utf-8") as file:
+                file.write(nodes)
+            os.rename(wanted + ".new", wanted)
+
+        want("2")
+        endpoint = self.endpoint()
+        flags = ("--nodes-file", wanted, "--rdzv-conf", "last_call_timeout=600")
+        agents = [self.node(endpoint, "1:4", *flags) for _ in range(2)]
+        self.assertEqual({worker.world_size for worker in self.workers(2)}, {2})
+        agents += [self.node(endpoint, "1:4", *flags)]
+        self.wait_for_output(agents[2], "waits as a spare")
+        want("no number")
+        self.wait_for_output(agents[0], "'no number' is no whole number of 1 or more")
+        want("4\n")
+        agents += [self.node(endpoint, "1:4", *flags)]
+        workers = self.workers(4)
+        self.assertEqual({(worker.world_size, worker.restarts) for worker in workers}, {(4, 0)})
+        for worker in workers:
+            worker.tell("exit 0")
+        self.assertEqual([agent.wait() for agent in agents], [0] * 4)
+
     def test_coordinator_alone(self):
         coordinator = self.with_pipes([MUSTER, "coordinator", "--listen", "127.0.0.1:0"], stderr=subprocess.DEVNULL, text=True)
         port = coordinator.stdout.readline().rsplit(":", 1)[1].strip()
