@@ -92,6 +92,7 @@ struct TrainJobStatus {
   std::string message;  // why nothing happens yet, or why it ended
   std::optional<WallTime> start_time, completion_time;
   int nodes = 0, ready_nodes = 0;  // of the trainer step
+  std::string selector;            // of the pods of an elastic trainer step, for autoscalers; empty: none
   int attempt = 0;                 // of the trainer step: how often it was made anew
   int restarts = 0;                // used up of the budget, wherever they happened
   std::vector<Failure> failures;   // the newest last, kMostFailures at most

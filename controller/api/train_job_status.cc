@@ -13,9 +13,9 @@ namespace muster::controller {
 namespace {
 
 // The fields of status that are read here; all else is kept in `others`.
-constexpr std::array<std::string_view, 12> kOwnFields = {"conditions", "jobsStatus", "state",          "reason",
-                                                         "message",    "startTime",  "completionTime", "nodes",
-                                                         "readyNodes", "attempt",    "restarts",       "failures"};
+constexpr std::array<std::string_view, 13> kOwnFields = {
+    "conditions", "jobsStatus", "state",    "reason",  "message",  "startTime", "completionTime",
+    "nodes",      "readyNodes", "selector", "attempt", "restarts", "failures"};
 
 std::optional<Condition> ReadCondition(const Json& object) {
   Condition condition;
@@ -116,6 +116,7 @@ TrainJobStatus ReadStatus(const Json& object) {
   status.completion_time = TimeField(object, "completionTime");
   status.nodes = CountField(object, "nodes");
   status.ready_nodes = CountField(object, "readyNodes");
+  status.selector = TextField(object, "selector");
   status.attempt = CountField(object, "attempt");
   status.restarts = CountField(object, "restarts");
   const Json& failures = ListField(object, "failures");
@@ -150,6 +151,7 @@ Json WriteStatus(const TrainJobStatus& status) {
   if (status.completion_time) object["completionTime"] = IsoTime(*status.completion_time);
   object["nodes"] = status.nodes;
   object["readyNodes"] = status.ready_nodes;
+  PutText(object, "selector", status.selector);
   object["attempt"] = status.attempt;
   object["restarts"] = status.restarts;
   if (!status.failures.empty()) {

@@ -8,6 +8,7 @@
 #include "controller/api/labels.h"
 #include "controller/api/lenient.h"
 #include "controller/kube/answer.h"
+#include "controller/plan/elastic.h"
 #include "controller/plan/pod_object.h"
 #include "controller/plan/token.h"
 
@@ -39,6 +40,26 @@ StatusOr<Json> Filled(const Action& action) {
     }
   }
   return absl::InternalError("an object is to be filled with nothing known");
+}
+
+// Of an action that changes an object. Merged by the server only where that still has the uid.
+Json PatchOf(const Action& action) {
+  Json patch;
+  patch["metadata"]["uid"] = action.uid;
+  switch (action.kind) {
+    case Action::Kind::kScaleJob:
+      patch["spec"] = {{"parallelism", action.pods}, {"completions", action.pods}};
+      break;
+    case Action::Kind::kSuspendJob:
+      patch["spec"]["suspend"] = true;
+      break;
+    case Action::Kind::kTellPod:
+      patch["metadata"]["annotations"][kNodesAnnotation] = fmt::format("{}", action.pods);
+      break;
+    default:
+      break;
+  }
+  return patch;
 }
 
 // What belongs to one TrainJob, one action after the other.
@@ -106,10 +127,12 @@ class Means {
     co_return made.status();
   }
 
-  asio::awaitable<Status> Suspend(const Action& action) {
-    const Json patch = {{"metadata", {{"uid", action.uid}}}, {"spec", {{"suspend", true}}}};
-    auto patched = co_await Merge(kJobs, action.name, patch);
-    if (patched.ok()) cache_.PutJob(*patched);
+  // Where it has gone, there is nothing to do.
+  asio::awaitable<Status> Change(const Resource& resource, const Action& action) {
+    const Json patch = PatchOf(action);
+    auto patched = co_await Merge(resource, action.name, patch);
+    if (patched.ok() && resource == kJobs) cache_.PutJob(*patched);
+    if (patched.ok() && resource == kPods) cache_.PutPod(*patched);
     co_return absl::IsNotFound(patched.status()) ? absl::OkStatus() : patched.status();
   }
 
@@ -177,8 +200,11 @@ asio::awaitable<Status> CarryOut(ApiClient& client, TrainJobCache& cache, const 
       co_return co_await means.Create(kJobs, action);
     case Kind::kCreatePod:
       co_return co_await means.CreatePod(action);
+    case Kind::kScaleJob:
     case Kind::kSuspendJob:
-      co_return co_await means.Suspend(action);
+      co_return co_await means.Change(kJobs, action);
+    case Kind::kTellPod:
+      co_return co_await means.Change(kPods, action);
     case Kind::kDeleteJob:
       co_return co_await means.Delete(kJobs, action);
     case Kind::kDeletePod:

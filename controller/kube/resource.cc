@@ -20,6 +20,7 @@ StatusOr<Resource> ResourceOf(const Json& object) {
   if (api == "v1" && kind == "Secret") return kSecrets;
   if (api == "v1" && kind == "Service") return kServices;
   if (api == "batch/v1" && kind == "Job") return kJobs;
+  if (api == "autoscaling/v2" && kind == "HorizontalPodAutoscaler") return kAutoscalers;
   return absl::UnimplementedError(fmt::format("{} {}: no action makes such an object", api, kind));
 }
 

@@ -31,6 +31,7 @@ inline const Resource kPods{"v1", "pods"};
 inline const Resource kServices{"v1", "services"};
 inline const Resource kConfigMaps{"v1", "configmaps"};
 inline const Resource kSecrets{"v1", "secrets"};
+inline const Resource kAutoscalers{"autoscaling/v2", "horizontalpodautoscalers"};
 
 // Where an object of a plan is, by its apiVersion and kind. Unimplemented: Muster makes none of these.
 StatusOr<Resource> ResourceOf(const Json& object);

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "controller/api/fields.h"
 #include "controller/plan/agent.h"
+#include "controller/plan/elastic.h"
 #include "controller/plan/framework.h"
 #include "controller/plan/initializers.h"
 #include "controller/plan/job_object.h"
@@ -69,14 +70,6 @@ class Planner {
                                                 "scheduled as a group",
                                                 runtime_.meta.name)});
     }
-    const Json* elastic = FindField(runtime_.ml_policy.policy, "elasticPolicy");
-    if (elastic != nullptr && FindField(*elastic, "metrics") != nullptr) {
-      draft_.notices.push_back(
-          {"ElasticMetricsIgnored",
-           fmt::format("runtime '{}': spec.mlPolicy.torch.elasticPolicy.metrics is not served yet: "
-                       "no HorizontalPodAutoscaler is made",
-                       runtime_.meta.name)});
-    }
     return absl::OkStatus();
   }
 
@@ -132,6 +125,9 @@ class Planner {
       if (of.step != Step::kTrainer) continue;
       MUSTER_ASSIGN_OR_RETURN(injections_[of.name],
                               InjectAgent(runtime_, options_, plan_.max_restarts, &of, &draft_.notices));
+      if (draft_.nodes.elastic && injections_[of.name].done) {
+        TellNodes(draft_.nodes.pods, &of.job_template, TrainerContainer(of));
+      }
       if (!draft_.agents_meet || !injections_[of.name].done || HasOwnToken(*TrainerContainer(of))) continue;
       MountToken(TokenSecretName(job_), &PodSpec(of.job_template), TrainerContainer(of));
       asks_for_token = true;
@@ -198,6 +194,7 @@ class Planner {
       planned.step = of.step;
       planned.after = of.depends_on;
       planned.pods = PodsOf(of);
+      planned.scales = of.step == Step::kTrainer && Scales(draft_);
       if (injection != injections_.end()) {
         planned.agent = injection->second.done;
         planned.budget_in_job = injection->second.budget_in_job;

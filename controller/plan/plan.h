@@ -35,6 +35,7 @@ struct PlannedJob {
   std::vector<Dependency> after;  // names of replicated jobs
   int pods = 1;                   // completions
   bool agent = false;             // the container `node` runs under `muster exec`
+  bool scales = false;            // the number of its pods may change while it runs
   bool budget_in_job = false;     // its backoffLimit is what is left of the budget
   Json object;                    // batch/v1 Job of attempt 0, not suspended
 };

@@ -3,6 +3,7 @@
 #include "base/quoted.h"
 #include "base/text.h"
 #include "controller/api/fields.h"
+#include "controller/plan/elastic.h"
 #include "controller/plan/framework.h"
 #include "controller/plan/pod_fields.h"
 #include "controller/plan/resources.h"
@@ -119,6 +120,7 @@ Status AddTorch(Draft* draft) {
   }
   // Agents of torchrun meet at a port of rank 0's pod, unless there is one pod alone.
   draft->agents_meet = draft->nodes.pods > 1 || draft->nodes.elastic;
+  AddAutoscaler(draft);
   return InjectIntoTargets(facts, draft->runtime, &draft->jobs);
 }
 

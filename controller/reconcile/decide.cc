@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "controller/plan/elastic.h"
 #include "controller/reconcile/conditions.h"
 #include "controller/reconcile/failure.h"
 #include "controller/reconcile/progress.h"
@@ -68,6 +69,7 @@ class Deciding {
     for (const Placed& placed : all_) {
       if (placed.complete()) continue;
       for (const ObservedPod* pod : placed.pods) {
+        if (IsScaledAway(*pod, *placed.planned)) continue;
         if (auto failure = FailureOf(*pod, *placed.planned)) failures_.push_back(*std::move(failure));
       }
     }
@@ -77,6 +79,7 @@ class Deciding {
     } else if (!End()) {
       RemoveLeftOvers();
       Start();
+      Scale();
       Replace();
     }
     Count();
@@ -282,6 +285,28 @@ class Deciding {
     }
   }
 
+  // The number of pods of an elastic job that runs. New ones have the old number from the Job's template: all are told.
+  void Scale() {
+    for (const Placed& placed : all_) {
+      if (!placed.planned->scales || !placed.runs()) continue;
+      const int pods = placed.planned->pods;
+      if (placed.job->pods != pods) {
+        CreateObjects(false);
+        Do(Action::Kind::kScaleJob, placed.job->meta.name, placed.job->meta.uid);
+        decision_.actions.back().pods = pods;
+        Event(false, "Scaled",
+              fmt::format("Job {}: {} instead of {}", placed.job->meta.name, Counted(pods, "pod"), placed.job->pods));
+      }
+      for (const ObservedPod* pod : placed.pods) {
+        const std::string_view told = pod->meta.Annotation(kNodesAnnotation);
+        if (!StillRuns(*pod) || told.empty() || told == fmt::format("{}", pods)) continue;
+        if (IsScaledAway(*pod, *placed.planned)) continue;
+        Do(Action::Kind::kTellPod, pod->meta.name, pod->meta.uid);
+        decision_.actions.back().pods = pods;
+      }
+    }
+  }
+
   void Replace() {
     for (const Placed& placed : all_) {
       if (!placed.planned->agent || !placed.runs()) continue;
@@ -316,6 +341,7 @@ class Deciding {
       }
       if (trains ? placed.planned->step != Step::kTrainer : IsInitializer(*placed.planned)) continue;
       status().nodes += placed.planned->pods;
+      if (placed.planned->scales) status().selector = PodSelector(job_.meta.name, placed.planned->replicated_job);
       if (placed.job == nullptr) continue;
       started = true;
       if (over && !placed.complete()) continue;

@@ -21,6 +21,8 @@ struct Action {
     kCreateObject,  // one of Plan::objects
     kCreateJob,
     kCreatePod,  // of the Job `job`, from its template
+    kScaleJob,   // to `pods`
+    kTellPod,    // that there are meant to be `pods` of its Job
     kSuspendJob,
     kDeleteJob,
     kDeletePod,
@@ -32,6 +34,7 @@ struct Action {
   Json object;       // of what is created
   std::string job;   // of a new pod
   int index = 0;     // of a new pod
+  int pods = 0;
   PlannedObject::IfThere if_there = PlannedObject::IfThere::kBelongs;  // of one of Plan::objects
   PlannedObject::Fill fill = PlannedObject::Fill::kNothing;            // the same
 };

@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "controller/api/labels.h"
 #include "controller/api/lenient.h"
+#include "controller/plan/elastic.h"
 
 namespace muster::controller {
 namespace {
@@ -26,7 +27,9 @@ int AttemptOf(const Meta& meta) {
 // Of labels and annotations only what is read again: a pod has some thirty, and what users write may be long.
 void Trim(Meta* meta) {
   std::erase_if(meta->labels, [](const auto& label) { return label.first != kJobSetNameLabel; });
-  std::erase_if(meta->annotations, [](const auto& annotation) { return annotation.first != kRestartsLeftAnnotation; });
+  std::erase_if(meta->annotations, [](const auto& annotation) {
+    return annotation.first != kRestartsLeftAnnotation && annotation.first != kNodesAnnotation;
+  });
 }
 
 // JSON's texts are UTF-8: no character is cut in two.

@@ -43,6 +43,10 @@ bool IsMet(const Dependency& dependency, const std::vector<Placed>& all) {
 
 }  // namespace
 
+bool IsScaledAway(const ObservedPod& pod, const PlannedJob& planned) {
+  return planned.scales && pod.index && *pod.index >= planned.pods;
+}
+
 bool IsInitializer(const PlannedJob& planned) {
   return planned.step == Step::kDatasetInitializer || planned.step == Step::kModelInitializer;
 }

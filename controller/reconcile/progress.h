@@ -32,6 +32,9 @@ struct Placed {
   bool ready() const { return job != nullptr && job->ready + job->succeeded >= job->pods; }
 };
 
+// The pod is beyond those that its Job is meant to have: the Job controller ends it.
+bool IsScaledAway(const ObservedPod& pod, const PlannedJob& planned);
+
 bool IsInitializer(const PlannedJob& planned);
 
 // In the plan's order. `attempt`: of the trainer step.

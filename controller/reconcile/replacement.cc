@@ -35,7 +35,8 @@ Replacements ReplacementsOf(const Placed& placed, WallTime now) {
   std::map<int, Index> indexes;
   bool any_stuck = false;
   for (const ObservedPod* pod : placed.pods) {
-    if (!pod->index || *pod->index >= placed.job->pods || IsComplete(*placed.job, *pod->index)) continue;
+    if (!pod->index || *pod->index >= placed.job->pods || IsScaledAway(*pod, *placed.planned)) continue;
+    if (IsComplete(*placed.job, *pod->index)) continue;
     const bool failed = pod->phase == "Failed";
     bool stuck = false;
     if (!failed && pod->phase != "Succeeded" && pod->meta.deleted) {

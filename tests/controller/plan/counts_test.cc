@@ -103,13 +103,11 @@ TEST(Counts, Refused) {
 }
 
 TEST(Counts, WhatIsNotServedYetIsSaid) {
-  Runtime runtime = TrainerRuntime({.policy = "{torch: {elasticPolicy: {maxNodes: 2, metrics: [{type: Resource}]}}}",
-                                    .container = "{command: [x]}"});
+  Runtime runtime = TrainerRuntime({.container = "{command: [x]}"});
   runtime.pod_group_policy = YamlOf("{coscheduling: {}}");
   const Plan plan = PlanOf(JobWith(), runtime);
-  ASSERT_EQ(plan.notices.size(), 2);
+  ASSERT_EQ(plan.notices.size(), 1);
   EXPECT_EQ(plan.notices[0].reason, "PodGroupPolicyIgnored");
-  EXPECT_EQ(plan.notices[1].reason, "ElasticMetricsIgnored");
 }
 
 TEST(Counts, ATrainerThatGoesNowhereIsSaid) {

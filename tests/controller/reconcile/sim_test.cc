@@ -28,6 +28,7 @@ struct ModelJob {
   ObservedJob job;
   std::vector<ModelPod> pods;
   int limit = 0;  // backoffLimit
+  int told = 0;   // its template says that there are meant to be so many pods
 };
 
 class Life {
@@ -43,12 +44,14 @@ class Life {
     plan_.max_restarts = kBudget;
     if (Chance(2)) plan_.jobs.push_back(Planned("dataset-initializer", Step::kDatasetInitializer, 1, false));
     plan_.jobs.push_back(Planned("node", Step::kTrainer, 1 + Pick(3), agent_));
+    plan_.jobs.back().scales = agent_ && Chance(3);
     if (plan_.jobs.size() == 2) plan_.jobs[1].after = {{"dataset-initializer", Dependency::Until::kComplete}};
   }
 
   void Run() {
     for (int step = 0; step < kChaos && !::testing::Test::HasFailure(); ++step) {
       if (Chance(20)) job_.suspend = !job_.suspend;
+      if (plan_.jobs.back().scales && Chance(10)) plan_.jobs.back().pods = 1 + Pick(4);
       Turn(true);
     }
     job_.suspend = false;
@@ -127,6 +130,7 @@ class Life {
                                           [&](const PlannedJob& planned) { return planned.name == action.name; });
         made.job.pods = planned->pods;
         made.limit = planned->agent ? kBudget : Pick(2);
+        made.told = planned->pods;
         jobs_[action.name] = made;
         return;
       }
@@ -142,6 +146,15 @@ class Life {
         job.pods.push_back(NewPod(job, action.index, action.name));
         return;
       }
+      case Action::Kind::kScaleJob:
+        if (jobs_.contains(action.name)) jobs_[action.name].job.pods = action.pods;
+        return;
+      case Action::Kind::kTellPod:
+        for (ModelPod& pod : jobs_["a-node-0"].pods) {
+          if (pod.pod.meta.uid == action.uid)
+            pod.pod.meta.annotations["muster.dev/nodes"] = fmt::format("{}", action.pods);
+        }
+        return;
       case Action::Kind::kSuspendJob:
         if (jobs_.contains(action.name)) {
           jobs_[action.name].job.suspended = true;
@@ -168,6 +181,7 @@ class Life {
     made.pod.index = index;
     made.pod.attempt = job.job.attempt;
     made.pod.phase = "Pending";
+    if (plan_.jobs.back().scales) made.pod.meta.annotations["muster.dev/nodes"] = fmt::format("{}", job.told);
     return made;
   }
 
@@ -176,7 +190,11 @@ class Life {
       if (job.job.complete || job.job.failed_at || job.job.suspended) continue;
       int failed = 0, succeeded = 0, ready = 0;
       bool fatal = false;
+      for (ModelPod& pod : job.pods) {  // of an index that there is no more
+        if (pod.pod.index >= job.job.pods && !pod.over) pod.pod.meta.deleted = now_;
+      }
       for (const ModelPod& pod : job.pods) {
+        if (pod.pod.index >= job.job.pods) continue;
         if (pod.pod.phase == "Succeeded") ++succeeded;
         if (pod.pod.phase == "Failed" && !pod.pod.disrupted) ++failed;
         if (pod.pod.phase == "Running") ++ready;

@@ -1,0 +1,62 @@
+#include "controller/plan/elastic.h"
+
+#include "base/text.h"
+#include "controller/api/labels.h"
+#include "controller/plan/job_object.h"
+#include "controller/plan/pod_fields.h"
+
+namespace muster::controller {
+namespace {
+
+constexpr char kVolume[] = "muster-nodes";
+constexpr char kFolder[] = "/muster-nodes";
+constexpr char kFile[] = "nodes";
+constexpr char kVariable[] = "MUSTER_NODES_FILE";
+
+}  // namespace
+
+bool Scales(const Draft& draft) { return draft.nodes.elastic && draft.job.meta.Label(kQueueLabel).empty(); }
+
+void TellNodes(int pods, Json* job_template, Json* container) {
+  if (FindNamed(std::as_const(*container), "env", kVariable) != nullptr) return;
+  UpsertEnvFirst(Json::array({EnvValue(kVariable, fmt::format("{}/{}", kFolder, kFile))}), container);
+  UpsertNamed({{"name", kVolume}, {"mountPath", kFolder}, {"readOnly", true}}, "volumeMounts", container);
+  PodTemplate(*job_template)["metadata"]["annotations"][kNodesAnnotation] = fmt::format("{}", pods);
+  const Json field = {{"path", kFile},
+                      {"fieldRef", {{"fieldPath", fmt::format("metadata.annotations['{}']", kNodesAnnotation)}}}};
+  // `container` is a part of the pod: it comes last.
+  UpsertNamed({{"name", kVolume}, {"downwardAPI", {{"items", Json::array({field})}}}}, "volumes",
+              &PodSpec(*job_template));
+}
+
+void AddAutoscaler(Draft* draft) {
+  const Runtime& runtime = draft->runtime;
+  const Json* elastic = FindField(runtime.ml_policy.policy, "elasticPolicy");
+  const Json* metrics = elastic == nullptr ? nullptr : FindField(*elastic, "metrics");
+  if (metrics == nullptr || metrics->empty() || !draft->nodes.elastic) return;
+  if (!Scales(*draft)) {
+    draft->notices.push_back({"ElasticMetricsIgnored",
+                              fmt::format("no HorizontalPodAutoscaler is made: the job has the label {}, and Kueue has "
+                                          "admitted the number of its pods",
+                                          kQueueLabel)});
+    return;
+  }
+  const Json target = {{"apiVersion", kTrainerApi}, {"kind", "TrainJob"}, {"name", draft->job.meta.name}};
+  PlannedObject planned;
+  planned.object = {{"apiVersion", "autoscaling/v2"},
+                    {"kind", "HorizontalPodAutoscaler"},
+                    {"metadata", {{"name", draft->job.meta.name}}},
+                    {"spec",
+                     {{"scaleTargetRef", target},
+                      {"minReplicas", draft->nodes.least},
+                      {"maxReplicas", draft->nodes.most},
+                      {"metrics", *metrics}}}};
+  planned.if_there = PlannedObject::IfThere::kUpdate;
+  draft->objects.push_back(std::move(planned));
+}
+
+std::string PodSelector(const std::string& train_job, const std::string& replicated_job) {
+  return fmt::format("{}={},{}replicatedjob-name={}", kJobSetNameLabel, train_job, kJobSetPrefix, replicated_job);
+}
+
+}  // namespace muster::controller
