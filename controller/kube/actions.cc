@@ -51,7 +51,9 @@ Json PatchOf(const Action& action) {
       patch["spec"] = {{"parallelism", action.pods}, {"completions", action.pods}};
       break;
     case Action::Kind::kSuspendJob:
-      patch["spec"]["suspend"] = true;
+    case Action::Kind::kSuspendJobSet:
+    case Action::Kind::kResumeJobSet:
+      patch["spec"]["suspend"] = action.kind != Action::Kind::kResumeJobSet;
       break;
     case Action::Kind::kTellPod:
       patch["metadata"]["annotations"][kNodesAnnotation] = fmt::format("{}", action.pods);
@@ -205,6 +207,11 @@ asio::awaitable<Status> CarryOut(ApiClient& client, TrainJobCache& cache, const 
       co_return co_await means.Change(kJobs, action);
     case Kind::kTellPod:
       co_return co_await means.Change(kPods, action);
+    case Kind::kSuspendJobSet:
+    case Kind::kResumeJobSet:
+      co_return co_await means.Change(kJobSets, action);
+    case Kind::kDeleteJobSet:
+      co_return co_await means.Delete(kJobSets, action);
     case Kind::kDeleteJob:
       co_return co_await means.Delete(kJobs, action);
     case Kind::kDeletePod:

@@ -29,7 +29,7 @@ class Informer::Impl : public std::enable_shared_from_this<Informer::Impl> {
         ns_(std::move(ns)),
         selector_(selector.empty() ? "" : fmt::format("&labelSelector={}", http::PercentEncode(selector))),
         events_(std::move(events)),
-        state_(resource_.plural),
+        state_(resource_.plural, {}, resource_.optional),
         timer_(loop),
         random_(std::random_device{}()) {}
 

@@ -97,6 +97,11 @@ InformerState::Actions InformerState::Listed(StatusOr<Json> page) {
     Fail(page.status(), /*say=*/failures_ > 0, /*at_once=*/true, &actions);
     return actions;
   }
+  if (optional_ && !synced_ && absl::IsNotFound(page.status())) {
+    synced_ = true;
+    actions.push_back({InformerAction::Kind::kSynced});
+    return actions;
+  }
   if (!page.ok()) {
     Fail(page.status(), /*say=*/true, /*at_once=*/false, &actions);
     return actions;

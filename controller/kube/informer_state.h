@@ -38,12 +38,13 @@ class InformerState {
  public:
   using Actions = std::vector<InformerAction>;
 
-  // `what`: for messages: "pods".
-  explicit InformerState(std::string what, BackOffRules rules = {}) : what_(std::move(what)), rules_(rules) {}
+  // `what`: for messages: "pods". `optional`: where the server does not know the kind, there is no object, for good.
+  explicit InformerState(std::string what, BackOffRules rules = {}, bool optional = false)
+      : what_(std::move(what)), rules_(rules), optional_(optional) {}
 
   Actions Begin();
   Actions Listed(StatusOr<Json> page);
-  Actions Line(std::string_view line);  // of the watch
+  Actions Line(std::string_view line);                  // of the watch
   Actions Ended(const Status& status, Duration lived);  // the watch
   Actions Resume();                                     // a pause is over
   bool synced() const { return synced_; }
@@ -64,6 +65,7 @@ class InformerState {
 
   const std::string what_;
   const BackOffRules rules_;
+  const bool optional_;
   std::map<std::string, std::string> known_;  // "namespace/name" -> resourceVersion
   std::set<std::string> seen_;                // in the list that is under way
   bool listing_ = true;

@@ -14,6 +14,7 @@ struct Resource {
   std::string api;     // "v1", "batch/v1", "trainer.kubeflow.org/v1alpha1"
   std::string plural;  // "pods"
   bool namespaced = true;
+  bool optional = false;  // a cluster may lack the kind: one that does at the start has no object of it, for an informer
   bool operator==(const Resource&) const = default;
 };
 
@@ -31,6 +32,7 @@ inline const Resource kPods{"v1", "pods"};
 inline const Resource kServices{"v1", "services"};
 inline const Resource kConfigMaps{"v1", "configmaps"};
 inline const Resource kSecrets{"v1", "secrets"};
+inline const Resource kJobSets{"jobset.x-k8s.io/v1alpha2", "jobsets", true, true};
 inline const Resource kAutoscalers{"autoscaling/v2", "horizontalpodautoscalers"};
 
 // Where an object of a plan is, by its apiVersion and kind. Unimplemented: Muster makes none of these.

@@ -25,4 +25,8 @@ void SetComplete(const TrainJob& job, TrainJobStatus* status, WallTime now);
 void SetFailed(const TrainJob& job, TrainJobStatus* status, std::string_view reason, std::string_view upstream,
                std::string_view cause, WallTime now);
 
+// When a job that may run for so long has to end: counted from its creation, or from its last resume.
+std::optional<WallTime> DeadlineOf(const TrainJob& job, const TrainJobStatus& status, std::optional<int64_t> seconds);
+void SetDeadlineExceeded(const TrainJob& job, TrainJobStatus* status, WallTime now);
+
 }  // namespace muster::controller

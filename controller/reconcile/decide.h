@@ -26,6 +26,9 @@ struct Action {
     kSuspendJob,
     kDeleteJob,
     kDeletePod,
+    kSuspendJobSet,  // of Kubeflow Trainer: taken_over.h
+    kResumeJobSet,
+    kDeleteJobSet,
     kDeleteTrainJob
   };
   Kind kind;

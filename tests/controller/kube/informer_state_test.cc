@@ -253,5 +253,16 @@ TEST(InformerState, SaysWhatToDoAboutAMissingKind) {
             "again, pause 500");
 }
 
+TEST(InformerState, AKindThatTheServerDoesNotKnow) {
+  for (const bool optional : {false, true}) {
+    InformerState state("jobsets", {}, optional);
+    state.Begin();
+    const std::string said = Shown(state.Listed(absl::NotFoundError("404")));
+    EXPECT_EQ(state.synced(), optional);
+    if (optional) EXPECT_EQ(said, "synced");
+    if (!optional) EXPECT_THAT(said, HasSubstr("pause"));
+  }
+}
+
 }  // namespace
 }  // namespace muster::controller

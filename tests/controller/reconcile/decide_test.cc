@@ -101,8 +101,9 @@ TerminationMessage Told(int code, ExitClass exit_class, int restarts, const std:
 }
 
 std::vector<std::string> Actions(const Decision& decision) {
-  static const char* const kNames[] = {"service", "object",  "create", "create pod", "scale",
-                                       "tell",    "suspend", "delete", "delete pod", "delete trainjob"};
+  static const char* const kNames[] = {"service", "object",  "create",         "create pod", "scale",
+                                       "tell",    "suspend", "delete",         "delete pod", "",
+                                       "",        "",        "delete trainjob"};
   std::vector<std::string> actions;
   for (const Action& action : decision.actions) {
     actions.push_back(fmt::format("{} {}", kNames[static_cast<int>(action.kind)], action.name));

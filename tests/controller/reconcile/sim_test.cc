@@ -166,6 +166,9 @@ class Life {
         if (jobs_.contains(action.name) && jobs_[action.name].job.meta.uid == action.uid) jobs_.erase(action.name);
         return;
       case Action::Kind::kDeletePod:
+      case Action::Kind::kSuspendJobSet:
+      case Action::Kind::kResumeJobSet:
+      case Action::Kind::kDeleteJobSet:
       case Action::Kind::kDeleteTrainJob:
         return;
     }

@@ -1,0 +1,34 @@
+// A TrainJob that Kubeflow Trainer has started: its JobSet goes on under JobSet's own controller, and its status
+// becomes the TrainJob's. Muster makes nothing of its own for it. Pure; outside bytes. Source: Kubeflow Trainer v2.3,
+// plugins/jobset.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "controller/reconcile/decide.h"
+
+namespace muster::controller {
+
+// jobset.x-k8s.io/v1alpha2 JobSet.
+struct ObservedJobSet {
+  struct End {
+    std::string reason, message;
+  };
+
+  Meta meta;
+  bool suspended = false;
+  std::optional<End> completed, failed;  // its conditions, where they are true
+  std::vector<JobsStatus> jobs;          // in the order of its spec
+  int restarts = 0;
+};
+
+StatusOr<ObservedJobSet> ReadJobSet(const Json& object);
+
+// Whether `job_set` is the one that Kubeflow Trainer made for `job`.
+bool IsOf(const ObservedJobSet& job_set, const TrainJob& job);
+
+// Of a job that has not ended. It is suspended, resumed and ended with its deadline as Kubeflow Trainer does it.
+Decision DecideTakenOver(const TrainJob& job, const ObservedJobSet& job_set, WallTime now);
+
+}  // namespace muster::controller
