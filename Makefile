@@ -88,11 +88,11 @@ lint: deps
 	@git ls-files '*.h' '*.cc' | xargs clang-format-16 --dry-run -Werror
 	@run-clang-tidy-16 -quiet -p build/lint -j $(JOBS) $(or $(FILES),'/(base|net|http|rendezvous|launcher|rsh|agent|initializers|controller)/.*\.cc$$')
 
-# Needs docker, or what is called so.
-images:
-	@docker build -f images/Dockerfile --target agent -t muster .
-	@docker build -f images/Dockerfile --target initializer -t muster-initializer .
-	@docker build -f images/Dockerfile --target controller -t muster-controller .
+# Archives in build/images for docker, podman, containerd and kind. REGISTRY stands before their names.
+images: deps
+	@[ -f build/build.ninja ] || cmake --preset release
+	@cmake --build build -j $(JOBS) --target muster muster-initializer muster-controller
+	@build-support/make-images $(if $(REGISTRY),--registry $(REGISTRY)) $(if $(TAG),--tag $(TAG))
 
 clean:
 	rm -rf build

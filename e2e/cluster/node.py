@@ -17,7 +17,6 @@ import fcntl
 import glob
 import json
 import os
-import re
 import selectors
 import shutil
 import signal
@@ -28,6 +27,9 @@ import tempfile
 import images
 from cluster import API_SERVICE, BRIDGE, HERE, PODS
 from processes import Broken, Processes
+
+sys.path.insert(0, os.path.join(HERE, "..", "..", "build-support"))
+import oci_image  # noqa: E402
 
 PREFIX = "muster-e2e-"
 NAME = "node"
@@ -232,13 +234,10 @@ class Node:
                 found.append(int(process))
         return found
 
-    def load_image(self, reference, root, config):
-        archive = self.path(f"{re.sub(r'[^a-z0-9]+', '-', reference)}.tar")
-        images.write_image(reference, root, config, archive)
+    def load_image(self, archive):
         done = subprocess.run(self.ctr("images", "import", "--local", archive), capture_output=True, text=True)
         if done.returncode:
             raise Broken(f"ctr could not import {archive}: {done.stderr.strip()}")
-        os.unlink(archive)
 
     def _start_containerd(self):
         plugins = subprocess.run(["dpkg", "-L", "containernetworking-plugins"], check=True, capture_output=True, text=True).stdout.split()
@@ -253,8 +252,11 @@ class Node:
     def _load_busybox(self):
         root = self.path("busybox")
         images.busybox_root(root)
-        self.load_image(images.BUSYBOX, root, {"Env": ["PATH=/bin"], "Cmd": ["sh"]})
-        self.load_image(images.PAUSE, root, {"Env": ["PATH=/bin"], "Entrypoint": ["sleep", "infinity"]})
+        layers = [oci_image.layer(root, 0)]
+        for reference, name, command in ((images.BUSYBOX, "busybox", {"Cmd": ["sh"]}), (images.PAUSE, "pause", {"Entrypoint": ["sleep", "infinity"]})):
+            folder = self.path(f"image-{name}")
+            oci_image.write(folder, reference, layers, {"Env": ["PATH=/bin"], **command}, 0)
+            self.load_image(f"{folder}.tar")
 
     def _start_coredns(self):
         cluster = self.cluster

@@ -2,8 +2,9 @@
 import os
 import re
 import shutil
+import subprocess
 
-import images
+from processes import Broken
 
 ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 MANIFESTS = os.path.join(ROOT, "controller", "manifests")
@@ -17,12 +18,14 @@ def missing_binaries(folder):
 
 
 def load_images(node, folder):
-    """Of `folder`'s binaries, each with the shared libraries that it needs and no more."""
+    """Of `folder`'s binaries, as `make images` makes them."""
+    out = node.path("images")
+    made = subprocess.run([os.path.join(ROOT, "build-support", "make-images"), "--bin", folder, "--out", out, "--tag", "e2e"], capture_output=True, text=True)
+    if made.returncode:
+        raise Broken(made.stderr.strip())
     for binary in BINARIES:
-        root = node.path(f"root-{binary}")
-        images.program_root(root, os.path.join(folder, binary), f"/usr/local/bin/{binary}")
-        node.load_image(f"docker.io/library/{binary}:e2e", root, {"Env": ["PATH=/usr/local/bin"], "Entrypoint": [f"/usr/local/bin/{binary}"]})
-        shutil.rmtree(root)
+        node.load_image(os.path.join(out, f"{binary}.tar"))
+    shutil.rmtree(out)
 
 
 def install(cluster):

@@ -1,0 +1,148 @@
+"""The images that build-support/make-images makes of this build: the same twice, as the format asks, and they run."""
+import gzip
+import hashlib
+import io
+import json
+import os
+import re
+import shutil
+import subprocess
+import tarfile
+import tempfile
+import unittest
+
+import class_runner
+
+ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+BIN = os.environ.get("MUSTER_BIN", os.path.join(ROOT, "build", "bin"))
+NAMES = ("muster", "muster-initializer", "muster-controller")
+TIME = 1700000000
+
+
+def make_images(out, *flags):
+    return subprocess.run([os.path.join(ROOT, "build-support", "make-images"), "--bin", BIN, "--out", out, *flags], capture_output=True, text=True,
+                          env={**os.environ, "SOURCE_DATE_EPOCH": str(TIME)})
+
+
+class Image:
+    """An image as a reader of the format sees it, by its archive: every blob is found by its digest, and has its size."""
+
+    def __init__(self, archive):
+        with tarfile.open(archive) as tar:
+            self.files = {member.name: tar.extractfile(member).read() for member in tar if member.isfile()}
+        self.index = json.loads(self.files["index.json"])
+        [self.entry] = self.index["manifests"]
+        self.manifest = json.loads(self.blob(self.entry))
+        self.config = json.loads(self.blob(self.manifest["config"]))
+        self.layers = [gzip.decompress(self.blob(layer)) for layer in self.manifest["layers"]]
+
+    def blob(self, descriptor):
+        content = self.files["blobs/" + descriptor["digest"].replace(":", "/")]
+        if (len(content), f"sha256:{hashlib.sha256(content).hexdigest()}") != (descriptor["size"], descriptor["digest"]):
+            raise AssertionError(f"{descriptor} is not what its blob is")
+        return content
+
+    def members(self):
+        for content in self.layers:
+            with tarfile.open(fileobj=io.BytesIO(content)) as tar:
+                yield from tar
+
+    def unpack(self, folder):
+        for content in self.layers:
+            with tarfile.open(fileobj=io.BytesIO(content)) as tar:
+                tar.extractall(folder)
+
+
+class Images(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        missing = [name for name in NAMES if not os.access(os.path.join(BIN, name), os.X_OK)]
+        if missing:
+            raise unittest.SkipTest(f"SKIPPED: {BIN} has no {', '.join(missing)}")
+        cls.folder = tempfile.mkdtemp(prefix="muster-images-test-")
+        cls.addClassCleanup(shutil.rmtree, cls.folder)
+        old = os.umask(0o077)
+        cls.first = make_images(os.path.join(cls.folder, "first"))
+        os.umask(old)
+        cls.second = make_images(os.path.join(cls.folder, "second"), "--registry", "registry.example.com/team", "--tag", "1")
+        if cls.first.returncode or cls.second.returncode:
+            raise AssertionError(cls.first.stderr + cls.second.stderr)
+        cls.images = {name: Image(os.path.join(cls.folder, "first", f"{name}.tar")) for name in NAMES}
+
+    def test_digests_are_the_same_twice(self):
+        first, second = ([line.split() for line in made.stdout.splitlines()] for made in (self.first, self.second))
+        self.assertEqual([line[0] for line in first], [f"docker.io/library/{name}:latest" for name in NAMES])
+        self.assertEqual([line[0] for line in second], [f"registry.example.com/team/{name}:1" for name in NAMES])
+        self.assertEqual([line[1] for line in first], [line[1] for line in second])
+
+    def test_the_format(self):
+        for name, image in self.images.items():
+            with self.subTest(name):
+                self.assertEqual(json.loads(image.files["oci-layout"]), {"imageLayoutVersion": "1.0.0"})
+                self.assertEqual(image.entry["annotations"]["io.containerd.image.name"], f"docker.io/library/{name}:latest")
+                self.assertEqual(image.config["rootfs"]["diff_ids"], [f"sha256:{hashlib.sha256(layer).hexdigest()}" for layer in image.layers])
+                [docker] = json.loads(image.files["manifest.json"])
+                self.assertEqual([docker["Config"], *docker["Layers"]], ["blobs/" + blob["digest"].replace(":", "/")
+                                                                         for blob in (image.manifest["config"], *image.manifest["layers"])])
+                self.assertLessEqual({docker["Config"], *docker["Layers"]}, set(image.files))
+                for place, content in image.files.items():
+                    with open(os.path.join(self.folder, "first", name, place), "rb") as file:
+                        self.assertEqual(file.read(), content, place)
+
+    def test_what_an_image_says_of_itself(self):
+        for name, image in self.images.items():
+            said = subprocess.run([os.path.join(BIN, name), "--version"], capture_output=True, text=True).stdout
+            version, commit = re.match(r"\S+ (\S+) \(commit (\S+)\)", said).groups()
+            labels = {key.rpartition(".")[2]: value for key, value in image.config["config"]["Labels"].items()}
+            self.assertEqual(labels, {"title": name, "version": version, "revision": commit, "licenses": "Apache-2.0"})
+            self.assertEqual(image.config["config"]["Entrypoint"], [name])
+            self.assertEqual(image.config["config"].get("User"), "65532:65532" if name == "muster-controller" else None)
+            self.assertEqual(image.config["created"], "2023-11-14T22:13:20Z")
+
+    def test_files_tell_nothing_of_the_machine(self):
+        for name, image in self.images.items():
+            for member in image.members():
+                self.assertEqual((member.uid, member.gid, member.uname, member.gname, member.mtime), (0, 0, "", "", TIME), member.name)
+                self.assertIn(member.mode, (0o644, 0o755, 0o1777), member.name)
+            for content in image.layers[-1:]:
+                self.assertNotIn(ROOT.encode(), content, f"{name} has a path of this build")
+
+    def test_the_agent_is_alone(self):
+        self.assertEqual([member.name for member in self.images["muster"].members() if member.isfile()], ["usr/local/bin/muster"])
+
+    def test_the_packages_are_those_of_the_lists(self):
+        """What the binaries ask for by name is in images/*-packages.txt, for those who install packages."""
+        for name in NAMES[1:]:
+            with open(os.path.join(ROOT, "images", f"{name.removeprefix('muster-')}-packages.txt")) as file:
+                listed = {line.strip() for line in file if not line.startswith("#")}
+            in_image = {member.name.rpartition("/")[2] for member in self.images[name].members() if "/status.d/" in member.name}
+            self.assertLessEqual(listed, in_image, name)
+
+    def test_they_run(self):
+        if os.geteuid() != 0:
+            self.skipTest("SKIPPED: chroot takes root")
+        for name, image in self.images.items():
+            with self.subTest(name):
+                root = os.path.join(self.folder, f"root-{name}")
+                image.unpack(root)
+                said = subprocess.run([shutil.which("chroot"), "--userspec=65532:65532", root, f"/usr/local/bin/{name}", "--version"], capture_output=True, text=True, env={})
+                self.assertEqual((said.returncode, said.stderr), (0, ""))
+                self.assertRegex(said.stdout, rf"^{name} ")
+
+    def test_certificates_are_there(self):
+        for name in NAMES[1:]:
+            self.assertIn(b"BEGIN CERTIFICATE", self.images[name].layers[0], name)
+
+    def test_what_is_refused(self):
+        empty = os.path.join(self.folder, "empty")
+        os.mkdir(empty)
+        script = os.path.join(ROOT, "build-support", "make-images")
+        done = subprocess.run([script, "--bin", empty, "--out", empty], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(f"make-images: {empty}/muster cannot be run: No such file", done.stderr)
+        done = subprocess.run([script, "--bin", BIN, "--out", empty], capture_output=True, text=True, env={**os.environ, "SOURCE_DATE_EPOCH": "now"})
+        self.assertIn("SOURCE_DATE_EPOCH is 'now'; want seconds since 1970", done.stderr)
+
+
+if __name__ == "__main__":
+    class_runner.main()
