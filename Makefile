@@ -24,6 +24,7 @@ data: deps
 	@build-support/setup-root debian-11 bullseye dash coreutils >/dev/null || echo "a root of Debian 11 could not be set up: its tests will be skipped" >&2
 	@build-support/setup-root initializer bookworm $(INITIALIZER_PACKAGES) >/dev/null || echo "the initializer's root could not be set up: its test will be skipped" >&2
 	@build-support/setup-kubernetes >/dev/null || echo "a Kubernetes could not be built: its tests will be skipped" >&2
+	@build-support/setup-go-server helm >/dev/null || echo "Helm could not be built: the tests of the chart will be skipped" >&2
 	@build-support/setup-newest-torch || echo "newest PyTorch could not be set up: its tests will be skipped" >&2
 
 build: deps

@@ -1,0 +1,236 @@
+"""The ways to install: kustomize overlays and components, and the Helm chart, which must come to the same objects."""
+import json
+import os
+import re
+import subprocess
+import tempfile
+import unittest
+import urllib.request
+
+from cluster_case import MANIFESTS, NAMESPACE, ROOT, ClusterCase
+from controller_case import TRUE, ControllerCase
+from scenario import runtime
+import class_runner
+
+CHART = os.path.join(ROOT, "charts", "muster")
+HELM = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "muster", "go", "helm")
+SYSTEM = "kubeflow-system"
+DEPLOYMENT = "kubeflow-trainer-controller-manager"
+# Kinds of others that components make objects of. What these take is not judged here.
+OTHERS = [("cert-manager.io", "v1", "Issuer"), ("cert-manager.io", "v1", "Certificate"),
+          ("monitoring.coreos.com", "v1", "ServiceMonitor"), ("monitoring.coreos.com", "v1", "PrometheusRule")]
+COMPONENTS = {"networkPolicy": "network-policy", "metrics": "monitoring", "webhook.certManager": "cert-manager"}
+ALL_ON = [word for switch in COMPONENTS for word in ("--set", f"{switch}.enabled=true")]
+
+# (values, path in the Deployment's pod, what is there)
+VALUES = [
+    (["image.repository=r.example.com/c", "image.tag=v1", "image.pullPolicy=Always"], "containers.0.image", "r.example.com/c:v1"),
+    (["image.pullPolicy=Always"], "containers.0.imagePullPolicy", "Always"),
+    (["agentImage.repository=r.example.com/a", "agentImage.tag=v2"], "containers.0.env", [{"name": "MUSTER_AGENT_IMAGE", "value": "r.example.com/a:v2"}]),
+    (["extraArgs={--log-format=json,--qps=50}"], "containers.0.args", ["run", "--log-format=json", "--qps=50"]),
+    (["resources.limits.memory=1Gi"], "containers.0.resources", {"limits": {"memory": "1Gi"}}),
+    (["nodeSelector.role=system"], "nodeSelector", {"role": "system"}),
+    (["tolerations[0].operator=Exists"], "tolerations", [{"operator": "Exists"}]),
+    (["affinity.nodeAffinity.x=y"], "affinity", {"nodeAffinity": {"x": "y"}}),
+    (["imagePullSecrets[0].name=pull"], "imagePullSecrets", [{"name": "pull"}]),
+]
+REFUSED = ["replica=1", "image.tag=1", "image.tag=", "image.pullPolicy=Sometimes", "metrics.enabled=maybe", "replicas=two"]
+
+
+def definition(group, version, kind):
+    plural = kind.lower() + "s"
+    return {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": f"{plural}.{group}"},
+            "spec": {"group": group, "scope": "Namespaced", "names": {"kind": kind, "listKind": f"{kind}List", "plural": plural, "singular": kind.lower()},
+                     "versions": [{"name": version, "served": True, "storage": True,
+                                   "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}}]}}
+
+
+def install_others(cluster):
+    cluster.apply([definition(*other) for other in OTHERS])
+    cluster.kubectl("wait", "--for=condition=Established", "--timeout=60s", "crd", "--all")
+
+
+def helm(cluster, *arguments):
+    return subprocess.run([HELM, *arguments], capture_output=True, text=True, timeout=300,
+                          env={**cluster.environment, "HELM_CACHE_HOME": cluster.folder, "HELM_CONFIG_HOME": cluster.folder, "HELM_DATA_HOME": cluster.folder})
+
+
+def why_no_helm():
+    return None if os.access(HELM, os.X_OK) else "SKIPPED: run build-support/setup-go-server helm (needs Go)"
+
+
+def place(thing):
+    return thing["kind"], thing["metadata"].get("namespace"), thing["metadata"]["name"]
+
+
+def value_at(given, path):
+    for part in path.split("."):
+        given = given[int(part) if part.isdigit() else part]
+    return given
+
+
+class Packaging(ClusterCase):
+    """With the definitions that are there already: what is written is judged, and what is rendered is compared."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        install_others(cls.cluster)
+
+    def objects(self, text):
+        """Of a YAML text: place -> object."""
+        text = self.cluster.kubectl("create", "--dry-run=client", "--validate=false", "-o", "json", "-f", "-", content=text)
+        made, decoder, at = {}, json.JSONDecoder(), 0
+        while at < len(text.rstrip()):
+            thing, at = decoder.raw_decode(text, re.compile(r"\s*").match(text, at).end())
+            for part in thing["items"] if thing["kind"] == "List" else [thing]:
+                if part["kind"] != "CustomResourceDefinition" or part["spec"]["group"] == "trainer.kubeflow.org":
+                    self.assertNotIn(place(part), made, "it is there twice")
+                    made[place(part)] = part
+        return made
+
+    def kustomized(self, folder):
+        return self.objects(self.cluster.kubectl("kustomize", folder))
+
+    def with_components(self, names):
+        """A folder with a kustomization of the default overlay and components."""
+        folder = tempfile.mkdtemp(dir=self.cluster.folder)
+        with open(os.path.join(folder, "kustomization.yaml"), "w") as file:
+            json.dump({"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization",
+                       "resources": [os.path.relpath(os.path.join(MANIFESTS, "overlays", "default"), folder)],
+                       "components": [os.path.relpath(os.path.join(MANIFESTS, "components", name), folder) for name in names]}, file)
+        return folder
+
+    def rendered(self, *flags):
+        done = helm(self.cluster, "template", "muster", CHART, "--namespace", SYSTEM, "--include-crds", *flags)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return self.objects(done.stdout)
+
+    def test_every_overlay_is_accepted(self):
+        for name in sorted(os.listdir(os.path.join(MANIFESTS, "overlays"))):
+            with self.subTest(name):
+                done = self.cluster.try_kubectl("apply", "--server-side", "--force-conflicts", "-k", os.path.join(MANIFESTS, "overlays", name))
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    def test_every_component_is_accepted(self):
+        names = sorted(os.listdir(os.path.join(MANIFESTS, "components")))
+        self.assertEqual(set(names), {*COMPONENTS.values(), "kueue"})
+        done = self.cluster.try_kubectl("apply", "--server-side", "--force-conflicts", "-k", self.with_components(names))
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual(self.cluster.get("crd", "jobsets.jobset.x-k8s.io")["spec"]["names"]["kind"], "JobSet")
+
+    def test_a_jobset_can_be_written(self):
+        self.cluster.kubectl("apply", "--server-side", "-k", self.with_components(["kueue"]))
+        self.cluster.kubectl("wait", "--for=condition=Established", "--timeout=60s", "crd/jobsets.jobset.x-k8s.io")
+        jobset = {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "metadata": {"name": "a", "namespace": NAMESPACE}, "spec": {"replicatedJobs": [
+            {"name": "node", "template": {"spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "node", "image": "x"}]}}}}}]}}
+        self.cluster.kubectl("create", "-f", "-", content=json.dumps(jobset))  # an unknown field would be refused
+        self.assertEqual(value_at(self.cluster.get("jobset", "a", "-n", NAMESPACE), "spec.replicatedJobs.0.replicas"), 1)
+        done = self.cluster.try_kubectl("patch", "jobset", "a", "-n", NAMESPACE, "--type=merge", "-p", '{"spec":{"successPolicy":{"operator":"Some"}}}')
+        self.assertIn("successPolicy.operator: Unsupported value", done.stderr)
+
+    def test_what_is_for_each_namespace_is_accepted(self):
+        folder = os.path.join(MANIFESTS, "per-namespace")
+        done = self.cluster.try_kubectl("apply", "--server-side", "-n", NAMESPACE, "-f", folder)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        rules = self.cluster.get("networkpolicy", "muster-train-jobs", "-n", NAMESPACE)["spec"]["ingress"]
+        [anybody] = [rule["ports"] for rule in rules if "from" not in rule]
+        closed = set(range(1, 65536)) - {port for part in anybody if part["protocol"] == "TCP" for port in range(part["port"], part["endPort"] + 1)}
+        self.assertEqual(closed, {29400, 29500, 29522})
+
+    def test_the_certificate_is_of_the_service(self):
+        made = self.kustomized(os.path.join(MANIFESTS, "overlays", "cert-manager"))
+        service, certificate, deployment = (made[kind, SYSTEM, name] for kind, name in (
+            ("Service", DEPLOYMENT), ("Certificate", "kubeflow-trainer-webhook-cert"), ("Deployment", DEPLOYMENT)))
+        self.assertIn(f"{service['metadata']['name']}.{SYSTEM}.svc", certificate["spec"]["dnsNames"])
+        pod = deployment["spec"]["template"]["spec"]
+        self.assertEqual(pod["containers"][0]["args"][-1], f"--webhook-cert-dir={pod['containers'][0]['volumeMounts'][-1]['mountPath']}")
+        self.assertEqual(pod["volumes"][-1]["secret"]["secretName"], certificate["spec"]["secretName"])
+        for (kind, _, name), configuration in made.items():
+            if kind.endswith("WebhookConfiguration"):
+                self.assertEqual(configuration["metadata"]["annotations"]["cert-manager.io/inject-ca-from"], f"{SYSTEM}/kubeflow-trainer-webhook-cert", name)
+
+    def test_the_chart_has_the_objects_of_the_manifests(self):
+        if why_no_helm():
+            self.skipTest(why_no_helm())
+        for flags, folder in (((), os.path.join(MANIFESTS, "overlays", "default")), (ALL_ON, self.with_components(COMPONENTS.values()))):
+            written = self.kustomized(folder)
+            del written["Namespace", None, SYSTEM]  # Helm's business
+            rendered = self.rendered(*flags)
+            self.assertEqual(sorted(map(str, rendered)), sorted(map(str, written)))
+            for key, thing in written.items():
+                self.assertEqual(rendered[key], thing, f"{key} with {flags}")
+
+    def test_values(self):
+        if why_no_helm():
+            self.skipTest(why_no_helm())
+        for values, path, wanted in VALUES:
+            with self.subTest(values):
+                made = self.rendered(*(word for value in values for word in ("--set", value)))
+                self.assertEqual(value_at(made["Deployment", SYSTEM, DEPLOYMENT]["spec"]["template"]["spec"], path), wanted)
+        made = self.rendered("--set", "runtimes.enabled=false,podDisruptionBudget.enabled=false")
+        self.assertFalse({"ClusterTrainingRuntime", "PodDisruptionBudget"} & {kind for kind, _, _ in made})
+
+    def test_wrong_values_are_refused(self):
+        if why_no_helm():
+            self.skipTest(why_no_helm())
+        for value in REFUSED:
+            done = helm(self.cluster, "template", "muster", CHART, "--set", value)
+            self.assertEqual(done.returncode, 1, value)
+            self.assertIn("don't meet the specifications of the schema", done.stderr)
+
+    def test_the_chart_has_the_version_of_the_sources(self):
+        with open(os.path.join(CHART, "Chart.yaml")) as chart, open(os.path.join(ROOT, "CMakeLists.txt")) as sources:
+            version = re.search(r"project\(muster VERSION (\S+)", sources.read()).group(1)
+            self.assertEqual(re.findall(r"(?m)^(?:version|appVersion): (\S+)$", chart.read()), [version, version])
+
+
+class HelmRelease(ClusterCase):
+    """A cluster that knows nothing of Muster, and a namespace of another name."""
+
+    @classmethod
+    def setUpClass(cls):
+        if why_no_helm():
+            raise unittest.SkipTest(why_no_helm())
+        super().setUpClass()
+
+    @classmethod
+    def install_definitions(cls):
+        install_others(cls.cluster)
+
+    def run_helm(self, *arguments):
+        done = helm(self.cluster, *arguments)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_install_upgrade_uninstall(self):
+        self.run_helm("install", "muster", CHART, "--namespace", "training", "--create-namespace", *ALL_ON)
+        self.assertEqual(self.cluster.get("deployment", DEPLOYMENT, "-n", "training")["spec"]["replicas"], 2)
+        self.assertEqual(self.cluster.get("clustertrainingruntime", "plain")["metadata"]["name"], "plain")
+        account = f"system:serviceaccount:training:{DEPLOYMENT}"
+        for question, answer in (("create jobs.batch -n vision", "yes"), ("update leases.coordination.k8s.io/trainer.kubeflow.org -n training", "yes"),
+                                 (f"update leases.coordination.k8s.io/trainer.kubeflow.org -n {SYSTEM}", "no")):
+            self.assertEqual(self.cluster.try_kubectl("auth", "can-i", *question.split(), f"--as={account}").stdout.split()[0], answer, question)
+        self.run_helm("upgrade", "muster", CHART, "--namespace", "training", "--set", "replicas=1")
+        self.assertEqual(self.cluster.get("deployment", DEPLOYMENT, "-n", "training")["spec"]["replicas"], 1)
+        self.assertEqual(self.cluster.get("poddisruptionbudgets", "-n", "training")["items"], [])
+        self.assertEqual(self.cluster.get("servicemonitors", "-n", "training")["items"], [])
+        self.run_helm("uninstall", "muster", "--namespace", "training")
+        self.assertEqual(self.cluster.try_kubectl("get", "deployment", DEPLOYMENT, "-n", "training").returncode, 1)
+        self.cluster.kubectl("get", "crd", "trainjobs.trainer.kubeflow.org")  # with it all TrainJobs would be gone
+
+
+class Metrics(ControllerCase):
+    def test_what_is_documented_is_served(self):
+        """docs_test has the other half: alerts and dashboard ask for documented metrics only."""
+        self.start_controller()
+        self.make("measured", runtime("", 1, container=TRUE))
+        self.running("measured")
+        with urllib.request.urlopen(f"http://{self.cluster.address}:{self.cluster.port('controller')}/metrics", timeout=60) as answer:
+            served = set(re.findall(r"(?m)^# TYPE (\S+)", answer.read().decode()))
+        with open(os.path.join(ROOT, "docs", "controller.md")) as page:
+            table = page.read().partition("\n## Metrics\n")[2].partition("\n## ")[0]
+        self.assertEqual(set(re.findall(r"`(muster_\w+)", table)), served)
+
+
+if __name__ == "__main__":
+    class_runner.main()
