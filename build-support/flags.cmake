@@ -18,9 +18,14 @@ if(CCACHE)
       CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${CCACHE})
 endif()
 
+# No path of this machine in what is built, and the same bytes with ccache, which makes paths relative to the build's folder
+# and adds a flag of its own, as without it.
+file(RELATIVE_PATH MUSTER_SOURCES ${CMAKE_BINARY_DIR} ${CMAKE_SOURCE_DIR})
+file(RELATIVE_PATH MUSTER_BUILT ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR})
+set(MUSTER_PATHS -ffile-prefix-map=${CMAKE_SOURCE_DIR}/=${MUSTER_SOURCES} -ffile-prefix-map=${CMAKE_BINARY_DIR}=./${MUSTER_BUILT}
+                 -ffile-prefix-map=${CMAKE_BINARY_DIR}/= -ffile-prefix-map=./= -gno-record-gcc-switches)
 add_compile_options(-Wall -Wextra -Werror -Wnon-virtual-dtor -Woverloaded-virtual -Wno-missing-field-initializers
-                    -ffile-prefix-map=${CMAKE_SOURCE_DIR}=.
-                    -ffunction-sections -fdata-sections)
+                    ${MUSTER_PATHS} -ffunction-sections -fdata-sections)
 add_link_options(-Wl,--gc-sections)
 # One thread runs the loop; other threads only post to it. Asio and fmt are compiled once, in base/asio.cc and base/fmt.cc.
 add_compile_definitions(BOOST_ASIO_SEPARATE_COMPILATION BOOST_ASIO_NO_DEPRECATED
