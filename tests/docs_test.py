@@ -1,4 +1,4 @@
-"""The pages: every link leads somewhere, README leads to every page, and no subcommand or exit code is left out."""
+"""The pages: every link leads somewhere, README leads to every page, and no subcommand, exit code or alert is left out."""
 import pathlib
 import re
 import subprocess
@@ -66,6 +66,19 @@ class Docs(unittest.TestCase):
         self.assertGreater(len(codes), 5)
         for code in codes:
             self.assertRegex(docs[pathlib.Path("docs/exit-codes.md")], rf"(?m)^\| {code} \|", f"docs/exit-codes.md lacks {code}")
+
+    def test_alerts_are_documented_and_ask_for_documented_metrics(self):
+        monitoring = ROOT / "controller/manifests/components/monitoring"
+        rules, dashboard = (monitoring / name for name in ("rules.yaml", "dashboard.json"))
+        alerts = re.findall(r"- alert: (\w+)", rules.read_text())
+        told = re.findall(r"(?m)^\| `(Muster\w+)` \|", (ROOT / "docs/operations.md").read_text())
+        self.assertGreater(len(alerts), 3)
+        self.assertEqual(told, alerts)
+        metrics = set(re.findall(r"`(muster_\w+)", (ROOT / "docs/controller.md").read_text()))
+        for file in (rules, dashboard):
+            asked = set(re.findall(r"\bmuster_\w+", file.read_text()))
+            self.assertGreater(len(asked), 3, file)
+            self.assertLessEqual(asked, metrics, file)
 
 
 if __name__ == "__main__":
