@@ -27,7 +27,6 @@ VALUES = [
     (["image.repository=r.example.com/c", "image.tag=v1", "image.pullPolicy=Always"], "containers.0.image", "r.example.com/c:v1"),
     (["image.pullPolicy=Always"], "containers.0.imagePullPolicy", "Always"),
     (["agentImage.repository=r.example.com/a", "agentImage.tag=v2"], "containers.0.env", [{"name": "MUSTER_AGENT_IMAGE", "value": "r.example.com/a:v2"}]),
-    (["extraArgs={--log-format=json,--qps=50}"], "containers.0.args", ["run", "--log-format=json", "--qps=50"]),
     (["resources.limits.memory=1Gi"], "containers.0.resources", {"limits": {"memory": "1Gi"}}),
     (["nodeSelector.role=system"], "nodeSelector", {"role": "system"}),
     (["tolerations[0].operator=Exists"], "tolerations", [{"operator": "Exists"}]),
@@ -168,6 +167,9 @@ class Packaging(ClusterCase):
             with self.subTest(values):
                 made = self.rendered(*(word for value in values for word in ("--set", value)))
                 self.assertEqual(value_at(made["Deployment", SYSTEM, DEPLOYMENT]["spec"]["template"]["spec"], path), wanted)
+        args = [self.rendered(*flags)["Deployment", SYSTEM, DEPLOYMENT]["spec"]["template"]["spec"]["containers"][0]["args"]
+                for flags in ((), ("--set", "extraArgs={--log-format=json,--qps=50}"))]
+        self.assertEqual(args[1], [*args[0], "--log-format=json", "--qps=50"])
         made = self.rendered("--set", "runtimes.enabled=false,podDisruptionBudget.enabled=false")
         self.assertFalse({"ClusterTrainingRuntime", "PodDisruptionBudget"} & {kind for kind, _, _ in made})
 
