@@ -8,6 +8,7 @@
 #include "controller/api/labels.h"
 #include "controller/api/lenient.h"
 #include "controller/kube/answer.h"
+#include "controller/kube/ssh_keys.h"
 #include "controller/plan/elastic.h"
 #include "controller/plan/pod_object.h"
 #include "controller/plan/token.h"
@@ -37,6 +38,10 @@ StatusOr<Json> Filled(const Action& action) {
     case PlannedObject::Fill::kToken: {
       MUSTER_ASSIGN_OR_RETURN(const std::string token, NewToken());
       return WithToken(action.object, token);
+    }
+    case PlannedObject::Fill::kSshKeys: {
+      MUSTER_ASSIGN_OR_RETURN(const SshKeys keys, MakeSshKeys());
+      return WithSshKeys(action.object, keys);
     }
   }
   return absl::InternalError("an object is to be filled with nothing known");

@@ -100,15 +100,24 @@ void Install(const PlanOptions& options, Json* pod, Json* container) {
   UpsertNamed(read_only, "volumeMounts", container);
 }
 
-void Wrap(Json* container) {
-  Json command = Json::array({fmt::format("{}/muster", kFolder), "exec", "--"});
-  command.insert(command.end(), (*container)["command"].begin(), (*container)["command"].end());
+void Wrap(const AgentUse& use, Json* container) {
+  Json command = Json::array({fmt::format("{}/muster", kFolder), "exec"});
+  for (const std::string& flag : use.flags) command.push_back(flag);
+  if (use.replaces) {
+    container->erase("args");
+  } else {
+    command.push_back("--");
+    command.insert(command.end(), (*container)["command"].begin(), (*container)["command"].end());
+  }
   (*container)["command"] = std::move(command);
 }
 
-void AddVariables(const Json& pod, int max_restarts, Json* container) {
-  std::vector<Json> wanted = {EnvValue(kMaxRestartsVariable, fmt::format("{}", max_restarts)),
-                              EnvValue("MUSTER_RESTART_POLICY", "exit-code")};
+void AddVariables(const Json& pod, const AgentUse& use, int max_restarts, Json* container) {
+  std::vector<Json> wanted;
+  if (!use.replaces) {
+    wanted = {EnvValue(kMaxRestartsVariable, fmt::format("{}", max_restarts)),
+              EnvValue("MUSTER_RESTART_POLICY", "exit-code")};
+  }
   const Json* grace = FindField(pod, "terminationGracePeriodSeconds");
   if (grace != nullptr && grace->is_number_integer() && *grace != kUsualGrace && *grace > 0) {
     const int64_t seconds = std::max<int64_t>(1, grace->get<int64_t>() - kRoomForTheEnd);
@@ -213,6 +222,10 @@ bool CommandIsKnown(const Json& container) {
   return command != nullptr && !command->empty();
 }
 
+bool IsAgent(const Json& container) {
+  return CommandIsKnown(container) && BaseName(container["command"][0].get<std::string>()) == "muster";
+}
+
 StatusOr<std::optional<int>> OwnRestarts(std::string_view job_name, const Json& container) {
   const Json* text = EnvText(container, kMaxRestartsVariable);
   if (text == nullptr) return std::optional<int>();
@@ -225,11 +238,11 @@ StatusOr<std::optional<int>> OwnRestarts(std::string_view job_name, const Json& 
   return std::optional<int>(static_cast<int>(*number));
 }
 
-StatusOr<Injection> InjectAgent(const Runtime& runtime, const PlanOptions& options, int max_restarts, ReplicatedJob* of,
-                                std::vector<Notice>* notices) {
+StatusOr<Injection> InjectAgent(const Runtime& runtime, const PlanOptions& options, const AgentUse& use,
+                                int max_restarts, ReplicatedJob* of, std::vector<Notice>* notices) {
   Json& pod = PodSpec(of->job_template);
   Json* container = FindNamed(pod, "containers", kTrainerContainer);
-  if (container == nullptr || !CommandIsKnown(*container)) {
+  if (container == nullptr || (!use.replaces && !CommandIsKnown(*container))) {
     Note(
         "AgentLeftOut",
         fmt::format("job '{}' runs without the agent: its command is not known, since neither spec.trainer.command nor "
@@ -240,13 +253,13 @@ StatusOr<Injection> InjectAgent(const Runtime& runtime, const PlanOptions& optio
     return Injection{};
   }
   // A command that is the agent already stays as it is.
-  if (BaseName((*container)["command"][0].get<std::string>()) != "muster") {
+  if (use.replaces || !IsAgent(*container)) {
     MUSTER_RETURN_IF_ERROR(CheckRoomForAgent(runtime, *of, pod, *container));
     Install(options, &pod, container);
     container = FindNamed(pod, "containers", kTrainerContainer);
-    Wrap(container);
+    Wrap(use, container);
   }
-  AddVariables(pod, max_restarts, container);
+  AddVariables(pod, use, max_restarts, container);
   AddProbe(runtime, pod, container);
   return Injection{.done = true, .budget_in_job = SetFailurePolicy(runtime, max_restarts, of, notices)};
 }

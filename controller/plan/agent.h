@@ -27,9 +27,18 @@ StatusOr<bool> WantsAgent(const TrainJob& job, const Runtime& runtime);
 // Whether `container` has a command: without one it is in the image alone.
 bool CommandIsKnown(const Json& container);
 
+// Whether its command is the agent already.
+bool IsAgent(const Json& container);
+
 // The number in PET_MAX_RESTARTS of `container`; none: it is not there, or comes from elsewhere. InvalidArgument: it is
 // no number.
 StatusOr<std::optional<int>> OwnRestarts(std::string_view job_name, const Json& container);
+
+// How `muster exec` is called.
+struct AgentUse {
+  std::vector<std::string> flags;
+  bool replaces = false;  // it has no command: it takes the place of the container's
+};
 
 struct Injection {
   bool done = false;           // the command runs under the agent
@@ -38,7 +47,7 @@ struct Injection {
 
 // Changes `of`, whose pods have the container `node`. Notices say what was left as it is, and why. InvalidArgument: the
 // pod has a volume, init container or mount of the agent's name.
-StatusOr<Injection> InjectAgent(const Runtime& runtime, const PlanOptions& options, int max_restarts, ReplicatedJob* of,
-                                std::vector<Notice>* notices);
+StatusOr<Injection> InjectAgent(const Runtime& runtime, const PlanOptions& options, const AgentUse& use,
+                                int max_restarts, ReplicatedJob* of, std::vector<Notice>* notices);
 
 }  // namespace muster::controller

@@ -11,30 +11,19 @@ namespace {
 
 constexpr char kIndexPath[] = "metadata.annotations['batch.kubernetes.io/job-completion-index']";
 
-std::string_view FrameworkName(Framework framework) {
-  switch (framework) {
-    case Framework::kPlain:
-      return "plain";
-    case Framework::kTorch:
-      return "torch";
-    case Framework::kMpi:
-      return "mpi";
-    case Framework::kJax:
-      return "jax";
-    case Framework::kXgboost:
-      return "xgboost";
-    case Framework::kFlux:
-      return "flux";
-  }
-  return "unknown";
-}
-
 // Of a framework, in the order of their names.
 std::vector<std::string_view> ReservedNames(Framework framework) {
-  if (framework == Framework::kTorch) {
-    return {"PET_MASTER_ADDR", "PET_MASTER_PORT", "PET_NNODES", "PET_NODE_RANK", "PET_NPROC_PER_NODE"};
+  switch (framework) {
+    case Framework::kTorch:
+      return {"PET_MASTER_ADDR", "PET_MASTER_PORT", "PET_NNODES", "PET_NODE_RANK", "PET_NPROC_PER_NODE"};
+    case Framework::kMpi:
+      return {"OMPI_MCA_orte_default_hostfile", "OMPI_MCA_orte_keep_fqdn_hostnames", "OMPI_MCA_orte_set_default_slots",
+              "OMPI_MCA_plm_rsh_args"};
+    case Framework::kXgboost:
+      return {"DMLC_NUM_WORKER", "DMLC_TASK_ID", "DMLC_TRACKER_PORT", "DMLC_TRACKER_URI"};
+    default:
+      return {};
   }
-  return {};
 }
 
 }  // namespace
@@ -42,6 +31,12 @@ std::vector<std::string_view> ReservedNames(Framework framework) {
 ReplicatedJob* FirstTrainer(Draft& draft) {
   const auto found =
       std::find_if(draft.jobs.begin(), draft.jobs.end(), [](const auto& of) { return of.step == Step::kTrainer; });
+  return found == draft.jobs.end() ? nullptr : &*found;
+}
+
+ReplicatedJob* JobNamed(Draft& draft, std::string_view name) {
+  const auto found =
+      std::find_if(draft.jobs.begin(), draft.jobs.end(), [name](const auto& of) { return of.name == name; });
   return found == draft.jobs.end() ? nullptr : &*found;
 }
 
@@ -59,18 +54,36 @@ Json IndexVariable(std::string_view name) {
   return {{"name", name}, {"valueFrom", {{"fieldRef", {{"fieldPath", kIndexPath}}}}}};
 }
 
+void SettleSteps(Draft* draft) {
+  if (draft->runtime.ml_policy.framework != Framework::kMpi) return;
+  const ReplicatedJob* launcher = JobNamed(*draft, kMpiLauncher);
+  ReplicatedJob* nodes = JobNamed(*draft, kMpiNodes);
+  if (launcher == nullptr || launcher->step != Step::kTrainer || nodes == nullptr) return;
+  // Whatever its label says: the job's command is mpirun, for the launcher alone.
+  nodes->step = Step::kOther;
+  draft->workers = nodes->name;
+}
+
 Status AddFramework(Draft* draft) {
   switch (draft->runtime.ml_policy.framework) {
     case Framework::kPlain:
       return absl::OkStatus();
     case Framework::kTorch:
       return AddTorch(draft);
-    default:
-      return absl::InvalidArgumentError(
-          fmt::format("runtime '{}': spec.mlPolicy.{}: this framework is not served yet; use a runtime with "
-                      "mlPolicy.torch, or without a framework",
-                      draft->runtime.meta.name, FrameworkName(draft->runtime.ml_policy.framework)));
+    case Framework::kMpi:
+      return AddMpi(draft);
+    case Framework::kJax:
+      return AddJax(draft);
+    case Framework::kXgboost:
+      return AddXgboost(draft);
+    case Framework::kFlux:
+      return absl::InvalidArgumentError(fmt::format(
+          "runtime '{}': spec.mlPolicy.flux: Flux is not served: its brokers would have to be installed into "
+          "every pod, and start the processes out of the agent's sight; use a runtime with mlPolicy.mpi, "
+          "whose mpirun needs neither brokers nor sshd",
+          draft->runtime.meta.name));
   }
+  return absl::InternalError("a framework of no kind");
 }
 
 Status CheckReservedNames(Framework framework, std::string_view path, const Json& env) {
@@ -80,6 +93,11 @@ Status CheckReservedNames(Framework framework, std::string_view path, const Json
     if (FindNamed(container, "env", name) != nullptr) found.emplace_back(name);
   }
   if (found.empty()) return absl::OkStatus();
+  if (framework == Framework::kXgboost) {
+    return absl::InvalidArgumentError(
+        fmt::format("{}: {} is reserved for the XGBoost runtime; leave it out, it follows from numNodes and the GPUs",
+                    path, found.front()));
+  }
   return absl::InvalidArgumentError(
       fmt::format("{}: must not have reserved envs, invalid envs configured: [{}]; leave them out, they follow from "
                   "numNodes and numProcPerNode",

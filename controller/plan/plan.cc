@@ -36,6 +36,7 @@ class Planner {
     for (ReplicatedJob& of : draft_.jobs) {
       if (of.step != Step::kOther) of.replicas = 1;
     }
+    SettleSteps(&draft_);
     MUSTER_RETURN_IF_ERROR(CheckReplicas());
     MUSTER_RETURN_IF_ERROR(ApplyInitializers(job_, &draft_.jobs));
     MUSTER_RETURN_IF_ERROR(OrderJobs(job_, runtime_, &draft_.jobs));
@@ -106,10 +107,12 @@ class Planner {
       }
     }
     for (ReplicatedJob& of : draft_.jobs) {
-      if (of.step == Step::kTrainer) MUSTER_RETURN_IF_ERROR(OverrideTrainer(&of));
+      if (IsOfNodes(of)) MUSTER_RETURN_IF_ERROR(OverrideTrainer(&of));
     }
     return absl::OkStatus();
   }
+
+  bool IsOfNodes(const ReplicatedJob& of) const { return of.step == Step::kTrainer || of.name == draft_.workers; }
 
   Status PlanAgents() {
     MUSTER_ASSIGN_OR_RETURN(const bool wants_agent, WantsAgent(job_, runtime_));
@@ -122,9 +125,11 @@ class Planner {
     if (!wants_agent) return absl::OkStatus();
     bool asks_for_token = false;
     for (ReplicatedJob& of : draft_.jobs) {
-      if (of.step != Step::kTrainer) continue;
+      const auto use = draft_.agents.find(of.name);
+      if (of.step != Step::kTrainer && use == draft_.agents.end()) continue;
       MUSTER_ASSIGN_OR_RETURN(injections_[of.name],
-                              InjectAgent(runtime_, options_, plan_.max_restarts, &of, &draft_.notices));
+                              InjectAgent(runtime_, options_, use == draft_.agents.end() ? AgentUse() : use->second,
+                                          plan_.max_restarts, &of, &draft_.notices));
       if (draft_.nodes.elastic && injections_[of.name].done) {
         TellNodes(draft_.nodes.pods, &of.job_template, TrainerContainer(of));
       }
@@ -147,8 +152,10 @@ class Planner {
     if (!job_.trainer) return absl::OkStatus();
     const Trainer& trainer = *job_.trainer;
     if (!trainer.image.empty()) (*container)["image"] = trainer.image;
-    if (trainer.command) (*container)["command"] = *trainer.command;
-    if (trainer.args) (*container)["args"] = *trainer.args;
+    if (of->step == Step::kTrainer) {
+      if (trainer.command) (*container)["command"] = *trainer.command;
+      if (trainer.args) (*container)["args"] = *trainer.args;
+    }
     for (const Json& variable : trainer.env) UpsertEnv(variable, container);
     if (trainer.resources_per_node.is_object()) {
       const Json* resources = FindField(*container, "resources");
@@ -195,6 +202,7 @@ class Planner {
       planned.after = of.depends_on;
       planned.pods = PodsOf(of);
       planned.scales = of.step == Step::kTrainer && Scales(draft_);
+      planned.are_nodes = IsOfNodes(of);
       if (injection != injections_.end()) {
         planned.agent = injection->second.done;
         planned.budget_in_job = injection->second.budget_in_job;

@@ -34,6 +34,7 @@ struct PlannedJob {
   Step step = Step::kOther;
   std::vector<Dependency> after;  // names of replicated jobs
   int pods = 1;                   // completions
+  bool are_nodes = false;         // its pods are nodes of the job: the trainer step, and MPI's workers
   bool agent = false;             // the container `node` runs under `muster exec`
   bool scales = false;            // the number of its pods may change while it runs
   bool budget_in_job = false;     // its backoffLimit is what is left of the budget
@@ -47,7 +48,7 @@ struct PlannedObject {
     kUpdate,   // the same, but it is changed to what is planned
     kUse       // it is used, whoever made it
   };
-  enum class Fill { kNothing, kToken };  // what only the controller can put into it, when it is made
+  enum class Fill { kNothing, kToken, kSshKeys };  // what only the controller can put into it, when it is made
 
   Json object;
   bool for_initializers = false;  // else it is made after these

@@ -96,6 +96,15 @@ void UpsertEnvFirst(const Json& variables, Json* container) {
   list.insert(list.begin(), fresh.begin(), fresh.end());
 }
 
+void AddMissingEnv(const Json& variables, Json* container) {
+  Json missing = Json::array();
+  for (const Json& variable : variables) {
+    if (FindNamed(std::as_const(*container), "env", TextField(variable, "name")) == nullptr)
+      missing.push_back(variable);
+  }
+  UpsertEnvFirst(missing, container);
+}
+
 Json EnvValue(std::string_view name, std::string_view value) { return {{"name", name}, {"value", value}}; }
 
 const Json* EnvText(const Json& container, std::string_view name) {
@@ -103,6 +112,18 @@ const Json* EnvText(const Json& container, std::string_view name) {
   if (variable == nullptr) return nullptr;
   const Json* value = FindField(*variable, "value");
   return value != nullptr && value->is_string() ? value : nullptr;
+}
+
+void UpsertMount(const Json& mount, Json* container) {
+  Json& list = ListOf("volumeMounts", container);
+  const std::string path = TextField(mount, "mountPath");
+  const auto found = std::find_if(list.begin(), list.end(),
+                                  [&path](const Json& known) { return TextField(known, "mountPath") == path; });
+  if (found != list.end()) {
+    *found = mount;
+  } else {
+    list.push_back(mount);
+  }
 }
 
 void UpsertPort(int port, Json* container) {

@@ -31,6 +31,8 @@ std::string NamesIn(const Json& object, const char* field);
 void UpsertEnv(const Json& variable, Json* container);
 // The same for several. New ones go before all others, so that these may refer to them as $(NAME).
 void UpsertEnvFirst(const Json& variables, Json* container);
+// The same for variables that are not there yet; the others stay.
+void AddMissingEnv(const Json& variables, Json* container);
 // {name, value}
 Json EnvValue(std::string_view name, std::string_view value);
 // The value of a variable; null: it is not there, or comes from elsewhere (valueFrom).
@@ -38,6 +40,8 @@ const Json* EnvText(const Json& container, std::string_view name);
 
 // Puts `entry` into the list `field` at the place of one with the same name, else last (`first`: as the first).
 void UpsertNamed(const Json& entry, const char* field, Json* object, bool first = false);
+// A mount ({name, mountPath ...}) of the container, at the place of one with the same path.
+void UpsertMount(const Json& mount, Json* container);
 // A TCP port of the container; nothing where it is there.
 void UpsertPort(int port, Json* container);
 

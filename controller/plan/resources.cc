@@ -78,6 +78,8 @@ Json MergedResources(Json runtime, const Json& own) {
   return runtime;
 }
 
+int64_t GpusOf(const Json& resources) { return Sum(resources, IsGpu); }
+
 StatusOr<std::string> ProcessesPerNode(const TrainJob& job, const Runtime& runtime, const Json& resources) {
   if (job.trainer && job.trainer->num_proc_per_node) return fmt::format("{}", *job.trainer->num_proc_per_node);
   if (const std::string_view word = job.meta.Annotation(kNumProcAnnotation); !word.empty()) {
@@ -87,7 +89,7 @@ StatusOr<std::string> ProcessesPerNode(const TrainJob& job, const Runtime& runti
     return WordOrNumber(fmt::format("runtime '{}': spec.mlPolicy.torch.numProcPerNode", runtime.meta.name), *said);
   }
   const Json* claims = FindField(resources, "claims");
-  if (Sum(resources, IsGpu) > 0 || (claims != nullptr && !claims->empty())) return "auto";
+  if (GpusOf(resources) > 0 || (claims != nullptr && !claims->empty())) return "auto";
   if (const int64_t devices = Sum(resources, IsOtherDevice); devices > 0) return fmt::format("{}", devices);
   return fmt::format("{}", std::max<int64_t>(1, UnitsOf(resources, "cpu")));
 }

@@ -1,6 +1,7 @@
 // What a container asks for: the TrainJob's share over the runtime's, and how many workers that is for. Pure.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "base/json_fields.h"
@@ -12,6 +13,9 @@ namespace muster::controller {
 
 // ResourceRequirements: requests and limits of `own` go over those of `runtime` key by key, claims by name.
 Json MergedResources(Json runtime, const Json& own);
+
+// How many GPUs they are, and slices of GPUs.
+int64_t GpusOf(const Json& resources);
 
 // PET_NPROC_PER_NODE of a container with these (merged) resources: a number, or a word that the agent resolves in the
 // pod. The first of: spec.trainer.numProcPerNode; kNumProcAnnotation; mlPolicy.torch.numProcPerNode of the runtime;

@@ -14,21 +14,24 @@ constexpr size_t kUidLetters = 8;
 
 }  // namespace
 
-std::string TokenSecretName(const TrainJob& job) {
-  std::string name = fmt::format("{}-token", job.meta.name);
+std::string OwnSecretName(const TrainJob& job, std::string_view purpose) {
+  std::string name = fmt::format("{}-{}", job.meta.name, purpose);
   if (!job.meta.uid.empty()) name += fmt::format("-{}", job.meta.uid.substr(0, kUidLetters));
   return name;
 }
 
-PlannedObject TokenSecret(const TrainJob& job) {
+PlannedObject OwnSecret(const std::string& name, PlannedObject::Fill fill) {
   PlannedObject planned;
-  planned.object = {
-      {"apiVersion", "v1"}, {"kind", "Secret"}, {"metadata", {{"name", TokenSecretName(job)}}}, {"immutable", true}};
+  planned.object = {{"apiVersion", "v1"}, {"kind", "Secret"}, {"metadata", {{"name", name}}}, {"immutable", true}};
   // One that is there has the job's uid in its name: an earlier call made it, and Secrets are not read.
   planned.if_there = PlannedObject::IfThere::kUse;
-  planned.fill = PlannedObject::Fill::kToken;
+  planned.fill = fill;
   return planned;
 }
+
+std::string TokenSecretName(const TrainJob& job) { return OwnSecretName(job, kKey); }
+
+PlannedObject TokenSecret(const TrainJob& job) { return OwnSecret(TokenSecretName(job), PlannedObject::Fill::kToken); }
 
 bool HasOwnToken(const Json& container) { return FindNamed(container, "env", kVariable) != nullptr; }
 

@@ -1,8 +1,9 @@
-// The token of a job: a Secret of its own, by which the agents of its pods know each other. Pure.
+// Secrets of one job alone. The token is one, by which the agents of its pods know each other. Pure.
 // docs/rendezvous.md says what the agents do with it.
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "base/json_fields.h"
 #include "controller/api/train_job.h"
@@ -10,7 +11,13 @@
 
 namespace muster::controller {
 
-// <job>-token-<the first letters of the job's uid>: no job that had the name before, and nobody else, has made it.
+// <job>-<purpose>-<the first letters of the job's uid>: no job that had the name before, and nobody else, has made it.
+std::string OwnSecretName(const TrainJob& job, std::string_view purpose);
+
+// A Secret of such a name, without what `fill` puts into it. It cannot be changed.
+PlannedObject OwnSecret(const std::string& name, PlannedObject::Fill fill);
+
+// <job>-token-...
 std::string TokenSecretName(const TrainJob& job);
 
 // That Secret, without the token. It cannot be changed.

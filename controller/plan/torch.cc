@@ -7,6 +7,7 @@
 #include "controller/plan/framework.h"
 #include "controller/plan/pod_fields.h"
 #include "controller/plan/resources.h"
+#include "controller/plan/torchtune.h"
 
 namespace muster::controller {
 namespace {
@@ -31,14 +32,15 @@ StatusOr<TorchFacts> FactsFor(const Draft& draft, ReplicatedJob& first) {
   return facts;
 }
 
-// The five PET_* variables. A PET_MASTER_PORT that the container has already stays as it is.
-void AddTorchVariables(const TorchFacts& facts, Json* container) {
+// The five PET_* variables; without `master` those three that say nothing of node 0. A PET_MASTER_PORT that the
+// container has already stays as it is.
+void AddTorchVariables(const TorchFacts& facts, bool master, Json* container) {
   Json variables = Json::array();
   variables.push_back(EnvValue("PET_NNODES", facts.nodes));
   variables.push_back(EnvValue("PET_NPROC_PER_NODE", facts.processes));
   variables.push_back(IndexVariable("PET_NODE_RANK"));
-  variables.push_back(EnvValue("PET_MASTER_ADDR", facts.master));
-  if (FindNamed(std::as_const(*container), "env", "PET_MASTER_PORT") == nullptr) {
+  if (master) variables.push_back(EnvValue("PET_MASTER_ADDR", facts.master));
+  if (master && FindNamed(std::as_const(*container), "env", "PET_MASTER_PORT") == nullptr) {
     variables.push_back(EnvValue("PET_MASTER_PORT", fmt::format("{}", kTrainerPort)));
   }
   UpsertEnvFirst(variables, container);
@@ -46,7 +48,7 @@ void AddTorchVariables(const TorchFacts& facts, Json* container) {
 
 // The same, with the port of the rendezvous. TRAINER_* variables, the names that older runtimes write in their
 // arguments, and PET_RDZV_* of an elastic job, where the container has none of that name.
-void AddTorchEnvironment(const TorchFacts& facts, Json* container) {
+void AddTorchEnvironment(const TorchFacts& facts, bool master, Json* container) {
   const Json* own_port = EnvText(*container, "PET_MASTER_PORT");
   const std::string port = own_port == nullptr ? fmt::format("{}", kTrainerPort) : own_port->get<std::string>();
   std::vector<std::pair<const char*, std::string>> wanted = {{"TRAINER_NNODES", facts.nodes},
@@ -59,11 +61,9 @@ void AddTorchEnvironment(const TorchFacts& facts, Json* container) {
                                    {"PET_RDZV_ID", facts.job_id}});
   }
   Json fresh = Json::array();
-  for (const auto& [name, value] : wanted) {
-    if (FindNamed(std::as_const(*container), "env", name) == nullptr) fresh.push_back(EnvValue(name, value));
-  }
-  UpsertEnvFirst(fresh, container);
-  AddTorchVariables(facts, container);
+  for (const auto& [name, value] : wanted) fresh.push_back(EnvValue(name, value));
+  AddMissingEnv(fresh, container);
+  AddTorchVariables(facts, master, container);
   if (const auto number = ParseInt(port); number && *number > 0 && *number <= 65535) {
     UpsertPort(static_cast<int>(*number), container);
   }
@@ -97,7 +97,7 @@ Status InjectIntoTargets(const TorchFacts& facts, const Runtime& runtime, std::v
                         target.PathOf("containerNames"), name, Quoted(container_name), NamesIn(pod, "containers"),
                         NamesIn(pod, "initContainers")));
       }
-      AddTorchVariables(facts, container);
+      AddTorchVariables(facts, true, container);
     }
   }
   return complaints.status();
@@ -106,17 +106,14 @@ Status InjectIntoTargets(const TorchFacts& facts, const Runtime& runtime, std::v
 }  // namespace
 
 Status AddTorch(Draft* draft) {
-  const Trainer* trainer = draft->job.trainer ? &*draft->job.trainer : nullptr;
-  if (trainer != nullptr && trainer->command && *trainer->command == std::vector<std::string>{"tune", "run"}) {
-    return absl::InvalidArgumentError(
-        "spec.trainer.command: 'tune run' asks for a recipe of torchtune, which is not served yet; give the whole "
-        "command with its recipe and config");
-  }
   ReplicatedJob* first = FirstTrainer(*draft);
   if (first == nullptr) return absl::OkStatus();
   MUSTER_ASSIGN_OR_RETURN(const TorchFacts facts, FactsFor(*draft, *first));
+  const bool torchtune = AsksTorchtune(draft->job);
   for (ReplicatedJob& of : draft->jobs) {
-    if (of.step == Step::kTrainer) AddTorchEnvironment(facts, TrainerContainer(of));
+    if (of.step != Step::kTrainer) continue;
+    if (torchtune) MUSTER_RETURN_IF_ERROR(AddRecipe(*draft, facts.processes, facts.master, TrainerContainer(of)));
+    AddTorchEnvironment(facts, !torchtune, TrainerContainer(of));
   }
   // Agents of torchrun meet at a port of rank 0's pod, unless there is one pod alone.
   draft->agents_meet = draft->nodes.pods > 1 || draft->nodes.elastic;

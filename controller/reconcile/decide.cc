@@ -331,7 +331,7 @@ class Deciding {
     status().jobs = CountJobs(all_, over);
     status().nodes = status().ready_nodes = 0;
     const bool trains = std::any_of(all_.begin(), all_.end(),
-                                    [](const Placed& placed) { return placed.planned->step == Step::kTrainer; });
+                                    [](const Placed& placed) { return placed.planned->are_nodes; });
     bool initializing = false, started = false;
     const ObservedPod* waiting = nullptr;
     for (const Placed& placed : all_) {
@@ -339,7 +339,7 @@ class Deciding {
       for (const ObservedPod* pod : placed.pods) {
         if (waiting == nullptr && !pod->waiting.empty()) waiting = pod;
       }
-      if (trains ? placed.planned->step != Step::kTrainer : IsInitializer(*placed.planned)) continue;
+      if (trains ? !placed.planned->are_nodes : IsInitializer(*placed.planned)) continue;
       status().nodes += placed.planned->pods;
       if (placed.planned->scales) status().selector = PodSelector(job_.meta.name, placed.planned->replicated_job);
       if (placed.job == nullptr) continue;

@@ -128,6 +128,7 @@ RIGHTS = [
     ("create secrets -n vision", "yes"),
     ("get secrets -n vision", "no"),
     ("list secrets -A", "no"),
+    ("patch configmaps -n vision", "yes"),
     ("delete configmaps -n vision", "no"),
     ("create events -n vision", "yes"),
     ("list nodes -A", "no"),

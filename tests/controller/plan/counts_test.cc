@@ -82,11 +82,7 @@ TEST(Counts, Refused) {
     std::string spec, policy, message;
   };
   for (const Row& row : std::vector<Row>{
-           {"{}", "{mpi: {}}", "runtime 'runtime': spec.mlPolicy.mpi: this framework is not served yet"},
-           {"{}", "{jax: {}}", "spec.mlPolicy.jax"},
-           {"{}", "{xgboost: {}}", "spec.mlPolicy.xgboost"},
-           {"{}", "{flux: {}}", "spec.mlPolicy.flux"},
-           {"{trainer: {command: [tune, run]}}", "{torch: {}}", "torchtune, which is not served yet"},
+           {"{}", "{flux: {}}", "runtime 'runtime': spec.mlPolicy.flux: Flux is not served: its brokers"},
            {"{trainer: {numNodes: 9}}", "{torch: {elasticPolicy: {minNodes: 1, maxNodes: 4}}}",
             "spec.trainer.numNodes: 9 is not between minNodes 1 and maxNodes 4"},
        }) {

@@ -29,6 +29,11 @@ TEST(Golden, Examples) {
            {"v21.yaml", {kExamples + "trainjob-v21.yaml", kExamples + "runtime-with-data-v21.yaml"}},
            {"v23.yaml", {kExamples + "trainjob-v23.yaml", kRuntimes + "torch-distributed.yaml"}},
            {"plain.yaml", {kGolden / "plain-job.in.yaml", kRuntimes + "plain.yaml"}},
+           {"deepspeed.yaml", {kGolden / "deepspeed-job.in.yaml", kRuntimes + "deepspeed-distributed.yaml"}},
+           {"mlx.yaml", {kGolden / "mlx-job.in.yaml", kRuntimes + "mlx-distributed.yaml"}},
+           {"mpi.yaml", {kGolden / "mpi-job.in.yaml", kExamples + "runtime-mpi.yaml"}},
+           {"jax.yaml", {kGolden / "jax-job.in.yaml", kRuntimes + "jax-distributed.yaml"}},
+           {"xgboost.yaml", {kGolden / "xgboost-job.in.yaml", kRuntimes + "xgboost-distributed.yaml"}},
            {"elastic.yaml", {kGolden / "elastic-job.in.yaml", kExamples + "runtime-elastic-v21.yaml"}},
        }) {
     SCOPED_TRACE(row.golden);

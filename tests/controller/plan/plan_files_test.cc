@@ -81,7 +81,7 @@ TEST(PlanFiles, SayWhereTheyAreWrong) {
            {"kind: TrainJob", "kind: PyTorchJob", "job.yaml, runtime.yaml: there is no TrainJob to plan"},
            {"kind: TrainJob", "kin: TrainJob", "job.yaml:2: kind: it is missing"},
            {"spec:", "spec: [", "job.yaml:8:13: "},
-           {"torch: {}", "mpi: {}", "runtime.yaml:10: spec.mlPolicy.mpi: this framework is not served yet"},
+           {"torch: {}", "flux: {}", "runtime.yaml:10: spec.mlPolicy.flux: Flux is not served"},
            {"name: node, image", "name: other, image", "runtime.yaml:"},
            {"template:\n    spec:", "templat:\n    spec:", "runtime.yaml:8: spec.template: it is missing"},
        }) {

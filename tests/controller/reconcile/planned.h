@@ -13,6 +13,7 @@ inline PlannedJob Planned(const std::string& rjob, Step step, int pods, bool age
   planned.name = fmt::format("a-{}-0", rjob);
   planned.replicated_job = rjob;
   planned.step = step;
+  planned.are_nodes = step == Step::kTrainer;
   planned.pods = pods;
   planned.agent = agent;
   planned.object = {

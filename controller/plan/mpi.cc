@@ -1,0 +1,240 @@
+// MPI: one launcher, the nodes that its mpirun starts processes in, and the list of them. mpirun reaches the nodes
+// through `muster rsh`, or by ssh where the image insists on it. docs/mpi.md says how.
+#include <algorithm>
+
+#include "base/quoted.h"
+#include "base/text.h"
+#include "controller/api/lenient.h"
+#include "controller/plan/framework.h"
+#include "controller/plan/mpi_ssh.h"
+#include "controller/plan/names.h"
+#include "controller/plan/pod_fields.h"
+#include "controller/plan/resources.h"
+
+namespace muster::controller {
+namespace {
+
+constexpr char kRshAnnotation[] = "muster.dev/rsh";  // on the TrainJob or the runtime: "muster" or "ssh"
+constexpr char kHostsVolume[] = "mpi-hostfile", kHostsKey[] = "hostfile", kHostsFolder[] = "/etc/mpi";
+constexpr int kEveryoneReads = 0444;
+constexpr char kPatience[] = "-o ConnectionAttempts=10";  // of ssh; `muster rsh` waits by itself
+
+class MpiDraft {
+ public:
+  explicit MpiDraft(Draft* draft) : draft_(*draft), policy_(draft->runtime.ml_policy.policy) {}
+
+  Status Add() {
+    MUSTER_RETURN_IF_ERROR(FindJobs());
+    MUSTER_ASSIGN_OR_RETURN(slots_, Slots());
+    CountPods();
+    AddHosts();
+    AddVariables();
+    MUSTER_ASSIGN_OR_RETURN(const bool muster_rsh, UsesMusterRsh());
+    if (muster_rsh) {
+      UseMusterRsh();
+    } else {
+      UseSsh();
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  Status Wrong(std::string_view what) const {
+    return absl::InvalidArgumentError(fmt::format("runtime '{}': {}", draft_.runtime.meta.name, what));
+  }
+
+  Status FindJobs() {
+    launcher_ = JobNamed(draft_, kMpiLauncher);
+    nodes_ = JobNamed(draft_, kMpiNodes);
+    launcher_is_node_ = FlagField(policy_, "runLauncherAsNode", false);
+    const int count = draft_.nodes.pods;
+    if ((launcher_ == nullptr || nodes_ == nullptr) && count > 1) {
+      const std::string path =
+          draft_.job.trainer && draft_.job.trainer->num_nodes ? "spec.trainer.numNodes" : "spec.mlPolicy.numNodes";
+      return absl::InvalidArgumentError(fmt::format(
+          "{}: {}: must have 1 when MPI trainingRuntime with enabled runLauncherAsNode does not have either "
+          "launcher and node; runtime '{}' lacks the job '{}'",
+          path, count, draft_.runtime.meta.name, launcher_ == nullptr ? kMpiLauncher : kMpiNodes));
+    }
+    if (launcher_ == nullptr) std::swap(launcher_, nodes_);  // one pod that is both
+    if (launcher_ == nullptr) {
+      return Wrong(fmt::format("spec.mlPolicy.mpi: there is no job '{}'; mpirun runs in its pod", kMpiLauncher));
+    }
+    if (nodes_ == nullptr) launcher_is_node_ = true;
+    for (ReplicatedJob* of : {launcher_, nodes_}) {
+      if (of == nullptr || TrainerContainer(*of) != nullptr) continue;
+      return Wrong(fmt::format("job '{}' must contain a container '{}'; it has: {}", of->name, kTrainerContainer,
+                               NamesIn(PodSpec(of->job_template), "containers")));
+    }
+    return absl::OkStatus();
+  }
+
+  // Of each host: what the job says, else the runtime, else its GPUs.
+  StatusOr<int> Slots() const {
+    if (draft_.job.trainer && draft_.job.trainer->num_proc_per_node) return *draft_.job.trainer->num_proc_per_node;
+    if (const std::string_view word = draft_.job.meta.Annotation(kNumProcAnnotation); !word.empty()) {
+      const auto number = ParseInt(word);
+      if (number && *number >= 1 && *number <= 65'536) return static_cast<int>(*number);
+      return absl::InvalidArgumentError(
+          fmt::format("metadata.annotations.{}: {} is no whole number from 1 to 65536: the hosts of an MPI job are "
+                      "listed before its pods run; give spec.trainer.numProcPerNode as a number",
+                      kNumProcAnnotation, Quoted(word)));
+    }
+    const int said = IntField(policy_, "numProcPerNode", 1).value_or(1);
+    ReplicatedJob& of = nodes_ == nullptr ? *launcher_ : *nodes_;
+    const Json* resources = FindField(*TrainerContainer(of), "resources");
+    if (said > 1 || resources == nullptr) return said;
+    return static_cast<int>(std::max<int64_t>(1, GpusOf(*resources)));
+  }
+
+  void CountPods() {
+    draft_.pods[launcher_->name] = 1;
+    if (nodes_ == nullptr) return;
+    draft_.pods[nodes_->name] = launcher_is_node_ ? std::max(0, draft_.nodes.pods - 1) : draft_.nodes.pods;
+  }
+
+  bool IsOpenMpi() const {
+    const std::string said = TextField(policy_, "mpiImplementation");
+    return said.empty() || said == "OpenMPI";
+  }
+
+  // The ConfigMap <job>-mpi-hostfile, in the launcher's pod. In the runtime's order, as upstream lists them.
+  void AddHosts() {
+    std::string hosts;
+    for (const ReplicatedJob& of : draft_.jobs) {
+      if (&of != nodes_ && !(&of == launcher_ && launcher_is_node_)) continue;
+      for (int index = 0; index < of.replicas; ++index) {
+        for (int pod = 0; pod < draft_.pods[of.name]; ++pod) {
+          hosts += fmt::format("{}-{}.{}{}{}\n", JobName(draft_.job.meta.name, of.name, index), pod, draft_.subdomain,
+                               IsOpenMpi() ? " slots=" : ":", slots_);
+        }
+      }
+    }
+    const std::string name = fmt::format("{}-{}", draft_.job.meta.name, kHostsVolume);
+    PlannedObject planned;
+    planned.object = {
+        {"apiVersion", "v1"}, {"kind", "ConfigMap"}, {"metadata", {{"name", name}}}, {"data", {{kHostsKey, hosts}}}};
+    planned.if_there = PlannedObject::IfThere::kUpdate;
+    draft_.objects.push_back(std::move(planned));
+    UpsertMount({{"name", kHostsVolume}, {"mountPath", kHostsFolder}}, TrainerContainer(*launcher_));
+    const Json item = {{"key", kHostsKey}, {"path", kHostsKey}, {"mode", kEveryoneReads}};
+    UpsertNamed({{"name", kHostsVolume}, {"configMap", {{"name", name}, {"items", Json::array({item})}}}}, "volumes",
+                &PodSpec(launcher_->job_template));
+  }
+
+  void AddVariables() {
+    const std::string file = fmt::format("{}/{}", kHostsFolder, kHostsKey), slots = fmt::format("{}", slots_);
+    const std::string implementation = TextField(policy_, "mpiImplementation");
+    Json* container = TrainerContainer(*launcher_);
+    if (implementation == "Intel") {
+      return AddMissingEnv(
+          {EnvValue("I_MPI_HYDRA_HOST_FILE", file), EnvValue("I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS", kPatience),
+           EnvValue("I_MPI_PERHOST", slots)},
+          container);
+    }
+    if (implementation == "MPICH") {
+      return AddMissingEnv({EnvValue("HYDRA_HOST_FILE", file), EnvValue("HYDRA_LAUNCH_EXTRA_ARGS", kPatience)},
+                           container);
+    }
+    // Open MPI 5 has new names for them, which a runtime may have brought for want of these.
+    AddMissingEnv(
+        {EnvValue("PRTE_MCA_prte_default_hostfile", file), EnvValue("PRTE_MCA_prte_keep_fqdn_hostnames", "true"),
+         EnvValue("PRTE_MCA_prte_set_default_slots", slots), EnvValue("PRTE_MCA_plm_ssh_args", kPatience)},
+        container);
+    UpsertEnvFirst(
+        Json::array({EnvValue("OMPI_MCA_orte_default_hostfile", file),
+                     EnvValue("OMPI_MCA_orte_keep_fqdn_hostnames", "true"),
+                     EnvValue("OMPI_MCA_orte_set_default_slots", slots), EnvValue("OMPI_MCA_plm_rsh_args", kPatience)}),
+        container);
+  }
+
+  // What the container runs, as far as the pod says it.
+  static std::string CommandLine(const Json& container) {
+    std::string line;
+    for (const char* field : {"command", "args"}) {
+      const Json* words = FindField(container, field);
+      if (words == nullptr) continue;
+      for (const Json& word : *words) line += (line.empty() ? "" : " ") + word.get<std::string>();
+    }
+    return line;
+  }
+
+  // Why ssh has to do, where nobody has chosen; empty: it need not.
+  std::string NeedOfSsh() {
+    if (launcher_->step != Step::kTrainer) {
+      return fmt::format("job '{}' has no label {}: trainer, so it runs as it is written", launcher_->name,
+                         kAncestorLabel);
+    }
+    const Json& container = *TrainerContainer(*launcher_);
+    if (!CommandIsKnown(container)) {
+      return fmt::format("the command of job '{}' is in its image alone; give spec.trainer.command", launcher_->name);
+    }
+    for (const char* name : {"OMPI_MCA_plm_rsh_agent", "HYDRA_LAUNCHER", "I_MPI_HYDRA_BOOTSTRAP"}) {
+      if (FindNamed(container, "env", name) != nullptr) return fmt::format("{} names a remote shell already", name);
+    }
+    if (nodes_ == nullptr || IsAgent(*TrainerContainer(*nodes_))) return "";
+    const std::string line = CommandLine(*TrainerContainer(*nodes_));
+    if (line.empty() || line.find("sshd") != std::string::npos) return "";
+    return fmt::format("job '{}' has a command of its own, which may start sshd: {}; leave the command out",
+                       nodes_->name, Quoted(line));
+  }
+
+  StatusOr<bool> UsesMusterRsh() {
+    MUSTER_ASSIGN_OR_RETURN(const bool wants_agent, WantsAgent(draft_.job, draft_.runtime));
+    for (const Meta* meta : {&draft_.job.meta, &draft_.runtime.meta}) {
+      const std::string_view said = meta->Annotation(kRshAnnotation);
+      if (said.empty()) continue;
+      if (said == "ssh" || said == "muster") return wants_agent && said == "muster";
+      return absl::InvalidArgumentError(fmt::format(
+          "{}metadata.annotations.{}: {} is neither muster nor ssh",
+          meta == &draft_.job.meta ? "" : fmt::format("runtime '{}': ", meta->name), kRshAnnotation, Quoted(said)));
+    }
+    if (!wants_agent) return false;
+    const std::string why = NeedOfSsh();
+    if (why.empty()) return true;
+    draft_.notices.push_back(
+        {"SshKept", fmt::format("mpirun reaches the nodes by ssh, which their image must serve: {}; or annotate {}: "
+                                "muster",
+                                why, kRshAnnotation)});
+    return false;
+  }
+
+  void UseMusterRsh() {
+    AddMissingEnv(Json::array({EnvValue("MUSTER_MPI_HOSTS", fmt::format("{}/{}", kHostsFolder, kHostsKey))}),
+                  TrainerContainer(*launcher_));
+    // The kubelet puts the number in. Without the flag a failed mpirun would be started again in a new pod alone.
+    draft_.agents[launcher_->name] = {
+        .flags = {"--wire=mpi", fmt::format("--max-restarts=$({})", kMaxRestartsVariable)}};
+    if (nodes_ == nullptr) return;
+    draft_.agents_meet = draft_.pods[nodes_->name] > 0;
+    Json* container = TrainerContainer(*nodes_);
+    const bool replaces = !IsAgent(*container);
+    // They ask the program that is replaced.
+    for (const char* probe : {"readinessProbe", "livenessProbe", "startupProbe"}) {
+      if (replaces) container->erase(probe);
+    }
+    draft_.agents[nodes_->name] = {.flags = {"--serve-rsh"}, .replaces = replaces};
+  }
+
+  void UseSsh() {
+    std::string path = TextField(policy_, "sshAuthMountPath");
+    if (path.empty()) path = "/root/.ssh";
+    for (ReplicatedJob* of : {launcher_, nodes_}) {
+      if (of != nullptr) MountSshKeys(draft_.job, path, of);
+    }
+    draft_.objects.push_back(SshSecret(draft_.job));
+  }
+
+  Draft& draft_;
+  const Json& policy_;
+  ReplicatedJob* launcher_ = nullptr;
+  ReplicatedJob* nodes_ = nullptr;  // null: the launcher's pod is all there is
+  bool launcher_is_node_ = false;
+  int slots_ = 1;
+};
+
+}  // namespace
+
+Status AddMpi(Draft* draft) { return MpiDraft(draft).Add(); }
+
+}  // namespace muster::controller

@@ -1,0 +1,59 @@
+#include "controller/plan/mpi_ssh.h"
+
+#include "base/text.h"
+#include "controller/plan/pod_fields.h"
+#include "controller/plan/token.h"
+
+namespace muster::controller {
+namespace {
+
+constexpr char kVolume[] = "mpi-ssh-auth";
+constexpr char kPrivate[] = "ssh-privatekey", kPublic[] = "ssh-publickey";
+constexpr char kRootsFolder[] = "/root/.ssh";
+
+const Json* SecurityField(const Json& object, const char* name) {
+  const Json* security = FindField(object, "securityContext");
+  return security == nullptr ? nullptr : FindField(*security, name);
+}
+
+// ssh refuses a key of its own user that others can read. The kubelet makes the files root's, so for another user they
+// must be readable: by the pod's fsGroup, else by all.
+int ModeOfKey(const std::string& path, const Json& pod, const Json& container) {
+  const Json* user = SecurityField(container, "runAsUser");
+  if (user == nullptr) user = SecurityField(pod, "runAsUser");
+  if (user == nullptr ? path == kRootsFolder : *user == 0) return 0600;
+  return SecurityField(pod, "fsGroup") == nullptr ? 0644 : 0640;
+}
+
+Json Item(const char* key, const char* path, int mode) { return {{"key", key}, {"path", path}, {"mode", mode}}; }
+
+std::string SecretName(const TrainJob& job) { return OwnSecretName(job, kVolume); }
+
+}  // namespace
+
+PlannedObject SshSecret(const TrainJob& job) {
+  PlannedObject planned = OwnSecret(SecretName(job), PlannedObject::Fill::kSshKeys);
+  planned.object["type"] = "kubernetes.io/ssh-auth";
+  return planned;
+}
+
+Json WithSshKeys(Json secret, const SshKeys& keys) {
+  secret["stringData"] = {{kPrivate, keys.private_key}, {kPublic, keys.public_key}};
+  return secret;
+}
+
+void MountSshKeys(const TrainJob& job, const std::string& path, ReplicatedJob* of) {
+  Json& pod = PodSpec(of->job_template);
+  Json* container = FindNamed(pod, "containers", kTrainerContainer);
+  const int mode = ModeOfKey(path, pod, *container);
+  UpsertMount({{"name", kVolume}, {"mountPath", path}}, container);
+  UpsertNamed({{"name", kVolume},
+               {"secret",
+                {{"secretName", SecretName(job)},
+                 {"defaultMode", 0400},
+                 {"items", Json::array({Item(kPrivate, "id_rsa", mode), Item(kPublic, "id_rsa.pub", 0644),
+                                        Item(kPublic, "authorized_keys", 0644)})}}}},
+              "volumes", &pod);
+}
+
+}  // namespace muster::controller

@@ -1,0 +1,34 @@
+// XGBoost: the tracker is on the first node, and each GPU is a worker. The agents of a job of several nodes meet, so
+// that all begin together and are restarted together.
+#include <algorithm>
+
+#include "base/text.h"
+#include "controller/plan/framework.h"
+#include "controller/plan/pod_fields.h"
+#include "controller/plan/resources.h"
+
+namespace muster::controller {
+
+Status AddXgboost(Draft* draft) {
+  ReplicatedJob* first = FirstTrainer(*draft);
+  if (first == nullptr) return absl::OkStatus();
+  const Json* resources = FindField(*TrainerContainer(*first), "resources");
+  const int64_t each = resources == nullptr ? 1 : std::max<int64_t>(1, GpusOf(*resources));
+  const Json variables =
+      Json::array({EnvValue("DMLC_TRACKER_URI", FirstHost(*draft, *first)),
+                   EnvValue("DMLC_TRACKER_PORT", fmt::format("{}", kTrainerPort)), IndexVariable("DMLC_TASK_ID"),
+                   EnvValue("DMLC_NUM_WORKER", fmt::format("{}", draft->nodes.pods * each))});
+  for (ReplicatedJob& of : draft->jobs) {
+    if (of.step != Step::kTrainer) continue;
+    Json* container = TrainerContainer(of);
+    // For the agent: how many pods there are does not follow from the number of workers.
+    AddMissingEnv(Json::array({EnvValue("TRAINER_NNODES", draft->nodes.Text())}), container);
+    UpsertEnvFirst(variables, container);
+    UpsertPort(kTrainerPort, container);
+    draft->agents[of.name] = {.flags = {"--wire=xgboost"}};
+  }
+  draft->agents_meet = draft->nodes.pods > 1;
+  return absl::OkStatus();
+}
+
+}  // namespace muster::controller
