@@ -92,7 +92,7 @@ Status Worker::Begin() {
   rsh::Server::Events events;
   events.verdict = [this](const rsh::Verdict& verdict) {
     if (!ending_) exit_class_ = verdict.exit_class;
-    End(verdict.exit_code, SIGTERM, fmt::format("the launcher's verdict: {}", verdict.reason));
+    End(verdict.exit_code, SIGTERM, kVerdictReason + verdict.reason);
   };
   events.say = [](const std::string& text) { log::Info(text); };
   const std::string host = serving.host.empty() ? "every address" : serving.host;

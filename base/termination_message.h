@@ -26,6 +26,9 @@ inline constexpr size_t kMaxTerminationMessage = 4096;                    // byt
 inline constexpr size_t kMinTerminationMessage = 128;                     // bytes; the code and its class always fit
 inline constexpr size_t kMaxParsedTerminationMessage = size_t{64} << 10;  // bytes; a longer text is none of ours
 
+// How the reason begins of a pod that ended only since its job's launcher told it how the job had ended.
+inline constexpr char kVerdictReason[] = "the launcher's verdict: ";
+
 struct TerminationMessage {
   int version = 1;    // of the schema: a new key does not change it, a new meaning of an old key does
   int exit_code = 0;  // 0..255, what the container ends with

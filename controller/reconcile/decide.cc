@@ -70,7 +70,12 @@ class Deciding {
       if (placed.complete()) continue;
       for (const ObservedPod* pod : placed.pods) {
         if (IsScaledAway(*pod, *placed.planned)) continue;
-        if (auto failure = FailureOf(*pod, *placed.planned)) failures_.push_back(*std::move(failure));
+        auto failure = FailureOf(*pod, *placed.planned);
+        if (failure && failure->told) {
+          told_ = std::max(told_, failure->failure.time);
+        } else if (failure) {
+          failures_.push_back(*std::move(failure));
+        }
       }
     }
     Record();
@@ -150,6 +155,19 @@ class Deciding {
     return behind;
   }
 
+  // True: it has told its nodes how the job ended, and ends after them.
+  bool AwaitsLauncher() {
+    if (now_ >= told_ + kLastWords) return false;
+    for (const Placed& placed : all_) {
+      if (placed.planned->step != Step::kTrainer) continue;
+      for (const PodFailure& found : failures_) {
+        if (found.failure.job == placed.planned->name) return false;
+      }
+    }
+    Again(told_ + kLastWords);
+    return true;
+  }
+
   // True: the job is over, its step is made anew, or what pods said at its end is awaited.
   bool End() {
     if (Succeeded(plan_.success, all_)) {
@@ -162,6 +180,7 @@ class Deciding {
       return true;
     }
     if (PastDeadline()) return true;
+    if (AwaitsLauncher()) return true;
     const PodFailure* cause = RootCause(failures_);
     const std::string why = cause == nullptr ? "" : Describe(cause->failure);
     const Placed* failed = nullptr;  // the first by its own account
@@ -330,8 +349,8 @@ class Deciding {
     const bool over = status().Finished();
     status().jobs = CountJobs(all_, over);
     status().nodes = status().ready_nodes = 0;
-    const bool trains = std::any_of(all_.begin(), all_.end(),
-                                    [](const Placed& placed) { return placed.planned->are_nodes; });
+    const bool trains =
+        std::any_of(all_.begin(), all_.end(), [](const Placed& placed) { return placed.planned->are_nodes; });
     bool initializing = false, started = false;
     const ObservedPod* waiting = nullptr;
     for (const Placed& placed : all_) {
@@ -396,7 +415,8 @@ class Deciding {
   const WallTime now_;
   std::vector<Placed> all_;
   std::vector<PodFailure> failures_;
-  int base_ = 0;  // of the budget, used up before this attempt of the step
+  WallTime told_{};  // when the last pod ended that its launcher had told to
+  int base_ = 0;     // of the budget, used up before this attempt of the step
   Decision decision_;
 };
 

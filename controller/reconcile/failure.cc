@@ -113,6 +113,7 @@ std::optional<PodFailure> FailureOf(const ObservedPod& pod, const PlannedJob& pl
     if (end->message) {
       const TerminationMessage& message = *end->message;
       found.origin = OriginOf(message, pod.meta.name);
+      found.told = message.reason.starts_with(kVerdictReason);
       Tell(message, &failure);
       if (message.cause && !message.cause->host.empty() && message.cause->node != message.node) {
         failure.message = fmt::format("{} (on {})", failure.message, message.cause->node);

@@ -20,6 +20,7 @@ struct PodFailure {
   bool fatal = false;  // trying again gives the same: the job is over
   std::string origin;  // the same for pods that ended for one failure
   bool spent = false;  // the agents had used the budget up, and ended for that reason
+  bool told = false;   // its job's launcher told it to end: the launcher's own end says why
 };
 
 // Nothing: it has not failed. `planned` is the Job it belongs to.

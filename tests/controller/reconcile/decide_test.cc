@@ -100,6 +100,15 @@ TerminationMessage Told(int code, ExitClass exit_class, int restarts, const std:
   return message;
 }
 
+// What a node of an MPI job writes when the launcher has told it that the job has ended.
+TerminationMessage ToldBy(int code, ExitClass exit_class, const std::string& why) {
+  TerminationMessage message;
+  message.exit_code = code;
+  message.exit_class = exit_class;
+  message.reason = kVerdictReason + why;
+  return message;
+}
+
 std::vector<std::string> Actions(const Decision& decision) {
   static const char* const kNames[] = {"service", "object",  "create",         "create pod", "scale",
                                        "tell",    "suspend", "delete",         "delete pod", "",
@@ -236,6 +245,31 @@ TEST(Decide, TheCauseOfAFailedJobIsAwaited) {
   const Decision decision = Decide(Job(), TwoNodes(), observed, kNow);
   ASSERT_TRUE(decision.status.Finished());
   EXPECT_THAT(decision.status.Find("Failed")->message, HasSubstr("ValueError: no such data"));
+}
+
+TEST(Decide, TheLauncherSaysWhyItsNodesEnded) {
+  Plan plan = TwoNodes();
+  plan.jobs[0].step = Step::kOther;  // of an MPI job
+  plan.jobs.push_back(Planned("launcher", Step::kTrainer, 1, true));
+  Observed observed;
+  observed.service = true;
+  observed.jobs = {There("a-node-0"), There("a-launcher-0", 0, 1)};
+  observed.pods = {Failed(Pod(observed.jobs[0], 0), 7, ToldBy(7, ExitClass::kFatal, "mpirun ended with 7")),
+                   Pod(observed.jobs[0], 1), Pod(observed.jobs[1], 0)};
+  observed.jobs[0].failed_at = kNow - kSecond;
+  observed.jobs[0].failed_reason = "PodFailurePolicy";
+  Decision decision = Decide(Job(), plan, observed, kNow);
+  EXPECT_FALSE(decision.status.Finished());
+  EXPECT_THAT(decision.status.failures, IsEmpty());
+  EXPECT_EQ(decision.again, kNow + 59 * kSecond);
+  EXPECT_THAT(Decide(Job(), plan, observed, kNow + 59 * kSecond).status.Find("Failed")->message,
+              HasSubstr("Job a-node-0: PodFailurePolicy"));
+
+  observed.pods[2] = Failed(observed.pods[2], 7, Told(7, ExitClass::kFatal, 0, "MPI_ABORT was invoked"));
+  decision = Decide(Job(), plan, observed, kNow);
+  EXPECT_THAT(decision.status.Find("Failed")->message,
+              HasSubstr("(first failed job: a-launcher-0): rank 3 on pod a-launcher-0-0-x"));
+  ASSERT_EQ(decision.status.failures.size(), 1U);
 }
 
 TEST(Decide, AFatalCodeEndsTheJobAtOnce) {
