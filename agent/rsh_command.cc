@@ -155,7 +155,9 @@ void Terminal::Ended(const rsh::Ended& ended) {
   code_ = ended.exit_code;
   if (!ended.reason.empty()) {
     const std::string reason = About(ended.reason);
-    ReportRshFailure(Environment::OfProcess(), {code_, reason});  // first: a stderr without a reader may end us
+    // A daemon makes a code of its own of the signal, as orted its 1: that is no failure of the program.
+    const int code = ended.reason == rsh::kPodStopping ? kExitStopped : code_;
+    ReportRshFailure(Environment::OfProcess(), {code, reason});  // first: a stderr without a reader may end us
     Say(reason);
   }
   input_.reset();

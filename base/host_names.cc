@@ -98,7 +98,10 @@ bool MeansThisMachine(std::string_view host, const MachineNames& machine, const 
   if (host.empty()) return false;
   std::string wanted = Lower(host);
   if (wanted.ends_with('.')) wanted.pop_back();
-  if (wanted == "localhost" || wanted == Lower(machine.host_name) || wanted == Lower(machine.full_name)) return true;
+  const std::string name = Lower(machine.host_name), full = Lower(machine.full_name);
+  if (wanted == "localhost" || wanted == name || wanted == full) return true;
+  // pod.service, where the full name is pod.service.namespace.svc.cluster.local: the search list adds the rest.
+  if (!name.empty() && wanted.starts_with(name + ".") && full.starts_with(wanted + ".")) return true;
   auto own = [&](const std::string& text) {
     Address address = ReadAddress(text);
     if (address.family == 0) return false;

@@ -32,6 +32,9 @@ inline constexpr int kPipeBytes = 1 << 20;                  // as much as an unp
 inline constexpr size_t kInputWindow = size_t{2} << 20;     // bytes of stdin on their way
 inline constexpr size_t kLongestMessage = size_t{2} << 20;  // a command line is shorter
 
+// Why a session ended whose pod got a signal, as the reason in `Ended`.
+inline constexpr char kPodStopping[] = "the pod is being stopped";
+
 // Of both ends: few connections, which may carry much.
 inline constexpr net::GrpcTuning kTuning{
     .first_chunk = 16 << 10, .least_chunk = 4 << 10, .window = 4 << 20, .frame = 1 << 20, .keepalive_ms = 15'000};

@@ -27,7 +27,6 @@ constexpr size_t kWritesAhead = 2;    // one on its way, one ready
 constexpr int kKeptDescriptors = 64;  // for the pipes of commands
 
 constexpr Duration kFarewell = std::chrono::seconds(2);
-constexpr char kStopping[] = "the pod is being stopped";
 
 grpc::Status Refusal(const Status& status) {
   return {grpc::StatusCode::INVALID_ARGUMENT, std::string(Message(status))};
@@ -159,7 +158,7 @@ class Server::Impl::Call final : public GrpcServerCall {
 
   Status Begin(const Open& open) {
     if (owner_.stopping_) {  // the caller asks again, until the pod's replacement is there
-      Finish({grpc::StatusCode::UNAVAILABLE, kStopping});
+      Finish({grpc::StatusCode::UNAVAILABLE, kPodStopping});
       return absl::OkStatus();
     }
     auto started = owner_.Start(this, open);
@@ -260,7 +259,7 @@ StatusOr<std::pair<int64_t, int64_t>> Server::Impl::Start(Call* call, const Open
   events.output = [call](bool err, grpc::Slice bytes) { call->Carry(err, std::move(bytes)); };
   events.taken = [call](size_t bytes) { call->Taken(bytes); };
   events.ended = [this, call](const launcher::ExitRecord& record) {
-    std::string why = stopping_ ? kStopping : "";
+    std::string why = stopping_ ? kPodStopping : "";
     if (why.empty() && record.oom_killed && record.exit_code == 128 + SIGKILL) {
       why = fmt::format("the command was killed there: {}", DescribeOom(record.exit_code));
     }

@@ -34,6 +34,8 @@ TEST(HostNames, MeansThisMachine) {
                     {"NODE1", true},
                     {"node1.job.svc", true},
                     {"node1.job.svc.", true},
+                    {"node1.job", true},
+                    {"node1.jo", false},
                     {"10.0.0.1", true},
                     {"::ffff:10.0.0.1", true},
                     {"fd00:0:0::1", true},
