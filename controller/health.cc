@@ -51,27 +51,32 @@ std::string Metrics(const HealthSources& sources) {
   return prometheus::TextSerializer().Serialize(registry.Collect());
 }
 
-StatusOr<std::unique_ptr<http::Server>> ServeHealth(boost::asio::io_context& loop, const std::string& listen,
-                                                    HealthSources sources) {
-  const size_t colon = listen.rfind(':');
-  const auto port = colon == std::string::npos ? std::nullopt : ParseInt(std::string_view(listen).substr(colon + 1));
+StatusOr<ListenAddress> ReadListenAddress(std::string_view flag, const std::string& text) {
+  const size_t colon = text.rfind(':');
+  const auto port = colon == std::string::npos ? std::nullopt : ParseInt(std::string_view(text).substr(colon + 1));
   if (!port || *port < 0 || *port > 65535) {
-    return absl::InvalidArgumentError(fmt::format("--listen '{}': want HOST:PORT or :PORT, such as :8081", listen));
+    return absl::InvalidArgumentError(fmt::format("{} '{}': want HOST:PORT or :PORT, such as :8081", flag, text));
   }
-  std::string host = listen.substr(0, colon);
+  std::string host = text.substr(0, colon);
   if (host.size() > 1 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
+  return ListenAddress{std::move(host), static_cast<uint16_t>(*port)};
+}
+
+StatusOr<std::unique_ptr<http::Server>> ServeHealth(boost::asio::io_context& loop, const ListenAddress& listen,
+                                                    HealthSources sources) {
   auto shared = std::make_shared<const HealthSources>(std::move(sources));
   http::Server::Routes routes;
   routes["/healthz"] = Says([] { return http::Server::Response{.body = "ok\n"}; });
   // One that does not lead is ready to: a rollout must not wait for the leader to go.
   routes["/readyz"] = Says([shared] {
+    if (!shared->serves()) return http::Server::Response{.status = 503, .body = "the webhooks are not served yet\n"};
     if (!shared->leads() || shared->synced()) return http::Server::Response{.body = "ok\n"};
     return http::Server::Response{.status = 503, .body = "the objects of the cluster are being listed\n"};
   });
   routes["/metrics"] = Says([shared] {
     return http::Server::Response{.content_type = "text/plain; version=0.0.4; charset=utf-8", .body = Metrics(*shared)};
   });
-  return http::Server::Listen(loop, host, static_cast<uint16_t>(*port), std::move(routes), {});
+  return http::Server::Listen(loop, listen.host, listen.port, std::move(routes), {});
 }
 
 }  // namespace muster::controller

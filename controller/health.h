@@ -16,12 +16,20 @@ namespace muster::controller {
 struct HealthSources {
   std::function<bool()> leads;
   std::function<bool()> synced;  // all is listed, where it leads
+  std::function<bool()> serves;  // webhooks, where they are asked for
   std::function<TrainJobs::Counts()> jobs;
   const ApiClient& client;
 };
 
-// `listen`: HOST:PORT or :PORT. Port 0: the kernel chooses.
-StatusOr<std::unique_ptr<http::Server>> ServeHealth(boost::asio::io_context& loop, const std::string& listen,
+struct ListenAddress {
+  std::string host;  // empty: every address
+  uint16_t port = 0;
+};
+// HOST:PORT, [HOST]:PORT or :PORT. InvalidArgument names the flag.
+StatusOr<ListenAddress> ReadListenAddress(std::string_view flag, const std::string& text);
+
+// Port 0: the kernel chooses.
+StatusOr<std::unique_ptr<http::Server>> ServeHealth(boost::asio::io_context& loop, const ListenAddress& listen,
                                                     HealthSources sources);
 
 // The exposition text, made by prometheus-cpp.

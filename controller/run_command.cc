@@ -18,10 +18,14 @@
 #include "base/version.h"
 #include "controller/health.h"
 #include "controller/kube/api_client.h"
+#include "controller/kube/certificate_folder.h"
 #include "controller/kube/cluster_access.h"
 #include "controller/kube/event_recorder.h"
 #include "controller/kube/leader.h"
+#include "controller/kube/own_certificates.h"
+#include "controller/kube/runtime_cache.h"
 #include "controller/kube/train_jobs.h"
+#include "controller/kube/webhooks.h"
 
 namespace muster::controller {
 namespace {
@@ -33,7 +37,8 @@ constexpr char kLease[] = "trainer.kubeflow.org";
 
 struct Flags {
   std::string kubeconfig, context, ns, agent_image = "muster";
-  std::string listen = ":8081", lease_namespace, log_level = "info", log_format = "text";
+  std::string listen = ":8081", webhook_listen, webhook_cert_dir, lease_namespace, log_level = "info",
+              log_format = "text";
   bool leader_elect = true;
   double writes_per_second = 500;
   int burst = 1000, workers = 32;
@@ -49,10 +54,16 @@ void Declare(CLI::App& app, Flags* flags) {
       ->envname("MUSTER_AGENT_IMAGE")
       ->capture_default_str();
   app.add_option("--listen", flags->listen, "[HOST]:PORT of /healthz, /readyz and /metrics")->capture_default_str();
+  app.add_option("--webhook-listen", flags->webhook_listen,
+                 "[HOST]:PORT of the admission webhooks, such as :9443; else there are none");
+  app.add_option(
+      "--webhook-cert-dir", flags->webhook_cert_dir,
+      "folder with tls.crt and tls.key for them; else muster-controller makes certificates, and tells the API "
+      "server of them");
   app.add_flag("--leader-elect,!--no-leader-elect", flags->leader_elect,
                "act only while holding the Lease trainer.kubeflow.org (default)");
   app.add_option("--lease-namespace", flags->lease_namespace,
-                 "namespace of the Lease; else the pod's, or the context's");
+                 "namespace of the Lease, and of the webhooks' certificates; else the pod's, or the context's");
   app.add_option("--qps", flags->writes_per_second, "writes to the API server a second")
       ->check(CLI::Range(1.0, 100000.0))
       ->capture_default_str();
@@ -80,13 +91,16 @@ class Running {
         flags_(flags),
         lease_namespace_(flags.lease_namespace.empty() ? access.ns : flags.lease_namespace),
         client_(loop, std::move(access), {.writes_per_second = flags.writes_per_second, .burst = flags.burst}),
+        runtimes_(loop, client_, flags.ns),
         events_(loop, client_, "muster-controller"),
         signals_(loop, SIGTERM, SIGINT) {}
 
   Status Begin() {
-    auto server = ServeHealth(loop_, flags_.listen,
+    MUSTER_ASSIGN_OR_RETURN(const ListenAddress listen, ReadListenAddress("--listen", flags_.listen));
+    auto server = ServeHealth(loop_, listen,
                               {.leads = [this] { return Leads(); },
                                .synced = [this] { return jobs_ && jobs_->synced(); },
+                               .serves = [this] { return webhooks_ || flags_.webhook_listen.empty(); },
                                .jobs = [this] { return jobs_ ? jobs_->counts() : TrainJobs::Counts(); },
                                .client = client_});
     if (!server.ok()) return server.status();
@@ -96,6 +110,7 @@ class Running {
     signals_.async_wait([this](boost::system::error_code error, int number) {
       if (!error) Stop(number);
     });
+    if (!flags_.webhook_listen.empty()) MUSTER_RETURN_IF_ERROR(PrepareWebhooks());
     if (!flags_.leader_elect) {
       Lead();
       return absl::OkStatus();
@@ -118,14 +133,46 @@ class Running {
  private:
   bool Leads() const { return !flags_.leader_elect || (leader_ && leader_->MayAct()); }
 
+  PlanOptions Planning() const { return {.agent_image = flags_.agent_image, .version = std::string(Version())}; }
+
+  Status PrepareWebhooks() {
+    MUSTER_ASSIGN_OR_RETURN(webhook_address_, ReadListenAddress("--webhook-listen", flags_.webhook_listen));
+    runtimes_.Begin();
+    if (!flags_.webhook_cert_dir.empty()) {
+      folder_ = std::make_unique<CertificateFolder>(
+          loop_, flags_.webhook_cert_dir,
+          [this](const http::ServerCertificate& certificate) { return ServeWebhooks(certificate); });
+      return folder_->Begin();
+    }
+    certificates_ = std::make_unique<OwnCertificates>(
+        loop_, client_, lease_namespace_, webhook_address_.host, [this](const http::ServerCertificate& certificate) {
+          if (const Status status = ServeWebhooks(certificate); !status.ok()) {
+            log::Error(Message(status));
+            End(kExitBadConfiguration);
+          }
+        });
+    certificates_->Begin();
+    return absl::OkStatus();
+  }
+
+  // With a certificate that is new.
+  Status ServeWebhooks(const http::ServerCertificate& certificate) {
+    if (webhooks_) return tls_->Replace(certificate);
+    MUSTER_ASSIGN_OR_RETURN(tls_, http::ServerTls::Make(certificate));
+    MUSTER_ASSIGN_OR_RETURN(webhooks_, Webhooks::Listen({loop_, client_, runtimes_}, Planning(), webhook_address_.host,
+                                                        webhook_address_.port, tls_));
+    log::Info(fmt::format("admission webhooks are served on port {}", webhooks_->port()));
+    return absl::OkStatus();
+  }
+
   void Lead() {
     log::Info(flags_.leader_elect ? "leading" : "leading, without a Lease");
     TrainJobs::Options options;
-    options.plan.agent_image = flags_.agent_image;
-    options.plan.version = Version();
+    options.plan = Planning();
     options.ns = flags_.ns;
     options.queue.workers = flags_.workers;
-    jobs_ = std::make_unique<TrainJobs>(TrainJobs::Means{loop_, client_, events_, [this] { return Leads(); }}, options);
+    jobs_ = std::make_unique<TrainJobs>(
+        TrainJobs::Means{loop_, client_, runtimes_, events_, [this] { return Leads(); }}, options);
     jobs_->Begin();
   }
 
@@ -145,9 +192,15 @@ class Running {
   const Flags& flags_;
   const std::string lease_namespace_;
   ApiClient client_;
+  RuntimeCache runtimes_;
   EventRecorder events_;
   asio::signal_set signals_;
   std::unique_ptr<http::Server> health_;
+  ListenAddress webhook_address_;
+  std::shared_ptr<http::ServerTls> tls_;
+  std::unique_ptr<Webhooks> webhooks_;
+  std::unique_ptr<OwnCertificates> certificates_;
+  std::unique_ptr<CertificateFolder> folder_;
   std::unique_ptr<Leader> leader_;
   std::unique_ptr<TrainJobs> jobs_;
   int exit_code_ = 0;

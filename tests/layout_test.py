@@ -32,13 +32,14 @@ ALLOWED = {
     "controller": {"base", "http"},
 }
 # The same inside a room: its folders, in the order of who may include whom. Files beside them may include all.
-INSIDE = {"controller": ["api", "plan", "reconcile", "kube"]}
+INSIDE = {"controller": ["api", "plan", "reconcile", "admission", "kube"]}
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 CPP_SLEEPS = re.compile(r"\bsleep_(?:for|until)\b")
 SLEEPS = re.compile(r"\bsleep_for\b|\bsleep_until\b|\b(?:u|nano)?sleep\s*\(\s*\d|\btime\.sleep\(")
 # A clock that somebody may set. Deadlines know the monotonic one only, so that a jump changes nothing; a decision about
 # moments that other machines read is given `now` by one of WALL_CLOCK_READERS.
-WALL_CLOCK_READERS = {"base/clock.h", "http/cloud_clock.h", "controller/kube/leader.cc", "controller/kube/train_jobs.cc"}
+WALL_CLOCK_READERS = {"base/clock.h", "http/cloud_clock.h", "controller/kube/leader.cc", "controller/kube/own_certificates.cc",
+                      "controller/kube/train_jobs.cc", "controller/kube/webhooks.cc"}
 WALL_CLOCK = re.compile(r"\bsystem_clock\b|\bhigh_resolution_clock\b|\bgettimeofday\b|\bCLOCK_REALTIME\b|\bCLOCK_TAI\b|"
                         r"\bTFD_TIMER_CANCEL_ON_SET\b|\btime\((?:nullptr|NULL|0)\)|\babsl::Now\b|\bpthread_cond_timedwait\b|"
                         r"\bfile_clock\b|\bdeadline_timer\b|\bsystem_timer\b|\bUnixMillis\(\)|\bWallNow\(\)")

@@ -23,11 +23,13 @@ constexpr int kSmaller = 8;  // times, the next page after one that could not be
 class Informer::Impl : public std::enable_shared_from_this<Informer::Impl> {
  public:
   Impl(asio::io_context& loop, ApiClient& client, Resource resource, std::string ns, const std::string& selector,
-       Events events)
+       Events events, const std::string& name)
       : client_(client),
         resource_(std::move(resource)),
         ns_(std::move(ns)),
-        selector_(selector.empty() ? "" : fmt::format("&labelSelector={}", http::PercentEncode(selector))),
+        selector_(fmt::format(
+            "{}{}", selector.empty() ? "" : fmt::format("&labelSelector={}", http::PercentEncode(selector)),
+            name.empty() ? "" : fmt::format("&fieldSelector=metadata.name%3D{}", http::PercentEncode(name)))),
         events_(std::move(events)),
         state_(resource_.plural, {}, resource_.optional),
         timer_(loop),
@@ -119,8 +121,9 @@ class Informer::Impl : public std::enable_shared_from_this<Informer::Impl> {
 };
 
 Informer::Informer(asio::io_context& loop, ApiClient& client, Resource resource, std::string ns, std::string selector,
-                   Events events)
-    : impl_(std::make_shared<Impl>(loop, client, std::move(resource), std::move(ns), selector, std::move(events))) {}
+                   Events events, const std::string& name)
+    : impl_(std::make_shared<Impl>(loop, client, std::move(resource), std::move(ns), selector, std::move(events),
+                                   name)) {}
 Informer::~Informer() { impl_->Close(); }
 void Informer::Begin() { impl_->Begin(); }
 bool Informer::synced() const { return impl_->synced(); }

@@ -34,6 +34,8 @@ inline const Resource kConfigMaps{"v1", "configmaps"};
 inline const Resource kSecrets{"v1", "secrets"};
 inline const Resource kJobSets{"jobset.x-k8s.io/v1alpha2", "jobsets", true, true};
 inline const Resource kAutoscalers{"autoscaling/v2", "horizontalpodautoscalers"};
+inline const Resource kValidatingWebhooks{"admissionregistration.k8s.io/v1", "validatingwebhookconfigurations", false};
+inline const Resource kMutatingWebhooks{"admissionregistration.k8s.io/v1", "mutatingwebhookconfigurations", false};
 
 // Where an object of a plan is, by its apiVersion and kind. Unimplemented: Muster makes none of these.
 StatusOr<Resource> ResourceOf(const Json& object);

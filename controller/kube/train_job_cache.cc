@@ -6,15 +6,20 @@
 
 namespace muster::controller {
 
-TrainJobCache::TrainJobCache(boost::asio::io_context& loop, ApiClient& client, std::string ns, Events events)
-    : loop_(loop), client_(client), ns_(std::move(ns)), events_(std::move(events)) {}
+TrainJobCache::TrainJobCache(boost::asio::io_context& loop, ApiClient& client, RuntimeCache& runtimes, std::string ns,
+                             Events events)
+    : loop_(loop), client_(client), runtimes_(runtimes), ns_(std::move(ns)), events_(std::move(events)) {}
 
 void TrainJobCache::Begin() {
-  const auto forget_runtime = [this](const std::string& ns, const std::string& name) {
-    runtimes_.erase(KeyOf(ns, name));
-  };
-  Watch(kTrainingRuntimes, "", &TrainJobCache::PutRuntime, forget_runtime);
-  Watch(kClusterTrainingRuntimes, "", &TrainJobCache::PutRuntime, forget_runtime);
+  if (!runtimes_.synced()) ++unsynced_;
+  runtimes_.Listen({.changed =
+                        [this](const Meta& meta) {
+                          for (const auto& [key, known] : jobs_) {  // those that wait for it
+                            if (!known.plan && known.job.runtime.name == meta.name) Wake(key);
+                          }
+                        },
+                    .synced = [this] { Synced(); }});
+  runtimes_.Begin();
   Watch(kJobs, kJobSetNameLabel, &TrainJobCache::PutJob,
         [this](const std::string& ns, const std::string& name) { Wake(children_.RemoveJob(ns, name)); });
   Watch(kPods, kJobSetNameLabel, &TrainJobCache::PutPod,
@@ -31,10 +36,7 @@ void TrainJobCache::Watch(const Resource& resource, const std::string& selector,
   Informer::Events events;
   events.put = [this, put](const Json& object) { (this->*put)(object); };
   events.gone = std::move(gone);
-  events.synced = [this] {
-    if (--unsynced_ > 0) return;
-    for (const auto& [key, known] : jobs_) events_.changed(key);
-  };
+  events.synced = [this] { Synced(); };
   events.say = [](const std::string& text) { log::Warning(text); };
   informers_.push_back(std::make_unique<Informer>(loop_, client_, resource, resource.namespaced ? ns_ : "", selector,
                                                   std::move(events)));
@@ -45,20 +47,9 @@ KnownTrainJob* TrainJobCache::Find(const std::string& key) {
   return found == jobs_.end() ? nullptr : &found->second;
 }
 
-const Json* TrainJobCache::Runtime(const std::string& key) const {
-  const auto found = runtimes_.find(key);
-  return found == runtimes_.end() ? nullptr : &found->second;
-}
-
-void TrainJobCache::PutRuntime(const Json& object) {
-  auto meta = ReadMeta(object);
-  if (!meta.ok()) return;
-  Json kept = object;
-  kept["metadata"].erase("resourceVersion");
-  runtimes_[KeyOf(meta->ns, meta->name)] = std::move(kept);
-  for (const auto& [key, known] : jobs_) {  // those that wait for it
-    if (!known.plan && known.job.runtime.name == meta->name) Wake(key);
-  }
+void TrainJobCache::Synced() {
+  if (--unsynced_ > 0) return;
+  for (const auto& [key, known] : jobs_) events_.changed(key);
 }
 
 template <class Object>

@@ -1,4 +1,4 @@
-// What the API server has of TrainJobs, their runtimes and what belongs to them, as watches and answers to writes
+// What the API server has of TrainJobs and what belongs to them, as watches and answers to writes
 // bring it. Loop thread only.
 //
 // It is never older than what Muster itself has written: an answer to a write counts as an event of a watch. Fields
@@ -15,6 +15,7 @@
 #include "controller/kube/api_client.h"
 #include "controller/kube/children.h"
 #include "controller/kube/informer.h"
+#include "controller/kube/runtime_cache.h"
 #include "controller/plan/plan.h"
 
 namespace muster::controller {
@@ -32,16 +33,17 @@ class TrainJobCache {
     std::function<void(const std::string& key)> changed;  // of a TrainJob: itself, or what belongs to it
     std::function<void(const std::string& key)> gone;
   };
-  // `ns`: empty: all namespaces. `client` outlives it. `changed` is heard from the moment on that all is listed, then
-  // once of each TrainJob.
-  TrainJobCache(boost::asio::io_context& loop, ApiClient& client, std::string ns, Events events);
+  // `ns`: empty: all namespaces. `client` and `runtimes` outlive it. `changed` is heard from the moment on that all is
+  // listed, then once of each TrainJob.
+  TrainJobCache(boost::asio::io_context& loop, ApiClient& client, RuntimeCache& runtimes, std::string ns,
+                Events events);
+  ~TrainJobCache() { runtimes_.Listen({}); }
 
   void Begin();
   bool synced() const { return unsynced_ == 0; }
 
   const std::map<std::string, KnownTrainJob>& jobs() const { return jobs_; }
-  KnownTrainJob* Find(const std::string& key);        // null: there is none, or another manager's
-  const Json* Runtime(const std::string& key) const;  // KeyOf(ns, name); ns is empty for those of the cluster
+  KnownTrainJob* Find(const std::string& key);  // null: there is none, or another manager's
   Observed Of(const Meta& owner, const std::string& subdomain) const { return children_.Of(owner, subdomain); }
 
   // Answers to writes.
@@ -55,7 +57,7 @@ class TrainJobCache {
   using Put = void (TrainJobCache::*)(const Json&);
   using Gone = std::function<void(const std::string& ns, const std::string& name)>;
   void Watch(const Resource& resource, const std::string& selector, Put put, Gone gone);
-  void PutRuntime(const Json& object);
+  void Synced();  // one more is listed
   template <class Object>
   void PutChild(StatusOr<Object> child);
   void Drop(const std::string& key);
@@ -63,10 +65,10 @@ class TrainJobCache {
 
   boost::asio::io_context& loop_;
   ApiClient& client_;
+  RuntimeCache& runtimes_;
   const std::string ns_;
   const Events events_;
   Children children_;
-  std::map<std::string, Json> runtimes_;       // by key
   std::map<std::string, KnownTrainJob> jobs_;  // by key
   std::vector<std::unique_ptr<Informer>> informers_;
   int unsynced_ = 0;

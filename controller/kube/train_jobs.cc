@@ -25,7 +25,7 @@ class TrainJobs::Impl : public std::enable_shared_from_this<Impl> {
   Impl(Means means, Options options)
       : means_(std::move(means)),
         options_(std::move(options)),
-        cache_(means_.loop, means_.client, options_.ns,
+        cache_(means_.loop, means_.client, means_.runtimes, options_.ns,
                {.changed = [this](const std::string& key) { queue_.Add(key, IsNew(key)); },
                 .gone = [this](const std::string& key) { queue_.Forget(key); }}),
         queue_(means_.loop, options_.queue,
@@ -142,14 +142,13 @@ class TrainJobs::Impl : public std::enable_shared_from_this<Impl> {
   }
 
   StatusOr<Json> LiveRuntimeOf(const TrainJob& job) const {
-    const bool of_cluster = job.runtime.kind == "ClusterTrainingRuntime";
-    if (job.runtime.api_group != kTrainerGroup || (!of_cluster && job.runtime.kind != "TrainingRuntime")) {
+    if (RuntimeResource(job.runtime) == nullptr) {
       return absl::InvalidArgumentError(
           fmt::format("spec.runtimeRef: unsupported runtime: {}.{}; want "
                       "ClusterTrainingRuntime or TrainingRuntime of {}",
                       job.runtime.kind, job.runtime.api_group, kTrainerGroup));
     }
-    const Json* found = cache_.Runtime(KeyOf(of_cluster ? "" : job.meta.ns, job.runtime.name));
+    const Json* found = means_.runtimes.Find(job.runtime, job.meta.ns);
     if (found != nullptr) return *found;
     return absl::NotFoundError(fmt::format("spec.runtimeRef: there is no {} {}; it starts once that is created",
                                            job.runtime.kind, job.runtime.name));

@@ -13,6 +13,7 @@
 
 #include "controller/kube/api_client.h"
 #include "controller/kube/event_recorder.h"
+#include "controller/kube/runtime_cache.h"
 #include "controller/kube/work_queue.h"
 #include "controller/plan/plan.h"
 
@@ -28,6 +29,7 @@ class TrainJobs {
   struct Means {
     boost::asio::io_context& loop;
     ApiClient& client;
+    RuntimeCache& runtimes;
     EventRecorder& events;
     std::function<bool()> may_act;  // asked before each write
   };

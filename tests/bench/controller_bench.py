@@ -75,6 +75,7 @@ class Bench:
         self.cluster.kubectl("wait", "--for=condition=Established", "--timeout=60s", "crd", "--all")
         self.cluster.kubectl("apply", "--server-side", "-k", os.path.join(manifests, "overlays", "default"))
         self.cluster.kubectl("delete", "deployment", ACCOUNT[1], "-n", ACCOUNT[0])  # its pods would be fakes
+        self.cluster.kubectl("delete", "validatingwebhookconfigurations,mutatingwebhookconfigurations", "--all")  # nobody serves them
         self.cluster.add_fake_nodes(45 if self.options.big else 4)
         self.cluster.apply(list(runtimes().values()))
         self.kubeconfig = self.cluster.account_kubeconfig(*ACCOUNT)

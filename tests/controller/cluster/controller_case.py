@@ -9,6 +9,7 @@ from api_proxy import ApiProxy
 from scenario import shell, train_job
 
 ACCOUNT = ("kubeflow-system", "kubeflow-trainer-controller-manager")
+WEBHOOKS = "validatingwebhookconfigurations,mutatingwebhookconfigurations"
 OFF = {"muster.dev/agent": "off"}
 ONCE = {"job": {"backoffLimit": 0}, "pod": {"restartPolicy": "Never"}}
 TRUE = {"command": shell("true")}
@@ -28,6 +29,7 @@ class ControllerCase(ClusterCase):
         super().setUpClass()
         cls.cluster.kubectl("apply", "--server-side", "-k", os.path.join(MANIFESTS, "overlays", "default"))
         cls.cluster.kubectl("delete", "deployment", ACCOUNT[1], "-n", ACCOUNT[0])  # its pods would be fakes
+        cls.cluster.kubectl("delete", WEBHOOKS, "--all")  # nobody serves them
         cls.cluster.add_fake_nodes(2)
         cls.kubeconfig = cls.cluster.account_kubeconfig(*ACCOUNT)
         cls.api = Api(cls.cluster, NAMESPACE)

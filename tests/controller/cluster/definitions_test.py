@@ -135,6 +135,14 @@ RIGHTS = [
     ("update leases.coordination.k8s.io/trainer.kubeflow.org -n kubeflow-system", "yes"),
     ("update leases.coordination.k8s.io/other -n kubeflow-system", "no"),
     ("create leases.coordination.k8s.io -n vision", "no"),
+    ("patch secrets/kubeflow-trainer-webhook-cert -n kubeflow-system", "yes"),
+    ("watch secrets/kubeflow-trainer-webhook-cert -n kubeflow-system", "yes"),
+    ("get secrets/other -n kubeflow-system", "no"),
+    ("get secrets/kubeflow-trainer-webhook-cert -n vision", "no"),
+    ("patch validatingwebhookconfigurations.admissionregistration.k8s.io/validator.trainer.kubeflow.org", "yes"),
+    ("watch mutatingwebhookconfigurations.admissionregistration.k8s.io/defaulter.trainer.kubeflow.org", "yes"),
+    ("patch validatingwebhookconfigurations.admissionregistration.k8s.io/other", "no"),
+    ("list mutatingwebhookconfigurations.admissionregistration.k8s.io", "no"),
 ]
 
 STATUS = {
@@ -221,6 +229,7 @@ class Definitions(ClusterCase):
     def test_the_whole_installation(self):
         done = self.cluster.try_kubectl("apply", "--server-side", "-k", os.path.join(MANIFESTS, "overlays", "default"))
         self.assertEqual((done.returncode, done.stderr), (0, ""))  # no warning either: pods fit the restricted profile
+        self.addCleanup(self.cluster.kubectl, "delete", "validatingwebhookconfigurations,mutatingwebhookconfigurations", "--all")
         for question, answer in RIGHTS:
             with self.subTest(question):
                 said = self.cluster.try_kubectl("auth", "can-i", *question.split(), f"--as={ACCOUNT}").stdout

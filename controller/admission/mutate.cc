@@ -1,0 +1,88 @@
+#include "controller/admission/mutate.h"
+
+#include "base/iso_time.h"
+#include "controller/admission/meaning.h"
+#include "controller/api/old_shape.h"
+#include "controller/plan/node_count.h"
+
+namespace muster::controller {
+namespace {
+
+// The API server may ask twice about one request, each time for 10 s at most: a stamp that is younger is this one's.
+constexpr Duration kOneRequest = std::chrono::seconds(30);
+
+const Json* NumNodes(const Json& train_job) { return Inner(&train_job, "spec", "trainer", "numNodes"); }
+
+const Json* FindPatch(const Json* spec, const std::string& manager) {
+  const Json* patches = Inner(spec, "runtimePatches");
+  if (patches == nullptr || !patches->is_array()) return nullptr;
+  for (const Json& patch : *patches) {
+    if (TextField(patch, "manager") == manager) return &patch;
+  }
+  return nullptr;
+}
+
+bool IsFresh(const Json& patch, WallTime now) {
+  const auto time = ParseWallTime(TextField(patch, "time"));
+  return time.ok() && *time <= now && now - *time < kOneRequest;
+}
+
+void StampPatches(const Json& old_object, WallTime now, Json* spec) {
+  const auto patches = spec->find("runtimePatches");
+  if (patches == spec->end() || !patches->is_array()) return;
+  for (Json& patch : *patches) {
+    if (!patch.is_object()) continue;
+    const Json* time = FindField(patch, "time");
+    const Json* before = FindPatch(FindField(old_object, "spec"), TextField(patch, "manager"));
+    if (before == nullptr) {
+      if (time == nullptr) patch["time"] = IsoTime(now);
+    } else if (SameMeaning(FindField(patch, "trainingRuntimeSpec"), FindField(*before, "trainingRuntimeSpec"))) {
+      const Json* its = FindField(*before, "time");
+      its == nullptr ? static_cast<void>(patch.erase("time")) : static_cast<void>(patch["time"] = *its);
+    } else if (time == nullptr || *time == before->value("time", Json()) || !IsFresh(patch, now)) {
+      patch["time"] = IsoTime(now);
+    }
+  }
+}
+
+// Null: the job is not elastic, or its runtime cannot be read: the validating webhook says so.
+Json ElasticNodes(const Json& runtime, const Json& old_object) {
+  const auto read = ReadRuntime(runtime);
+  if (!read.ok()) return Json();
+  const auto count = ReadNodeCount(TrainJob(), *read);
+  if (!count.ok() || !count->elastic) return Json();
+  const Json* before = NumNodes(old_object);
+  return before == nullptr ? Json(count->pods) : *before;
+}
+
+}  // namespace
+
+bool MutationNeedsRuntime(const AdmissionRequest& request) {
+  if (NumNodes(request.object) != nullptr) return false;
+  return request.operation == "CREATE" || NumNodes(request.old_object) != nullptr;
+}
+
+Verdict MutateTrainJob(const AdmissionRequest& request, const Json* runtime, WallTime now) {
+  Verdict verdict;
+  if (IsBeingDeleted(request.object)) return verdict;
+  auto made = NewestShape(request.object);
+  if (!made.ok()) {
+    verdict.Refuse(kInvalid, std::string(Message(made.status())));
+    return verdict;
+  }
+  verdict.warnings = std::move(made->warnings);
+  const auto spec = made->object.find("spec");
+  if (spec == made->object.end() || !spec->is_object()) return verdict;
+  StampPatches(request.old_object, now, &*spec);
+  if (runtime != nullptr && MutationNeedsRuntime(request)) {
+    const auto trainer = spec->find("trainer");
+    Json nodes = trainer == spec->end() || trainer->is_null() || trainer->is_object()
+                     ? ElasticNodes(*runtime, request.old_object)
+                     : Json();
+    if (!nodes.is_null()) (*spec)["trainer"]["numNodes"] = std::move(nodes);
+  }
+  verdict.patch = Json::diff(request.object, made->object);
+  return verdict;
+}
+
+}  // namespace muster::controller

@@ -1,0 +1,144 @@
+#include "controller/admission/patch_rules.h"
+
+#include <algorithm>
+#include <set>
+
+#include "base/quoted.h"
+#include "base/text.h"
+#include "controller/admission/meaning.h"
+#include "controller/api/fields.h"
+#include "controller/api/old_shape.h"
+#include "controller/plan/pod_fields.h"
+
+namespace muster::controller {
+namespace {
+
+constexpr const char* kFixedOfPod[] = {
+    "serviceAccountName",           "volumes", "initContainers", "containers", "securityContext", "imagePullSecrets",
+    "terminationGracePeriodSeconds"};
+constexpr const char* kManagedContainers[] = {"node", "dataset-initializer", "model-initializer"};
+
+// A DNS name as Kubernetes has it (RFC 1123): labels of small letters, digits and '-', with points between.
+bool IsDnsName(std::string_view name) {
+  const auto is_alnum = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
+  const auto parts = Split(name, '.');
+  return name.size() <= 253 && !parts.empty() && std::all_of(parts.begin(), parts.end(), [&](std::string_view part) {
+           return !part.empty() && is_alnum(part.front()) && is_alnum(part.back()) &&
+                  std::all_of(part.begin(), part.end(), [&](char c) { return is_alnum(c) || c == '-'; });
+         });
+}
+
+// The objects in a list; none where it is no list.
+std::vector<const Json*> Objects(const Json* list) {
+  std::vector<const Json*> objects;
+  if (list == nullptr || !list->is_array()) return objects;
+  for (const Json& of : *list) objects.push_back(&of);
+  return objects;
+}
+
+const Json* Named(const Json* list, const char* key, const std::string& name) {
+  const auto objects = Objects(list);
+  const auto found =
+      std::find_if(objects.begin(), objects.end(), [&](const Json* of) { return TextField(*of, key) == name; });
+  return found == objects.end() ? nullptr : *found;
+}
+
+const Json* JobsOf(const Json* patch) {
+  return Inner(patch, "trainingRuntimeSpec", "template", "spec", "replicatedJobs");
+}
+
+const Json* PodOf(const Json* job) { return Inner(job, "template", "spec", "template", "spec"); }
+
+// With what it is called in messages.
+std::string PodPath(size_t patch, std::string_view job) {
+  return fmt::format(
+      "spec.runtimePatches[{}].trainingRuntimeSpec.template.spec.replicatedJobs[{}].template.spec.template.spec", patch,
+      job);
+}
+
+const Json* PatchesOf(const Json& train_job) { return Inner(&train_job, "spec", "runtimePatches"); }
+
+void CheckActive(const Json& before, Verdict* verdict) {
+  const Json* status = FindField(before, "status");
+  if (status == nullptr) return;
+  for (const JobsStatus& job : ReadStatus(*status).jobs) {
+    if (job.active == 0) continue;
+    verdict->Refuse(kForbidden,
+                    fmt::format("spec.runtimePatches: RuntimePatches cannot be modified when the JobSet's "
+                                "ReplicatedJob {} is still active; suspend the job, and wait until its pods have gone",
+                                job.name));
+    return;
+  }
+}
+
+}  // namespace
+
+void CheckManagers(const TrainJob& job, Verdict* verdict) {
+  for (size_t i = 0; i < job.patches.size(); ++i) {
+    const std::string& manager = job.patches[i].manager;
+    const size_t slash = manager.find('/');
+    if (slash != std::string::npos && slash + 1 < manager.size() && IsVisible(manager) &&
+        IsDnsName(std::string_view(manager).substr(0, slash))) {
+      continue;
+    }
+    verdict->Refuse(kForbidden, fmt::format("spec.runtimePatches[{}].manager: {} must be a domain-prefixed path (such "
+                                            "as \"acme.io/foo\")",
+                                            i, Quoted(manager)));
+  }
+}
+
+void CheckPatchedVariables(const TrainJob& job, const Runtime& runtime, Verdict* verdict) {
+  for (size_t i = 0; i < job.patches.size(); ++i) {
+    for (const Json* patched : Objects(&job.patches[i].replicated_jobs)) {
+      const std::string name = TextField(*patched, "name");
+      const auto of = std::find_if(runtime.jobs.begin(), runtime.jobs.end(),
+                                   [&](const ReplicatedJob& known) { return known.name == name; });
+      if (of == runtime.jobs.end() || of->step == Step::kOther) continue;
+      for (const char* container : kManagedContainers) {
+        const Json* own = Named(Inner(&of->job_template, "spec", "template", "spec", "containers"), "name", container);
+        const Json* given = Inner(Named(Inner(PodOf(patched), "containers"), "name", container), "env");
+        std::set<std::string> twice;
+        for (const Json* variable : Objects(given)) {
+          const std::string variable_name = TextField(*variable, "name");
+          if (Named(Inner(own, "env"), "name", variable_name) != nullptr) twice.insert(variable_name);
+        }
+        if (twice.empty()) continue;
+        verdict->Refuse(kForbidden,
+                        fmt::format("{}.containers[{}].env: must not have envs for the dataset-initializer, "
+                                    "model-initializer, node containers that the runtime sets: {}; give them in {}",
+                                    PodPath(i, name), container, Join({twice.begin(), twice.end()}, ", "),
+                                    std::string_view(container) == "node" ? "spec.trainer.env" : "spec.initializer"));
+      }
+    }
+  }
+}
+
+void CheckPatchChange(const Json& before, const Json& after, Verdict* verdict) {
+  if (!IsSuspended(before) && !IsSuspended(after)) {
+    verdict->Refuse(kForbidden,
+                    "spec.runtimePatches: RuntimePatches can only be modified when the TrainJob is suspended before or "
+                    "after the update; suspend it first (spec.suspend: true)");
+    return;
+  }
+  CheckActive(before, verdict);
+  const auto patches = Objects(PatchesOf(after));
+  for (size_t i = 0; i < patches.size(); ++i) {
+    const std::string manager = TextField(*patches[i], "manager");
+    if (manager == kOldShapeManager) continue;
+    const Json* old_jobs = JobsOf(Named(PatchesOf(before), "manager", manager));
+    for (const Json* job : Objects(JobsOf(patches[i]))) {
+      const std::string name = TextField(*job, "name");
+      const Json* pod = PodOf(job);
+      const Json* old_pod = PodOf(Named(old_jobs, "name", name));
+      for (const char* field : kFixedOfPod) {
+        const Json *now = Inner(pod, field), *once = Inner(old_pod, field);
+        if (now == nullptr || once == nullptr || SameMeaning(now, once)) continue;
+        verdict->Refuse(kInvalid, fmt::format("{}.{}: field is immutable; take the patch of this manager away first, "
+                                              "then add it anew",
+                                              PodPath(i, name), field));
+      }
+    }
+  }
+}
+
+}  // namespace muster::controller

@@ -1,0 +1,248 @@
+#include "controller/admission/validate_train_job.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "base/quoted.h"
+#include "base/text.h"
+#include "controller/admission/meaning.h"
+#include "controller/admission/patch_rules.h"
+#include "controller/api/old_shape.h"
+#include "controller/plan/elastic.h"
+#include "controller/plan/node_count.h"
+#include "controller/plan/patches.h"
+#include "controller/plan/pod_fields.h"
+
+namespace muster::controller {
+namespace {
+
+const Json* SpecOf(const Json& train_job) { return FindField(train_job, "spec"); }
+
+// In the newest shape; as it stands where it cannot be read.
+Json Newest(const Json& train_job) {
+  auto made = NewestShape(train_job);
+  return made.ok() ? std::move(made->object) : train_job;
+}
+
+// The trainer with what an annotation says for it, without the number of nodes.
+Json TrainerOf(const Json& train_job) {
+  const Json* given = Inner(SpecOf(train_job), "trainer");
+  Json trainer = given == nullptr || !given->is_object() ? Json::object() : *given;
+  trainer.erase("numNodes");
+  const Json* annotations = Inner(&train_job, "metadata", "annotations");
+  if (FindField(trainer, "numProcPerNode") == nullptr && annotations != nullptr) {
+    trainer["numProcPerNode"] = TextField(*annotations, kNumProcAnnotation);
+  }
+  return trainer;
+}
+
+// The patches by manager, without their times.
+Json PatchesOf(const Json& train_job) {
+  Json by_manager = Json::object();
+  const Json* patches = Inner(SpecOf(train_job), "runtimePatches");
+  if (patches == nullptr || !patches->is_array()) return by_manager;
+  for (const Json& patch : *patches) {
+    const Json* spec = FindField(patch, "trainingRuntimeSpec");
+    if (spec != nullptr) by_manager[TextField(patch, "manager")] = *spec;
+  }
+  return by_manager;
+}
+
+// What an UPDATE changes, by meaning; both objects in the newest shape.
+struct Change {
+  Json before, after;
+  bool any = false, nodes = false, trainer = false, patches = false;
+
+  explicit Change(const AdmissionRequest& request) : before(Newest(request.old_object)), after(Newest(request.object)) {
+    if (IsBeingDeleted(after)) return;
+    const Json old_trainer = TrainerOf(before), new_trainer = TrainerOf(after);
+    trainer = !SameMeaning(&old_trainer, &new_trainer);
+    any = trainer || !SameMeaning(SpecOf(before), SpecOf(after));
+    nodes = !SameMeaning(NumNodes(before), NumNodes(after));
+    const Json old_patches = PatchesOf(before), new_patches = PatchesOf(after);
+    patches = !SameMeaning(&old_patches, &new_patches);
+  }
+
+  // What the plan depends on, of all that may change.
+  bool plan() const { return nodes || trainer || patches; }
+
+  static const Json* NumNodes(const Json& train_job) { return Inner(&train_job, "spec", "trainer", "numNodes"); }
+};
+
+class Validator {
+ public:
+  Validator(const AdmissionRequest& request, const TrainJobFacts& facts, const PlanOptions& options)
+      : request_(request), facts_(facts), options_(options) {}
+
+  Verdict Create() {
+    const auto job = ReadForm(request_.object);
+    if (!job || job->managed_by != kManagedByMuster) return verdict_;
+    const RuntimeRef& ref = job->runtime;
+    const bool of_cluster = ref.kind == "ClusterTrainingRuntime";
+    if (ref.api_group != kTrainerGroup || (!of_cluster && ref.kind != "TrainingRuntime")) {
+      Refuse(kForbidden, fmt::format("spec.runtimeRef: unsupported runtime: {}.{}; use a ClusterTrainingRuntime or a "
+                                     "TrainingRuntime of {}",
+                                     ref.kind, ref.api_group, kTrainerGroup));
+      return verdict_;
+    }
+    if (facts_.runtime == nullptr) {
+      Refuse(kForbidden, fmt::format("spec.runtimeRef: Invalid value: {}: specified {} must be created before the "
+                                     "TrainJob is created{}",
+                                     Quoted(ref.name), of_cluster ? "clusterTrainingRuntime" : "trainingRuntime",
+                                     of_cluster ? "" : fmt::format("; namespace {} has none", Quoted(request_.ns))));
+      return verdict_;
+    }
+    if (IsDeprecated(*facts_.runtime)) {
+      verdict_.warnings.push_back(DeprecationOf(fmt::format("Referenced {}", ref.kind), ref.name));
+    }
+    JudgePlan(*job, *facts_.runtime, true);
+    return verdict_;
+  }
+
+  Verdict Update() {
+    const Change change(request_);
+    if (!change.any) return verdict_;
+    const auto runtime = JudgingRuntime(change.after);
+    JudgeFixed(change);
+    if (change.nodes) JudgeNodes(change, runtime);
+    const Json* status = FindField(change.before, "status");
+    if (status != nullptr && ReadStatus(*status).Finished()) return verdict_;
+    if (change.patches) CheckPatchChange(change.before, change.after, &verdict_);
+    if (!change.plan()) return verdict_;
+    const auto job = ReadForm(change.after);
+    const bool judge = job && job->managed_by == kManagedByMuster && runtime && verdict_.refusals.empty();
+    if (judge) JudgePlan(*job, *runtime, change.patches);
+    return verdict_;
+  }
+
+ private:
+  void Refuse(int code, std::string why) { verdict_.Refuse(code, std::move(why)); }
+
+  std::optional<TrainJob> ReadForm(const Json& object) {
+    auto job = ReadTrainJob(object);
+    if (job.ok()) return *std::move(job);
+    Refuse(kInvalid, std::string(Message(job.status())));
+    return std::nullopt;
+  }
+
+  // By which the job runs, or will; none: it has gone, or nothing of it is known.
+  std::optional<Json> JudgingRuntime(const Json& object) const {
+    if (facts_.snapshot != nullptr) {
+      TrainJob job;
+      job.runtime = RuntimeRefOf(object);
+      if (auto meta = ReadMeta(object); meta.ok()) job.meta = *std::move(meta);
+      if (auto runtime = ReadSnapshot(job, *facts_.snapshot); runtime.ok()) return *std::move(runtime);
+    }
+    return facts_.runtime == nullptr ? std::nullopt : std::optional(*facts_.runtime);
+  }
+
+  void JudgePlan(const TrainJob& job, const Json& live, bool with_patches) {
+    if (with_patches) CheckManagers(job, &verdict_);
+    const auto runtime = ReadRuntime(live);
+    const auto refuse = [&](const Status& why) { Refuse(kForbidden, std::string(Message(why))); };
+    const std::string name = fmt::format("{} {}", job.runtime.kind, job.runtime.name);
+    if (!runtime.ok()) return refuse(Annotate(runtime.status(), name));
+    if (with_patches) CheckPatchedVariables(job, *runtime, &verdict_);
+    const auto plan = MakePlan(job, *runtime, options_);
+    if (!plan.ok()) return refuse(plan.status());
+    if (with_patches) CheckInitializerVolumes(job, *runtime);
+    if (request_.operation != "CREATE") return;
+    for (const Notice& notice : plan->notices) verdict_.warnings.push_back(notice.message);
+  }
+
+  // Upstream wants a volume of the name `initializer`. Here one of any name will do; none leads to data that is lost.
+  void CheckInitializerVolumes(const TrainJob& job, const Runtime& runtime) {
+    const auto patched = ApplyPatches(job, runtime);
+    if (!patched.ok()) return;  // the plan says it
+    for (ReplicatedJob of : patched->jobs) {
+      const bool dataset = of.step == Step::kDatasetInitializer;
+      if (dataset ? !job.dataset : of.step != Step::kModelInitializer || !job.model) continue;
+      const char* container = dataset ? "dataset-initializer" : "model-initializer";
+      const Json* found = FindNamed(std::as_const(PodSpec(of.job_template)), "containers", container);
+      if (found == nullptr || !found->value("volumeMounts", Json::array()).empty()) continue;
+      Refuse(kForbidden,
+             fmt::format("spec.initializer.{0}: must have volumeMount with name - initializer in container {1} of the "
+                         "{1} job; mount a volume that the steps after it see in job '{2}' of the runtime",
+                         dataset ? "dataset" : "model", container, of.name));
+    }
+  }
+
+  void RefuseFixed(std::string_view path, std::string_view what = "") {
+    Refuse(kInvalid, fmt::format("{}: field is immutable{}; make another TrainJob for another value", path, what));
+  }
+
+  void JudgeFixed(const Change& change) {
+    const Json *before = SpecOf(change.before), *after = SpecOf(change.after);
+    if (RuntimeRefOf(change.before) != RuntimeRefOf(change.after)) RefuseFixed("spec.runtimeRef");
+    for (const std::string& field : Differing(Inner(before, "initializer"), Inner(after, "initializer"))) {
+      RefuseFixed(fmt::format("spec.initializer.{}", field));
+    }
+    if (change.trainer) {
+      const Json old_trainer = TrainerOf(change.before), new_trainer = TrainerOf(change.after);
+      for (const std::string& field : Differing(&old_trainer, &new_trainer)) {
+        RefuseFixed(fmt::format("spec.trainer.{}", field));
+      }
+    }
+    if (ManagerOf(before) != ManagerOf(after)) RefuseFixed("spec.managedBy");
+    if (!SameMeaning(Inner(before, "activeDeadlineSeconds"), Inner(after, "activeDeadlineSeconds"))) {
+      RefuseFixed("spec.activeDeadlineSeconds");
+    }
+  }
+
+  static std::string ManagerOf(const Json* spec) {
+    std::string manager = spec == nullptr ? "" : TextField(*spec, "managedBy");
+    return manager.empty() ? kManagedByMuster : manager;
+  }
+
+  void JudgeNodes(const Change& change, const std::optional<Json>& runtime) {
+    const Json* labels = Inner(&change.after, "metadata", "labels");
+    const std::string queue = labels == nullptr ? "" : TextField(*labels, kQueueLabel);
+    if (!queue.empty() && !IsSuspended(change.after)) {
+      Refuse(kForbidden,
+             fmt::format("spec.trainer.numNodes: queue {} of Kueue has admitted the job with the number of nodes that "
+                         "it has, and would stop it and queue it anew; suspend it first (spec.suspend: true)",
+                         Quoted(queue)));
+      return;
+    }
+    if (IsSuspended(change.before) || IsSuspended(change.after) || !runtime || IsElastic(*runtime)) return;
+    RefuseFixed("spec.trainer.numNodes",
+                " while the job runs, unless its runtime has mlPolicy.torch.elasticPolicy; suspend it first "
+                "(spec.suspend: true)");
+  }
+
+  static bool IsElastic(const Json& runtime) {
+    const auto read = ReadRuntime(runtime);
+    const auto count = read.ok() ? ReadNodeCount(TrainJob(), *read) : read.status();
+    return count.ok() && count->elastic;
+  }
+
+  const AdmissionRequest& request_;
+  const TrainJobFacts& facts_;
+  const PlanOptions& options_;
+  Verdict verdict_;
+};
+
+}  // namespace
+
+bool ValidationNeedsFacts(const AdmissionRequest& request) {
+  return request.operation == "CREATE" || (request.operation == "UPDATE" && Change(request).plan());
+}
+
+Verdict ValidateTrainJob(const AdmissionRequest& request, const TrainJobFacts& facts, const PlanOptions& options) {
+  Validator validator(request, facts, options);
+  return request.operation == "CREATE"   ? validator.Create()
+         : request.operation == "UPDATE" ? validator.Update()
+                                         : Verdict();
+}
+
+AdmissionRequest UpdateByScale(const AdmissionRequest& request, const Json& job) {
+  AdmissionRequest update = request;
+  update.subresource.clear();
+  update.old_object = update.object = job;
+  const Json* replicas = Inner(&request.object, "spec", "replicas");
+  const auto number = replicas == nullptr ? Json(0) : *replicas;
+  update.object.merge_patch({{"spec", {{"trainer", {{"numNodes", number}}}}}});
+  return update;
+}
+
+}  // namespace muster::controller

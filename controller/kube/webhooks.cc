@@ -1,0 +1,180 @@
+#include "controller/kube/webhooks.h"
+
+#include <boost/asio/post.hpp>
+#include <map>
+
+#include "base/text.h"
+#include "controller/admission/meaning.h"
+#include "controller/admission/mutate.h"
+#include "controller/admission/validate_runtime.h"
+#include "controller/admission/validate_train_job.h"
+#include "controller/kube/answer.h"
+#include "controller/kube/children.h"
+#include "http/conversation.h"
+#include "http/percent.h"
+
+namespace muster::controller {
+
+namespace asio = boost::asio;
+
+namespace {
+
+// Two objects of etcd's limit, which is 1.5 MiB, as JSON in JSON.
+constexpr size_t kLongestReview = size_t{6} << 20;
+// An API server has 200 writes under way at most, by its own default.
+constexpr size_t kConnections = 512;
+constexpr int kPage = 500;  // TrainJobs
+
+}  // namespace
+
+class Webhooks::Reviews {
+ public:
+  using Judged = asio::awaitable<StatusOr<Verdict>>;
+  using Judge = Judged (Reviews::*)(AdmissionRequest);
+
+  Reviews(Means means, PlanOptions options) : means_(means), options_(std::move(options)) {}
+
+  http::Server::Routes Routes() {
+    http::Server::Routes routes;
+    const auto add = [&](const char* what, const char* kind, const char* resource, Judge judge) {
+      routes[fmt::format("/{}-trainer-kubeflow-org-v1alpha1-{}", what, kind)] = {
+          [this, judge, resource](const http::Server::Request& request, const http::Server::Answer& answer) {
+            Review(request, resource, judge, answer);
+          },
+          true, kLongestReview};
+    };
+    add("mutate", "trainjob", "trainjobs", &Reviews::Mutate);
+    add("validate", "trainjob", "trainjobs", &Reviews::Validate);
+    add("validate", "trainingruntime", "trainingruntimes", &Reviews::ValidateTheRuntime);
+    add("validate", "clustertrainingruntime", "clustertrainingruntimes", &Reviews::ValidateTheRuntime);
+    return routes;
+  }
+
+ private:
+  void Review(const http::Server::Request& asked, const char* resource, Judge judge,
+              const http::Server::Answer& answer) {
+    auto request = ReadReview(asked.body);
+    Status wrong = request.status();
+    if (request.ok() && request->resource != resource) {
+      wrong =
+          absl::InvalidArgumentError(fmt::format("request.resource: {} is asked here, and {} came; see the rules of "
+                                                 "the webhook's configuration",
+                                                 resource, request->resource));
+    }
+    if (!wrong.ok()) return answer({.status = 400, .body = fmt::format("{}\n", Message(wrong))});
+    const uint64_t id = ++last_;
+    under_way_[id] = http::Converse(means_.loop, Answered(*std::move(request), judge, answer, id));
+  }
+
+  asio::awaitable<void> Answered(AdmissionRequest request, Judge judge, http::Server::Answer answer, uint64_t id) {
+    const std::string uid = request.uid;
+    auto verdict = co_await (this->*judge)(std::move(request));
+    if (!verdict.ok()) {
+      const std::string why(Message(verdict.status()));
+      verdict.emplace();
+      verdict->Refuse(kUnavailable,
+                      fmt::format("muster-controller could not look up what it judges by: {}; try again", why));
+    }
+    answer({.content_type = "application/json", .body = WriteReview(uid, *verdict)});
+    asio::post(means_.loop, [this, alive = std::weak_ptr<void>(alive_), id] {
+      if (!alive.expired()) under_way_.erase(id);
+    });
+  }
+
+  // As the API server has it now; null: it is not there.
+  asio::awaitable<StatusOr<Json>> Look(const Resource& resource, std::string ns, std::string name) {
+    auto found =
+        co_await Answer([&](ApiClient::Done done) { return means_.client.Get(resource, ns, name, std::move(done)); });
+    if (absl::IsNotFound(found.status())) co_return Json();
+    co_return found;
+  }
+
+  asio::awaitable<StatusOr<Json>> LookAtRuntime(const AdmissionRequest& request) {
+    const RuntimeRef ref = RuntimeRefOf(request.object);
+    const Resource* resource = RuntimeResource(ref);
+    if (resource == nullptr || ref.name.empty()) co_return Json();
+    // GCC 12 destroys a temporary of "?:" in a co_await twice.
+    const std::string ns = resource->namespaced ? request.ns : "";
+    co_return co_await Look(*resource, ns, ref.name);
+  }
+
+  const Json* KnownRuntime(const AdmissionRequest& request) const {
+    return means_.runtimes.Find(RuntimeRefOf(request.object), request.ns);
+  }
+
+  Judged Mutate(AdmissionRequest request) {
+    if (!MutationNeedsRuntime(request)) co_return MutateTrainJob(request, nullptr, WallNow());
+    if (const Json* known = KnownRuntime(request)) co_return MutateTrainJob(request, known, WallNow());
+    const auto runtime = co_await LookAtRuntime(request);
+    if (!runtime.ok()) co_return runtime.status();
+    co_return MutateTrainJob(request, runtime->is_null() ? nullptr : &*runtime, WallNow());
+  }
+
+  Judged Validate(AdmissionRequest request) {
+    if (request.subresource == "scale") {
+      const auto job = co_await Look(kTrainJobs, request.ns, request.name);
+      if (!job.ok()) co_return job.status();
+      if (job->is_null()) co_return Verdict();  // the API server says it
+      request = UpdateByScale(request, *job);
+    }
+    TrainJobFacts facts;
+    if (!ValidationNeedsFacts(request)) co_return ValidateTrainJob(request, facts, options_);
+    StatusOr<Json> snapshot = Json();
+    if (request.operation == "UPDATE") {
+      TrainJob named;
+      named.meta.name = request.name;
+      const std::string name = SnapshotName(named);
+      snapshot = co_await Look(kConfigMaps, request.ns, name);
+      if (!snapshot.ok()) co_return snapshot.status();
+      if (!snapshot->is_null()) facts.snapshot = &*snapshot;
+    }
+    facts.runtime = KnownRuntime(request);
+    if (facts.runtime != nullptr || facts.snapshot != nullptr) {
+      Verdict verdict = ValidateTrainJob(request, facts, options_);
+      if (verdict.refusals.empty() || facts.snapshot != nullptr) co_return verdict;
+    }
+    const auto runtime = co_await LookAtRuntime(request);
+    if (!runtime.ok()) co_return runtime.status();
+    facts.runtime = runtime->is_null() ? nullptr : &*runtime;
+    co_return ValidateTrainJob(request, facts, options_);
+  }
+
+  Judged ValidateTheRuntime(AdmissionRequest request) {
+    if (!IsProtected(request)) co_return ValidateRuntime(request, options_);
+    for (std::string next;;) {
+      const std::string query =
+          fmt::format("limit={}{}", kPage, next.empty() ? "" : fmt::format("&continue={}", http::PercentEncode(next)));
+      const auto page = co_await Answer(
+          [&](ApiClient::Done done) { return means_.client.List(kTrainJobs, request.ns, query, std::move(done)); });
+      if (!page.ok()) co_return page.status();
+      for (const Json& job : page->value("items", Json::array())) {
+        if (!UsesRuntime(job, request)) continue;
+        const auto meta = ReadMeta(job);
+        co_return RefuseDelete(request, meta.ok() ? KeyOf(meta->ns, meta->name) : "?");
+      }
+      const Json* metadata = FindField(*page, "metadata");
+      next = metadata == nullptr ? "" : TextField(*metadata, "continue");
+      if (next.empty()) co_return Verdict();
+    }
+  }
+
+  const Means means_;
+  const PlanOptions options_;
+  uint64_t last_ = 0;
+  const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  std::map<uint64_t, std::shared_ptr<void>> under_way_;
+};
+
+StatusOr<std::unique_ptr<Webhooks>> Webhooks::Listen(Means means, PlanOptions options, const std::string& host,
+                                                     uint16_t port, std::shared_ptr<http::ServerStreams> tls) {
+  std::unique_ptr<Webhooks> webhooks(new Webhooks());
+  webhooks->reviews_ = std::make_unique<Reviews>(means, std::move(options));
+  MUSTER_ASSIGN_OR_RETURN(webhooks->server_,
+                          http::Server::Listen(means.loop, host, port, webhooks->reviews_->Routes(),
+                                               {.connections = kConnections, .tls = std::move(tls)}));
+  return webhooks;
+}
+
+Webhooks::~Webhooks() = default;
+
+}  // namespace muster::controller
