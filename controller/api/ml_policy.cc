@@ -119,8 +119,10 @@ Json ReadPodGroupPolicy(Fields& spec) {
   Fields topology = volcano.Object("networkTopology");
   topology.Word("mode", {"hard", "soft"});
   topology.Int("highestTierAllowed", 0);
-  topology.Text("topologyKey");
-  topology.Word("networkPolicy", {"Best-effort", "Strict"});
+  for (Fields* documented : {&volcano, &topology}) {
+    documented->Text("topologyKey");
+    documented->Word("networkPolicy", {"Best-effort", "Strict"});
+  }
   return spec.Copy("podGroupPolicy");
 }
 

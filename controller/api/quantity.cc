@@ -98,6 +98,35 @@ int64_t Quantity::Units() const {
   return static_cast<int64_t>((nanos_ + up) / kNano);
 }
 
+std::string Quantity::Text() const {
+  constexpr const char* kUnits[] = {"", "m", "u", "n"};
+  Nanos per_unit = kNano;
+  for (const char* unit : kUnits) {
+    if (nanos_ % per_unit == 0) {
+      // Below a whole unit it may be more than an int64_t has room for: then whole units are exact enough.
+      const Nanos number = nanos_ / per_unit;
+      if (number > std::numeric_limits<int64_t>::max() || number < -std::numeric_limits<int64_t>::max()) break;
+      return fmt::format("{}{}", static_cast<int64_t>(number), unit);
+    }
+    per_unit /= 1000;
+  }
+  return fmt::format("{}", Units());
+}
+
+Quantity Quantity::operator+(Quantity other) const {
+  Quantity sum;
+  sum.nanos_ = std::clamp<Nanos>(nanos_ + other.nanos_, -kMost, kMost);
+  return sum;
+}
+
+Quantity Quantity::Times(int64_t count) const {
+  // An amount has 94 bits at most.
+  constexpr int64_t kMostCount = std::numeric_limits<int32_t>::max();
+  Quantity product;
+  product.nanos_ = std::clamp<Nanos>(nanos_ * std::clamp(count, -kMostCount, kMostCount), -kMost, kMost);
+  return product;
+}
+
 StatusOr<Quantity> ParseQuantity(std::string_view text) {
   constexpr size_t kLongest = 256, kMostBinaryFraction = 18;
   std::string_view rest = text.substr(0, kLongest);

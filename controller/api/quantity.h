@@ -3,6 +3,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "base/json_fields.h"
@@ -19,6 +20,10 @@ class Quantity {
 
   int64_t Units() const;  // whole ones, rounded away from zero: "1500m" is 2
   bool IsZero() const { return nanos_ == 0; }
+  std::string Text() const;  // as Kubernetes writes it: "4", "1500m", "17179869184"
+
+  Quantity operator+(Quantity other) const;
+  Quantity Times(int64_t count) const;
 
   auto operator<=>(const Quantity&) const = default;
 

@@ -1,8 +1,11 @@
 #include "controller/api/runtime.h"
 
+#include <re2/re2.h>
+
 #include <algorithm>
 #include <set>
 
+#include "base/quoted.h"
 #include "base/text.h"
 #include "controller/api/fields.h"
 #include "controller/api/ml_policy.h"
@@ -12,6 +15,7 @@
 namespace muster::controller {
 namespace {
 
+constexpr size_t kLongestPattern = 1024;
 constexpr size_t kMostJobs = 100;  // status.jobsStatus has no room for more
 
 // Fields that are often written at a wrong level, by the level where they belong.
@@ -128,32 +132,62 @@ std::vector<std::string> ReadTargets(Fields& fields, const char* name, const Nam
   return targets;
 }
 
-Json ReadRules(Fields& failure, const Names& jobs) {
-  Json rules = Json::array();
+std::vector<std::string> ReadReasons(Fields& rule) {
+  constexpr std::string_view kReasons[] = {"BackoffLimitExceeded", "DeadlineExceeded", "FailedIndexes",
+                                           "MaxFailedIndexesExceeded", "PodFailurePolicy"};
+  auto reasons = rule.Texts("onJobFailureReasons").value_or(std::vector<std::string>());
+  for (size_t i = 0; i < reasons.size(); ++i) {
+    if (std::find(std::begin(kReasons), std::end(kReasons), reasons[i]) != std::end(kReasons)) continue;
+    rule.complaints()->Wrong(PathOf(rule.PathOf("onJobFailureReasons"), i), std::string_view(reasons[i]),
+                             fmt::format("is not one of {}", fmt::join(kReasons, ", ")));
+  }
+  return reasons;
+}
+
+std::vector<std::string> ReadPatterns(Fields& rule) {
+  auto patterns = rule.Texts("onJobFailureMessagePatterns").value_or(std::vector<std::string>());
+  for (size_t i = 0; i < patterns.size(); ++i) {
+    const std::string path = PathOf(rule.PathOf("onJobFailureMessagePatterns"), i);
+    if (patterns[i].size() > kLongestPattern) {
+      rule.complaints()->Wrong(path, fmt::format("it has more than {} characters", kLongestPattern));
+      continue;
+    }
+    const RE2 pattern(patterns[i], RE2::Quiet);
+    if (pattern.ok()) continue;
+    rule.complaints()->Wrong(path, std::string_view(patterns[i]),
+                             fmt::format("is no regular expression of RE2: {}", Quoted(pattern.error())));
+  }
+  return patterns;
+}
+
+FailureRule::Action ReadAction(Fields& rule) {
+  const std::string action = rule.Word("action", {"FailJobSet", "RestartJobSet", "RestartJobSetAndIgnoreMaxRestarts",
+                                                  "RestartJob", "RestartJobAndIgnoreMaxRestarts"});
+  if (action.empty()) rule.Wrong("action", "it is missing");
+  if (action.starts_with("RestartJob") && !action.starts_with("RestartJobSet")) {
+    rule.complaints()->Wrong(rule.PathOf("action"), std::string_view(action),
+                             "is not served: the Jobs of a step are made anew together; RestartJobSet does that");
+  }
+  if (action == "RestartJobSet") return FailureRule::Action::kRestart;
+  if (action == "RestartJobSetAndIgnoreMaxRestarts") return FailureRule::Action::kRestartUncounted;
+  return FailureRule::Action::kFail;
+}
+
+std::vector<FailureRule> ReadRules(Fields& failure, const Names& jobs) {
+  std::vector<FailureRule> rules;
   Names names;
   for (Fields& fields : failure.Objects("rules")) {
-    std::string name = fields.Text("name");
-    if (name.empty()) name = fmt::format("failurePolicyRule{}", rules.size());
-    if (!names.insert(name).second) {
-      failure.complaints()->Wrong(fields.PathOf("name"), std::string_view(name),
+    FailureRule rule;
+    rule.name = fields.Text("name");
+    if (rule.name.empty()) rule.name = fmt::format("failurePolicyRule{}", rules.size());
+    if (!names.insert(rule.name).second) {
+      failure.complaints()->Wrong(fields.PathOf("name"), std::string_view(rule.name),
                                   "is there twice; a rule needs its own");
     }
-    const std::string action =
-        fields.Word("action", {"FailJobSet", "RestartJobSet", "RestartJobSetAndIgnoreMaxRestarts", "RestartJob",
-                               "RestartJobAndIgnoreMaxRestarts"});
-    if (action.empty()) fields.Wrong("action", "it is missing");
-    const std::vector<std::string_view> reasons = {"BackoffLimitExceeded", "DeadlineExceeded", "FailedIndexes",
-                                                   "MaxFailedIndexesExceeded", "PodFailurePolicy"};
-    const auto given = fields.Texts("onJobFailureReasons").value_or(std::vector<std::string>());
-    for (size_t i = 0; i < given.size(); ++i) {
-      if (std::find(reasons.begin(), reasons.end(), given[i]) != reasons.end()) continue;
-      failure.complaints()->Wrong(PathOf(fields.PathOf("onJobFailureReasons"), i), std::string_view(given[i]),
-                                  fmt::format("is not one of {}", fmt::join(reasons, ", ")));
-    }
-    fields.Texts("onJobFailureMessagePatterns");
-    ReadTargets(fields, "targetReplicatedJobs", jobs);
-    Json rule = fields ? *fields.Whole() : Json::object();
-    rule["name"] = name;
+    rule.action = ReadAction(fields);
+    rule.reasons = ReadReasons(fields);
+    rule.patterns = ReadPatterns(fields);
+    rule.jobs = ReadTargets(fields, "targetReplicatedJobs", jobs);
     rules.push_back(std::move(rule));
   }
   return rules;
@@ -248,7 +282,9 @@ StatusOr<Runtime> ReadRuntime(const Json& object) {
   runtime.pod_group_policy = ReadPodGroupPolicy(spec);
   runtime.template_metadata = LabelsAndAnnotations(whole.Object("metadata"));
   ReadJobSet(job_set, runtime);
-  runtime.train_job_ttl_seconds = spec.Object("runPolicy").Number("ttlSecondsAfterFinished", 0);
+  Fields run_policy = spec.Object("runPolicy");
+  runtime.active_deadline_seconds = run_policy.Number("activeDeadlineSeconds", 1);
+  runtime.train_job_ttl_seconds = run_policy.Number("ttlSecondsAfterFinished", 0);
   MUSTER_RETURN_IF_ERROR(complaints.status());
   return runtime;
 }

@@ -41,10 +41,21 @@ struct SuccessPolicy {
   std::vector<std::string> jobs;  // empty: all of them
 };
 
+// What is done when Jobs have failed as it says. An empty list matches anything.
+struct FailureRule {
+  enum class Action { kFail, kRestart, kRestartUncounted };
+
+  std::string name;
+  Action action = Action::kFail;
+  std::vector<std::string> reasons;   // of the Job's failure
+  std::vector<std::string> patterns;  // RE2; one of them is found in the message of the Job's failure
+  std::vector<std::string> jobs;      // replicated jobs
+};
+
 struct FailurePolicy {
   int max_restarts = 0;
   std::string restart_strategy = "Recreate";  // or BlockingRecreate, InPlaceRestart
-  Json rules = Json::array();  // [{name, action, onJobFailureReasons, targetReplicatedJobs ...}], checked
+  std::vector<FailureRule> rules;             // the first that matches counts
 };
 
 enum class Framework { kPlain, kTorch, kMpi, kJax, kXgboost, kFlux };
@@ -71,11 +82,12 @@ struct Runtime {
   std::string subdomain;                 // empty: the TrainJob's name
   bool publish_not_ready_addresses = true;
   bool dns_hostnames = true;
-  bool in_order = false;                         // startupPolicy InOrder
-  Json coordinator;                              // {replicatedJob, jobIndex, podIndex}; null: none
-  Json volume_claim_policies;                    // [{templates, retentionPolicy}]; null: none
-  std::optional<int64_t> child_ttl_seconds;      // template.spec.ttlSecondsAfterFinished: of Jobs and pods
-  std::optional<int64_t> train_job_ttl_seconds;  // runPolicy.ttlSecondsAfterFinished: of TrainJobs that name none
+  bool in_order = false;                           // startupPolicy InOrder
+  Json coordinator;                                // {replicatedJob, jobIndex, podIndex}; null: none
+  Json volume_claim_policies;                      // [{templates, retentionPolicy}]; null: none
+  std::optional<int64_t> child_ttl_seconds;        // template.spec.ttlSecondsAfterFinished: of Jobs and pods
+  std::optional<int64_t> active_deadline_seconds;  // runPolicy.activeDeadlineSeconds: of TrainJobs that name none
+  std::optional<int64_t> train_job_ttl_seconds;    // runPolicy.ttlSecondsAfterFinished: of TrainJobs that name none
 };
 
 // InvalidArgument names the path, the value and what is wanted; of a field that stands at a wrong level, such as

@@ -91,12 +91,13 @@ struct TrainJobStatus {
   std::string reason;   // a word for the column Reason; empty: none
   std::string message;  // why nothing happens yet, or why it ended
   std::optional<WallTime> start_time, completion_time;
-  int nodes = 0, ready_nodes = 0;  // of the trainer step
-  std::string selector;            // of the pods of an elastic trainer step, for autoscalers; empty: none
-  int attempt = 0;                 // of the trainer step: how often it was made anew
-  int restarts = 0;                // used up of the budget, wherever they happened
-  std::vector<Failure> failures;   // the newest last, kMostFailures at most
-  Json others;                     // fields of status that are not Muster's (trainerStatus): kept as they are
+  std::optional<int64_t> ttl_seconds;  // the runtime's ttlSecondsAfterFinished, when it ended
+  int nodes = 0, ready_nodes = 0;      // of the trainer step
+  std::string selector;                // of the pods of an elastic trainer step, for autoscalers; empty: none
+  int attempt = 0;                     // of the trainer step: how often it was made anew
+  int restarts = 0;                    // used up of the budget, wherever they happened
+  std::vector<Failure> failures;       // the newest last, kMostFailures at most
+  Json others;                         // fields of status that are not Muster's (trainerStatus): kept as they are
 
   const Condition* Find(std::string_view type) const;
   bool Finished() const;  // Complete or Failed is true

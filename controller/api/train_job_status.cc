@@ -13,9 +13,11 @@ namespace muster::controller {
 namespace {
 
 // The fields of status that are read here; all else is kept in `others`.
-constexpr std::array<std::string_view, 13> kOwnFields = {
-    "conditions", "jobsStatus", "state",    "reason",  "message",  "startTime", "completionTime",
-    "nodes",      "readyNodes", "selector", "attempt", "restarts", "failures"};
+constexpr std::array<std::string_view, 14> kOwnFields = {
+    "conditions", "jobsStatus", "state",          "reason",
+    "message",    "startTime",  "completionTime", "ttlSecondsAfterFinished",
+    "nodes",      "readyNodes", "selector",       "attempt",
+    "restarts",   "failures"};
 
 std::optional<Condition> ReadCondition(const Json& object) {
   Condition condition;
@@ -114,6 +116,9 @@ TrainJobStatus ReadStatus(const Json& object) {
   status.message = TextField(object, "message");
   status.start_time = TimeField(object, "startTime");
   status.completion_time = TimeField(object, "completionTime");
+  if (FindField(object, "ttlSecondsAfterFinished") != nullptr) {
+    status.ttl_seconds = CountField(object, "ttlSecondsAfterFinished");
+  }
   status.nodes = CountField(object, "nodes");
   status.ready_nodes = CountField(object, "readyNodes");
   status.selector = TextField(object, "selector");
@@ -149,6 +154,7 @@ Json WriteStatus(const TrainJobStatus& status) {
   PutText(object, "message", status.message);
   if (status.start_time) object["startTime"] = IsoTime(*status.start_time);
   if (status.completion_time) object["completionTime"] = IsoTime(*status.completion_time);
+  if (status.ttl_seconds) object["ttlSecondsAfterFinished"] = *status.ttl_seconds;
   object["nodes"] = status.nodes;
   object["readyNodes"] = status.ready_nodes;
   PutText(object, "selector", status.selector);

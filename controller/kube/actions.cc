@@ -105,6 +105,12 @@ class Means {
     auto filled = Filled(action);
     if (!filled.ok()) co_return filled.status();
     auto made = co_await Post(*resource, *filled);
+    if (absl::IsNotFound(made.status()) && resource->plural == kPodGroups.plural) {
+      co_return absl::FailedPreconditionError(fmt::format(
+          "the cluster knows no PodGroup of {}: install its scheduler with the CustomResourceDefinition {}.{}, or take "
+          "podGroupPolicy out of the runtime ({})",
+          resource->api, resource->plural, resource->api.substr(0, resource->api.find('/')), Message(made.status())));
+    }
     if (made.ok() || !absl::IsAlreadyExists(made.status())) co_return made.status();
     if (action.if_there == PlannedObject::IfThere::kUse) co_return absl::OkStatus();
     made = co_await Get(*resource, action.name);

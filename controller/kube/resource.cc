@@ -19,8 +19,14 @@ StatusOr<Resource> ResourceOf(const Json& object) {
   if (api == "v1" && kind == "ConfigMap") return kConfigMaps;
   if (api == "v1" && kind == "Secret") return kSecrets;
   if (api == "v1" && kind == "Service") return kServices;
+  if (api == "v1" && kind == "PersistentVolumeClaim") return kClaims;
   if (api == "batch/v1" && kind == "Job") return kJobs;
   if (api == "autoscaling/v2" && kind == "HorizontalPodAutoscaler") return kAutoscalers;
+  if (kind == "PodGroup") {
+    for (const Resource& groups : {kPodGroups, kVolcanoPodGroups}) {
+      if (api == groups.api) return groups;
+    }
+  }
   return absl::UnimplementedError(fmt::format("{} {}: no action makes such an object", api, kind));
 }
 

@@ -26,6 +26,10 @@ void TrainJobCache::Begin() {
         [this](const std::string& ns, const std::string& name) { Wake(children_.RemovePod(ns, name)); });
   Watch(kServices, kJobSetNameLabel, &TrainJobCache::PutService,
         [this](const std::string& ns, const std::string& name) { Wake(children_.RemoveService(ns, name)); });
+  Watch(kJobSets, "", &TrainJobCache::PutJobSet, [this](const std::string& ns, const std::string& name) {
+    job_sets_.erase(KeyOf(ns, name));
+    Wake(KeyOf(ns, name));
+  });
   Watch(kTrainJobs, "", &TrainJobCache::PutTrainJob,
         [this](const std::string& ns, const std::string& name) { Drop(KeyOf(ns, name)); });
   for (const auto& informer : informers_) informer->Begin();
@@ -60,6 +64,20 @@ void TrainJobCache::PutChild(StatusOr<Object> child) {
 }
 
 void TrainJobCache::PutJob(const Json& object) { PutChild(ReadJob(object)); }
+
+void TrainJobCache::PutJobSet(const Json& object) {
+  auto job_set = ReadJobSet(object);
+  if (!job_set.ok()) return log::Warning(fmt::format("a JobSet cannot be read: {}", Message(job_set.status())));
+  const std::string key = KeyOf(job_set->meta.ns, job_set->meta.name);
+  job_sets_[key] = *std::move(job_set);
+  Wake(key);
+}
+
+const ObservedJobSet* TrainJobCache::JobSetOf(const TrainJob& job) const {
+  const auto found = job_sets_.find(KeyOf(job.meta.ns, job.meta.name));
+  return found != job_sets_.end() && IsOf(found->second, job) ? &found->second : nullptr;
+}
+
 void TrainJobCache::PutPod(const Json& object) { PutChild(ReadPod(object)); }
 
 void TrainJobCache::PutService(const Json& object) {
@@ -84,16 +102,52 @@ void TrainJobCache::PutTrainJob(const Json& object) {
     if (const Json* status = FindField(object, "status")) job->status = ReadStatus(*status);
   }
   KnownTrainJob& known = jobs_[key];
-  if (known.job.meta.uid == job->meta.uid && IsOlder(job->meta, known.job.meta)) return;
-  if (known.job.meta.uid != job->meta.uid) known.plan = nullptr;
+  const bool same = known.job.meta.uid == job->meta.uid;
+  if (same && IsOlder(job->meta, known.job.meta)) return;
+  // What others may wait for, or what tells of a cycle.
+  const bool tells = !same || known.job.status.Finished() != job->status.Finished() ||
+                     known.job.meta.Annotation(kAfterAnnotation) != job->meta.Annotation(kAfterAnnotation);
+  if (!same) known.plan = nullptr;
   known.job = *std::move(job);
   known.unreadable = unreadable;
   if (known.job.status.Finished()) known.plan = nullptr;
+  NoteWaits(key, known.job);
   Wake(key);
+  if (tells) WakeWaiting(key);
 }
 
 void TrainJobCache::Drop(const std::string& key) {
-  if (jobs_.erase(key) > 0) events_.gone(key);
+  if (jobs_.erase(key) == 0) return;
+  events_.gone(key);
+  WakeWaiting(key);
+}
+
+Observed TrainJobCache::Of(const TrainJob& job, const std::string& subdomain) const {
+  Observed observed = children_.Of(job.meta, subdomain);
+  observed.hold = HoldOf(job, [&](const std::string& name) {
+    const auto found = jobs_.find(KeyOf(job.meta.ns, name));
+    return found == jobs_.end() ? nullptr : &found->second.job;
+  });
+  return observed;
+}
+
+void TrainJobCache::NoteWaits(const std::string& key, const TrainJob& job) {
+  if (job.status.start_time) return;
+  const auto awaited = ReadAfter(job);
+  if (!awaited.ok()) return;
+  for (const Awaited& each : *awaited) waiting_[KeyOf(job.meta.ns, each.job)].insert(key);
+}
+
+// Those that have begun or gone meanwhile are forgotten.
+void TrainJobCache::WakeWaiting(const std::string& key) {
+  const auto found = waiting_.find(key);
+  if (found == waiting_.end()) return;
+  std::erase_if(found->second, [this](const std::string& waits) {
+    const auto job = jobs_.find(waits);
+    return job == jobs_.end() || job->second.job.status.start_time;
+  });
+  for (const std::string& waits : found->second) Wake(waits);
+  if (found->second.empty()) waiting_.erase(found);
 }
 
 void TrainJobCache::Wake(const std::string& key) {

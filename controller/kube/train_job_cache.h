@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@
 #include "controller/kube/informer.h"
 #include "controller/kube/runtime_cache.h"
 #include "controller/plan/plan.h"
+#include "controller/reconcile/taken_over.h"
 
 namespace muster::controller {
 
@@ -44,11 +46,16 @@ class TrainJobCache {
 
   const std::map<std::string, KnownTrainJob>& jobs() const { return jobs_; }
   KnownTrainJob* Find(const std::string& key);  // null: there is none, or another manager's
-  Observed Of(const Meta& owner, const std::string& subdomain) const { return children_.Of(owner, subdomain); }
+  // What belongs to `job`, and what it waits for.
+  Observed Of(const TrainJob& job, const std::string& subdomain) const;
+
+  // The JobSet by which Kubeflow Trainer has started `job`; null: it has not.
+  const ObservedJobSet* JobSetOf(const TrainJob& job) const;
 
   // Answers to writes.
   void PutTrainJob(const Json& object);
   void PutJob(const Json& object);
+  void PutJobSet(const Json& object);
   void PutPod(const Json& object);
   void PutService(const Json& object);
   void RemoveJob(const std::string& ns, const std::string& name);
@@ -62,6 +69,8 @@ class TrainJobCache {
   void PutChild(StatusOr<Object> child);
   void Drop(const std::string& key);
   void Wake(const std::string& key);
+  void NoteWaits(const std::string& key, const TrainJob& job);
+  void WakeWaiting(const std::string& key);
 
   boost::asio::io_context& loop_;
   ApiClient& client_;
@@ -69,7 +78,9 @@ class TrainJobCache {
   const std::string ns_;
   const Events events_;
   Children children_;
-  std::map<std::string, KnownTrainJob> jobs_;  // by key
+  std::map<std::string, KnownTrainJob> jobs_;             // by key
+  std::map<std::string, ObservedJobSet> job_sets_;        // by key
+  std::map<std::string, std::set<std::string>> waiting_;  // keys of jobs that wait for one, by its key
   std::vector<std::unique_ptr<Informer>> informers_;
   int unsynced_ = 0;
 };

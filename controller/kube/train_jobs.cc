@@ -72,8 +72,10 @@ class TrainJobs::Impl : public std::enable_shared_from_this<Impl> {
     if (known == nullptr) co_return absl::OkStatus();
     const TrainJob job = known->job;
     if (job.meta.deleted) co_return absl::OkStatus();
-    if (job.status.Finished())
-      co_return co_await CarryOut(job, DecideFinished(job, cache_.Of(job.meta, ""), WallNow()));
+    if (job.status.Finished()) co_return co_await CarryOut(job, DecideFinished(job, cache_.Of(job, ""), WallNow()));
+    if (const ObservedJobSet* job_set = cache_.JobSetOf(job)) {
+      co_return co_await CarryOut(job, DecideTakenOver(job, *job_set, WallNow()));
+    }
     if (const Status why = known->unreadable; !why.ok()) {
       co_return co_await CarryOut(job, DecideWithoutPlan(job, why, WallNow()));
     }
@@ -85,7 +87,7 @@ class TrainJobs::Impl : public std::enable_shared_from_this<Impl> {
                             absl::IsFailedPrecondition(plan.status());  // somebody's ConfigMap is in the way
       co_return may_pass ? plan.status() : written;
     }
-    const Decision decision = Decide(job, **plan, cache_.Of(job.meta, (*plan)->subdomain), WallNow());
+    const Decision decision = Decide(job, **plan, cache_.Of(job, (*plan)->subdomain), WallNow());
     const Status status = co_await CarryOut(job, decision);
     if (status.ok() || absl::IsUnavailable(status) || absl::IsAborted(status)) co_return status;
     const Status told = co_await CarryOut(job, DecideWithoutPlan(job, status, WallNow()));

@@ -5,13 +5,13 @@
 #include "base/quoted.h"
 #include "base/text.h"
 #include "controller/plan/pod_fields.h"
+#include "controller/plan/restart_policy.h"
 
 namespace muster::controller {
 namespace {
 
 constexpr char kName[] = "muster-agent";  // of the init container and the volume
 constexpr char kFolder[] = "/muster-agent";
-constexpr int kLastFatalCode = 127;       // base/exit_codes.h: from 128 on trying again makes sense
 constexpr int kUsualGrace = 30;           // terminationGracePeriodSeconds where a pod says nothing; the agent knows it
 constexpr int kRoomForTheEnd = 5;         // seconds between the agent's grace and the kubelet's
 constexpr int64_t kNobodyOfNote = 65532;  // a user that is not root
@@ -112,11 +112,11 @@ void Wrap(const AgentUse& use, Json* container) {
   (*container)["command"] = std::move(command);
 }
 
-void AddVariables(const Json& pod, const AgentUse& use, int max_restarts, Json* container) {
+void AddVariables(const Json& pod, const AgentUse& use, int max_restarts, RestartPolicy policy, Json* container) {
   std::vector<Json> wanted;
   if (!use.replaces) {
     wanted = {EnvValue(kMaxRestartsVariable, fmt::format("{}", max_restarts)),
-              EnvValue("MUSTER_RESTART_POLICY", "exit-code")};
+              EnvValue("MUSTER_RESTART_POLICY", RestartPolicyName(policy))};
   }
   const Json* grace = FindField(pod, "terminationGracePeriodSeconds");
   if (grace != nullptr && grace->is_number_integer() && *grace != kUsualGrace && *grace > 0) {
@@ -156,34 +156,26 @@ void AddProbe(const Runtime& runtime, const Json& pod, Json* container) {
                                     {"periodSeconds", kProbePeriod}};
 }
 
-// At a fatal code of the trainer the Job fails at once; a pod that lost its node is replaced and not counted.
-Json FailurePolicyOfPods() {
-  Json codes = Json::array();
-  for (int code = 1; code <= kLastFatalCode; ++code) codes.push_back(code);
-  Json fatal = {{"action", "FailJob"},
-                {"onExitCodes", {{"containerName", kTrainerContainer}, {"operator", "In"}, {"values", codes}}}};
-  const Json condition = {{"type", "DisruptionTarget"}, {"status", "True"}};
-  Json disrupted = {{"action", "Ignore"}, {"onPodConditions", Json::array({condition})}};
-  return {{"rules", Json::array({std::move(fatal), std::move(disrupted)})}};
-}
-
 // True: the Job's backoffLimit is the budget.
-bool SetFailurePolicy(const Runtime& runtime, int max_restarts, ReplicatedJob* of, std::vector<Notice>* notices) {
+bool SetFailurePolicy(const Runtime& runtime, int max_restarts, RestartPolicy policy, ReplicatedJob* of,
+                      std::vector<Notice>* notices) {
+  if (policy == RestartPolicy::kNever) return false;  // ApplyRestartPolicy says it all
   Json& spec = of->job_template["spec"];
   Json& pod = PodSpec(of->job_template);
   const std::string where = fmt::format("job '{}' of runtime '{}'", of->name, runtime.meta.name);
   const std::string restart_policy = TextField(pod, "restartPolicy");
   if (!restart_policy.empty() && restart_policy != "Never") {
+    if (policy != RestartPolicy::kExitCode) return false;
     Note("RestartPolicyKept",
          fmt::format("{} says restartPolicy {}: the kubelet starts its containers again after every exit code, also "
-                     "after 1-{}, which no restart changes; leave restartPolicy out and Muster stops at those",
-                     where, restart_policy, kLastFatalCode),
+                     "after 1-127, which no restart changes; leave restartPolicy out and Muster stops at those",
+                     where, restart_policy),
          notices);
     return false;
   }
   pod["restartPolicy"] = "Never";
   if (FindField(spec, "podFailurePolicy") == nullptr) {
-    spec["podFailurePolicy"] = FailurePolicyOfPods();
+    spec["podFailurePolicy"] = PodFailurePolicyOf(policy, kTrainerContainer);
   } else {
     Note("PodFailurePolicyKept",
          fmt::format("{} has a podFailurePolicy of its own, which stays: it decides at which exit codes the Job fails",
@@ -239,7 +231,9 @@ StatusOr<std::optional<int>> OwnRestarts(std::string_view job_name, const Json& 
 }
 
 StatusOr<Injection> InjectAgent(const Runtime& runtime, const PlanOptions& options, const AgentUse& use,
-                                int max_restarts, ReplicatedJob* of, std::vector<Notice>* notices) {
+                                int max_restarts, RestartPolicy policy, ReplicatedJob* of,
+                                std::vector<Notice>* notices) {
+  if (policy == RestartPolicy::kOwn) policy = RestartPolicy::kExitCode;
   Json& pod = PodSpec(of->job_template);
   Json* container = FindNamed(pod, "containers", kTrainerContainer);
   if (container == nullptr || (!use.replaces && !CommandIsKnown(*container))) {
@@ -259,9 +253,9 @@ StatusOr<Injection> InjectAgent(const Runtime& runtime, const PlanOptions& optio
     container = FindNamed(pod, "containers", kTrainerContainer);
     Wrap(use, container);
   }
-  AddVariables(pod, use, max_restarts, container);
+  AddVariables(pod, use, max_restarts, policy, container);
   AddProbe(runtime, pod, container);
-  return Injection{.done = true, .budget_in_job = SetFailurePolicy(runtime, max_restarts, of, notices)};
+  return Injection{.done = true, .budget_in_job = SetFailurePolicy(runtime, max_restarts, policy, of, notices)};
 }
 
 }  // namespace muster::controller

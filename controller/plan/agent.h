@@ -48,6 +48,7 @@ struct Injection {
 // Changes `of`, whose pods have the container `node`. Notices say what was left as it is, and why. InvalidArgument: the
 // pod has a volume, init container or mount of the agent's name.
 StatusOr<Injection> InjectAgent(const Runtime& runtime, const PlanOptions& options, const AgentUse& use,
-                                int max_restarts, ReplicatedJob* of, std::vector<Notice>* notices);
+                                int max_restarts, RestartPolicy policy, ReplicatedJob* of,
+                                std::vector<Notice>* notices);
 
 }  // namespace muster::controller

@@ -1,9 +1,14 @@
 #include "controller/plan/job_object.h"
 
+#include <algorithm>
+#include <optional>
+
 #include "base/text.h"
+#include "controller/api/fields.h"
 #include "controller/api/labels.h"
 #include "controller/plan/agent.h"
 #include "controller/plan/names.h"
+#include "controller/plan/placement.h"
 #include "controller/plan/pod_fields.h"
 
 namespace muster::controller {
@@ -70,7 +75,7 @@ Json JobSetKeys(const JobFrame& frame, const ReplicatedJob& of, int index, const
                {Key("global-replicas"), fmt::format("{}", all)},
                {Key("job-index"), fmt::format("{}", index)},
                {Key("job-global-index"), fmt::format("{}", before + index)},
-               {Key("job-key"), Sha1Hex(fmt::format("{}/{}", frame.job.meta.ns, name))},
+               {kJobKeyLabel, Sha1Hex(fmt::format("{}/{}", frame.job.meta.ns, name))},
                {Key("group-name"), of.group},
                {Key("group-replicas"), fmt::format("{}", group)},
                {Key("job-group-index"), fmt::format("{}", before_in_group + index)}};
@@ -80,6 +85,22 @@ Json JobSetKeys(const JobFrame& frame, const ReplicatedJob& of, int index, const
     if (host.size() <= kMostLabelValue) keys[Key("coordinator")] = host;
   }
   return keys;
+}
+
+// As the annotations of the Job ask for it; the pod gets them, too.
+void PlaceApart(const Json& job_metadata, const std::string& ns, Json* pod) {
+  const Json& annotations = job_metadata["annotations"];
+  const std::string topology = TextField(annotations, kExclusiveAnnotation);
+  if (topology.empty()) return;
+  const bool by_nodes = FindField(annotations, kNodeSelectorAnnotation) != nullptr;
+  for (const char* name : {kExclusiveAnnotation, kNodeSelectorAnnotation}) {
+    if (const Json* given = FindField(annotations, name)) (*pod)["metadata"]["annotations"][name] = *given;
+  }
+  if (by_nodes) {
+    PlaceOnNodesOf(ns, TextField(job_metadata, "name"), &(*pod)["spec"]);
+  } else {
+    PlaceExclusively(topology, TextField(job_metadata["labels"], kJobKeyLabel), &(*pod)["spec"]);
+  }
 }
 
 // metadata of an object of the TrainJob. Without a UID there is nothing that an owner reference could name.
@@ -108,6 +129,14 @@ Json MakeJob(const JobFrame& frame, const ReplicatedJob& of, int index, int pods
   Json spec = std::move(job_template["spec"]);
   if (FindField(spec, "completionMode") == nullptr) spec["completionMode"] = "Indexed";
   spec["parallelism"] = spec["completions"] = pods;
+  spec.erase("suspend");  // the TrainJob's counts
+  // Kubernetes would delete the Job of a step that is over while others still run, and it would be made anew.
+  std::optional<int64_t> ttl = frame.runtime.child_ttl_seconds;
+  if (const Json* own = FindField(spec, "ttlSecondsAfterFinished")) {
+    if (const auto seconds = WholeNumber(*own)) ttl = std::min(ttl.value_or(*seconds), *seconds);
+    spec.erase("ttlSecondsAfterFinished");
+  }
+  if (ttl) metadata["annotations"][kChildTtlAnnotation] = fmt::format("{}", *ttl);
   Json& pod = spec["template"];
   PutShared(frame.shared_metadata, &pod["metadata"]);
   for (Json* labelled : {&metadata, &pod["metadata"]}) {
@@ -115,7 +144,8 @@ Json MakeJob(const JobFrame& frame, const ReplicatedJob& of, int index, int pods
   }
   if (!frame.version.empty()) metadata["annotations"][kVersionAnnotation] = frame.version;
   Json& pod_spec = pod["spec"];
-  pod_spec["subdomain"] = frame.subdomain;
+  if (frame.runtime.dns_hostnames) pod_spec["subdomain"] = frame.subdomain;
+  PlaceApart(metadata, frame.job.meta.ns, &pod);
   if (FindField(pod_spec, "restartPolicy") == nullptr) {
     // Kubernetes takes no other one beside a podFailurePolicy.
     pod_spec["restartPolicy"] = FindField(spec, "podFailurePolicy") == nullptr ? "OnFailure" : "Never";

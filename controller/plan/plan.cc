@@ -14,8 +14,11 @@
 #include "controller/plan/node_count.h"
 #include "controller/plan/patches.h"
 #include "controller/plan/pod_fields.h"
+#include "controller/plan/pod_group.h"
 #include "controller/plan/resources.h"
+#include "controller/plan/restart_policy.h"
 #include "controller/plan/token.h"
+#include "controller/plan/volume_claims.h"
 
 namespace muster::controller {
 namespace {
@@ -43,12 +46,23 @@ class Planner {
     MUSTER_ASSIGN_OR_RETURN(draft_.nodes, ReadNodeCount(job_, runtime_));
     MUSTER_RETURN_IF_ERROR(OverrideTrainers());
     MUSTER_RETURN_IF_ERROR(AddFramework(&draft_));
+    for (const ReplicatedJob& of : draft_.jobs) draft_.pods.try_emplace(of.name, PodsOf(of));
+    MUSTER_RETURN_IF_ERROR(CheckCoordinator());
+    MUSTER_RETURN_IF_ERROR(AddVolumeClaims(&draft_));
+    for (const ReplicatedJob& of : draft_.jobs) {
+      MUSTER_ASSIGN_OR_RETURN(restart_[of.name], ReadRestartPolicy(runtime_, of));
+    }
     MUSTER_RETURN_IF_ERROR(PlanAgents());
+    MUSTER_RETURN_IF_ERROR(ApplyRestartPolicies());
+    MUSTER_RETURN_IF_ERROR(AddPodGroup(patched.metadata, &draft_));
     plan_.subdomain = draft_.subdomain;
+    plan_.active_deadline_seconds = runtime_.active_deadline_seconds;
+    plan_.ttl_seconds = runtime_.train_job_ttl_seconds;
     plan_.success = runtime_.success;
+    AddFailurePolicy();
     plan_.notices = std::move(draft_.notices);
     const JobFrame frame{job_, runtime_, draft_.jobs, draft_.subdomain, std::move(patched.metadata), options_.version};
-    plan_.service = MakeService(frame);
+    if (runtime_.dns_hostnames) plan_.service = MakeService(frame);
     for (PlannedObject& object : draft_.objects) {
       MakeOwned(frame, &object.object);
       plan_.objects.push_back(std::move(object));
@@ -59,19 +73,27 @@ class Planner {
 
  private:
   Status CheckServed() {
-    if (!runtime_.volume_claim_policies.is_null()) {
+    if (!runtime_.dns_hostnames && runtime_.ml_policy.framework != Framework::kPlain) {
       return absl::InvalidArgumentError(
-          fmt::format("runtime '{}': spec.template.spec.volumeClaimPolicies: claims are not made yet; make a "
-                      "PersistentVolumeClaim and name it in the volumes of the pods",
+          fmt::format("runtime '{}': spec.template.spec.network.enableDNSHostnames: false, and the pods of mlPolicy's "
+                      "framework find each other by their host names; leave it out",
                       runtime_.meta.name));
     }
-    if (!runtime_.pod_group_policy.is_null()) {
-      draft_.notices.push_back(
-          {"PodGroupPolicyIgnored", fmt::format("runtime '{}': spec.podGroupPolicy is not served yet: the pods are not "
-                                                "scheduled as a group",
-                                                runtime_.meta.name)});
-    }
     return absl::OkStatus();
+  }
+
+  void AddFailurePolicy() {
+    if (!runtime_.failure) return;
+    plan_.failure_rules = runtime_.failure->rules;
+    plan_.waits_for_old_pods = runtime_.failure->restart_strategy == "BlockingRecreate";
+    if (runtime_.failure->restart_strategy != "InPlaceRestart") return;
+    for (const auto& [name, injection] : injections_) {
+      if (injection.done) return;
+    }
+    draft_.notices.push_back({"RestartStrategyIgnored",
+                              fmt::format("runtime '{}': spec.template.spec.failurePolicy.restartStrategy: "
+                                          "InPlaceRestart is the agent's, and no pod has it: its step is made anew",
+                                          runtime_.meta.name)});
   }
 
   Status ReadNames() {
@@ -93,6 +115,21 @@ class Planner {
         "runtime '{}': spec.template.spec.replicatedJobs: their replicas are {} Jobs together, and {} are the "
         "most; give one Job more pods instead (parallelism)",
         runtime_.meta.name, all, kMostJobs));
+  }
+
+  Status CheckCoordinator() const {
+    for (const ReplicatedJob& of : draft_.jobs) {
+      if (of.name != TextField(runtime_.coordinator, "replicatedJob")) continue;
+      const std::pair<const char*, int> indexes[] = {{"jobIndex", of.replicas}, {"podIndex", draft_.pods.at(of.name)}};
+      for (const auto& [field, count] : indexes) {
+        const Json* index = FindField(runtime_.coordinator, field);
+        if (index == nullptr || *index < count) continue;
+        return absl::InvalidArgumentError(
+            fmt::format("runtime '{}': spec.template.spec.coordinator.{}: {} is too many: job '{}' has {}, from 0 on",
+                        runtime_.meta.name, field, WriteJson(*index), of.name, count));
+      }
+    }
+    return absl::OkStatus();
   }
 
   // spec.trainer into the containers `node` of the trainer step.
@@ -129,7 +166,7 @@ class Planner {
       if (of.step != Step::kTrainer && use == draft_.agents.end()) continue;
       MUSTER_ASSIGN_OR_RETURN(injections_[of.name],
                               InjectAgent(runtime_, options_, use == draft_.agents.end() ? AgentUse() : use->second,
-                                          plan_.max_restarts, &of, &draft_.notices));
+                                          plan_.max_restarts, restart_[of.name], &of, &draft_.notices));
       if (draft_.nodes.elastic && injections_[of.name].done) {
         TellNodes(draft_.nodes.pods, &of.job_template, TrainerContainer(of));
       }
@@ -138,6 +175,19 @@ class Planner {
       asks_for_token = true;
     }
     if (asks_for_token) draft_.objects.push_back(TokenSecret(job_));
+    return absl::OkStatus();
+  }
+
+  Status ApplyRestartPolicies() {
+    for (ReplicatedJob& of : draft_.jobs) {
+      RestartPolicy& policy = restart_[of.name];
+      const auto injection = injections_.find(of.name);
+      const bool agent = injection != injections_.end() && injection->second.done;
+      if (!agent || policy == RestartPolicy::kNever) {
+        MUSTER_RETURN_IF_ERROR(ApplyRestartPolicy(runtime_, policy, agent, &of));
+      }
+      if (agent && policy == RestartPolicy::kOwn) policy = RestartPolicy::kExitCode;
+    }
     return absl::OkStatus();
   }
 
@@ -183,7 +233,6 @@ class Planner {
   }
 
   int PodsOf(const ReplicatedJob& of) const {
-    if (const auto own = draft_.pods.find(of.name); own != draft_.pods.end()) return own->second;
     const bool counted =
         of.step == Step::kTrainer && (runtime_.ml_policy.given || (job_.trainer && job_.trainer->num_nodes));
     if (counted) return draft_.nodes.pods;
@@ -200,9 +249,10 @@ class Planner {
       planned.index = index;
       planned.step = of.step;
       planned.after = of.depends_on;
-      planned.pods = PodsOf(of);
+      planned.pods = draft_.pods.at(of.name);
       planned.scales = of.step == Step::kTrainer && Scales(draft_);
       planned.are_nodes = IsOfNodes(of);
+      planned.restart = restart_.at(of.name);
       if (injection != injections_.end()) {
         planned.agent = injection->second.done;
         planned.budget_in_job = injection->second.budget_in_job;
@@ -217,7 +267,8 @@ class Planner {
   const PlanOptions& options_;
   Draft draft_;
   Plan plan_;
-  std::map<std::string, Injection> injections_;  // by replicated job
+  std::map<std::string, RestartPolicy> restart_;  // by replicated job
+  std::map<std::string, Injection> injections_;   // the same
 };
 
 }  // namespace

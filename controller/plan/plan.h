@@ -27,6 +27,15 @@ struct PlanOptions {
   std::string version;                 // of Muster, recorded on the Jobs
 };
 
+// What a failure of a job's pod means.
+enum class RestartPolicy {
+  kOwn,       // what the Job itself says: restartPolicy, backoffLimit ...
+  kExitCode,  // a fatal code fails the TrainJob; of others the pod is replaced
+  kOnFailure,
+  kNever,  // it fails the TrainJob
+  kAlways
+};
+
 struct PlannedJob {
   std::string name;            // of the Job object: names.h
   std::string replicated_job;  // of the runtime
@@ -38,7 +47,8 @@ struct PlannedJob {
   bool agent = false;             // the container `node` runs under `muster exec`
   bool scales = false;            // the number of its pods may change while it runs
   bool budget_in_job = false;     // its backoffLimit is what is left of the budget
-  Json object;                    // batch/v1 Job of attempt 0, not suspended
+  RestartPolicy restart = RestartPolicy::kOwn;
+  Json object;  // batch/v1 Job of attempt 0, not suspended
 };
 
 // An object of a job beside its Service and its Jobs, made before the Jobs.
@@ -63,11 +73,14 @@ struct Notice {
 
 struct Plan {
   std::string subdomain;  // the Service's name
-  Json service;           // headless
+  Json service;           // headless; null: the pods have no host names
   std::vector<PlannedObject> objects;
   std::vector<PlannedJob> jobs;  // in the order of the runtime
   SuccessPolicy success;
-  int max_restarts = 0;  // the budget
+  std::vector<FailureRule> failure_rules;
+  bool waits_for_old_pods = false;  // a step begins anew once no pod of the last attempt is left
+  int max_restarts = 0;             // the budget
+  std::optional<int64_t> active_deadline_seconds, ttl_seconds;  // of TrainJobs that name none
   std::vector<Notice> notices;
 };
 

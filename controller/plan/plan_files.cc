@@ -130,7 +130,8 @@ StatusOr<PlannedFiles> PlanFiles(const std::vector<InputFile>& files, const Plan
 }
 
 std::vector<Json> PlannedObjects(const PlannedTrainJob& planned) {
-  std::vector<Json> objects = {planned.plan.service, planned.snapshot};
+  std::vector<Json> objects = {planned.snapshot};
+  if (!planned.plan.service.is_null()) objects.insert(objects.begin(), planned.plan.service);
   for (const PlannedObject& each : planned.plan.objects) objects.push_back(each.object);
   for (const PlannedJob& job : planned.plan.jobs) {
     objects.push_back(JobOfAttempt(job, {.restarts_left = planned.plan.max_restarts, .suspend = planned.job.suspend}));

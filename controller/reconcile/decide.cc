@@ -7,6 +7,7 @@
 #include "controller/plan/elastic.h"
 #include "controller/reconcile/conditions.h"
 #include "controller/reconcile/failure.h"
+#include "controller/reconcile/failure_rules.h"
 #include "controller/reconcile/progress.h"
 #include "controller/reconcile/replacement.h"
 
@@ -63,7 +64,8 @@ class Deciding {
 
   Decision Make() {
     if (job_.meta.deleted) return Because("it is being deleted");
-    if (!status().start_time && !job_.suspend) status().start_time = now_;
+    held_ = observed_.hold && !status().start_time && !job_.suspend;
+    if (!status().start_time && !job_.suspend && !held_) status().start_time = now_;
     SetSuspended(job_, &status(), now_);
     all_ = Place(plan_, observed_, status().attempt);
     for (const Placed& placed : all_) {
@@ -81,12 +83,13 @@ class Deciding {
     Record();
     if (job_.suspend) {
       Suspend();
-    } else if (!End()) {
+    } else if (!held_ && !End()) {
       RemoveLeftOvers();
       Start();
       Scale();
       Replace();
     }
+    if (status().Finished()) status().ttl_seconds = plan_.ttl_seconds;
     Count();
     Tell();
     WaitForPods();
@@ -134,6 +137,7 @@ class Deciding {
       Event(true, found.failure.counted ? "PodFailed" : "PodDisrupted", Describe(found.failure));
     }
     if (known.size() > kMostFailures) known.erase(known.begin(), known.end() - kMostFailures);
+    base_ = status().restarts;
     if (!HasAgent()) return;
     for (const Placed& placed : all_) {
       if (!placed.planned->agent || placed.job == nullptr) continue;
@@ -187,18 +191,19 @@ class Deciding {
     for (const Placed& placed : all_) {
       if (placed.failed() && (failed == nullptr || placed.failure->at < failed->failure->at)) failed = &placed;
     }
+    if (failed != nullptr && why.empty() && AwaitsPods(*failed, failed->job->failed_at)) return true;
+    const bool spent = HasAgent() && status().restarts > plan_.max_restarts;
+    const std::vector<FailedJob> failed_jobs = FailedJobs(all_, failures_, spent, job_.meta.ns);
+    if (const auto match = MatchRule(plan_.failure_rules, failed_jobs)) return Follow(*match, why);
     if (cause != nullptr && cause->fatal) return Fail("FailedJobs", cause->failure.job, why);
     if (cause != nullptr && cause->spent) return Fail("ReachedMaxRestarts", cause->failure.job, why);
-    if (HasAgent() && status().restarts > plan_.max_restarts) {
-      return Fail("ReachedMaxRestarts", cause == nullptr ? "" : cause->failure.job, why);
-    }
+    if (spent) return Fail("ReachedMaxRestarts", cause == nullptr ? "" : cause->failure.job, why);
     if (failed == nullptr) return false;
     const ObservedJob& job = *failed->job;
-    if (why.empty() && AwaitsPods(*failed, job.failed_at)) return true;
-    const std::string what =
-        why.empty() ? fmt::format("Job {}: {}: {}", job.meta.name, failed->failure->reason, failed->failure->message)
-                    : why;
-    if (IsInitializer(*failed->planned) || (failed->planned->agent && failed->failure->reason == "PodFailurePolicy")) {
+    const std::string what = WhyOf(job.meta.name, failed->failure->reason, failed->failure->message, why);
+    const RestartPolicy policy = failed->planned->restart;
+    if (IsInitializer(*failed->planned) || policy == RestartPolicy::kNever ||
+        (policy == RestartPolicy::kExitCode && failed->failure->reason == "PodFailurePolicy")) {
       return Fail("FailedJobs", job.meta.name, what);
     }
     if (status().restarts >= plan_.max_restarts) {
@@ -208,25 +213,50 @@ class Deciding {
     return true;
   }
 
+  static std::string WhyOf(const std::string& job, const std::string& reason, const std::string& message,
+                           const std::string& cause) {
+    return cause.empty() ? fmt::format("Job {}: {}: {}", job, reason, message) : cause;
+  }
+
+  // A rule of the failurePolicy decides.
+  bool Follow(const RuleMatch& match, const std::string& cause) {
+    const std::string what =
+        fmt::format("{} (rule {} of the failurePolicy)",
+                    WhyOf(match.job->name, match.job->reason, match.job->message, cause), match.rule->name);
+    if (match.rule->action == FailureRule::Action::kFail) {
+      return Fail("FailJobSetFailurePolicyAction", match.job->name, what);
+    }
+    const bool counted = match.rule->action == FailureRule::Action::kRestart;
+    if (counted && status().restarts >= plan_.max_restarts) return Fail("ReachedMaxRestarts", match.job->name, what);
+    Restart(what, counted);
+    return true;
+  }
+
   bool PastDeadline() {
-    if (!job_.active_deadline_seconds || !job_.meta.created) return false;
+    const auto seconds = job_.active_deadline_seconds ? job_.active_deadline_seconds : plan_.active_deadline_seconds;
+    if (!seconds || !job_.meta.created) return false;
     const Condition* resumed = status().Find(kSuspended);
-    const WallTime start = resumed != nullptr && !resumed->status ? resumed->since : *job_.meta.created;
-    const WallTime end = start + std::chrono::seconds(*job_.active_deadline_seconds);
+    WallTime start = resumed != nullptr && !resumed->status ? resumed->since : *job_.meta.created;
+    if (!job_.meta.Annotation(kAfterAnnotation).empty()) start = std::max(start, *status().start_time);
+    const WallTime end = start + std::chrono::seconds(*seconds);
     if (now_ < end) {
       Again(end);
       return false;
     }
     SetFailed(job_, &status(), "DeadlineExceeded", "TrainJob exceeded its active deadline", "", now_);
     Event(true, "DeadlineExceeded",
-          fmt::format("it ran for longer than spec.activeDeadlineSeconds: {}", *job_.active_deadline_seconds));
+          fmt::format("it ran for longer than {}: {}",
+                      job_.active_deadline_seconds ? "spec.activeDeadlineSeconds"
+                                                   : "the runtime's spec.runPolicy.activeDeadlineSeconds",
+                      *seconds));
     Stop();
     return true;
   }
 
   bool Fail(std::string_view reason, std::string_view first_job, const std::string& cause) {
     std::string upstream = reason == "ReachedMaxRestarts" ? "jobset failed due to reaching max number of restarts"
-                                                          : "jobset failed due to one or more job failures";
+                           : reason == "FailedJobs"       ? "jobset failed due to one or more job failures"
+                                                          : "applying FailJobSet failure policy action";
     if (!first_job.empty()) upstream += fmt::format(" (first failed job: {})", first_job);
     SetFailed(job_, &status(), reason, upstream, cause, now_);
     Event(true, kFailed, cause.empty() ? upstream : cause);
@@ -234,18 +264,19 @@ class Deciding {
     return true;
   }
 
-  // The step anew, as a whole. Its pods go at once: the garbage collector would take seconds.
-  void Restart(const std::string& cause) {
+  // The step anew, as a whole. Its pods go at once: the garbage collector would take seconds. Where it is not counted,
+  // nor is what the last attempt had used up.
+  void Restart(const std::string& cause, bool counted = true) {
     decision_.status_first = true;
     for (const Placed& placed : all_) {
       if (placed.job != nullptr) status().attempt = std::max(status().attempt, placed.job->attempt);
     }
     ++status().attempt;
     // Each step that is made anew costs something, whatever was counted of its pods.
-    status().restarts = HasAgent() ? std::max(status().restarts, base_ + 1) : status().restarts + 1;
-    Event(true, kRestarting,
-          fmt::format("all of the step begins anew (restart {} of {}): {}", status().restarts, plan_.max_restarts,
-                      cause));
+    status().restarts = counted ? std::max(status().restarts, base_ + 1) : base_;
+    const std::string which =
+        counted ? fmt::format("restart {} of {}", status().restarts, plan_.max_restarts) : "not counted";
+    Event(true, kRestarting, fmt::format("all of the step begins anew ({}): {}", which, cause));
     RemoveLeftOvers();
     all_ = Place(plan_, observed_, status().attempt);
     failures_.clear();
@@ -276,8 +307,26 @@ class Deciding {
     }
   }
 
+  // True: a step that is made anew has to wait for pods of its last attempt. Not for ever, as for a lost pod.
+  bool AwaitsOldPods() {
+    bool any = false;
+    for (const ObservedPod& pod : observed_.pods) {
+      const bool counts = std::any_of(all_.begin(), all_.end(), [&pod](const Placed& placed) {
+        return placed.planned->name == pod.job && (placed.job == nullptr || !IsOf(pod, *placed.job));
+      });
+      if (!counts || pod.phase == "Succeeded" || pod.phase == "Failed") continue;
+      const WallTime lost = pod.meta.deleted ? *pod.meta.deleted + kLostAfter : WallTime::max();
+      if (lost <= now_) continue;
+      any = true;
+      if (pod.meta.deleted) Again(lost);
+    }
+    return any;
+  }
+
   void Start() {
-    if (!observed_.service) Do(Action::Kind::kCreateService, plan_.subdomain, "", plan_.service);
+    if (plan_.waits_for_old_pods && status().attempt > 0 && AwaitsOldPods()) return;
+    if (!observed_.service && !plan_.service.is_null())
+      Do(Action::Kind::kCreateService, plan_.subdomain, "", plan_.service);
     const int left = std::max(0, plan_.max_restarts - status().restarts);
     bool has_objects = false, has_first_objects = false;
     for (const Placed& placed : all_) {
@@ -328,7 +377,7 @@ class Deciding {
 
   void Replace() {
     for (const Placed& placed : all_) {
-      if (!placed.planned->agent || !placed.runs()) continue;
+      if (!placed.planned->agent || placed.planned->restart == RestartPolicy::kNever || !placed.runs()) continue;
       const Replacements found = ReplacementsOf(placed, now_);
       if (found.again) Again(*found.again);
       for (const Replacement& replacement : found.now) {
@@ -367,6 +416,12 @@ class Deciding {
       status().ready_nodes += std::min(placed.job->pods, placed.job->ready + placed.job->succeeded);
     }
     if (over) return;
+    if (held_) {
+      status().state = kWaiting;
+      status().reason = observed_.hold->reason;
+      status().message = observed_.hold->message;
+      return;
+    }
     const bool ran = job_.status.state == kRunning || job_.status.state == kRestarting || status().attempt > 0;
     if (job_.suspend) {
       status().state = kSuspended;
@@ -402,6 +457,10 @@ class Deciding {
   void Tell() {
     const std::string& before = job_.status.state;
     const std::string& after = status().state;
+    if (held_) {
+      if (status().message != job_.status.message) Event(observed_.hold->warning, status().reason, status().message);
+      return;
+    }
     if (before == after) return;
     if (after == kSuspended) Event(false, "Suspended", "its Jobs are suspended, their pods end");
     if (before == kSuspended && !job_.suspend) Event(false, "Resumed", "its Jobs begin anew from their templates");
@@ -415,8 +474,9 @@ class Deciding {
   const WallTime now_;
   std::vector<Placed> all_;
   std::vector<PodFailure> failures_;
-  WallTime told_{};  // when the last pod ended that its launcher had told to
-  int base_ = 0;     // of the budget, used up before this attempt of the step
+  WallTime told_{};    // when the last pod ended that its launcher had told to
+  bool held_ = false;  // others are awaited
+  int base_ = 0;       // of the budget, used up before this attempt of the step
   Decision decision_;
 };
 
@@ -433,13 +493,21 @@ Decision DecideFinished(const TrainJob& job, const Observed& observed, WallTime 
   Stopping stopping = StopWhatRuns(observed, now);
   decision.actions = std::move(stopping.actions);
   decision.again = stopping.again;
-  if (!job.ttl_seconds_after_finished || !job.status.completion_time) return decision;
-  const WallTime end = *job.status.completion_time + std::chrono::seconds(*job.ttl_seconds_after_finished);
-  if (now < end) {
-    decision.again = std::min(decision.again.value_or(end), end);
-  } else {
-    decision.actions.push_back({Action::Kind::kDeleteTrainJob, job.meta.name, job.meta.uid, {}});
+  if (!job.status.completion_time) return decision;
+  const auto delete_after = [&](std::optional<int64_t> seconds, Action::Kind kind, const Meta& meta) {
+    if (!seconds) return;
+    const WallTime end = *job.status.completion_time + std::chrono::seconds(*seconds);
+    if (now < end) {
+      decision.again = std::min(decision.again.value_or(end), end);
+    } else {
+      decision.actions.push_back({kind, meta.name, meta.uid, {}});
+    }
+  };
+  for (const ObservedJob& child : observed.jobs) {
+    if (!child.meta.deleted) delete_after(child.ttl_seconds, Action::Kind::kDeleteJob, child.meta);
   }
+  const auto ttl = job.ttl_seconds_after_finished ? job.ttl_seconds_after_finished : job.status.ttl_seconds;
+  delete_after(ttl, Action::Kind::kDeleteTrainJob, job.meta);
   return decision;
 }
 

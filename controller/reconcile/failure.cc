@@ -86,8 +86,10 @@ bool IsDisruption(const ObservedPod& pod) {
 std::optional<PodFailure> FailureOf(const ObservedPod& pod, const PlannedJob& planned) {
   const ObservedEnd* end = FirstBadEnd(pod);
   const bool over = pod.phase == "Failed";
+  const bool by_code = planned.restart == RestartPolicy::kExitCode;
   // A container that the kubelet starts anew is no end of its pod, but a fatal code under the agent is the job's.
-  if (!over && (end == nullptr || !planned.agent || end->init || Classify(end->exit_code) != ExitClass::kFatal)) {
+  if (!over &&
+      (end == nullptr || !planned.agent || !by_code || end->init || Classify(end->exit_code) != ExitClass::kFatal)) {
     return std::nullopt;
   }
   PodFailure found;
@@ -118,7 +120,7 @@ std::optional<PodFailure> FailureOf(const ObservedPod& pod, const PlannedJob& pl
       if (message.cause && !message.cause->host.empty() && message.cause->node != message.node) {
         failure.message = fmt::format("{} (on {})", failure.message, message.cause->node);
       }
-      found.spent = message.exit_class == ExitClass::kRetryable && message.cause.has_value() &&
+      found.spent = (!by_code || message.exit_class == ExitClass::kRetryable) && message.cause.has_value() &&
                     message.max_restarts > 0 && message.restart_count >= message.max_restarts;
     } else if (!end->text.empty()) {
       failure.message = end->text;
@@ -129,7 +131,8 @@ std::optional<PodFailure> FailureOf(const ObservedPod& pod, const PlannedJob& pl
   const ExitClass exit_class = end == nullptr ? ExitClass::kRetryable
                                : end->message ? end->message->exit_class
                                               : Classify(end->exit_code);
-  found.fatal = planned.agent && failure.counted && end != nullptr && exit_class == ExitClass::kFatal;
+  found.fatal = failure.counted && (planned.restart == RestartPolicy::kNever ||
+                                    (by_code && end != nullptr && exit_class == ExitClass::kFatal));
   return found;
 }
 

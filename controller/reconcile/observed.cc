@@ -104,6 +104,8 @@ StatusOr<ObservedJob> ReadJob(const Json& object) {
   ObservedJob job;
   MUSTER_ASSIGN_OR_RETURN(job.meta, ReadMeta(object));
   job.attempt = AttemptOf(job.meta);
+  const auto ttl = ParseInt(job.meta.Annotation(kChildTtlAnnotation));
+  if (ttl && *ttl >= 0 && *ttl <= std::numeric_limits<int>::max()) job.ttl_seconds = *ttl;
   Trim(&job.meta);
   const Json& spec = PartOf(object, "spec");
   const Json& status = PartOf(object, "status");

@@ -11,6 +11,7 @@
 #include "base/status.h"
 #include "base/termination_message.h"
 #include "controller/api/meta.h"
+#include "controller/reconcile/after.h"
 
 namespace muster::controller {
 
@@ -29,6 +30,7 @@ struct ObservedJob {
   bool complete = false;  // or bound to be: its success criteria are met
   std::optional<WallTime> complete_at;
   std::optional<WallTime> failed_at;          // condition Failed, or FailureTarget, is true since then
+  std::optional<int64_t> ttl_seconds;         // it is deleted so long after its TrainJob has ended
   std::string failed_reason, failed_message;  // BackoffLimitExceeded, PodFailurePolicy, DeadlineExceeded ...
 };
 
@@ -68,6 +70,7 @@ struct Observed {
   bool service = false;  // the headless Service is there, and the job's
   std::vector<ObservedJob> jobs;
   std::vector<ObservedPod> pods;
+  std::optional<Hold> hold;  // why it does not begin yet; nothing: it may, or has begun
 };
 
 StatusOr<ObservedJob> ReadJob(const Json& object);

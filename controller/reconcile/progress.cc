@@ -7,16 +7,6 @@
 namespace muster::controller {
 namespace {
 
-const ObservedJob* FindJob(const Observed& observed, const PlannedJob& planned, int attempt) {
-  const ObservedJob* found = nullptr;
-  for (const ObservedJob& job : observed.jobs) {
-    if (job.meta.name != planned.name || job.meta.deleted) continue;
-    // A higher number than the status has is somebody's edit: the Job is no older for it.
-    if (IsInitializer(planned) || job.attempt >= attempt) found = &job;
-  }
-  return found;
-}
-
 std::optional<Placed::End> FailureOfJob(const ObservedJob& job, const std::vector<const ObservedPod*>& pods) {
   if (job.failed_at) return Placed::End{*job.failed_at, job.failed_reason, job.failed_message};
   if (!job.backoff_limit || job.complete) return std::nullopt;
@@ -29,8 +19,30 @@ std::optional<Placed::End> FailureOfJob(const ObservedJob& job, const std::vecto
     for (const ObservedEnd& end : pod->ends) last = std::max(last, end.finished.value_or(WallTime{}));
   }
   if (std::max(failed, job.failed) <= *job.backoff_limit) return std::nullopt;
-  // The words of the Job controller.
-  return Placed::End{last, "BackoffLimitExceeded", "Job has reached the specified backoff limit"};
+  return Placed::End{last, kOverBudgetReason, kOverBudgetMessage};
+}
+
+std::vector<const ObservedPod*> PodsOf(const ObservedJob& job, const Observed& observed) {
+  std::vector<const ObservedPod*> pods;
+  for (const ObservedPod& pod : observed.pods) {
+    if (IsOf(pod, job)) pods.push_back(&pod);
+  }
+  return pods;
+}
+
+// What an initializer has brought in stays, whatever attempt it was of. One that has failed is made anew.
+bool IsOver(const ObservedJob& job, const PlannedJob& planned, const Observed& observed, int attempt) {
+  return job.attempt < attempt && (!IsInitializer(planned) || FailureOfJob(job, PodsOf(job, observed)));
+}
+
+const ObservedJob* FindJob(const Observed& observed, const PlannedJob& planned, int attempt) {
+  const ObservedJob* found = nullptr;
+  for (const ObservedJob& job : observed.jobs) {
+    if (job.meta.name != planned.name || job.meta.deleted) continue;
+    // A higher number than the status has is somebody's edit: the Job is no older for it.
+    if (!IsOver(job, planned, observed, attempt)) found = &job;
+  }
+  return found;
 }
 
 bool IsMet(const Dependency& dependency, const std::vector<Placed>& all) {
@@ -55,10 +67,10 @@ std::vector<Placed> Place(const Plan& plan, const Observed& observed, int attemp
   std::vector<Placed> all;
   for (const PlannedJob& planned : plan.jobs) {
     Placed placed{&planned, FindJob(observed, planned, attempt), {}, {}};
-    for (const ObservedPod& pod : observed.pods) {
-      if (placed.job != nullptr && IsOf(pod, *placed.job)) placed.pods.push_back(&pod);
+    if (placed.job != nullptr) {
+      placed.pods = PodsOf(*placed.job, observed);
+      placed.failure = FailureOfJob(*placed.job, placed.pods);
     }
-    if (placed.job != nullptr) placed.failure = FailureOfJob(*placed.job, placed.pods);
     all.push_back(std::move(placed));
   }
   return all;
@@ -69,8 +81,8 @@ std::vector<const ObservedJob*> LeftOver(const Plan& plan, const Observed& obser
   for (const ObservedJob& job : observed.jobs) {
     const auto planned = std::find_if(plan.jobs.begin(), plan.jobs.end(),
                                       [&job](const PlannedJob& planned) { return planned.name == job.meta.name; });
-    if (planned == plan.jobs.end() || IsInitializer(*planned) || job.meta.deleted) continue;
-    if (job.attempt < attempt) left.push_back(&job);
+    if (planned == plan.jobs.end() || job.meta.deleted) continue;
+    if (IsOver(job, *planned, observed, attempt)) left.push_back(&job);
   }
   return left;
 }

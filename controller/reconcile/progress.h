@@ -11,8 +11,12 @@
 
 namespace muster::controller {
 
-// A planned Job and what there is of it. Jobs of an earlier attempt do not count, but for an initializer's: what it has
-// brought in stays.
+// The Job controller's words about a Job that has used its backoffLimit up.
+inline constexpr char kOverBudgetReason[] = "BackoffLimitExceeded";
+inline constexpr char kOverBudgetMessage[] = "Job has reached the specified backoff limit";
+
+// A planned Job and what there is of it. Jobs of an earlier attempt do not count, but for an initializer's that has not
+// failed: what it has brought in stays.
 struct Placed {
   // Why the Job has failed, or is bound to: the Job controller says so about a second after the pod.
   struct End {

@@ -5,6 +5,7 @@
 #include "controller/api/runtime.h"
 #include "controller/api/strategic_merge.h"
 #include "controller/api/train_job.h"
+#include "controller/reconcile/after.h"
 #include "tests/fuzz/input.h"
 
 namespace muster::controller {
@@ -31,6 +32,9 @@ void AJob(const Json& object) {
   Must(made.ok() && !job->meta.name.empty() && !job->runtime.name.empty());
   Must(!job->trainer || job->trainer->num_nodes.value_or(0) >= 0);
   Must(!job->trainer || job->trainer->num_proc_per_node.value_or(1) >= 1);
+  Said(ReadAfter(*job).status());
+  const TrainJob* itself = &*job;
+  HoldOf(*job, [itself](const std::string& name) { return name == itself->meta.name ? itself : nullptr; });
 }
 
 void AStatus(const Json& object) {

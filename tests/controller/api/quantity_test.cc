@@ -120,5 +120,30 @@ TEST(Quantity, Refuses) {
   EXPECT_EQ(Message(ParseQuantity("1 Gi").status()), "'1 Gi' is no quantity; it looks like 4, 500m, 16Gi or 2e3");
 }
 
+TEST(Quantity, SumsAndProducts) {
+  const auto read = [](std::string_view text) { return *ParseQuantity(text); };
+  struct Row {
+    Quantity quantity;
+    std::string text;
+  };
+  for (const Row& row : std::vector<Row>{
+           {Quantity(), "0"},
+           {read("4"), "4"},
+           {read("1.5"), "1500m"},
+           {read("-1.5"), "-1500m"},
+           {read("16Gi"), "17179869184"},
+           {read("2u"), "2u"},
+           {read("3n"), "3n"},
+           {read("500m") + read("0.5"), "1"},
+           {read("1500m").Times(3), "4500m"},
+           {read("1").Times(0), "0"},
+           {read("9223372036854775807") + read("1"), "9223372036854775807"},
+           {read("5E").Times(1'000'000'000'000), "9223372036854775807"},
+           {read("9223372036854775806.5"), "9223372036854775807"},
+       }) {
+    EXPECT_EQ(row.quantity.Text(), row.text);
+  }
+}
+
 }  // namespace
 }  // namespace muster::controller

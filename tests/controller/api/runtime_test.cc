@@ -104,7 +104,7 @@ spec:
   ASSERT_TRUE(runtime->failure);
   EXPECT_EQ(runtime->failure->max_restarts, 3);
   EXPECT_EQ(runtime->failure->restart_strategy, "BlockingRecreate");
-  EXPECT_EQ(runtime->failure->rules[0]["name"], "failurePolicyRule0");
+  EXPECT_EQ(runtime->failure->rules[0].name, "failurePolicyRule0");
   EXPECT_EQ(runtime->subdomain, "sub");
   EXPECT_FALSE(runtime->publish_not_ready_addresses || runtime->dns_hostnames);
   EXPECT_EQ(runtime->coordinator["replicatedJob"], "node");
@@ -182,6 +182,8 @@ TEST(Runtime, RefusesPolicies) {
 }
 
 TEST(Runtime, RefusesFieldsOfTheJobSet) {
+  const std::string long_pattern = fmt::format(
+      "failurePolicy: {{rules: [{{action: FailJobSet, onJobFailureMessagePatterns: [{}]}}]}}", std::string(1025, 'a'));
   const struct {
     std::string_view job_set, message;
   } rows[] = {
@@ -194,6 +196,14 @@ TEST(Runtime, RefusesFieldsOfTheJobSet) {
       {"failurePolicy: {rules: [{action: FailJobSet, onJobFailureReasons: [Bad]}]}",
        "spec.template.spec.failurePolicy.rules[0].onJobFailureReasons[0]: 'Bad' is not one of BackoffLimitExceeded, "
        "DeadlineExceeded, FailedIndexes, MaxFailedIndexesExceeded, PodFailurePolicy"},
+      {"failurePolicy: {rules: [{action: RestartJob}]}",
+       "spec.template.spec.failurePolicy.rules[0].action: 'RestartJob' is not served: the Jobs of a step are made anew "
+       "together; RestartJobSet does that"},
+      {"failurePolicy: {rules: [{action: FailJobSet, onJobFailureMessagePatterns: ['a', '(']}]}",
+       "spec.template.spec.failurePolicy.rules[0].onJobFailureMessagePatterns[1]: '(' is no regular expression of RE2: "
+       "'missing ): ('"},
+      {long_pattern,
+       "spec.template.spec.failurePolicy.rules[0].onJobFailureMessagePatterns[0]: it has more than 1024 characters"},
       {"failurePolicy: {rules: [{action: FailJobSet, targetReplicatedJobs: [x]}]}",
        "spec.template.spec.failurePolicy.rules[0].targetReplicatedJobs[0]: 'x' is no replicated job; these are: node"},
       {"failurePolicy: {rules: [{action: FailJobSet, name: a}, {action: FailJobSet, name: a}]}",

@@ -37,6 +37,15 @@ def changed(given, path, value):
     return made
 
 
+def pod_group_definition(group, version):
+    """The kind PodGroup of a scheduler, which takes anything."""
+    return {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+            "metadata": {"name": f"podgroups.{group}", "annotations": {"api-approved.kubernetes.io": "unapproved, for tests"}},
+            "spec": {"group": group, "scope": "Namespaced", "names": {"kind": "PodGroup", "plural": "podgroups", "singular": "podgroup"},
+                     "versions": [{"name": version, "served": True, "storage": True, "schema": {"openAPIV3Schema": {
+                         "type": "object", "x-kubernetes-preserve-unknown-fields": True}}}]}}
+
+
 class ClusterCase(unittest.TestCase):
     @classmethod
     def setUpClass(cls):

@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 
-from cluster_case import HERE, MANIFESTS, NAMESPACE, ROOT, ClusterCase, changed
+from cluster_case import HERE, MANIFESTS, NAMESPACE, ROOT, ClusterCase, changed, pod_group_definition
 import class_runner
 
 API = "trainer.kubeflow.org/v1alpha1"
@@ -130,7 +130,13 @@ RIGHTS = [
     ("list secrets -A", "no"),
     ("patch configmaps -n vision", "yes"),
     ("delete configmaps -n vision", "no"),
+    ("create persistentvolumeclaims -n vision", "yes"),
+    ("delete persistentvolumeclaims -n vision", "no"),
+    ("patch podgroups.scheduling.x-k8s.io -n vision", "yes"),
+    ("create podgroups.scheduling.volcano.sh -n vision", "yes"),
+    ("delete podgroups.scheduling.volcano.sh -n vision", "no"),
     ("create events -n vision", "yes"),
+    ("create jobsets.jobset.x-k8s.io -n vision", "no"),
     ("list nodes -A", "no"),
     ("update leases.coordination.k8s.io/trainer.kubeflow.org -n kubeflow-system", "yes"),
     ("update leases.coordination.k8s.io/other -n kubeflow-system", "no"),
@@ -230,6 +236,9 @@ class Definitions(ClusterCase):
         done = self.cluster.try_kubectl("apply", "--server-side", "-k", os.path.join(MANIFESTS, "overlays", "default"))
         self.assertEqual((done.returncode, done.stderr), (0, ""))  # no warning either: pods fit the restricted profile
         self.addCleanup(self.cluster.kubectl, "delete", "validatingwebhookconfigurations,mutatingwebhookconfigurations", "--all")
+        for group, version in (("scheduling.x-k8s.io", "v1alpha1"), ("scheduling.volcano.sh", "v1beta1")):
+            self.cluster.apply([pod_group_definition(group, version)])
+        self.cluster.kubectl("wait", "--for=condition=Established", "--timeout=60s", "crd", "--all")
         for question, answer in RIGHTS:
             with self.subTest(question):
                 said = self.cluster.try_kubectl("auth", "can-i", *question.split(), f"--as={ACCOUNT}").stdout

@@ -94,16 +94,10 @@ TEST(Counts, Refused) {
   EXPECT_THAT(Refusal(JobWith(), RuntimeWith(Replaced(kThreeJobs, "name: node, image", "name: other, image"))),
               HasSubstr("must contain the required container for the ancestor: trainer: its name is node; the job has: "
                         "other"));
-  EXPECT_THAT(Refusal(JobWith(), TrainerRuntime({.set = "{volumeClaimPolicies: [{templates: []}]}"})),
-              HasSubstr("claims are not made yet"));
-}
-
-TEST(Counts, WhatIsNotServedYetIsSaid) {
-  Runtime runtime = TrainerRuntime({.container = "{command: [x]}"});
-  runtime.pod_group_policy = YamlOf("{coscheduling: {}}");
-  const Plan plan = PlanOf(JobWith(), runtime);
-  ASSERT_EQ(plan.notices.size(), 1);
-  EXPECT_EQ(plan.notices[0].reason, "PodGroupPolicyIgnored");
+  EXPECT_THAT(Refusal(JobWith(), TrainerRuntime({.set = "{network: {enableDNSHostnames: false}}"})),
+              HasSubstr("find each other by their host names; leave it out"));
+  EXPECT_THAT(Refusal(JobWith(), TrainerRuntime({.set = "{coordinator: {replicatedJob: node, podIndex: 1}}"})),
+              HasSubstr("spec.template.spec.coordinator.podIndex: 1 is too many: job 'node' has 1, from 0 on"));
 }
 
 TEST(Counts, ATrainerThatGoesNowhereIsSaid) {

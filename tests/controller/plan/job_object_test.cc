@@ -104,6 +104,63 @@ TEST(JobObject, TheServiceFindsThePods) {
   EXPECT_EQ(At(hidden.service, "/spec/publishNotReadyAddresses"), false);
 }
 
+TEST(JobObject, WithoutHostNamesThereIsNoService) {
+  const Plan plan =
+      PlanOf(JobWith(), TrainerRuntime({.policy = "{numNodes: 2}", .set = "{network: {enableDNSHostnames: false}}"}));
+  EXPECT_TRUE(plan.service.is_null());
+  EXPECT_TRUE(At(plan.jobs[0].object, "/spec/template/spec/subdomain").is_null());
+}
+
+TEST(JobObject, OneJobOnEachTopologyDomain) {
+  constexpr char kKey[] = "alpha.jobset.sigs.k8s.io/exclusive-topology";
+  Runtime runtime = RuntimeWith(kGroups);
+  runtime.template_metadata["annotations"][kKey] = "rack";
+  const Plan plan = PlanOf(JobWith(), runtime);
+  for (const PlannedJob& job : plan.jobs) {
+    const Json key = At(job.object, "/metadata/labels/jobset.sigs.k8s.io~1job-key");
+    const Json pod = At(job.object, "/spec/template/spec");
+    const std::string terms = "/requiredDuringSchedulingIgnoredDuringExecution/0";
+    const Json same = At(pod, "/affinity/podAffinity" + terms), others = At(pod, "/affinity/podAntiAffinity" + terms);
+    for (const Json* term : {&same, &others}) {
+      EXPECT_EQ((*term)["topologyKey"], "rack");
+      EXPECT_EQ((*term)["namespaceSelector"], Json::object());
+    }
+    EXPECT_EQ(At(same, "/labelSelector/matchExpressions/0/values/0"), key);
+    EXPECT_EQ(At(others, "/labelSelector/matchExpressions/0/operator"), "Exists");
+    EXPECT_EQ(At(others, "/labelSelector/matchExpressions/1/operator"), "NotIn");
+    EXPECT_EQ(At(others, "/labelSelector/matchExpressions/1/values/0"), key);
+  }
+  EXPECT_TRUE(At(PlanOf(JobWith(), RuntimeWith(kGroups)).jobs[0].object, "/spec/template/spec/affinity").is_null());
+
+  runtime.template_metadata["annotations"]["alpha.jobset.sigs.k8s.io/node-selector"] = "true";
+  const PlannedJob by_nodes = PlanOf(JobWith(), runtime).jobs[0];
+  const Json pod = At(by_nodes.object, "/spec/template/spec");
+  EXPECT_EQ(At(pod, "/nodeSelector/alpha.jobset.sigs.k8s.io~1namespaced-job"), "ns_" + by_nodes.name);
+  EXPECT_EQ(At(pod, "/tolerations/0/key"), "alpha.jobset.sigs.k8s.io/no-schedule");
+  EXPECT_TRUE(At(pod, "/affinity").is_null());
+}
+
+TEST(JobObject, TheTrainJobAloneSuspendsIt) {
+  EXPECT_TRUE(
+      At(PlanOf(JobWith(), TrainerRuntime({.job = "{suspend: true}"})).jobs[0].object, "/spec/suspend").is_null());
+}
+
+TEST(JobObject, ATimeToLiveBeginsAtTheEndOfTheTrainJob) {
+  struct Row {
+    std::string set, job;
+    Json seconds;
+  };
+  for (const Row& row : std::vector<Row>{{"{}", "{}", Json()},
+                                         {"{ttlSecondsAfterFinished: 60}", "{}", "60"},
+                                         {"{}", "{ttlSecondsAfterFinished: 5}", "5"},
+                                         {"{ttlSecondsAfterFinished: 3}", "{ttlSecondsAfterFinished: 5}", "3"}}) {
+    const Json job = PlanOf(JobWith(), TrainerRuntime({.job = row.job, .set = row.set})).jobs[0].object;
+    EXPECT_EQ(At(job, "/metadata/annotations/muster.dev~1ttl-seconds-after-finished"), row.seconds)
+        << row.set << row.job;
+    EXPECT_TRUE(At(job, "/spec/ttlSecondsAfterFinished").is_null());
+  }
+}
+
 TEST(JobObject, LongNamesFit) {
   TrainJob job = JobWith();
   job.meta.name = std::string(63, 'a');

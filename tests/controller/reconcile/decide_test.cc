@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "controller/plan/elastic.h"
+#include "controller/reconcile/conditions.h"
 #include "controller/reconcile/replacement.h"
 #include "tests/controller/reconcile/planned.h"
 
@@ -684,6 +685,124 @@ TEST(DecideWithoutPlan, SaysWhyOnce) {
   job.status = decision.status;
   EXPECT_THAT(DecideWithoutPlan(job, absl::NotFoundError("spec.runtimeRef: there is no torch"), kNow).events,
               IsEmpty());
+}
+
+TEST(Decide, AnyJobOfTheSuccessPolicyIsEnough) {
+  Plan plan = TwoNodes(false);
+  plan.jobs.push_back(Planned("driver", Step::kOther, 1, false));
+  Observed observed;
+  observed.service = true;
+  observed.jobs = {There("a-node-0"), There("a-driver-0", 0, 1)};
+  observed.jobs[1].complete = true;
+  EXPECT_FALSE(Decide(Job(), plan, observed, kNow).status.Finished()) << "all of them";
+  plan.success.jobs = {"driver"};
+  Decision decision = Decide(Job(), plan, observed, kNow);
+  EXPECT_TRUE(decision.status.Finished());
+  EXPECT_THAT(Actions(decision), ElementsAre("delete a-node-0")) << "the workers end";
+  plan.success = {.all = false, .jobs = {}};
+  EXPECT_TRUE(Decide(Job(), plan, observed, kNow).status.Finished());
+}
+
+TEST(Decide, WhatADependencyAsksForIsSeenAtEachStart) {
+  struct Row {
+    std::string what;
+    Dependency::Until until;
+    int ready, succeeded;
+    bool complete, suspended;
+    bool starts;
+  };
+  Plan plan = TwoNodes(false);
+  plan.jobs.push_back(Planned("launcher", Step::kOther, 1, false));
+  for (const Row& row : std::vector<Row>{
+           {"not all are ready", Dependency::Until::kReady, 1, 0, false, false, false},
+           {"all are ready", Dependency::Until::kReady, 2, 0, false, false, true},
+           {"one has succeeded, the other is ready", Dependency::Until::kReady, 1, 1, false, false, true},
+           {"it is complete", Dependency::Until::kReady, 0, 2, true, false, true},
+           {"it was ready before it was suspended", Dependency::Until::kReady, 0, 0, false, true, false},
+           {"ready is not complete", Dependency::Until::kComplete, 2, 0, false, false, false},
+           {"complete", Dependency::Until::kComplete, 0, 2, true, false, true},
+       }) {
+    SCOPED_TRACE(row.what);
+    plan.jobs[1].after = {{"node", row.until}};
+    Observed observed;
+    observed.service = true;
+    observed.jobs = {There("a-node-0")};
+    observed.jobs[0].ready = row.ready;
+    observed.jobs[0].succeeded = row.succeeded;
+    observed.jobs[0].complete = row.complete;
+    observed.jobs[0].suspended = row.suspended;
+    if (row.suspended) observed.jobs[0].active = 0;
+    const auto actions = Actions(Decide(Job(), plan, observed, kNow));
+    EXPECT_EQ(std::find(actions.begin(), actions.end(), "create a-launcher-0") != actions.end(), row.starts);
+  }
+}
+
+TEST(Decide, NeverMeansNever) {
+  for (const bool agent : {true, false}) {
+    Plan plan = TwoNodes(agent);
+    plan.jobs[0].restart = RestartPolicy::kNever;
+    Observed observed;
+    observed.service = true;
+    observed.jobs = {There("a-node-0")};
+    observed.pods = {Failed(Pod(observed.jobs[0], 0), 137), Pod(observed.jobs[0], 1)};
+    Decision decision = Decide(Job(), plan, observed, kNow);
+    ASSERT_TRUE(decision.status.Finished());
+    EXPECT_EQ(decision.status.Find("Failed")->reason, "FailedJobs");
+
+    observed.pods[0].disrupted = true;  // the Job fails all the same
+    EXPECT_THAT(Actions(Decide(Job(), plan, observed, kNow)), IsEmpty()) << "no pod takes its place";
+    observed.jobs[0].failed_at = kNow;
+    observed.jobs[0].failed_reason = "BackoffLimitExceeded";
+    EXPECT_EQ(Decide(Job(), plan, observed, kNow).status.Find("Failed")->reason, "FailedJobs");
+  }
+}
+
+TEST(Decide, OnFailureCountsFatalCodesToo) {
+  Plan plan = TwoNodes();
+  plan.jobs[0].restart = RestartPolicy::kOnFailure;
+  Observed observed;
+  observed.service = true;
+  observed.jobs = {There("a-node-0")};
+  observed.pods = {Failed(Pod(observed.jobs[0], 0), 3), Pod(observed.jobs[0], 1)};
+  Decision decision = Decide(Job(), plan, observed, kNow);
+  EXPECT_FALSE(decision.status.Finished());
+  EXPECT_EQ(decision.status.restarts, 1);
+  observed.pods[0] = Failed(Pod(observed.jobs[0], 0), 3, Told(3, ExitClass::kFatal, 3, "again"));
+  decision = Decide(Job(), plan, observed, kNow);
+  ASSERT_TRUE(decision.status.Finished());
+  EXPECT_EQ(decision.status.Find("Failed")->reason, "ReachedMaxRestarts") << "the agents have used it up";
+}
+
+TEST(Decide, TheRuntimeGivesDefaultsOfTime) {
+  Plan plan = TwoNodes();
+  plan.active_deadline_seconds = 5;
+  plan.ttl_seconds = 30;
+  TrainJob job = Job();
+  Decision decision = Decide(job, plan, {}, kNow);
+  ASSERT_TRUE(decision.status.Finished());
+  EXPECT_EQ(decision.status.Find("Failed")->reason, "DeadlineExceeded");
+  EXPECT_EQ(decision.status.ttl_seconds, 30);
+  job.active_deadline_seconds = 100;
+  EXPECT_FALSE(Decide(job, plan, {}, kNow).status.Finished()) << "its own goes first";
+
+  job.status = decision.status;
+  EXPECT_THAT(Actions(DecideFinished(job, {}, kNow + 29 * kSecond)), IsEmpty());
+  EXPECT_THAT(Actions(DecideFinished(job, {}, kNow + 30 * kSecond)), ElementsAre("delete trainjob a"));
+  job.ttl_seconds_after_finished = 40;
+  EXPECT_EQ(DecideFinished(job, {}, kNow + 30 * kSecond).again, kNow + 40 * kSecond);
+}
+
+TEST(Decide, JobsMayGoBeforeTheirTrainJob) {
+  TrainJob job = Job();
+  SetComplete(job, &job.status, kNow);
+  Observed observed;
+  observed.jobs = {There("a-node-0")};
+  observed.jobs[0].complete = true;
+  observed.jobs[0].ttl_seconds = 10;
+  Decision decision = DecideFinished(job, observed, kNow);
+  EXPECT_THAT(Actions(decision), IsEmpty());
+  EXPECT_EQ(decision.again, kNow + 10 * kSecond);
+  EXPECT_THAT(Actions(DecideFinished(job, observed, kNow + 10 * kSecond)), ElementsAre("delete a-node-0"));
 }
 
 }  // namespace

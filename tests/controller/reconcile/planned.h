@@ -16,6 +16,7 @@ inline PlannedJob Planned(const std::string& rjob, Step step, int pods, bool age
   planned.are_nodes = step == Step::kTrainer;
   planned.pods = pods;
   planned.agent = agent;
+  planned.restart = agent ? RestartPolicy::kExitCode : RestartPolicy::kOwn;
   planned.object = {
       {"metadata", {{"name", planned.name}, {"labels", Json::object()}, {"annotations", Json::object()}}},
       {"spec", {{"template", {{"metadata", Json::object()}, {"spec", {{"containers", Json::array()}}}}}}}};

@@ -1,0 +1,33 @@
+// The rules of a runtime's failurePolicy, as JobSet applies them to Jobs that have failed. Pure. Source: JobSet v0.12,
+// failure_policy.go.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "controller/reconcile/failure.h"
+#include "controller/reconcile/progress.h"
+
+namespace muster::controller {
+
+struct FailedJob {
+  std::string name, replicated_job;
+  WallTime at{};
+  std::string reason, message;  // as the Job controller writes them
+};
+
+// Those of `all` that have failed, or are bound to: under the agent a fatal code of a pod ends its Job, and so does a
+// failure where nothing is left of the budget (`spent`). `ns`: of the job.
+std::vector<FailedJob> FailedJobs(const std::vector<Placed>& all, const std::vector<PodFailure>& failures, bool spent,
+                                  std::string_view ns);
+
+struct RuleMatch {
+  const FailureRule* rule;
+  const FailedJob* job;  // of several that it matches, the one that failed first
+};
+// The first rule that matches one of `jobs`.
+std::optional<RuleMatch> MatchRule(const std::vector<FailureRule>& rules, const std::vector<FailedJob>& jobs);
+
+}  // namespace muster::controller

@@ -1,0 +1,71 @@
+// The annotation muster.dev/restart-policy.
+#include "tests/controller/plan/planned.h"
+
+namespace muster::controller {
+namespace {
+
+using ::testing::HasSubstr;
+
+Runtime WithRestartPolicy(const std::string& policy, const RuntimeParts& parts) {
+  Runtime runtime = TrainerRuntime(parts);
+  if (!policy.empty()) runtime.jobs[0].job_template["metadata"]["annotations"]["muster.dev/restart-policy"] = policy;
+  return runtime;
+}
+
+TEST(RestartPolicy, WhatBecomesOfIt) {
+  struct Row {
+    std::string policy;
+    bool agent;
+    RestartPolicy planned;
+    std::string variable, pods;  // MUSTER_RESTART_POLICY; restartPolicy
+    Json backoff;
+    size_t rules;
+  };
+  for (const Row& row : std::vector<Row>{
+           {"", true, RestartPolicy::kExitCode, "exit-code", "Never", 6, 2},
+           {"exit-code", true, RestartPolicy::kExitCode, "exit-code", "Never", 6, 2},
+           {"on-failure", true, RestartPolicy::kOnFailure, "on-failure", "Never", 6, 1},
+           {"always", true, RestartPolicy::kAlways, "always", "Never", 6, 1},
+           {"never", true, RestartPolicy::kNever, "never", "Never", 0, 0},
+           {"", false, RestartPolicy::kOwn, "-", "OnFailure", Json(), 0},
+           {"exit-code", false, RestartPolicy::kExitCode, "-", "Never", Json(), 2},
+           {"on-failure", false, RestartPolicy::kOnFailure, "-", "OnFailure", Json(), 0},
+           {"never", false, RestartPolicy::kNever, "-", "Never", 0, 0},
+       }) {
+    SCOPED_TRACE(row.policy + (row.agent ? " with the agent" : ""));
+    const std::string command = row.agent ? "{command: [train]}" : "{}";
+    const Plan plan = PlanOf(JobWith(), WithRestartPolicy(row.policy, {.container = command}));
+    const Json& job = plan.jobs[0].object;
+    EXPECT_EQ(plan.jobs[0].agent, row.agent);
+    EXPECT_EQ(plan.jobs[0].restart, row.planned);
+    EXPECT_EQ(EnvOf(ContainerOf(plan.jobs[0]), "MUSTER_RESTART_POLICY"), row.variable);
+    EXPECT_EQ(At(job, "/spec/template/spec/restartPolicy"), row.pods);
+    EXPECT_EQ(At(job, "/spec/backoffLimit"), row.backoff);
+    EXPECT_EQ(At(job, "/spec/podFailurePolicy/rules").size(), row.rules);
+  }
+}
+
+TEST(RestartPolicy, WhatIsRefused) {
+  struct Row {
+    std::string policy;
+    RuntimeParts parts;
+    std::string message;
+  };
+  for (const Row& row : std::vector<Row>{
+           {"sometimes",
+            {},
+            "runtime 'runtime': job 'node': annotation muster.dev/restart-policy: 'sometimes' is not one of exit-code, "
+            "on-failure, never, always"},
+           {"always", {}, "without the agent Kubernetes starts no command anew that has succeeded"},
+           {"never", {.job = "{backoffLimit: 2}"}, "never: its backoffLimit says otherwise; leave one of them out"},
+           {"never",
+            {.pod = "{restartPolicy: OnFailure}", .container = "{command: [x]}"},
+            "its restartPolicy says otherwise"},
+           {"exit-code", {.job = "{podFailurePolicy: {rules: []}}"}, "its podFailurePolicy says otherwise"},
+       }) {
+    EXPECT_THAT(Refusal(JobWith(), WithRestartPolicy(row.policy, row.parts)), HasSubstr(row.message));
+  }
+}
+
+}  // namespace
+}  // namespace muster::controller
