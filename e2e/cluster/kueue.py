@@ -1,0 +1,85 @@
+"""The real Kueue beside a cluster in a network namespace, for TrainJobs alone, with its webhooks.
+
+    kueue = Kueue(cluster)
+    kueue.stop()
+
+Ready when it is constructed. One at a time for each cluster.
+"""
+import glob
+import json
+import os
+import subprocess
+
+from certificates import inline
+from cluster import HERE
+from processes import Broken
+
+ROOT = os.path.join(HERE, "..", "..")
+SETUP = os.path.join(ROOT, "build-support", "setup-go-server")
+NAME = "kueue"
+NAMESPACE = "kueue-system"
+HEALTH, METRICS, WEBHOOKS = 8097, 8098, 8099
+# Of its webhooks those that a cluster without other frameworks needs.
+KINDS = ("trainjobs", "workloads", "workloads/status", "clusterqueues", "resourceflavors", "cohorts")
+
+
+def binary():
+    """Path of the program, which is built at the first call, in about 5 CPU minutes. Broken: it cannot be."""
+    done = subprocess.run([SETUP, NAME], stdout=subprocess.PIPE, text=True)
+    if done.returncode:
+        raise Broken("Kueue could not be built")
+    return done.stdout.strip()
+
+
+class Kueue:
+    def __init__(self, cluster):
+        self.cluster = cluster
+        program = binary()
+        files = f"{program}-files"
+        cluster.kubectl("create", "namespace", NAMESPACE)
+        cluster.kubectl("apply", "--server-side", "-k", os.path.join(ROOT, "controller", "manifests", "components", "kueue"))
+        for definition in glob.glob(os.path.join(files, "crd", "bases", "*.yaml")):
+            cluster.kubectl("apply", "--server-side", "-f", definition)
+        cluster.kubectl("wait", "--for=condition=Established", "--timeout=60s", "crd", "--all")
+        certificates = self._certificates()
+        cluster.start_program(NAME, [program, "--config", self._config(certificates), "--feature-gates", "VisibilityOnDemand=false"],
+                              {**cluster.environment, "POD_NAMESPACE": NAMESPACE})
+        cluster.processes.await_url(NAME, f"http://127.0.0.1:{HEALTH}/readyz", seconds=60)
+        self._configure_webhooks(os.path.join(files, "webhook", "manifests.yaml"))
+
+    def stop(self):
+        for kind in ("mutating", "validating"):
+            self.cluster.try_kubectl("delete", f"{kind}webhookconfiguration/kueue")
+        self.cluster.processes.stop(NAME, seconds=5)
+        self.cluster.try_kubectl("delete", "namespace", NAMESPACE, "--wait=false")
+
+    def _certificates(self):
+        folder = os.path.join(self.cluster.folder, "kueue-certificates")
+        os.makedirs(folder, exist_ok=True)
+        authority = self.cluster.certificates
+        authority.serve("kueue", "/CN=kueue", ["IP:127.0.0.1"])
+        for name in ("crt", "key"):
+            target = os.path.join(folder, f"tls.{name}")
+            if not os.path.exists(target):
+                os.link(authority.path(f"kueue.{name}"), target)
+        return folder
+
+    def _config(self, certificates):
+        path = os.path.join(self.cluster.folder, "kueue.yaml")
+        with open(path, "w") as file:
+            json.dump({"apiVersion": "config.kueue.x-k8s.io/v1beta2", "kind": "Configuration", "namespace": NAMESPACE,
+                       "health": {"healthProbeBindAddress": f"127.0.0.1:{HEALTH}"}, "metrics": {"bindAddress": f"127.0.0.1:{METRICS}"},
+                       "webhook": {"port": WEBHOOKS, "host": "127.0.0.1", "certDir": certificates}, "leaderElection": {"leaderElect": False},
+                       "internalCertManagement": {"enable": False}, "integrations": {"frameworks": ["trainer.kubeflow.org/trainjob"]}}, file)
+        return path
+
+    def _configure_webhooks(self, path):
+        """Kueue's own configurations, at the address where it listens."""
+        rendered = json.loads(self.cluster.kubectl("create", "--dry-run=client", "-f", path, "-o", "json"))
+        for made in rendered["items"] if rendered["kind"] == "List" else [rendered]:
+            made["metadata"] = {"name": "kueue"}
+            made["webhooks"] = [hook for hook in made["webhooks"] if set(hook["rules"][0]["resources"]) <= set(KINDS)]
+            for hook in made["webhooks"]:
+                hook["clientConfig"] = {"url": f"https://127.0.0.1:{WEBHOOKS}{hook['clientConfig']['service']['path']}",
+                                        "caBundle": inline(self.cluster.certificates.path("ca.crt"))}
+            self.cluster.apply([made])
