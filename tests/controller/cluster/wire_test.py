@@ -104,7 +104,8 @@ class Wire(ControllerCase):
         for number in range(2):  # so that there are pages
             self.api.create("trainingruntimes", {**runtime("", 1, container=TRUE), "metadata": {"name": f"page-{number}"}})
         self.trains("expired", rule)
-        self.assertEqual({request.status for request in self.proxy.requests if request.is_list}, {200, None})
+        lists = [request for request in self.proxy.requests if request.is_list and request.resource != "jobsets"]  # there are none here
+        self.assertEqual({request.status for request in lists}, {200, None})
 
     def test_history_is_compacted_while_watches_stand_still(self):
         """The API server forgets, too: it is started anew. What was held back is listed."""
