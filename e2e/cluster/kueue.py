@@ -42,7 +42,10 @@ class Kueue:
             cluster.kubectl("apply", "--server-side", "-f", definition)
         cluster.kubectl("wait", "--for=condition=Established", "--timeout=60s", "crd", "--all")
         certificates = self._certificates()
-        cluster.start_program(NAME, [program, "--config", self._config(certificates), "--feature-gates", "VisibilityOnDemand=false"],
+        # It takes the certificate of its metrics from there alone.
+        script = f"mount -t tmpfs none /etc && mkdir -p /etc/kueue/metrics && ln -s {certificates} /etc/kueue/metrics/certs && exec \"$@\""
+        command = ["unshare", "--mount", "--", "sh", "-c", script, "kueue"]
+        cluster.start_program(NAME, [*command, program, "--config", self._config(certificates), "--feature-gates", "VisibilityOnDemand=false"],
                               {**cluster.environment, "POD_NAMESPACE": NAMESPACE})
         cluster.processes.await_url(NAME, f"http://127.0.0.1:{HEALTH}/readyz", seconds=60)
         self._configure_webhooks(os.path.join(files, "webhook", "manifests.yaml"))

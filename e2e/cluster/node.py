@@ -64,6 +64,9 @@ disabled_plugins = ["io.containerd.nri.v1.nri", "io.containerd.snapshotter.v1.bl
   BinaryName = "{runc}"
   SystemdCgroup = false
 """
+# Of the bridge. One that has none of its own takes the lowest of its ports', and another one when that pod goes: the other
+# pods do not find it then until they ask anew, half a minute later.
+BRIDGE_MAC = "0a:58:0a:55:00:01"
 NETWORK = {"cniVersion": "1.0.0", "name": "pods", "plugins": [
     {"type": "bridge", "bridge": "cni0", "isGateway": True, "ipMasq": False, "hairpinMode": True,
      "ipam": {"type": "host-local", "routes": [{"dst": "0.0.0.0/0"}],
@@ -127,7 +130,7 @@ class Place:
         for command in (["ip", "netns", "add", name],
                         ["ip", "-n", name, "link", "set", "lo", "up"],
                         ["ip", "-n", name, "addr", "add", f"{API_SERVICE}/32", "dev", "lo"],
-                        ["ip", "-n", name, "link", "add", "cni0", "type", "bridge"],
+                        ["ip", "-n", name, "link", "add", "cni0", "address", BRIDGE_MAC, "type", "bridge"],
                         ["ip", "-n", name, "addr", "add", f"{BRIDGE}/16", "dev", "cni0"],
                         ["ip", "-n", name, "link", "set", "cni0", "up"],
                         ["nsenter", f"--net=/run/netns/{name}", "sysctl", "-qw", "net.ipv4.ip_forward=1"]):
