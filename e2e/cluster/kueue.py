@@ -5,7 +5,6 @@
 
 Ready when it is constructed. One at a time for each cluster.
 """
-import glob
 import json
 import os
 import subprocess
@@ -38,8 +37,7 @@ class Kueue:
         files = f"{program}-files"
         cluster.kubectl("create", "namespace", NAMESPACE)
         cluster.kubectl("apply", "--server-side", "-k", os.path.join(ROOT, "controller", "manifests", "components", "kueue"))
-        for definition in glob.glob(os.path.join(files, "crd", "bases", "*.yaml")):
-            cluster.kubectl("apply", "--server-side", "-f", definition)
+        cluster.kubectl("apply", "--server-side", "-f", os.path.join(files, "crd", "bases"))
         cluster.kubectl("wait", "--for=condition=Established", "--timeout=60s", "crd", "--all")
         certificates = self._certificates()
         # It takes the certificate of its metrics from there alone.
@@ -78,8 +76,11 @@ class Kueue:
 
     def _configure_webhooks(self, path):
         """Kueue's own configurations, at the address where it listens."""
-        rendered = json.loads(self.cluster.kubectl("create", "--dry-run=client", "-f", path, "-o", "json"))
-        for made in rendered["items"] if rendered["kind"] == "List" else [rendered]:
+        rendered = self.cluster.kubectl("create", "--dry-run=client", "-f", path, "-o", "json")
+        at = 0
+        while at < len(rendered.rstrip()):  # one object after the other
+            made, at = json.JSONDecoder().raw_decode(rendered, at)
+            at += 1  # the end of its line
             made["metadata"] = {"name": "kueue"}
             made["webhooks"] = [hook for hook in made["webhooks"] if set(hook["rules"][0]["resources"]) <= set(KINDS)]
             for hook in made["webhooks"]:
