@@ -1,4 +1,5 @@
 """Commands in busybox, with the agent and without it."""
+import json
 from scenario import Scenario, runtime, shell, train_job
 
 OFF = {"muster.dev/agent": "off"}
@@ -72,11 +73,11 @@ class Plain(Scenario):
         self.condition(self.finished("later"), "Complete")
 
     def test_unknown_runtime(self):
-        """The job says what it lacks, and starts as soon as that is there."""
-        self.create(train_job("early", "hello"))
-        job = self.cluster.await_object("trainjob/early", lambda job: "hello" in job.get("status", {}).get("message", ""), self.namespace)
-        self.assertEqual(job["status"].get("conditions", []), [])
-        self.create(runtime("hello", 1, container={"command": HELLO}))
+        """Refused when it is written. Without webhooks it waits, as tests/controller/cluster says."""
+        refused = self.cluster.try_kubectl("create", "-n", self.namespace, "-f", "-", content=json.dumps(train_job("early", "hello")))
+        self.assertEqual(refused.returncode, 1)
+        self.assertIn("spec.runtimeRef: Invalid value: 'hello': specified trainingRuntime must be created before the TrainJob is created", refused.stderr)
+        self.create(runtime("hello", 1, container={"command": HELLO}), train_job("early", "hello"))
         self.condition(self.finished("early"), "Complete")
 
     def test_a_secret_that_comes_later(self):
