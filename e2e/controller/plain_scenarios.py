@@ -1,5 +1,6 @@
 """Commands in busybox, with the agent and without it."""
 import json
+
 from scenario import Scenario, runtime, shell, train_job
 
 OFF = {"muster.dev/agent": "off"}
