@@ -77,11 +77,8 @@ class Means {
   asio::awaitable<Status> Create(const Resource& resource, const Action& action) {
     auto made = co_await Post(resource, action.object);
     if (absl::IsAlreadyExists(made.status())) {
-      made = co_await Get(resource, action.name);
-      if (absl::IsNotFound(made.status())) co_return absl::AbortedError(fmt::format("{} has just gone", action.name));
+      made = co_await GetOwn(resource, action.name);
       if (!made.ok()) co_return made.status();
-      const Status own = CheckOwner(resource, *made);
-      if (!own.ok()) co_return own;
       if (resource == kJobs &&
           TextField(PartOf(PartOf(*made, "metadata"), "labels"), kJobSetNameLabel) != job_.meta.name) {
         // Somebody took it off, and so out of the watch's sight.
@@ -113,11 +110,8 @@ class Means {
     }
     if (made.ok() || !absl::IsAlreadyExists(made.status())) co_return made.status();
     if (action.if_there == PlannedObject::IfThere::kUse) co_return absl::OkStatus();
-    made = co_await Get(*resource, action.name);
-    if (absl::IsNotFound(made.status())) co_return absl::AbortedError(fmt::format("{} has just gone", action.name));
-    if (!made.ok()) co_return made.status();
-    const Status own = CheckOwner(*resource, *made);
-    if (!own.ok() || action.if_there != PlannedObject::IfThere::kUpdate) co_return own;
+    made = co_await GetOwn(*resource, action.name);
+    if (!made.ok() || action.if_there != PlannedObject::IfThere::kUpdate) co_return made.status();
     Json changed = *made;
     changed.merge_patch(action.object);
     if (changed == *made) co_return absl::OkStatus();
@@ -170,6 +164,16 @@ class Means {
     return Answer([this, &resource, &name](ApiClient::Done done) {
       return client_.Get(resource, job_.meta.ns, name, std::move(done));
     });
+  }
+
+  // One that is there already. Errors as CarryOut has them where it is somebody else's.
+  asio::awaitable<StatusOr<Json>> GetOwn(const Resource& resource, const std::string& name) {
+    auto found = co_await Get(resource, name);
+    if (absl::IsNotFound(found.status())) co_return absl::AbortedError(fmt::format("{} has just gone", name));
+    if (!found.ok()) co_return found;
+    const Status own = CheckOwner(resource, *found);
+    if (!own.ok()) co_return own;
+    co_return found;
   }
 
   asio::awaitable<StatusOr<Json>> Merge(const Resource& resource, const std::string& name, const Json& patch) {

@@ -23,15 +23,6 @@ void Note(std::string_view reason, std::string message, std::vector<Notice>* not
 
 std::string_view BaseName(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
-const Json* SecurityField(const Json& pod, const Json& container, const char* name) {
-  for (const Json* object : {&container, &pod}) {
-    const Json* security = FindField(*object, "securityContext");
-    if (security == nullptr) continue;
-    if (const Json* found = FindField(*security, name)) return found;
-  }
-  return nullptr;
-}
-
 // It needs no right at all. It runs as the trainer does; where that is only said not to be root, as some other user,
 // since the agent's image names none.
 Json InstallerSecurity(const Json& pod, const Json& container) {

@@ -11,18 +11,13 @@ constexpr char kVolume[] = "mpi-ssh-auth";
 constexpr char kPrivate[] = "ssh-privatekey", kPublic[] = "ssh-publickey";
 constexpr char kRootsFolder[] = "/root/.ssh";
 
-const Json* SecurityField(const Json& object, const char* name) {
-  const Json* security = FindField(object, "securityContext");
-  return security == nullptr ? nullptr : FindField(*security, name);
-}
-
 // ssh refuses a key of its own user that others can read. The kubelet makes the files root's, so for another user they
 // must be readable: by the pod's fsGroup, else by all.
 int ModeOfKey(const std::string& path, const Json& pod, const Json& container) {
-  const Json* user = SecurityField(container, "runAsUser");
-  if (user == nullptr) user = SecurityField(pod, "runAsUser");
+  const Json* user = SecurityField(pod, container, "runAsUser");
   if (user == nullptr ? path == kRootsFolder : *user == 0) return 0600;
-  return SecurityField(pod, "fsGroup") == nullptr ? 0644 : 0640;
+  const Json* of_pod = FindField(pod, "securityContext");
+  return of_pod == nullptr || FindField(*of_pod, "fsGroup") == nullptr ? 0644 : 0640;
 }
 
 Json Item(const char* key, const char* path, int mode) { return {{"key", key}, {"path", path}, {"mode", mode}}; }

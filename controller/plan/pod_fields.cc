@@ -136,4 +136,13 @@ void UpsertPort(int port, Json* container) {
   ports.push_back({{"containerPort", port}});
 }
 
+const Json* SecurityField(const Json& pod, const Json& container, const char* name) {
+  for (const Json* object : {&container, &pod}) {
+    const Json* security = FindField(*object, "securityContext");
+    if (security == nullptr) continue;
+    if (const Json* found = FindField(*security, name)) return found;
+  }
+  return nullptr;
+}
+
 }  // namespace muster::controller

@@ -42,6 +42,9 @@ const Json* EnvText(const Json& container, std::string_view name);
 void UpsertNamed(const Json& entry, const char* field, Json* object, bool first = false);
 // A mount ({name, mountPath ...}) of the container, at the place of one with the same path.
 void UpsertMount(const Json& mount, Json* container);
+// A field of securityContext: the container's, else the pod's; null: neither has it.
+const Json* SecurityField(const Json& pod, const Json& container, const char* name);
+
 // A TCP port of the container; nothing where it is there.
 void UpsertPort(int port, Json* container);
 

@@ -234,16 +234,16 @@ class Deciding {
 
   bool PastDeadline() {
     const auto seconds = job_.active_deadline_seconds ? job_.active_deadline_seconds : plan_.active_deadline_seconds;
-    if (!seconds || !job_.meta.created) return false;
-    const Condition* resumed = status().Find(kSuspended);
-    WallTime start = resumed != nullptr && !resumed->status ? resumed->since : *job_.meta.created;
-    if (!job_.meta.Annotation(kAfterAnnotation).empty()) start = std::max(start, *status().start_time);
-    const WallTime end = start + std::chrono::seconds(*seconds);
-    if (now_ < end) {
-      Again(end);
+    auto end = DeadlineOf(job_, status(), seconds);
+    if (!end) return false;
+    if (!job_.meta.Annotation(kAfterAnnotation).empty()) {
+      end = std::max(*end, *status().start_time + std::chrono::seconds(*seconds));
+    }
+    if (now_ < *end) {
+      Again(*end);
       return false;
     }
-    SetFailed(job_, &status(), "DeadlineExceeded", "TrainJob exceeded its active deadline", "", now_);
+    SetDeadlineExceeded(job_, &status(), now_);
     Event(true, "DeadlineExceeded",
           fmt::format("it ran for longer than {}: {}",
                       job_.active_deadline_seconds ? "spec.activeDeadlineSeconds"
