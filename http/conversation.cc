@@ -5,6 +5,7 @@
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/co_spawn.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -40,6 +41,19 @@ std::shared_ptr<void> Converse(asio::io_context& loop, asio::awaitable<void> con
                                               [running](const std::exception_ptr&) { running->over = true; }));
   return std::shared_ptr<void>(running.get(), [running](void*) {
     if (!running->over) running->signal.emit(asio::cancellation_type::terminal);
+  });
+}
+
+void Conversations::Begin(asio::awaitable<void> conversation) {
+  const uint64_t id = ++last_;
+  under_way_[id] = Converse(loop_, Run(std::move(conversation), id));
+}
+
+asio::awaitable<void> Conversations::Run(asio::awaitable<void> conversation, uint64_t id) {
+  co_await std::move(conversation);
+  // Later: a handle must not go while its own conversation runs.
+  asio::post(loop_, [this, alive = std::weak_ptr<bool>(alive_), id] {
+    if (!alive.expired()) under_way_.erase(id);
   });
 }
 

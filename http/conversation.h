@@ -7,7 +7,9 @@
 #include <boost/asio/cancellation_state.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 
 #include "base/status.h"
@@ -22,6 +24,21 @@ namespace muster::http {
 // Runs the coroutine. When the last copy of the handle goes, the coroutine is cancelled; the loop destroys it later. So
 // no destructor of an object on its stack may refer to anything that the coroutine does not own. It must not throw.
 std::shared_ptr<void> Converse(boost::asio::io_context& loop, boost::asio::awaitable<void> conversation);
+
+// Conversations under way, each held until it ends. What is left of them is cancelled with their owner.
+class Conversations {
+ public:
+  explicit Conversations(boost::asio::io_context& loop) : loop_(loop) {}
+  void Begin(boost::asio::awaitable<void> conversation);
+
+ private:
+  boost::asio::awaitable<void> Run(boost::asio::awaitable<void> conversation, uint64_t id);
+
+  boost::asio::io_context& loop_;
+  uint64_t last_ = 0;
+  std::map<uint64_t, std::shared_ptr<void>> under_way_;
+  const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
 
 // A cancelled conversation goes no further, as what it refers to may be gone: throws boost::system::system_error. After
 // each wait that does not throw by itself.

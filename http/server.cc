@@ -66,9 +66,7 @@ class PlainStream final : public ServerStream {
 
 }  // namespace
 
-std::optional<std::string_view> Server::Request::Find(std::string_view name) const {
-  return FindHeader(headers, name);
-}
+std::optional<std::string_view> Server::Request::Find(std::string_view name) const { return FindHeader(headers, name); }
 
 class Server::Impl : public std::enable_shared_from_this<Impl> {
  public:
@@ -87,6 +85,7 @@ class Server::Impl : public std::enable_shared_from_this<Impl> {
   void Accept();
   void MakeRoom();
   void Forget(const Session* session);
+  const Route* Find(std::string_view path) const;  // null: there is none
   Response NotFound() const;
 
   asio::io_context& loop_;
@@ -204,8 +203,8 @@ class Server::Impl::Session : public std::enable_shared_from_this<Session> {
     const auto port = port_.lock();
     if (!port) return 0;
     const std::string_view target = View(parser_->get().target());
-    const auto route = port->routes_.find(std::string(target.substr(0, target.find('?'))));
-    return route == port->routes_.end() ? kUnknownBody : route->second.longest_body;
+    const Route* route = port->Find(target.substr(0, target.find('?')));
+    return route == nullptr ? kUnknownBody : route->longest_body;
   }
 
   void Refuse(error_code error) {
@@ -230,16 +229,16 @@ class Server::Impl::Session : public std::enable_shared_from_this<Session> {
     const size_t question = std::min(target.find('?'), target.size());
     request.path = target.substr(0, question);
     if (question < target.size()) request.query = target.substr(question + 1);
-    const auto route = port->routes_.find(request.path);
-    if (route == port->routes_.end()) return Send(port->NotFound());
-    const bool post = route->second.post;
+    const Route* route = port->Find(request.path);
+    if (route == nullptr) return Send(port->NotFound());
+    const bool post = route->post;
     allow_ = post ? "POST" : "GET, HEAD";
     if (post ? message.method() != beast::verb::post : !head_ && message.method() != beast::verb::get) {
       return Send(Text(405, fmt::format("only {} is answered here\n", allow_)));
     }
     for (const auto& field : message) request.headers.emplace_back(Lower(View(field.name_string())), field.value());
     request.body = std::move(message.body());
-    route->second.handler(request, [weak = weak_from_this(), serial = serial_](Response response) {
+    route->handler(request, [weak = weak_from_this(), serial = serial_](Response response) {
       auto self = weak.lock();
       if (self && self->serial_ == serial) self->Send(std::move(response));
     });
@@ -367,6 +366,15 @@ void Server::Impl::MakeRoom() {
 
 void Server::Impl::Forget(const Session* session) {
   sessions_.remove_if([&](const auto& known) { return known.get() == session; });
+}
+
+const Server::Route* Server::Impl::Find(std::string_view path) const {
+  if (const auto exact = routes_.find(std::string(path)); exact != routes_.end()) return &exact->second;
+  const Route* longest = nullptr;  // they are in order: the last that fits
+  for (const auto& [prefix, route] : routes_) {
+    if (prefix.ends_with('/') && path.starts_with(prefix)) longest = &route;
+  }
+  return longest;
 }
 
 Server::Response Server::Impl::NotFound() const {

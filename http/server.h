@@ -62,7 +62,8 @@ class Server {
     bool post = false;               // POST only; else GET and HEAD
     size_t longest_body = 16 << 10;  // bytes
   };
-  using Routes = std::map<std::string, Route>;  // by path
+  // By path. One that ends with '/' stands for all paths that begin with it; the longest counts.
+  using Routes = std::map<std::string, Route>;
 
   struct Options {
     size_t connections = 32;

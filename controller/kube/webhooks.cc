@@ -1,6 +1,5 @@
 #include "controller/kube/webhooks.h"
 
-#include <boost/asio/post.hpp>
 #include <map>
 
 #include "base/text.h"
@@ -32,7 +31,7 @@ class Webhooks::Reviews {
   using Judged = asio::awaitable<StatusOr<Verdict>>;
   using Judge = Judged (Reviews::*)(AdmissionRequest);
 
-  Reviews(Means means, PlanOptions options) : means_(means), options_(std::move(options)) {}
+  Reviews(Means means, PlanOptions options) : means_(means), options_(std::move(options)), under_way_(means.loop) {}
 
   http::Server::Routes Routes() {
     http::Server::Routes routes;
@@ -62,11 +61,10 @@ class Webhooks::Reviews {
                                                  resource, request->resource));
     }
     if (!wrong.ok()) return answer({.status = 400, .body = fmt::format("{}\n", Message(wrong))});
-    const uint64_t id = ++last_;
-    under_way_[id] = http::Converse(means_.loop, Answered(*std::move(request), judge, answer, id));
+    under_way_.Begin(Answered(*std::move(request), judge, answer));
   }
 
-  asio::awaitable<void> Answered(AdmissionRequest request, Judge judge, http::Server::Answer answer, uint64_t id) {
+  asio::awaitable<void> Answered(AdmissionRequest request, Judge judge, http::Server::Answer answer) {
     const std::string uid = request.uid;
     auto verdict = co_await (this->*judge)(std::move(request));
     if (!verdict.ok()) {
@@ -76,9 +74,6 @@ class Webhooks::Reviews {
                       fmt::format("muster-controller could not look up what it judges by: {}; try again", why));
     }
     answer({.content_type = "application/json", .body = WriteReview(uid, *verdict)});
-    asio::post(means_.loop, [this, alive = std::weak_ptr<void>(alive_), id] {
-      if (!alive.expired()) under_way_.erase(id);
-    });
   }
 
   // As the API server has it now; null: it is not there.
@@ -160,9 +155,7 @@ class Webhooks::Reviews {
 
   const Means means_;
   const PlanOptions options_;
-  uint64_t last_ = 0;
-  const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
-  std::map<uint64_t, std::shared_ptr<void>> under_way_;
+  http::Conversations under_way_;
 };
 
 StatusOr<std::unique_ptr<Webhooks>> Webhooks::Listen(Means means, PlanOptions options, const std::string& host,

@@ -89,6 +89,10 @@ class ServerTest : public testing::Test {
                               request.body.substr(0, 5))});
         },
         true, 8 << 20};
+    routes["/under/"].handler =
+        routes["/under/more/"].handler = [](const Server::Request& request, const Server::Answer& answer) {
+          answer({200, "text/plain", request.path});
+        };
     routes["/never"].handler = [](const Server::Request&, const Server::Answer&) {};
     auto server = Server::Listen(loop_, "localhost", 0, std::move(routes), std::move(options));
     ASSERT_TRUE(server.ok()) << server.status();
@@ -160,7 +164,11 @@ TEST_F(ServerTest, AnswersEachMethodThatAPathHas) {
            Row{"GET", "/review", "", 405, "only POST is answered here\n"},
            Row{"PATCH", "/review", "x", 405, "only POST is answered here\n"},
            Row{"DELETE", "/get", "", 405, "only GET, HEAD is answered here\n"},
-           Row{"GET", "/none", "", 404, "there is nothing here; try\n/get\n/never\n/review\n"},
+           Row{"GET", "/none", "", 404, "there is nothing here; try\n/get\n/never\n/review\n/under/\n/under/more/\n"},
+           Row{"GET", "/under/a/b?c", "", 200, "/under/a/b"},
+           Row{"GET", "/under/more/a", "", 200, "/under/more/a"},
+           Row{"POST", "/under/a", "x", 405, "only GET, HEAD is answered here\n"},
+           Row{"GET", "/under", "", 404, "there is nothing here; try\n/get\n/never\n/review\n/under/\n/under/more/\n"},
        }) {
     const Answer got = AskFor({.method = row.method,
                                .url = Url(row.path),
@@ -170,7 +178,7 @@ TEST_F(ServerTest, AnswersEachMethodThatAPathHas) {
     EXPECT_EQ(got.head.status, row.status) << row.method << row.path;
     EXPECT_EQ(got.body, row.answer) << row.method << row.path;
     if (row.status == 405) {
-      EXPECT_EQ(got.head.Find("allow"), row.path == "/get" ? "GET, HEAD" : "POST");
+      EXPECT_EQ(got.head.Find("allow"), row.path == "/review" ? "POST" : "GET, HEAD");
     }
   }
 }
