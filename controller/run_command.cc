@@ -24,8 +24,10 @@
 #include "controller/kube/leader.h"
 #include "controller/kube/own_certificates.h"
 #include "controller/kube/runtime_cache.h"
+#include "controller/kube/status_server.h"
 #include "controller/kube/train_jobs.h"
 #include "controller/kube/webhooks.h"
+#include "http/server_tls.h"
 
 namespace muster::controller {
 namespace {
@@ -37,7 +39,7 @@ constexpr char kLease[] = "trainer.kubeflow.org";
 
 struct Flags {
   std::string kubeconfig, context, ns, agent_image = "muster";
-  std::string listen = ":8081", webhook_listen, webhook_cert_dir, lease_namespace, log_level = "info",
+  std::string listen = ":8081", webhook_listen, webhook_cert_dir, status_listen, lease_namespace, log_level = "info",
               log_format = "text";
   bool leader_elect = true;
   double writes_per_second = 500;
@@ -60,6 +62,9 @@ void Declare(CLI::App& app, Flags* flags) {
       "--webhook-cert-dir", flags->webhook_cert_dir,
       "folder with tls.crt and tls.key for them; else muster-controller makes certificates, and tells the API "
       "server of them");
+  app.add_option("--status-listen", flags->status_listen,
+                 "[HOST]:PORT where pods post how far their training is, such as :10443, with the webhooks' "
+                 "certificate; else they are not told to");
   app.add_flag("--leader-elect,!--no-leader-elect", flags->leader_elect,
                "act only while holding the Lease trainer.kubeflow.org (default)");
   app.add_option("--lease-namespace", flags->lease_namespace,
@@ -90,7 +95,8 @@ class Running {
       : loop_(loop),
         flags_(flags),
         lease_namespace_(flags.lease_namespace.empty() ? access.ns : flags.lease_namespace),
-        client_(loop, std::move(access), {.writes_per_second = flags.writes_per_second, .burst = flags.burst}),
+        access_(std::move(access)),
+        client_(loop, access_, {.writes_per_second = flags.writes_per_second, .burst = flags.burst}),
         runtimes_(loop, client_, flags.ns),
         events_(loop, client_, "muster-controller"),
         signals_(loop, SIGTERM, SIGINT) {}
@@ -100,7 +106,7 @@ class Running {
     auto server = ServeHealth(loop_, listen,
                               {.leads = [this] { return Leads(); },
                                .synced = [this] { return jobs_ && jobs_->synced(); },
-                               .serves = [this] { return webhooks_ || flags_.webhook_listen.empty(); },
+                               .serves = [this] { return Serves(); },
                                .jobs = [this] { return jobs_ ? jobs_->counts() : TrainJobs::Counts(); },
                                .client = client_});
     if (!server.ok()) return server.status();
@@ -110,6 +116,10 @@ class Running {
     signals_.async_wait([this](boost::system::error_code error, int number) {
       if (!error) Stop(number);
     });
+    if (!flags_.status_listen.empty() && flags_.webhook_listen.empty()) {
+      return absl::InvalidArgumentError(
+          "--status-listen needs --webhook-listen: the status server has the webhooks' certificate");
+    }
     if (!flags_.webhook_listen.empty()) MUSTER_RETURN_IF_ERROR(PrepareWebhooks());
     if (!flags_.leader_elect) {
       Lead();
@@ -131,41 +141,81 @@ class Running {
   int exit_code() const { return exit_code_; }
 
  private:
+  bool Serves() const {
+    return (webhooks_ || flags_.webhook_listen.empty()) && (status_server_ || flags_.status_listen.empty());
+  }
+
   bool Leads() const { return !flags_.leader_elect || (leader_ && leader_->MayAct()); }
 
-  PlanOptions Planning() const { return {.agent_image = flags_.agent_image, .version = std::string(Version())}; }
+  PlanOptions Planning() const {
+    return {
+        .agent_image = flags_.agent_image, .version = std::string(Version()), .status_server = status_server_address_};
+  }
 
   Status PrepareWebhooks() {
     MUSTER_ASSIGN_OR_RETURN(webhook_address_, ReadListenAddress("--webhook-listen", flags_.webhook_listen));
     runtimes_.Begin();
     if (!flags_.webhook_cert_dir.empty()) {
-      folder_ = std::make_unique<CertificateFolder>(
-          loop_, flags_.webhook_cert_dir,
-          [this](const http::ServerCertificate& certificate) { return ServeWebhooks(certificate); });
+      folder_ = std::make_unique<CertificateFolder>(loop_, flags_.webhook_cert_dir,
+                                                    [this](const CertificateSet& set) { return Serve(set); });
       return folder_->Begin();
     }
-    certificates_ = std::make_unique<OwnCertificates>(
-        loop_, client_, lease_namespace_, webhook_address_.host, [this](const http::ServerCertificate& certificate) {
-          if (const Status status = ServeWebhooks(certificate); !status.ok()) {
-            log::Error(Message(status));
-            End(kExitBadConfiguration);
-          }
-        });
+    certificates_ = std::make_unique<OwnCertificates>(loop_, client_, lease_namespace_, webhook_address_.host,
+                                                      [this](const CertificateSet& set) {
+                                                        if (const Status status = Serve(set); !status.ok()) {
+                                                          log::Error(Message(status));
+                                                          End(kExitBadConfiguration);
+                                                        }
+                                                      });
     certificates_->Begin();
     return absl::OkStatus();
   }
 
-  // With a certificate that is new.
-  Status ServeWebhooks(const http::ServerCertificate& certificate) {
-    if (webhooks_) return tls_->Replace(certificate);
-    MUSTER_ASSIGN_OR_RETURN(tls_, http::ServerTls::Make(certificate));
+  // With certificates that are new.
+  Status Serve(const CertificateSet& set) {
+    const http::ServerCertificate certificate{.chain = set.certificate, .key = set.key, .client_ca = ""};
+    if (!webhooks_) {
+      MUSTER_ASSIGN_OR_RETURN(tls_, http::ServerTls::Make(certificate));
+      MUSTER_RETURN_IF_ERROR(ServeWebhooks());
+    } else {
+      MUSTER_RETURN_IF_ERROR(tls_->Replace(certificate));
+    }
+    return flags_.status_listen.empty() ? absl::OkStatus() : ServeStatus(set.ca);
+  }
+
+  Status ServeWebhooks() {
     MUSTER_ASSIGN_OR_RETURN(webhooks_, Webhooks::Listen({loop_, client_, runtimes_}, Planning(), webhook_address_.host,
                                                         webhook_address_.port, tls_));
     log::Info(fmt::format("admission webhooks are served on port {}", webhooks_->port()));
     return absl::OkStatus();
   }
 
+  // Pods have to trust `ca`.
+  Status ServeStatus(const std::string& ca) {
+    if (ca.empty()) {
+      return absl::FailedPreconditionError(
+          "--status-listen: pods need the authority of the certificate, and there is no ca.crt beside tls.crt");
+    }
+    if (!status_server_) {
+      MUSTER_ASSIGN_OR_RETURN(const ListenAddress listen, ReadListenAddress("--status-listen", flags_.status_listen));
+      MUSTER_ASSIGN_OR_RETURN(status_server_, StatusServer::Listen(loop_, access_, listen.host, listen.port, tls_));
+      log::Info(fmt::format("progress of training is taken on port {}", status_server_->port()));
+      const std::string host = listen.host.empty() ? WebhookHost(lease_namespace_) : listen.host;
+      status_server_address_ = {.url = "https://" + JoinHostPort(host, status_server_->port()), .ca = ""};
+    }
+    if (std::exchange(status_server_address_->ca, ca) == ca) return absl::OkStatus();
+    if (jobs_) {
+      jobs_->PlanWith(Planning());
+    } else if (leads_) {
+      Lead();
+    }
+    return absl::OkStatus();
+  }
+
+  // Jobs are planned once it is known where their pods post.
   void Lead() {
+    leads_ = true;
+    if (!flags_.status_listen.empty() && !status_server_address_) return;
     log::Info(flags_.leader_elect ? "leading" : "leading, without a Lease");
     TrainJobs::Options options;
     options.plan = Planning();
@@ -178,6 +228,7 @@ class Running {
 
   void Stop(int number) {
     log::Info(fmt::format("{}: ending; TrainJobs go on by themselves", SignalName(number)));
+    leads_ = false;
     jobs_.reset();
     if (!leader_) return End(0);
     leader_->Release([this] { End(0); });
@@ -191,6 +242,7 @@ class Running {
   asio::io_context& loop_;
   const Flags& flags_;
   const std::string lease_namespace_;
+  const ClusterAccess access_;
   ApiClient client_;
   RuntimeCache runtimes_;
   EventRecorder events_;
@@ -199,10 +251,13 @@ class Running {
   ListenAddress webhook_address_;
   std::shared_ptr<http::ServerTls> tls_;
   std::unique_ptr<Webhooks> webhooks_;
+  std::unique_ptr<StatusServer> status_server_;
+  std::optional<StatusServerAddress> status_server_address_;
   std::unique_ptr<OwnCertificates> certificates_;
   std::unique_ptr<CertificateFolder> folder_;
   std::unique_ptr<Leader> leader_;
   std::unique_ptr<TrainJobs> jobs_;
+  bool leads_ = false;
   int exit_code_ = 0;
 };
 

@@ -20,7 +20,6 @@ namespace asio = boost::asio;
 using boost::system::error_code;
 
 constexpr char kJson[] = "application/json";
-constexpr char kOwner[] = "fieldManager=muster";
 constexpr int kDeepest = 200;                             // levels of an object; the others are left out
 constexpr size_t kLongestRefusal = size_t{64} << 10;      // bytes of an error's body
 constexpr Duration kHead = std::chrono::seconds(65);      // a server gives a request 60 s
@@ -307,6 +306,8 @@ ApiClient::Handle Begin(const std::shared_ptr<Context>& context, Asked asked, Ap
   return ApiClient::Handle(call.get(), [call](void*) { call->Cancel(); });
 }
 
+std::string OwnerOf(const Context& context) { return fmt::format("fieldManager={}", context.options.field_owner); }
+
 }  // namespace
 
 ApiClient::ApiClient(asio::io_context& loop, ClusterAccess access, Options options)
@@ -325,7 +326,7 @@ ApiClient::Handle ApiClient::Create(const Resource& resource, std::string_view n
   return Begin(impl_,
                {.method = "POST",
                 .path = PathOf(resource, ns),
-                .query = kOwner,
+                .query = OwnerOf(*impl_),
                 .content_type = kJson,
                 .body = WriteJson(object),
                 .kind = KindOf("create", resource),
@@ -339,7 +340,7 @@ ApiClient::Handle ApiClient::Apply(const Resource& resource, std::string_view ns
   return Begin(impl_,
                {.method = "PATCH",
                 .path = PathOf(resource, ns, name, subresource),
-                .query = fmt::format("{}&force=true", kOwner),
+                .query = fmt::format("{}&force=true", OwnerOf(*impl_)),
                 .content_type = "application/apply-patch+yaml",
                 .body = WriteJson(object),
                 .kind = KindOf("apply", resource, subresource)},
@@ -351,7 +352,7 @@ ApiClient::Handle ApiClient::Merge(const Resource& resource, std::string_view ns
   return Begin(impl_,
                {.method = "PATCH",
                 .path = PathOf(resource, ns, name, subresource),
-                .query = kOwner,
+                .query = OwnerOf(*impl_),
                 .content_type = "application/merge-patch+json",
                 .body = WriteJson(patch),
                 .kind = KindOf("patch", resource, subresource)},
@@ -363,7 +364,7 @@ ApiClient::Handle ApiClient::Replace(const Resource& resource, std::string_view 
   return Begin(impl_,
                {.method = "PUT",
                 .path = PathOf(resource, ns, name),
-                .query = kOwner,
+                .query = OwnerOf(*impl_),
                 .content_type = kJson,
                 .body = WriteJson(object),
                 .kind = KindOf("replace", resource),

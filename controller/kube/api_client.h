@@ -39,6 +39,7 @@ class ApiClient {
     size_t longest_answer = size_t{64} << 20;      // bytes of one object, page, or line of a watch
     int connections = 128;                         // at most: one for each watch, and for each call under way
     std::string user_agent = "muster-controller";
+    std::string field_owner = "muster";  // of what is written
   };
   using Handle = std::shared_ptr<void>;  // the call is cancelled when its last copy goes
   using Done = std::function<void(StatusOr<Json>)>;
@@ -52,7 +53,7 @@ class ApiClient {
   Handle Get(const Resource& resource, std::string_view ns, std::string_view name, Done done);
   Handle List(const Resource& resource, std::string_view ns, std::string_view query, Done done);
   Handle Create(const Resource& resource, std::string_view ns, const Json& object, Done done);
-  // Server-side apply, field owner `muster`, forced.
+  // Server-side apply, forced.
   Handle Apply(const Resource& resource, std::string_view ns, std::string_view name, std::string_view subresource,
                const Json& object, Done done);
   // A JSON merge patch.

@@ -41,10 +41,11 @@ Status CertificateFolder::Begin() {
 }
 
 Status CertificateFolder::Give() {
-  http::ServerCertificate certificate;
-  MUSTER_ASSIGN_OR_RETURN(certificate.chain, ReadPem(folder_ + "/tls.crt"));
-  MUSTER_ASSIGN_OR_RETURN(certificate.key, ReadPem(folder_ + "/tls.key"));
-  return Annotate(given_(certificate), folder_);
+  CertificateSet set;
+  MUSTER_ASSIGN_OR_RETURN(set.certificate, ReadPem(folder_ + "/tls.crt"));
+  MUSTER_ASSIGN_OR_RETURN(set.key, ReadPem(folder_ + "/tls.key"));
+  set.ca = ReadPem(folder_ + "/ca.crt").value_or("");
+  return Annotate(given_(set), folder_);
 }
 
 void CertificateFolder::Await() {

@@ -1,5 +1,5 @@
 // The webhooks' certificate from files that somebody else renews, such as cert-manager: tls.crt and tls.key in a
-// folder, as a volume of a Secret has them. Loop thread only.
+// folder, as a volume of a Secret has them, and ca.crt where there is one. Loop thread only.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -8,13 +8,13 @@
 #include <string>
 
 #include "base/status.h"
-#include "http/server_tls.h"
+#include "controller/kube/certificates.h"
 
 namespace muster::controller {
 
 class CertificateFolder {
  public:
-  using Given = std::function<Status(const http::ServerCertificate&)>;
+  using Given = std::function<Status(const CertificateSet&)>;
 
   CertificateFolder(boost::asio::io_context& loop, std::string folder, Given given);
 

@@ -16,13 +16,15 @@ namespace {
 constexpr Duration kLongestWait = std::chrono::hours(24);
 
 std::vector<std::string> NamesOf(const std::string& ns, const std::string& host) {
-  const std::string service = fmt::format("{}.{}.svc", kWebhookService, ns);
+  const std::string service = WebhookHost(ns);
   std::vector<std::string> names = {service, service + ".cluster.local"};
   if (!host.empty()) names.push_back(host);
   return names;
 }
 
 }  // namespace
+
+std::string WebhookHost(std::string_view ns) { return fmt::format("{}.{}.svc", kWebhookService, ns); }
 
 OwnCertificates::OwnCertificates(asio::io_context& loop, ApiClient& client, std::string ns, const std::string& host,
                                  Given given)
@@ -81,7 +83,7 @@ void OwnCertificates::Look() {
   failures_ = 0;
   if (step->set != held_) {
     held_ = step->set;
-    given_({.chain = held_.certificate, .key = held_.key, .client_ca = ""});
+    given_(held_);
     for (const auto& [name, configuration] : configurations_) Patch(name);
   }
   LookAgain(std::min(kLongestWait, Duration(step->renew - WallNow())));

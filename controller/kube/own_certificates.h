@@ -12,12 +12,12 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "controller/kube/api_client.h"
 #include "controller/kube/certificates.h"
 #include "controller/kube/informer.h"
-#include "http/server_tls.h"
 
 namespace muster::controller {
 
@@ -27,9 +27,12 @@ inline constexpr char kWebhookService[] = "kubeflow-trainer-controller-manager";
 inline constexpr char kValidatingConfiguration[] = "validator.trainer.kubeflow.org";
 inline constexpr char kMutatingConfiguration[] = "defaulter.trainer.kubeflow.org";
 
+// By which a cluster reaches the webhooks: DNS name of the Service in `ns`.
+std::string WebhookHost(std::string_view ns);
+
 class OwnCertificates {
  public:
-  using Given = std::function<void(const http::ServerCertificate&)>;
+  using Given = std::function<void(const CertificateSet&)>;
 
   // `ns`: of the Secret and the Service. `host`: what else the server is called by; empty: nothing. `given` hears of
   // each certificate to serve with, once it is stored. `client` outlives it.

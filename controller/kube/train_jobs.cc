@@ -32,6 +32,7 @@ class TrainJobs::Impl : public std::enable_shared_from_this<Impl> {
                [this](const std::string& key, auto done) { Begin(key, std::move(done)); }) {}
 
   void Watch() { cache_.Begin(); }
+  void PlanWith(PlanOptions options) { options_.plan = std::move(options); }
   bool synced() const { return cache_.synced(); }
 
   Counts counts() const {
@@ -202,7 +203,7 @@ class TrainJobs::Impl : public std::enable_shared_from_this<Impl> {
   }
 
   const Means means_;
-  const Options options_;
+  Options options_;
   TrainJobCache cache_;
   Counts counts_;
   std::map<std::string, std::shared_ptr<void>> passes_;
@@ -214,6 +215,7 @@ TrainJobs::TrainJobs(Means means, Options options)
 TrainJobs::~TrainJobs() = default;
 void TrainJobs::Begin() { impl_->Watch(); }
 bool TrainJobs::synced() const { return impl_->synced(); }
+void TrainJobs::PlanWith(PlanOptions options) { impl_->PlanWith(std::move(options)); }
 TrainJobs::Counts TrainJobs::counts() const { return impl_->counts(); }
 
 }  // namespace muster::controller

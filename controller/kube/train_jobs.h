@@ -40,7 +40,8 @@ class TrainJobs {
   TrainJobs& operator=(const TrainJobs&) = delete;
 
   void Begin();
-  bool synced() const;  // all is listed; no pass begins before
+  void PlanWith(PlanOptions options);  // jobs are planned so from now on
+  bool synced() const;                 // all is listed; no pass begins before
 
   struct Counts {
     uint64_t passes = 0, failed_passes = 0;

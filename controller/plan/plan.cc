@@ -18,6 +18,7 @@
 #include "controller/plan/resources.h"
 #include "controller/plan/restart_policy.h"
 #include "controller/plan/token.h"
+#include "controller/plan/trainer_status.h"
 #include "controller/plan/volume_claims.h"
 
 namespace muster::controller {
@@ -54,6 +55,7 @@ class Planner {
     }
     MUSTER_RETURN_IF_ERROR(PlanAgents());
     MUSTER_RETURN_IF_ERROR(ApplyRestartPolicies());
+    if (options_.status_server) AddStatusServer(*options_.status_server, &draft_);
     MUSTER_RETURN_IF_ERROR(AddPodGroup(patched.metadata, &draft_));
     plan_.subdomain = draft_.subdomain;
     plan_.active_deadline_seconds = runtime_.active_deadline_seconds;

@@ -22,9 +22,16 @@ inline constexpr int kAgentHttpPort = 29480;   // /healthz, /readyz, /metrics: t
 inline constexpr int kDefaultMaxRestarts = 6;  // where neither job nor runtime names a budget, and the agent is there
 inline constexpr char kAgentAnnotation[] = "muster.dev/agent";  // on the TrainJob or the runtime: "off"
 
+// Where pods post how far the training is.
+struct StatusServerAddress {
+  std::string url;  // "https://kubeflow-trainer-controller-manager.kubeflow-system.svc:10443"
+  std::string ca;   // PEM: whom to trust there
+};
+
 struct PlanOptions {
-  std::string agent_image = "muster";  // of the init container `muster install`
-  std::string version;                 // of Muster, recorded on the Jobs
+  std::string agent_image = "muster";                // of the init container `muster install`
+  std::string version;                               // of Muster, recorded on the Jobs
+  std::optional<StatusServerAddress> status_server;  // none: the pods are told of none
 };
 
 // What a failure of a job's pod means.

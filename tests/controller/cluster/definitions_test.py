@@ -127,6 +127,7 @@ RIGHTS = [
     ("create pods --subresource=exec -n vision", "no"),
     ("create secrets -n vision", "yes"),
     ("get secrets -n vision", "no"),
+    ("create tokenreviews.authentication.k8s.io", "no"),
     ("list secrets -A", "no"),
     ("patch configmaps -n vision", "yes"),
     ("delete configmaps -n vision", "no"),

@@ -19,7 +19,8 @@ DEPLOYMENT = "kubeflow-trainer-controller-manager"
 # Kinds of others that components make objects of. What these take is not judged here.
 OTHERS = [("cert-manager.io", "v1", "Issuer"), ("cert-manager.io", "v1", "Certificate"),
           ("monitoring.coreos.com", "v1", "ServiceMonitor"), ("monitoring.coreos.com", "v1", "PrometheusRule")]
-COMPONENTS = {"networkPolicy": "network-policy", "metrics": "monitoring", "webhook.certManager": "cert-manager"}
+COMPONENTS = {"networkPolicy": "network-policy", "metrics": "monitoring", "webhook.certManager": "cert-manager",
+              "statusServer": "status-server"}
 ALL_ON = [word for switch in COMPONENTS for word in ("--set", f"{switch}.enabled=true")]
 
 # (values, path in the Deployment's pod, what is there)

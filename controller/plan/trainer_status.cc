@@ -1,0 +1,58 @@
+#include "controller/plan/trainer_status.h"
+
+#include "base/text.h"
+#include "controller/plan/pod_fields.h"
+
+namespace muster::controller {
+namespace {
+
+// Upstream's names: callbacks of the SDK and of Transformers read them.
+constexpr char kVolume[] = "kubeflow-trainer-token";
+constexpr char kFolder[] = "/var/run/secrets/kubeflow/trainer";
+constexpr char kToken[] = "token", kAuthority[] = "ca.crt";
+constexpr int kTokenSeconds = 3600;  // the kubelet renews it after 80 % of them
+
+}  // namespace
+
+std::string TrainerStatusPath(std::string_view ns, std::string_view name) {
+  return fmt::format("{}{}/trainjobs/{}/status", kStatusPosts, ns, name);
+}
+
+void AddStatusServer(const StatusServerAddress& server, Draft* draft) {
+  const Meta& job = draft->job.meta;
+  const std::string path = TrainerStatusPath(job.ns, job.name);
+  const std::string config_map = fmt::format("{}-tls-config", job.name);
+  const Json variables = Json::array({
+      EnvValue("KUBEFLOW_TRAINER_SERVER_URL", server.url + path),
+      EnvValue("KUBEFLOW_TRAINER_SERVER_CA_CERT", fmt::format("{}/{}", kFolder, kAuthority)),
+      EnvValue("KUBEFLOW_TRAINER_SERVER_TOKEN", fmt::format("{}/{}", kFolder, kToken)),
+  });
+  const Json mount = {{"name", kVolume}, {"mountPath", kFolder}, {"readOnly", true}};
+  const Json token = {{"audience", path}, {"expirationSeconds", kTokenSeconds}, {"path", kToken}};
+  const Json item = {{"key", kAuthority}, {"path", kAuthority}};
+  const Json sources = Json::array(
+      {{{"serviceAccountToken", token}}, {{"configMap", {{"name", config_map}, {"items", Json::array({item})}}}}});
+  bool any = false;
+  for (ReplicatedJob& of : draft->jobs) {
+    if (of.step != Step::kTrainer) continue;
+    any = true;
+    Json& pod = PodSpec(of.job_template);
+    for (Json& container : pod["containers"]) {
+      AddMissingEnv(variables, &container);
+      if (FindNamed(container, "volumeMounts", kVolume) == nullptr) UpsertMount(mount, &container);
+    }
+    if (FindNamed(pod, "volumes", kVolume) == nullptr) {
+      UpsertNamed({{"name", kVolume}, {"projected", {{"sources", sources}}}}, "volumes", &pod);
+    }
+  }
+  if (!any) return;
+  PlannedObject planned;
+  planned.object = {{"apiVersion", "v1"},
+                    {"kind", "ConfigMap"},
+                    {"metadata", {{"name", config_map}}},
+                    {"data", {{kAuthority, server.ca}}}};
+  planned.if_there = PlannedObject::IfThere::kUpdate;  // the authority may be another one after a resume
+  draft->objects.push_back(std::move(planned));
+}
+
+}  // namespace muster::controller
