@@ -4,11 +4,13 @@ prints a markdown table. Medians (lowest-highest).
 
     tests/bench/controller_bench.py [--only REGEX] [--repeat N] [--big]
 
-It takes about 10 minutes; --big adds 20,000 pods and 5,000 finished TrainJobs, 20 minutes more. loadgen (e2e/cluster/programs)
+It takes about 10 minutes; --big adds 20,000 pods, a job of 10,000 nodes and 5,000 finished TrainJobs, 25 minutes more.
+The API server asks the controller's webhooks. loadgen (e2e/cluster/programs)
 creates the TrainJobs and takes the times: a moment is that of an event's arrival at loadgen by a watch of its own. It also says
 how much of the machine went to others meanwhile: with more than a little of it, only the ratio means something.
 """
 import argparse
+import base64
 import collections
 import contextlib
 import json
@@ -75,10 +77,31 @@ class Bench:
         self.cluster.kubectl("wait", "--for=condition=Established", "--timeout=60s", "crd", "--all")
         self.cluster.kubectl("apply", "--server-side", "-k", os.path.join(manifests, "overlays", "default"))
         self.cluster.kubectl("delete", "deployment", ACCOUNT[1], "-n", ACCOUNT[0])  # its pods would be fakes
-        self.cluster.kubectl("delete", "validatingwebhookconfigurations,mutatingwebhookconfigurations", "--all")  # nobody serves them
+        self.webhooks = f"{self.cluster.address}:{self.cluster.port('webhooks')}"
+        self.configure("Ignore")
         self.cluster.add_fake_nodes(45 if self.options.big else 4)
         self.cluster.apply(list(runtimes().values()))
         self.kubeconfig = self.cluster.account_kubeconfig(*ACCOUNT)
+
+    def configure(self, policy):
+        """The API server asks the webhooks by an address of this machine: it reaches no Service."""
+        made = self.cluster.get("validatingwebhookconfigurations,mutatingwebhookconfigurations")["items"]
+        for configuration in made:
+            configuration["metadata"] = {"name": configuration["metadata"]["name"]}
+            for webhook in configuration["webhooks"]:
+                client = webhook["clientConfig"]
+                if "service" in client:
+                    client["url"] = f"https://{self.webhooks}{client.pop('service')['path']}"
+                webhook["failurePolicy"] = policy
+        self.cluster.kubectl("replace", "-f", "-", content=json.dumps({"apiVersion": "v1", "kind": "List", "items": made}))
+
+    def await_webhooks(self):
+        """Until the API server has heard of them, and of their authority."""
+        probe = {**train_job("probe", "none"), "spec": {"runtimeRef": {"name": "none"}}}
+        until = time.monotonic() + 60
+        while "must be created before" not in (said := self.cluster.try_kubectl("create", "--dry-run=server", "-f", "-", content=json.dumps(probe)).stderr):
+            if time.monotonic() > until:
+                raise Broken(f"the API server does not ask the webhooks: {said}")
 
     def start_audit(self):
         """From now on the API server notes each call of the controller. It does not before: that takes time of its own."""
@@ -103,16 +126,20 @@ class Bench:
         self.starts += 1
         listen = f"{self.cluster.address}:{port}"
         process = self.cluster.start_program(name, [CONTROLLER, "run", "--kubeconfig", self.kubeconfig, "--listen", listen,
-                                                    "--lease-namespace", ACCOUNT[0], "--workers", str(WORKERS)])
+                                                    "--lease-namespace", ACCOUNT[0], "--workers", str(WORKERS),
+                                                    "--webhook-listen", self.webhooks])
         self.cluster.processes.await_url(name, f"http://{listen}/healthz")
         # Its Lease has a holder; then it lists, and is ready when it has done so.
         self.cluster.await_object("lease/trainer.kubeflow.org", lambda lease: lease["spec"].get("holderIdentity"), ACCOUNT[0])
         self.cluster.processes.await_url(name, f"http://{listen}/readyz")
+        self.configure("Fail")
+        self.await_webhooks()
         if warm:
             self.load("latency", 1)
         try:
             yield process
         finally:
+            self.configure("Ignore")
             self.cluster.processes.stop(name)  # it gives its Lease back
 
     def load(self, mode, number, runtime="agent", limit="5m", **flags):
@@ -149,6 +176,48 @@ class Bench:
         with self.controller():
             said = self.load("latency", 30)
         yield "one TrainJob on a quiet cluster: creation -> its Job exists", "<= 20 ms", milliseconds(said["create_to_job_s"])
+
+    def admission(self):
+        """The webhooks' time as the API server takes it, one creation after the other; and that of askers at once, each of which
+        asks both webhooks in turn."""
+        with self.controller() as process:
+            before = self.webhook_times()
+            self.load("latency", 100)
+            spent = [(seconds - before[name][0]) / (count - before[name][1]) for name, (seconds, count) in self.webhook_times().items()
+                     if count > before[name][1]]
+            yield "webhooks of a TrainJob's creation, mutating and validating together", "<= 5 ms", f"{sum(spent) * 1000:.3g} ms in the mean"
+            begun = processor_seconds(process)
+            said = self.review_load()
+            spent = (processor_seconds(process) - begun) / said["rounds"]
+        yield ("64 such requests at a time", "p99 <= 20 ms", f"median {said['median_s'] * 1000:.3g} ms, p99 {said['p99_s'] * 1000:.3g} ms; "
+               f"{said['rounds_per_s']:.0f} a second, {spent * 1000:.2g} ms of own CPU each")
+
+    def webhook_times(self):
+        """Of creations: webhook -> (seconds, count)."""
+        found = collections.defaultdict(lambda: [0, 0])
+        for line in self.cluster.kubectl("get", "--raw", "/metrics").splitlines():
+            match = re.match(r'apiserver_admission_webhook_admission_duration_seconds_(sum|count)\{name="([^"]*)",operation="CREATE",.*\} (\S+)$', line)
+            if match:
+                found[match[2]][match[1] == "count"] += float(match[3])
+        return found
+
+    def review_load(self):
+        job = {**train_job("asked", "agent"), "spec": {"runtimeRef": {"name": "agent"}, "trainer": {"numNodes": 2}}}
+        review = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {
+            "uid": "u", "operation": "CREATE", "resource": {"group": "trainer.kubeflow.org", "version": "v1alpha1", "resource": "trainjobs"},
+            "namespace": "loadgen", "name": "asked", "object": job}}
+        paths = {name: os.path.join(self.folder, name) for name in ("review.json", "ca.pem")}
+        with open(paths["review.json"], "w") as file:
+            json.dump(review, file)
+        [configuration] = [each for each in self.cluster.get("mutatingwebhookconfigurations")["items"]]
+        with open(paths["ca.pem"], "wb") as file:
+            file.write(base64.b64decode(configuration["webhooks"][0]["clientConfig"]["caBundle"]))
+        words = [word for what in ("mutate", "validate") for word in (
+            f"https://{self.webhooks}/{what}-trainer-kubeflow-org-v1alpha1-trainjob", paths["review.json"])]
+        done = subprocess.run([os.path.join(os.path.dirname(CONTROLLER), "review_load"), "--ca", paths["ca.pem"], *words], capture_output=True, text=True)
+        if done.returncode:
+            raise Broken(done.stderr.strip())
+        return json.loads(done.stdout)
 
     def burst(self):
         """From before the first creation to the last Job's arrival. The loop creates what `muster-controller plan` prints, in place
@@ -264,17 +333,31 @@ class Bench:
             measured = f"not within 10 minutes on this machine: {' '.join(str(error).split())}"
         yield "RSS with 100 jobs and 20,000 pods", "<= 200 MB", measured
 
+    def nodes(self):
+        """One job of 10,000 nodes, 3 s after the last pod runs."""
+        if not self.options.big:
+            return
+        with self.controller():
+            spent = self.load("burst", 1, nodes=10000, limit="10m")["proc_controller"]
+        yield ("a TrainJob of 10,000 nodes until all pods run: own CPU; RSS", "<= 2 s; <= 300 MB",
+               f"{spent['cpu_s_settled']:.3g} s; {spent['rss_mib_peak'] * 1.048576:.3g} MB")
+
     def kept(self):
         yield "worker killed in a pod -> all workers of the next attempt run, pods kept", "<= 200 ms", "takes a real kubelet: make e2e"
 
 
-ROWS = ("latency", "burst", "restart", "failure", "writes", "finished", "pods", "kept")
+ROWS = ("latency", "admission", "burst", "restart", "failure", "writes", "finished", "pods", "nodes", "kept")
 
 
 def now():
     """As the audit log writes it."""
     seconds, rest = divmod(time.time_ns() // 1000, 1000000)
     return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(seconds))}.{rest:06}Z"
+
+
+def processor_seconds(process):
+    with open(f"/proc/{process.pid}/stat") as file:
+        return sum(map(int, file.read().rpartition(")")[2].split()[11:13])) / os.sysconf("SC_CLK_TCK")
 
 
 def resident(process):
