@@ -112,6 +112,14 @@ class Packaging(ClusterCase):
                 done = self.cluster.try_kubectl("apply", "--server-side", "--force-conflicts", "-k", os.path.join(MANIFESTS, "overlays", name))
                 self.assertEqual((done.returncode, done.stderr), (0, ""))
 
+    def test_applied_again(self):
+        """As for an upgrade, after Kubernetes has filled the role in that others add to."""
+        apply = ("apply", "--server-side", "-k", os.path.join(MANIFESTS, "overlays", "default"))
+        self.cluster.kubectl(*apply, "--force-conflicts")
+        self.cluster.await_object("clusterrole/kubeflow-trainer-admin", lambda role: role.get("rules"))
+        done = self.cluster.try_kubectl(*apply)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
     def test_every_component_is_accepted(self):
         names = sorted(os.listdir(os.path.join(MANIFESTS, "components")))
         self.assertEqual(set(names), {*COMPONENTS.values(), "kueue"})
