@@ -1,9 +1,9 @@
 """The real Kueue beside a cluster in a network namespace, for TrainJobs alone, with its webhooks.
 
-    kueue = Kueue(cluster)
+    kueue = Kueue(cluster, waitForPodsReady={"timeout": "8s"})
     kueue.stop()
 
-Ready when it is constructed. One at a time for each cluster.
+Keywords are fields of its configuration. Ready when it is constructed. One at a time for each cluster.
 """
 import json
 import os
@@ -31,11 +31,11 @@ def binary():
 
 
 class Kueue:
-    def __init__(self, cluster):
+    def __init__(self, cluster, **configuration):
         self.cluster = cluster
         program = binary()
         files = f"{program}-files"
-        cluster.kubectl("create", "namespace", NAMESPACE)
+        cluster.apply([{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}])
         cluster.kubectl("apply", "--server-side", "-k", os.path.join(ROOT, "controller", "manifests", "components", "kueue"))
         cluster.kubectl("apply", "--server-side", "-f", os.path.join(files, "crd", "bases"))
         cluster.kubectl("wait", "--for=condition=Established", "--timeout=60s", "crd", "--all")
@@ -43,7 +43,7 @@ class Kueue:
         # It takes the certificate of its metrics from there alone.
         script = f"mount -t tmpfs none /etc && mkdir -p /etc/kueue/metrics && ln -s {certificates} /etc/kueue/metrics/certs && exec \"$@\""
         command = ["unshare", "--mount", "--", "sh", "-c", script, "kueue"]
-        cluster.start_program(NAME, [*command, program, "--config", self._config(certificates), "--feature-gates", "VisibilityOnDemand=false"],
+        cluster.start_program(NAME, [*command, program, "--config", self._config(certificates, configuration), "--feature-gates", "VisibilityOnDemand=false"],
                               {**cluster.environment, "POD_NAMESPACE": NAMESPACE})
         cluster.processes.await_url(NAME, f"http://127.0.0.1:{HEALTH}/readyz", seconds=60)
         self._configure_webhooks(os.path.join(files, "webhook", "manifests.yaml"))
@@ -52,7 +52,6 @@ class Kueue:
         for kind in ("mutating", "validating"):
             self.cluster.try_kubectl("delete", f"{kind}webhookconfiguration/kueue")
         self.cluster.processes.stop(NAME, seconds=5)
-        self.cluster.try_kubectl("delete", "namespace", NAMESPACE, "--wait=false")
 
     def _certificates(self):
         folder = os.path.join(self.cluster.folder, "kueue-certificates")
@@ -65,13 +64,14 @@ class Kueue:
                 os.link(authority.path(f"kueue.{name}"), target)
         return folder
 
-    def _config(self, certificates):
+    def _config(self, certificates, configuration):
         path = os.path.join(self.cluster.folder, "kueue.yaml")
         with open(path, "w") as file:
             json.dump({"apiVersion": "config.kueue.x-k8s.io/v1beta2", "kind": "Configuration", "namespace": NAMESPACE,
                        "health": {"healthProbeBindAddress": f"127.0.0.1:{HEALTH}"}, "metrics": {"bindAddress": f"127.0.0.1:{METRICS}"},
                        "webhook": {"port": WEBHOOKS, "host": "127.0.0.1", "certDir": certificates}, "leaderElection": {"leaderElect": False},
-                       "internalCertManagement": {"enable": False}, "integrations": {"frameworks": ["trainer.kubeflow.org/trainjob"]}}, file)
+                       "internalCertManagement": {"enable": False}, "integrations": {"frameworks": ["trainer.kubeflow.org/trainjob"]},
+                       **configuration}, file)
         return path
 
     def _configure_webhooks(self, path):

@@ -6,7 +6,7 @@ import subprocess
 from installation import ROOT
 from object_store import KEY, SECRET, ObjectStore
 from processes import Broken
-from scenario import DEBIAN, INITIALIZER, Scenario, host_folders, runtime, train_job
+from scenario import DEBIAN, INITIALIZER, INITIALIZER_IMAGE, Scenario, host_folders, put_before, runtime, train_job
 
 MIN_ACCURACY = 0.95
 TRAINING = os.path.join(ROOT, "e2e", "digits")
@@ -54,13 +54,9 @@ class Digits(Scenario):
 
     def bring_data(self, store, made, job):
         """Before the nodes begin."""
-        container = {"name": INITIALIZER, "image": "docker.io/library/muster-initializer:e2e", "imagePullPolicy": "IfNotPresent",
+        container = {"name": INITIALIZER, "image": INITIALIZER_IMAGE, "imagePullPolicy": "IfNotPresent",
                      "volumeMounts": [{"name": "dataset", "mountPath": "/workspace/dataset"}]}
-        pod = {"containers": [container], "volumes": [{"name": "dataset", "hostPath": {"path": self.dataset}}]}
-        steps = made["spec"]["template"]["spec"]["replicatedJobs"]
-        steps[0]["dependsOn"] = [{"name": INITIALIZER, "status": "Complete"}]
-        steps.insert(0, {"name": INITIALIZER, "template": {"metadata": {"labels": {"trainer.kubeflow.org/trainjob-ancestor-step": INITIALIZER}},
-                                                           "spec": {"template": {"spec": pod}}}})
+        put_before(made, INITIALIZER, {"containers": [container], "volumes": [{"name": "dataset", "hostPath": {"path": self.dataset}}]})
         job["spec"]["initializer"] = {"dataset": {
             "storageUri": f"s3://{BUCKET}/{os.path.dirname(KEY_OF_DATA)}/", "secretRef": {"name": "s3-keys"},
             "env": [{"name": "ENDPOINT", "value": store.url}]}}

@@ -1,70 +1,178 @@
-"""The real Kueue queues, admits and evicts TrainJobs that Muster runs."""
+"""The real Kueue and Muster together: what Kueue reads of a TrainJob's status, and what Muster does at its word."""
 import json
 
-from kueue import Kueue as KueueProgram
+import kueue
+from images import BUSYBOX
 from processes import Broken
-from scenario import Scenario, runtime, shell, train_job
+from scenario import INITIALIZER, Scenario, put_before, runtime, shell, train_job
 
-QUEUE = {"kueue.x-k8s.io/queue-name": "team"}
+QUEUE_NAME = "kueue.x-k8s.io/queue-name"
 KUEUE = "kueue.x-k8s.io/v1beta2"
+MULTIKUEUE = "kueue.x-k8s.io/multikueue"
 NODE_LABEL = "kubernetes.io/os"  # of the flavour: pods that Kueue has admitted ask for it
+SHARED = {"volumeMounts": [{"name": "shared", "mountPath": "/shared"}]}
 
 
 def is_suspended(job):
     return job["spec"].get("suspend") is True and job.get("status", {}).get("state") == "Suspended"
 
 
-class Kueue(Scenario):
+def is_running(job):
+    return job.get("status", {}).get("state") == "Running"
+
+
+def until(name):
+    """A script that ends when the scenario calls let_go(name)."""
+    return f"until [ -e /shared/{name} ]; do sleep 0.1; done"
+
+
+def verdict(found, kind):
+    """(status, reason) of an object's condition; (None, None): it has none of that type."""
+    return next(((each["status"], each["reason"]) for each in found.get("status", {}).get("conditions", []) if each["type"] == kind), (None, None))
+
+
+class Queued(Scenario):
+    """One Kueue serves the scenarios of a class. They are skipped where it cannot be built."""
+    configuration = {}  # fields of Kueue's
+    kueue = None
+
     def setUp(self):
         super().setUp()
         try:
-            kueue = KueueProgram(self.cluster)
+            kueue.binary()
         except Broken as error:
             self.skipTest(str(error))
-        self.addCleanup(kueue.stop)
+        if not self.kueue:  # its failure is the scenario's
+            type(self).kueue = kueue.Kueue(self.cluster, **self.configuration)
 
-    def queue(self, cpu):
-        """A queue of this namespace with so many CPUs."""
+    @classmethod
+    def tearDownClass(cls):
+        if cls.kueue:
+            cls.kueue.stop()
+
+    def queue(self, cpu, name="team", **spec):
+        """A LocalQueue of this namespace and the ClusterQueue behind it, of so many CPUs. `spec`: beside what is in the latter's."""
         flavor = {"apiVersion": KUEUE, "kind": "ResourceFlavor", "metadata": {"name": "linux"}, "spec": {"nodeLabels": {NODE_LABEL: "linux"}}}
         quota = {"coveredResources": ["cpu"], "flavors": [{"name": "linux", "resources": [{"name": "cpu", "nominalQuota": cpu}]}]}
-        cluster_queue = {"apiVersion": KUEUE, "kind": "ClusterQueue", "metadata": {"name": "all"}, "spec": {"namespaceSelector": {}, "resourceGroups": [quota]}}
-        self.cluster.apply([flavor, cluster_queue])
-        self.create({"apiVersion": KUEUE, "kind": "LocalQueue", "metadata": {"name": "team"}, "spec": {"clusterQueue": "all"}})
+        self.cluster.apply([flavor, {"apiVersion": KUEUE, "kind": "ClusterQueue", "metadata": {"name": name},
+                                     "spec": {"namespaceSelector": {}, "resourceGroups": [quota], **spec}}])
+        self.create({"apiVersion": KUEUE, "kind": "LocalQueue", "metadata": {"name": name}, "spec": {"clusterQueue": name}})
 
-    def submit(self, name, script, nodes=2):
-        container = {"resources": {"requests": {"cpu": "100m"}}, "command": shell(script), "volumeMounts": [{"name": "shared", "mountPath": "/shared"}]}
-        made = runtime(name, nodes, container=container, pod={"volumes": [{"name": "shared", "hostPath": {"path": self.shared()}}]})
-        job = train_job(name, name, trainer={"numNodes": nodes})
-        job["metadata"]["labels"] = QUEUE
+    def submit(self, name, script, nodes=2, initializer=None, queue="team", container=None, **spec):
+        """A TrainJob whose pods ask for 0.1 CPU each. `initializer`: the script of a step of one pod before the nodes."""
+        resources = {"resources": {"requests": {"cpu": "100m"}}, **SHARED}
+        pod = {"volumes": [{"name": "shared", "hostPath": {"path": self.shared()}}]}
+        made = runtime(name, nodes, container={"command": shell(script), **resources, **(container or {})}, pod=pod)
+        if initializer:
+            first = {"name": INITIALIZER, "image": BUSYBOX, "imagePullPolicy": "IfNotPresent", "command": shell(initializer), **resources}
+            put_before(made, INITIALIZER, {"containers": [first], **pod})
+        job = train_job(name, name, trainer={"numNodes": nodes}, **spec)
+        job["metadata"]["labels"] = {QUEUE_NAME: queue}
         self.create(made, job)
 
     def await_job(self, name, wanted):
         return self.cluster.await_object(f"trainjob/{name}", wanted, self.namespace)
 
-    def test_queued_admitted_evicted(self):
-        self.queue("200m")
-        self.submit("first", "until [ -e /shared/first ]; do sleep 0.1; done")
-        self.await_job("first", lambda job: job.get("status", {}).get("state") == "Running")
-        self.submit("second", "until [ -e /shared/second ]; do sleep 0.1; done")
-        self.await_job("second", is_suspended)
-        self.assertEqual(self.pods("second"), [])
-        # Evicted: its pods go, and the next in the queue gets the quota.
-        (workload,) = [item["metadata"]["name"] for item in self.cluster.get("workloads", "-n", self.namespace)["items"]
-                       if item["metadata"]["ownerReferences"][0]["name"] == "first"]
-        self.cluster.kubectl("patch", "workload", workload, "-n", self.namespace, "--type=merge", "-p", json.dumps({"spec": {"active": False}}))
-        self.await_job("first", lambda job: is_suspended(job) and job["status"]["jobsStatus"][0]["active"] == 0)
-        running = self.await_job("second", lambda job: job.get("status", {}).get("state") == "Running")
-        self.assertEqual([patch["manager"] for patch in running["spec"]["runtimePatches"]], ["kueue.x-k8s.io/manager"])
-        self.assertEqual([pod["spec"]["nodeSelector"] for pod in self.pods("second")], [{NODE_LABEL: "linux"}] * 2)
-        for name in ("second", "first"):
+    def workload(self, name):
+        """Name of the Workload that Kueue has made for the TrainJob, after whose first sign of life this is asked."""
+        found = [item["metadata"]["name"] for item in self.cluster.get("workloads", "-n", self.namespace)["items"]
+                 if item["metadata"]["ownerReferences"][0]["name"] == name]
+        self.assertEqual(len(found), 1, f"Kueue's Workloads for {name}")
+        return f"workload/{found[0]}"
+
+    def await_workload(self, workload, wanted):
+        return self.cluster.await_object(workload, wanted, self.namespace)
+
+    def let_go(self, *names):
+        for name in names:
             with open(f"{self.shared()}/{name}", "w"):
                 pass
-        self.condition(self.finished("second"), "Complete")
-        self.cluster.kubectl("patch", "workload", workload, "-n", self.namespace, "--type=merge", "-p", json.dumps({"spec": {"active": True}}))
-        self.condition(self.finished("first"), "Complete")
-        self.cluster.await_object(f"workload/{workload}", lambda found: any(
-            condition["type"] == "Finished" and condition["status"] == "True" for condition in found["status"]["conditions"]), self.namespace)
 
     def pods(self, name):
         return [pod for pod in self.cluster.get("pods", "-n", self.namespace, "-l", f"jobset.sigs.k8s.io/jobset-name={name}")["items"]
                 if "deletionTimestamp" not in pod["metadata"]]
+
+
+class Kueue(Queued):
+    def test_queued_admitted_evicted(self):
+        self.queue("200m")
+        self.submit("first", until("first"))
+        self.await_job("first", is_running)
+        self.submit("second", until("second"))
+        self.await_job("second", is_suspended)
+        self.assertEqual(self.pods("second"), [])
+        # Evicted: its pods go, and the next in the queue gets the quota.
+        workload = self.workload("first")
+        self.cluster.kubectl("patch", workload, "-n", self.namespace, "--type=merge", "-p", json.dumps({"spec": {"active": False}}))
+        self.await_job("first", lambda job: is_suspended(job) and job["status"]["jobsStatus"][0]["active"] == 0)
+        running = self.await_job("second", is_running)
+        self.assertEqual([patch["manager"] for patch in running["spec"]["runtimePatches"]], ["kueue.x-k8s.io/manager"])
+        self.assertEqual([pod["spec"]["nodeSelector"] for pod in self.pods("second")], [{NODE_LABEL: "linux"}] * 2)
+        self.let_go("second", "first")
+        self.condition(self.finished("second"), "Complete")
+        self.cluster.kubectl("patch", workload, "-n", self.namespace, "--type=merge", "-p", json.dumps({"spec": {"active": True}}))
+        self.condition(self.finished("first"), "Complete")
+        self.await_workload(workload, lambda found: verdict(found, "Finished")[0] == "True")
+
+    def test_the_quota_of_a_finished_initializer(self):
+        """It is free for the next job as soon as the initializer has succeeded, while the job's nodes run."""
+        self.queue("200m")
+        self.submit("first", until("first"), nodes=1, initializer=until("data"))
+        self.await_job("first", lambda job: job.get("status", {}).get("state") == "Initializing")
+        workload = self.workload("first")
+        self.submit("second", until("second"), nodes=1)
+        self.await_job("second", is_suspended)
+        self.assertEqual(self.await_workload(workload, lambda found: True)["status"].get("reclaimablePods", []), [])
+        self.let_go("data")
+        found = self.await_workload(workload, lambda found: found["status"].get("reclaimablePods"))
+        self.assertEqual(found["status"]["reclaimablePods"], [{"name": INITIALIZER, "count": 1}])
+        self.await_job("second", is_running)
+        self.await_job("first", is_running)
+        self.let_go("first", "second")
+        for name in ("first", "second"):
+            self.condition(self.finished(name), "Complete")
+
+    def test_a_job_of_multikueue(self):
+        """Kueue gives it to MultiKueue, or its user does; Muster makes nothing for it and says nothing, though Kueue has admitted
+        it here. The cluster where MultiKueue would have it run is not part of this."""
+        self.queue("300m")
+        self.cluster.apply([
+            {"apiVersion": KUEUE, "kind": "MultiKueueConfig", "metadata": {"name": "others"}, "spec": {"clusters": ["other"]}},
+            {"apiVersion": KUEUE, "kind": "AdmissionCheck", "metadata": {"name": "others"}, "spec": {
+                "controllerName": MULTIKUEUE, "parameters": {"apiGroup": KUEUE.partition("/")[0], "kind": "MultiKueueConfig", "name": "others"}}}])
+        self.queue("300m", "others", admissionChecksStrategy={"admissionChecks": [{"name": "others"}]})
+        self.cluster.await_object("localqueue/others", lambda queue: verdict(queue, "Active")[0], self.namespace)
+        self.submit("by-kueue", "true", nodes=1, queue="others")
+        self.submit("by-user", "true", nodes=1, managedBy=MULTIKUEUE)
+        self.await_job("by-user", lambda job: job["spec"].get("suspend") is False)
+        self.await_workload(self.workload("by-user"), lambda found: verdict(found, "Admitted")[0] == "True")
+        # Muster has seen all that is older when this one has ended.
+        self.submit("own", "true", nodes=1)
+        self.condition(self.finished("own"), "Complete")
+        for name in ("by-kueue", "by-user"):
+            job = self.cluster.get("trainjob", name, "-n", self.namespace)
+            self.assertEqual((job["spec"]["managedBy"], job.get("status", {})), (MULTIKUEUE, {}), name)
+        jobs = self.cluster.get("jobs", "-n", self.namespace)["items"]
+        self.assertEqual([made["metadata"]["name"] for made in jobs], ["own-node-0"])
+
+
+class PodsReady(Queued):
+    configuration = {"waitForPodsReady": {"timeout": "10s", "requeuingStrategy": {"backoffBaseSeconds": 1}}}
+
+    def test_pods_that_are_not_ready_in_time(self):
+        """Their job loses its place, and gets it again; this time they become ready."""
+        self.queue("200m")
+        probe = {"exec": {"command": ["test", "-e", "/shared/ready"]}, "periodSeconds": 1}
+        self.submit("slow", until("end"), container={"readinessProbe": probe})
+        self.await_job("slow", lambda job: job["spec"].get("suspend") is False)
+        workload = self.workload("slow")
+        self.await_workload(workload, lambda found: verdict(found, "Evicted") == ("True", "PodsReadyTimeout"))
+        self.await_job("slow", lambda job: is_suspended(job) and job["status"]["jobsStatus"][0]["active"] == 0)
+        self.let_go("ready")
+        found = self.await_workload(workload, lambda found: verdict(found, "PodsReady")[0] == "True")
+        self.assertEqual(verdict(found, "Admitted")[0], "True")
+        self.assertGreaterEqual(found["status"]["requeueState"]["count"], 1)
+        self.let_go("end")
+        job = self.finished("slow")
+        self.condition(job, "Complete")
+        self.assertEqual((job["status"]["restarts"], job["status"]["attempt"]), (0, 0))

@@ -5,7 +5,7 @@ import shutil
 import subprocess
 
 from installation import ROOT
-from scenario import DEBIAN, TRAINER, Scenario, host_folders, runtime, train_job
+from scenario import ANCESTOR, DEBIAN, Scenario, host_folders, runtime, train_job
 
 PROGRAM = os.path.join(ROOT, "tests", "outer", "mpi_program.c")
 MPIRUN, MPICC = "/usr/bin/mpirun.openmpi", "/usr/bin/mpicc.openmpi"
@@ -41,7 +41,7 @@ class Mpi(Scenario):
             launcher.pop(field)
         job_set["replicatedJobs"].append({
             "name": "launcher", "dependsOn": [{"name": "node", "status": "Ready"}],
-            "template": {"metadata": {"labels": TRAINER}, "spec": {"template": {"spec": {"containers": [launcher], "volumes": volumes}}}}})
+            "template": {"metadata": {"labels": {ANCESTOR: "trainer"}}, "spec": {"template": {"spec": {"containers": [launcher], "volumes": volumes}}}}})
         command = [MPIRUN, "-n", str(NODES * SLOTS), "/shared/program", *arguments]
         self.create(made, train_job("solve", "mpi", trainer={"numNodes": NODES, "command": command}))
 

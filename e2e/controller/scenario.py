@@ -7,8 +7,9 @@ import unittest
 from images import BUSYBOX
 
 API = "trainer.kubeflow.org/v1alpha1"
-TRAINER = {"trainer.kubeflow.org/trainjob-ancestor-step": "trainer"}
-INITIALIZER = "dataset-initializer"  # name of the step, and of its container
+ANCESTOR = "trainer.kubeflow.org/trainjob-ancestor-step"
+INITIALIZER, MODEL_INITIALIZER = "dataset-initializer", "model-initializer"  # names of steps, and of their containers
+INITIALIZER_IMAGE = "docker.io/library/muster-initializer:e2e"
 # A pod's share of this machine's Debian: its Python and PyTorch, without an image of 2 GB.
 DEBIAN = ("/usr", "/lib", "/lib64", "/etc/alternatives")
 
@@ -22,8 +23,15 @@ def runtime(name, nodes, policy=None, pod=None, job=None, container=None, annota
     node = {"name": "node", "image": BUSYBOX, "imagePullPolicy": "IfNotPresent", **(container or {})}
     return {"apiVersion": API, "kind": "TrainingRuntime", "metadata": {"name": name, "annotations": annotations or {}},
             "spec": {"mlPolicy": {"numNodes": nodes, **(policy or {})}, "template": {"spec": {"replicatedJobs": [
-                {"name": "node", "template": {"metadata": {"labels": TRAINER}, "spec": {**(job or {}), "template": {
+                {"name": "node", "template": {"metadata": {"labels": {ANCESTOR: "trainer"}}, "spec": {**(job or {}), "template": {
                     "spec": {"containers": [node], **(pod or {})}}}}}]}}}}
+
+
+def put_before(made, name, pod):
+    """A runtime's step of one pod, which has to succeed before the nodes begin."""
+    steps = made["spec"]["template"]["spec"]["replicatedJobs"]
+    steps[-1].setdefault("dependsOn", []).append({"name": name, "status": "Complete"})
+    steps.insert(0, {"name": name, "template": {"metadata": {"labels": {ANCESTOR: name}}, "spec": {"template": {"spec": pod}}}})
 
 
 def train_job(name, runtime_name, annotations=None, **spec):
