@@ -295,18 +295,20 @@ class Server(server_errors.Recording, http.server.ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 128
 
-    def __init__(self, hub, handler):
-        super().__init__(("127.0.0.1", 0), handler)
+    def __init__(self, hub, handler, address, port):
+        super().__init__((address, port), handler)
         self.hub = hub
         threading.Thread(target=self.serve_forever, args=(0.05,), daemon=True).start()
 
     @property
     def url(self):
-        return f"http://127.0.0.1:{self.server_address[1]}"
+        return "http://{}:{}".format(*self.server_address)
 
 
 class HubServer:
-    def __init__(self):
+    """`port`: of the hub; 0: the kernel chooses it, as it does for the CDN."""
+
+    def __init__(self, address="127.0.0.1", port=0):
         self.lock = threading.Lock()
         self.closing = threading.Event()
         self.repositories = {}  # ("models", "org/name") -> Repository
@@ -318,7 +320,7 @@ class HubServer:
         self.has_tree = self.has_blobs = self.has_ranges = True  # False: as a mirror that lacks it
         self.quota, self.left, self.window_end, self.window, self.refused = {}, {}, {}, 300, 0
         self.reset()
-        self.server, self.cdn = Server(self, Request), Server(self, CdnRequest)
+        self.server, self.cdn = Server(self, Request, address, port), Server(self, CdnRequest, address, 0)
         self.url = self.link_base = self.server.url
 
     def reset(self):
