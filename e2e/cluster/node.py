@@ -238,9 +238,15 @@ class Node:
         return found
 
     def load_image(self, archive):
-        done = subprocess.run(self.ctr("images", "import", "--local", archive), capture_output=True, text=True)
+        self._images("import", "--local", archive)
+
+    def tag_image(self, reference, another):
+        self._images("tag", "--force", reference, another)
+
+    def _images(self, *arguments):
+        done = subprocess.run(self.ctr("images", *arguments), capture_output=True, text=True)
         if done.returncode:
-            raise Broken(f"ctr could not import {archive}: {done.stderr.strip()}")
+            raise Broken(f"ctr images {' '.join(arguments)}: {done.stderr.strip()}")
 
     def _start_containerd(self):
         plugins = subprocess.run(["dpkg", "-L", "containernetworking-plugins"], check=True, capture_output=True, text=True).stdout.split()

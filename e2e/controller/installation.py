@@ -10,6 +10,7 @@ ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)),
 MANIFESTS = os.path.join(ROOT, "controller", "manifests")
 NAMESPACE = "kubeflow-system"
 DEPLOYMENT = "kubeflow-trainer-controller-manager"
+TAG = "e2e"  # of its images
 BINARIES = ("muster", "muster-initializer", "muster-controller")  # each is an image, too
 
 
@@ -20,7 +21,7 @@ def missing_binaries(folder):
 def load_images(node, folder):
     """Of `folder`'s binaries, as `make images` makes them."""
     out = node.path("images")
-    made = subprocess.run([os.path.join(ROOT, "build-support", "make-images"), "--bin", folder, "--out", out, "--tag", "e2e"], capture_output=True, text=True)
+    made = subprocess.run([os.path.join(ROOT, "build-support", "make-images"), "--bin", folder, "--out", out, "--tag", TAG], capture_output=True, text=True)
     if made.returncode:
         raise Broken(made.stderr.strip())
     for binary in BINARIES:
@@ -28,11 +29,12 @@ def load_images(node, folder):
     shutil.rmtree(out)
 
 
-def install(cluster):
-    """Definitions first: the runtimes beside the controller are objects of theirs."""
+def install(cluster, tag=TAG):
+    """Or upgrade it to images of another tag. Definitions first: the runtimes beside the controller are objects of theirs."""
     cluster.kubectl("apply", "--server-side", "-k", os.path.join(MANIFESTS, "base", "crds"))
     cluster.kubectl("wait", "--for=condition=Established", "--timeout=60s", "crd", "--all")
-    cluster.kubectl("apply", "--server-side", "-k", os.path.join(ROOT, "e2e", "controller", "manifests"))
+    rendered = cluster.kubectl("kustomize", os.path.join(ROOT, "e2e", "controller", "manifests"))
+    cluster.kubectl("apply", "--server-side", "-f", "-", content=rendered.replace(f":{TAG}\n", f":{tag}\n"))
     cluster.kubectl("rollout", "status", f"deployment/{DEPLOYMENT}", "-n", NAMESPACE, "--timeout=180s", seconds=200)
 
 

@@ -1,4 +1,4 @@
-"""The kubelet, the controller and the API server are killed while a job runs, and come back."""
+"""The kubelet, the controller and the API server are killed while a job runs, and come back; the controller is upgraded."""
 import contextlib
 import os
 import signal
@@ -7,7 +7,7 @@ import time
 from cluster import json_stream
 from digits import Digits
 from images import BUSYBOX
-from installation import NAMESPACE
+from installation import BINARIES, NAMESPACE, TAG, install
 from scenario import Scenario, runtime, shell, train_job
 
 LEASE = "lease/trainer.kubeflow.org"
@@ -78,6 +78,50 @@ class Outages(Digits):
 
     def test_the_api_server_is_killed_in_each_phase(self):
         self.through_all_phases(self.without_api_server, epoch_seconds=0.5)
+
+    def test_the_controller_is_upgraded(self):
+        """With the image of the agents, and back again. The job's pods stay; training is held meanwhile, so that it does not end."""
+        for binary in BINARIES:
+            self.node.tag_image(f"docker.io/library/{binary}:{TAG}", f"docker.io/library/{binary}:next")
+        training = Training(self.checkpoints)
+        self.addCleanup(training.close)
+        self.train("--events", "/workspace/checkpoints/events.pipe", "--epoch-seconds", "0.2")
+        training.await_event(event="epoch", epoch=1)
+        before = self.pods()
+        with self.held(3):
+            self.upgrade("next")
+        self.kill_worker(3)
+        training.await_event(event="start", restart_count=1)
+        with self.held(3):
+            self.upgrade(TAG)
+        training.await_event(event="end")
+        job = self.finished("digits")
+        self.condition(job, "Complete")
+        self.assertEqual((job["status"]["restarts"], job["status"]["attempt"]), (1, 0))
+        self.check_accuracy()
+        self.assertEqual(self.pods(), before)
+
+    def pods(self):
+        """[(uid, image of the agent)]"""
+        return sorted((pod["metadata"]["uid"], pod["spec"]["initContainers"][0]["image"]) for pod in self.cluster.get("pods", "-n", self.namespace)["items"])
+
+    def upgrade(self, tag):
+        """Until one with the new image leads. What is made of the runtimes from then on has agents of that tag."""
+        install(self.cluster, tag)
+        new = {pod["metadata"]["name"] for pod in self.cluster.get("pods", "-n", NAMESPACE)["items"]
+               if pod["spec"]["containers"][0]["image"].endswith(f"{CONTROLLER}:{tag}") and "deletionTimestamp" not in pod["metadata"]}
+        self.assertEqual(len(new), 2)
+        self.cluster.await_object(LEASE, lambda lease: lease["spec"].get("holderIdentity", "").rpartition("_")[0] in new, NAMESPACE)
+
+    @contextlib.contextmanager
+    def held(self, rank):
+        """A worker, and with it all others."""
+        worker, = self.node.processes_in_pods("train.py", f"RANK={rank}")
+        os.kill(worker, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.kill(worker, signal.SIGCONT)
 
     def through_all_phases(self, without, epoch_seconds):
         """`without` kills at its beginning, and ends when what it killed is back; a phase goes on meanwhile."""
