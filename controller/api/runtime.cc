@@ -50,6 +50,14 @@ void RefuseMisplacedInJob(Fields& job) {
   Fields job_spec = job_template.Object("spec");
   Fields pod_template = job_spec.Object("template");
   const std::string of_job = job.PathOf("template.spec"), of_pod = of_job + ".template.spec";
+  for (Fields* level : {&job, &job_template, &job_spec, &pod_template}) {
+    for (const char* name : kJobSet) {
+      const bool is_of_job = level == &job_spec && name == std::string_view("successPolicy");
+      if (!is_of_job && level->Find(name) != nullptr) {
+        level->Wrong(name, fmt::format("it belongs in {}", PathOf("spec.template.spec", name)));
+      }
+    }
+  }
   for (Fields* level : {&job, &job_template, &job_spec, &pod_template}) Refuse(*level, kPod, of_pod);
   Fields pod_spec = pod_template.Object("spec");
   for (Fields* level : {&job, &job_template, &pod_template, &pod_spec}) Refuse(*level, kJob, of_job);

@@ -36,9 +36,12 @@ StatusOr<Json> PodOfJob(const Json& job, int index, const std::string& name) {
   Json copy = job;
   MUSTER_RETURN_IF_ERROR(TidyJobTemplate(fmt::format("Job {}/{}", owner.ns, owner.name), &copy));
   Json& pod_template = PodTemplate(copy);
+  const Json* own = FindField(pod_template["metadata"], "finalizers");
+  Json finalizers = own != nullptr && own->is_array() ? *own : Json::array();
+  finalizers.push_back(kTracking);
   Json metadata = {{"name", name},
                    {"namespace", owner.ns},
-                   {"finalizers", Json::array({kTracking})},
+                   {"finalizers", std::move(finalizers)},
                    {"ownerReferences", Json::array({OwnerReferenceTo("batch/v1", "Job", owner)})}};
   for (const char* field : {"labels", "annotations"}) {
     const Json* map = FindField(pod_template["metadata"], field);

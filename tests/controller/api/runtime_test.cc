@@ -244,6 +244,10 @@ TEST(Runtime, RefusesFieldsAtAWrongLevel) {
        in_pod + ".backoffLimit: it belongs in " + job + ".template.spec.backoffLimit"},
       {{"", "parallelism: 2,", "", "", kPod},
        job + ".template.parallelism: it belongs in " + job + ".template.spec.parallelism"},
+      {{"failurePolicy: {},", "", "", "", kPod},
+       job + ".failurePolicy: it belongs in spec.template.spec.failurePolicy"},
+      {{"", "", "network: {}, successPolicy: {rules: []},", "", kPod},
+       job + ".template.spec.network: it belongs in spec.template.spec.network"},
       {{"", "dependsOn: [],", "", "", kPod}, job + ".template.dependsOn: it belongs in " + job + ".dependsOn"},
   };
   for (const auto& row : rows) {

@@ -12,7 +12,8 @@ TEST(PodOfJob, IsWhatTheJobControllerWouldMake) {
     "apiVersion": "batch/v1", "kind": "Job",
     "metadata": {"name": "a-node-0", "namespace": "team", "uid": "u1", "labels": {"of": "the Job"}},
     "spec": {"template": {
-      "metadata": {"labels": {"batch.kubernetes.io/controller-uid": "u1"}, "annotations": {"x": "y"}},
+      "metadata": {"labels": {"batch.kubernetes.io/controller-uid": "u1"}, "annotations": {"x": "y"},
+                   "finalizers": ["example.com/log"]},
       "spec": {"restartPolicy": "Never", "subdomain": "a",
                "initContainers": [{"name": "muster-agent"}],
                "containers": [{"name": "node", "env": [{"name": "JOB_COMPLETION_INDEX", "value": "mine"}]},
@@ -25,7 +26,7 @@ TEST(PodOfJob, IsWhatTheJobControllerWouldMake) {
       "name": "a-node-0-1-abcde", "namespace": "team",
       "labels": {"batch.kubernetes.io/controller-uid": "u1", "batch.kubernetes.io/job-completion-index": "1"},
       "annotations": {"x": "y", "batch.kubernetes.io/job-completion-index": "1"},
-      "finalizers": ["batch.kubernetes.io/job-tracking"],
+      "finalizers": ["example.com/log", "batch.kubernetes.io/job-tracking"],
       "ownerReferences": [{"apiVersion": "batch/v1", "kind": "Job", "name": "a-node-0", "uid": "u1",
                            "controller": true, "blockOwnerDeletion": true}]},
     "spec": {
