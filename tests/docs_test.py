@@ -1,4 +1,4 @@
-"""The pages: every link leads somewhere, README leads to every page, and no subcommand, exit code or alert is left out."""
+"""The pages: every link leads somewhere, README leads to every page, and no subcommand, exit code, alert or field is left out."""
 import pathlib
 import re
 import subprocess
@@ -6,6 +6,10 @@ import sys
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.dont_write_bytecode = True  # beside the scripts
+sys.path.insert(0, str(ROOT / "build-support"))
+import api_page  # noqa: E402
+
 CODE_BLOCK = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
@@ -79,6 +83,29 @@ class Docs(unittest.TestCase):
             asked = set(re.findall(r"\bmuster_\w+", file.read_text()))
             self.assertGreater(len(asked), 3, file)
             self.assertLessEqual(asked, metrics, file)
+
+    def test_each_field_of_the_definitions_is_documented(self):
+        for kind, text in api_page.KINDS.items():
+            listed = list(api_page.fields(api_page.schema_of(kind)))
+            self.assertGreater(len(listed), 50, kind)
+            self.assertEqual(api_page.mistakes(listed, api_page.words_of(text)), [])
+        self.assertEqual(*map(api_page.schema_of, ("trainingruntimes", "clustertrainingruntimes")), "the page has one table for both")
+
+    def test_the_tables_of_fields_are_what_the_script_makes(self):
+        page = (ROOT / "docs/api.md").read_text()
+        self.assertEqual(page, api_page.renewed(page), "run build-support/api_page.py")
+        in_page = len(re.findall(r"(?m)^\| `[^`]+` \| .* \| (?:%s)\b" % "|".join(api_page.VERDICTS), page))
+        kinds = ("trainjobs", "trainingruntimes")
+        self.assertEqual(in_page, sum(len(list(api_page.fields(api_page.schema_of(kind)))) for kind in kinds), "a field is in no table, or in two")
+
+    def test_a_field_without_words_is_seen(self):
+        told = api_page.words_of("spec.a: served\nspec.b.*: ignored; none\nspec.gone: served\nspec.c: served\nspec.c*: served\n")
+        listed = [("spec.a", "string"), ("spec.b.x", "string"), ("spec.c", "string"), ("spec.new", "string")]
+        self.assertEqual(api_page.mistakes(listed, told), [
+            "the definition has spec.c, and 2 lines of api_fields.py are for it", "the definition has spec.new, and 0 lines of api_fields.py are for it",
+            "api_fields.py has spec.gone, and the definition has no such field"])
+        self.assertEqual(list(api_page.rows(listed, told, "spec.b.", ("spec.a",))), ["| `x` | string | ignored: none |"])
+        self.assertRaisesRegex(ValueError, "'done' is none of served", api_page.words_of, "spec.a: done")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,167 @@
+#!/usr/bin/python3
+"""Writes the tables of fields in docs/api.md anew: build-support/api_page.py
+
+The fields and their types are those of controller/manifests/base/crds, what Muster does with them is in api_fields.py.
+tests/docs_test.py fails where the page is not what this makes, and where one of the two lacks a field of the other.
+"""
+import json
+import os
+import re
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from api_fields import NO_TYPES, RUNTIME, TRAIN_JOB, TYPES, VERDICTS  # noqa: E402
+
+ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+PAGE = os.path.join(ROOT, "docs", "api.md")
+KINDS = {"trainjobs": TRAIN_JOB, "trainingruntimes": RUNTIME, "clustertrainingruntimes": RUNTIME}
+PATCHED_POD = "spec.runtimePatches[].trainingRuntimeSpec.template.spec.replicatedJobs[].template.spec.template.spec"
+# Heading, kind, and what the paths of the table begin with. A field is in the table with the longest beginning.
+TABLES = [("TrainJob: `spec`", "trainjobs", "spec."),
+          ("TrainJob: `spec.runtimePatches[]`", "trainjobs", "spec.runtimePatches[]."),
+          ("TrainJob: the pod of a patch, `replicatedJobs[].template.spec.template.spec`", "trainjobs", PATCHED_POD + "."),
+          ("TrainJob: `status`", "trainjobs", "status."),
+          ("Runtime: `spec`", "trainingruntimes", "spec."),
+          ("Runtime: `spec.template.spec`, which is JobSet's", "trainingruntimes", "spec.template.spec."),
+          ("Runtime: `spec.template.spec.replicatedJobs[].template`, a Job's", "trainingruntimes", "spec.template.spec.replicatedJobs[].template.")]
+BEGIN, END = "<!-- Made by build-support/api_page.py: -->\n", "<!-- end of what is made -->\n"
+
+
+def read_yaml(text):
+    """What make-crds wrote: blocks of two spaces a level, lists at the level of their key, scalars that are JSON or a word."""
+    lines = [(len(line) - len(line.lstrip(" ")), line.strip()) for line in text.splitlines() if not line.startswith("#")]
+    words = {"null": None, "true": True, "false": False, "{}": {}, "[]": []}
+
+    def scalar(word):
+        if word.startswith('"'):
+            return json.loads(word)
+        return words[word] if word in words else int(word) if re.fullmatch(r"-?\d+", word) else word
+
+    def block(depth):
+        if lines[0][1].startswith("- "):
+            items = []
+            while lines and lines[0][0] == depth and lines[0][1].startswith("- "):
+                rest = lines[0][1][2:]
+                if re.match(r'("[^"]*"|[^\s"]+):( |$)', rest):
+                    lines[0] = (depth + 2, rest)
+                    items.append(block(depth + 2))
+                else:
+                    items.append(scalar(rest))
+                    lines.pop(0)
+            return items
+        made = {}
+        while lines and lines[0][0] == depth and not lines[0][1].startswith("- "):
+            key, _, rest = re.match(r'("[^"]*"|[^\s"]+?):( (.*))?$', lines.pop(0)[1]).groups()
+            made[key.strip('"')] = scalar(rest) if rest is not None else block(lines[0][0])
+        return made
+
+    return block(0)
+
+
+def schema_of(kind):
+    with open(os.path.join(ROOT, "controller", "manifests", "base", "crds", f"{kind}.yaml")) as file:
+        return read_yaml(file.read())["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+
+
+def type_of(path):
+    """Kubernetes' own type at the end of `path`, or None."""
+    if path in NO_TYPES:
+        return None
+    return next((TYPES[end] for end in sorted(TYPES, key=len, reverse=True) if path.endswith("." + end)), None)
+
+
+def type_words(schema):
+    if schema.get("type") == "array":
+        return ("list of " if "enum" in schema["items"] else "") + type_words(schema["items"]) + ("" if "enum" in schema["items"] else "[]")
+    if "additionalProperties" in schema:
+        return f"map of {type_words(schema['additionalProperties'])}"
+    if schema.get("x-kubernetes-int-or-string"):
+        return "quantity" if "pattern" in schema else "integer or string"
+    words = "time" if schema.get("format") == "date-time" else schema["type"]
+    values = [f"`{value}`" for value in schema.get("enum", ()) if value != ""]
+    if values:
+        words = ", ".join(values)
+    return words + (f"; default `{str(schema['default']).lower() if schema['type'] == 'boolean' else schema['default']}`" if "default" in schema else "")
+
+
+def fields(schema, path=""):
+    """(path, type) of each field below spec and status; those of a type of Kubernetes' own are one."""
+    inner = schema
+    while inner.get("type") == "array":
+        inner, path = inner["items"], path + "[]"
+    whole = type_of(path.removesuffix("[]"))
+    if whole:
+        yield path.removesuffix("[]"), whole
+    elif "properties" in inner:
+        for name, part in inner["properties"].items():
+            if path or name in ("spec", "status"):
+                yield from fields(part, f"{path}.{name}" if path else name)
+    else:
+        yield path.removesuffix("[]"), type_words(schema)
+
+
+def words_of(text):
+    """{path: (verdict, words)}, in order."""
+    told = {}
+    for line in filter(None, text.splitlines()):
+        path, _, rest = line.partition(": ")
+        verdict, _, words = rest.partition("; ")
+        if verdict not in VERDICTS:
+            raise ValueError(f"api_fields.py: {path}: {verdict!r} is none of {', '.join(VERDICTS)}")
+        if path in told:
+            raise ValueError(f"api_fields.py: {path} is there twice")
+        told[path] = (verdict, words)
+    return told
+
+
+def is_for(key, path):
+    return path == key or key.endswith("*") and path.startswith(key[:-1])
+
+
+def line_for(path, told):
+    return next(line for key, line in told.items() if is_for(key, path))
+
+
+def mistakes(listed, told):
+    """What is wrong between the (path, type) of a definition and the words for them: texts."""
+    lines = {path: [key for key in told if is_for(key, path)] for path, _ in listed}
+    return ([f"the definition has {path}, and {len(keys)} lines of api_fields.py are for it" for path, keys in lines.items() if len(keys) != 1] +
+            [f"api_fields.py has {key}, and the definition has no such field" for key in told if not any(key in keys for keys in lines.values())])
+
+
+def rows(listed, told, begin, others):
+    """Lines of a table of the fields that begin with `begin`, but those that begin with one of `others`; in the order of the words."""
+    for key, (verdict, words) in told.items():
+        for path, kind in listed:
+            if is_for(key, path) and path.startswith(begin) and not path.startswith(others):
+                yield f"| `{path.removeprefix(begin)}` | {kind} | {verdict}{': ' + words if words else ''} |"
+                words = ""
+
+
+def tables():
+    text = ""
+    for heading, kind, begin in TABLES:
+        others = tuple(other for _, its, other in TABLES if its == kind and other.startswith(begin) and other != begin)
+        text += f"\n### {heading}\n\n| field | type | Muster |\n|---|---|---|\n"
+        text += "".join(row + "\n" for row in rows(list(fields(schema_of(kind))), words_of(KINDS[kind]), begin, others))
+    return text + "\n"
+
+
+def renewed(page):
+    before, rest = page.split(BEGIN)
+    _, after = rest.split(END)
+    return before + BEGIN + tables() + END + after
+
+
+def main():
+    wrong = [f"{kind}: {what}" for kind, text in KINDS.items() for what in mistakes(list(fields(schema_of(kind))), words_of(text))]
+    if wrong:
+        sys.exit("api_page.py: " + "\n".join(wrong))
+    with open(PAGE) as file:
+        page = file.read()
+    with open(PAGE, "w") as file:
+        file.write(renewed(page))
+
+
+if __name__ == "__main__":
+    main()
