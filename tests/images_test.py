@@ -1,4 +1,5 @@
-"""The images that build-support/make-images makes of this build: the same twice, as the format asks, and they run."""
+"""The images that build-support/make-images makes of this build: the same twice, as the format asks, and they run. And what is built
+with build-support/flags.cmake: the same bytes in every folder."""
 import gzip
 import hashlib
 import io
@@ -22,6 +23,28 @@ TIME = 1700000000
 def make_images(out, *flags):
     return subprocess.run([os.path.join(ROOT, "build-support", "make-images"), "--bin", BIN, "--out", out, *flags], capture_output=True, text=True,
                           env={**os.environ, "SOURCE_DATE_EPOCH": str(TIME)})
+
+
+def paths_in(content, *folders):
+    """Paths in `content` that begin with one of `folders`; a path ends where its text does."""
+    begins = b"|".join(re.escape(folder.encode()) for folder in folders)
+    return re.findall(rb"(?<![\w./])(?:" + begins + rb")(?:/[^\0\n]*)?(?=[\0\n])", content)
+
+
+# Its sources name themselves: one of the folder, a header, one that the build has written.
+PROGRAM = {
+    "CMakeLists.txt": """cmake_minimum_required(VERSION 3.25)
+project(program LANGUAGES CXX)
+include(build-support/flags.cmake)
+file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/room/written.h CONTENT "inline const char* Written() { return __FILE__; }")
+muster_room(part COLD SOURCES room/part.cc)
+add_executable(program main.cc)
+target_link_libraries(program PRIVATE part)
+""",
+    "room/part.h": "#include <vector>\nstd::vector<int> Part();\ninline const char* Header() { return __FILE__; }\n",
+    "room/part.cc": '#include "room/part.h"\n#include <cassert>\nstd::vector<int> Part() { std::vector<int> made(3); assert(made.size() == 3); return made; }\n',
+    "main.cc": '#include <cstdio>\n#include "room/part.h"\n#include "room/written.h"\n'
+               'int main() { std::printf("%s %s %s %d", __FILE__, Header(), Written(), int(Part().size())); }\n'}
 
 
 class Image:
@@ -142,6 +165,44 @@ class Images(unittest.TestCase):
         self.assertIn(f"make-images: {empty}/muster cannot be run: No such file", done.stderr)
         done = subprocess.run([script, "--bin", BIN, "--out", empty], capture_output=True, text=True, env={**os.environ, "SOURCE_DATE_EPOCH": "now"})
         self.assertIn("SOURCE_DATE_EPOCH is 'now'; want seconds since 1970", done.stderr)
+
+
+class Folders(unittest.TestCase):
+    def test_no_binary_has_a_path_of_this_machine(self):
+        """Nor have their debug symbols, which the images lack."""
+        for name in NAMES:
+            path = os.path.join(BIN, name)
+            if not os.path.exists(path):
+                self.skipTest(f"SKIPPED: there is no {path}")
+            with open(path, "rb") as file:
+                self.assertEqual(paths_in(file.read(), ROOT, os.path.dirname(BIN)), [], name)
+
+    def test_a_path_is_seen(self):
+        self.assertEqual(paths_in(b"a\0/src/x.cc\0./src/y.cc\0/srcs/z.cc\0a=/src\0", "/src"), [b"/src/x.cc", b"/src"])
+
+    def test_every_folder_gives_the_same_bytes(self):
+        """One is compiled without ccache, the other by a ccache that is empty."""
+        with tempfile.TemporaryDirectory(prefix="muster-folders-test-") as folder:
+            made = {}
+            for place, cache in (("main", {"CCACHE_DISABLE": "1"}), ("deeper/inside/other", {"CCACHE_DIR": os.path.join(folder, "cache")})):
+                source = os.path.join(folder, place)
+                for name, content in PROGRAM.items():
+                    path = os.path.join(source, name)
+                    os.makedirs(os.path.dirname(path), exist_ok=True)
+                    with open(path, "w") as file:
+                        file.write(content)
+                shutil.copytree(os.path.join(ROOT, "build-support"), os.path.join(source, "build-support"), ignore=shutil.ignore_patterns("__pycache__"))
+                build = os.path.join(source, "build")
+                for command in (["cmake", "-G", "Ninja", "-S", source, "-B", build, "-DCMAKE_BUILD_TYPE=Release", "-DMUSTER_PRECOMPILE=OFF"],
+                                ["cmake", "--build", build]):
+                    done = subprocess.run(command, cwd=source, capture_output=True, text=True, env={**os.environ, **cache})
+                    self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+                with open(os.path.join(build, "bin", "program"), "rb") as file:
+                    made[place] = file.read()
+                self.assertEqual(paths_in(made[place], folder), [])
+            one, other = made.values()
+            self.assertIn(b"room/part.h", one, "the program names no source: nothing is compared")
+            self.assertTrue(one == other, "the bytes differ: build one twice and compare them with diffoscope, or readelf --debug-dump")
 
 
 if __name__ == "__main__":
