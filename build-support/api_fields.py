@@ -20,7 +20,7 @@ NO_TYPES = ("spec.runtimePatches[].trainingRuntimeSpec.template.spec.replicatedJ
 
 TRAIN_JOB = """
 spec.runtimeRef.name: served; the webhooks refuse a job whose runtime is not there yet. Without them it is waited for, which `status.message` says
-spec.runtimeRef.apiGroup: served; the webhooks refuse another group
+spec.runtimeRef.apiGroup: served; another group is refused
 spec.runtimeRef.kind: served; `ClusterTrainingRuntime` or `TrainingRuntime`
 spec.initializer.dataset.storageUri: served; `STORAGE_URI` of the initializer ([initializers.md](initializers.md))
 spec.initializer.dataset.env: served

@@ -48,6 +48,12 @@ Status Sort(Found found, std::vector<Found>* train_jobs, std::vector<Found>* run
 }
 
 StatusOr<const Found*> FindRuntime(const Found& train_job, const TrainJob& job, const std::vector<Found>& runtimes) {
+  if (job.runtime.api_group != kTrainerGroup) {
+    return train_job.Wrong(
+        fmt::format("spec.runtimeRef: unsupported runtime: {}.{}; use a ClusterTrainingRuntime or a "
+                    "TrainingRuntime of {}",
+                    job.runtime.kind, job.runtime.api_group, kTrainerGroup));
+  }
   for (const Found& runtime : runtimes) {
     if (runtime.kind == job.runtime.kind && runtime.name == job.runtime.name) return &runtime;
   }

@@ -78,6 +78,8 @@ TEST(PlanFiles, SayWhereTheyAreWrong) {
            {"{name: torch}", "{name: other}",
             "job.yaml:8: spec.runtimeRef: ClusterTrainingRuntime 'other' is in none of the files; they have: "
             "ClusterTrainingRuntime 'torch'"},
+           {"{name: torch}", "{name: torch, apiGroup: example.com}",
+            "job.yaml:8: spec.runtimeRef: unsupported runtime: ClusterTrainingRuntime.example.com; use"},
            {"kind: TrainJob", "kind: PyTorchJob", "job.yaml, runtime.yaml: there is no TrainJob to plan"},
            {"kind: TrainJob", "kin: TrainJob", "job.yaml:2: kind: it is missing"},
            {"spec:", "spec: [", "job.yaml:8:13: "},
