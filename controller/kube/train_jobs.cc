@@ -9,7 +9,7 @@
 #include "controller/kube/actions.h"
 #include "controller/kube/answer.h"
 #include "controller/kube/train_job_cache.h"
-#include "controller/reconcile/decide.h"
+#include "controller/reconcile/finished.h"
 #include "http/conversation.h"
 
 namespace muster::controller {

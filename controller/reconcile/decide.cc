@@ -8,51 +8,15 @@
 #include "controller/reconcile/conditions.h"
 #include "controller/reconcile/failure.h"
 #include "controller/reconcile/failure_rules.h"
+#include "controller/reconcile/finished.h"
 #include "controller/reconcile/progress.h"
 #include "controller/reconcile/replacement.h"
+#include "controller/reconcile/summary.h"
 
 namespace muster::controller {
 namespace {
 
-constexpr std::chrono::seconds kPodsSoon{2};    // after a Job's creation, by the API server's clock
 constexpr std::chrono::seconds kLastWords{60};  // from a Job's end: for what its pods said to arrive
-constexpr std::chrono::seconds kFailsSoon{10};  // from a container's bad end to its pod's
-constexpr char kCreated[] = "Created", kInitializing[] = "Initializing", kWaiting[] = "Waiting", kRunning[] = "Running",
-               kRestarting[] = "Restarting";
-
-struct Stopping {
-  std::vector<Action> actions;
-  std::optional<WallTime> again;
-};
-
-// What still runs ends. A Job with pods that have failed is suspended: so it keeps them, with their logs. The Job
-// controller fails it where its own rules say so. A pod whose container has just ended badly would be deleted as one
-// that runs: it is waited for.
-Stopping StopWhatRuns(const Observed& observed, WallTime now) {
-  Stopping stopping;
-  for (const ObservedJob& job : observed.jobs) {
-    if (job.complete || job.failed_at || job.meta.deleted || job.suspended) continue;
-    bool tells = false;
-    std::optional<WallTime> fails_until;
-    for (const ObservedPod& pod : observed.pods) {
-      if (!IsOf(pod, job) || pod.phase == "Succeeded") continue;
-      for (const ObservedEnd& end : pod.ends) {
-        if (end.exit_code == 0) continue;
-        tells = true;
-        if (pod.phase == "Failed" || !end.finished || now >= *end.finished + kFailsSoon) continue;
-        fails_until = *end.finished + kFailsSoon;
-      }
-      tells = tells || pod.phase == "Failed";
-    }
-    if (fails_until) {
-      stopping.again = stopping.again ? std::min(*stopping.again, *fails_until) : *fails_until;
-      continue;
-    }
-    const Action::Kind kind = tells ? Action::Kind::kSuspendJob : Action::Kind::kDeleteJob;
-    stopping.actions.push_back({kind, job.meta.name, job.meta.uid});
-  }
-  return stopping;
-}
 
 // One decision while it is made.
 class Deciding {
@@ -63,9 +27,13 @@ class Deciding {
   }
 
   Decision Make() {
-    if (job_.meta.deleted) return Because("it is being deleted");
-    held_ = observed_.hold && !status().start_time && !job_.suspend;
-    if (!status().start_time && !job_.suspend && !held_) status().start_time = now_;
+    if (job_.meta.deleted) {
+      decision_.reason = "it is being deleted";
+      return std::move(decision_);
+    }
+    const bool begins = !status().start_time && !job_.suspend;
+    if (begins && observed_.hold) hold_ = &*observed_.hold;
+    if (begins && !observed_.hold) status().start_time = now_;
     SetSuspended(job_, &status(), now_);
     all_ = Place(plan_, observed_, status().attempt);
     for (const Placed& placed : all_) {
@@ -83,16 +51,19 @@ class Deciding {
     Record();
     if (job_.suspend) {
       Suspend();
-    } else if (!held_ && !End()) {
+    } else if (hold_ == nullptr && !End()) {
       RemoveLeftOvers();
       Start();
       Scale();
       Replace();
     }
     if (status().Finished()) status().ttl_seconds = plan_.ttl_seconds;
-    Count();
-    Tell();
-    WaitForPods();
+    Summarize(job_, all_, hold_, &status());
+    for (EventText& event : EventsOf(job_, status(), hold_)) decision_.events.push_back(std::move(event));
+    if (const auto until = MayWaitUntil(job_, all_, status(), now_)) {
+      decision_.status_may_wait = true;
+      decision_.LookAgain(*until);
+    }
     return std::move(decision_);
   }
 
@@ -105,21 +76,12 @@ class Deciding {
 
   void Stop() {
     decision_.status_first = true;  // what is deleted after it is not needed to know why
-    Stopping stopping = StopWhatRuns(observed_, now_);
-    decision_.actions = std::move(stopping.actions);
-    decision_.again = stopping.again;
+    StopWhatRuns(observed_, now_, &decision_);
   }
 
   void Event(bool warning, std::string reason, std::string message) {
     decision_.events.push_back({warning, std::move(reason), std::move(message)});
   }
-
-  Decision Because(std::string reason) {
-    decision_.reason = std::move(reason);
-    return std::move(decision_);
-  }
-
-  void Again(WallTime when) { decision_.again = decision_.again ? std::min(*decision_.again, when) : when; }
 
   bool HasAgent() const {
     return std::any_of(plan_.jobs.begin(), plan_.jobs.end(), [](const PlannedJob& planned) { return planned.agent; });
@@ -127,16 +89,9 @@ class Deciding {
 
   // New failures into the status, and what the budget is down to.
   void Record() {
-    auto& known = status().failures;
-    for (const PodFailure& found : failures_) {
-      const bool told = std::any_of(known.begin(), known.end(), [&found](const Failure& failure) {
-        return failure.pod == found.failure.pod && failure.container == found.failure.container;
-      });
-      if (told) continue;
-      known.push_back(found.failure);
-      Event(true, found.failure.counted ? "PodFailed" : "PodDisrupted", Describe(found.failure));
+    for (const Failure& failure : Remember(failures_, &status().failures)) {
+      Event(true, failure.counted ? "PodFailed" : "PodDisrupted", Describe(failure));
     }
-    if (known.size() > kMostFailures) known.erase(known.begin(), known.end() - kMostFailures);
     base_ = status().restarts;
     if (!HasAgent()) return;
     for (const Placed& placed : all_) {
@@ -155,7 +110,7 @@ class Deciding {
     if (!ended || now_ >= *ended + kLastWords) return false;
     const bool behind =
         std::any_of(placed.pods.begin(), placed.pods.end(), [](const ObservedPod* pod) { return StillRuns(*pod); });
-    if (behind) Again(*ended + kLastWords);
+    if (behind) decision_.LookAgain(*ended + kLastWords);
     return behind;
   }
 
@@ -168,7 +123,7 @@ class Deciding {
         if (found.failure.job == placed.planned->name) return false;
       }
     }
-    Again(told_ + kLastWords);
+    decision_.LookAgain(told_ + kLastWords);
     return true;
   }
 
@@ -240,7 +195,7 @@ class Deciding {
       end = std::max(*end, *status().start_time + std::chrono::seconds(*seconds));
     }
     if (now_ < *end) {
-      Again(*end);
+      decision_.LookAgain(*end);
       return false;
     }
     SetDeadlineExceeded(job_, &status(), now_);
@@ -318,7 +273,7 @@ class Deciding {
       const WallTime lost = pod.meta.deleted ? *pod.meta.deleted + kLostAfter : WallTime::max();
       if (lost <= now_) continue;
       any = true;
-      if (pod.meta.deleted) Again(lost);
+      if (pod.meta.deleted) decision_.LookAgain(lost);
     }
     return any;
   }
@@ -379,7 +334,7 @@ class Deciding {
     for (const Placed& placed : all_) {
       if (!placed.planned->agent || placed.planned->restart == RestartPolicy::kNever || !placed.runs()) continue;
       const Replacements found = ReplacementsOf(placed, now_);
-      if (found.again) Again(*found.again);
+      if (found.again) decision_.LookAgain(*found.again);
       for (const Replacement& replacement : found.now) {
         const ObservedPod& lost = *replacement.lost;
         Do(Action::Kind::kCreatePod, replacement.name, placed.job->meta.uid);
@@ -393,90 +348,15 @@ class Deciding {
     }
   }
 
-  // What the status says beside its conditions.
-  void Count() {
-    const bool over = status().Finished();
-    status().jobs = CountJobs(all_, over);
-    status().nodes = status().ready_nodes = 0;
-    const bool trains =
-        std::any_of(all_.begin(), all_.end(), [](const Placed& placed) { return placed.planned->are_nodes; });
-    bool initializing = false, started = false;
-    const ObservedPod* waiting = nullptr;
-    for (const Placed& placed : all_) {
-      if (IsInitializer(*placed.planned) && !placed.complete()) initializing = true;
-      for (const ObservedPod* pod : placed.pods) {
-        if (waiting == nullptr && !pod->waiting.empty()) waiting = pod;
-      }
-      if (trains ? !placed.planned->are_nodes : IsInitializer(*placed.planned)) continue;
-      status().nodes += placed.planned->pods;
-      if (placed.planned->scales) status().selector = PodSelector(job_.meta.name, placed.planned->replicated_job);
-      if (placed.job == nullptr) continue;
-      started = true;
-      if (over && !placed.complete()) continue;
-      status().ready_nodes += std::min(placed.job->pods, placed.job->ready + placed.job->succeeded);
-    }
-    if (over) return;
-    if (held_) {
-      status().state = kWaiting;
-      status().reason = observed_.hold->reason;
-      status().message = observed_.hold->message;
-      return;
-    }
-    const bool ran = job_.status.state == kRunning || job_.status.state == kRestarting || status().attempt > 0;
-    if (job_.suspend) {
-      status().state = kSuspended;
-    } else if (initializing) {
-      status().state = waiting == nullptr ? kInitializing : kWaiting;
-    } else if (started && status().ready_nodes >= status().nodes) {
-      status().state = kRunning;
-    } else {
-      status().state = waiting != nullptr ? kWaiting : ran ? kRestarting : kCreated;
-    }
-    status().message = waiting == nullptr ? "" : fmt::format("pod {}: {}", waiting->meta.name, waiting->waiting);
-    status().reason = waiting == nullptr ? "" : waiting->waiting_reason;
-  }
-
-  // A job that starts writes its first status once the Job controller has made the first pods, which takes
-  // milliseconds: that there are none yet needs no write of its own.
-  void WaitForPods() {
-    if (!job_.status.state.empty() || (status().state != kCreated && status().state != kInitializing)) return;
-    WallTime begun = now_;
-    for (const Placed& placed : all_) {
-      if (placed.job == nullptr) continue;
-      if (placed.job->active > 0 || placed.complete()) return;
-      begun = std::min(begun, placed.job->meta.created.value_or(WallTime{}));
-    }
-    if (!status().conditions.empty() || !status().failures.empty() || !status().message.empty() ||
-        now_ >= begun + kPodsSoon)
-      return;
-    decision_.status_may_wait = true;
-    Again(begun + kPodsSoon);
-  }
-
-  // Events of what has changed.
-  void Tell() {
-    const std::string& before = job_.status.state;
-    const std::string& after = status().state;
-    if (held_) {
-      if (status().message != job_.status.message) Event(observed_.hold->warning, status().reason, status().message);
-      return;
-    }
-    if (before == after) return;
-    if (after == kSuspended) Event(false, "Suspended", "its Jobs are suspended, their pods end");
-    if (before == kSuspended && !job_.suspend) Event(false, "Resumed", "its Jobs begin anew from their templates");
-    if (after == kRunning) Event(false, kRunning, fmt::format("all {} are ready", Counted(status().nodes, "node")));
-    if (after == kWaiting) Event(true, kWaiting, status().message);
-  }
-
   const TrainJob& job_;
   const Plan& plan_;
   const Observed& observed_;
   const WallTime now_;
   std::vector<Placed> all_;
   std::vector<PodFailure> failures_;
-  WallTime told_{};    // when the last pod ended that its launcher had told to
-  bool held_ = false;  // others are awaited
-  int base_ = 0;       // of the budget, used up before this attempt of the step
+  WallTime told_{};             // when the last pod ended that its launcher had told to
+  const Hold* hold_ = nullptr;  // others are awaited
+  int base_ = 0;                // of the budget, used up before this attempt of the step
   Decision decision_;
 };
 
@@ -484,31 +364,6 @@ class Deciding {
 
 Decision Decide(const TrainJob& job, const Plan& plan, const Observed& observed, WallTime now) {
   return Deciding(job, plan, observed, now).Make();
-}
-
-Decision DecideFinished(const TrainJob& job, const Observed& observed, WallTime now) {
-  Decision decision;
-  decision.status = job.status;
-  decision.reason = "it has ended";
-  Stopping stopping = StopWhatRuns(observed, now);
-  decision.actions = std::move(stopping.actions);
-  decision.again = stopping.again;
-  if (!job.status.completion_time) return decision;
-  const auto delete_after = [&](std::optional<int64_t> seconds, Action::Kind kind, const Meta& meta) {
-    if (!seconds) return;
-    const WallTime end = *job.status.completion_time + std::chrono::seconds(*seconds);
-    if (now < end) {
-      decision.again = std::min(decision.again.value_or(end), end);
-    } else {
-      decision.actions.push_back({kind, meta.name, meta.uid, {}});
-    }
-  };
-  for (const ObservedJob& child : observed.jobs) {
-    if (!child.meta.deleted) delete_after(child.ttl_seconds, Action::Kind::kDeleteJob, child.meta);
-  }
-  const auto ttl = job.ttl_seconds_after_finished ? job.ttl_seconds_after_finished : job.status.ttl_seconds;
-  delete_after(ttl, Action::Kind::kDeleteTrainJob, job.meta);
-  return decision;
 }
 
 Decision DecideWithoutPlan(const TrainJob& job, const Status& why, WallTime now) {

@@ -5,6 +5,7 @@
 // repeated: a decision goes by what is observed alone, and by the status it wrote itself.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
@@ -55,13 +56,12 @@ struct Decision {
   std::vector<EventText> events;
   std::optional<WallTime> again;  // decide anew then, whatever happens until then
   std::string reason;             // one sentence, for the log
+
+  void LookAgain(WallTime when) { again = again ? std::min(*again, when) : when; }
 };
 
-// Of a job that has not ended.
+// Of a job that has not ended (else finished.h).
 Decision Decide(const TrainJob& job, const Plan& plan, const Observed& observed, WallTime now);
-
-// Of one that has: what still runs is deleted, and the job itself after its time.
-Decision DecideFinished(const TrainJob& job, const Observed& observed, WallTime now);
 
 // The status of a job that cannot be planned: `why` names what is missing or wrong, with the remedy.
 Decision DecideWithoutPlan(const TrainJob& job, const Status& why, WallTime now);

@@ -165,6 +165,20 @@ int RestartsUsed(const std::vector<const ObservedPod*>& pods, const std::vector<
   return charged + static_cast<int>(origins.size());
 }
 
+std::vector<Failure> Remember(const std::vector<PodFailure>& found, std::vector<Failure>* known) {
+  std::vector<Failure> added;
+  for (const PodFailure& one : found) {
+    const bool is_known = std::any_of(known->begin(), known->end(), [&one](const Failure& other) {
+      return other.pod == one.failure.pod && other.container == one.failure.container;
+    });
+    if (is_known) continue;
+    known->push_back(one.failure);
+    added.push_back(one.failure);
+  }
+  if (known->size() > kMostFailures) known->erase(known->begin(), known->end() - kMostFailures);
+  return added;
+}
+
 std::string Describe(const Failure& failure) {
   std::string who;
   if (failure.rank) {

@@ -36,6 +36,9 @@ const PodFailure* RootCause(const std::vector<PodFailure>& failures);
 int RestartsUsed(const std::vector<const ObservedPod*>& pods, const std::vector<PodFailure>& failures,
                  int max_restarts);
 
+// Adds those of `found` that `known` does not have, the newest last, and gives them; `known` keeps kMostFailures.
+std::vector<Failure> Remember(const std::vector<PodFailure>& found, std::vector<Failure>* known);
+
 // "rank 3 on pod a-node-0-1 (node n1) was killed by SIGKILL: out of memory: MESSAGE"
 std::string Describe(const Failure& failure);
 

@@ -8,7 +8,7 @@
 #include <random>
 
 #include "base/text.h"
-#include "controller/reconcile/decide.h"
+#include "controller/reconcile/finished.h"
 #include "tests/controller/reconcile/planned.h"
 
 namespace muster::controller {

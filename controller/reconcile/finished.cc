@@ -1,0 +1,61 @@
+#include "controller/reconcile/finished.h"
+
+namespace muster::controller {
+namespace {
+
+constexpr std::chrono::seconds kFailsSoon{10};  // from a container's bad end to its pod's
+
+}  // namespace
+
+// A Job with pods that have failed is suspended: so it keeps them, with their logs. The Job controller fails it where
+// its own rules say so. A pod whose container has just ended badly would be deleted as one that runs: it is waited for.
+void StopWhatRuns(const Observed& observed, WallTime now, Decision* decision) {
+  decision->actions.clear();
+  decision->again.reset();
+  for (const ObservedJob& job : observed.jobs) {
+    if (job.complete || job.failed_at || job.meta.deleted || job.suspended) continue;
+    bool tells = false;
+    std::optional<WallTime> fails_until;
+    for (const ObservedPod& pod : observed.pods) {
+      if (!IsOf(pod, job) || pod.phase == "Succeeded") continue;
+      for (const ObservedEnd& end : pod.ends) {
+        if (end.exit_code == 0) continue;
+        tells = true;
+        if (pod.phase == "Failed" || !end.finished || now >= *end.finished + kFailsSoon) continue;
+        fails_until = *end.finished + kFailsSoon;
+      }
+      tells = tells || pod.phase == "Failed";
+    }
+    if (fails_until) {
+      decision->LookAgain(*fails_until);
+      continue;
+    }
+    const Action::Kind kind = tells ? Action::Kind::kSuspendJob : Action::Kind::kDeleteJob;
+    decision->actions.push_back({kind, job.meta.name, job.meta.uid});
+  }
+}
+
+Decision DecideFinished(const TrainJob& job, const Observed& observed, WallTime now) {
+  Decision decision;
+  decision.status = job.status;
+  decision.reason = "it has ended";
+  StopWhatRuns(observed, now, &decision);
+  if (!job.status.completion_time) return decision;
+  const auto delete_after = [&](std::optional<int64_t> seconds, Action::Kind kind, const Meta& meta) {
+    if (!seconds) return;
+    const WallTime end = *job.status.completion_time + std::chrono::seconds(*seconds);
+    if (now < end) {
+      decision.LookAgain(end);
+    } else {
+      decision.actions.push_back({kind, meta.name, meta.uid});
+    }
+  };
+  for (const ObservedJob& child : observed.jobs) {
+    if (!child.meta.deleted) delete_after(child.ttl_seconds, Action::Kind::kDeleteJob, child.meta);
+  }
+  const auto ttl = job.ttl_seconds_after_finished ? job.ttl_seconds_after_finished : job.status.ttl_seconds;
+  delete_after(ttl, Action::Kind::kDeleteTrainJob, job.meta);
+  return decision;
+}
+
+}  // namespace muster::controller

@@ -1,0 +1,107 @@
+#include "controller/reconcile/summary.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "controller/plan/elastic.h"
+#include "controller/reconcile/conditions.h"
+
+namespace muster::controller {
+namespace {
+
+constexpr std::chrono::seconds kPodsSoon{2};  // after a Job's creation, by the API server's clock
+
+// True: a Job of nodes is there.
+bool CountNodes(const TrainJob& job, const std::vector<Placed>& all, TrainJobStatus* status) {
+  status->nodes = status->ready_nodes = 0;
+  const bool over = status->Finished();
+  bool any = false;
+  const bool trains =
+      std::any_of(all.begin(), all.end(), [](const Placed& placed) { return placed.planned->are_nodes; });
+  for (const Placed& placed : all) {
+    if (trains ? !placed.planned->are_nodes : IsInitializer(*placed.planned)) continue;
+    status->nodes += placed.planned->pods;
+    if (placed.planned->scales) status->selector = PodSelector(job.meta.name, placed.planned->replicated_job);
+    if (placed.job == nullptr) continue;
+    any = true;
+    if (over && !placed.complete()) continue;
+    status->ready_nodes += std::min(placed.job->pods, placed.job->ready + placed.job->succeeded);
+  }
+  return any;
+}
+
+// Null: none waits for anything.
+const ObservedPod* FirstThatWaits(const std::vector<Placed>& all) {
+  for (const Placed& placed : all) {
+    for (const ObservedPod* pod : placed.pods) {
+      if (!pod->waiting.empty()) return pod;
+    }
+  }
+  return nullptr;
+}
+
+std::string StateOf(const TrainJob& job, const std::vector<Placed>& all, const TrainJobStatus& status, bool started,
+                    bool waits) {
+  if (job.suspend) return kSuspended;
+  const bool initializing = std::any_of(all.begin(), all.end(), [](const Placed& placed) {
+    return IsInitializer(*placed.planned) && !placed.complete();
+  });
+  if (initializing) return waits ? kWaiting : kInitializing;
+  if (started && status.ready_nodes >= status.nodes) return kRunning;
+  if (waits) return kWaiting;
+  const bool ran = job.status.state == kRunning || job.status.state == kRestarting || status.attempt > 0;
+  return ran ? kRestarting : kCreated;
+}
+
+}  // namespace
+
+void Summarize(const TrainJob& job, const std::vector<Placed>& all, const Hold* hold, TrainJobStatus* status) {
+  status->jobs = CountJobs(all, status->Finished());
+  const bool started = CountNodes(job, all, status);
+  if (status->Finished()) return;
+  if (hold != nullptr) {
+    status->state = kWaiting;
+    status->reason = hold->reason;
+    status->message = hold->message;
+    return;
+  }
+  const ObservedPod* waiting = FirstThatWaits(all);
+  status->state = StateOf(job, all, *status, started, waiting != nullptr);
+  status->message = waiting == nullptr ? "" : fmt::format("pod {}: {}", waiting->meta.name, waiting->waiting);
+  status->reason = waiting == nullptr ? "" : waiting->waiting_reason;
+}
+
+std::vector<EventText> EventsOf(const TrainJob& job, const TrainJobStatus& status, const Hold* hold) {
+  if (hold != nullptr) {
+    if (status.message == job.status.message) return {};
+    return {{hold->warning, status.reason, status.message}};
+  }
+  const std::string &before = job.status.state, &after = status.state;
+  std::vector<EventText> events;
+  if (before == after) return events;
+  if (after == kSuspended) events.push_back({false, "Suspended", "its Jobs are suspended, their pods end"});
+  if (before == kSuspended && !job.suspend) {
+    events.push_back({false, "Resumed", "its Jobs begin anew from their templates"});
+  }
+  if (after == kRunning) {
+    events.push_back({false, kRunning, fmt::format("all {} are ready", Counted(status.nodes, "node"))});
+  }
+  if (after == kWaiting) events.push_back({true, kWaiting, status.message});
+  return events;
+}
+
+std::optional<WallTime> MayWaitUntil(const TrainJob& job, const std::vector<Placed>& all, const TrainJobStatus& status,
+                                     WallTime now) {
+  const bool says_more = (status.state != kCreated && status.state != kInitializing) || !status.conditions.empty() ||
+                         !status.failures.empty() || !status.message.empty();
+  if (!job.status.state.empty() || says_more) return std::nullopt;
+  WallTime begun = now;
+  for (const Placed& placed : all) {
+    if (placed.job == nullptr) continue;
+    if (placed.job->active > 0 || placed.complete()) return std::nullopt;
+    begun = std::min(begun, placed.job->meta.created.value_or(WallTime{}));
+  }
+  return now < begun + kPodsSoon ? std::optional(begun + kPodsSoon) : std::nullopt;
+}
+
+}  // namespace muster::controller

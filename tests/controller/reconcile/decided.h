@@ -1,0 +1,123 @@
+// A TrainJob `a`, what is observed of it, and a decision about it in words.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/text.h"
+#include "controller/reconcile/decide.h"
+#include "tests/controller/reconcile/planned.h"
+
+namespace muster::controller {
+
+inline const WallTime kNow = WallTime(std::chrono::seconds(1'800'000'000));
+inline constexpr auto kSecond = std::chrono::seconds(1);
+
+inline TrainJob Job() {
+  TrainJob job;
+  job.meta.ns = "default";
+  job.meta.name = "a";
+  job.meta.uid = "uid-a";
+  job.meta.generation = 1;
+  job.meta.created = kNow - 10 * kSecond;
+  job.runtime.name = "torch";
+  return job;
+}
+
+// A trainer of two pods under the agent, with a budget of three.
+inline Plan TwoNodes(bool agent = true, int budget = 3) {
+  Plan plan;
+  plan.subdomain = "a";
+  plan.service = {{"metadata", {{"name", "a"}}}};
+  plan.max_restarts = budget;
+  plan.jobs = {Planned("node", Step::kTrainer, 2, agent)};
+  return plan;
+}
+
+inline Plan WithData() {
+  Plan plan = TwoNodes();
+  plan.jobs.insert(plan.jobs.begin(), Planned("dataset-initializer", Step::kDatasetInitializer, 1, false));
+  plan.jobs[1].after = {{"dataset-initializer", Dependency::Until::kComplete}};
+  return plan;
+}
+
+inline ObservedJob There(const std::string& name, int attempt = 0, int pods = 2) {
+  ObservedJob job;
+  job.meta.name = name;
+  job.meta.uid = fmt::format("uid-{}-{}", name, attempt);
+  job.meta.annotations["muster.dev/restarts-left"] = "3";
+  job.attempt = attempt;
+  job.pods = pods;
+  job.active = pods;
+  return job;
+}
+
+inline ObservedPod Pod(const ObservedJob& of, int index, const std::string& suffix = "x") {
+  ObservedPod pod;
+  pod.meta.name = fmt::format("{}-{}-{}", of.meta.name, index, suffix);
+  pod.meta.uid = fmt::format("uid-{}", pod.meta.name);
+  pod.meta.owners = {{"batch/v1", "Job", of.meta.name, of.meta.uid, true}};
+  pod.job = of.meta.name;
+  pod.index = index;
+  pod.attempt = of.attempt;
+  pod.node = "n1";
+  pod.phase = "Running";
+  pod.ran = true;
+  return pod;
+}
+
+inline ObservedPod Failed(ObservedPod pod, int code, std::optional<TerminationMessage> message = {}) {
+  pod.phase = "Failed";
+  ObservedEnd end;
+  end.container = "node";
+  end.exit_code = code;
+  end.reason = "Error";
+  end.finished = kNow - kSecond;
+  end.message = std::move(message);
+  pod.ends = {end};
+  return pod;
+}
+
+// What the agent writes of a worker that ended with `code`.
+inline TerminationMessage Told(int code, ExitClass exit_class, int restarts, const std::string& why) {
+  TerminationMessage message;
+  message.exit_code = code;
+  message.exit_class = exit_class;
+  message.reason = why;
+  message.restart_count = restarts;
+  message.max_restarts = 3;
+  message.cause = WorkerFailure();
+  message.cause->rank = 3;
+  message.cause->exit_code = code;
+  message.cause->message = why;
+  return message;
+}
+
+// What a node of an MPI job writes when the launcher has told it that the job has ended.
+inline TerminationMessage ToldBy(int code, ExitClass exit_class, const std::string& why) {
+  TerminationMessage message;
+  message.exit_code = code;
+  message.exit_class = exit_class;
+  message.reason = kVerdictReason + why;
+  return message;
+}
+
+inline std::vector<std::string> Actions(const Decision& decision) {
+  static const char* const kNames[] = {"service", "object",  "create",         "create pod", "scale",
+                                       "tell",    "suspend", "delete",         "delete pod", "",
+                                       "",        "",        "delete trainjob"};
+  std::vector<std::string> actions;
+  for (const Action& action : decision.actions) {
+    actions.push_back(fmt::format("{} {}", kNames[static_cast<int>(action.kind)], action.name));
+  }
+  return actions;
+}
+
+inline std::vector<std::string> Reasons(const Decision& decision) {
+  std::vector<std::string> reasons;
+  for (const EventText& event : decision.events) reasons.push_back(event.reason);
+  return reasons;
+}
+
+}  // namespace muster::controller

@@ -1,0 +1,202 @@
+#include "controller/reconcile/decide.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "controller/reconcile/finished.h"
+#include "controller/reconcile/replacement.h"
+#include "tests/controller/reconcile/decided.h"
+
+namespace muster::controller {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+// The watch of Jobs brought the end first.
+TEST(Decide, WhatPodsSaidAtTheirEndIsAwaited) {
+  Observed observed;
+  observed.service = true;
+  observed.jobs = {There("a-node-0")};
+  observed.pods = {Pod(observed.jobs[0], 0), Pod(observed.jobs[0], 1)};
+  observed.jobs[0].complete = true;
+  observed.jobs[0].complete_at = kNow - kSecond;
+  Decision decision = Decide(Job(), TwoNodes(), observed, kNow);
+  EXPECT_THAT(decision.status.conditions, IsEmpty());
+  EXPECT_THAT(Actions(decision), IsEmpty());
+  EXPECT_EQ(decision.again, kNow + 59 * kSecond);
+  EXPECT_TRUE(Decide(Job(), TwoNodes(), observed, kNow + 59 * kSecond).status.Finished()) << "not for ever";
+
+  for (ObservedPod& pod : observed.pods) {
+    pod.phase = "Succeeded";
+    ObservedEnd end;
+    end.container = "node";
+    end.message = Told(0, ExitClass::kSuccess, 1, "all workers succeeded");
+    pod.ends = {end};
+  }
+  decision = Decide(Job(), TwoNodes(), observed, kNow);
+  EXPECT_TRUE(decision.status.Finished());
+  EXPECT_EQ(decision.status.restarts, 1);
+}
+
+TEST(Decide, TheCauseOfAFailedJobIsAwaited) {
+  Observed observed;
+  observed.service = true;
+  observed.jobs = {There("a-node-0")};
+  observed.pods = {Pod(observed.jobs[0], 0), Pod(observed.jobs[0], 1)};
+  observed.jobs[0].failed_at = kNow - kSecond;
+  observed.jobs[0].failed_reason = "PodFailurePolicy";
+  EXPECT_FALSE(Decide(Job(), TwoNodes(), observed, kNow).status.Finished());
+  observed.pods[1] = Failed(observed.pods[1], 3, Told(3, ExitClass::kFatal, 0, "ValueError: no such data"));
+  const Decision decision = Decide(Job(), TwoNodes(), observed, kNow);
+  ASSERT_TRUE(decision.status.Finished());
+  EXPECT_THAT(decision.status.Find("Failed")->message, HasSubstr("ValueError: no such data"));
+}
+
+TEST(Decide, TheLauncherSaysWhyItsNodesEnded) {
+  Plan plan = TwoNodes();
+  plan.jobs[0].step = Step::kOther;  // of an MPI job
+  plan.jobs.push_back(Planned("launcher", Step::kTrainer, 1, true));
+  Observed observed;
+  observed.service = true;
+  observed.jobs = {There("a-node-0"), There("a-launcher-0", 0, 1)};
+  observed.pods = {Failed(Pod(observed.jobs[0], 0), 7, ToldBy(7, ExitClass::kFatal, "mpirun ended with 7")),
+                   Pod(observed.jobs[0], 1), Pod(observed.jobs[1], 0)};
+  observed.jobs[0].failed_at = kNow - kSecond;
+  observed.jobs[0].failed_reason = "PodFailurePolicy";
+  Decision decision = Decide(Job(), plan, observed, kNow);
+  EXPECT_FALSE(decision.status.Finished());
+  EXPECT_THAT(decision.status.failures, IsEmpty());
+  EXPECT_EQ(decision.again, kNow + 59 * kSecond);
+  EXPECT_THAT(Decide(Job(), plan, observed, kNow + 59 * kSecond).status.Find("Failed")->message,
+              HasSubstr("Job a-node-0: PodFailurePolicy"));
+
+  observed.pods[2] = Failed(observed.pods[2], 7, Told(7, ExitClass::kFatal, 0, "MPI_ABORT was invoked"));
+  decision = Decide(Job(), plan, observed, kNow);
+  EXPECT_THAT(decision.status.Find("Failed")->message,
+              HasSubstr("(first failed job: a-launcher-0): rank 3 on pod a-launcher-0-0-x"));
+  ASSERT_EQ(decision.status.failures.size(), 1U);
+}
+
+TEST(Decide, AFatalCodeEndsTheJobAtOnce) {
+  Observed observed;
+  observed.service = true;
+  observed.jobs = {There("a-node-0")};
+  observed.pods = {Pod(observed.jobs[0], 0),
+                   Failed(Pod(observed.jobs[0], 1), 3, Told(3, ExitClass::kFatal, 0, "ValueError: no such data"))};
+  const Decision decision = Decide(Job(), TwoNodes(), observed, kNow);
+  const Condition* failed = decision.status.Find("Failed");
+  ASSERT_NE(failed, nullptr);
+  EXPECT_EQ(failed->reason, "FailedJobs");
+  EXPECT_THAT(failed->message,
+              HasSubstr("jobset failed due to one or more job failures (first failed job: a-node-0): "));
+  EXPECT_THAT(failed->message,
+              HasSubstr("rank 3 on pod a-node-0-1-x (node n1) ended with exit code 3: ValueError: no such data"));
+  EXPECT_TRUE(decision.status_first);
+  EXPECT_THAT(Actions(decision), ElementsAre("suspend a-node-0")) << "its failed pod stays";
+  EXPECT_THAT(Reasons(decision), ElementsAre("PodFailed", "Failed"));
+  ASSERT_EQ(decision.status.failures.size(), 1U);
+  EXPECT_EQ(decision.status.failures[0].rank, 3);
+  EXPECT_EQ(decision.status.failures[0].exit_code, 3);
+  EXPECT_EQ(decision.status.restarts, 0);
+  ASSERT_EQ(decision.status.jobs.size(), 1U);
+  EXPECT_EQ(decision.status.jobs[0], (JobsStatus{"node", 0, 0, 1, 0, 0}));
+}
+
+TEST(Decide, APodThatIsAboutToFailIsWaitedFor) {
+  Observed observed;
+  observed.service = true;
+  observed.jobs = {There("a-node-0")};
+  observed.pods = {Pod(observed.jobs[0], 0),
+                   Failed(Pod(observed.jobs[0], 1), 3, Told(3, ExitClass::kFatal, 0, "no such data"))};
+  observed.pods[1].phase = "Running";  // its container has ended
+  TrainJob job = Job();
+  Decision decision = Decide(job, TwoNodes(), observed, kNow);
+  ASSERT_NE(decision.status.Find("Failed"), nullptr);
+  EXPECT_THAT(Actions(decision), IsEmpty()) << "its logs would go";
+  EXPECT_EQ(decision.again, kNow + 9 * kSecond);
+  job.status = decision.status;
+  EXPECT_THAT(Actions(DecideFinished(job, observed, kNow + 9 * kSecond)), ElementsAre("suspend a-node-0"));
+  observed.pods[1].phase = "Failed";
+  EXPECT_THAT(Actions(DecideFinished(job, observed, kNow)), ElementsAre("suspend a-node-0"));
+  observed.jobs[0].failed_at = kNow;  // by its own rules
+  EXPECT_THAT(Actions(DecideFinished(job, observed, kNow)), IsEmpty());
+}
+
+TEST(Decide, ARetryableCodeIsCountedOnceAndThePodMadeAnewAtOnce) {
+  Observed observed;
+  observed.service = true;
+  observed.jobs = {There("a-node-0")};
+  observed.pods = {Failed(Pod(observed.jobs[0], 0), 137)};
+  TrainJob job = Job();
+  Decision decision = Decide(job, TwoNodes(), observed, kNow);
+  ASSERT_EQ(decision.actions.size(), 1U);
+  const Action action = decision.actions[0];
+  EXPECT_EQ(action.kind, Action::Kind::kCreatePod);
+  EXPECT_THAT(action.name, ::testing::MatchesRegex("a-node-0-0-[0-9a-f]{5}"));
+  EXPECT_EQ(std::tie(action.job, action.uid, action.index), std::make_tuple("a-node-0", "uid-a-node-0-0", 0));
+  EXPECT_EQ(decision.status.restarts, 1);
+  EXPECT_THAT(Reasons(decision), ElementsAre("PodFailed"));
+  job.status = decision.status;
+  decision = Decide(job, TwoNodes(), observed, kNow);
+  EXPECT_EQ(decision.actions[0].name, action.name) << "it would be made twice";
+  observed.pods.push_back(Pod(observed.jobs[0], 0, "new"));
+  decision = Decide(job, TwoNodes(), observed, kNow);
+  EXPECT_THAT(Actions(decision), IsEmpty());
+  EXPECT_EQ(decision.status.restarts, 1);
+  EXPECT_THAT(decision.events, IsEmpty());
+}
+
+TEST(Decide, APodOnALostNodeIsMadeAnewWithoutWaitingForItsEnd) {
+  Observed observed;
+  observed.service = true;
+  observed.jobs = {There("a-node-0")};
+  observed.pods = {Pod(observed.jobs[0], 0), Pod(observed.jobs[0], 1)};
+  observed.pods[1].meta.deleted = kNow;
+  Decision decision = Decide(Job(), TwoNodes(), observed, kNow);
+  EXPECT_THAT(Actions(decision), IsEmpty());
+  EXPECT_EQ(decision.again, kNow + kLostAfter);
+  decision = Decide(Job(), TwoNodes(), observed, kNow + kLostAfter);
+  ASSERT_EQ(decision.actions.size(), 1U);
+  EXPECT_EQ(std::tie(decision.actions[0].kind, decision.actions[0].index),
+            std::make_tuple(Action::Kind::kCreatePod, 1));
+  EXPECT_THAT(Reasons(decision), ElementsAre("PodLost"));
+}
+
+TEST(Decide, ADisruptionCostsNothing) {
+  for (const char* how : {"condition", "deleted", "Evicted", "Preempting"}) {
+    Observed observed;
+    observed.service = true;
+    observed.jobs = {There("a-node-0")};
+    ObservedPod pod = Failed(Pod(observed.jobs[0], 0), 1);
+    if (std::string_view(how) == "condition") {
+      pod.disrupted = true;
+    } else if (std::string_view(how) == "deleted") {
+      pod.meta.deleted = kNow;
+    } else {
+      pod.reason = how;
+    }
+    observed.pods = {pod};
+    const Decision decision = Decide(Job(), TwoNodes(), observed, kNow);
+    EXPECT_EQ(decision.status.restarts, 0) << how;
+    EXPECT_EQ(decision.status.Find("Failed"), nullptr) << how;
+    EXPECT_THAT(Reasons(decision), ElementsAre("PodDisrupted")) << how;
+  }
+}
+
+TEST(Decide, AnInitializerThatFailedEndsTheJob) {
+  Observed observed;
+  observed.service = true;
+  observed.jobs = {There("a-dataset-initializer-0", 0, 1)};
+  observed.jobs[0].failed_at = kNow;
+  observed.jobs[0].failed_reason = "BackoffLimitExceeded";
+  observed.jobs[0].failed_message = "Job has reached the specified backoff limit";
+  const Decision decision = Decide(Job(), WithData(), observed, kNow);
+  ASSERT_NE(decision.status.Find("Failed"), nullptr);
+  EXPECT_THAT(decision.status.Find("Failed")->message, HasSubstr("(first failed job: a-dataset-initializer-0)"));
+  EXPECT_THAT(decision.status.message, HasSubstr("BackoffLimitExceeded"));
+}
+
+}  // namespace
+}  // namespace muster::controller

@@ -1,0 +1,186 @@
+#include "controller/reconcile/decide.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/text.h"
+#include "tests/controller/reconcile/decided.h"
+
+namespace muster::controller {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+TEST(Decide, AJobThatIsBoundToFailHasFailed) {
+  Observed observed;
+  observed.service = true;
+  observed.jobs = {There("a-node-0")};
+  observed.jobs[0].backoff_limit = 1;
+  observed.pods = {Failed(Pod(observed.jobs[0], 1), 1), Pod(observed.jobs[0], 0)};
+  EXPECT_THAT(Actions(Decide(Job(), TwoNodes(false, 1), observed, kNow)), IsEmpty());
+  observed.pods.push_back(Failed(Pod(observed.jobs[0], 1, "y"), 1));
+  Decision decision = Decide(Job(), TwoNodes(false, 1), observed, kNow);
+  EXPECT_EQ(decision.status.attempt, 1);
+  decision = Decide(Job(), TwoNodes(false, 0), observed, kNow);
+  ASSERT_NE(decision.status.Find("Failed"), nullptr);
+  EXPECT_EQ(decision.status.Find("Failed")->reason, "FailedJobs");
+}
+
+TEST(Decide, PodsThatEndForOneFailureCostOne) {
+  Observed observed;
+  observed.service = true;
+  observed.jobs = {There("a-node-0")};
+  TerminationMessage told = Told(139, ExitClass::kRetryable, 1, "killed by SIGSEGV");
+  observed.pods = {Failed(Pod(observed.jobs[0], 0), 139, told), Failed(Pod(observed.jobs[0], 1), 139, told)};
+  EXPECT_EQ(Decide(Job(), TwoNodes(), observed, kNow).status.restarts, 2) << "one by the agents, one for both pods";
+  told.cause->unix_millis = 1;
+  observed.pods.push_back(Failed(Pod(observed.jobs[0], 1, "y"), 139, told));
+  EXPECT_EQ(Decide(Job(), TwoNodes(), observed, kNow).status.restarts, 3);
+}
+
+TEST(Decide, ACommandWithoutWorkersCostsOneForEachPod) {
+  Observed observed;
+  observed.service = true;
+  observed.jobs = {There("a-node-0")};
+  TerminationMessage told = Told(143, ExitClass::kRetryable, 0, "asked to stop");
+  told.cause.reset();
+  observed.pods = {Failed(Pod(observed.jobs[0], 0), 143, told), Failed(Pod(observed.jobs[0], 0, "y"), 143, told)};
+  EXPECT_EQ(Decide(Job(), TwoNodes(), observed, kNow).status.restarts, 2);
+}
+
+TEST(Decide, AStepUnderTheAgentThatIsMadeAnewCostsAtLeastOne) {
+  Observed observed;
+  observed.service = true;
+  observed.jobs = {There("a-node-0")};
+  observed.jobs[0].failed_at = kNow;
+  observed.jobs[0].failed_reason = "DeadlineExceeded";
+  TrainJob job = Job();
+  for (int attempt = 1; attempt <= 3; ++attempt) {
+    const Decision decision = Decide(job, TwoNodes(), observed, kNow);
+    EXPECT_EQ(decision.status.attempt, attempt);
+    EXPECT_EQ(decision.status.restarts, attempt);
+    job.status = decision.status;
+    observed.jobs = {There("a-node-0", attempt)};
+    observed.jobs[0].meta.annotations["muster.dev/restarts-left"] = fmt::format("{}", 3 - attempt);
+    observed.jobs[0].failed_at = kNow;
+  }
+  EXPECT_NE(Decide(job, TwoNodes(), observed, kNow).status.Find("Failed"), nullptr);
+}
+
+TEST(Decide, AForgedMessageCostsNoMoreThanTheBudget) {
+  Observed observed;
+  observed.service = true;
+  observed.jobs = {There("a-node-0")};
+  TerminationMessage told = Told(139, ExitClass::kRetryable, std::numeric_limits<int>::max(),
+                                 "\x1b[2J\x1b[31mred\n\xc2\x9b"
+                                 "31m");
+  told.max_restarts = 0;
+  observed.pods = {Failed(Pod(observed.jobs[0], 0), 139, told)};
+  const Decision decision = Decide(Job(), TwoNodes(), observed, kNow);
+  EXPECT_EQ(decision.status.restarts, 4);
+  ASSERT_EQ(decision.status.failures.size(), 1U);
+  EXPECT_EQ(decision.status.failures[0].message, " [2J [31mred /  31m");
+}
+
+TEST(Decide, TheBudgetEnds) {
+  Observed observed;
+  observed.service = true;
+  observed.jobs = {There("a-node-0")};
+  for (int i = 0; i < 4; ++i) observed.pods.push_back(Failed(Pod(observed.jobs[0], 0, fmt::format("p{}", i)), 137));
+  const Decision decision = Decide(Job(), TwoNodes(), observed, kNow);
+  const Condition* failed = decision.status.Find("Failed");
+  ASSERT_NE(failed, nullptr);
+  EXPECT_EQ(failed->reason, "ReachedMaxRestarts");
+  EXPECT_THAT(failed->message, HasSubstr("was killed by SIGKILL"));
+  EXPECT_THAT(Actions(decision), ElementsAre("suspend a-node-0")) << "its failed pod stays";
+}
+
+TEST(Decide, WhatTheAgentsHaveUsedUpIsNotGivenAgain) {
+  Observed observed;
+  observed.service = true;
+  observed.jobs = {There("a-node-0")};
+  observed.pods = {Failed(Pod(observed.jobs[0], 0), 139, Told(139, ExitClass::kRetryable, 3, "killed by SIGSEGV"))};
+  const Decision decision = Decide(Job(), TwoNodes(), observed, kNow);
+  ASSERT_NE(decision.status.Find("Failed"), nullptr);
+  EXPECT_EQ(decision.status.Find("Failed")->reason, "ReachedMaxRestarts");
+  EXPECT_EQ(decision.status.restarts, 3);
+}
+
+TEST(Decide, AStepWithoutTheAgentIsMadeAnewAsAWhole) {
+  Observed observed;
+  observed.service = true;
+  observed.jobs = {There("a-node-0")};
+  observed.jobs[0].failed_at = kNow;
+  observed.jobs[0].failed_reason = "BackoffLimitExceeded";
+  observed.pods = {Pod(observed.jobs[0], 0), Failed(Pod(observed.jobs[0], 1), 1)};
+  TrainJob job = Job();
+  Decision decision = Decide(job, TwoNodes(false, 1), observed, kNow);
+  EXPECT_TRUE(decision.status_first);
+  EXPECT_EQ(decision.status.attempt, 1);
+  EXPECT_EQ(decision.status.restarts, 1);
+  EXPECT_EQ(decision.status.state, "Restarting");
+  EXPECT_THAT(Actions(decision),
+              ElementsAre("delete a-node-0", "delete pod a-node-0-0-x", "delete pod a-node-0-1-x", "create a-node-0"));
+  EXPECT_EQ(decision.actions[3].object["metadata"]["labels"]["jobset.sigs.k8s.io/restart-attempt"], "1");
+  job.status = decision.status;
+  observed.jobs = {There("a-node-0", 1)};
+  observed.jobs[0].failed_at = kNow;
+  observed.pods = {Failed(Pod(observed.jobs[0], 1), 1)};
+  decision = Decide(job, TwoNodes(false, 1), observed, kNow);
+  ASSERT_NE(decision.status.Find("Failed"), nullptr);
+  EXPECT_EQ(decision.status.Find("Failed")->reason, "ReachedMaxRestarts");
+}
+
+TEST(Decide, ANumberOfTheAttemptThatSomebodyRaisedCostsNothing) {
+  Observed observed;
+  observed.service = true;
+  observed.jobs = {There("a-node-0", 7)};
+  TrainJob job = Job();
+  Decision decision = Decide(job, TwoNodes(false, 1), observed, kNow);
+  EXPECT_THAT(Actions(decision), IsEmpty()) << "it would be created for ever";
+  observed.jobs[0].failed_at = kNow;
+  decision = Decide(job, TwoNodes(false, 1), observed, kNow);
+  EXPECT_EQ(std::tie(decision.status.attempt, decision.status.restarts), std::make_tuple(8, 1));
+  EXPECT_THAT(Actions(decision), ElementsAre("delete a-node-0", "create a-node-0"));
+}
+
+TEST(Decide, NeverMeansNever) {
+  for (const bool agent : {true, false}) {
+    Plan plan = TwoNodes(agent);
+    plan.jobs[0].restart = RestartPolicy::kNever;
+    Observed observed;
+    observed.service = true;
+    observed.jobs = {There("a-node-0")};
+    observed.pods = {Failed(Pod(observed.jobs[0], 0), 137), Pod(observed.jobs[0], 1)};
+    Decision decision = Decide(Job(), plan, observed, kNow);
+    ASSERT_TRUE(decision.status.Finished());
+    EXPECT_EQ(decision.status.Find("Failed")->reason, "FailedJobs");
+
+    observed.pods[0].disrupted = true;  // the Job fails all the same
+    EXPECT_THAT(Actions(Decide(Job(), plan, observed, kNow)), IsEmpty()) << "no pod takes its place";
+    observed.jobs[0].failed_at = kNow;
+    observed.jobs[0].failed_reason = "BackoffLimitExceeded";
+    EXPECT_EQ(Decide(Job(), plan, observed, kNow).status.Find("Failed")->reason, "FailedJobs");
+  }
+}
+
+TEST(Decide, OnFailureCountsFatalCodesToo) {
+  Plan plan = TwoNodes();
+  plan.jobs[0].restart = RestartPolicy::kOnFailure;
+  Observed observed;
+  observed.service = true;
+  observed.jobs = {There("a-node-0")};
+  observed.pods = {Failed(Pod(observed.jobs[0], 0), 3), Pod(observed.jobs[0], 1)};
+  Decision decision = Decide(Job(), plan, observed, kNow);
+  EXPECT_FALSE(decision.status.Finished());
+  EXPECT_EQ(decision.status.restarts, 1);
+  observed.pods[0] = Failed(Pod(observed.jobs[0], 0), 3, Told(3, ExitClass::kFatal, 3, "again"));
+  decision = Decide(Job(), plan, observed, kNow);
+  ASSERT_TRUE(decision.status.Finished());
+  EXPECT_EQ(decision.status.Find("Failed")->reason, "ReachedMaxRestarts") << "the agents have used it up";
+}
+
+}  // namespace
+}  // namespace muster::controller

@@ -1,0 +1,75 @@
+#include "controller/reconcile/decide.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/text.h"
+#include "controller/plan/elastic.h"
+#include "tests/controller/reconcile/decided.h"
+
+namespace muster::controller {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+// An elastic job of four pods, that had two.
+struct Scaled {
+  Plan plan;
+  Observed observed;
+};
+Scaled ScaledJob(int from, int to) {
+  Scaled scaled;
+  scaled.plan.subdomain = "a";
+  scaled.plan.jobs = {Planned("node", Step::kTrainer, to, true)};
+  scaled.plan.jobs[0].scales = true;
+  scaled.plan.objects.resize(1);
+  scaled.plan.objects[0].object = {{"metadata", {{"name", "a-group"}}}};
+  scaled.observed.service = true;
+  scaled.observed.jobs = {There("a-node-0", 0, from)};
+  for (int index = 0; index < from; ++index) {
+    ObservedPod pod = Pod(scaled.observed.jobs[0], index);
+    pod.meta.annotations[kNodesAnnotation] = fmt::format("{}", from);
+    scaled.observed.pods.push_back(pod);
+  }
+  return scaled;
+}
+
+TEST(Scaling, MorePods) {
+  const Scaled scaled = ScaledJob(2, 4);
+  const Decision decision = Decide(Job(), scaled.plan, scaled.observed, kNow);
+  EXPECT_THAT(Actions(decision),
+              ElementsAre("object a-group", "scale a-node-0", "tell a-node-0-0-x", "tell a-node-0-1-x"));
+  EXPECT_EQ(decision.actions[1].pods, 4);
+  EXPECT_EQ(decision.actions[2].pods, 4);
+  EXPECT_THAT(Reasons(decision), ::testing::Contains("Scaled"));
+  EXPECT_EQ(decision.status.nodes, 4);
+  EXPECT_EQ(decision.status.selector, "jobset.sigs.k8s.io/jobset-name=a,jobset.sigs.k8s.io/replicatedjob-name=node");
+}
+
+TEST(Scaling, APodThatComesWithTheOldNumberIsToldTheNewOne) {
+  Scaled scaled = ScaledJob(2, 2);
+  scaled.observed.pods[1].meta.annotations[kNodesAnnotation] = "4";
+  EXPECT_THAT(Actions(Decide(Job(), scaled.plan, scaled.observed, kNow)), ElementsAre("tell a-node-0-1-x"));
+}
+
+TEST(Scaling, PodsBeyondTheNumberAreNoFailure) {
+  Scaled scaled = ScaledJob(3, 2);
+  scaled.observed.pods[2] = Failed(scaled.observed.pods[2], 3);
+  const Decision decision = Decide(Job(), scaled.plan, scaled.observed, kNow);
+  EXPECT_THAT(Actions(decision),
+              ElementsAre("object a-group", "scale a-node-0", "tell a-node-0-0-x", "tell a-node-0-1-x"));
+  EXPECT_TRUE(decision.status.failures.empty());
+  EXPECT_EQ(decision.status.restarts, 0);
+}
+
+TEST(Scaling, OnlyWhatIsElastic) {
+  Scaled scaled = ScaledJob(2, 4);
+  scaled.plan.jobs[0].scales = false;
+  const Decision decision = Decide(Job(), scaled.plan, scaled.observed, kNow);
+  EXPECT_THAT(Actions(decision), IsEmpty());
+  EXPECT_EQ(decision.status.selector, "");
+}
+
+}  // namespace
+}  // namespace muster::controller
