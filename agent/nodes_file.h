@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "agent/folder_watch.h"
+#include "base/folder_watch.h"
 #include "base/status.h"
 
 namespace muster::agent {

@@ -4,8 +4,8 @@
 
 #include <utility>
 
-#include "agent/folder_watch.h"
 #include "agent/preempt_url.h"
+#include "base/folder_watch.h"
 #include "base/text.h"
 
 namespace muster::agent {

@@ -16,6 +16,7 @@ struct ServerCertificate {
   std::string chain;      // the server's own first, then what leads to its authority
   std::string key;        // of the first; without a passphrase
   std::string client_ca;  // given: only a client with a certificate of one of these authorities is served
+  bool operator==(const ServerCertificate&) const = default;
 };
 
 class ServerTls final : public ServerStreams {

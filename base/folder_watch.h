@@ -10,7 +10,7 @@
 
 #include "base/status.h"
 
-namespace muster::agent {
+namespace muster {
 
 class FolderWatch {
  public:
@@ -28,4 +28,4 @@ class FolderWatch {
   std::shared_ptr<Impl> impl_;
 };
 
-}  // namespace muster::agent
+}  // namespace muster

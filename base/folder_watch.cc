@@ -1,4 +1,4 @@
-#include "agent/folder_watch.h"
+#include "base/folder_watch.h"
 
 #include <sys/inotify.h>
 #include <unistd.h>
@@ -11,7 +11,7 @@
 #include "base/attach.h"
 #include "base/text.h"
 
-namespace muster::agent {
+namespace muster {
 
 class FolderWatch::Impl : public std::enable_shared_from_this<Impl> {
  public:
@@ -67,4 +67,4 @@ StatusOr<std::unique_ptr<FolderWatch>> FolderWatch::Begin(boost::asio::io_contex
 
 FolderWatch::~FolderWatch() { impl_->Close(); }
 
-}  // namespace muster::agent
+}  // namespace muster
