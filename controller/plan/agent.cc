@@ -4,6 +4,7 @@
 
 #include "base/quoted.h"
 #include "base/text.h"
+#include "controller/plan/choice.h"
 #include "controller/plan/pod_fields.h"
 #include "controller/plan/restart_policy.h"
 
@@ -74,21 +75,17 @@ Status CheckRoomForAgent(const Runtime& runtime, const ReplicatedJob& of, const 
 }
 
 void Install(const PlanOptions& options, Json* pod, Json* container) {
-  const Json mount = {{"name", kName}, {"mountPath", kFolder}};
   Json installer = {{"name", kName},
                     {"image", options.agent_image},
                     {"imagePullPolicy", "IfNotPresent"},  // also of a tag `latest`: no pull for each pod
                     {"command", Json::array({"muster", "install", kFolder})},
                     {"securityContext", InstallerSecurity(*pod, *container)},
-                    {"volumeMounts", Json::array({mount})}};
+                    {"volumeMounts", Json::array({{{"name", kName}, {"mountPath", kFolder}}})}};
   if (Json resources = InstallerResources(*container); !resources.empty()) {
     installer["resources"] = std::move(resources);
   }
   UpsertNamed(installer, "initContainers", pod, true);
-  UpsertNamed({{"name", kName}, {"emptyDir", Json::object()}}, "volumes", pod);
-  Json read_only = mount;
-  read_only["readOnly"] = true;
-  UpsertNamed(read_only, "volumeMounts", container);
+  MountVolume(kName, {{"emptyDir", Json::object()}}, kFolder, MountMode::kReadOnly, pod, container);
 }
 
 void Wrap(const AgentUse& use, Json* container) {
@@ -104,10 +101,10 @@ void Wrap(const AgentUse& use, Json* container) {
 }
 
 void AddVariables(const Json& pod, const AgentUse& use, int max_restarts, RestartPolicy policy, Json* container) {
-  std::vector<Json> wanted;
+  Json wanted = Json::array();
   if (!use.replaces) {
-    wanted = {EnvValue(kMaxRestartsVariable, fmt::format("{}", max_restarts)),
-              EnvValue("MUSTER_RESTART_POLICY", RestartPolicyName(policy))};
+    wanted.push_back(EnvValue(kMaxRestartsVariable, fmt::format("{}", max_restarts)));
+    wanted.push_back(EnvValue("MUSTER_RESTART_POLICY", RestartPolicyName(policy)));
   }
   const Json* grace = FindField(pod, "terminationGracePeriodSeconds");
   if (grace != nullptr && grace->is_number_integer() && *grace != kUsualGrace && *grace > 0) {
@@ -118,12 +115,7 @@ void AddVariables(const Json& pod, const AgentUse& use, int max_restarts, Restar
   if (!message_path.empty() && message_path != "/dev/termination-log") {
     wanted.push_back(EnvValue("MUSTER_TERMINATION_LOG", message_path));
   }
-  Json variables = Json::array();
-  for (Json& variable : wanted) {
-    const std::string name = TextField(variable, "name");
-    if (FindNamed(std::as_const(*container), "env", name) == nullptr) variables.push_back(std::move(variable));
-  }
-  UpsertEnvFirst(variables, container);
+  AddMissingEnv(wanted, container);
 }
 
 // The port that the kubelet can ask; none: the container has closed it, put it on one address or takes it from
@@ -189,15 +181,8 @@ bool SetFailurePolicy(const Runtime& runtime, int max_restarts, RestartPolicy po
 }  // namespace
 
 StatusOr<bool> WantsAgent(const TrainJob& job, const Runtime& runtime) {
-  for (const Meta* meta : {&job.meta, &runtime.meta}) {
-    const std::string_view said = meta->Annotation(kAgentAnnotation);
-    if (said.empty()) continue;
-    if (said == "on" || said == "off") return said == "on";
-    return absl::InvalidArgumentError(fmt::format("{}metadata.annotations.{}: {} is neither on nor off",
-                                                  meta == &job.meta ? "" : fmt::format("runtime '{}': ", meta->name),
-                                                  kAgentAnnotation, Quoted(said)));
-  }
-  return true;
+  MUSTER_ASSIGN_OR_RETURN(const std::string_view choice, ChoiceOf(job, runtime, kAgentAnnotation, "on", "off"));
+  return choice != "off";
 }
 
 bool CommandIsKnown(const Json& container) {
@@ -241,7 +226,6 @@ StatusOr<Injection> InjectAgent(const Runtime& runtime, const PlanOptions& optio
   if (use.replaces || !IsAgent(*container)) {
     MUSTER_RETURN_IF_ERROR(CheckRoomForAgent(runtime, *of, pod, *container));
     Install(options, &pod, container);
-    container = FindNamed(pod, "containers", kTrainerContainer);
     Wrap(use, container);
   }
   AddVariables(pod, use, max_restarts, policy, container);

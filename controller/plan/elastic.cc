@@ -20,13 +20,11 @@ bool Scales(const Draft& draft) { return draft.nodes.elastic && draft.job.meta.L
 void TellNodes(int pods, Json* job_template, Json* container) {
   if (FindNamed(std::as_const(*container), "env", kVariable) != nullptr) return;
   UpsertEnvFirst(Json::array({EnvValue(kVariable, fmt::format("{}/{}", kFolder, kFile))}), container);
-  UpsertNamed({{"name", kVolume}, {"mountPath", kFolder}, {"readOnly", true}}, "volumeMounts", container);
   PodTemplate(*job_template)["metadata"]["annotations"][kNodesAnnotation] = fmt::format("{}", pods);
   const Json field = {{"path", kFile},
                       {"fieldRef", {{"fieldPath", fmt::format("metadata.annotations['{}']", kNodesAnnotation)}}}};
-  // `container` is a part of the pod: it comes last.
-  UpsertNamed({{"name", kVolume}, {"downwardAPI", {{"items", Json::array({field})}}}}, "volumes",
-              &PodSpec(*job_template));
+  MountVolume(kVolume, {{"downwardAPI", {{"items", Json::array({field})}}}}, kFolder, MountMode::kReadOnly,
+              &PodSpec(*job_template), container);
 }
 
 void AddAutoscaler(Draft* draft) {

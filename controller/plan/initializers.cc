@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "base/quoted.h"
 #include "base/text.h"
+#include "controller/plan/choice.h"
 #include "controller/plan/pod_fields.h"
 
 namespace muster::controller {
@@ -66,18 +66,6 @@ Status Apply(const Initializer& initializer, const Kind& kind, std::string_view 
                   path, kind.container, kind.config, kAncestorLabel, kind.container));
 }
 
-StatusOr<bool> AreParallel(const TrainJob& job, const Runtime& runtime) {
-  for (const Meta* meta : {&job.meta, &runtime.meta}) {
-    const std::string_view said = meta->Annotation(kInitializersAnnotation);
-    if (said.empty()) continue;
-    if (said == "parallel" || said == "sequential") return said == "parallel";
-    return absl::InvalidArgumentError(fmt::format("{}metadata.annotations.{}: {} is neither parallel nor sequential",
-                                                  meta == &job.meta ? "" : fmt::format("runtime '{}': ", meta->name),
-                                                  kInitializersAnnotation, Quoted(said)));
-  }
-  return false;
-}
-
 }  // namespace
 
 Status ApplyInitializers(const TrainJob& job, std::vector<ReplicatedJob>* jobs) {
@@ -88,7 +76,8 @@ Status ApplyInitializers(const TrainJob& job, std::vector<ReplicatedJob>* jobs) 
 }
 
 Status OrderJobs(const TrainJob& job, const Runtime& runtime, std::vector<ReplicatedJob>* jobs) {
-  MUSTER_ASSIGN_OR_RETURN(const bool parallel, AreParallel(job, runtime));
+  MUSTER_ASSIGN_OR_RETURN(const std::string_view order,
+                          ChoiceOf(job, runtime, kInitializersAnnotation, "parallel", "sequential"));
   if (runtime.in_order) {
     for (size_t i = 1; i < jobs->size(); ++i) {
       (*jobs)[i].depends_on = {{(*jobs)[i - 1].name, Dependency::Until::kReady}};
@@ -109,7 +98,7 @@ Status OrderJobs(const TrainJob& job, const Runtime& runtime, std::vector<Replic
     if (of.step == Step::kDatasetInitializer) continue;
     if (of.step != Step::kModelInitializer) {
       of.depends_on = both;
-    } else if (!parallel) {
+    } else if (order != "parallel") {
       of.depends_on = datasets;
     }
   }

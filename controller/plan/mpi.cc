@@ -5,6 +5,7 @@
 #include "base/quoted.h"
 #include "base/text.h"
 #include "controller/api/lenient.h"
+#include "controller/plan/choice.h"
 #include "controller/plan/framework.h"
 #include "controller/plan/mpi_ssh.h"
 #include "controller/plan/names.h"
@@ -116,10 +117,9 @@ class MpiDraft {
         {"apiVersion", "v1"}, {"kind", "ConfigMap"}, {"metadata", {{"name", name}}}, {"data", {{kHostsKey, hosts}}}};
     planned.if_there = PlannedObject::IfThere::kUpdate;
     draft_.objects.push_back(std::move(planned));
-    UpsertMount({{"name", kHostsVolume}, {"mountPath", kHostsFolder}}, TrainerContainer(*launcher_));
     const Json item = {{"key", kHostsKey}, {"path", kHostsKey}, {"mode", kEveryoneReads}};
-    UpsertNamed({{"name", kHostsVolume}, {"configMap", {{"name", name}, {"items", Json::array({item})}}}}, "volumes",
-                &PodSpec(launcher_->job_template));
+    MountVolume(kHostsVolume, {{"configMap", {{"name", name}, {"items", Json::array({item})}}}}, kHostsFolder,
+                MountMode::kWritable, &PodSpec(launcher_->job_template), TrainerContainer(*launcher_));
   }
 
   void AddVariables() {
@@ -181,15 +181,9 @@ class MpiDraft {
 
   StatusOr<bool> UsesMusterRsh() {
     MUSTER_ASSIGN_OR_RETURN(const bool wants_agent, WantsAgent(draft_.job, draft_.runtime));
-    for (const Meta* meta : {&draft_.job.meta, &draft_.runtime.meta}) {
-      const std::string_view said = meta->Annotation(kRshAnnotation);
-      if (said.empty()) continue;
-      if (said == "ssh" || said == "muster") return wants_agent && said == "muster";
-      return absl::InvalidArgumentError(fmt::format(
-          "{}metadata.annotations.{}: {} is neither muster nor ssh",
-          meta == &draft_.job.meta ? "" : fmt::format("runtime '{}': ", meta->name), kRshAnnotation, Quoted(said)));
-    }
-    if (!wants_agent) return false;
+    MUSTER_ASSIGN_OR_RETURN(const std::string_view choice,
+                            ChoiceOf(draft_.job, draft_.runtime, kRshAnnotation, "muster", "ssh"));
+    if (!wants_agent || !choice.empty()) return wants_agent && choice == "muster";
     const std::string why = NeedOfSsh();
     if (why.empty()) return true;
     draft_.notices.push_back(

@@ -41,14 +41,10 @@ void MountSshKeys(const TrainJob& job, const std::string& path, ReplicatedJob* o
   Json& pod = PodSpec(of->job_template);
   Json* container = FindNamed(pod, "containers", kTrainerContainer);
   const int mode = ModeOfKey(path, pod, *container);
-  UpsertMount({{"name", kVolume}, {"mountPath", path}}, container);
-  UpsertNamed({{"name", kVolume},
-               {"secret",
-                {{"secretName", SecretName(job)},
-                 {"defaultMode", 0400},
-                 {"items", Json::array({Item(kPrivate, "id_rsa", mode), Item(kPublic, "id_rsa.pub", 0644),
-                                        Item(kPublic, "authorized_keys", 0644)})}}}},
-              "volumes", &pod);
+  const Json items = Json::array(
+      {Item(kPrivate, "id_rsa", mode), Item(kPublic, "id_rsa.pub", 0644), Item(kPublic, "authorized_keys", 0644)});
+  MountVolume(kVolume, {{"secret", {{"secretName", SecretName(job)}, {"defaultMode", 0400}, {"items", items}}}}, path,
+              MountMode::kWritable, &pod, container);
 }
 
 }  // namespace muster::controller

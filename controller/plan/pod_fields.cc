@@ -114,15 +114,18 @@ const Json* EnvText(const Json& container, std::string_view name) {
   return value != nullptr && value->is_string() ? value : nullptr;
 }
 
-void UpsertMount(const Json& mount, Json* container) {
-  Json& list = ListOf("volumeMounts", container);
-  const std::string path = TextField(mount, "mountPath");
-  const auto found = std::find_if(list.begin(), list.end(),
-                                  [&path](const Json& known) { return TextField(known, "mountPath") == path; });
-  if (found != list.end()) {
-    *found = mount;
+void MountVolume(const char* name, Json source, const std::string& folder, MountMode mode, Json* pod, Json* container) {
+  source["name"] = name;
+  UpsertNamed(source, "volumes", pod);
+  Json mount = {{"name", name}, {"mountPath", folder}};
+  if (mode == MountMode::kReadOnly) mount["readOnly"] = true;
+  Json& mounts = ListOf("volumeMounts", container);
+  const auto found = std::find_if(mounts.begin(), mounts.end(),
+                                  [&](const Json& known) { return TextField(known, "mountPath") == folder; });
+  if (found == mounts.end()) {
+    mounts.push_back(std::move(mount));
   } else {
-    list.push_back(mount);
+    *found = std::move(mount);
   }
 }
 

@@ -40,8 +40,10 @@ const Json* EnvText(const Json& container, std::string_view name);
 
 // Puts `entry` into the list `field` at the place of one with the same name, else last (`first`: as the first).
 void UpsertNamed(const Json& entry, const char* field, Json* object, bool first = false);
-// A mount ({name, mountPath ...}) of the container, at the place of one with the same path.
-void UpsertMount(const Json& mount, Json* container);
+// The volume `name` of `pod`, which is `source` ({kind: how}), mounted at `folder` in `container`, a part of the pod.
+// Both at the place of one that is there: a volume of the same name, a mount at the same path.
+enum class MountMode { kReadOnly, kWritable };
+void MountVolume(const char* name, Json source, const std::string& folder, MountMode mode, Json* pod, Json* container);
 // A field of securityContext: the container's, else the pod's; null: neither has it.
 const Json* SecurityField(const Json& pod, const Json& container, const char* name);
 

@@ -36,10 +36,8 @@ PlannedObject TokenSecret(const TrainJob& job) { return OwnSecret(TokenSecretNam
 bool HasOwnToken(const Json& container) { return FindNamed(container, "env", kVariable) != nullptr; }
 
 void MountToken(const std::string& secret, Json* pod, Json* container) {
-  UpsertNamed({{"name", kVolume}, {"mountPath", kFolder}, {"readOnly", true}}, "volumeMounts", container);
   UpsertEnvFirst(Json::array({EnvValue(kVariable, fmt::format("{}/{}", kFolder, kKey))}), container);
-  // `container` is a part of `pod`: it comes last.
-  UpsertNamed({{"name", kVolume}, {"secret", {{"secretName", secret}}}}, "volumes", pod);
+  MountVolume(kVolume, {{"secret", {{"secretName", secret}}}}, kFolder, MountMode::kReadOnly, pod, container);
 }
 
 Json WithToken(Json secret, const std::string& token) {
