@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "controller/api/lenient.h"
 #include "controller/api/quantity.h"
 
 namespace muster::controller {
@@ -36,7 +37,7 @@ bool Same(const Json* one, const Json* other, bool amounts) {
   if (one->is_object() && other->is_object()) {
     const auto keys = KeysOf(one, other);
     return std::all_of(keys.begin(), keys.end(), [&](const std::string& key) {
-      return Same(Inner(one, key.c_str()), Inner(other, key.c_str()),
+      return Same(FindField(*one, key.c_str()), FindField(*other, key.c_str()),
                   amounts || key == "resources" || key == "resourcesPerNode");
     });
   }
@@ -53,36 +54,30 @@ bool SameMeaning(const Json* one, const Json* other) { return Same(one, other, f
 
 std::set<std::string> Differing(const Json* one, const Json* other) {
   std::set<std::string> keys = KeysOf(one, other);
+  const auto field = [](const Json* of, const std::string& key) {
+    return of == nullptr ? of : FindField(*of, key.c_str());
+  };
   std::erase_if(keys, [&](const std::string& key) {
-    return Same(Inner(one, key.c_str()), Inner(other, key.c_str()), key == "resourcesPerNode");
+    return Same(field(one, key), field(other, key), key == "resourcesPerNode");
   });
   return keys;
 }
 
-const Json* Inner(const Json* object, const char* name) {
-  return object == nullptr ? nullptr : FindField(*object, name);
-}
-
 RuntimeRef RuntimeRefOf(const Json& train_job) {
   RuntimeRef ref;
-  const Json* given = Inner(&train_job, "spec", "runtimeRef");
-  if (given == nullptr) return ref;
-  ref.name = TextField(*given, "name");
-  if (std::string kind = TextField(*given, "kind"); !kind.empty()) ref.kind = std::move(kind);
-  if (std::string group = TextField(*given, "apiGroup"); !group.empty()) ref.api_group = std::move(group);
+  const Json& given = PartOf(train_job, "spec", "runtimeRef");
+  ref.name = TextField(given, "name");
+  if (std::string kind = TextField(given, "kind"); !kind.empty()) ref.kind = std::move(kind);
+  if (std::string group = TextField(given, "apiGroup"); !group.empty()) ref.api_group = std::move(group);
   return ref;
 }
 
-bool IsSuspended(const Json& train_job) {
-  const Json* suspend = Inner(&train_job, "spec", "suspend");
-  return suspend != nullptr && suspend->is_boolean() && suspend->get<bool>();
-}
+bool IsSuspended(const Json& train_job) { return FlagField(PartOf(train_job, "spec"), "suspend", false); }
 
-bool IsBeingDeleted(const Json& object) { return Inner(&object, "metadata", "deletionTimestamp") != nullptr; }
+bool IsBeingDeleted(const Json& object) { return !PartOf(object, "metadata", "deletionTimestamp").is_null(); }
 
 bool IsDeprecated(const Json& runtime) {
-  const Json* labels = Inner(&runtime, "metadata", "labels");
-  return labels != nullptr && TextField(*labels, "trainer.kubeflow.org/support") == "deprecated";
+  return TextField(PartOf(runtime, "metadata", "labels"), "trainer.kubeflow.org/support") == "deprecated";
 }
 
 std::string DeprecationOf(std::string_view what, std::string_view name) {

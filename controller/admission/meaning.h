@@ -16,13 +16,6 @@ bool SameMeaning(const Json* one, const Json* other);
 // The names of the fields that differ between two objects; a null pointer is an object without fields.
 std::set<std::string> Differing(const Json* one, const Json* other);
 
-// A field of an object, or of one inside it; either may be absent (null).
-const Json* Inner(const Json* object, const char* name);
-template <class... Names>
-const Json* Inner(const Json* object, const char* first, Names... others) {
-  return Inner(Inner(object, first), others...);
-}
-
 // What it says before it is known to be well-formed, with its defaults.
 RuntimeRef RuntimeRefOf(const Json& train_job);
 bool IsSuspended(const Json& train_job);

@@ -2,6 +2,7 @@
 
 #include "base/iso_time.h"
 #include "controller/admission/meaning.h"
+#include "controller/api/lenient.h"
 #include "controller/api/old_shape.h"
 #include "controller/plan/node_count.h"
 
@@ -11,12 +12,12 @@ namespace {
 // The API server may ask twice about one request, each time for 10 s at most: a stamp that is younger is this one's.
 constexpr Duration kOneRequest = std::chrono::seconds(30);
 
-const Json* NumNodes(const Json& train_job) { return Inner(&train_job, "spec", "trainer", "numNodes"); }
+// Null: it is not given.
+const Json& NumNodes(const Json& train_job) { return PartOf(train_job, "spec", "trainer", "numNodes"); }
 
-const Json* FindPatch(const Json* spec, const std::string& manager) {
-  const Json* patches = Inner(spec, "runtimePatches");
-  if (patches == nullptr || !patches->is_array()) return nullptr;
-  for (const Json& patch : *patches) {
+// Null: there is none.
+const Json* FindPatch(const Json& train_job, const std::string& manager) {
+  for (const Json& patch : ListField(PartOf(train_job, "spec"), "runtimePatches")) {
     if (TextField(patch, "manager") == manager) return &patch;
   }
   return nullptr;
@@ -33,7 +34,7 @@ void StampPatches(const Json& old_object, WallTime now, Json* spec) {
   for (Json& patch : *patches) {
     if (!patch.is_object()) continue;
     const Json* time = FindField(patch, "time");
-    const Json* before = FindPatch(FindField(old_object, "spec"), TextField(patch, "manager"));
+    const Json* before = FindPatch(old_object, TextField(patch, "manager"));
     if (before == nullptr) {
       if (time == nullptr) patch["time"] = IsoTime(now);
     } else if (SameMeaning(FindField(patch, "trainingRuntimeSpec"), FindField(*before, "trainingRuntimeSpec"))) {
@@ -51,15 +52,15 @@ Json ElasticNodes(const Json& runtime, const Json& old_object) {
   if (!read.ok()) return Json();
   const auto count = ReadNodeCount(TrainJob(), *read);
   if (!count.ok() || !count->elastic) return Json();
-  const Json* before = NumNodes(old_object);
-  return before == nullptr ? Json(count->pods) : *before;
+  const Json& before = NumNodes(old_object);
+  return before.is_null() ? Json(count->pods) : before;
 }
 
 }  // namespace
 
 bool MutationNeedsRuntime(const AdmissionRequest& request) {
-  if (NumNodes(request.object) != nullptr) return false;
-  return request.operation == "CREATE" || NumNodes(request.old_object) != nullptr;
+  if (!NumNodes(request.object).is_null()) return false;
+  return request.operation == "CREATE" || !NumNodes(request.old_object).is_null();
 }
 
 Verdict MutateTrainJob(const AdmissionRequest& request, const Json* runtime, WallTime now) {

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "controller/admission/meaning.h"
 #include "controller/api/fields.h"
+#include "controller/api/lenient.h"
 #include "controller/api/old_shape.h"
 #include "controller/plan/pod_fields.h"
 
@@ -28,26 +29,18 @@ bool IsDnsName(std::string_view name) {
          });
 }
 
-// The objects in a list; none where it is no list.
-std::vector<const Json*> Objects(const Json* list) {
-  std::vector<const Json*> objects;
-  if (list == nullptr || !list->is_array()) return objects;
-  for (const Json& of : *list) objects.push_back(&of);
-  return objects;
+// The one of a list whose `key` is `name`; null: there is none.
+const Json& Named(const Json& list, const char* key, const std::string& name) {
+  static const Json kNone;
+  const auto found = std::find_if(list.begin(), list.end(), [&](const Json& of) { return TextField(of, key) == name; });
+  return found == list.end() ? kNone : *found;
 }
 
-const Json* Named(const Json* list, const char* key, const std::string& name) {
-  const auto objects = Objects(list);
-  const auto found =
-      std::find_if(objects.begin(), objects.end(), [&](const Json* of) { return TextField(*of, key) == name; });
-  return found == objects.end() ? nullptr : *found;
+const Json& JobsOf(const Json& patch) {
+  return ListField(PartOf(patch, "trainingRuntimeSpec", "template", "spec"), "replicatedJobs");
 }
 
-const Json* JobsOf(const Json* patch) {
-  return Inner(patch, "trainingRuntimeSpec", "template", "spec", "replicatedJobs");
-}
-
-const Json* PodOf(const Json* job) { return Inner(job, "template", "spec", "template", "spec"); }
+const Json& PodOf(const Json& job) { return PodSpec(PartOf(job, "template")); }
 
 // With what it is called in messages.
 std::string PodPath(size_t patch, std::string_view job) {
@@ -56,12 +49,10 @@ std::string PodPath(size_t patch, std::string_view job) {
       job);
 }
 
-const Json* PatchesOf(const Json& train_job) { return Inner(&train_job, "spec", "runtimePatches"); }
+const Json& PatchesOf(const Json& train_job) { return ListField(PartOf(train_job, "spec"), "runtimePatches"); }
 
 void CheckActive(const Json& before, Verdict* verdict) {
-  const Json* status = FindField(before, "status");
-  if (status == nullptr) return;
-  for (const JobsStatus& job : ReadStatus(*status).jobs) {
+  for (const JobsStatus& job : ReadStatus(PartOf(before, "status")).jobs) {
     if (job.active == 0) continue;
     verdict->Refuse(kForbidden,
                     fmt::format("spec.runtimePatches: RuntimePatches cannot be modified when the JobSet's "
@@ -89,18 +80,19 @@ void CheckManagers(const TrainJob& job, Verdict* verdict) {
 
 void CheckPatchedVariables(const TrainJob& job, const Runtime& runtime, Verdict* verdict) {
   for (size_t i = 0; i < job.patches.size(); ++i) {
-    for (const Json* patched : Objects(&job.patches[i].replicated_jobs)) {
-      const std::string name = TextField(*patched, "name");
+    for (const Json& patched : job.patches[i].replicated_jobs) {
+      const std::string name = TextField(patched, "name");
       const auto of = std::find_if(runtime.jobs.begin(), runtime.jobs.end(),
                                    [&](const ReplicatedJob& known) { return known.name == name; });
       if (of == runtime.jobs.end() || of->step == Step::kOther) continue;
       for (const char* container : kManagedContainers) {
-        const Json* own = Named(Inner(&of->job_template, "spec", "template", "spec", "containers"), "name", container);
-        const Json* given = Inner(Named(Inner(PodOf(patched), "containers"), "name", container), "env");
+        const Json* own = FindNamed(PodSpec(of->job_template), "containers", container);
+        const Json* given = FindNamed(PodOf(patched), "containers", container);
+        if (own == nullptr || given == nullptr) continue;
         std::set<std::string> twice;
-        for (const Json* variable : Objects(given)) {
-          const std::string variable_name = TextField(*variable, "name");
-          if (Named(Inner(own, "env"), "name", variable_name) != nullptr) twice.insert(variable_name);
+        for (const Json& variable : ListField(*given, "env")) {
+          const std::string variable_name = TextField(variable, "name");
+          if (FindNamed(*own, "env", variable_name) != nullptr) twice.insert(variable_name);
         }
         if (twice.empty()) continue;
         verdict->Refuse(kForbidden,
@@ -121,17 +113,16 @@ void CheckPatchChange(const Json& before, const Json& after, Verdict* verdict) {
     return;
   }
   CheckActive(before, verdict);
-  const auto patches = Objects(PatchesOf(after));
+  const Json& patches = PatchesOf(after);
   for (size_t i = 0; i < patches.size(); ++i) {
-    const std::string manager = TextField(*patches[i], "manager");
+    const std::string manager = TextField(patches[i], "manager");
     if (manager == kOldShapeManager) continue;
-    const Json* old_jobs = JobsOf(Named(PatchesOf(before), "manager", manager));
-    for (const Json* job : Objects(JobsOf(patches[i]))) {
-      const std::string name = TextField(*job, "name");
-      const Json* pod = PodOf(job);
-      const Json* old_pod = PodOf(Named(old_jobs, "name", name));
+    const Json& old_jobs = JobsOf(Named(PatchesOf(before), "manager", manager));
+    for (const Json& job : JobsOf(patches[i])) {
+      const std::string name = TextField(job, "name");
+      const Json& old_pod = PodOf(Named(old_jobs, "name", name));
       for (const char* field : kFixedOfPod) {
-        const Json *now = Inner(pod, field), *once = Inner(old_pod, field);
+        const Json *now = FindField(PodOf(job), field), *once = FindField(old_pod, field);
         if (now == nullptr || once == nullptr || SameMeaning(now, once)) continue;
         verdict->Refuse(kInvalid, fmt::format("{}.{}: field is immutable; take the patch of this manager away first, "
                                               "then add it anew",

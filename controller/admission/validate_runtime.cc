@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "controller/admission/meaning.h"
 #include "controller/api/fields.h"
+#include "controller/api/lenient.h"
 #include "controller/plan/pod_fields.h"
 
 namespace muster::controller {
@@ -48,7 +49,7 @@ class Judge {
       Refuse(fmt::format("{}.replicas: {}: always must be 1; the number of nodes is mlPolicy.numNodes",
                          PathOfJob(index), job.replicas));
     }
-    const Json& pod = job.job_template["spec"]["template"]["spec"];
+    const Json& pod = PodSpec(job.job_template);
     if (FindNamed(pod, "containers", rule->container) == nullptr) {
       Refuse(
           fmt::format("{}.template.spec.template.spec.containers: must contain the required container for the "
@@ -130,15 +131,14 @@ Verdict ValidateRuntime(const AdmissionRequest& request, const PlanOptions& opti
 }
 
 bool IsProtected(const AdmissionRequest& request) {
-  const Json* labels = Inner(&request.old_object, "metadata", "labels");
-  return request.operation == "DELETE" && labels != nullptr && TextField(*labels, kProtectedLabel) == "true";
+  return request.operation == "DELETE" &&
+         TextField(PartOf(request.old_object, "metadata", "labels"), kProtectedLabel) == "true";
 }
 
 bool UsesRuntime(const Json& train_job, const AdmissionRequest& request) {
   const RuntimeRef ref = RuntimeRefOf(train_job);
   if (ref.name != request.name || ref.kind != KindOf(request) || ref.api_group != kTrainerGroup) return false;
-  const Json* status = FindField(train_job, "status");
-  return !IsBeingDeleted(train_job) && (status == nullptr || !ReadStatus(*status).Finished());
+  return !IsBeingDeleted(train_job) && !ReadStatus(PartOf(train_job, "status")).Finished();
 }
 
 Verdict RefuseDelete(const AdmissionRequest& request, std::string_view job) {

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "controller/admission/meaning.h"
 #include "controller/admission/patch_rules.h"
+#include "controller/api/lenient.h"
 #include "controller/api/old_shape.h"
 #include "controller/plan/elastic.h"
 #include "controller/plan/node_count.h"
@@ -16,8 +17,6 @@
 namespace muster::controller {
 namespace {
 
-const Json* SpecOf(const Json& train_job) { return FindField(train_job, "spec"); }
-
 // In the newest shape; as it stands where it cannot be read.
 Json Newest(const Json& train_job) {
   auto made = NewestShape(train_job);
@@ -26,12 +25,10 @@ Json Newest(const Json& train_job) {
 
 // The trainer with what an annotation says for it, without the number of nodes.
 Json TrainerOf(const Json& train_job) {
-  const Json* given = Inner(SpecOf(train_job), "trainer");
-  Json trainer = given == nullptr || !given->is_object() ? Json::object() : *given;
+  Json trainer = MapField(PartOf(train_job, "spec"), "trainer");
   trainer.erase("numNodes");
-  const Json* annotations = Inner(&train_job, "metadata", "annotations");
-  if (FindField(trainer, "numProcPerNode") == nullptr && annotations != nullptr) {
-    trainer["numProcPerNode"] = TextField(*annotations, kNumProcAnnotation);
+  if (FindField(trainer, "numProcPerNode") == nullptr) {
+    trainer["numProcPerNode"] = TextField(PartOf(train_job, "metadata", "annotations"), kNumProcAnnotation);
   }
   return trainer;
 }
@@ -39,9 +36,7 @@ Json TrainerOf(const Json& train_job) {
 // The patches by manager, without their times.
 Json PatchesOf(const Json& train_job) {
   Json by_manager = Json::object();
-  const Json* patches = Inner(SpecOf(train_job), "runtimePatches");
-  if (patches == nullptr || !patches->is_array()) return by_manager;
-  for (const Json& patch : *patches) {
+  for (const Json& patch : ListField(PartOf(train_job, "spec"), "runtimePatches")) {
     const Json* spec = FindField(patch, "trainingRuntimeSpec");
     if (spec != nullptr) by_manager[TextField(patch, "manager")] = *spec;
   }
@@ -57,8 +52,8 @@ struct Change {
     if (IsBeingDeleted(after)) return;
     const Json old_trainer = TrainerOf(before), new_trainer = TrainerOf(after);
     trainer = !SameMeaning(&old_trainer, &new_trainer);
-    any = trainer || !SameMeaning(SpecOf(before), SpecOf(after));
-    nodes = !SameMeaning(NumNodes(before), NumNodes(after));
+    any = trainer || !SameMeaning(FindField(before, "spec"), FindField(after, "spec"));
+    nodes = !SameMeaning(&NumNodes(before), &NumNodes(after));
     const Json old_patches = PatchesOf(before), new_patches = PatchesOf(after);
     patches = !SameMeaning(&old_patches, &new_patches);
   }
@@ -66,7 +61,7 @@ struct Change {
   // What the plan depends on, of all that may change.
   bool plan() const { return nodes || trainer || patches; }
 
-  static const Json* NumNodes(const Json& train_job) { return Inner(&train_job, "spec", "trainer", "numNodes"); }
+  static const Json& NumNodes(const Json& train_job) { return PartOf(train_job, "spec", "trainer", "numNodes"); }
 };
 
 class Validator {
@@ -105,8 +100,7 @@ class Validator {
     const auto runtime = JudgingRuntime(change.after);
     JudgeFixed(change);
     if (change.nodes) JudgeNodes(change, runtime);
-    const Json* status = FindField(change.before, "status");
-    if (status != nullptr && ReadStatus(*status).Finished()) return verdict_;
+    if (ReadStatus(PartOf(change.before, "status")).Finished()) return verdict_;
     if (change.patches) CheckPatchChange(change.before, change.after, &verdict_);
     if (!change.plan()) return verdict_;
     const auto job = ReadForm(change.after);
@@ -154,11 +148,11 @@ class Validator {
   void CheckInitializerVolumes(const TrainJob& job, const Runtime& runtime) {
     const auto patched = ApplyPatches(job, runtime);
     if (!patched.ok()) return;  // the plan says it
-    for (ReplicatedJob of : patched->jobs) {
+    for (const ReplicatedJob& of : patched->jobs) {
       const bool dataset = of.step == Step::kDatasetInitializer;
       if (dataset ? !job.dataset : of.step != Step::kModelInitializer || !job.model) continue;
       const char* container = dataset ? "dataset-initializer" : "model-initializer";
-      const Json* found = FindNamed(std::as_const(PodSpec(of.job_template)), "containers", container);
+      const Json* found = FindNamed(PodSpec(of.job_template), "containers", container);
       if (found == nullptr || !found->value("volumeMounts", Json::array()).empty()) continue;
       Refuse(kForbidden,
              fmt::format("spec.initializer.{0}: must have volumeMount with name - initializer in container {1} of the "
@@ -172,9 +166,9 @@ class Validator {
   }
 
   void JudgeFixed(const Change& change) {
-    const Json *before = SpecOf(change.before), *after = SpecOf(change.after);
+    const Json &before = PartOf(change.before, "spec"), &after = PartOf(change.after, "spec");
     if (RuntimeRefOf(change.before) != RuntimeRefOf(change.after)) RefuseFixed("spec.runtimeRef");
-    for (const std::string& field : Differing(Inner(before, "initializer"), Inner(after, "initializer"))) {
+    for (const std::string& field : Differing(FindField(before, "initializer"), FindField(after, "initializer"))) {
       RefuseFixed(fmt::format("spec.initializer.{}", field));
     }
     if (change.trainer) {
@@ -184,19 +178,18 @@ class Validator {
       }
     }
     if (ManagerOf(before) != ManagerOf(after)) RefuseFixed("spec.managedBy");
-    if (!SameMeaning(Inner(before, "activeDeadlineSeconds"), Inner(after, "activeDeadlineSeconds"))) {
+    if (!SameMeaning(FindField(before, "activeDeadlineSeconds"), FindField(after, "activeDeadlineSeconds"))) {
       RefuseFixed("spec.activeDeadlineSeconds");
     }
   }
 
-  static std::string ManagerOf(const Json* spec) {
-    std::string manager = spec == nullptr ? "" : TextField(*spec, "managedBy");
+  static std::string ManagerOf(const Json& spec) {
+    std::string manager = TextField(spec, "managedBy");
     return manager.empty() ? kManagedByMuster : manager;
   }
 
   void JudgeNodes(const Change& change, const std::optional<Json>& runtime) {
-    const Json* labels = Inner(&change.after, "metadata", "labels");
-    const std::string queue = labels == nullptr ? "" : TextField(*labels, kQueueLabel);
+    const std::string queue = TextField(PartOf(change.after, "metadata", "labels"), kQueueLabel);
     if (!queue.empty() && !IsSuspended(change.after)) {
       Refuse(kForbidden,
              fmt::format("spec.trainer.numNodes: queue {} of Kueue has admitted the job with the number of nodes that "
@@ -239,8 +232,8 @@ AdmissionRequest UpdateByScale(const AdmissionRequest& request, const Json& job)
   AdmissionRequest update = request;
   update.subresource.clear();
   update.old_object = update.object = job;
-  const Json* replicas = Inner(&request.object, "spec", "replicas");
-  const auto number = replicas == nullptr ? Json(0) : *replicas;
+  const Json& replicas = PartOf(request.object, "spec", "replicas");
+  const Json number = replicas.is_null() ? Json(0) : replicas;
   update.object.merge_patch({{"spec", {{"trainer", {{"numNodes", number}}}}}});
   return update;
 }

@@ -73,6 +73,9 @@ class Fields {
   std::vector<Fields> Objects(const char* name);
 
   void Wrong(const char* name, std::string_view what) { complaints_->Wrong(PathOf(name), what); }
+  void Wrong(const char* name, std::string_view value, std::string_view what) {
+    complaints_->Wrong(PathOf(name), value, what);
+  }
 
  private:
   const Json* object_;

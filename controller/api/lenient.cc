@@ -32,6 +32,12 @@ const Json& ListField(const Json& object, const char* name) {
   return value != nullptr && value->is_array() ? *value : *kNone;
 }
 
+const Json& MapField(const Json& object, const char* name) {
+  static const Json* const kNone = new Json(Json::object());
+  const Json* value = FindField(object, name);
+  return value != nullptr && value->is_object() ? *value : *kNone;
+}
+
 const Json& PartOf(const Json& object, const char* name) {
   static const Json* const kNone = new Json();
   const Json* value = FindField(object, name);

@@ -1,5 +1,5 @@
-// Fields of what the cluster itself writes, such as a status, read without complaints: one of another kind counts as
-// absent, so nobody's edit stops a job. Pure; outside bytes.
+// Fields read without complaints: one of another kind counts as absent. For what the cluster itself writes, such as a
+// status, so that nobody's edit stops a job; and for what has been checked before. Pure; outside bytes.
 #pragma once
 
 #include <optional>
@@ -16,6 +16,11 @@ int CountField(const Json& object, const char* name);  // 0: absent
 bool FlagField(const Json& object, const char* name, bool otherwise);
 std::optional<WallTime> TimeField(const Json& object, const char* name);
 const Json& ListField(const Json& object, const char* name);  // an empty list: absent
-const Json& PartOf(const Json& object, const char* name);     // null: absent
+const Json& MapField(const Json& object, const char* name);   // an empty object: absent
+const Json& PartOf(const Json& object, const char* name);     // as it is; null: absent
+template <class... Names>
+const Json& PartOf(const Json& object, const char* name, const char* inner, Names... others) {
+  return PartOf(PartOf(object, name), inner, others...);
+}
 
 }  // namespace muster::controller

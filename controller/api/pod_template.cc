@@ -18,7 +18,7 @@ std::vector<Fields> Named(Fields& object, const char* list) {
   for (Fields& item : items) {
     const std::string name = item.NeedText("name");
     if (!name.empty() && !names.insert(name).second) {
-      object.complaints()->Wrong(item.PathOf("name"), std::string_view(name), "is there twice; give each its own name");
+      item.Wrong("name", name, "is there twice; give each its own name");
     }
   }
   return items;

@@ -70,8 +70,7 @@ void RefuseMisplacedInJob(Fields& job) {
 
 void CheckLabel(Fields& fields, const char* name, const std::string& text) {
   if (text.empty() || IsLabel(text)) return;
-  fields.complaints()->Wrong(fields.PathOf(name), std::string_view(text),
-                             "is no DNS label: a-z, 0-9 and '-', a letter first and no '-' last, at most 63");
+  fields.Wrong(name, text, "is no DNS label: a-z, 0-9 and '-', a letter first and no '-' last, at most 63");
 }
 
 Step StepOf(Fields job_template) {
@@ -97,10 +96,9 @@ std::vector<Dependency> ReadDependencies(Fields& job, const Names& earlier) {
     if (until.empty()) fields.Wrong("status", "it is missing; Ready or Complete");
     dependency.until = until == "Ready" ? Dependency::Until::kReady : Dependency::Until::kComplete;
     if (!earlier.contains(dependency.job)) {
-      job.complaints()->Wrong(fields.PathOf("name"), std::string_view(dependency.job),
-                              earlier.empty()
-                                  ? "is no job above this one; none is: leave dependsOn out"
-                                  : fmt::format("is no job above this one; these are: {}", Listed(earlier)));
+      fields.Wrong("name", dependency.job,
+                   earlier.empty() ? "is no job above this one; none is: leave dependsOn out"
+                                   : fmt::format("is no job above this one; these are: {}", Listed(earlier)));
     }
     dependencies.push_back(std::move(dependency));
   }
@@ -111,10 +109,7 @@ ReplicatedJob ReadReplicatedJob(Fields& fields, const Names& earlier) {
   ReplicatedJob job;
   job.name = fields.NeedText("name");
   CheckLabel(fields, "name", job.name);
-  if (earlier.contains(job.name)) {
-    fields.complaints()->Wrong(fields.PathOf("name"), std::string_view(job.name),
-                               "is there twice; give each job its own name");
-  }
+  if (earlier.contains(job.name)) fields.Wrong("name", job.name, "is there twice; give each job its own name");
   const std::string group = fields.Text("groupName");
   CheckLabel(fields, "groupName", group);
   if (!group.empty()) job.group = group;
@@ -173,8 +168,7 @@ FailureRule::Action ReadAction(Fields& rule) {
                                                   "RestartJob", "RestartJobAndIgnoreMaxRestarts"});
   if (action.empty()) rule.Wrong("action", "it is missing");
   if (action.starts_with("RestartJob") && !action.starts_with("RestartJobSet")) {
-    rule.complaints()->Wrong(rule.PathOf("action"), std::string_view(action),
-                             "is not served: the Jobs of a step are made anew together; RestartJobSet does that");
+    rule.Wrong("action", action, "is not served: the Jobs of a step are made anew together; RestartJobSet does that");
   }
   if (action == "RestartJobSet") return FailureRule::Action::kRestart;
   if (action == "RestartJobSetAndIgnoreMaxRestarts") return FailureRule::Action::kRestartUncounted;
@@ -188,10 +182,7 @@ std::vector<FailureRule> ReadRules(Fields& failure, const Names& jobs) {
     FailureRule rule;
     rule.name = fields.Text("name");
     if (rule.name.empty()) rule.name = fmt::format("failurePolicyRule{}", rules.size());
-    if (!names.insert(rule.name).second) {
-      failure.complaints()->Wrong(fields.PathOf("name"), std::string_view(rule.name),
-                                  "is there twice; a rule needs its own");
-    }
+    if (!names.insert(rule.name).second) fields.Wrong("name", rule.name, "is there twice; a rule needs its own");
     rule.action = ReadAction(fields);
     rule.reasons = ReadReasons(fields);
     rule.patterns = ReadPatterns(fields);
@@ -250,8 +241,7 @@ void ReadJobSet(Fields& job_set, Runtime& runtime) {
   if (coordinator) {
     const std::string job = coordinator.NeedText("replicatedJob");
     if (!names.contains(job)) {
-      coordinator.complaints()->Wrong(coordinator.PathOf("replicatedJob"), std::string_view(job),
-                                      fmt::format("is no replicated job; these are: {}", Listed(names)));
+      coordinator.Wrong("replicatedJob", job, fmt::format("is no replicated job; these are: {}", Listed(names)));
     }
     coordinator.Int("jobIndex", 0);
     coordinator.Int("podIndex", 0);

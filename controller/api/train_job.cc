@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "controller/api/fields.h"
+#include "controller/api/lenient.h"
 #include "controller/api/old_shape.h"
 #include "controller/api/pod_template.h"
 
@@ -50,8 +51,7 @@ std::optional<Initializer> ReadInitializer(Fields fields) {
   Initializer initializer;
   initializer.storage_uri = fields.Text("storageUri");
   if (!initializer.storage_uri.empty() && !IsUri(initializer.storage_uri)) {
-    fields.complaints()->Wrong(fields.PathOf("storageUri"), std::string_view(initializer.storage_uri),
-                               "may be empty, or it must be a valid URI (scheme://...)");
+    fields.Wrong("storageUri", initializer.storage_uri, "may be empty, or it must be a valid URI (scheme://...)");
   }
   CheckEnv(fields, "env");
   initializer.env = ListOf(fields, "env");
@@ -84,7 +84,7 @@ RuntimePatch ReadPatch(Fields& fields) {
   for (Fields& job : spec.Objects("replicatedJobs")) {
     const std::string name = job.NeedText("name");
     if (!name.empty() && !names.insert(name).second) {
-      fields.complaints()->Wrong(job.PathOf("name"), std::string_view(name), "is there twice; put both into one");
+      job.Wrong("name", name, "is there twice; put both into one");
     }
     CheckJobTemplate(job.Object("template"), Extent::kPart);
   }
@@ -104,8 +104,7 @@ std::vector<RuntimePatch> ReadPatches(Fields& spec) {
   for (Fields& object : objects) {
     RuntimePatch patch = ReadPatch(object);
     if (!managers.insert(patch.manager).second) {
-      spec.complaints()->Wrong(object.PathOf("manager"), std::string_view(patch.manager),
-                               "has another patch already; a manager has one patch: put both into it");
+      object.Wrong("manager", patch.manager, "has another patch already; a manager has one patch: put both into it");
     }
     patches.push_back(std::move(patch));
   }
@@ -126,8 +125,7 @@ RuntimeRef ReadRuntimeRef(Fields& spec) {
 }  // namespace
 
 bool IsManagedByMuster(const Json& object) {
-  const Json* spec = FindField(object, "spec");
-  const std::string managed_by = spec == nullptr ? "" : TextField(*spec, "managedBy");
+  const std::string managed_by = TextField(PartOf(object, "spec"), "managedBy");
   return managed_by.empty() || managed_by == kManagedByMuster;
 }
 

@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "controller/api/labels.h"
+#include "controller/api/lenient.h"
 
 namespace muster::controller {
 
@@ -99,7 +100,7 @@ void TrainJobCache::PutTrainJob(const Json& object) {
   if (!job.ok()) {
     job = TrainJob();
     job->meta = *std::move(meta);
-    if (const Json* status = FindField(object, "status")) job->status = ReadStatus(*status);
+    job->status = ReadStatus(PartOf(object, "status"));
   }
   KnownTrainJob& known = jobs_[key];
   const bool same = known.job.meta.uid == job->meta.uid;

@@ -4,6 +4,7 @@
 
 #include "base/quoted.h"
 #include "base/text.h"
+#include "controller/api/lenient.h"
 #include "controller/plan/choice.h"
 #include "controller/plan/pod_fields.h"
 #include "controller/plan/restart_policy.h"
@@ -30,10 +31,9 @@ Json InstallerSecurity(const Json& pod, const Json& container) {
   Json security = {{"allowPrivilegeEscalation", false},
                    {"capabilities", {{"drop", Json::array({"ALL"})}}},
                    {"readOnlyRootFilesystem", true}};
-  if (const Json* own = FindField(container, "securityContext")) {
-    for (const char* name : {"runAsUser", "runAsGroup", "runAsNonRoot", "seccompProfile", "seLinuxOptions"}) {
-      if (const Json* found = FindField(*own, name)) security[name] = *found;
-    }
+  const Json& own = PartOf(container, "securityContext");
+  for (const char* name : {"runAsUser", "runAsGroup", "runAsNonRoot", "seccompProfile", "seLinuxOptions"}) {
+    if (const Json* found = FindField(own, name)) security[name] = *found;
   }
   const Json* not_root = SecurityField(pod, container, "runAsNonRoot");
   if (not_root != nullptr && *not_root == true && SecurityField(pod, container, "runAsUser") == nullptr) {
@@ -45,13 +45,10 @@ Json InstallerSecurity(const Json& pod, const Json& container) {
 // The trainer's CPU and memory: the pod's quality-of-service class, its request and its quota stay what they were.
 Json InstallerResources(const Json& container) {
   Json resources = Json::object();
-  const Json* own = FindField(container, "resources");
-  if (own == nullptr) return resources;
   for (const char* kind : {"requests", "limits"}) {
-    const Json* quantities = FindField(*own, kind);
-    if (quantities == nullptr) continue;
     for (const char* name : {"cpu", "memory"}) {
-      if (const Json* found = FindField(*quantities, name)) resources[kind][name] = *found;
+      const Json& quantity = PartOf(container, "resources", kind, name);
+      if (!quantity.is_null()) resources[kind][name] = quantity;
     }
   }
   return resources;
@@ -62,10 +59,8 @@ Status CheckRoomForAgent(const Runtime& runtime, const ReplicatedJob& of, const 
   for (const char* list : {"volumes", "initContainers", "containers"}) {
     if (FindNamed(pod, list, kName) != nullptr) taken = fmt::format("{}[{}]", list, kName);
   }
-  if (const Json* mounts = FindField(container, "volumeMounts")) {
-    for (const Json& mount : *mounts) {
-      if (TextField(mount, "mountPath") == kFolder) taken = fmt::format("a mount at {}", kFolder);
-    }
+  for (const Json& mount : ListField(container, "volumeMounts")) {
+    if (TextField(mount, "mountPath") == kFolder) taken = fmt::format("a mount at {}", kFolder);
   }
   if (taken.empty()) return absl::OkStatus();
   return absl::InvalidArgumentError(
@@ -121,8 +116,7 @@ void AddVariables(const Json& pod, const AgentUse& use, int max_restarts, Restar
 // The port that the kubelet can ask; none: the container has closed it, put it on one address or takes it from
 // elsewhere, or the pod has its node's network, where other agents may have the port.
 std::optional<int> ProbedPort(const Json& pod, const Json& container) {
-  const Json* host_network = FindField(pod, "hostNetwork");
-  if (host_network != nullptr && *host_network == true) return std::nullopt;
+  if (FlagField(pod, "hostNetwork", false)) return std::nullopt;
   if (FindNamed(container, "env", "MUSTER_HTTP_PORT") == nullptr) return kAgentHttpPort;
   const Json* text = EnvText(container, "MUSTER_HTTP_PORT");
   const auto port = text == nullptr ? std::nullopt : ParseInt(text->get<std::string>());
@@ -185,10 +179,7 @@ StatusOr<bool> WantsAgent(const TrainJob& job, const Runtime& runtime) {
   return choice != "off";
 }
 
-bool CommandIsKnown(const Json& container) {
-  const Json* command = FindField(container, "command");
-  return command != nullptr && !command->empty();
-}
+bool CommandIsKnown(const Json& container) { return !PartOf(container, "command").empty(); }
 
 bool IsAgent(const Json& container) {
   return CommandIsKnown(container) && BaseName(container["command"][0].get<std::string>()) == "muster";

@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 #include "controller/api/labels.h"
+#include "controller/api/lenient.h"
 #include "controller/plan/job_object.h"
 #include "controller/plan/pod_fields.h"
 
@@ -29,9 +30,8 @@ void TellNodes(int pods, Json* job_template, Json* container) {
 
 void AddAutoscaler(Draft* draft) {
   const Runtime& runtime = draft->runtime;
-  const Json* elastic = FindField(runtime.ml_policy.policy, "elasticPolicy");
-  const Json* metrics = elastic == nullptr ? nullptr : FindField(*elastic, "metrics");
-  if (metrics == nullptr || metrics->empty() || !draft->nodes.elastic) return;
+  const Json& metrics = PartOf(runtime.ml_policy.policy, "elasticPolicy", "metrics");
+  if (metrics.empty() || !draft->nodes.elastic) return;
   if (!Scales(*draft)) {
     draft->notices.push_back({"ElasticMetricsIgnored",
                               fmt::format("no HorizontalPodAutoscaler is made: the job has the label {}, and Kueue has "
@@ -48,7 +48,7 @@ void AddAutoscaler(Draft* draft) {
                      {{"scaleTargetRef", target},
                       {"minReplicas", draft->nodes.least},
                       {"maxReplicas", draft->nodes.most},
-                      {"metrics", *metrics}}}};
+                      {"metrics", metrics}}}};
   planned.if_there = PlannedObject::IfThere::kUpdate;
   draft->objects.push_back(std::move(planned));
 }

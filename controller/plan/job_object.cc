@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "controller/api/fields.h"
 #include "controller/api/labels.h"
+#include "controller/api/lenient.h"
 #include "controller/plan/agent.h"
 #include "controller/plan/names.h"
 #include "controller/plan/placement.h"
@@ -30,10 +31,8 @@ void Put(const Json& over, const char* field, Json* metadata) {
 // The shared labels and annotations go below the object's own.
 void PutShared(const Json& shared, Json* metadata) {
   for (const char* field : {"labels", "annotations"}) {
-    const Json* common = FindField(shared, field);
-    if (common == nullptr || !common->is_object()) continue;
     Json merged = Json::object();
-    for (const auto& [key, value] : common->items()) {
+    for (const auto& [key, value] : MapField(shared, field).items()) {
       if (!key.starts_with(kKueuePrefix)) merged[key] = value;
     }
     if (const Json* own = FindField(*metadata, field)) merged.update(*own);
@@ -41,18 +40,13 @@ void PutShared(const Json& shared, Json* metadata) {
   }
 }
 
-int NumberField(const Json& object, const char* name) {
-  const Json* found = FindField(object, name);
-  return found != nullptr && found->is_number_integer() ? found->get<int>() : 0;
-}
-
 // The host that the runtime names as the coordinator.
 std::string Coordinator(const JobFrame& frame) {
   const Json& coordinator = frame.runtime.coordinator;
   return fmt::format(
       "{}-{}.{}",
-      JobName(frame.job.meta.name, TextField(coordinator, "replicatedJob"), NumberField(coordinator, "jobIndex")),
-      NumberField(coordinator, "podIndex"), frame.subdomain);
+      JobName(frame.job.meta.name, TextField(coordinator, "replicatedJob"), CountField(coordinator, "jobIndex")),
+      CountField(coordinator, "podIndex"), frame.subdomain);
 }
 
 // What JobSet calls its labels; it gives the same keys and values as annotations.

@@ -83,9 +83,8 @@ class MpiDraft {
     }
     const int said = IntField(policy_, "numProcPerNode", 1).value_or(1);
     ReplicatedJob& of = nodes_ == nullptr ? *launcher_ : *nodes_;
-    const Json* resources = FindField(*TrainerContainer(of), "resources");
-    if (said > 1 || resources == nullptr) return said;
-    return static_cast<int>(std::max<int64_t>(1, GpusOf(*resources)));
+    if (said > 1) return said;
+    return static_cast<int>(std::max<int64_t>(1, GpusOf(PartOf(*TrainerContainer(of), "resources"))));
   }
 
   void CountPods() {
@@ -152,9 +151,7 @@ class MpiDraft {
   static std::string CommandLine(const Json& container) {
     std::string line;
     for (const char* field : {"command", "args"}) {
-      const Json* words = FindField(container, field);
-      if (words == nullptr) continue;
-      for (const Json& word : *words) line += (line.empty() ? "" : " ") + word.get<std::string>();
+      for (const Json& word : ListField(container, field)) line += (line.empty() ? "" : " ") + word.get<std::string>();
     }
     return line;
   }

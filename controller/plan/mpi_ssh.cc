@@ -1,6 +1,7 @@
 #include "controller/plan/mpi_ssh.h"
 
 #include "base/text.h"
+#include "controller/api/lenient.h"
 #include "controller/plan/pod_fields.h"
 #include "controller/plan/token.h"
 
@@ -16,8 +17,7 @@ constexpr char kRootsFolder[] = "/root/.ssh";
 int ModeOfKey(const std::string& path, const Json& pod, const Json& container) {
   const Json* user = SecurityField(pod, container, "runAsUser");
   if (user == nullptr ? path == kRootsFolder : *user == 0) return 0600;
-  const Json* of_pod = FindField(pod, "securityContext");
-  return of_pod == nullptr || FindField(*of_pod, "fsGroup") == nullptr ? 0644 : 0640;
+  return PartOf(pod, "securityContext", "fsGroup").is_null() ? 0644 : 0640;
 }
 
 Json Item(const char* key, const char* path, int mode) { return {{"key", key}, {"path", path}, {"mode", mode}}; }

@@ -4,6 +4,7 @@
 
 #include "base/quoted.h"
 #include "base/text.h"
+#include "controller/api/lenient.h"
 #include "controller/api/strategic_merge.h"
 #include "controller/plan/framework.h"
 #include "controller/plan/pod_fields.h"
@@ -20,10 +21,7 @@ class PatchedJob {
   Status Apply() {
     const Json* own = FindField(patch_, "template");
     if (own == nullptr) return absl::OkStatus();
-    const Json* pod = FindPod(*own);
-    if (pod != nullptr) {
-      for (const char* list : {"containers", "initContainers"}) MUSTER_RETURN_IF_ERROR(CheckContainers(*pod, list));
-    }
+    for (const char* list : {"containers", "initContainers"}) MUSTER_RETURN_IF_ERROR(CheckContainers(list));
     auto merged = StrategicMerge(of_->job_template, *own);
     if (!merged.ok()) return Annotate(merged.status(), fmt::format("{}.template", path_));
     MUSTER_RETURN_IF_ERROR(TidyJobTemplate(fmt::format("{}.template", path_), &*merged));
@@ -33,12 +31,9 @@ class PatchedJob {
 
   // Of the pod as all patches left it.
   Status CheckMounts() const {
-    const Json* own = FindField(patch_, "template");
-    const Json* pod = own == nullptr ? nullptr : FindPod(*own);
-    if (pod == nullptr) return absl::OkStatus();
     for (const char* list : {"containers", "initContainers"}) {
-      for (const Json& container : List(*pod, list)) {
-        for (const Json& mount : List(container, "volumeMounts")) {
+      for (const Json& container : Patched(list)) {
+        for (const Json& mount : ListField(container, "volumeMounts")) {
           MUSTER_RETURN_IF_ERROR(CheckMount(list, TextField(container, "name"), TextField(mount, "name")));
         }
       }
@@ -47,21 +42,11 @@ class PatchedJob {
   }
 
  private:
-  static const Json* FindPod(const Json& job_template) {
-    const Json* found = &job_template;
-    for (const char* name : {"spec", "template", "spec"}) {
-      if (found != nullptr) found = FindField(*found, name);
-    }
-    return found;
-  }
-  static Json List(const Json& object, const char* name) {
-    const Json* found = FindField(object, name);
-    return found != nullptr && found->is_array() ? *found : Json::array();
-  }
+  const Json& Patched(const char* list) const { return ListField(PodSpec(PartOf(patch_, "template")), list); }
 
-  Status CheckContainers(const Json& pod, const char* list) const {
+  Status CheckContainers(const char* list) const {
     const Json& known = PodSpec(of_->job_template);
-    for (const Json& container : List(pod, list)) {
+    for (const Json& container : Patched(list)) {
       const std::string name = TextField(container, "name");
       const std::string where = fmt::format("{}.template.spec.template.spec.{}", path_, list);
       if (FindNamed(known, list, name) == nullptr) {
@@ -70,11 +55,8 @@ class PatchedJob {
                         std::string_view(list) == "containers" ? "container" : "init container", Quoted(name),
                         NamesIn(known, list)));
       }
-      const Json env = List(container, "env");
-      if (Status reserved = CheckReservedNames(framework_, fmt::format("{}[{}].env", where, name), env);
-          !reserved.ok()) {
-        return reserved;
-      }
+      MUSTER_RETURN_IF_ERROR(
+          CheckReservedNames(framework_, fmt::format("{}[{}].env", where, name), ListField(container, "env")));
     }
     return absl::OkStatus();
   }
@@ -105,9 +87,7 @@ StatusOr<ReplicatedJob*> FindJob(std::string_view path, const std::string& name,
 // Labels and annotations of `over` go over those of `metadata`.
 void MergeMetadata(const Json& over, Json* metadata) {
   for (const char* field : {"labels", "annotations"}) {
-    const Json* map = FindField(over, field);
-    if (map == nullptr || !map->is_object()) continue;
-    for (const auto& [key, value] : map->items()) {
+    for (const auto& [key, value] : MapField(over, field).items()) {
       if (value.is_string()) (*metadata)[field][key] = value;
     }
   }

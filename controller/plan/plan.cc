@@ -5,6 +5,7 @@
 #include "base/quoted.h"
 #include "base/text.h"
 #include "controller/api/fields.h"
+#include "controller/api/lenient.h"
 #include "controller/plan/agent.h"
 #include "controller/plan/elastic.h"
 #include "controller/plan/framework.h"
@@ -210,9 +211,7 @@ class Planner {
     }
     for (const Json& variable : trainer.env) UpsertEnv(variable, container);
     if (trainer.resources_per_node.is_object()) {
-      const Json* resources = FindField(*container, "resources");
-      (*container)["resources"] =
-          MergedResources(resources == nullptr ? Json() : *resources, trainer.resources_per_node);
+      (*container)["resources"] = MergedResources(PartOf(*container, "resources"), trainer.resources_per_node);
     }
     return absl::OkStatus();
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "controller/api/lenient.h"
 #include "controller/api/pod_template.h"
 
 namespace muster::controller {
@@ -52,12 +53,12 @@ Status TidyJobTemplate(std::string_view path, Json* job_template) {
 
 Json& PodTemplate(Json& job_template) { return job_template["spec"]["template"]; }
 Json& PodSpec(Json& job_template) { return PodTemplate(job_template)["spec"]; }
+const Json& PodSpec(const Json& job_template) { return PartOf(job_template, "spec", "template", "spec"); }
 
 const Json* FindNamed(const Json& object, const char* field, std::string_view name) {
-  const Json* list = FindField(object, field);
-  if (list == nullptr || !list->is_array()) return nullptr;
-  const auto found = FindIn(*list, name);
-  return found == list->end() ? nullptr : &*found;
+  const Json& list = ListField(object, field);
+  const auto found = FindIn(list, name);
+  return found == list.end() ? nullptr : &*found;
 }
 
 Json* FindNamed(Json& object, const char* field, std::string_view name) {
@@ -66,9 +67,7 @@ Json* FindNamed(Json& object, const char* field, std::string_view name) {
 
 std::string NamesIn(const Json& object, const char* field) {
   std::vector<std::string> names;
-  if (const Json* list = FindField(object, field); list != nullptr && list->is_array()) {
-    for (const Json& entry : *list) names.push_back(TextField(entry, "name"));
-  }
+  for (const Json& entry : ListField(object, field)) names.push_back(TextField(entry, "name"));
   return names.empty() ? "none" : Join(names, ", ");
 }
 
@@ -141,9 +140,7 @@ void UpsertPort(int port, Json* container) {
 
 const Json* SecurityField(const Json& pod, const Json& container, const char* name) {
   for (const Json* object : {&container, &pod}) {
-    const Json* security = FindField(*object, "securityContext");
-    if (security == nullptr) continue;
-    if (const Json* found = FindField(*security, name)) return found;
+    if (const Json* found = FindField(PartOf(*object, "securityContext"), name)) return found;
   }
   return nullptr;
 }

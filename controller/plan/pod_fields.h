@@ -19,6 +19,7 @@ Status TidyJobTemplate(std::string_view path, Json* job_template);
 
 Json& PodTemplate(Json& job_template);  // spec.template
 Json& PodSpec(Json& job_template);      // spec.template.spec
+const Json& PodSpec(const Json& job_template);
 
 // The entry of the list `field` of `object` whose name is `name`; null: there is none.
 Json* FindNamed(Json& object, const char* field, std::string_view name);

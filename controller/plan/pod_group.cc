@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "controller/api/labels.h"
+#include "controller/api/lenient.h"
 #include "controller/plan/placement.h"
 #include "controller/plan/pod_fields.h"
 #include "controller/plan/pod_requests.h"
@@ -72,8 +73,7 @@ Json PodGroup(std::string_view api, const Draft& draft, Json spec) {
 
 // Some documents write {topologyKey, networkPolicy} in the place of {mode, highestTierAllowed}, or beside it.
 Json Topology(const Json& volcano, const Draft& draft, const std::vector<ReplicatedJob*>& gang) {
-  const Json* given = FindField(volcano, "networkTopology");
-  Json topology = given == nullptr ? Json::object() : *given;
+  Json topology = MapField(volcano, "networkTopology");
   for (const char* name : {"topologyKey", "networkPolicy"}) {
     if (const Json* documented = FindField(volcano, name)) topology[name] = *documented;
   }
@@ -93,8 +93,7 @@ Json Topology(const Json& volcano, const Draft& draft, const std::vector<Replica
 
 Status AddVolcano(const Json& volcano, const Json& metadata, const std::vector<ReplicatedJob*>& gang, Json spec,
                   Draft* draft) {
-  const Json* annotations = FindField(metadata, "annotations");
-  if (const Json* queue = annotations == nullptr ? nullptr : FindField(*annotations, kQueueAnnotation)) {
+  if (const Json* queue = FindField(PartOf(metadata, "annotations"), kQueueAnnotation)) {
     if (*queue == "") {
       return absl::InvalidArgumentError(fmt::format("runtime '{}': annotation {}: Volcano queue name must not be empty",
                                                     draft->runtime.meta.name, kQueueAnnotation));

@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 #include "controller/api/labels.h"
+#include "controller/api/lenient.h"
 #include "controller/api/meta.h"
 #include "controller/plan/names.h"
 #include "controller/plan/pod_fields.h"
@@ -44,8 +45,7 @@ StatusOr<Json> PodOfJob(const Json& job, int index, const std::string& name) {
                    {"finalizers", std::move(finalizers)},
                    {"ownerReferences", Json::array({OwnerReferenceTo("batch/v1", "Job", owner)})}};
   for (const char* field : {"labels", "annotations"}) {
-    const Json* map = FindField(pod_template["metadata"], field);
-    metadata[field] = map != nullptr && map->is_object() ? *map : Json::object();
+    metadata[field] = MapField(pod_template["metadata"], field);
     metadata[field][kIndexLabel] = fmt::format("{}", index);
   }
   Json& spec = PodSpec(copy);

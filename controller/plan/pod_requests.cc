@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "controller/api/lenient.h"
 
 namespace muster::controller {
 namespace {
@@ -13,18 +14,11 @@ using Requests = std::map<std::string, Quantity>;
 StatusOr<Requests> RequestsOf(const Json& resources) {
   Requests requests;
   for (const char* kind : {"limits", "requests"}) {
-    const Json* quantities = FindField(resources, kind);
-    if (quantities == nullptr || !quantities->is_object()) continue;
-    for (const auto& [name, value] : quantities->items()) {
+    for (const auto& [name, value] : MapField(resources, kind).items()) {
       MUSTER_ASSIGN_OR_RETURN(requests[name], ReadQuantity(value));
     }
   }
   return requests;
-}
-
-StatusOr<Requests> RequestsIn(const Json& owner) {
-  const Json* resources = FindField(owner, "resources");
-  return resources == nullptr ? Requests() : RequestsOf(*resources);
 }
 
 void Add(const Requests& more, Requests* sum) {
@@ -39,27 +33,23 @@ void RaiseTo(const Requests& least, Requests* requests) {
 
 StatusOr<Requests> PodRequests(const Json& pod) {
   Requests all, sidecars, most;  // most: of init containers
-  if (const Json* containers = FindField(pod, "containers")) {
-    for (const Json& container : *containers) {
-      MUSTER_ASSIGN_OR_RETURN(const Requests own, RequestsIn(container));
-      Add(own, &all);
-    }
+  for (const Json& container : ListField(pod, "containers")) {
+    MUSTER_ASSIGN_OR_RETURN(const Requests own, RequestsOf(PartOf(container, "resources")));
+    Add(own, &all);
   }
-  if (const Json* containers = FindField(pod, "initContainers")) {
-    for (const Json& container : *containers) {
-      MUSTER_ASSIGN_OR_RETURN(Requests own, RequestsIn(container));
-      if (TextField(container, "restartPolicy") == "Always") {
-        Add(own, &all);
-        Add(own, &sidecars);
-        own = sidecars;
-      } else {
-        Add(sidecars, &own);
-      }
-      RaiseTo(own, &most);
+  for (const Json& container : ListField(pod, "initContainers")) {
+    MUSTER_ASSIGN_OR_RETURN(Requests own, RequestsOf(PartOf(container, "resources")));
+    if (TextField(container, "restartPolicy") == "Always") {
+      Add(own, &all);
+      Add(own, &sidecars);
+      own = sidecars;
+    } else {
+      Add(sidecars, &own);
     }
+    RaiseTo(own, &most);
   }
   RaiseTo(most, &all);
-  MUSTER_ASSIGN_OR_RETURN(const Requests whole, RequestsIn(pod));
+  MUSTER_ASSIGN_OR_RETURN(const Requests whole, RequestsOf(PartOf(pod, "resources")));
   for (const auto& [name, quantity] : whole) all[name] = quantity;
   if (const Json* overhead = FindField(pod, "overhead")) {
     const Json as_requests = {{"requests", *overhead}};

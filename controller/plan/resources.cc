@@ -5,6 +5,7 @@
 
 #include "base/quoted.h"
 #include "base/text.h"
+#include "controller/api/lenient.h"
 #include "controller/api/quantity.h"
 #include "controller/plan/pod_fields.h"
 
@@ -14,13 +15,10 @@ namespace {
 constexpr std::string_view kWords = "auto, cpu, gpu or a whole number from 1 on";
 
 // How many of a resource are asked for: its request, else its limit.
-int64_t UnitsOf(const Json& resources, std::string_view name) {
+int64_t UnitsOf(const Json& resources, const char* name) {
   for (const char* kind : {"requests", "limits"}) {
-    const Json* quantities = FindField(resources, kind);
-    if (quantities == nullptr) continue;
-    const Json* quantity = FindField(*quantities, std::string(name).c_str());
-    if (quantity == nullptr) continue;
-    if (const auto read = ReadQuantity(*quantity); read.ok() && read->Units() > 0) return read->Units();
+    const auto read = ReadQuantity(PartOf(resources, kind, name));
+    if (read.ok() && read->Units() > 0) return read->Units();
   }
   return 0;
 }
@@ -40,14 +38,12 @@ template <class Wanted>
 int64_t Sum(const Json& resources, Wanted wanted) {
   std::vector<std::string> names;
   for (const char* kind : {"requests", "limits"}) {
-    const Json* quantities = FindField(resources, kind);
-    if (quantities == nullptr) continue;
-    for (const auto& [name, quantity] : quantities->items()) {
+    for (const auto& [name, quantity] : MapField(resources, kind).items()) {
       if (wanted(name) && std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
     }
   }
   int64_t sum = 0;
-  for (const std::string& name : names) sum += std::min<int64_t>(UnitsOf(resources, name), 1'000'000);
+  for (const std::string& name : names) sum += std::min<int64_t>(UnitsOf(resources, name.c_str()), 1'000'000);
   return sum;
 }
 
@@ -66,15 +62,13 @@ Json MergedResources(Json runtime, const Json& own) {
   if (!runtime.is_object()) runtime = Json::object();
   if (!own.is_object()) return runtime;
   for (const char* kind : {"requests", "limits"}) {
-    const Json* quantities = FindField(own, kind);
-    if (quantities == nullptr || !quantities->is_object()) continue;
+    const Json& quantities = PartOf(own, kind);
+    if (!quantities.is_object()) continue;
     Json& merged = runtime[kind];
     if (!merged.is_object()) merged = Json::object();
-    merged.update(*quantities);
+    merged.update(quantities);
   }
-  if (const Json* claims = FindField(own, "claims"); claims != nullptr && claims->is_array()) {
-    for (const Json& claim : *claims) UpsertNamed(claim, "claims", &runtime);
-  }
+  for (const Json& claim : ListField(own, "claims")) UpsertNamed(claim, "claims", &runtime);
   return runtime;
 }
 
@@ -88,8 +82,7 @@ StatusOr<std::string> ProcessesPerNode(const TrainJob& job, const Runtime& runti
   if (const Json* said = FindField(runtime.ml_policy.policy, "numProcPerNode")) {
     return WordOrNumber(fmt::format("runtime '{}': spec.mlPolicy.torch.numProcPerNode", runtime.meta.name), *said);
   }
-  const Json* claims = FindField(resources, "claims");
-  if (GpusOf(resources) > 0 || (claims != nullptr && !claims->empty())) return "auto";
+  if (GpusOf(resources) > 0 || !PartOf(resources, "claims").empty()) return "auto";
   if (const int64_t devices = Sum(resources, IsOtherDevice); devices > 0) return fmt::format("{}", devices);
   return fmt::format("{}", std::max<int64_t>(1, UnitsOf(resources, "cpu")));
 }

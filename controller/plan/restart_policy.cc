@@ -5,6 +5,7 @@
 
 #include "base/quoted.h"
 #include "base/text.h"
+#include "controller/api/lenient.h"
 #include "controller/plan/pod_fields.h"
 
 namespace muster::controller {
@@ -25,9 +26,7 @@ Status Wrong(const Runtime& runtime, const ReplicatedJob& of, RestartPolicy poli
 }  // namespace
 
 StatusOr<RestartPolicy> ReadRestartPolicy(const Runtime& runtime, const ReplicatedJob& of) {
-  const Json& metadata = of.job_template.at("metadata");
-  const Json* annotations = FindField(metadata, "annotations");
-  const std::string said = annotations == nullptr ? "" : TextField(*annotations, kRestartPolicyAnnotation);
+  const std::string said = TextField(PartOf(of.job_template, "metadata", "annotations"), kRestartPolicyAnnotation);
   if (said.empty()) return RestartPolicy::kOwn;
   for (const auto& [policy, name] : kNames) {
     if (said == name) return policy;

@@ -1,6 +1,7 @@
 // ConfigMap <job>-runtime-snapshot: what a job was planned by, whatever becomes of its runtime.
 #include "base/quoted.h"
 #include "base/text.h"
+#include "controller/api/lenient.h"
 #include "controller/api/yaml.h"
 #include "controller/plan/plan.h"
 
@@ -51,17 +52,15 @@ StatusOr<Json> ReadSnapshot(const TrainJob& job, const Json& config_map) {
     return wrong(fmt::format("snapshot configmap exists but is owned by another object ({})",
                              owner == nullptr ? "by none" : fmt::format("{} '{}'", owner->kind, owner->name)));
   }
-  const Json* data = FindField(config_map, "data");
-  const std::string text = data == nullptr ? "" : TextField(*data, kKey);
+  const std::string text = TextField(PartOf(config_map, "data"), kKey);
   if (text.empty()) return wrong("data.runtime is missing");
   auto documents = ReadYaml(text);
   if (!documents.ok()) return wrong(fmt::format("data.runtime: {}", Message(documents.status())));
   if (documents->size() != 1) return wrong("data.runtime is not one object");
   Json runtime = std::move(documents->front().object);
-  const Json* metadata = FindField(runtime, "metadata");
   const RuntimeRef found{.api_group = std::string(GroupOf(TextField(runtime, "apiVersion"))),
                          .kind = TextField(runtime, "kind"),
-                         .name = metadata == nullptr ? "" : TextField(*metadata, "name")};
+                         .name = TextField(PartOf(runtime, "metadata"), "name")};
   if (found != job.runtime) {
     return wrong(fmt::format("it holds {} {} of {}, and the job's runtimeRef is {} {} of {}", found.kind,
                              Quoted(found.name), found.api_group, job.runtime.kind, Quoted(job.runtime.name),

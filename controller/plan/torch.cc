@@ -3,6 +3,7 @@
 #include "base/quoted.h"
 #include "base/text.h"
 #include "controller/api/fields.h"
+#include "controller/api/lenient.h"
 #include "controller/plan/elastic.h"
 #include "controller/plan/framework.h"
 #include "controller/plan/pod_fields.h"
@@ -24,9 +25,8 @@ StatusOr<TorchFacts> FactsFor(const Draft& draft, ReplicatedJob& first) {
   TorchFacts facts;
   facts.nodes = draft.nodes.Text();
   facts.elastic = draft.nodes.elastic;
-  const Json* resources = FindField(*TrainerContainer(first), "resources");
   MUSTER_ASSIGN_OR_RETURN(facts.processes,
-                          ProcessesPerNode(draft.job, draft.runtime, resources == nullptr ? Json() : *resources));
+                          ProcessesPerNode(draft.job, draft.runtime, PartOf(*TrainerContainer(first), "resources")));
   facts.master = FirstHost(draft, first);
   facts.job_id = JobId(draft.job);
   return facts;

@@ -5,6 +5,7 @@
 
 #include "base/quoted.h"
 #include "base/text.h"
+#include "controller/api/lenient.h"
 #include "controller/plan/pod_fields.h"
 #include "controller/plan/resources.h"
 
@@ -109,7 +110,7 @@ bool AsksTorchtune(const TrainJob& job) {
 
 Status AddRecipe(const Draft& draft, const std::string& processes, const std::string& master, Json* container) {
   Tuning tuning{.model = ModelOf(draft.job.runtime.name), .nodes = draft.nodes.pods, .processes = processes};
-  if (const Json* resources = FindField(*container, "resources")) tuning.gpus = GpusOf(*resources);
+  tuning.gpus = GpusOf(PartOf(*container, "resources"));
   bool dora = false;
   for (const std::string& word : draft.job.trainer->args.value_or(std::vector<std::string>())) {
     tuning.lora = tuning.lora || word.find("model.lora_attn_modules") != std::string::npos;
@@ -125,11 +126,9 @@ Status AddRecipe(const Draft& draft, const std::string& processes, const std::st
   for (const std::string& word : {recipe, std::string("--config"), tuning.model + suffix}) command.push_back(word);
   for (const ReplicatedJob& of : draft.runtime.jobs) {
     if (of.step != Step::kTrainer) continue;
-    Json own = of.job_template;
-    const Json* known = FindNamed(PodSpec(own), "containers", kTrainerContainer);
-    const Json* words = known == nullptr ? nullptr : FindField(*known, "command");
-    if (words == nullptr) continue;
-    for (const Json& word : *words) {
+    const Json* known = FindNamed(PodSpec(of.job_template), "containers", kTrainerContainer);
+    if (known == nullptr) continue;
+    for (const Json& word : ListField(*known, "command")) {
       if (IsOfRuntime(word.get<std::string>())) command.push_back(word);
     }
   }

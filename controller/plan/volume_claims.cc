@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "controller/api/fields.h"
+#include "controller/api/lenient.h"
 #include "controller/plan/pod_fields.h"
 
 namespace muster::controller {
@@ -14,9 +15,7 @@ constexpr size_t kMostEntries = 50;  // of policies, and of templates in each
 
 bool MountsVolume(const Json& pod, std::string_view volume) {
   for (const char* list : {"initContainers", "containers"}) {
-    const Json* containers = FindField(pod, list);
-    if (containers == nullptr) continue;
-    for (const Json& container : *containers) {
+    for (const Json& container : ListField(pod, list)) {
       if (FindNamed(container, "volumeMounts", volume) != nullptr) return true;
     }
   }
@@ -31,9 +30,7 @@ void CheckCount(Fields& fields, const char* name, size_t count) {
 std::string ReadClaim(Fields& claim, bool retain, Draft* draft) {
   Fields metadata = claim.Object("metadata");
   const std::string name = metadata.NeedText("name");
-  if (!name.empty() && !IsLabel(name)) {
-    claim.complaints()->Wrong(metadata.PathOf("name"), std::string_view(name), "is no DNS label");
-  }
+  if (!name.empty() && !IsLabel(name)) metadata.Wrong("name", name, "is no DNS label");
   if (metadata.Find("namespace") != nullptr) {
     metadata.Wrong("namespace", "namespace cannot be set for VolumeClaimPolicies templates; leave it out");
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "controller/api/lenient.h"
 #include "controller/plan/framework.h"
 #include "controller/plan/pod_fields.h"
 #include "controller/plan/resources.h"
@@ -12,8 +13,7 @@ namespace muster::controller {
 Status AddXgboost(Draft* draft) {
   ReplicatedJob* first = FirstTrainer(*draft);
   if (first == nullptr) return absl::OkStatus();
-  const Json* resources = FindField(*TrainerContainer(*first), "resources");
-  const int64_t each = resources == nullptr ? 1 : std::max<int64_t>(1, GpusOf(*resources));
+  const int64_t each = std::max<int64_t>(1, GpusOf(PartOf(*TrainerContainer(*first), "resources")));
   const Json variables =
       Json::array({EnvValue("DMLC_TRACKER_URI", FirstHost(*draft, *first)),
                    EnvValue("DMLC_TRACKER_PORT", fmt::format("{}", kTrainerPort)), IndexVariable("DMLC_TASK_ID"),
