@@ -20,13 +20,15 @@ namespace asio = boost::asio;
 using boost::system::error_code;
 
 constexpr char kJson[] = "application/json";
-constexpr int kDeepest = 200;                             // levels of an object; the others are left out
-constexpr size_t kLongestRefusal = size_t{64} << 10;      // bytes of an error's body
-constexpr Duration kHead = std::chrono::seconds(65);      // a server gives a request 60 s
-constexpr Duration kTotal = std::chrono::seconds(300);    // for the longest page
-constexpr Duration kDeadPeer = std::chrono::seconds(30);  // a server that has gone without a word
-constexpr int kBuffer = 64 << 10;                         // bytes, of each busy connection
-constexpr int kShortestWatch = 300, kLongestWatch = 600;  // s
+constexpr char kMergePatch[] = "application/merge-patch+json";
+constexpr char kApplyPatch[] = "application/apply-patch+yaml";  // JSON is YAML
+constexpr int kDeepest = 200;                                   // levels of an object; the others are left out
+constexpr size_t kLongestRefusal = size_t{64} << 10;            // bytes of an error's body
+constexpr Duration kHead = std::chrono::seconds(65);            // a server gives a request 60 s
+constexpr Duration kTotal = std::chrono::seconds(300);          // for the longest page
+constexpr Duration kDeadPeer = std::chrono::seconds(30);        // a server that has gone without a word
+constexpr int kBuffer = 64 << 10;                               // bytes, of each busy connection
+constexpr int kShortestWatch = 300, kLongestWatch = 600;        // s
 
 // What one call asks. `kind`: of a write, for the counts.
 struct Asked {
@@ -40,9 +42,11 @@ struct Asked {
 // A leader whose Lease waited behind other writes would lose it when there is most to do.
 bool IsPaced(const Resource& resource) { return resource.plural != "leases"; }
 
-std::string KindOf(std::string_view verb, const Resource& resource, std::string_view subresource = "") {
-  return fmt::format("{} {}{}{}", verb, resource.plural, subresource.empty() ? "" : "/", subresource);
-}
+// An object, or all of its kind.
+struct Target {
+  const Resource& resource;
+  std::string_view ns, name = {}, subresource = {};
+};
 
 // What all calls share.
 struct Context {
@@ -66,6 +70,19 @@ struct Context {
   std::mt19937 random;
   std::shared_ptr<http::Client> http;
 };
+
+// `verb`: for the counts.
+Asked Write(const Context& context, std::string_view verb, const char* method, const Target& target,
+            const char* content_type, const Json& body) {
+  const auto& [resource, ns, name, subresource] = target;
+  return {.method = method,
+          .path = PathOf(resource, ns, name, subresource),
+          .query = fmt::format("fieldManager={}", context.options.field_owner),
+          .content_type = content_type,
+          .body = WriteJson(body),
+          .kind = fmt::format("{} {}{}{}", verb, resource.plural, subresource.empty() ? "" : "/", subresource),
+          .paced = IsPaced(resource)};
+}
 
 std::shared_ptr<http::Client> Context::HttpFor(const Credential& credential) {
   if (http && http->options().client_certificate == credential.client_certificate &&
@@ -306,8 +323,6 @@ ApiClient::Handle Begin(const std::shared_ptr<Context>& context, Asked asked, Ap
   return ApiClient::Handle(call.get(), [call](void*) { call->Cancel(); });
 }
 
-std::string OwnerOf(const Context& context) { return fmt::format("fieldManager={}", context.options.field_owner); }
-
 }  // namespace
 
 ApiClient::ApiClient(asio::io_context& loop, ClusterAccess access, Options options)
@@ -323,66 +338,34 @@ ApiClient::Handle ApiClient::List(const Resource& resource, std::string_view ns,
 }
 
 ApiClient::Handle ApiClient::Create(const Resource& resource, std::string_view ns, const Json& object, Done done) {
-  return Begin(impl_,
-               {.method = "POST",
-                .path = PathOf(resource, ns),
-                .query = OwnerOf(*impl_),
-                .content_type = kJson,
-                .body = WriteJson(object),
-                .kind = KindOf("create", resource),
-                .paced = IsPaced(resource)},
-               std::move(done));
+  return Begin(impl_, Write(*impl_, "create", "POST", {resource, ns}, kJson, object), std::move(done));
 }
 
-// JSON is YAML.
 ApiClient::Handle ApiClient::Apply(const Resource& resource, std::string_view ns, std::string_view name,
                                    std::string_view subresource, const Json& object, Done done) {
-  return Begin(impl_,
-               {.method = "PATCH",
-                .path = PathOf(resource, ns, name, subresource),
-                .query = fmt::format("{}&force=true", OwnerOf(*impl_)),
-                .content_type = "application/apply-patch+yaml",
-                .body = WriteJson(object),
-                .kind = KindOf("apply", resource, subresource)},
-               std::move(done));
+  Asked asked = Write(*impl_, "apply", "PATCH", {resource, ns, name, subresource}, kApplyPatch, object);
+  asked.query += "&force=true";
+  return Begin(impl_, std::move(asked), std::move(done));
 }
 
 ApiClient::Handle ApiClient::Merge(const Resource& resource, std::string_view ns, std::string_view name,
                                    std::string_view subresource, const Json& patch, Done done) {
-  return Begin(impl_,
-               {.method = "PATCH",
-                .path = PathOf(resource, ns, name, subresource),
-                .query = OwnerOf(*impl_),
-                .content_type = "application/merge-patch+json",
-                .body = WriteJson(patch),
-                .kind = KindOf("patch", resource, subresource)},
+  return Begin(impl_, Write(*impl_, "patch", "PATCH", {resource, ns, name, subresource}, kMergePatch, patch),
                std::move(done));
 }
 
 ApiClient::Handle ApiClient::Replace(const Resource& resource, std::string_view ns, std::string_view name,
                                      const Json& object, Done done) {
-  return Begin(impl_,
-               {.method = "PUT",
-                .path = PathOf(resource, ns, name),
-                .query = OwnerOf(*impl_),
-                .content_type = kJson,
-                .body = WriteJson(object),
-                .kind = KindOf("replace", resource),
-                .paced = IsPaced(resource)},
-               std::move(done));
+  return Begin(impl_, Write(*impl_, "replace", "PUT", {resource, ns, name}, kJson, object), std::move(done));
 }
 
 ApiClient::Handle ApiClient::Delete(const Resource& resource, std::string_view ns, std::string_view name,
                                     std::string_view uid, Done done) {
   Json how = {{"apiVersion", "v1"}, {"kind", "DeleteOptions"}, {"propagationPolicy", "Background"}};
   if (!uid.empty()) how["preconditions"] = {{"uid", uid}};
-  return Begin(impl_,
-               {.method = "DELETE",
-                .path = PathOf(resource, ns, name),
-                .content_type = kJson,
-                .body = WriteJson(how),
-                .kind = KindOf("delete", resource)},
-               std::move(done));
+  Asked asked = Write(*impl_, "delete", "DELETE", {resource, ns, name}, kJson, how);
+  asked.query.clear();  // nobody owns a field of what goes
+  return Begin(impl_, std::move(asked), std::move(done));
 }
 
 ApiClient::Handle ApiClient::Watch(const Resource& resource, std::string_view ns, std::string_view query,

@@ -12,6 +12,7 @@
 
 #include "base/base64.h"
 #include "base/text.h"
+#include "controller/api/lenient.h"
 
 namespace muster::controller {
 namespace {
@@ -159,18 +160,13 @@ Json DataOf(const CertificateSet& set) {
           {"tls.key", ToBase64(set.key)}};
 }
 
-std::string VersionOf(const Json& object) {
-  const Json* metadata = FindField(object, "metadata");
-  return metadata == nullptr ? "" : TextField(*metadata, "resourceVersion");
-}
+std::string VersionOf(const Json& object) { return TextField(PartOf(object, "metadata"), "resourceVersion"); }
 
 }  // namespace
 
 CertificateSet ReadCertificateSecret(const Json& secret) {
-  const Json* data = FindField(secret, "data");
-  const auto read = [&](const char* name) {
-    return data == nullptr ? "" : FromBase64(TextField(*data, name)).value_or("");
-  };
+  const Json& data = PartOf(secret, "data");
+  const auto read = [&](const char* name) { return FromBase64(TextField(data, name)).value_or(""); };
   return {read("ca.crt"), read("ca.key"), read("tls.crt"), read("tls.key")};
 }
 

@@ -64,13 +64,12 @@ std::optional<EventLedger::Key> EventLedger::Note(std::string_view api_version, 
   return Key{id, std::move(saying)};
 }
 
-const EventLedger::Event* EventLedger::Find(const Key& key) const {
+EventLedger::Event* EventLedger::Find(const Key& key) const {
   auto object = by_key_.find(key.object);
   if (object == by_key_.end()) return nullptr;
   auto event = object->second->events.find(key.saying);
   return event == object->second->events.end() ? nullptr : &event->second;
 }
-EventLedger::Event* EventLedger::Find(const Key& key) { return const_cast<Event*>(std::as_const(*this).Find(key)); }
 
 std::optional<EventLedger::Body> EventLedger::BodyOf(const Key& key) const {
   const Event* event = Find(key);

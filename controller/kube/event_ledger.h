@@ -70,8 +70,7 @@ class EventLedger {
     std::map<EventSaying, Event> events;
   };
 
-  const Event* Find(const Key& key) const;
-  Event* Find(const Key& key);
+  Event* Find(const Key& key) const;  // null: it is not remembered
 
   const std::string component_;
   const Rules rules_;

@@ -4,6 +4,7 @@
 
 #include "base/quoted.h"
 #include "base/text.h"
+#include "controller/api/lenient.h"
 #include "controller/kube/api_error.h"
 
 namespace muster::controller {
@@ -26,9 +27,8 @@ std::string KindOfItems(const Json& page) {
 }  // namespace
 
 InformerState::Identity InformerState::IdentityOf(const Json& object) {
-  const Json* meta = FindField(object, "metadata");
-  if (meta == nullptr) return {};
-  return {TextField(*meta, "namespace"), TextField(*meta, "name"), TextField(*meta, "resourceVersion")};
+  const Json& meta = PartOf(object, "metadata");
+  return {TextField(meta, "namespace"), TextField(meta, "name"), TextField(meta, "resourceVersion")};
 }
 
 InformerState::Actions InformerState::Begin() {

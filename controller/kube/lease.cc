@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/iso_time.h"
+#include "controller/api/lenient.h"
 
 namespace muster::controller {
 namespace {
@@ -18,8 +19,8 @@ int NumberIn(const Json& spec, const char* name) {
 
 const Json& SpecOf(const Json& lease) {
   static const Json kNone = Json::object();
-  const Json* spec = FindField(lease, "spec");
-  return spec != nullptr && spec->is_object() ? *spec : kNone;
+  const Json& spec = PartOf(lease, "spec");
+  return spec.is_object() ? spec : kNone;
 }
 
 }  // namespace
@@ -35,10 +36,7 @@ void See(const Json& lease, TimePoint now, SeenLease* seen) {
   seen->there = true;
   seen->holder = holder;
   seen->renew_time = renewed;
-  seen->transitions = NumberIn(spec, "leaseTransitions");
   seen->duration = std::chrono::seconds(NumberIn(spec, "leaseDurationSeconds"));
-  const Json* meta = FindField(lease, "metadata");
-  seen->resource_version = meta == nullptr ? "" : TextField(*meta, "resourceVersion");
 }
 
 LeaseStep NextLeaseStep(const SeenLease& seen, const std::string& self, const LeaseRules& rules, TimePoint now) {

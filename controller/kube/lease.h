@@ -17,8 +17,7 @@ struct LeaseRules {
 
 // The Lease as it was last seen.
 struct SeenLease {
-  std::string holder, resource_version;
-  int transitions = 0;
+  std::string holder;
   bool there = false;
   TimePoint changed{};  // when its holder or renewTime was first seen as it is
   std::string renew_time;
