@@ -9,6 +9,7 @@ from api_proxy import ApiProxy
 from scenario import shell, train_job
 
 ACCOUNT = ("kubeflow-system", "kubeflow-trainer-controller-manager")
+PROGRAM = os.path.join(BIN, "muster-controller")
 WEBHOOKS = "validatingwebhookconfigurations,mutatingwebhookconfigurations"
 OFF = {"muster.dev/agent": "off"}
 ONCE = {"job": {"backoffLimit": 0}, "pod": {"restartPolicy": "Never"}}
@@ -24,7 +25,7 @@ def is_true(kind):
 class ControllerCase(ClusterCase):
     @classmethod
     def setUpClass(cls):
-        if not os.access(os.path.join(BIN, "muster-controller"), os.X_OK):
+        if not os.access(PROGRAM, os.X_OK):
             raise unittest.SkipTest(f"SKIPPED: {BIN} has no muster-controller")
         super().setUpClass()
         cls.cluster.kubectl("apply", "--server-side", "-k", os.path.join(MANIFESTS, "overlays", "default"))
@@ -35,10 +36,10 @@ class ControllerCase(ClusterCase):
         cls.api = Api(cls.cluster, NAMESPACE)
 
     @classmethod
-    def start_controller(cls, name="controller", *flags, kubeconfig=None, command=()):
+    def start_controller(cls, name="controller", *flags, kubeconfig=None, command=(), program=PROGRAM):
         """Returns when it is ready: it leads, or waits to."""
         port = cls.cluster.port(name)
-        child = cls.cluster.start_program(name, [*command, os.path.join(BIN, "muster-controller"), "run",
+        child = cls.cluster.start_program(name, [*command, program, "run",
                                                  "--kubeconfig", kubeconfig or cls.kubeconfig, "--listen", f"{cls.cluster.address}:{port}",
                                                  "--lease-namespace", ACCOUNT[0], *flags])
         cls.cluster.processes.await_url(name, f"http://{cls.cluster.address}:{port}/healthz", seconds=WAIT)

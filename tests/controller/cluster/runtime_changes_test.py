@@ -1,0 +1,138 @@
+"""A runtime is edited, or goes, while a TrainJob of it runs or is suspended: the job goes on by its snapshot, its changes are
+judged by that, and nothing speaks of the runtime."""
+import json
+
+from admission_case import AdmissionCase
+from cluster_case import NAMESPACE, changed
+import class_runner
+from controller_case import TRUE, is_true
+from scenario import API, runtime, shell, train_job
+
+IMAGE = "spec.template.spec.replicatedJobs.0.template.spec.template.spec.containers.0.image"
+
+
+def patch(job="node", pod=None):
+    return [{"manager": "a.example.com/b", "trainingRuntimeSpec": {"template": {"spec": {"replicatedJobs": [
+        {"name": job, "template": {"spec": {"template": {"spec": pod or {"nodeSelector": {"type": "kwok"}}}}}}]}}}}]
+
+
+class RuntimeChanges(AdmissionCase):
+    def begin(self, name, **spec):
+        self.make(name, runtime("", 2, container=TRUE), **spec)
+        if not spec.get("suspend"):
+            self.running(name)
+        else:
+            self.await_job(name, is_true("Suspended"))
+
+    def edit(self, name):
+        """Another image, command and number of nodes, and a step of another name beside."""
+        made = changed(runtime(name, 3, container={"command": shell("false")}), IMAGE, "edited")
+        jobs = made["spec"]["template"]["spec"]["replicatedJobs"]
+        jobs.append({"name": "more", "template": {"spec": {"template": {"spec": {"containers": [{"name": "more", "image": "edited"}]}}}}})
+        self.api.patch("trainingruntimes", name, {"spec": made["spec"]})
+
+    def delete(self, name):
+        self.api.delete("trainingruntimes", name)
+
+    def replace_by_other(self, name):
+        """The name belongs to a runtime of another shape."""
+        self.delete(name)
+        made = runtime(name, 1, container=TRUE)
+        made["spec"]["template"]["spec"]["replicatedJobs"][0]["name"] = "worker"
+        self.api.create("trainingruntimes", made)
+
+    @property
+    def changes(self):
+        return {"edited": self.edit, "deleted": self.delete, "replaced": self.replace_by_other}
+
+    def suspend(self, name):
+        self.patch(name, {"suspend": True})
+        self.await_job(name, lambda job: job["status"].get("state") == "Suspended" and not any(count["active"] for count in job["status"]["jobsStatus"]))
+
+    def new_controller(self):
+        """It has never seen the runtime."""
+        self.cluster.processes.stop("one")
+        self.serve("one")
+        self.await_webhooks()
+
+    def goes_on(self, name, nodes=2):
+        """By the snapshot, to its end, and nothing says anything of the runtime."""
+        self.running(name)
+        job, = self.items("jobs", name)
+        node, = job["spec"]["template"]["spec"]["containers"]
+        self.assertEqual((job["metadata"]["name"], job["spec"]["completions"], node["image"] != "edited"), (f"{name}-node-0", nodes, True))
+        self.assertIn("true", str(node["command"]))
+        self.finish(name)
+        done = self.await_job(name, is_true("Complete"))
+        self.assertEqual((done["status"].get("message", ""), done["status"]["restarts"], done["status"]["attempt"]), ("", 0, 0))
+        events = [event for event in self.api.items("events") if event["involvedObject"]["name"] == name and event["involvedObject"]["kind"] == "TrainJob"]
+        self.assertEqual([event["message"] for event in events if event["type"] != "Normal" or "untime" in event["message"]], [])
+        self.assertIn("Running", {event["reason"] for event in events})
+
+    def test_while_it_runs(self):
+        for word, change in self.changes.items():
+            with self.subTest(word):
+                name = f"runs-{word}"
+                self.begin(name)
+                pods = {pod["metadata"]["uid"] for pod in self.items("pods", name)}
+                change(name)
+                self.patch(name, {"ttlSecondsAfterFinished": 900})
+                self.api.patch("trainjobs", name, {"metadata": {"labels": {"a": "b"}}})
+                self.new_controller()
+                self.goes_on(name)
+                self.assertEqual({pod["metadata"]["uid"] for pod in self.items("pods", name)}, pods)
+
+    def test_while_it_runs_then_suspended_and_resumed(self):
+        for word, change in self.changes.items():
+            with self.subTest(word):
+                name = f"pauses-{word}"
+                self.begin(name)
+                change(name)
+                self.suspend(name)
+                self.updates_are_judged_by_the_snapshot(name)
+                self.patch(name, {"suspend": False})
+                self.goes_on(name, 3)
+
+    def test_while_it_is_suspended(self):
+        """Also where it has never begun: its first pass has made the snapshot."""
+        for word, change in self.changes.items():
+            for began in (True, False):
+                with self.subTest(word, began=began):
+                    name = f"sleeps-{word}-{str(began).lower()}"
+                    self.begin(name, **({} if began else {"suspend": True}))
+                    if began:
+                        self.suspend(name)
+                    change(name)
+                    self.new_controller()
+                    self.updates_are_judged_by_the_snapshot(name)
+                    self.patch(name, {"suspend": False})
+                    self.goes_on(name, 3)
+
+    def updates_are_judged_by_the_snapshot(self, name):
+        with self.refused(403, "has no job 'worker'; there are: node"):
+            self.patch(name, {"runtimePatches": patch("worker")})
+        with self.refused(422, "spec.trainer.image: field is immutable"):
+            self.patch(name, {"trainer": {"image": "another"}})
+        self.patch(name, {"runtimePatches": patch()})
+        self.patch(name, {"trainer": {"numNodes": 3}})
+        # A client writes all of it back, as Kueue does.
+        whole = self.api.get("trainjobs", name)
+        whole["metadata"].setdefault("labels", {})["seen"] = "yes"
+        del whole["metadata"]["managedFields"], whole["metadata"]["resourceVersion"]
+        self.cluster.kubectl("replace", "-n", NAMESPACE, "-f", "-", content=json.dumps(whole))
+
+    def test_a_runtime_of_the_cluster(self):
+        made = runtime("shared", 2, container=TRUE)
+        self.cluster.apply([{**made, "apiVersion": API, "kind": "ClusterTrainingRuntime", "metadata": {"name": "shared"}}])
+        self.api.create("trainjobs", train_job("shared", "shared", runtimeRef={"name": "shared"}))
+        self.running("shared")
+        self.cluster.kubectl("delete", "clustertrainingruntime", "shared")
+        self.suspend("shared")
+        self.new_controller()
+        self.updates_are_judged_by_the_snapshot("shared")
+        self.patch("shared", {"suspend": False})
+        self.goes_on("shared", 3)
+
+
+if __name__ == "__main__":
+    class_runner.main()
