@@ -47,6 +47,8 @@ def pod_group_definition(group, version):
 
 
 class ClusterCase(unittest.TestCase):
+    FLAGS = {}  # of the cluster's components
+
     @classmethod
     def setUpClass(cls):
         try:
@@ -55,7 +57,7 @@ class ClusterCase(unittest.TestCase):
             raise unittest.SkipTest(f"SKIPPED: {error}")
         folder = tempfile.mkdtemp(prefix="muster-cluster-test-")
         cls.addClassCleanup(shutil.rmtree, folder, ignore_errors=True)
-        cls.cluster = Cluster(folder, programs)
+        cls.cluster = Cluster(folder, programs, flags=cls.FLAGS)
         cls.addClassCleanup(cls.cluster.stop)
         cls.cluster.start()
         cls.install_definitions()

@@ -1,0 +1,96 @@
+"""The real HorizontalPodAutoscaler controller makes an elastic TrainJob larger and smaller, by metrics that the test tells."""
+import urllib.parse
+
+from admission_case import AdmissionCase
+from controller_case import is_true
+from metrics_server import MetricsServer
+import class_runner
+from scenario import runtime, shell
+
+NODES = "muster.dev/nodes"
+NEVER_LONG = "1s"
+LONG = 180  # the autoscaler's controller learns of a new kind within half a minute
+
+
+class Autoscaling(AdmissionCase):
+    FLAGS = {"apiserver": ["--enable-aggregator-routing=false"],
+             "controller-manager": ["--horizontal-pod-autoscaler-sync-period", NEVER_LONG, "--horizontal-pod-autoscaler-downscale-stabilization", NEVER_LONG,
+                                    "--horizontal-pod-autoscaler-cpu-initialization-period", NEVER_LONG,
+                                    "--horizontal-pod-autoscaler-initial-readiness-delay", NEVER_LONG]}
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.metrics = MetricsServer(cls.cluster, cls.api)
+        cls.addClassCleanup(cls.metrics.close)
+
+    def make_elastic(self, name, metric, most=4):
+        command = {"command": shell("torchrun train.py"), "resources": {"requests": {"cpu": "1"}}}
+        made = runtime("", 1, container=command)
+        made["spec"]["mlPolicy"] = {"torch": {"elasticPolicy": {"minNodes": 1, "maxNodes": most, "metrics": [metric]}}}
+        self.make(name, made, trainer={"numNodes": 1})
+        self.settled(name, 1)
+
+    def settled(self, name, nodes):
+        """When the TrainJob wants so many, the Job has so many, and all pods have heard it."""
+        def is_so(job):
+            status = job.get("status", {})
+            return job["spec"]["trainer"]["numNodes"] == status.get("nodes") == status.get("readyNodes") == nodes
+
+        job = self.await_job(name, is_so, LONG)
+        self.api.await_object("jobs", f"{name}-node-0", lambda job: (job["spec"]["parallelism"], job["spec"]["completions"]) == (nodes, nodes))
+        for _ in self.api.events("pods", f"jobset.sigs.k8s.io/jobset-name={name}", first=True):
+            pods = self.items("pods", name)
+            if [pod["metadata"]["annotations"][NODES] for pod in pods] == [str(nodes)] * nodes:
+                return job
+        raise AssertionError(f"{name} has not settled with {nodes} pods: {[pod['metadata'] for pod in pods]}")
+
+    def scaled_by(self, job):
+        return {field["manager"] for field in job["metadata"]["managedFields"] if field.get("subresource") == "scale"}
+
+    def completes(self, name):
+        self.finish(name)
+        job = self.await_job(name, is_true("Complete"))
+        self.assertEqual((job["status"]["restarts"], job["status"]["attempt"], job["status"].get("failures", [])), (0, 0, []))
+
+    def test_by_what_its_pods_use(self):
+        self.metrics.cpu = "500m"
+        self.make_elastic("busy", {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 50}}})
+        first, = (pod["metadata"]["uid"] for pod in self.items("pods", "busy"))
+        self.metrics.cpu = "1"
+        job = self.settled("busy", 4)
+        self.assertEqual(self.scaled_by(job), {"kube-controller-manager"})
+        self.assertIn(first, {pod["metadata"]["uid"] for pod in self.items("pods", "busy")})
+        # The pods that are measured are those that the status names.
+        selectors = {urllib.parse.parse_qs(path.partition("?")[2])["labelSelector"][0] for path in self.metrics.asked if "/pods?" in path}
+        self.assertEqual(selectors, {job["status"]["selector"]})
+        self.metrics.cpu = "50m"
+        self.settled("busy", 1)
+        self.completes("busy")
+
+    def test_by_a_metric_of_the_cluster(self):
+        """The number that it asks for is more than the most."""
+        self.metrics.external["samples"] = "10"
+        self.make_elastic("queue", {"type": "External", "external": {"metric": {"name": "samples"}, "target": {"type": "AverageValue", "averageValue": "10"}}}, 3)
+        self.metrics.external["samples"] = "1000"
+        self.settled("queue", 3)
+        self.metrics.external["samples"] = "20"
+        self.settled("queue", 2)
+        self.completes("queue")
+
+    def test_not_where_the_job_is_suspended(self):
+        """The number may change; no pod comes of it."""
+        self.metrics.external["late"] = "10"
+        self.make_elastic("late", {"type": "External", "external": {"metric": {"name": "late"}, "target": {"type": "AverageValue", "averageValue": "10"}}})
+        self.patch("late", {"suspend": True})
+        self.await_job("late", lambda job: job["status"]["state"] == "Suspended" and not any(count["active"] for count in job["status"]["jobsStatus"]))
+        self.metrics.external["late"] = "30"
+        self.await_job("late", lambda job: job["spec"]["trainer"]["numNodes"] == 3, LONG)
+        self.assertEqual([pod["metadata"]["name"] for pod in self.items("pods", "late") if pod["status"]["phase"] == "Running"], [])
+        self.patch("late", {"suspend": False})
+        self.settled("late", 3)
+        self.completes("late")
+
+
+if __name__ == "__main__":
+    class_runner.main()
