@@ -1,6 +1,7 @@
 #include "controller/admission/mutate.h"
 
 #include "base/iso_time.h"
+#include "base/text.h"
 #include "controller/admission/meaning.h"
 #include "controller/api/lenient.h"
 #include "controller/api/old_shape.h"
@@ -21,6 +22,24 @@ const Json* FindPatch(const Json& train_job, const std::string& manager) {
     if (TextField(patch, "manager") == manager) return &patch;
   }
   return nullptr;
+}
+
+// True: they are back.
+bool KeepOldFields(const AdmissionRequest& request, Json* object) {
+  const Json* before = FindField(request.old_object, "spec");
+  const auto spec = object->find("spec");
+  if (before == nullptr || spec == object->end() || !spec->is_object()) return false;
+  const Json *old_patch = FindPatch(before, kOldShapeManager), *patch = FindPatch(&*spec, kOldShapeManager);
+  const bool same = old_patch != nullptr && patch != nullptr &&
+                    SameMeaning(FindField(*old_patch, "trainingRuntimeSpec"), FindField(*patch, "trainingRuntimeSpec"));
+  if (!same && (old_patch != nullptr || patch != nullptr)) return false;
+  Json kept = Json::object();
+  for (const char* name : kOldPatchFields) {
+    if (FindField(*spec, name) != nullptr) return false;
+    if (const Json* value = FindField(*before, name)) kept[name] = *value;
+  }
+  spec->update(kept);
+  return !kept.empty();
 }
 
 bool IsFresh(const Json& patch, WallTime now) {
@@ -66,12 +85,20 @@ bool MutationNeedsRuntime(const AdmissionRequest& request) {
 Verdict MutateTrainJob(const AdmissionRequest& request, const Json* runtime, WallTime now) {
   Verdict verdict;
   if (IsBeingDeleted(request.object)) return verdict;
-  auto made = NewestShape(request.object);
+  Json given = request.object;
+  const bool kept = KeepOldFields(request, &given);
+  auto made = NewestShape(given);
   if (!made.ok()) {
     verdict.Refuse(kInvalid, std::string(Message(made.status())));
     return verdict;
   }
   verdict.warnings = std::move(made->warnings);
+  if (kept) {
+    verdict.warnings.push_back(fmt::format(
+        "spec: {} of v2.1 stay, since clients that do not know them drop them; to be rid of one write it empty ([] or "
+        "{{}})",
+        Join({std::begin(kOldPatchFields), std::end(kOldPatchFields)}, ", ")));
+  }
   const auto spec = made->object.find("spec");
   if (spec == made->object.end() || !spec->is_object()) return verdict;
   StampPatches(request.old_object, now, &*spec);

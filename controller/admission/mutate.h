@@ -11,6 +11,9 @@ bool MutationNeedsRuntime(const AdmissionRequest& request);
 
 // Of a CREATE or UPDATE of a TrainJob, a patch that
 //
+//   puts the fields of the old patch back where all of them have gone, and the patch of manager muster.dev/v21 is as
+//   it was, or has never been: a client of v2.2 or later drops what it does not know. The warning says how to be rid
+//   of them. A client of v2.1 that takes them away drops that patch, too, so they go;
 //   turns the old shape into the newest one (api/old_shape.h), with its warnings;
 //   sets spec.trainer.numNodes of an elastic job where it is not given, since /scale needs the field: the number that
 //   the plan takes; of an UPDATE, the number that the job has;

@@ -12,11 +12,9 @@
 namespace muster::controller {
 namespace {
 
-constexpr const char* kPatchFields[] = {"labels", "annotations", "podSpecOverrides", "podTemplateOverrides"};
-
 // Whether one of the fields is there of which the patch is made.
 bool HasPatchFields(const Json& spec) {
-  return std::any_of(std::begin(kPatchFields), std::end(kPatchFields),
+  return std::any_of(std::begin(kOldPatchFields), std::end(kOldPatchFields),
                      [&](const char* name) { return FindField(spec, name) != nullptr; });
 }
 
@@ -155,7 +153,7 @@ void MovePatchFields(Json& object, Complaints& complaints, std::vector<std::stri
   spec.Objects("runtimePatches");
   Json patch = MakePatch(spec);
   if (!complaints.ok()) return;
-  for (const char* name : kPatchFields) {
+  for (const char* name : kOldPatchFields) {
     const Json* value = spec.Find(name);
     if (value == nullptr || value->empty()) continue;
     warnings.push_back(fmt::format("spec.{} is of v2.1; the patch of manager {} in spec.runtimePatches says the same",

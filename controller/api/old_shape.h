@@ -20,6 +20,8 @@
 namespace muster::controller {
 
 inline constexpr char kOldShapeManager[] = "muster.dev/v21";
+// Of the spec: what that patch is made of.
+inline constexpr const char* kOldPatchFields[] = {"labels", "annotations", "podSpecOverrides", "podTemplateOverrides"};
 
 struct NewShape {
   Json object;

@@ -6,9 +6,11 @@
 namespace muster::controller {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 const WallTime kNow = WallTime(std::chrono::seconds(1'700'000'000));
 const std::string kStamp = IsoTime(kNow);
@@ -130,6 +132,42 @@ TEST(Mutate, TheOldShapeGivenAgainChangesNothing) {
   AdmissionRequest again = RequestOf("UPDATE", "trainjobs", given, stored);
   const Verdict verdict = MutateTrainJob(again, nullptr, kNow + std::chrono::hours(1));
   EXPECT_EQ(given.patch(verdict.patch), stored);
+}
+
+TEST(Mutate, FieldsThatANewerClientDropsArePutBack) {
+  const std::string fields = "labels: {a: x}, podTemplateOverrides: []";
+  const std::string patches = "runtimePatches: [" + Patch("muster.dev/v21", "x") + "]";
+  const std::string changed = "runtimePatches: [" + Patch("muster.dev/v21", "y") + "]";
+  const std::string another = "runtimePatches: [" + Patch("c.d/e", "z") + "]";
+  struct Row {
+    std::string what, before, given;
+    bool kept;
+  };
+  for (const Row& row : std::vector<Row>{
+           {"stored before Muster came", fields, "suspend: true", true},
+           {"the same, with another patch", fields, another, true},
+           {"with the patch", fields + ", " + patches, patches, true},
+           {"an older client knows no patches", fields + ", " + patches, "suspend: true", false},
+           {"the patch is changed", fields + ", " + patches, changed, false},
+           {"the patch is made", fields, patches, false},
+           {"one of them stays", fields + ", " + patches, "podTemplateOverrides: [], " + patches, false},
+           {"they are written empty", fields + ", " + patches, "labels: {}, " + patches, false},
+           {"there were none", "suspend: true", "suspend: false", false},
+       }) {
+    const auto job = [](const std::string& spec) { return TrainJobOf(fmt::format("{{{}}}", spec)); };
+    const Json stored = Stored(job(row.given), job(row.before));
+    EXPECT_EQ(stored["spec"].value("labels", Json::object()), row.kept ? Json({{"a", "x"}}) : Json::object())
+        << row.what;
+    const Verdict verdict =
+        MutateTrainJob(RequestOf("UPDATE", "trainjobs", job(row.given), job(row.before)), nullptr, kNow);
+    const auto says = Contains(HasSubstr("to be rid of one write it empty ([] or {})"));
+    if (row.kept) {
+      EXPECT_THAT(verdict.warnings, says) << row.what;
+      EXPECT_EQ(stored["spec"]["runtimePatches"][0]["manager"], "muster.dev/v21") << row.what;
+    } else {
+      EXPECT_THAT(verdict.warnings, Not(says)) << row.what;
+    }
+  }
 }
 
 TEST(Mutate, AJobThatIsBeingDeletedStaysAsItIs) {
