@@ -60,8 +60,8 @@ class ClusterCase(unittest.TestCase):
         cls.cluster = Cluster(folder, programs, flags=cls.FLAGS)
         cls.addClassCleanup(cls.cluster.stop)
         cls.cluster.start()
-        cls.install_definitions()
         cls.cluster.kubectl("create", "namespace", NAMESPACE)
+        cls.install_definitions()
 
     @classmethod
     def install_definitions(cls):

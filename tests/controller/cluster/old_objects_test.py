@@ -1,0 +1,175 @@
+"""TrainJobs and runtimes that Kubeflow Trainer v2.0 and v2.1 have stored, when Muster is installed over it: each job is served, or is
+told what has to be changed, and nothing of it is lost."""
+import json
+import os
+
+from admission_case import AdmissionCase
+from cluster_case import HERE, NAMESPACE, changed
+from controller_case import TRUE, is_true
+from old_definitions import MULTI_KUEUE, OLD_DEFINITIONS, ONLY_NEW, ONLY_OLD
+import class_runner
+from scenario import runtime, shell, train_job
+
+IN_USE = "trainer.kubeflow.org/resource-in-use"  # a finalizer, of upstream's controller
+SELECTOR = {"type": "kwok"}
+OVERRIDES = [{"targetJobs": [{"name": "node"}], "metadata": {"annotations": {"note": "kept"}}, "spec": {"nodeSelector": SELECTOR}}]
+ASTRAY = [{"targetJobs": [{"name": "nodes"}], "spec": {"nodeSelector": SELECTOR}}]
+OLD_OVERRIDES = [{"targetJobs": [{"name": "node"}], "nodeSelector": SELECTOR}]
+SUSPENDED = {"type": "Suspended", "status": "True", "reason": "Suspended", "message": "TrainJob is suspended", "lastTransitionTime": "2025-01-01T00:00:00Z"}
+RESUMED = {**SUSPENDED, "status": "False", "reason": "Resumed", "message": "TrainJob is resumed"}
+COMPLETE = {"type": "Complete", "status": "True", "reason": "AllJobsCompleted", "message": "jobset completed successfully",
+            "lastTransitionTime": "2025-01-01T00:00:00Z"}
+NODE = {"name": "node", "ready": 0, "succeeded": 0, "failed": 0, "active": 0, "suspended": 0}
+
+# name: (spec, conditions, jobsStatus)
+STORED = {
+    "auto": ({"trainer": {"numProcPerNode": "auto"}, "podTemplateOverrides": OVERRIDES, "labels": {"team": "vision"}}, [], []),
+    "four": ({"trainer": {"numProcPerNode": "4"}}, [], []),
+    "oldest": ({"podSpecOverrides": OLD_OVERRIDES}, [], []),
+    "halted": ({"suspend": True, "podTemplateOverrides": OVERRIDES}, [SUSPENDED], [{**NODE, "suspended": 1}]),
+    "going": ({}, [RESUMED], [{**NODE, "active": 1}]),  # its JobSet has gone with JobSet
+    "over": ({}, [RESUMED, COMPLETE], [{**NODE, "succeeded": 1}]),
+    "mended": ({"podTemplateOverrides": ASTRAY}, [], []),
+    "theirs": ({"managedBy": MULTI_KUEUE}, [], [{**NODE, "active": 1}]),
+    **{name: ({"suspend": True, "podTemplateOverrides": OVERRIDES, "labels": {"team": "vision"}}, [SUSPENDED], [])
+       for name in ("kept-by-old", "kept-by-new", "kept-by-both", "dropped")},
+}
+# name: (spec, what is to be changed)
+WRONG = {
+    "many": ({"trainer": {"numProcPerNode": "many"}}, "spec.trainer.numProcPerNode: 'many' is neither a whole number"),
+    "astray": ({"podTemplateOverrides": ASTRAY}, "the runtime has no job 'nodes'; there are: node"),
+    "list": ({"podTemplateOverrides": [{"targetJobs": [{"name": "node"}], "spec": {"containers": 7}}]}, "containers: 7 is no list"),
+    "1st": ({}, "metadata.name: '1st' must match RFC 1035 DNS label format"),
+}
+
+
+def as_old(job):
+    """As a client of v2.1 writes back what it has read; one of v2.3 beside."""
+    return {**job, "spec": {key: value for key, value in job["spec"].items() if key not in ONLY_NEW}}
+
+
+def as_new(job):
+    return {**job, "spec": {key: value for key, value in job["spec"].items() if key not in ONLY_OLD}}
+
+
+class OldObjects(AdmissionCase):
+    maxDiff = None
+
+    @classmethod
+    def install_definitions(cls):
+        """The old ones, and objects; the controller's installation puts the new ones in their place."""
+        cls.cluster.apply(OLD_DEFINITIONS)
+        cls.cluster.kubectl("wait", "--for=condition=Established", "--timeout=60s", "crd", "--all")
+        cls.cluster.apply([changed(changed(runtime("plain", 2, {"torch": {"numProcPerNode": "auto"}}, container={"command": shell("torchrun x.py")}), "metadata.namespace", NAMESPACE),
+                                   "metadata.finalizers", [IN_USE])])
+        for folder in (os.path.join(HERE, "accepted", name) for name in ("runtime-with-data-v21.yaml", "runtime-elastic-v21.yaml", "trainjob-v21.yaml")):
+            cls.cluster.kubectl("create", "-f", folder)
+        specs = {**{name: spec for name, (spec, *_) in STORED.items()}, **{name: spec for name, (spec, _) in WRONG.items()}}
+        cls.cluster.apply([changed(train_job(name, "plain", **spec), "metadata.namespace", NAMESPACE) for name, spec in specs.items()])
+        for name, (_, conditions, counts) in STORED.items():
+            if conditions or counts:
+                cls.cluster.kubectl("patch", "trainjob", name, "-n", NAMESPACE, "--type=merge", "--subresource=status", "--field-manager=upstream",
+                                    "-p", json.dumps({"status": {"conditions": conditions, "jobsStatus": counts}}))
+        cls.before = {job["metadata"]["name"]: job for job in cls.cluster.get("trainjobs", "-n", NAMESPACE)["items"]}
+
+    def node_pods(self, name):
+        return [pod for pod in self.items("pods", name) if "deletionTimestamp" not in pod["metadata"]]
+
+    def completes(self, name):
+        self.running(name)
+        self.finish(name)
+        return self.await_job(name, is_true("Complete"))
+
+    def write(self, job):
+        """All of it, as a typed client does."""
+        return self.api.ask("PUT", self.api.path("trainjobs", job["metadata"]["name"]), job)
+
+    def test_they_are_served(self):
+        for name in ("auto", "four", "oldest", "going"):
+            with self.subTest(name):
+                self.running(name)
+                for pod in self.node_pods(name):
+                    self.assertEqual(pod["spec"].get("nodeSelector"), SELECTOR if name in ("auto", "oldest") else None)
+                    self.assertEqual(pod["metadata"]["labels"].get("team"), "vision" if name == "auto" else None)
+                self.assertEqual(self.api.get("trainjobs", name)["spec"], self.before[name]["spec"])
+                self.completes(name)
+
+    def test_an_initialized_one_is_served(self):
+        """That of the documents of v2.1, with everything."""
+        job = self.await_job("digits", lambda job: job.get("status", {}).get("state"))
+        self.assertIn(job["status"]["state"], ("Initializing", "Waiting"))
+        self.assertEqual([made["metadata"]["name"] for made in self.items("jobs", "digits")], ["digits-dataset-initializer-0"])
+        self.assertEqual(self.api.get("trainjobs", "digits")["spec"], self.before["digits"]["spec"])
+
+    def test_what_is_wrong_is_said(self):
+        for name, (_, words) in WRONG.items():
+            with self.subTest(name):
+                job = self.await_job(name, lambda job: words in job.get("status", {}).get("message", ""))
+                self.assertEqual((job["status"]["state"], job["spec"]), ("Waiting", self.before[name]["spec"]))
+                self.assertEqual(self.items("jobs", name), [])
+        lines = self.cluster.kubectl("get", "trainjobs", "-n", NAMESPACE).splitlines()
+        self.assertEqual({line.split()[0] for line in lines[1:]} & self.before.keys(), self.before.keys())
+
+    def test_what_is_wrong_is_mended(self):
+        """What is deleted comes back, as a client that does not know it deletes it; what is written empty goes."""
+        self.await_job("dropped", is_true("Suspended"))
+        done = self.cluster.try_kubectl("patch", "trainjob", "dropped", "-n", NAMESPACE, "--type=merge", "-p", '{"spec": {"podTemplateOverrides": null, "labels": null}}')
+        self.assertIn("to be rid of one write it empty", done.stderr)
+        self.assertEqual(self.api.get("trainjobs", "dropped")["spec"]["podTemplateOverrides"], OVERRIDES)
+        self.patch("dropped", {"podTemplateOverrides": [], "labels": None})
+        self.assertNotIn("runtimePatches", self.api.get("trainjobs", "dropped")["spec"])
+        self.patch("dropped", {"suspend": False})
+        self.running("dropped")
+        for pod in self.node_pods("dropped"):
+            self.assertEqual((pod["spec"].get("nodeSelector"), pod["metadata"]["labels"].get("team")), (None, None))
+        self.completes("dropped")
+        self.await_job("mended", lambda job: job.get("status", {}).get("message"))
+        with self.refused(403, "suspend it first"):
+            self.patch("mended", {"podTemplateOverrides": []})
+        self.patch("mended", {"podTemplateOverrides": [], "suspend": True})
+        self.patch("mended", {"suspend": False})
+        self.assertEqual(self.completes("mended")["status"].get("message", ""), "")
+
+    def test_what_has_ended_stays(self):
+        self.assertEqual(self.api.get("trainjobs", "over")["status"], self.before["over"]["status"])
+        self.assertEqual(self.items("jobs", "over"), [])
+        theirs = self.api.get("trainjobs", "theirs")
+        del theirs["metadata"]["managedFields"]  # kubectl does not show it
+        self.assertEqual(theirs, self.before["theirs"])
+
+    def test_a_suspended_one_is_resumed(self):
+        job = self.await_job("halted", lambda job: job.get("status", {}).get("state") == "Suspended")
+        self.assertEqual([(each["type"], each["lastTransitionTime"]) for each in job["status"]["conditions"]], [("Suspended", SUSPENDED["lastTransitionTime"])])
+        self.patch("halted", {"suspend": False})
+        job = self.completes("halted")
+        self.assertEqual([(each["type"], each["status"], each["reason"]) for each in job["status"]["conditions"]],
+                         [("Suspended", "False", "Resumed"), ("Complete", "True", "AllJobsCompleted")])
+        self.assertEqual({pod["metadata"]["annotations"].get("note") for pod in self.items("pods", "halted")}, {"kept"})
+
+    def test_clients_of_both_generations_write_it_back(self):
+        """What a client does not know of it drops; the job runs as it was meant."""
+        for name, clients in (("kept-by-old", [as_old]), ("kept-by-new", [as_new]), ("kept-by-both", [as_old, as_new, as_old, as_new])):
+            with self.subTest(name):
+                self.await_job(name, lambda job: job.get("status", {}).get("state") == "Suspended")
+                for turn, client in enumerate(clients):
+                    self.write(client(changed(self.api.get("trainjobs", name), "metadata.labels", {"turn": str(turn)})))
+                resumed = client(changed(self.api.get("trainjobs", name), "spec.suspend", False))
+                del resumed["metadata"]["resourceVersion"]  # of whatever status is written meanwhile
+                self.cluster.kubectl("replace", "-n", NAMESPACE, "-f", "-", content=json.dumps(resumed))
+                self.running(name)
+                for pod in self.node_pods(name):
+                    self.assertEqual((pod["spec"].get("nodeSelector"), pod["metadata"]["annotations"].get("note"), pod["metadata"]["labels"].get("team")),
+                                     (SELECTOR, "kept", "vision"))
+                self.assertEqual(self.api.get("trainjobs", name)["spec"]["podTemplateOverrides"], OVERRIDES)
+                self.completes(name)
+
+    def test_a_runtime_in_use_may_go(self):
+        """Once upstream's finalizer is taken away, as docs/install.md says."""
+        self.cluster.kubectl("delete", "trainingruntime", "plain", "-n", NAMESPACE, "--wait=false")
+        self.assertIn("deletionTimestamp", self.api.get("trainingruntimes", "plain")["metadata"])
+        self.cluster.kubectl("patch", "trainingruntime", "plain", "-n", NAMESPACE, "--type=merge", "-p", '{"metadata": {"finalizers": null}}')
+        self.assertIsNone(self.api.find("trainingruntimes", "plain"))
+
+
+if __name__ == "__main__":
+    class_runner.main()
