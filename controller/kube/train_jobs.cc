@@ -95,17 +95,12 @@ class TrainJobs::Impl : public std::enable_shared_from_this<Impl> {
     co_return told.ok() ? status : told;
   }
 
-  // By the snapshot that the first pass has made of the runtime.
   asio::awaitable<StatusOr<std::shared_ptr<const Plan>>> PlanOf(std::string key, const TrainJob& job) {
     if (const KnownTrainJob* known = cache_.Find(key);
         known != nullptr && known->plan && known->planned_generation == job.meta.generation) {
       co_return known->plan;
     }
-    auto runtime = co_await RuntimeOf(job);
-    if (!runtime.ok()) co_return runtime.status();
-    auto read = ReadRuntime(*runtime);
-    if (!read.ok()) co_return Annotate(read.status(), fmt::format("{} {}", job.runtime.kind, job.runtime.name));
-    auto plan = MakePlan(job, *read, options_.plan);
+    auto plan = co_await PlanBySnapshot(job);
     if (!plan.ok()) co_return plan.status();
     for (const Notice& notice : plan->notices) {
       means_.events.Record(kTrainerApi, "TrainJob", job.meta, false, notice.reason, notice.message, WallNow());
@@ -119,29 +114,39 @@ class TrainJobs::Impl : public std::enable_shared_from_this<Impl> {
     co_return shared;
   }
 
-  asio::awaitable<StatusOr<Json>> RuntimeOf(const TrainJob& job) {
+  StatusOr<Plan> PlanOfRuntime(const TrainJob& job, const StatusOr<Json>& runtime) const {
+    if (!runtime.ok()) return runtime.status();
+    auto read = ReadRuntime(*runtime);
+    if (!read.ok()) return Annotate(read.status(), fmt::format("{} {}", job.runtime.kind, job.runtime.name));
+    return MakePlan(job, *read, options_.plan);
+  }
+
+  // By the snapshot of the runtime, which the first pass makes that can plan the job: a runtime that does not fit yet
+  // may be mended.
+  asio::awaitable<StatusOr<Plan>> PlanBySnapshot(const TrainJob& job) {
     const std::string name = SnapshotName(job);
     if (job.status.start_time) {  // a pass has made it
       auto snapshot = co_await Answer(
           [&](ApiClient::Done done) { return means_.client.Get(kConfigMaps, job.meta.ns, name, std::move(done)); });
-      if (snapshot.ok()) co_return ReadSnapshot(job, *snapshot);
+      if (snapshot.ok()) co_return PlanOfRuntime(job, ReadSnapshot(job, *snapshot));
       if (!absl::IsNotFound(snapshot.status())) co_return snapshot.status();
     }
-    auto live = LiveRuntimeOf(job);
-    if (live.ok()) {
+    const StatusOr<Json> live = LiveRuntimeOf(job);
+    StatusOr<Plan> plan = PlanOfRuntime(job, live);
+    if (plan.ok()) {
       if (!means_.may_act()) co_return absl::AbortedError(kNotLeading);
       const Json made = MakeSnapshot(job, *live);
       auto created = co_await Answer(
           [&](ApiClient::Done done) { return means_.client.Create(kConfigMaps, job.meta.ns, made, std::move(done)); });
-      if (created.ok()) co_return live;
+      if (created.ok()) co_return plan;
       if (!absl::IsAlreadyExists(created.status())) co_return created.status();
     }
     auto snapshot = co_await Answer(
         [&](ApiClient::Done done) { return means_.client.Get(kConfigMaps, job.meta.ns, name, std::move(done)); });
-    if (snapshot.ok()) co_return ReadSnapshot(job, *snapshot);
+    if (snapshot.ok()) co_return PlanOfRuntime(job, ReadSnapshot(job, *snapshot));
     if (!absl::IsNotFound(snapshot.status())) co_return snapshot.status();
-    if (live.ok()) co_return absl::AbortedError(fmt::format("ConfigMap {} has just gone", name));
-    co_return live;
+    if (plan.ok()) co_return absl::AbortedError(fmt::format("ConfigMap {} has just gone", name));
+    co_return plan.status();
   }
 
   StatusOr<Json> LiveRuntimeOf(const TrainJob& job) const {
