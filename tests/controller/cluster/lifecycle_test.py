@@ -3,6 +3,7 @@ import itertools
 
 from cluster_case import NAMESPACE, changed
 import class_runner
+from mpi_test import mpi_runtime
 from controller_case import OFF, ONCE, TRUE, ControllerCase, is_true
 from scenario import INITIALIZER, runtime
 
@@ -60,8 +61,16 @@ class Lifecycle(ControllerCase):
         self.assertEqual((job["status"]["state"], [condition["type"] for condition in job["status"]["conditions"]]), ("Suspended", ["Suspended"]))
         self.assertNotIn("startTime", job["status"])
         self.assertEqual(self.items("jobs", "unborn"), [])
+        self.assertEqual(self.shown_state("unborn"), "Suspended")
         self.resume("unborn")
+        self.running("unborn")
+        self.assertEqual(self.shown_state("unborn"), "Running")
         self.assertIn("startTime", self.completes("unborn")["status"])
+
+    def shown_state(self, name):
+        """In kubectl's column."""
+        titles, row = (line.split() for line in self.cluster.kubectl("get", "trainjob", name, "-n", NAMESPACE).splitlines())
+        return row[titles.index("STATE")]
 
     def test_while_its_runtime_is_awaited(self):
         self.make("no-runtime")
@@ -133,6 +142,36 @@ class Lifecycle(ControllerCase):
         job = self.completes("flaps")
         self.assertEqual((job["status"]["restarts"], job["status"]["attempt"], job["status"].get("failures", [])), (0, 0, []))
 
+    def test_where_it_is_placed_follows_the_patches(self):
+        """Nothing of an older patch is left in the pods of a resume."""
+        patches = [{"nodeSelector": {"kubernetes.io/hostname": "kwok-000"}, "tolerations": [{"key": "a", "operator": "Exists"}]},
+                   {"nodeSelector": {"type": "kwok"}, "tolerations": [{"key": "b", "operator": "Exists"}]}, None]
+        self.make("placed", runtime("", 1, container=TRUE), suspend=True)
+        self.await_job("placed", is_true("Suspended"))
+        for patch in patches:
+            entries = [{"manager": "a.example.com/b", "trainingRuntimeSpec": {"template": {"spec": {"replicatedJobs": [
+                {"name": "node", "template": {"spec": {"template": {"spec": patch}}}}]}}}}] if patch else None
+            self.patch("placed", {"runtimePatches": entries, "suspend": False})
+            self.running("placed")
+            pod, = self.pods("placed")
+            tolerations = [toleration for toleration in pod["spec"]["tolerations"] if not toleration["key"].startswith("node.kubernetes.io/")]
+            self.assertEqual((pod["spec"].get("nodeSelector"), tolerations or None), ((patch or {}).get("nodeSelector"), (patch or {}).get("tolerations")))
+            self.suspended("placed")
+
+    def test_a_launcher_waits_for_its_nodes_at_a_resume_too(self):
+        self.make("ordered", mpi_runtime(), trainer={"numNodes": 2})
+        self.running("ordered")
+        self.suspended("ordered")
+        self.cordon(True)
+        self.addCleanup(self.cordon, False)
+        self.resume("ordered")
+        self.await_job("ordered", lambda job: job["status"]["state"] == "Waiting" and "Unschedulable" in job["status"]["message"])
+        self.assertEqual([pod["metadata"]["labels"][STEP] for pod in self.pods("ordered")], ["node", "node"])
+        self.cordon(False)
+        self.running("ordered")
+        self.finish("ordered")
+        self.await_job("ordered", is_true("Complete"))
+
     # ---- those that have ended
 
     def ended(self, name, how):
@@ -157,11 +196,12 @@ class Lifecycle(ControllerCase):
             with self.subTest(how):
                 name = f"over-{how.lower()}"
                 status = self.ended(name, how)
-                jobs = [job["metadata"]["uid"] for job in self.items("jobs", name)]
+                children = [each["metadata"]["uid"] for kind in ("jobs", "pods") for each in self.items(kind, name)]
+                self.assertEqual(len(children), 3)  # its pods are kept, with what they have said
                 for suspend in (True, False):
                     self.patch(name, {"suspend": suspend})
                     self.stays(name, status)
-                self.assertEqual([job["metadata"]["uid"] for job in self.items("jobs", name)], jobs)
+                self.assertEqual([each["metadata"]["uid"] for kind in ("jobs", "pods") for each in self.items(kind, name)], children)
 
     def test_the_children_of_what_has_ended_vanish(self):
         for how in ("Complete", "Failed"):

@@ -1,0 +1,78 @@
+"""What keeps a TrainJob from beginning is said in its status, and in an event that the SDK shows; it begins once that has gone."""
+from cluster_case import changed
+from controller_case import TRUE, ControllerCase, is_true
+from api_client import Refused
+import class_runner
+from scenario import runtime
+
+EVENT = "TrainJobResourcesCreationFailed"
+
+
+class Waiting(ControllerCase):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.start_controller()
+
+    def told(self, name, words):
+        """The status, when it says that."""
+        return self.await_job(name, lambda job: words in job.get("status", {}).get("message", ""))["status"]
+
+    def event_of(self, name):
+        """The SDK leaves out those without a first time."""
+        for _ in self.api.events("events", first=True):
+            for event in self.api.items("events"):
+                if event["involvedObject"]["kind"] == "TrainJob" and event["involvedObject"]["name"] == name and event["reason"] == EVENT:
+                    self.assertTrue(event["firstTimestamp"])
+                    self.assertEqual(event["type"], "Warning")
+                    return event["message"]
+        return self.fail(f"there is no event of {name}")
+
+    def begins(self, name):
+        job = self.running(name)
+        self.assertEqual((job["status"].get("message", ""), job["status"].get("reason", "")), ("", ""))
+        self.finish(name)
+        self.await_job(name, is_true("Complete"))
+
+    def test_a_quota_of_jobs(self):
+        self.api.create("resourcequotas", {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "none"}, "spec": {"hard": {"count/jobs.batch": "0"}}})
+        self.api.await_object("resourcequotas", "none", lambda made: "hard" in made.get("status", {}))
+        self.make("no-room", runtime("", 1, container=TRUE))
+        self.assertEqual(self.told("no-room", "exceeded quota: none")["state"], "Waiting")
+        self.assertIn("exceeded quota: none", self.event_of("no-room"))
+        self.api.delete("resourcequotas", "none")
+        self.begins("no-room")
+
+    def test_a_policy_of_the_cluster(self):
+        """As a webhook of others refuses."""
+        rule = {"apiGroups": ["batch"], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["jobs"]}
+        kind = "ValidatingAdmissionPolicy"
+        self.cluster.apply([
+            {"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": {"name": "closed"}, "spec": {
+                "failurePolicy": "Fail", "matchConstraints": {"resourceRules": [rule]}, "validations": [{"expression": "false", "message": "no jobs at night"}]}},
+            {"apiVersion": "admissionregistration.k8s.io/v1", "kind": f"{kind}Binding", "metadata": {"name": "closed"}, "spec": {
+                "policyName": "closed", "validationActions": ["Deny"]}}])
+        self.addCleanup(self.cluster.try_kubectl, "delete", f"{kind},{kind}Binding", "closed")
+        with self.assertRaisesRegex(Refused, "no jobs at night"):
+            for _ in range(1000):  # until the API server has heard of it
+                self.api.ask("POST", f"{self.api.path('jobs')}?dryRun=All", {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "probe"}, "spec": {
+                    "template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "node", "image": "x"}]}}}})
+        self.make("at-night", runtime("", 1, container=TRUE))
+        self.assertEqual(self.told("at-night", "no jobs at night")["state"], "Waiting")
+        self.assertIn("no jobs at night", self.event_of("at-night"))
+        self.cluster.kubectl("delete", f"{kind},{kind}Binding", "closed")
+        self.begins("at-night")
+
+    def test_a_field_that_kubernetes_would_refuse(self):
+        """With its path in the runtime."""
+        container = "spec.template.spec.replicatedJobs.0.template.spec.template.spec.containers.0"
+        self.make("wrong", changed(runtime("", 1, container=TRUE), f"{container}.ports", [{"containerPort": 70000}]))
+        words = "template.spec.containers[0].ports[0].containerPort: 70000 is more than 65535"
+        self.told("wrong", words)
+        self.assertIn(words, self.event_of("wrong"))
+        self.api.patch("trainingruntimes", "wrong", {"spec": runtime("", 1, container=TRUE)["spec"]})
+        self.begins("wrong")
+
+
+if __name__ == "__main__":
+    class_runner.main()
