@@ -4,7 +4,7 @@ import os
 import unittest
 
 from cluster_case import BIN, MANIFESTS, NAMESPACE, ClusterCase
-from api_client import Api
+from api_client import Api, Refused
 from api_proxy import ApiProxy
 from scenario import shell, train_job
 
@@ -74,8 +74,12 @@ class ControllerCase(ClusterCase):
             its_rank = int(pod["metadata"]["labels"]["batch.kubernetes.io/job-completion-index"])
             if pod["status"]["phase"] == "Running" and rank in (None, its_rank):
                 how_it_ends = {"finish": how, "exit-code": None if code is None else str(code), "message": message}
-                self.api.patch("pods", pod["metadata"]["name"], {"metadata": {"annotations": {
-                    f"e2e.muster.dev/{key}": value for key, value in how_it_ends.items() if value is not None}}})
+                change = {f"e2e.muster.dev/{key}": value for key, value in how_it_ends.items() if value is not None}
+                try:
+                    self.api.patch("pods", pod["metadata"]["name"], {"metadata": {"annotations": change}})
+                except Refused as refused:
+                    if refused.status != 404:  # one of a Job that has gone went meanwhile
+                        raise
 
     def condition(self, job, kind):
         found = [condition for condition in job["status"]["conditions"] if condition["type"] == kind and condition["status"] == "True"]

@@ -1,5 +1,5 @@
-"""The definitions of Kubeflow Trainer v2.0 and v2.1, as far as they judge what is stored: its own fields with their lists' keys and
-rules, and anything where Kubernetes' types are. v2.0 has podSpecOverrides and no rule for names, v2.1 has podTemplateOverrides."""
+"""The definitions of Kubeflow Trainer v2.0 and v2.1 in one, as far as they judge what is stored: its own fields with their lists'
+keys, and anything where Kubernetes' types are. Names are not judged, so objects are stored that the newest ones refuse."""
 GROUP = "trainer.kubeflow.org"
 ANYTHING = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 TEXT = {"type": "string"}
