@@ -12,6 +12,11 @@ NEVER_LONG = "1s"
 LONG = 180  # the autoscaler's controller learns of a new kind within half a minute
 
 
+def external(name):
+    """A metric of the cluster, of which each node is to have 10."""
+    return {"type": "External", "external": {"metric": {"name": name}, "target": {"type": "AverageValue", "averageValue": "10"}}}
+
+
 class Autoscaling(AdmissionCase):
     FLAGS = {"apiserver": ["--enable-aggregator-routing=false"],
              "controller-manager": ["--horizontal-pod-autoscaler-sync-period", NEVER_LONG, "--horizontal-pod-autoscaler-downscale-stabilization", NEVER_LONG,
@@ -71,7 +76,7 @@ class Autoscaling(AdmissionCase):
     def test_by_a_metric_of_the_cluster(self):
         """The number that it asks for is more than the most."""
         self.metrics.external["samples"] = "10"
-        self.make_elastic("queue", {"type": "External", "external": {"metric": {"name": "samples"}, "target": {"type": "AverageValue", "averageValue": "10"}}}, 3)
+        self.make_elastic("queue", external("samples"), 3)
         self.metrics.external["samples"] = "1000"
         self.settled("queue", 3)
         self.metrics.external["samples"] = "20"
@@ -81,7 +86,7 @@ class Autoscaling(AdmissionCase):
     def test_not_where_the_job_is_suspended(self):
         """The number may change; no pod comes of it."""
         self.metrics.external["late"] = "10"
-        self.make_elastic("late", {"type": "External", "external": {"metric": {"name": "late"}, "target": {"type": "AverageValue", "averageValue": "10"}}})
+        self.make_elastic("late", external("late"))
         self.patch("late", {"suspend": True})
         self.await_job("late", lambda job: job["status"]["state"] == "Suspended" and not any(count["active"] for count in job["status"]["jobsStatus"]))
         self.metrics.external["late"] = "30"

@@ -34,11 +34,12 @@ STATUS = thing(conditions=array({**NAMED, "required": ["type"], "properties": {"
 
 def definition(kind, scope, schema):
     plural = kind.lower() + "s"
+    columns = [{"name": "State", "type": "string", "jsonPath": ".status.conditions[-1:].type"}]
     return {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": f"{plural}.{GROUP}"}, "spec": {
         "group": GROUP, "scope": scope, "names": {"kind": kind, "listKind": f"{kind}List", "plural": plural, "singular": kind.lower()},
         "versions": [{"name": "v1alpha1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema},
                       **({"subresources": {"status": {}}} if kind == "TrainJob" else {}),
-                      "additionalPrinterColumns": [{"name": "State", "type": "string", "jsonPath": ".status.conditions[-1:].type"}] if kind == "TrainJob" else []}]}}
+                      "additionalPrinterColumns": columns if kind == "TrainJob" else []}]}}
 
 
 OLD_DEFINITIONS = [definition("TrainJob", "Namespaced", thing(spec=SPEC, status=STATUS)),

@@ -60,8 +60,9 @@ class OldObjects(AdmissionCase):
         """The old ones, and objects; the controller's installation puts the new ones in their place."""
         cls.cluster.apply(OLD_DEFINITIONS)
         cls.cluster.kubectl("wait", "--for=condition=Established", "--timeout=60s", "crd", "--all")
-        cls.cluster.apply([changed(changed(runtime("plain", 2, {"torch": {"numProcPerNode": "auto"}}, container={"command": shell("torchrun x.py")}), "metadata.namespace", NAMESPACE),
-                                   "metadata.finalizers", [IN_USE])])
+        made = runtime("plain", 2, {"torch": {"numProcPerNode": "auto"}}, container={"command": shell("torchrun x.py")})
+        made["metadata"].update(namespace=NAMESPACE, finalizers=[IN_USE])
+        cls.cluster.apply([made, changed(made, "metadata.name", "old")])
         for folder in (os.path.join(HERE, "accepted", name) for name in ("runtime-with-data-v21.yaml", "runtime-elastic-v21.yaml", "trainjob-v21.yaml")):
             cls.cluster.kubectl("create", "-f", folder)
         specs = {**{name: spec for name, (spec, *_) in STORED.items()}, **{name: spec for name, (spec, _) in WRONG.items()}}
@@ -113,7 +114,8 @@ class OldObjects(AdmissionCase):
     def test_what_is_wrong_is_mended(self):
         """What is deleted comes back, as a client that does not know it deletes it; what is written empty goes."""
         self.await_job("dropped", is_true("Suspended"))
-        done = self.cluster.try_kubectl("patch", "trainjob", "dropped", "-n", NAMESPACE, "--type=merge", "-p", '{"spec": {"podTemplateOverrides": null, "labels": null}}')
+        gone = '{"spec": {"podTemplateOverrides": null, "labels": null}}'
+        done = self.cluster.try_kubectl("patch", "trainjob", "dropped", "-n", NAMESPACE, "--type=merge", "-p", gone)
         self.assertIn("to be rid of one write it empty", done.stderr)
         self.assertEqual(self.api.get("trainjobs", "dropped")["spec"]["podTemplateOverrides"], OVERRIDES)
         self.patch("dropped", {"podTemplateOverrides": [], "labels": None})
@@ -165,10 +167,10 @@ class OldObjects(AdmissionCase):
 
     def test_a_runtime_in_use_may_go(self):
         """Once upstream's finalizer is taken away, as docs/install.md says."""
-        self.cluster.kubectl("delete", "trainingruntime", "plain", "-n", NAMESPACE, "--wait=false")
-        self.assertIn("deletionTimestamp", self.api.get("trainingruntimes", "plain")["metadata"])
-        self.cluster.kubectl("patch", "trainingruntime", "plain", "-n", NAMESPACE, "--type=merge", "-p", '{"metadata": {"finalizers": null}}')
-        self.assertIsNone(self.api.find("trainingruntimes", "plain"))
+        self.cluster.kubectl("delete", "trainingruntime", "old", "-n", NAMESPACE, "--wait=false")
+        self.assertIn("deletionTimestamp", self.api.get("trainingruntimes", "old")["metadata"])
+        self.cluster.kubectl("patch", "trainingruntime", "old", "-n", NAMESPACE, "--type=merge", "-p", '{"metadata": {"finalizers": null}}')
+        self.assertIsNone(self.api.find("trainingruntimes", "old"))
 
 
 if __name__ == "__main__":

@@ -35,7 +35,8 @@ class Waiting(ControllerCase):
         self.await_job(name, is_true("Complete"))
 
     def test_a_quota_of_jobs(self):
-        self.api.create("resourcequotas", {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "none"}, "spec": {"hard": {"count/jobs.batch": "0"}}})
+        self.api.create("resourcequotas", {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "none"},
+                                           "spec": {"hard": {"count/jobs.batch": "0"}}})
         self.api.await_object("resourcequotas", "none", lambda made: "hard" in made.get("status", {}))
         self.make("no-room", runtime("", 1, container=TRUE))
         self.assertEqual(self.told("no-room", "exceeded quota: none")["state"], "Waiting")
@@ -49,7 +50,8 @@ class Waiting(ControllerCase):
         kind = "ValidatingAdmissionPolicy"
         self.cluster.apply([
             {"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": {"name": "closed"}, "spec": {
-                "failurePolicy": "Fail", "matchConstraints": {"resourceRules": [rule]}, "validations": [{"expression": "false", "message": "no jobs at night"}]}},
+                "failurePolicy": "Fail", "matchConstraints": {"resourceRules": [rule]},
+                "validations": [{"expression": "false", "message": "no jobs at night"}]}},
             {"apiVersion": "admissionregistration.k8s.io/v1", "kind": f"{kind}Binding", "metadata": {"name": "closed"}, "spec": {
                 "policyName": "closed", "validationActions": ["Deny"]}}])
         self.addCleanup(self.cluster.try_kubectl, "delete", f"{kind},{kind}Binding", "closed")
