@@ -46,7 +46,7 @@ spec.annotations: mapped; the same
 spec.podTemplateOverrides[].targetJobs[].name: mapped; v2.1: `replicatedJobs[].name` of that patch
 spec.podTemplateOverrides[].metadata.labels: mapped; v2.1: labels of the pods in that patch
 spec.podTemplateOverrides[].metadata.annotations: mapped; v2.1: their annotations
-spec.podTemplateOverrides[].spec: mapped; v2.1: their PodSpec
+spec.podTemplateOverrides[].spec: mapped; v2.1: their PodSpec. Clients of v2.2 and later drop `labels`, `annotations` and both overrides: they are put back where all have gone. To be rid of one write it empty
 spec.podSpecOverrides[].targetJobs[].name: mapped; v2.0: the same patch. The fields of a PodSpec stand beside `targetJobs`
 
 spec.runtimePatches[].manager: served; one patch each
@@ -75,7 +75,7 @@ PATCHED.template.spec.template.spec.initContainers[].*: served; as of containers
 
 status.conditions[].*: written; `Suspended`, `Complete`, `Failed`, as upstream
 status.jobsStatus[].*: written; counts of Jobs, not of pods
-status.trainerStatus.*: kept; the status server is not served
+status.trainerStatus.*: kept; pods post it ([controller.md](controller.md#progress-of-the-training))
 status.state: written; `Created`, `Waiting`, `Initializing`, `Running`, `Restarting`, `Suspended`, `Complete`, `Failed`
 status.reason: written; a word for the column Reason
 status.message: written; why nothing happens yet, or why it ended

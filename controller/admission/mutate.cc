@@ -29,7 +29,8 @@ bool KeepOldFields(const AdmissionRequest& request, Json* object) {
   const Json* before = FindField(request.old_object, "spec");
   const auto spec = object->find("spec");
   if (before == nullptr || spec == object->end() || !spec->is_object()) return false;
-  const Json *old_patch = FindPatch(before, kOldShapeManager), *patch = FindPatch(&*spec, kOldShapeManager);
+  const Json *old_patch = FindPatch(request.old_object, kOldShapeManager),
+             *patch = FindPatch(*object, kOldShapeManager);
   const bool same = old_patch != nullptr && patch != nullptr &&
                     SameMeaning(FindField(*old_patch, "trainingRuntimeSpec"), FindField(*patch, "trainingRuntimeSpec"));
   if (!same && (old_patch != nullptr || patch != nullptr)) return false;

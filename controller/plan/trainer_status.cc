@@ -27,7 +27,6 @@ void AddStatusServer(const StatusServerAddress& server, Draft* draft) {
       EnvValue("KUBEFLOW_TRAINER_SERVER_CA_CERT", fmt::format("{}/{}", kFolder, kAuthority)),
       EnvValue("KUBEFLOW_TRAINER_SERVER_TOKEN", fmt::format("{}/{}", kFolder, kToken)),
   });
-  const Json mount = {{"name", kVolume}, {"mountPath", kFolder}, {"readOnly", true}};
   const Json token = {{"audience", path}, {"expirationSeconds", kTokenSeconds}, {"path", kToken}};
   const Json item = {{"key", kAuthority}, {"path", kAuthority}};
   const Json sources = Json::array(
@@ -39,10 +38,7 @@ void AddStatusServer(const StatusServerAddress& server, Draft* draft) {
     Json& pod = PodSpec(of.job_template);
     for (Json& container : pod["containers"]) {
       AddMissingEnv(variables, &container);
-      if (FindNamed(container, "volumeMounts", kVolume) == nullptr) UpsertMount(mount, &container);
-    }
-    if (FindNamed(pod, "volumes", kVolume) == nullptr) {
-      UpsertNamed({{"name", kVolume}, {"projected", {{"sources", sources}}}}, "volumes", &pod);
+      MountVolume(kVolume, {{"projected", {{"sources", sources}}}}, kFolder, MountMode::kReadOnly, &pod, &container);
     }
   }
   if (!any) return;

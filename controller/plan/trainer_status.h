@@ -16,8 +16,8 @@ inline constexpr char kStatusPosts[] = "/apis/trainer.kubeflow.org/v1alpha1/name
 std::string TrainerStatusPath(std::string_view ns, std::string_view name);
 
 // Adds to each container of the trainer step the variables KUBEFLOW_TRAINER_SERVER_{URL,CA_CERT,TOKEN} and a volume
-// with a token of the pod and the server's authority; to the job the ConfigMap that has the authority. A variable or a
-// mount of the same name that is there stays.
+// with a token of the pod and the server's authority; to the job the ConfigMap that has the authority. A variable of
+// the same name that is there stays.
 void AddStatusServer(const StatusServerAddress& server, Draft* draft);
 
 }  // namespace muster::controller
