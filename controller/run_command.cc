@@ -153,14 +153,17 @@ class Running {
   }
 
   Status PrepareWebhooks() {
-    MUSTER_ASSIGN_OR_RETURN(webhook_address_, ReadListenAddress("--webhook-listen", flags_.webhook_listen));
+    MUSTER_ASSIGN_OR_RETURN(webhook_listen_, ReadListenAddress("--webhook-listen", flags_.webhook_listen));
+    if (!flags_.status_listen.empty()) {
+      MUSTER_ASSIGN_OR_RETURN(status_listen_, ReadListenAddress("--status-listen", flags_.status_listen));
+    }
     runtimes_.Begin();
     if (!flags_.webhook_cert_dir.empty()) {
       folder_ = std::make_unique<CertificateFolder>(loop_, flags_.webhook_cert_dir,
                                                     [this](const CertificateSet& set) { return Serve(set); });
       return folder_->Begin();
     }
-    certificates_ = std::make_unique<OwnCertificates>(loop_, client_, lease_namespace_, webhook_address_.host,
+    certificates_ = std::make_unique<OwnCertificates>(loop_, client_, lease_namespace_, webhook_listen_.host,
                                                       [this](const CertificateSet& set) {
                                                         if (const Status status = Serve(set); !status.ok()) {
                                                           log::Error(Message(status));
@@ -184,8 +187,8 @@ class Running {
   }
 
   Status ServeWebhooks() {
-    MUSTER_ASSIGN_OR_RETURN(webhooks_, Webhooks::Listen({loop_, client_, runtimes_}, Planning(), webhook_address_.host,
-                                                        webhook_address_.port, tls_));
+    MUSTER_ASSIGN_OR_RETURN(webhooks_, Webhooks::Listen({loop_, client_, runtimes_}, Planning(), webhook_listen_.host,
+                                                        webhook_listen_.port, tls_));
     log::Info(fmt::format("admission webhooks are served on port {}", webhooks_->port()));
     return absl::OkStatus();
   }
@@ -197,10 +200,10 @@ class Running {
           "--status-listen: pods need the authority of the certificate, and there is no ca.crt beside tls.crt");
     }
     if (!status_server_) {
-      MUSTER_ASSIGN_OR_RETURN(const ListenAddress listen, ReadListenAddress("--status-listen", flags_.status_listen));
-      MUSTER_ASSIGN_OR_RETURN(status_server_, StatusServer::Listen(loop_, access_, listen.host, listen.port, tls_));
+      MUSTER_ASSIGN_OR_RETURN(status_server_,
+                              StatusServer::Listen(loop_, access_, status_listen_.host, status_listen_.port, tls_));
       log::Info(fmt::format("progress of training is taken on port {}", status_server_->port()));
-      const std::string host = listen.host.empty() ? WebhookHost(lease_namespace_) : listen.host;
+      const std::string host = status_listen_.host.empty() ? WebhookHost(lease_namespace_) : status_listen_.host;
       status_server_address_ = {.url = "https://" + JoinHostPort(host, status_server_->port()), .ca = ""};
     }
     if (std::exchange(status_server_address_->ca, ca) == ca) return absl::OkStatus();
@@ -248,7 +251,7 @@ class Running {
   EventRecorder events_;
   asio::signal_set signals_;
   std::unique_ptr<http::Server> health_;
-  ListenAddress webhook_address_;
+  ListenAddress webhook_listen_, status_listen_;
   std::shared_ptr<http::ServerTls> tls_;
   std::unique_ptr<Webhooks> webhooks_;
   std::unique_ptr<StatusServer> status_server_;

@@ -59,6 +59,22 @@ bool IsOlder(const Meta& a, const Meta& b) {
 
 bool Children::Put(ObservedJob job) { return PutInto(&jobs_, &job_owners_, std::move(job)); }
 bool Children::Put(ObservedPod pod) { return PutInto(&pods_, &pod_owners_, std::move(pod)); }
+std::string Children::Put(ObservedRefusal refusal) {
+  const auto owner = job_owners_.find(KeyOf(refusal.meta.ns, refusal.job));
+  refused_jobs_[KeyOf(refusal.meta.ns, refusal.meta.name)] = refusal.job_uid;
+  ObservedRefusal& known = refusals_[refusal.job_uid];
+  if (known.last <= refusal.last) known = std::move(refusal);
+  return owner == job_owners_.end() ? "" : owner->second;
+}
+
+void Children::RemoveRefusal(const std::string& ns, const std::string& name) {
+  const auto found = refused_jobs_.find(KeyOf(ns, name));
+  if (found == refused_jobs_.end()) return;
+  const auto refusal = refusals_.find(found->second);
+  if (refusal != refusals_.end() && refusal->second.meta.name == name) refusals_.erase(refusal);
+  refused_jobs_.erase(found);
+}
+
 void Children::PutService(const Meta& meta) { services_[KeyOf(meta.ns, meta.name)] = meta; }
 
 std::string Children::RemoveJob(const std::string& ns, const std::string& name) {
@@ -84,7 +100,12 @@ Observed Children::Of(const Meta& owner, const std::string& subdomain) const {
   };
   if (auto found = jobs_.find(key); found != jobs_.end()) {
     for (const auto& [name, job] : found->second) {
-      if (is_owners(job.meta)) observed.jobs.push_back(job);
+      if (!is_owners(job.meta)) continue;
+      observed.jobs.push_back(job);
+      const auto refusal = refusals_.find(job.meta.uid);
+      if (refusal == refusals_.end()) continue;
+      observed.jobs.back().refusal = refusal->second.why;
+      observed.jobs.back().refused_at = refusal->second.last;
     }
   }
   if (auto found = pods_.find(key); found != pods_.end()) {

@@ -23,10 +23,12 @@ class Children {
   bool Put(ObservedJob job);
   bool Put(ObservedPod pod);
   void PutService(const Meta& meta);
+  std::string Put(ObservedRefusal refusal);  // the key of the TrainJob; empty: of none that is known
   // The key of the TrainJob whose object it was; empty: nobody's.
   std::string RemoveJob(const std::string& ns, const std::string& name);
   std::string RemovePod(const std::string& ns, const std::string& name);
   std::string RemoveService(const std::string& ns, const std::string& name);
+  void RemoveRefusal(const std::string& ns, const std::string& name);
 
   // Of the TrainJob `owner`: what its uid controls; of pods, what those Jobs control.
   Observed Of(const Meta& owner, const std::string& subdomain) const;
@@ -38,6 +40,8 @@ class Children {
   std::map<std::string, ByName<ObservedPod>> pods_;
   std::map<std::string, std::string> job_owners_, pod_owners_;  // by key of the object
   std::map<std::string, Meta> services_;                        // by key
+  std::map<std::string, ObservedRefusal> refusals_;             // by the Job's uid
+  std::map<std::string, std::string> refused_jobs_;             // uids, by key of the Event
 };
 
 }  // namespace muster::controller

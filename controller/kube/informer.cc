@@ -23,13 +23,13 @@ constexpr int kSmaller = 8;  // times, the next page after one that could not be
 class Informer::Impl : public std::enable_shared_from_this<Informer::Impl> {
  public:
   Impl(asio::io_context& loop, ApiClient& client, Resource resource, std::string ns, const std::string& selector,
-       Events events, const std::string& name)
+       Events events, const std::string& fields)
       : client_(client),
         resource_(std::move(resource)),
         ns_(std::move(ns)),
-        selector_(fmt::format(
-            "{}{}", selector.empty() ? "" : fmt::format("&labelSelector={}", http::PercentEncode(selector)),
-            name.empty() ? "" : fmt::format("&fieldSelector=metadata.name%3D{}", http::PercentEncode(name)))),
+        selector_(fmt::format("{}{}",
+                              selector.empty() ? "" : fmt::format("&labelSelector={}", http::PercentEncode(selector)),
+                              fields.empty() ? "" : fmt::format("&fieldSelector={}", http::PercentEncode(fields)))),
         events_(std::move(events)),
         state_(resource_.plural, {}, resource_.optional),
         timer_(loop),
@@ -121,9 +121,9 @@ class Informer::Impl : public std::enable_shared_from_this<Informer::Impl> {
 };
 
 Informer::Informer(asio::io_context& loop, ApiClient& client, Resource resource, std::string ns, std::string selector,
-                   Events events, const std::string& name)
+                   Events events, const std::string& fields)
     : impl_(std::make_shared<Impl>(loop, client, std::move(resource), std::move(ns), selector, std::move(events),
-                                   name)) {}
+                                   fields)) {}
 Informer::~Informer() { impl_->Close(); }
 void Informer::Begin() { impl_->Begin(); }
 bool Informer::synced() const { return impl_->synced(); }

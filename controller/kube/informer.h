@@ -26,10 +26,10 @@ class Informer {
     std::function<void()> synced;  // once: the first list is complete
     std::function<void(const std::string& text)> say;
   };
-  // `ns`: empty: of all namespaces. `selector`: of labels, as kubectl takes it; empty: all. `name`: the object of that
-  // name alone; empty: all. `client` outlives it.
+  // `ns`: empty: of all namespaces. `selector`, `fields`: of labels and fields, as kubectl takes them; empty: all.
+  // `client` outlives it.
   Informer(boost::asio::io_context& loop, ApiClient& client, Resource resource, std::string ns, std::string selector,
-           Events events, const std::string& name = "");
+           Events events, const std::string& fields = "");
   ~Informer();
   Informer(const Informer&) = delete;
   Informer& operator=(const Informer&) = delete;

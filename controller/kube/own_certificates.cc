@@ -69,7 +69,8 @@ std::unique_ptr<Informer> OwnCertificates::Watch(const Resource& resource, const
   events.gone = [seen](const std::string&, const std::string&) { seen(Json()); };
   events.synced = std::move(synced);
   events.say = [](const std::string& text) { log::Warning(text); };
-  return std::make_unique<Informer>(loop_, client_, resource, ns, "", std::move(events), name);
+  return std::make_unique<Informer>(loop_, client_, resource, ns, "", std::move(events),
+                                    fmt::format("metadata.name={}", name));
 }
 
 void OwnCertificates::Look() {

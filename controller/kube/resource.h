@@ -37,6 +37,7 @@ inline const Resource kJobSets{"jobset.x-k8s.io/v1alpha2", "jobsets", true, true
 inline const Resource kAutoscalers{"autoscaling/v2", "horizontalpodautoscalers"};
 inline const Resource kValidatingWebhooks{"admissionregistration.k8s.io/v1", "validatingwebhookconfigurations", false};
 inline const Resource kMutatingWebhooks{"admissionregistration.k8s.io/v1", "mutatingwebhookconfigurations", false};
+inline const Resource kEvents{"v1", "events"};
 inline const Resource kTokenReviews{"authentication.k8s.io/v1", "tokenreviews", false};
 inline const Resource kClaims{"v1", "persistentvolumeclaims"};
 inline const Resource kPodGroups{"scheduling.x-k8s.io/v1alpha1", "podgroups"};

@@ -33,7 +33,19 @@ void TrainJobCache::Begin() {
   });
   Watch(kTrainJobs, "", &TrainJobCache::PutTrainJob,
         [this](const std::string& ns, const std::string& name) { Drop(KeyOf(ns, name)); });
+  WatchRefusals();
   for (const auto& informer : informers_) informer->Begin();
+}
+
+// Nothing waits for its first list: without the right to read events the rest goes on.
+void TrainJobCache::WatchRefusals() {
+  Informer::Events events;
+  events.put = [this](const Json& event) { PutRefusal(event); };
+  events.gone = [this](const std::string& ns, const std::string& name) { children_.RemoveRefusal(ns, name); };
+  events.synced = [] {};
+  events.say = [](const std::string& text) { log::Warning(text); };
+  informers_.push_back(std::make_unique<Informer>(loop_, client_, kEvents, ns_, "", std::move(events),
+                                                  "involvedObject.kind=Job,reason=FailedCreate"));
 }
 
 void TrainJobCache::Watch(const Resource& resource, const std::string& selector, Put put, Gone gone) {
@@ -86,6 +98,11 @@ void TrainJobCache::PutService(const Json& object) {
   if (!meta.ok()) return;
   children_.PutService(*meta);
   Wake(OwnerKeyOf(*meta));
+}
+
+void TrainJobCache::PutRefusal(const Json& event) {
+  auto refusal = ReadRefusal(event);
+  if (refusal.ok()) Wake(children_.Put(*std::move(refusal)));
 }
 
 void TrainJobCache::RemoveJob(const std::string& ns, const std::string& name) { children_.RemoveJob(ns, name); }

@@ -58,12 +58,14 @@ class TrainJobCache {
   void PutJobSet(const Json& object);
   void PutPod(const Json& object);
   void PutService(const Json& object);
+  void PutRefusal(const Json& event);
   void RemoveJob(const std::string& ns, const std::string& name);
 
  private:
   using Put = void (TrainJobCache::*)(const Json&);
   using Gone = std::function<void(const std::string& ns, const std::string& name)>;
   void Watch(const Resource& resource, const std::string& selector, Put put, Gone gone);
+  void WatchRefusals();
   void Synced();  // one more is listed
   template <class Object>
   void PutChild(StatusOr<Object> child);

@@ -133,6 +133,21 @@ StatusOr<ObservedJob> ReadJob(const Json& object) {
   return job;
 }
 
+StatusOr<ObservedRefusal> ReadRefusal(const Json& event) {
+  ObservedRefusal refusal;
+  MUSTER_ASSIGN_OR_RETURN(refusal.meta, ReadMeta(event));
+  Trim(&refusal.meta);
+  const Json& job = PartOf(event, "involvedObject");
+  refusal.job = TextField(job, "name");
+  refusal.job_uid = TextField(job, "uid");
+  std::string message = TextField(event, "message");
+  constexpr std::string_view kPrefix = "Error creating: ";
+  if (const size_t at = message.find(kPrefix); at != std::string::npos) message.erase(0, at + kPrefix.size());
+  refusal.why = Bounded(std::move(message));
+  refusal.last = TimeField(event, "lastTimestamp").value_or(refusal.meta.created.value_or(WallTime{}));
+  return refusal;
+}
+
 StatusOr<ObservedPod> ReadPod(const Json& object) {
   ObservedPod pod;
   MUSTER_ASSIGN_OR_RETURN(pod.meta, ReadMeta(object));

@@ -32,6 +32,17 @@ struct ObservedJob {
   std::optional<WallTime> failed_at;          // condition Failed, or FailureTarget, is true since then
   std::optional<int64_t> ttl_seconds;         // it is deleted so long after its TrainJob has ended
   std::string failed_reason, failed_message;  // BackoffLimitExceeded, PodFailurePolicy, DeadlineExceeded ...
+  // Why the Job controller could not make a pod of it when it last tried in vain (a quota, a webhook); empty: it could.
+  std::string refusal;
+  WallTime refused_at{};
+};
+
+// An Event by which the Job controller says so.
+struct ObservedRefusal {
+  Meta meta;  // of the Event
+  std::string job, job_uid;
+  std::string why;  // "pods \"a-node-0-0-x\" is forbidden: exceeded quota: ..."
+  WallTime last{};  // when it was said last
 };
 
 // Why a container ended.
@@ -75,5 +86,6 @@ struct Observed {
 
 StatusOr<ObservedJob> ReadJob(const Json& object);
 StatusOr<ObservedPod> ReadPod(const Json& object);
+StatusOr<ObservedRefusal> ReadRefusal(const Json& event);
 
 }  // namespace muster::controller

@@ -30,14 +30,30 @@ bool CountNodes(const TrainJob& job, const std::vector<Placed>& all, TrainJobSta
   return any;
 }
 
-// Null: none waits for anything.
-const ObservedPod* FirstThatWaits(const std::vector<Placed>& all) {
+struct Wait {
+  std::string reason, message;  // empty: nothing is waited for
+};
+
+// True: it still lacks pods that the Job controller tried in vain to make, after all that there are.
+bool IsRefused(const Placed& placed) {
+  if (!placed.runs() || placed.job->refusal.empty()) return false;
+  if (placed.job->active + placed.job->succeeded >= placed.job->pods) return false;
+  return std::none_of(placed.pods.begin(), placed.pods.end(), [&placed](const ObservedPod* pod) {
+    return pod->meta.created && *pod->meta.created > placed.job->refused_at;
+  });
+}
+
+Wait FirstWait(const std::vector<Placed>& all) {
   for (const Placed& placed : all) {
     for (const ObservedPod* pod : placed.pods) {
-      if (!pod->waiting.empty()) return pod;
+      if (!pod->waiting.empty()) return {pod->waiting_reason, fmt::format("pod {}: {}", pod->meta.name, pod->waiting)};
+    }
+    if (IsRefused(placed)) {
+      return {"FailedCreate",
+              fmt::format("Job {}: its pods cannot be made: {}", placed.job->meta.name, placed.job->refusal)};
     }
   }
-  return nullptr;
+  return {};
 }
 
 std::string StateOf(const TrainJob& job, const std::vector<Placed>& all, const TrainJobStatus& status, bool started,
@@ -65,10 +81,10 @@ void Summarize(const TrainJob& job, const std::vector<Placed>& all, const Hold* 
     status->message = hold->message;
     return;
   }
-  const ObservedPod* waiting = FirstThatWaits(all);
-  status->state = StateOf(job, all, *status, started, waiting != nullptr);
-  status->message = waiting == nullptr ? "" : fmt::format("pod {}: {}", waiting->meta.name, waiting->waiting);
-  status->reason = waiting == nullptr ? "" : waiting->waiting_reason;
+  const Wait wait = FirstWait(all);
+  status->state = StateOf(job, all, *status, started, !wait.message.empty());
+  status->message = wait.message;
+  status->reason = wait.reason;
 }
 
 std::vector<EventText> EventsOf(const TrainJob& job, const TrainJobStatus& status, const Hold* hold) {

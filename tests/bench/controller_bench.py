@@ -78,13 +78,16 @@ class Bench:
         self.cluster.kubectl("apply", "--server-side", "-k", os.path.join(manifests, "overlays", "default"))
         self.cluster.kubectl("delete", "deployment", ACCOUNT[1], "-n", ACCOUNT[0])  # its pods would be fakes
         self.webhooks = f"{self.cluster.address}:{self.cluster.port('webhooks')}"
-        self.configure("Ignore")
+        self.configure("Ignore" if self.options.webhooks else None)
         self.cluster.add_fake_nodes(45 if self.options.big else 4)
         self.cluster.apply(list(runtimes().values()))
         self.kubeconfig = self.cluster.account_kubeconfig(*ACCOUNT)
 
     def configure(self, policy):
-        """The API server asks the webhooks by an address of this machine: it reaches no Service."""
+        """The API server asks the webhooks by an address of this machine: it reaches no Service. `policy`: None: it asks nobody."""
+        if policy is None:
+            self.cluster.kubectl("delete", "validatingwebhookconfigurations,mutatingwebhookconfigurations", "--all")
+            return
         made = self.cluster.get("validatingwebhookconfigurations,mutatingwebhookconfigurations")["items"]
         for configuration in made:
             configuration["metadata"] = {"name": configuration["metadata"]["name"]}
@@ -132,14 +135,16 @@ class Bench:
         # Its Lease has a holder; then it lists, and is ready when it has done so.
         self.cluster.await_object("lease/trainer.kubeflow.org", lambda lease: lease["spec"].get("holderIdentity"), ACCOUNT[0])
         self.cluster.processes.await_url(name, f"http://{listen}/readyz")
-        self.configure("Fail")
-        self.await_webhooks()
+        if self.options.webhooks:
+            self.configure("Fail")
+            self.await_webhooks()
         if warm:
             self.load("latency", 1)
         try:
             yield process
         finally:
-            self.configure("Ignore")
+            if self.options.webhooks:
+                self.configure("Ignore")
             self.cluster.processes.stop(name)  # it gives its Lease back
 
     def load(self, mode, number, runtime="agent", limit="5m", **flags):
@@ -370,6 +375,7 @@ def main():
     parser.add_argument("--only", default="", help=", ".join(ROWS))
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--big", action="store_true")
+    parser.add_argument("--no-webhooks", dest="webhooks", action="store_false", help="to see what they cost")
     parser.add_argument("--verbose", action="store_true", help="loadgen's own figures to stderr")
     options = parser.parse_args()
     print("| what | goal | measured |\n|---|---|---|")

@@ -137,6 +137,8 @@ RIGHTS = [
     ("create podgroups.scheduling.volcano.sh -n vision", "yes"),
     ("delete podgroups.scheduling.volcano.sh -n vision", "no"),
     ("create events -n vision", "yes"),
+    ("watch events -A", "yes"),
+    ("delete events -n vision", "no"),
     ("create jobsets.jobset.x-k8s.io -n vision", "no"),
     ("list nodes -A", "no"),
     ("update leases.coordination.k8s.io/trainer.kubeflow.org -n kubeflow-system", "yes"),

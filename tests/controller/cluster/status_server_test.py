@@ -3,8 +3,9 @@ import http.client
 import json
 import os
 import ssl
+import subprocess
 
-from cluster_case import MANIFESTS, NAMESPACE
+from cluster_case import BIN, MANIFESTS, NAMESPACE
 from controller_case import TRUE, WAIT, ControllerCase
 import class_runner
 from scenario import runtime
@@ -113,6 +114,14 @@ class StatusServer(ControllerCase):
                 self.assertIn(why, answer["message"])
         self.assertIsNone(self.trainer_status("mine"))
         self.assertIsNone(self.trainer_status("theirs"))
+
+    def test_flags(self):
+        for flags, said in ((["--status-listen", ":0"], "--status-listen needs --webhook-listen"),
+                            (["--webhook-listen", ":0", "--status-listen", "10443"], "--status-listen '10443': want HOST:PORT or :PORT")):
+            done = subprocess.run([os.path.join(BIN, "muster-controller"), "run", "--kubeconfig", self.kubeconfig, "--listen", f"{self.cluster.address}:0", *flags],
+                                  env=self.cluster.environment, capture_output=True, text=True, timeout=WAIT)
+            self.assertEqual(done.returncode, 64, done.stderr)
+            self.assertIn(said, done.stderr)
 
     def test_a_job_that_has_gone(self):
         pod = self.started("gone")

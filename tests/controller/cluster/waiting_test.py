@@ -44,6 +44,17 @@ class Waiting(ControllerCase):
         self.api.delete("resourcequotas", "none")
         self.begins("no-room")
 
+    def test_a_quota_of_pods(self):
+        """Kubernetes' Job controller is refused, and says so in an event of the Job alone."""
+        self.api.create("resourcequotas", {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "one-pod"}, "spec": {"hard": {"pods": "1"}}})
+        self.api.await_object("resourcequotas", "one-pod", lambda made: "hard" in made.get("status", {}))
+        self.make("too-many", runtime("", 2, container=TRUE))
+        status = self.told("too-many", "exceeded quota: one-pod")
+        self.assertEqual((status["state"], status["reason"]), ("Waiting", "FailedCreate"))
+        self.assertRegex(status["message"], r'^Job too-many-node-0: its pods cannot be made: pods "too-many-node-0-[01]-\w+" is forbidden')
+        self.api.delete("resourcequotas", "one-pod")
+        self.begins("too-many")
+
     def test_a_policy_of_the_cluster(self):
         """As a webhook of others refuses."""
         rule = {"apiGroups": ["batch"], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["jobs"]}

@@ -55,6 +55,32 @@ TEST(Children, AnObjectMadeAnewReplacesTheOther) {
   EXPECT_EQ(children.Of(TrainJobA(), "a").jobs[0].active, 2);
 }
 
+TEST(Children, ARefusalIsOfItsJobAlone) {
+  Children children;
+  const auto refusal = [](const std::string& event, const std::string& uid, int second) {
+    ObservedRefusal made;
+    made.meta.ns = "default";
+    made.meta.name = event;
+    made.job = "a-node-0";
+    made.job_uid = uid;
+    made.why = event;
+    made.last = WallTime(std::chrono::seconds(second));
+    return made;
+  };
+  EXPECT_EQ(children.Put(refusal("early", "uid-a-node-0", 5)), "");  // before its Job is known
+  children.Put(JobAt("10", 1));
+  EXPECT_EQ(children.Of(TrainJobA(), "a").jobs[0].refusal, "early");
+  EXPECT_EQ(children.Put(refusal("late", "uid-a-node-0", 7)), "default/a");
+  EXPECT_EQ(children.Put(refusal("old", "uid-a-node-0", 6)), "default/a");
+  children.Put(refusal("other", "uid-of-an-earlier-job", 8));
+  EXPECT_EQ(children.Of(TrainJobA(), "a").jobs[0].refusal, "late");
+  EXPECT_EQ(children.Of(TrainJobA(), "a").jobs[0].refused_at, WallTime(std::chrono::seconds(7)));
+  children.RemoveRefusal("default", "early");
+  EXPECT_EQ(children.Of(TrainJobA(), "a").jobs[0].refusal, "late");
+  children.RemoveRefusal("default", "late");
+  EXPECT_EQ(children.Of(TrainJobA(), "a").jobs[0].refusal, "");
+}
+
 TEST(Children, OnlyWhatTheTrainJobControls) {
   Children children;
   children.Put(JobAt("1", 1, "uid-of-an-earlier-a"));

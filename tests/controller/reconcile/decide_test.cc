@@ -135,6 +135,39 @@ TEST(Decide, AWaitingPodIsSaid) {
   EXPECT_THAT(decision.status.message, HasSubstr("pod a-node-0-0-x: ImagePullBackOff: container node: not found"));
 }
 
+TEST(Decide, PodsThatCannotBeMadeAreSaid) {
+  const struct {
+    const char* what;
+    int active;        // of two
+    WallTime refused;  // one pod was made 5 s ago
+    const char* state;
+  } rows[] = {
+      {"none is there", 0, kNow, "Waiting"},
+      {"one is there", 1, kNow, "Waiting"},
+      {"in the same second", 1, kNow - 5 * kSecond, "Waiting"},
+      {"before the last one was made", 1, kNow - 6 * kSecond, "Created"},
+      {"all are there", 2, kNow, "Created"},
+  };
+  for (const auto& row : rows) {
+    Observed observed;
+    observed.service = true;
+    observed.jobs = {There("a-node-0")};
+    observed.jobs[0].active = row.active;
+    observed.jobs[0].refusal = "exceeded quota";
+    observed.jobs[0].refused_at = row.refused;
+    if (row.active > 0) {
+      observed.pods = {Pod(observed.jobs[0], 0)};
+      observed.pods[0].meta.created = kNow - 5 * kSecond;
+    }
+    const Decision decision = Decide(Job(), TwoNodes(), observed, kNow);
+    EXPECT_EQ(decision.status.state, row.state) << row.what;
+    const bool waits = row.state == std::string("Waiting");
+    EXPECT_EQ(decision.status.message, waits ? "Job a-node-0: its pods cannot be made: exceeded quota" : "")
+        << row.what;
+    EXPECT_EQ(decision.status.reason, waits ? "FailedCreate" : "") << row.what;
+  }
+}
+
 TEST(DecideWithoutPlan, SaysWhyOnce) {
   TrainJob job = Job();
   Decision decision = DecideWithoutPlan(job, absl::NotFoundError("spec.runtimeRef: there is no torch"), kNow);

@@ -123,6 +123,18 @@ TEST(ReadJob, Conditions) {
   EXPECT_FALSE(job->complete);
 }
 
+TEST(ReadRefusal, IsOfAnEventOfAJob) {
+  const Json event = {{"metadata", {{"name", "a-node-0.1"}, {"namespace", "default"}}},
+                      {"involvedObject", {{"kind", "Job"}, {"name", "a-node-0"}, {"uid", "u"}}},
+                      {"message", "(combined from similar events): Error creating: pods \"a\" is forbidden"},
+                      {"lastTimestamp", "2026-11-22T01:02:03Z"}};
+  const auto refusal = ReadRefusal(event);
+  ASSERT_TRUE(refusal.ok()) << refusal.status();
+  EXPECT_EQ(refusal->job + " " + refusal->job_uid, "a-node-0 u");
+  EXPECT_EQ(refusal->why, "pods \"a\" is forbidden");
+  EXPECT_GT(refusal->last, WallTime{});
+}
+
 TEST(ReadPod, KeepsNoLabelsThatNobodyReads) {
   const auto pod = ReadPod({{"metadata",
                              {{"name", "p"},
