@@ -11,35 +11,20 @@ bool IsNews(const Meta& meta, const Meta& known) {
   return !IsOlder(meta, known) && (meta.resource_version.empty() || meta.resource_version != known.resource_version);
 }
 
+// True: `known` is `object` by now.
 template <class Object>
-bool PutInto(std::map<std::string, std::map<std::string, Object>>* all, std::map<std::string, std::string>* owners,
-             Object object) {
-  const std::string owner = OwnerKeyOf(object.meta);
-  if (owner.empty()) return false;
-  (*owners)[KeyOf(object.meta.ns, object.meta.name)] = owner;
-  auto& mine = (*all)[owner];
-  auto found = mine.find(object.meta.name);
-  if (found == mine.end()) {
-    std::string name = object.meta.name;
-    mine.emplace(std::move(name), std::move(object));
-    return true;
-  }
-  if (found->second.meta.uid == object.meta.uid && !IsNews(object.meta, found->second.meta)) return false;
-  found->second = std::move(object);
+bool Take(Object object, Object* known) {
+  if (known->meta.uid == object.meta.uid && !IsNews(object.meta, known->meta)) return false;
+  *known = std::move(object);
   return true;
 }
 
-template <class Object>
-std::string RemoveFrom(std::map<std::string, std::map<std::string, Object>>* all,
-                       std::map<std::string, std::string>* owners, const std::string& ns, const std::string& name) {
-  const auto owned = owners->find(KeyOf(ns, name));
-  if (owned == owners->end()) return "";
-  std::string owner = std::move(owned->second);
-  owners->erase(owned);
-  if (auto mine = all->find(owner); mine != all->end()) {
-    mine->second.erase(name);
-    if (mine->second.empty()) all->erase(mine);
-  }
+// Whose the object was, by its key; empty: nobody's.
+std::string RemoveOwner(const std::string& key, std::map<std::string, std::string>* owners) {
+  const auto found = owners->find(key);
+  if (found == owners->end()) return "";
+  std::string owner = std::move(found->second);
+  owners->erase(found);
   return owner;
 }
 
@@ -57,8 +42,28 @@ bool IsOlder(const Meta& a, const Meta& b) {
   return first && second && *first < *second;
 }
 
-bool Children::Put(ObservedJob job) { return PutInto(&jobs_, &job_owners_, std::move(job)); }
-bool Children::Put(ObservedPod pod) { return PutInto(&pods_, &pod_owners_, std::move(pod)); }
+bool Children::Put(ObservedJob job) {
+  const std::string owner = OwnerKeyOf(job.meta);
+  if (owner.empty()) return false;
+  job_owners_[KeyOf(job.meta.ns, job.meta.name)] = owner;
+  const auto [known, added] = families_[owner].jobs.try_emplace(job.meta.name);
+  if (!added) return Take(std::move(job), &known->second);
+  known->second = std::move(job);
+  return true;
+}
+
+bool Children::Put(ObservedPod pod) {
+  const std::string owner = OwnerKeyOf(pod.meta);
+  if (owner.empty()) return false;
+  pod_owners_[KeyOf(pod.meta.ns, pod.meta.name)] = owner;
+  Family& family = families_[owner];
+  std::vector<ObservedPod>& pods = family.seen.pods;
+  const auto [place, added] = family.pod_places.try_emplace(pod.meta.name, pods.size());
+  if (!added) return Take(std::move(pod), &pods[place->second]);
+  pods.push_back(std::move(pod));
+  return true;
+}
+
 std::string Children::Put(ObservedRefusal refusal) {
   const auto owner = job_owners_.find(KeyOf(refusal.meta.ns, refusal.job));
   refused_jobs_[KeyOf(refusal.meta.ns, refusal.meta.name)] = refusal.job_uid;
@@ -78,11 +83,32 @@ void Children::RemoveRefusal(const std::string& ns, const std::string& name) {
 void Children::PutService(const Meta& meta) { services_[KeyOf(meta.ns, meta.name)] = meta; }
 
 std::string Children::RemoveJob(const std::string& ns, const std::string& name) {
-  return RemoveFrom(&jobs_, &job_owners_, ns, name);
+  std::string owner = RemoveOwner(KeyOf(ns, name), &job_owners_);
+  const auto family = families_.find(owner);
+  if (family == families_.end()) return owner;
+  family->second.jobs.erase(name);
+  if (family->second.jobs.empty() && family->second.seen.pods.empty()) families_.erase(family);
+  return owner;
 }
+
 std::string Children::RemovePod(const std::string& ns, const std::string& name) {
-  return RemoveFrom(&pods_, &pod_owners_, ns, name);
+  std::string owner = RemoveOwner(KeyOf(ns, name), &pod_owners_);
+  const auto family = families_.find(owner);
+  if (family == families_.end()) return owner;
+  auto& [jobs, places, seen] = family->second;
+  if (const auto place = places.find(name); place != places.end()) {
+    ObservedPod& gone = seen.pods[place->second];
+    if (&gone != &seen.pods.back()) {
+      gone = std::move(seen.pods.back());
+      places[gone.meta.name] = place->second;
+    }
+    seen.pods.pop_back();
+    places.erase(place);
+  }
+  if (jobs.empty() && seen.pods.empty()) families_.erase(family);
+  return owner;
 }
+
 std::string Children::RemoveService(const std::string& ns, const std::string& name) {
   const auto found = services_.find(KeyOf(ns, name));
   if (found == services_.end()) return "";
@@ -91,29 +117,26 @@ std::string Children::RemoveService(const std::string& ns, const std::string& na
   return owner;
 }
 
-Observed Children::Of(const Meta& owner, const std::string& subdomain) const {
-  Observed observed;
-  const std::string key = KeyOf(owner.ns, owner.name);
+Observed& Children::Of(const Meta& owner, const std::string& subdomain) {
   const auto is_owners = [&owner](const Meta& meta) {
     const OwnerReference* controller = meta.Controller();
     return controller != nullptr && controller->uid == owner.uid;
   };
-  if (auto found = jobs_.find(key); found != jobs_.end()) {
-    for (const auto& [name, job] : found->second) {
-      if (!is_owners(job.meta)) continue;
-      observed.jobs.push_back(job);
-      const auto refusal = refusals_.find(job.meta.uid);
-      if (refusal == refusals_.end()) continue;
-      observed.jobs.back().refusal = refusal->second.why;
-      observed.jobs.back().refused_at = refusal->second.last;
-    }
-  }
-  if (auto found = pods_.find(key); found != pods_.end()) {
-    for (const auto& [name, pod] : found->second) observed.pods.push_back(pod);
-  }
+  const auto family = families_.find(KeyOf(owner.ns, owner.name));
+  Observed& seen = family == families_.end() ? nothing_ : family->second.seen;
   const auto service = services_.find(KeyOf(owner.ns, subdomain));
-  observed.service = service != services_.end() && is_owners(service->second);
-  return observed;
+  seen.service = service != services_.end() && is_owners(service->second);
+  seen.jobs.clear();
+  if (family == families_.end()) return seen;
+  for (const auto& [name, job] : family->second.jobs) {
+    if (!is_owners(job.meta)) continue;
+    seen.jobs.push_back(job);
+    const auto refusal = refusals_.find(job.meta.uid);
+    if (refusal == refusals_.end()) continue;
+    seen.jobs.back().refusal = refusal->second.why;
+    seen.jobs.back().refused_at = refusal->second.last;
+  }
+  return seen;
 }
 
 }  // namespace muster::controller

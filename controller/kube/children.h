@@ -4,6 +4,7 @@
 
 #include <map>
 #include <string>
+#include <unordered_map>
 
 #include "controller/reconcile/observed.h"
 
@@ -30,18 +31,23 @@ class Children {
   std::string RemoveService(const std::string& ns, const std::string& name);
   void RemoveRefusal(const std::string& ns, const std::string& name);
 
-  // Of the TrainJob `owner`: what its uid controls; of pods, what those Jobs control.
-  Observed Of(const Meta& owner, const std::string& subdomain) const;
+  // Of the TrainJob `owner`: the Jobs and the Service that its uid controls, and the pods that have its name. No pod is
+  // copied: what is returned holds until the next call.
+  Observed& Of(const Meta& owner, const std::string& subdomain);
 
  private:
-  template <class Object>
-  using ByName = std::map<std::string, Object>;
-  std::map<std::string, ByName<ObservedJob>> jobs_;  // by key of the TrainJob, then by name
-  std::map<std::string, ByName<ObservedPod>> pods_;
+  struct Family {
+    std::map<std::string, ObservedJob> jobs;             // by name
+    std::unordered_map<std::string, size_t> pod_places;  // in seen.pods, by name
+    Observed seen;                                       // its pods are always those that there are
+  };
+
+  std::map<std::string, Family> families_;                      // by key of the TrainJob
   std::map<std::string, std::string> job_owners_, pod_owners_;  // by key of the object
   std::map<std::string, Meta> services_;                        // by key
   std::map<std::string, ObservedRefusal> refusals_;             // by the Job's uid
   std::map<std::string, std::string> refused_jobs_;             // uids, by key of the Event
+  Observed nothing_;                                            // of a TrainJob without a family
 };
 
 }  // namespace muster::controller

@@ -7,6 +7,7 @@ void KeyQueue::Add(const std::string& key, bool urgent) {
     working->second = {.again = true};
     return;
   }
+  if (const auto rest = rests_.find(key); rest != rests_.end()) return AddAt(key, rest->second);
   if (queued_.insert(key).second) (urgent ? urgent_ : ready_).push_back(key);
 }
 
@@ -30,6 +31,7 @@ void KeyQueue::RemoveTime(const std::string& key) {
 
 void KeyQueue::Forget(const std::string& key) {
   RemoveTime(key);
+  rests_.erase(key);
   failures_.erase(key);
   if (queued_.erase(key) > 0) {
     std::erase(urgent_, key);
@@ -42,6 +44,7 @@ void KeyQueue::Advance(TimePoint now) {
   while (!by_time_.empty() && by_time_.begin()->first <= now) {
     const std::string key = by_time_.begin()->second;
     RemoveTime(key);
+    if (const auto rest = rests_.find(key); rest != rests_.end() && rest->second <= now) rests_.erase(rest);
     Add(key);
   }
 }
@@ -56,11 +59,12 @@ std::optional<std::string> KeyQueue::Take() {
   return key;
 }
 
-void KeyQueue::Done(const std::string& key, bool again, TimePoint now) {
+void KeyQueue::Done(const std::string& key, bool again, TimePoint now, Duration rest) {
   auto found = working_.find(key);
   if (found == working_.end()) return;
   const Working working = found->second;
   working_.erase(found);
+  if (rest > Duration::zero() && !working.forgotten) rests_[key] = now + rest;
   if (again && !working.forgotten) {
     AddAt(key, now + BackOff(rules_, ++failures_[key]));
   } else {

@@ -24,8 +24,9 @@ class KeyQueue {
 
   void Advance(TimePoint now);        // keys whose time has come are ready
   std::optional<std::string> Take();  // a ready key to work on; none: no key, or all workers are busy
-  // The work on it is over. `again`: after its back-off; else its back-off is forgotten.
-  void Done(const std::string& key, bool again, TimePoint now);
+  // The work on it is over. `again`: after its back-off; else its back-off is forgotten. `rest`: it is not ready before
+  // that is over, whoever adds it.
+  void Done(const std::string& key, bool again, TimePoint now, Duration rest = {});
   std::optional<TimePoint> next() const;  // when Advance has something to do
 
   size_t ready() const { return queued_.size(); }
@@ -47,6 +48,7 @@ class KeyQueue {
   std::map<std::string, Working> working_;
   std::map<std::string, TimePoint> times_;
   std::set<std::pair<TimePoint, std::string>> by_time_;
+  std::map<std::string, TimePoint> rests_;  // until when
   std::map<std::string, int> failures_;
 };
 

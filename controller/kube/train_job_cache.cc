@@ -140,8 +140,8 @@ void TrainJobCache::Drop(const std::string& key) {
   WakeWaiting(key);
 }
 
-Observed TrainJobCache::Of(const TrainJob& job, const std::string& subdomain) const {
-  Observed observed = children_.Of(job.meta, subdomain);
+const Observed& TrainJobCache::Of(const TrainJob& job, const std::string& subdomain) {
+  Observed& observed = children_.Of(job.meta, subdomain);
   observed.hold = HoldOf(job, [&](const std::string& name) {
     const auto found = jobs_.find(KeyOf(job.meta.ns, name));
     return found == jobs_.end() ? nullptr : &found->second.job;

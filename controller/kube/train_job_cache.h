@@ -46,8 +46,8 @@ class TrainJobCache {
 
   const std::map<std::string, KnownTrainJob>& jobs() const { return jobs_; }
   KnownTrainJob* Find(const std::string& key);  // null: there is none, or another manager's
-  // What belongs to `job`, and what it waits for.
-  Observed Of(const TrainJob& job, const std::string& subdomain) const;
+  // What belongs to `job`, and what it waits for. Until the next call.
+  const Observed& Of(const TrainJob& job, const std::string& subdomain);
 
   // The JobSet by which Kubeflow Trainer has started `job`; null: it has not.
   const ObservedJobSet* JobSetOf(const TrainJob& job) const;

@@ -48,27 +48,28 @@ class TrainJobs::Impl : public std::enable_shared_from_this<Impl> {
     return known != nullptr && known->plan == nullptr && !known->job.status.Finished();
   }
 
-  void Begin(const std::string& key, std::function<void(WorkQueue::Outcome)> done) {
+  void Begin(const std::string& key, WorkQueue::Done done) {
     passes_[key] = http::Converse(means_.loop, Pass(key, std::move(done)));
   }
 
-  asio::awaitable<void> Pass(std::string key, std::function<void(WorkQueue::Outcome)> done) {
+  asio::awaitable<void> Pass(std::string key, WorkQueue::Done done) {
     ++counts_.passes;
-    const Status status = co_await Reconcile(key);
+    Duration spent{};
+    const Status status = co_await Reconcile(key, &spent);
     if (!status.ok()) {
       ++counts_.failed_passes;
       log::Warning(fmt::format("TrainJob {}: {}", key, Message(status)));
     }
     // The pass is over before the next one of this key begins.
-    asio::post(means_.loop, [self = weak_from_this(), key, done = std::move(done), ok = status.ok()] {
+    asio::post(means_.loop, [self = weak_from_this(), key, done = std::move(done), ok = status.ok(), spent] {
       const auto alive = self.lock();
       if (alive == nullptr) return;
       alive->passes_.erase(key);
-      done(ok ? WorkQueue::Outcome::kDone : WorkQueue::Outcome::kAgain);
+      done(ok ? WorkQueue::Outcome::kDone : WorkQueue::Outcome::kAgain, spent);
     });
   }
 
-  asio::awaitable<Status> Reconcile(std::string key) {
+  asio::awaitable<Status> Reconcile(std::string key, Duration* spent) {
     const KnownTrainJob* known = cache_.Find(key);
     if (known == nullptr) co_return absl::OkStatus();
     const TrainJob job = known->job;
@@ -88,7 +89,9 @@ class TrainJobs::Impl : public std::enable_shared_from_this<Impl> {
                             absl::IsFailedPrecondition(plan.status());  // somebody's ConfigMap is in the way
       co_return may_pass ? plan.status() : written;
     }
+    const TimePoint begun = MonotonicClock::now();
     const Decision decision = Decide(job, **plan, cache_.Of(job, (*plan)->subdomain), WallNow());
+    *spent = MonotonicClock::now() - begun;
     const Status status = co_await CarryOut(job, decision);
     if (status.ok() || absl::IsUnavailable(status) || absl::IsAborted(status)) co_return status;
     const Status told = co_await CarryOut(job, DecideWithoutPlan(job, status, WallNow()));

@@ -10,6 +10,17 @@ namespace muster::controller {
 
 namespace asio = boost::asio;
 
+namespace {
+
+constexpr Duration kLongSpent = std::chrono::microseconds(200), kLongestRest = std::chrono::seconds(1);
+constexpr int kRest = 50;  // times as long
+
+Duration RestAfter(Duration spent) {
+  return spent < kLongSpent ? Duration::zero() : std::min(kLongestRest, spent * kRest);
+}
+
+}  // namespace
+
 class WorkQueue::Impl : public std::enable_shared_from_this<WorkQueue::Impl> {
  public:
   Impl(asio::io_context& loop, const Options& options, Work work)
@@ -37,10 +48,10 @@ class WorkQueue::Impl : public std::enable_shared_from_this<WorkQueue::Impl> {
       const auto key = keys_.Take();
       if (!key) break;
       auto told = std::make_shared<bool>(false);
-      work_(*key, [weak = weak_from_this(), key = *key, told](Outcome outcome) {
+      work_(*key, [weak = weak_from_this(), key = *key, told](Outcome outcome, Duration spent) {
         auto self = weak.lock();
         if (!self || std::exchange(*told, true)) return;
-        self->keys_.Done(key, outcome == Outcome::kAgain, MonotonicClock::now());
+        self->keys_.Done(key, outcome == Outcome::kAgain, MonotonicClock::now(), RestAfter(spent));
         self->Soon();
       });
     }

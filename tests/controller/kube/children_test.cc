@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 namespace muster::controller {
 namespace {
 
@@ -53,6 +55,32 @@ TEST(Children, AnObjectMadeAnewReplacesTheOther) {
   other.meta.uid = "another";
   EXPECT_TRUE(children.Put(other));
   EXPECT_EQ(children.Of(TrainJobA(), "a").jobs[0].active, 2);
+}
+
+TEST(Children, PodsComeAndGoInAnyOrder) {
+  Children children;
+  const auto names = [&children] {
+    std::set<std::string> all;
+    for (const ObservedPod& pod : children.Of(TrainJobA(), "a").pods) all.insert(pod.meta.name + pod.phase);
+    return all;
+  };
+  const auto put = [&children](const std::string& name, const std::string& version, const std::string& phase) {
+    ObservedPod pod;
+    pod.meta = Named(name, version, "uid-of-its-job");
+    pod.phase = phase;
+    return children.Put(std::move(pod));
+  };
+  for (const char* name : {"a", "b", "c"}) EXPECT_TRUE(put(name, "1", "-new"));
+  EXPECT_EQ(children.RemovePod("default", "a"), "default/a");
+  EXPECT_TRUE(put("c", "2", "-runs"));
+  EXPECT_FALSE(put("c", "1", "-old"));
+  EXPECT_EQ(names(), (std::set<std::string>{"b-new", "c-runs"}));
+  EXPECT_EQ(children.RemovePod("default", "c"), "default/a");
+  EXPECT_EQ(children.RemovePod("default", "c"), "");
+  EXPECT_EQ(children.RemovePod("default", "b"), "default/a");
+  EXPECT_EQ(names(), (std::set<std::string>{}));
+  EXPECT_TRUE(put("b", "1", "-again"));
+  EXPECT_EQ(names(), (std::set<std::string>{"b-again"}));
 }
 
 TEST(Children, ARefusalIsOfItsJobAlone) {

@@ -30,6 +30,28 @@ TEST(BackOff, DoublesUpToItsLimit) {
   EXPECT_EQ(Spread(seconds(2), 0.5), milliseconds(1500));
 }
 
+TEST(KeyQueue, AKeyRestsWhoeverAddsIt) {
+  KeyQueue queue(1, {});
+  queue.Add("long");
+  EXPECT_EQ(TakeAll(queue), "long");
+  queue.Add("long");
+  queue.Done("long", false, kStart, milliseconds(100));
+  queue.Add("long");
+  queue.AddAt("long", kStart + milliseconds(10));
+  queue.Add("short");
+  EXPECT_EQ(TakeAll(queue), "short");
+  queue.Done("short", false, kStart);
+  queue.Advance(kStart + milliseconds(99));
+  EXPECT_EQ(TakeAll(queue), "");
+  EXPECT_EQ(queue.next(), kStart + milliseconds(100));
+  queue.Advance(kStart + milliseconds(100));
+  EXPECT_EQ(TakeAll(queue), "long");
+  queue.Done("long", false, kStart + milliseconds(101), milliseconds(100));
+  queue.Forget("long");  // one of its name that comes later is another one
+  queue.Add("long");
+  EXPECT_EQ(TakeAll(queue), "long");
+}
+
 TEST(TokenBucket, GivesTheBurstAndThenTheRate) {
   TokenBucket bucket(10, 2);
   EXPECT_EQ(bucket.Take(kStart), Duration::zero());

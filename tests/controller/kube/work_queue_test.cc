@@ -23,10 +23,10 @@ class WorkQueueTest : public testing::Test {
 };
 
 TEST_F(WorkQueueTest, WorksInOrderAndNeverAtOnce) {
-  Make({}, [&](const std::string& key, const std::function<void(Outcome)>& done) {
+  Make({}, [&](const std::string& key, const WorkQueue::Done& done) {
     worked_.push_back(key);
-    done(Outcome::kDone);
-    done(Outcome::kAgain);  // the first counts
+    done(Outcome::kDone, {});
+    done(Outcome::kAgain, {});  // the first counts
   });
   for (const char* key : {"b", "a", "b"}) queue_->Add(key);
   EXPECT_THAT(worked_, ElementsAre());
@@ -36,10 +36,10 @@ TEST_F(WorkQueueTest, WorksInOrderAndNeverAtOnce) {
 }
 
 TEST_F(WorkQueueTest, AKeyWaitsForItsOwnWork) {
-  std::function<void(Outcome)> later;
-  Make({}, [&](const std::string& key, std::function<void(Outcome)> done) {
+  WorkQueue::Done later;
+  Make({}, [&](const std::string& key, WorkQueue::Done done) {
     worked_.push_back(key);
-    key == "slow" ? later = std::move(done), void() : done(Outcome::kDone);
+    key == "slow" ? later = std::move(done), void() : done(Outcome::kDone, {});
   });
   queue_->Add("slow");
   ASSERT_TRUE(Until([&] { return static_cast<bool>(later); }));
@@ -47,24 +47,24 @@ TEST_F(WorkQueueTest, AKeyWaitsForItsOwnWork) {
   queue_->Add("quick");
   ASSERT_TRUE(Until([&] { return worked_.size() == 2; }));
   EXPECT_THAT(worked_, ElementsAre("slow", "quick"));
-  std::exchange(later, nullptr)(Outcome::kDone);
+  std::exchange(later, nullptr)(Outcome::kDone, {});
   ASSERT_TRUE(Until([&] { return worked_.size() == 3; }));
   EXPECT_EQ(worked_.back(), "slow");
 }
 
 TEST_F(WorkQueueTest, WhatFailsIsWorkedOnAgain) {
-  Make({.first = std::chrono::milliseconds(1)}, [&](const std::string& key, const std::function<void(Outcome)>& done) {
+  Make({.first = std::chrono::milliseconds(1)}, [&](const std::string& key, const WorkQueue::Done& done) {
     worked_.push_back(key);
-    done(worked_.size() < 4 ? Outcome::kAgain : Outcome::kDone);
+    done(worked_.size() < 4 ? Outcome::kAgain : Outcome::kDone, {});
   });
   queue_->Add("a");
   EXPECT_TRUE(Until([&] { return worked_.size() == 4; }));
 }
 
 TEST_F(WorkQueueTest, WhatIsPutOffComesInTimeOrNever) {
-  Make({}, [&](const std::string& key, const std::function<void(Outcome)>& done) {
+  Make({}, [&](const std::string& key, const WorkQueue::Done& done) {
     worked_.push_back(key);
-    done(Outcome::kDone);
+    done(Outcome::kDone, {});
   });
   queue_->AddAfter("late", std::chrono::hours(1));
   queue_->AddAfter("late", std::chrono::milliseconds(2));
@@ -76,8 +76,8 @@ TEST_F(WorkQueueTest, WhatIsPutOffComesInTimeOrNever) {
 }
 
 TEST_F(WorkQueueTest, WorkMayEndTheQueue) {
-  std::function<void(Outcome)> kept;
-  Make({}, [&](const std::string& key, std::function<void(Outcome)> done) {
+  WorkQueue::Done kept;
+  Make({}, [&](const std::string& key, WorkQueue::Done done) {
     worked_.push_back(key);
     kept = std::move(done);
     queue_.reset();
@@ -85,7 +85,7 @@ TEST_F(WorkQueueTest, WorkMayEndTheQueue) {
   queue_->Add("a");
   queue_->Add("b");
   ASSERT_TRUE(Until([&] { return !queue_; }));
-  kept(Outcome::kAgain);
+  kept(Outcome::kAgain, {});
   loop_.restart();
   loop_.poll();
   EXPECT_THAT(worked_, ElementsAre("a"));
