@@ -19,8 +19,8 @@ class WorkQueue {
     Duration longest = std::chrono::seconds(60);
   };
   enum class Outcome { kDone, kAgain };  // kAgain: after its back-off, which doubles
-  // `spent`: how long the loop could do nothing else. From 0.2 ms on the key rests for 50 times as long, a
-  // second at most: one key, whatever happens to it, does not take more than a fiftieth of the loop's time.
+  // `spent`: how long the loop could do nothing else. From 0.2 ms on the key rests for 100 times as long, a
+  // second at most: one key, whatever happens to it, does not take more than a hundredth of the loop's time.
   using Done = std::function<void(Outcome, Duration spent)>;
   // Begins the work on `key`; `done` is called once, at any time, also before it returns. The key does not begin anew
   // before that.
