@@ -7,7 +7,7 @@ import tempfile
 
 from controller_case import ControllerCase, is_true
 import class_runner
-from scenario import API, TRAINER, shell
+from scenario import ANCESTOR, API, shell
 
 SSH = {"muster.dev/rsh": "ssh"}
 
@@ -15,7 +15,7 @@ SSH = {"muster.dev/rsh": "ssh"}
 def mpi_runtime(**policy):
     """A launcher that waits for its nodes, as the built-in runtimes have it."""
     def job(name, command, **beside):
-        return {"name": name, **beside, "template": {"metadata": {"labels": TRAINER if name == "launcher" else {}}, "spec": {"template": {
+        return {"name": name, **beside, "template": {"metadata": {"labels": {ANCESTOR: "trainer"} if name == "launcher" else {}}, "spec": {"template": {
             "spec": {"containers": [{"name": "node", "image": "mpi:1", "command": command}]}}}}}
 
     return {"apiVersion": API, "kind": "TrainingRuntime", "metadata": {}, "spec": {"mlPolicy": {"mpi": policy}, "template": {"spec": {
