@@ -4,11 +4,10 @@ import itertools
 from cluster_case import NAMESPACE, changed
 import class_runner
 from mpi_test import mpi_runtime
-from controller_case import OFF, ONCE, TRUE, ControllerCase, is_true
-from scenario import INITIALIZER, runtime
+from controller_case import OFF, ONCE, TRUE, WAIT, ControllerCase, is_true
+from scenario import ANCESTOR, INITIALIZER, runtime
 
 STEP = "jobset.sigs.k8s.io/replicatedjob-name"
-ANCESTOR = "trainer.kubeflow.org/trainjob-ancestor-step"
 
 
 def with_initializer(nodes):
@@ -43,6 +42,14 @@ class Lifecycle(ControllerCase):
         """Those that are not about to go."""
         return [pod for pod in self.items("pods", name)
                 if "deletionTimestamp" not in pod["metadata"] and step in (None, pod["metadata"]["labels"][STEP])]
+
+    def completes_after_all(self, name):
+        """Whatever pods are still to come: each time that the status changes those end that run."""
+        for _, job in self.api.events("trainjobs", name=name, seconds=WAIT):
+            if is_true("Complete")(job):
+                return job
+            self.finish(name)
+        return self.fail(f"{name} is not complete: {self.api.get('trainjobs', name)['status']}")
 
     def completes(self, name):
         self.running(name)
@@ -139,7 +146,7 @@ class Lifecycle(ControllerCase):
         for _ in range(5):
             self.patch("flaps", {"suspend": True})
             self.resume("flaps")
-        job = self.completes("flaps")
+        job = self.completes_after_all("flaps")
         self.assertEqual((job["status"]["restarts"], job["status"]["attempt"], job["status"].get("failures", [])), (0, 0, []))
 
     def test_where_it_is_placed_follows_the_patches(self):
