@@ -14,8 +14,8 @@ struct Resource {
   std::string api;     // "v1", "batch/v1", "trainer.kubeflow.org/v1alpha1"
   std::string plural;  // "pods"
   bool namespaced = true;
-  bool optional =
-      false;  // a cluster may lack the kind: one that does at the start has no object of it, for an informer
+  // A cluster may lack the kind: one that does at the start has no object of it, for an informer.
+  bool optional = false;
   bool operator==(const Resource&) const = default;
 };
 

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "controller/api/fields.h"
 #include "controller/api/labels.h"
+#include "controller/api/lenient.h"
 #include "controller/api/meta.h"
 #include "controller/plan/trainer_status.h"
 
@@ -25,10 +26,8 @@ bool IsName(std::string_view text) {
 
 // The first text of a list in the review's user.extra.
 std::string Extra(const Json& user, const char* name) {
-  const Json* extra = FindField(user, "extra");
-  const Json* texts = extra == nullptr ? nullptr : FindField(*extra, name);
-  const bool given = texts != nullptr && texts->is_array() && !texts->empty() && texts->front().is_string();
-  return given ? texts->front().get<std::string>() : "";
+  const Json& texts = ListField(PartOf(user, "extra"), name);
+  return !texts.empty() && texts.front().is_string() ? texts.front().get<std::string>() : "";
 }
 
 }  // namespace
@@ -80,22 +79,20 @@ Json TokenReviewOf(const StatusPost& post) {
 
 StatusOr<TokenPod> JudgeToken(const StatusPost& post, const Json& review) {
   const std::string audience = TrainerStatusPath(post.ns, post.name);
-  const Json* status = FindField(review, "status");
-  const Json* good = status == nullptr ? nullptr : FindField(*status, "authenticated");
-  if (good == nullptr || *good != true) {
+  const Json& status = PartOf(review, "status");
+  if (!FlagField(status, "authenticated", false)) {
     return Forbidden(fmt::format("the token is not valid, has expired, or is not meant for the audience {}", audience));
   }
   // An API server that knows no audiences leaves them out: the token may be meant for anybody.
-  const Json* audiences = FindField(*status, "audiences");
-  if (audiences == nullptr || !audiences->is_array() ||
-      std::find(audiences->begin(), audiences->end(), Json(audience)) == audiences->end()) {
+  const Json& audiences = ListField(status, "audiences");
+  if (std::find(audiences.begin(), audiences.end(), Json(audience)) == audiences.end()) {
     return Forbidden(fmt::format("the token is not meant for the audience {}", audience));
   }
-  const Json* user = FindField(*status, "user");
-  if (user == nullptr || !TextField(*user, "username").starts_with(fmt::format("system:serviceaccount:{}:", post.ns))) {
+  const Json& user = PartOf(status, "user");
+  if (!TextField(user, "username").starts_with(fmt::format("system:serviceaccount:{}:", post.ns))) {
     return Forbidden(fmt::format("the token is of no service account of namespace {}", post.ns));
   }
-  TokenPod pod{Extra(*user, kPodName), Extra(*user, kPodUid)};
+  TokenPod pod{Extra(user, kPodName), Extra(user, kPodUid)};
   if (pod.name.empty() || pod.uid.empty()) return Forbidden("the token is bound to no pod");
   return pod;
 }
