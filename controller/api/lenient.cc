@@ -44,4 +44,23 @@ const Json& PartOf(const Json& object, const char* name) {
   return value == nullptr ? *kNone : *value;
 }
 
+void PutText(Json& object, const char* name, const std::string& text) {
+  if (!text.empty()) object[name] = text;
+}
+
+void DropNulls(Json* json) {
+  if (json->is_object()) {
+    for (auto it = json->begin(); it != json->end();) {
+      if (it->is_null()) {
+        it = json->erase(it);
+      } else {
+        DropNulls(&*it);
+        ++it;
+      }
+    }
+  } else if (json->is_array()) {
+    for (Json& part : *json) DropNulls(&part);
+  }
+}
+
 }  // namespace muster::controller

@@ -23,4 +23,9 @@ const Json& PartOf(const Json& object, const char* name, const char* inner, Name
   return PartOf(PartOf(object, name), inner, others...);
 }
 
+// Takes out every field that is null, and of lists every null.
+void DropNulls(Json* json);
+// Writes a text that is not empty.
+void PutText(Json& object, const char* name, const std::string& text);
+
 }  // namespace muster::controller

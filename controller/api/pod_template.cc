@@ -29,22 +29,6 @@ void CheckMetadata(Fields metadata) {
   metadata.TextMap("annotations");
 }
 
-void CheckQuantities(Fields& resources, const char* name) {
-  const Json* amounts = resources.Find(name);
-  resources.Object(name);
-  if (amounts == nullptr || !amounts->is_object()) return;
-  const std::string path = resources.PathOf(name);
-  for (const auto& [resource, amount] : amounts->items()) {
-    auto quantity = ReadQuantity(amount);
-    const std::string amount_path = PathOf(path, resource);
-    if (!quantity.ok()) {
-      resources.complaints()->Wrong(amount_path, Message(quantity.status()));
-    } else if (*quantity < Quantity()) {
-      resources.complaints()->Wrong(amount_path, amount, "is less than 0");
-    }
-  }
-}
-
 void CheckContainer(Fields& container, Extent extent) {
   for (const char* name : {"image", "workingDir", "restartPolicy"}) container.Text(name);
   container.Texts("command");
@@ -103,6 +87,22 @@ void CheckEnv(Fields& object, const char* name) {
   }
 }
 
+void CheckQuantities(Fields& object, const char* name) {
+  const Json* amounts = object.Find(name);
+  object.Object(name);
+  if (amounts == nullptr || !amounts->is_object()) return;
+  const std::string path = object.PathOf(name);
+  for (const auto& [resource, amount] : amounts->items()) {
+    auto quantity = ReadQuantity(amount);
+    const std::string amount_path = PathOf(path, resource);
+    if (!quantity.ok()) {
+      object.complaints()->Wrong(amount_path, Message(quantity.status()));
+    } else if (*quantity < Quantity()) {
+      object.complaints()->Wrong(amount_path, amount, "is less than 0");
+    }
+  }
+}
+
 void CheckResources(Fields resources) {
   CheckQuantities(resources, "requests");
   CheckQuantities(resources, "limits");
@@ -116,9 +116,12 @@ void CheckJobTemplate(Fields job_template, Extent extent) {
   spec.Number("activeDeadlineSeconds", 1);
   spec.Word("completionMode", {"Indexed", "NonIndexed"});
   spec.Object("podFailurePolicy");
-  Fields pod = Inner(spec, "template", extent);
-  CheckMetadata(pod.Object("metadata"));
-  CheckPodSpec(Inner(pod, "spec", extent), extent);
+  CheckPodTemplate(Inner(spec, "template", extent), extent);
+}
+
+void CheckPodTemplate(Fields pod_template, Extent extent) {
+  CheckMetadata(pod_template.Object("metadata"));
+  CheckPodSpec(Inner(pod_template, "spec", extent), extent);
 }
 
 Status CheckedJobTemplate(const Json& job_template, std::string_view path) {

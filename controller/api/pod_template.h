@@ -17,11 +17,17 @@ enum class Extent { kWhole, kPart };
 // args, resources have their kinds; counts are whole numbers.
 void CheckJobTemplate(Fields job_template, Extent extent);
 
+// core/v1 PodTemplateSpec {metadata, spec}: its part of the above.
+void CheckPodTemplate(Fields pod_template, Extent extent);
+
 // []EnvVar: objects with names, each once, and texts as values.
 void CheckEnv(Fields& object, const char* name);
 
 // ResourceRequirements: requests and limits are quantities.
 void CheckResources(Fields resources);
+
+// A map of quantities, none below 0.
+void CheckQuantities(Fields& object, const char* name);
 
 // The same for a template that patches have changed. InvalidArgument begins with a path below `path`.
 Status CheckedJobTemplate(const Json& job_template, std::string_view path);

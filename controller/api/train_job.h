@@ -13,6 +13,7 @@
 
 #include "base/json_fields.h"
 #include "base/status.h"
+#include "controller/api/job_failure.h"
 #include "controller/api/meta.h"
 
 namespace muster::controller {
@@ -68,21 +69,6 @@ struct JobsStatus {
   bool operator==(const JobsStatus&) const = default;
 };
 
-// status.failures[]: what died, and why. Muster's own.
-struct Failure {
-  WallTime time{};
-  std::string pod, job, node;  // names; node: of the cluster
-  std::string container;
-  std::optional<int> rank, node_rank;
-  int exit_code = 0;
-  std::string signal;  // "SIGKILL"; empty: none
-  bool oom = false;
-  std::string reason;   // Error, OOMKilled, Evicted, DeadlineExceeded ...: of the container or the pod
-  std::string message;  // for people: the worker's exception, or the tail of what it wrote
-  bool counted = true;  // against the restart budget
-  bool operator==(const Failure&) const = default;
-};
-
 struct TrainJobStatus {
   std::vector<Condition> conditions;
   std::vector<JobsStatus> jobs;
@@ -103,8 +89,6 @@ struct TrainJobStatus {
   bool Finished() const;  // Complete or Failed is true
   bool operator==(const TrainJobStatus&) const = default;
 };
-
-inline constexpr size_t kMostFailures = 10;
 
 struct TrainJob {
   Meta meta;

@@ -1,7 +1,6 @@
 // The status of a TrainJob <-> JSON.
 #include <algorithm>
 #include <array>
-#include <limits>
 
 #include "base/iso_time.h"
 #include "base/text.h"
@@ -41,44 +40,6 @@ Json WriteCondition(const Condition& condition) {
                  {"message", condition.message},
                  {"lastTransitionTime", IsoTime(condition.since)}};
   if (condition.generation != 0) object["observedGeneration"] = condition.generation;
-  return object;
-}
-
-std::optional<Failure> ReadFailure(const Json& object) {
-  if (!object.is_object()) return std::nullopt;
-  Failure failure;
-  failure.time = TimeField(object, "time").value_or(WallTime{});
-  failure.pod = TextField(object, "pod");
-  failure.job = TextField(object, "job");
-  failure.node = TextField(object, "node");
-  failure.container = TextField(object, "container");
-  failure.rank = IntField(object, "rank");
-  failure.node_rank = IntField(object, "nodeRank");
-  failure.exit_code = IntField(object, "exitCode", std::numeric_limits<int>::min()).value_or(0);
-  failure.signal = TextField(object, "signal");
-  failure.oom = FlagField(object, "oom", false);
-  failure.reason = TextField(object, "reason");
-  failure.message = TextField(object, "message");
-  failure.counted = FlagField(object, "counted", true);
-  return failure;
-}
-
-void PutText(Json& object, const char* name, const std::string& text) {
-  if (!text.empty()) object[name] = text;
-}
-
-Json WriteFailure(const Failure& failure) {
-  Json object = {{"time", IsoTime(failure.time)}, {"exitCode", failure.exit_code}, {"counted", failure.counted}};
-  PutText(object, "pod", failure.pod);
-  PutText(object, "job", failure.job);
-  PutText(object, "node", failure.node);
-  PutText(object, "container", failure.container);
-  if (failure.rank) object["rank"] = *failure.rank;
-  if (failure.node_rank) object["nodeRank"] = *failure.node_rank;
-  PutText(object, "signal", failure.signal);
-  if (failure.oom) object["oom"] = true;
-  PutText(object, "reason", failure.reason);
-  PutText(object, "message", failure.message);
   return object;
 }
 
@@ -124,10 +85,7 @@ TrainJobStatus ReadStatus(const Json& object) {
   status.selector = TextField(object, "selector");
   status.attempt = CountField(object, "attempt");
   status.restarts = CountField(object, "restarts");
-  const Json& failures = ListField(object, "failures");
-  for (size_t i = failures.size() - std::min(failures.size(), kMostFailures); i < failures.size(); ++i) {
-    if (auto failure = ReadFailure(failures[i])) status.failures.push_back(*std::move(failure));
-  }
+  status.failures = ReadFailures(object);
   for (const auto& [name, value] : object.items()) {
     if (!value.is_null() && std::find(kOwnFields.begin(), kOwnFields.end(), name) == kOwnFields.end()) {
       status.others[name] = value;
@@ -160,13 +118,7 @@ Json WriteStatus(const TrainJobStatus& status) {
   PutText(object, "selector", status.selector);
   object["attempt"] = status.attempt;
   object["restarts"] = status.restarts;
-  if (!status.failures.empty()) {
-    Json& failures = object["failures"] = Json::array();
-    const size_t kept = std::min(status.failures.size(), kMostFailures);
-    for (auto failure = status.failures.end() - kept; failure != status.failures.end(); ++failure) {
-      failures.push_back(WriteFailure(*failure));
-    }
-  }
+  WriteFailures(status.failures, &object);
   return object;
 }
 

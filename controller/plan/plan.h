@@ -12,6 +12,7 @@
 
 #include "base/json_fields.h"
 #include "base/status.h"
+#include "controller/api/restart_policy.h"
 #include "controller/api/runtime.h"
 #include "controller/api/train_job.h"
 
@@ -32,15 +33,6 @@ struct PlanOptions {
   std::string agent_image = "muster";                // of the init container `muster install`
   std::string version;                               // of Muster, recorded on the Jobs
   std::optional<StatusServerAddress> status_server;  // none: the pods are told of none
-};
-
-// What a failure of a job's pod means.
-enum class RestartPolicy {
-  kOwn,       // what the Job itself says: restartPolicy, backoffLimit ...
-  kExitCode,  // a fatal code fails the TrainJob; of others the pod is replaced
-  kOnFailure,
-  kNever,  // it fails the TrainJob
-  kAlways
 };
 
 struct PlannedJob {

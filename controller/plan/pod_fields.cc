@@ -9,21 +9,6 @@
 namespace muster::controller {
 namespace {
 
-void DropNulls(Json* json) {
-  if (json->is_object()) {
-    for (auto it = json->begin(); it != json->end();) {
-      if (it->is_null()) {
-        it = json->erase(it);
-      } else {
-        DropNulls(&*it);
-        ++it;
-      }
-    }
-  } else if (json->is_array()) {
-    for (Json& part : *json) DropNulls(&part);
-  }
-}
-
 Json& ObjectIn(const char* name, Json* object) {
   Json& part = (*object)[name];
   if (part.is_null()) part = Json::object();
