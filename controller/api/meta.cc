@@ -65,4 +65,11 @@ Json OwnerReferenceTo(std::string_view api_version, std::string_view kind, const
           {"uid", owner.uid},          {"controller", true}, {"blockOwnerDeletion", true}};
 }
 
+Json OwnedMetadata(std::string_view api_version, std::string_view kind, const Meta& owner, std::string_view name) {
+  Json metadata = {{"name", name}};
+  if (!owner.ns.empty()) metadata["namespace"] = owner.ns;
+  if (!owner.uid.empty()) metadata["ownerReferences"] = Json::array({OwnerReferenceTo(api_version, kind, owner)});
+  return metadata;
+}
+
 }  // namespace muster::controller

@@ -42,4 +42,8 @@ StatusOr<Meta> ReadMeta(const Json& object);
 // {apiVersion, kind, name, uid, controller: true, blockOwnerDeletion: true}
 Json OwnerReferenceTo(std::string_view api_version, std::string_view kind, const Meta& owner);
 
+// {name, namespace, ownerReferences} of an object of `owner`, as far as `owner` has a namespace and a UID: a reference
+// names the UID.
+Json OwnedMetadata(std::string_view api_version, std::string_view kind, const Meta& owner, std::string_view name);
+
 }  // namespace muster::controller

@@ -54,7 +54,8 @@ Json InstallerResources(const Json& container) {
   return resources;
 }
 
-Status CheckRoomForAgent(const Runtime& runtime, const ReplicatedJob& of, const Json& pod, const Json& container) {
+Status CheckRoomForAgent(const AgentPlace& place) {
+  const Json &pod = *place.pod, &container = *place.container;
   std::string taken;
   for (const char* list : {"volumes", "initContainers", "containers"}) {
     if (FindNamed(pod, list, kName) != nullptr) taken = fmt::format("{}[{}]", list, kName);
@@ -64,9 +65,8 @@ Status CheckRoomForAgent(const Runtime& runtime, const ReplicatedJob& of, const 
   }
   if (taken.empty()) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      fmt::format("runtime '{}': job '{}': its pod has {}, which the agent needs itself; give it another name, or "
-                  "annotate {}: \"off\"",
-                  runtime.meta.name, of.name, taken, kAgentAnnotation));
+      fmt::format("{}: its pod has {}, which the agent needs itself; give it another name, or annotate {}: \"off\"",
+                  place.name, taken, kAgentAnnotation));
 }
 
 void Install(const PlanOptions& options, Json* pod, Json* container) {
@@ -95,11 +95,11 @@ void Wrap(const AgentUse& use, Json* container) {
   (*container)["command"] = std::move(command);
 }
 
-void AddVariables(const Json& pod, const AgentUse& use, int max_restarts, RestartPolicy policy, Json* container) {
+void AddVariables(const Json& pod, const AgentUse& use, Json* container) {
   Json wanted = Json::array();
   if (!use.replaces) {
-    wanted.push_back(EnvValue(kMaxRestartsVariable, fmt::format("{}", max_restarts)));
-    wanted.push_back(EnvValue("MUSTER_RESTART_POLICY", RestartPolicyName(policy)));
+    if (use.max_restarts) wanted.push_back(EnvValue(kMaxRestartsVariable, fmt::format("{}", *use.max_restarts)));
+    wanted.push_back(EnvValue("MUSTER_RESTART_POLICY", RestartPolicyName(use.policy)));
   }
   const Json* grace = FindField(pod, "terminationGracePeriodSeconds");
   if (grace != nullptr && grace->is_number_integer() && *grace != kUsualGrace && *grace > 0) {
@@ -124,9 +124,8 @@ std::optional<int> ProbedPort(const Json& pod, const Json& container) {
   return static_cast<int>(*port);
 }
 
-void AddProbe(const Runtime& runtime, const Json& pod, Json* container) {
-  // Pods that look each other up before they are ready would not be found.
-  if (!runtime.publish_not_ready_addresses || FindField(*container, "readinessProbe") != nullptr) return;
+void AddProbe(const Json& pod, Json* container) {
+  if (FindField(*container, "readinessProbe") != nullptr) return;
   const auto port = ProbedPort(pod, *container);
   if (!port) return;
   (*container)["readinessProbe"] = {{"httpGet", {{"path", "/readyz"}, {"port", *port}}},
@@ -197,30 +196,43 @@ StatusOr<std::optional<int>> OwnRestarts(std::string_view job_name, const Json& 
   return std::optional<int>(static_cast<int>(*number));
 }
 
-StatusOr<Injection> InjectAgent(const Runtime& runtime, const PlanOptions& options, const AgentUse& use,
-                                int max_restarts, RestartPolicy policy, ReplicatedJob* of,
-                                std::vector<Notice>* notices) {
-  if (policy == RestartPolicy::kOwn) policy = RestartPolicy::kExitCode;
-  Json& pod = PodSpec(of->job_template);
-  Json* container = FindNamed(pod, "containers", kTrainerContainer);
-  if (container == nullptr || (!use.replaces && !CommandIsKnown(*container))) {
-    Note(
-        "AgentLeftOut",
-        fmt::format("job '{}' runs without the agent: its command is not known, since neither spec.trainer.command nor "
-                    "the runtime '{}' gives one and an image's ENTRYPOINT is in the image alone; give "
-                    "spec.trainer.command, or annotate {}: \"off\"",
-                    of->name, runtime.meta.name, kAgentAnnotation),
-        notices);
-    return Injection{};
+StatusOr<bool> PutAgent(const AgentPlace& place, const PlanOptions& options, const AgentUse& use,
+                        std::vector<Notice>* notices) {
+  if (place.container == nullptr || (!use.replaces && !CommandIsKnown(*place.container))) {
+    Note("AgentLeftOut",
+         fmt::format("{} runs without the agent: its command is not known, {}, or annotate {}: \"off\"", place.name,
+                     place.no_command, kAgentAnnotation),
+         notices);
+    return false;
   }
   // A command that is the agent already stays as it is.
-  if (use.replaces || !IsAgent(*container)) {
-    MUSTER_RETURN_IF_ERROR(CheckRoomForAgent(runtime, *of, pod, *container));
-    Install(options, &pod, container);
-    Wrap(use, container);
+  if (use.replaces || !IsAgent(*place.container)) {
+    MUSTER_RETURN_IF_ERROR(CheckRoomForAgent(place));
+    Install(options, place.pod, place.container);
+    Wrap(use, place.container);
   }
-  AddVariables(pod, use, max_restarts, policy, container);
-  AddProbe(runtime, pod, container);
+  AddVariables(*place.pod, use, place.container);
+  if (use.probe) AddProbe(*place.pod, place.container);
+  return true;
+}
+
+StatusOr<Injection> InjectAgent(const Runtime& runtime, const PlanOptions& options, AgentUse use, int max_restarts,
+                                RestartPolicy policy, ReplicatedJob* of, std::vector<Notice>* notices) {
+  if (policy == RestartPolicy::kOwn) policy = RestartPolicy::kExitCode;
+  use.max_restarts = max_restarts;
+  use.policy = policy;
+  // Pods that look each other up before they are ready would not be found.
+  use.probe = runtime.publish_not_ready_addresses;
+  Json& pod = PodSpec(of->job_template);
+  const AgentPlace place{
+      .name = fmt::format("runtime '{}': job '{}'", runtime.meta.name, of->name),
+      .no_command =
+          "since neither spec.trainer.command nor the runtime gives one and an image's ENTRYPOINT is in the "
+          "image alone; give spec.trainer.command",
+      .pod = &pod,
+      .container = FindNamed(pod, "containers", kTrainerContainer)};
+  MUSTER_ASSIGN_OR_RETURN(const bool done, PutAgent(place, options, use, notices));
+  if (!done) return Injection{};
   return Injection{.done = true, .budget_in_job = SetFailurePolicy(runtime, max_restarts, policy, of, notices)};
 }
 

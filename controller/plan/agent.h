@@ -1,5 +1,5 @@
-// Runs the trainer's command under `muster exec`: an init container copies the agent into an emptyDir, and the Job
-// stops at a fatal exit code by itself. What the runtime says about these things stays as it says. Pure.
+// Runs a container's command under `muster exec`: an init container copies the agent into an emptyDir. In a Job of a
+// runtime it also stops the Job at a fatal exit code. What the user says about these things stays as he says. Pure.
 //
 // The agent reads its budget from PET_MAX_RESTARTS (for a torchrun inside the command), the policy from
 // MUSTER_RESTART_POLICY, the grace from MUSTER_SHUTDOWN_TIMEOUT. Its HTTP port is open by default (docs/watching.md).
@@ -37,18 +37,32 @@ StatusOr<std::optional<int>> OwnRestarts(std::string_view job_name, const Json& 
 // How `muster exec` is called.
 struct AgentUse {
   std::vector<std::string> flags;
-  bool replaces = false;  // it has no command: it takes the place of the container's
+  bool replaces = false;            // it has no command: it takes the place of the container's
+  std::optional<int> max_restarts;  // PET_MAX_RESTARTS, where the container has none
+  RestartPolicy policy = RestartPolicy::kExitCode;
+  bool probe = true;  // the kubelet asks it whether the pod is ready, where the container has no probe
 };
+
+// The container that gets it.
+struct AgentPlace {
+  std::string name;           // for messages: "runtime 'a': job 'node'", "spec.pytorchReplicaSpecs.Worker"
+  std::string no_command;     // for one whose command is not known: "since ...; give ..."
+  Json* pod = nullptr;        // PodSpec
+  Json* container = nullptr;  // of the pod; null: it has none
+};
+
+// True: the command runs under the agent, or was the agent already. Notices say why not. InvalidArgument: the pod has a
+// volume, init container or mount of the agent's name.
+StatusOr<bool> PutAgent(const AgentPlace& place, const PlanOptions& options, const AgentUse& use,
+                        std::vector<Notice>* notices);
 
 struct Injection {
   bool done = false;           // the command runs under the agent
   bool budget_in_job = false;  // the Job's backoffLimit is the budget
 };
 
-// Changes `of`, whose pods have the container `node`. Notices say what was left as it is, and why. InvalidArgument: the
-// pod has a volume, init container or mount of the agent's name.
-StatusOr<Injection> InjectAgent(const Runtime& runtime, const PlanOptions& options, const AgentUse& use,
-                                int max_restarts, RestartPolicy policy, ReplicatedJob* of,
-                                std::vector<Notice>* notices);
+// PutAgent into `of`, whose pods have the container `node`; `use` says the rest of it.
+StatusOr<Injection> InjectAgent(const Runtime& runtime, const PlanOptions& options, AgentUse use, int max_restarts,
+                                RestartPolicy policy, ReplicatedJob* of, std::vector<Notice>* notices);
 
 }  // namespace muster::controller

@@ -18,14 +18,14 @@ constexpr char kVariable[] = "MUSTER_NODES_FILE";
 
 bool Scales(const Draft& draft) { return draft.nodes.elastic && draft.job.meta.Label(kQueueLabel).empty(); }
 
-void TellNodes(int pods, Json* job_template, Json* container) {
+void TellNodes(int pods, Json* pod_template, Json* container) {
   if (FindNamed(std::as_const(*container), "env", kVariable) != nullptr) return;
   UpsertEnvFirst(Json::array({EnvValue(kVariable, fmt::format("{}/{}", kFolder, kFile))}), container);
-  PodTemplate(*job_template)["metadata"]["annotations"][kNodesAnnotation] = fmt::format("{}", pods);
+  (*pod_template)["metadata"]["annotations"][kNodesAnnotation] = fmt::format("{}", pods);
   const Json field = {{"path", kFile},
                       {"fieldRef", {{"fieldPath", fmt::format("metadata.annotations['{}']", kNodesAnnotation)}}}};
   MountVolume(kVolume, {{"downwardAPI", {{"items", Json::array({field})}}}}, kFolder, MountMode::kReadOnly,
-              &PodSpec(*job_template), container);
+              &(*pod_template)["spec"], container);
 }
 
 void AddAutoscaler(Draft* draft) {

@@ -23,7 +23,7 @@ bool Scales(const Draft& draft);
 
 // The container of a pod template hears how many pods there are meant to be. A file that the container names itself
 // stays.
-void TellNodes(int pods, Json* job_template, Json* container);
+void TellNodes(int pods, Json* pod_template, Json* container);
 
 // Puts a HorizontalPodAutoscaler into the draft where elasticPolicy.metrics asks for one. It changes
 // spec.trainer.numNodes by the TrainJob's /scale.

@@ -97,16 +97,6 @@ void PlaceApart(const Json& job_metadata, const std::string& ns, Json* pod) {
   }
 }
 
-// metadata of an object of the TrainJob. Without a UID there is nothing that an owner reference could name.
-Json OwnedMetadata(const JobFrame& frame, const std::string& name) {
-  Json metadata = {{"name", name}};
-  if (!frame.job.meta.ns.empty()) metadata["namespace"] = frame.job.meta.ns;
-  if (!frame.job.meta.uid.empty()) {
-    metadata["ownerReferences"] = Json::array({OwnerReferenceTo(kTrainerApi, "TrainJob", frame.job.meta)});
-  }
-  return metadata;
-}
-
 }  // namespace
 
 Json MakeJob(const JobFrame& frame, const ReplicatedJob& of, int index, int pods) {
@@ -114,7 +104,7 @@ Json MakeJob(const JobFrame& frame, const ReplicatedJob& of, int index, int pods
   const Json keys = JobSetKeys(frame, of, index, name);
   Json job_template = of.job_template;
 
-  Json metadata = OwnedMetadata(frame, name);
+  Json metadata = OwnedMetadata(kTrainerApi, "TrainJob", frame.job.meta, name);
   for (const char* field : {"labels", "annotations"}) {
     if (const Json* own = FindField(job_template["metadata"], field)) metadata[field] = *own;
   }
@@ -148,7 +138,7 @@ Json MakeJob(const JobFrame& frame, const ReplicatedJob& of, int index, int pods
 }
 
 Json MakeService(const JobFrame& frame) {
-  Json metadata = OwnedMetadata(frame, frame.subdomain);
+  Json metadata = OwnedMetadata(kTrainerApi, "TrainJob", frame.job.meta, frame.subdomain);
   PutShared(frame.shared_metadata, &metadata);
   const Json selector = {{kJobSetNameLabel, frame.job.meta.name}};
   Put(selector, "labels", &metadata);
@@ -163,7 +153,7 @@ Json MakeService(const JobFrame& frame) {
 
 void MakeOwned(const JobFrame& frame, Json* object) {
   Json& metadata = (*object)["metadata"];
-  Json owned = OwnedMetadata(frame, TextField(metadata, "name"));
+  Json owned = OwnedMetadata(kTrainerApi, "TrainJob", frame.job.meta, TextField(metadata, "name"));
   owned.update(metadata);
   metadata = std::move(owned);
   PutShared(frame.shared_metadata, &metadata);

@@ -22,7 +22,7 @@ int ModeOfKey(const std::string& path, const Json& pod, const Json& container) {
 
 Json Item(const char* key, const char* path, int mode) { return {{"key", key}, {"path", path}, {"mode", mode}}; }
 
-std::string SecretName(const TrainJob& job) { return OwnSecretName(job, kVolume); }
+std::string SecretName(const TrainJob& job) { return OwnSecretName(job.meta, kVolume); }
 
 }  // namespace
 

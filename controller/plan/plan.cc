@@ -171,13 +171,13 @@ class Planner {
                               InjectAgent(runtime_, options_, use == draft_.agents.end() ? AgentUse() : use->second,
                                           plan_.max_restarts, restart_[of.name], &of, &draft_.notices));
       if (draft_.nodes.elastic && injections_[of.name].done) {
-        TellNodes(draft_.nodes.pods, &of.job_template, TrainerContainer(of));
+        TellNodes(draft_.nodes.pods, &PodTemplate(of.job_template), TrainerContainer(of));
       }
       if (!draft_.agents_meet || !injections_[of.name].done || HasOwnToken(*TrainerContainer(of))) continue;
-      MountToken(TokenSecretName(job_), &PodSpec(of.job_template), TrainerContainer(of));
+      MountToken(TokenSecretName(job_.meta), &PodSpec(of.job_template), TrainerContainer(of));
       asks_for_token = true;
     }
-    if (asks_for_token) draft_.objects.push_back(TokenSecret(job_));
+    if (asks_for_token) draft_.objects.push_back(TokenSecret(job_.meta));
     return absl::OkStatus();
   }
 

@@ -14,9 +14,9 @@ constexpr size_t kUidLetters = 8;
 
 }  // namespace
 
-std::string OwnSecretName(const TrainJob& job, std::string_view purpose) {
-  std::string name = fmt::format("{}-{}", job.meta.name, purpose);
-  if (!job.meta.uid.empty()) name += fmt::format("-{}", job.meta.uid.substr(0, kUidLetters));
+std::string OwnSecretName(const Meta& job, std::string_view purpose) {
+  std::string name = fmt::format("{}-{}", job.name, purpose);
+  if (!job.uid.empty()) name += fmt::format("-{}", job.uid.substr(0, kUidLetters));
   return name;
 }
 
@@ -29,9 +29,9 @@ PlannedObject OwnSecret(const std::string& name, PlannedObject::Fill fill) {
   return planned;
 }
 
-std::string TokenSecretName(const TrainJob& job) { return OwnSecretName(job, kKey); }
+std::string TokenSecretName(const Meta& job) { return OwnSecretName(job, kKey); }
 
-PlannedObject TokenSecret(const TrainJob& job) { return OwnSecret(TokenSecretName(job), PlannedObject::Fill::kToken); }
+PlannedObject TokenSecret(const Meta& job) { return OwnSecret(TokenSecretName(job), PlannedObject::Fill::kToken); }
 
 bool HasOwnToken(const Json& container) { return FindNamed(container, "env", kVariable) != nullptr; }
 

@@ -107,7 +107,7 @@ TEST(PlanFiles, NoticesAreRemarks) {
   const auto planned = PlanFiles({{"job.yaml", kJob}, {"runtime.yaml", Replaced(kRuntime, ", command: [x]", "")}}, {});
   ASSERT_TRUE(planned.ok());
   ASSERT_EQ(planned->remarks.size(), 2);
-  EXPECT_THAT(planned->remarks[1], HasSubstr("job.yaml:2: job 'node' runs without the agent"));
+  EXPECT_THAT(planned->remarks[1], HasSubstr("job.yaml:2: runtime 'torch': job 'node' runs without the agent"));
 }
 
 }  // namespace
