@@ -1,5 +1,5 @@
-// Labels that JobSet puts on Jobs and pods, and Muster too, by which it finds them again. Source: JobSet,
-// api/jobset/v1alpha2.
+// Labels on Jobs and pods by which their owner is found again: those of JobSet (api/jobset/v1alpha2) for a TrainJob,
+// those of training-operator (pkg/apis/kubeflow.org/v1/common_types.go) for a PyTorchJob.
 #pragma once
 
 namespace muster::controller {
@@ -13,5 +13,12 @@ inline constexpr char kChildTtlAnnotation[] = "muster.dev/ttl-seconds-after-fini
 
 // The Job controller's, on pods of an Indexed Job.
 inline constexpr char kIndexLabel[] = "batch.kubernetes.io/job-completion-index";
+
+inline constexpr char kOperatorNameLabel[] = "training.kubeflow.org/operator-name";
+inline constexpr char kPyTorchOperator[] = "pytorchjob-controller";  // its value
+inline constexpr char kTrainingJobLabel[] = "training.kubeflow.org/job-name";
+inline constexpr char kReplicaTypeLabel[] = "training.kubeflow.org/replica-type";    // master, worker
+inline constexpr char kReplicaIndexLabel[] = "training.kubeflow.org/replica-index";  // from 0 on, of its type
+inline constexpr char kJobRoleLabel[] = "training.kubeflow.org/job-role";            // "master": pods only
 
 }  // namespace muster::controller

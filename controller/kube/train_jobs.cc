@@ -106,7 +106,7 @@ class TrainJobs::Impl : public std::enable_shared_from_this<Impl> {
     auto plan = co_await PlanBySnapshot(job);
     if (!plan.ok()) co_return plan.status();
     for (const Notice& notice : plan->notices) {
-      means_.events.Record(kTrainerApi, "TrainJob", job.meta, false, notice.reason, notice.message, WallNow());
+      means_.events.Record(kTrainerApi, "TrainJob", job.meta, notice.warning, notice.reason, notice.message, WallNow());
     }
     auto shared = std::make_shared<const Plan>(*std::move(plan));
     KnownTrainJob* known = cache_.Find(key);

@@ -25,23 +25,6 @@ void Note(std::string_view reason, std::string message, std::vector<Notice>* not
 
 std::string_view BaseName(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
-// It needs no right at all. It runs as the trainer does; where that is only said not to be root, as some other user,
-// since the agent's image names none.
-Json InstallerSecurity(const Json& pod, const Json& container) {
-  Json security = {{"allowPrivilegeEscalation", false},
-                   {"capabilities", {{"drop", Json::array({"ALL"})}}},
-                   {"readOnlyRootFilesystem", true}};
-  const Json& own = PartOf(container, "securityContext");
-  for (const char* name : {"runAsUser", "runAsGroup", "runAsNonRoot", "seccompProfile", "seLinuxOptions"}) {
-    if (const Json* found = FindField(own, name)) security[name] = *found;
-  }
-  const Json* not_root = SecurityField(pod, container, "runAsNonRoot");
-  if (not_root != nullptr && *not_root == true && SecurityField(pod, container, "runAsUser") == nullptr) {
-    security["runAsUser"] = kNobodyOfNote;
-  }
-  return security;
-}
-
 // The trainer's CPU and memory: the pod's quality-of-service class, its request and its quota stay what they were.
 Json InstallerResources(const Json& container) {
   Json resources = Json::object();
@@ -74,7 +57,7 @@ void Install(const PlanOptions& options, Json* pod, Json* container) {
                     {"image", options.agent_image},
                     {"imagePullPolicy", "IfNotPresent"},  // also of a tag `latest`: no pull for each pod
                     {"command", Json::array({"muster", "install", kFolder})},
-                    {"securityContext", InstallerSecurity(*pod, *container)},
+                    {"securityContext", HelperSecurity(*pod, *container)},
                     {"volumeMounts", Json::array({{{"name", kName}, {"mountPath", kFolder}}})}};
   if (Json resources = InstallerResources(*container); !resources.empty()) {
     installer["resources"] = std::move(resources);
@@ -172,6 +155,21 @@ bool SetFailurePolicy(const Runtime& runtime, int max_restarts, RestartPolicy po
 }
 
 }  // namespace
+
+Json HelperSecurity(const Json& pod, const Json& container) {
+  Json security = {{"allowPrivilegeEscalation", false},
+                   {"capabilities", {{"drop", Json::array({"ALL"})}}},
+                   {"readOnlyRootFilesystem", true}};
+  const Json& own = PartOf(container, "securityContext");
+  for (const char* name : {"runAsUser", "runAsGroup", "runAsNonRoot", "seccompProfile", "seLinuxOptions"}) {
+    if (const Json* found = FindField(own, name)) security[name] = *found;
+  }
+  const Json* not_root = SecurityField(pod, container, "runAsNonRoot");
+  if (not_root != nullptr && *not_root == true && SecurityField(pod, container, "runAsUser") == nullptr) {
+    security["runAsUser"] = kNobodyOfNote;
+  }
+  return security;
+}
 
 StatusOr<bool> WantsAgent(const TrainJob& job, const Runtime& runtime) {
   MUSTER_ASSIGN_OR_RETURN(const std::string_view choice, ChoiceOf(job, runtime, kAgentAnnotation, "on", "off"));

@@ -56,6 +56,10 @@ struct AgentPlace {
 StatusOr<bool> PutAgent(const AgentPlace& place, const PlanOptions& options, const AgentUse& use,
                         std::vector<Notice>* notices);
 
+// securityContext of an init container of Muster's own in `pod`. It needs no right at all. It runs as `container` does;
+// where that is only said not to be root, as some other user, since the agent's image names none.
+Json HelperSecurity(const Json& pod, const Json& container);
+
 struct Injection {
   bool done = false;           // the command runs under the agent
   bool budget_in_job = false;  // the Job's backoffLimit is the budget

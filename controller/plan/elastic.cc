@@ -28,6 +28,19 @@ void TellNodes(int pods, Json* pod_template, Json* container) {
               &(*pod_template)["spec"], container);
 }
 
+PlannedObject Autoscaler(std::string_view api_version, std::string_view kind, const std::string& name, int least,
+                         int most, const Json& metrics) {
+  const Json target = {{"apiVersion", api_version}, {"kind", kind}, {"name", name}};
+  PlannedObject planned;
+  planned.object = {
+      {"apiVersion", "autoscaling/v2"},
+      {"kind", "HorizontalPodAutoscaler"},
+      {"metadata", {{"name", name}}},
+      {"spec", {{"scaleTargetRef", target}, {"minReplicas", least}, {"maxReplicas", most}, {"metrics", metrics}}}};
+  planned.if_there = PlannedObject::IfThere::kUpdate;
+  return planned;
+}
+
 void AddAutoscaler(Draft* draft) {
   const Runtime& runtime = draft->runtime;
   const Json& metrics = PartOf(runtime.ml_policy.policy, "elasticPolicy", "metrics");
@@ -39,18 +52,8 @@ void AddAutoscaler(Draft* draft) {
                                           kQueueLabel)});
     return;
   }
-  const Json target = {{"apiVersion", kTrainerApi}, {"kind", "TrainJob"}, {"name", draft->job.meta.name}};
-  PlannedObject planned;
-  planned.object = {{"apiVersion", "autoscaling/v2"},
-                    {"kind", "HorizontalPodAutoscaler"},
-                    {"metadata", {{"name", draft->job.meta.name}}},
-                    {"spec",
-                     {{"scaleTargetRef", target},
-                      {"minReplicas", draft->nodes.least},
-                      {"maxReplicas", draft->nodes.most},
-                      {"metrics", metrics}}}};
-  planned.if_there = PlannedObject::IfThere::kUpdate;
-  draft->objects.push_back(std::move(planned));
+  draft->objects.push_back(
+      Autoscaler(kTrainerApi, "TrainJob", draft->job.meta.name, draft->nodes.least, draft->nodes.most, metrics));
 }
 
 std::string PodSelector(const std::string& train_job, const std::string& replicated_job) {

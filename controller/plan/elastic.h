@@ -25,8 +25,11 @@ bool Scales(const Draft& draft);
 // stays.
 void TellNodes(int pods, Json* pod_template, Json* container);
 
-// Puts a HorizontalPodAutoscaler into the draft where elasticPolicy.metrics asks for one. It changes
-// spec.trainer.numNodes by the TrainJob's /scale.
+// A HorizontalPodAutoscaler of the job's name, which changes its number of pods by its /scale.
+PlannedObject Autoscaler(std::string_view api_version, std::string_view kind, const std::string& name, int least,
+                         int most, const Json& metrics);
+
+// Puts one into the draft where elasticPolicy.metrics asks for one.
 void AddAutoscaler(Draft* draft);
 
 // status.selector: how an autoscaler finds the pods of the trainer step.

@@ -68,6 +68,7 @@ struct PlannedObject {
 // Something the user should be told once, by an event.
 struct Notice {
   std::string reason, message;
+  bool warning = false;
 };
 
 struct Plan {

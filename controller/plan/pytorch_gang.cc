@@ -1,0 +1,78 @@
+// The PodGroup of a PyTorchJob under a gang scheduler. Source: training-operator v1.9, pkg/common/util/scheduler.go,
+// pkg/core/job.go.
+#include <algorithm>
+
+#include "base/text.h"
+#include "controller/api/lenient.h"
+#include "controller/plan/pod_requests.h"
+#include "controller/plan/pytorch_plan.h"
+
+namespace muster::controller {
+namespace {
+
+constexpr char kVolcano[] = "volcano";
+
+// What the first `members` pods ask for, the master's first.
+StatusOr<Json> LeastResources(const PyTorchPlan& plan, int members) {
+  std::map<std::string, Quantity> sum;
+  for (const PlannedReplicas& replicas : plan.replicas) {
+    const int pods = std::min(members, replicas.count);
+    MUSTER_ASSIGN_OR_RETURN(const auto requests, PodRequests(replicas.pod_template["spec"]));
+    for (const auto& [name, quantity] : requests) sum[name] = sum[name] + quantity.Times(pods);
+    members -= pods;
+  }
+  Json resources = Json::object();
+  for (const auto& [name, quantity] : sum) resources[name] = quantity.Text();
+  return resources;
+}
+
+}  // namespace
+
+Status AddPodGroup(const PyTorchJob& job, const PyTorchOptions& options, PyTorchPlan* plan) {
+  const bool volcano = options.gang_scheduler == kVolcano;
+  const SchedulingPolicy& policy = job.scheduling;
+  Json spec = {{"minMember", policy.min_available.value_or(job.AllReplicas())}};
+  if (policy.min_resources.is_object()) {
+    spec["minResources"] = policy.min_resources;
+  } else {
+    MUSTER_ASSIGN_OR_RETURN(spec["minResources"], LeastResources(*plan, CountField(spec, "minMember")));
+  }
+  if (volcano) {
+    PutText(spec, "queue", policy.queue);
+    PutText(spec, "priorityClassName", policy.priority_class);
+  } else if (policy.timeout_seconds) {
+    spec["scheduleTimeoutSeconds"] = *policy.timeout_seconds;
+  }
+  Json metadata = {{"name", job.meta.name}};
+  if (!job.meta.annotations.empty()) metadata["annotations"] = job.meta.annotations;
+  for (PlannedReplicas& replicas : plan->replicas) {
+    Json& pod_metadata = replicas.pod_template["metadata"];
+    if (volcano) {
+      pod_metadata["annotations"]["scheduling.k8s.io/group-name"] = job.meta.name;
+      pod_metadata["annotations"]["volcano.sh/task-spec"] = ReplicaLabel(replicas.type);
+    } else {
+      pod_metadata["labels"]["scheduling.x-k8s.io/pod-group"] = job.meta.name;
+    }
+    Json& pod = replicas.pod_template["spec"];
+    const std::string own = TextField(pod, "schedulerName");
+    if (own.empty()) {
+      pod["schedulerName"] = options.gang_scheduler;
+    } else if (own != options.gang_scheduler) {
+      plan->notices.push_back({"SetPodTemplateSchedulerName",
+                               fmt::format("{}.template.spec.schedulerName: {} stays, and gang scheduling is by {}: "
+                                           "leave it out",
+                                           ReplicaPath(replicas.type), own, options.gang_scheduler),
+                               true});
+    }
+  }
+  plan->waits_for_pod_group = volcano;
+  plan->objects.push_back(
+      {.object = {{"apiVersion", volcano ? "scheduling.volcano.sh/v1beta1" : "scheduling.x-k8s.io/v1alpha1"},
+                  {"kind", "PodGroup"},
+                  {"metadata", std::move(metadata)},
+                  {"spec", std::move(spec)}},
+       .if_there = PlannedObject::IfThere::kUpdate});
+  return absl::OkStatus();
+}
+
+}  // namespace muster::controller

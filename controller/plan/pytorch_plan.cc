@@ -1,0 +1,284 @@
+#include "controller/plan/pytorch_plan.h"
+
+#include <algorithm>
+
+#include "base/quoted.h"
+#include "base/text.h"
+#include "controller/api/fields.h"
+#include "controller/api/labels.h"
+#include "controller/api/lenient.h"
+#include "controller/plan/agent.h"
+#include "controller/plan/elastic.h"
+#include "controller/plan/pod_fields.h"
+#include "controller/plan/token.h"
+
+namespace muster::controller {
+namespace {
+
+Json& PodOf(PlannedReplicas& replicas) { return replicas.pod_template["spec"]; }
+
+// The container `pytorch`, else the first.
+Json& MainContainer(PlannedReplicas& replicas) {
+  Json& pod = PodOf(replicas);
+  Json* found = FindNamed(pod, "containers", kPyTorchContainer);
+  return found == nullptr ? pod["containers"][0] : *found;
+}
+
+// The annotation of the job: `one`, `other`, or empty where it is not there.
+StatusOr<std::string_view> Choice(const PyTorchJob& job, const char* annotation, std::string_view one,
+                                  std::string_view other) {
+  const std::string_view said = job.meta.Annotation(annotation);
+  if (said.empty() || said == one || said == other) return said;
+  return absl::InvalidArgumentError(
+      fmt::format("metadata.annotations.{}: {} is neither {} nor {}", annotation, Quoted(said), one, other));
+}
+
+// Adds the port pytorchjob-port where it is not there; gives its number.
+int SettlePort(Json* container) {
+  for (const Json& port : ListField(*container, "ports")) {
+    if (TextField(port, "name") == kPyTorchPortName) return CountField(port, "containerPort");
+  }
+  UpsertNamed({{"name", kPyTorchPortName}, {"containerPort", kPyTorchPort}}, "ports", container);
+  return kPyTorchPort;
+}
+
+class Planner {
+ public:
+  Planner(const PyTorchJob& job, const PyTorchOptions& options) : job_(job), options_(options) {}
+
+  StatusOr<PyTorchPlan> Make() {
+    MUSTER_ASSIGN_OR_RETURN(const std::string_view scope, Choice(job_, kRestartAnnotation, "pod", "job"));
+    plan_.restart = scope.empty() ? options_.restart : scope == "job" ? RestartScope::kJob : RestartScope::kPod;
+    MUSTER_ASSIGN_OR_RETURN(const std::string_view agent, Choice(job_, kAgentAnnotation, "on", "off"));
+    plan_.has_master = job_.Find(ReplicaType::kMaster) != nullptr;
+    plan_.elastic = job_.elastic.has_value();
+    plan_.budget = job_.backoff_limit;
+    if (!plan_.budget && plan_.restart == RestartScope::kJob && plan_.elastic)
+      plan_.budget = job_.elastic->max_restarts;
+    for (const ReplicaSpec& spec : job_.replicas) MUSTER_RETURN_IF_ERROR(AddReplicas(spec));
+    ReadAddresses();
+    const Json environment = Environment();
+    for (PlannedReplicas& replicas : plan_.replicas) {
+      for (Json& container : PodOf(replicas)["containers"]) UpsertEnvFirst(environment, &container);
+      if (options_.with_agent && agent != "off") MUSTER_RETURN_IF_ERROR(AddAgent(&replicas));
+      if (plan_.has_master && replicas.type == ReplicaType::kWorker) MUSTER_RETURN_IF_ERROR(AddWait(&replicas));
+    }
+    AddToken();
+    if (plan_.elastic && !job_.elastic->metrics.empty()) {
+      plan_.objects.push_back(Autoscaler(kKubeflowApi, kPyTorchJobKind, job_.meta.name, job_.elastic->least,
+                                         job_.elastic->most, job_.elastic->metrics));
+    }
+    if (!options_.gang_scheduler.empty()) MUSTER_RETURN_IF_ERROR(AddPodGroup(job_, options_, &plan_));
+    for (PlannedObject& planned : plan_.objects) {
+      Json& metadata = planned.object["metadata"];
+      metadata.update(OwnedMetadata(kKubeflowApi, kPyTorchJobKind, job_.meta, TextField(metadata, "name")));
+    }
+    return std::move(plan_);
+  }
+
+ private:
+  Status AddReplicas(const ReplicaSpec& spec) {
+    const std::string last = ReplicaObjectName(job_.meta, spec.type, std::max(0, spec.replicas - 1));
+    if (last.size() > kLongestLabel) {
+      return absl::InvalidArgumentError(
+          fmt::format("metadata.name: {} is too long: the Service {} would have {} characters, and {} are the most; "
+                      "take a name that is {} shorter",
+                      Quoted(job_.meta.name), last, last.size(), kLongestLabel, last.size() - kLongestLabel));
+    }
+    PlannedReplicas replicas{.type = spec.type,
+                             .count = spec.replicas,
+                             .first_rank = spec.type == ReplicaType::kWorker && plan_.has_master ? 1 : 0,
+                             .restart = spec.restart,
+                             .pod_template = spec.pod_template,
+                             .ports = Json::array()};
+    SetRestartPolicy(&replicas);
+    Json& main = MainContainer(replicas);
+    SettlePort(&main);
+    for (const Json& port : ListField(main, "ports")) {
+      const std::string name = TextField(port, "name");
+      if (name.empty()) continue;
+      Json made = {{"name", name}, {"port", CountField(port, "containerPort")}};
+      PutText(made, "protocol", TextField(port, "protocol"));
+      replicas.ports.push_back(std::move(made));
+    }
+    plan_.replicas.push_back(std::move(replicas));
+    return absl::OkStatus();
+  }
+
+  // A whole job is restarted by the controller and the agents: the kubelet starts no container of it again.
+  void SetRestartPolicy(PlannedReplicas* replicas) {
+    std::string policy = "Never";
+    if (plan_.restart == RestartScope::kPod && replicas->restart == RestartPolicy::kOnFailure) policy = "OnFailure";
+    if (plan_.restart == RestartScope::kPod && replicas->restart == RestartPolicy::kAlways) policy = "Always";
+    Json& pod = PodOf(*replicas);
+    if (const std::string own = TextField(pod, "restartPolicy"); !own.empty() && own != policy) {
+      plan_.notices.push_back({"SetPodTemplateRestartPolicy",
+                               fmt::format("Restart policy in pod template overridden by restart policy in replica "
+                                           "spec: {}.template.spec.restartPolicy: {} becomes {}",
+                                           ReplicaPath(replicas->type), own, policy),
+                               true});
+    }
+    pod["restartPolicy"] = policy;
+  }
+
+  void ReadAddresses() {
+    for (PlannedReplicas& replicas : plan_.replicas) {
+      const int port = SettlePort(&MainContainer(replicas));
+      (replicas.type == ReplicaType::kMaster ? master_port_ : worker_port_) = port;
+    }
+  }
+
+  // The same in all containers, but for the rank.
+  Json Environment() const {
+    Json variables = Json::array();
+    const auto put = [&variables](std::string_view name, std::string_view value) {
+      variables.push_back(EnvValue(name, value));
+    };
+    put("PYTHONUNBUFFERED", "1");
+    const std::string processes = !job_.processes_per_node.empty() || !plan_.elastic
+                                      ? job_.processes_per_node
+                                      : fmt::format("{}", *job_.elastic->processes_per_node);
+    const int all = job_.AllReplicas();
+    if (plan_.has_master) {
+      const std::string host = ReplicaObjectName(job_.meta, ReplicaType::kMaster, 0);
+      const std::string port = fmt::format("{}", master_port_);
+      const auto number = ParseInt(processes);
+      for (const char* name : {"MASTER_ADDR", "PET_MASTER_ADDR"}) put(name, host);
+      for (const char* name : {"MASTER_PORT", "PET_MASTER_PORT"}) put(name, port);
+      put("WORLD_SIZE", fmt::format("{}", all * number.value_or(1)));
+      for (const char* name : {"RANK", "PET_NODE_RANK"}) put(name, "0");  // PodOfReplica knows it
+    }
+    put("PET_NPROC_PER_NODE", processes);
+    if (!plan_.elastic) {
+      put("PET_NNODES", fmt::format("{}", all));
+      return variables;
+    }
+    const ElasticPolicy& elastic = *job_.elastic;
+    const std::string host =
+        elastic.rdzv_host.empty() ? ReplicaObjectName(job_.meta, ReplicaType::kWorker, 0) : elastic.rdzv_host;
+    put("PET_NNODES", fmt::format("{}:{}", elastic.least, elastic.most));
+    put("PET_RDZV_ENDPOINT", fmt::format("{}:{}", host, elastic.rdzv_port.value_or(worker_port_)));
+    put("PET_RDZV_BACKEND", elastic.rdzv_backend);
+    if (elastic.max_restarts) put(kMaxRestartsVariable, fmt::format("{}", *elastic.max_restarts));
+    if (!elastic.rdzv_id.empty()) put("PET_RDZV_ID", elastic.rdzv_id);
+    std::vector<std::string> conf;
+    for (const auto& [key, value] : elastic.rdzv_conf) conf.push_back(fmt::format("{}={}", key, value));
+    if (!conf.empty()) put("PET_RDZV_CONF", Join(conf, ","));
+    if (elastic.standalone) put("PET_STANDALONE", "1");  // torchrun reads it as a number
+    return variables;
+  }
+
+  Status AddAgent(PlannedReplicas* replicas) {
+    const AgentPlace place{.name = ReplicaPath(replicas->type),
+                           .no_command = fmt::format("since container '{}' has none and an image's ENTRYPOINT is in "
+                                                     "the image alone; give it a command",
+                                                     TextField(MainContainer(*replicas), "name")),
+                           .pod = &PodOf(*replicas),
+                           .container = &MainContainer(*replicas)};
+    AgentUse use;
+    // Which failure is restarted in the pod. What Always does after a success, the kubelet does.
+    use.policy = replicas->restart == RestartPolicy::kExitCode ? RestartPolicy::kExitCode : RestartPolicy::kOnFailure;
+    use.probe = false;  // of a job that has none, a pod that runs is ready
+    MUSTER_ASSIGN_OR_RETURN(replicas->agent, PutAgent(place, options_.agent, use, &plan_.notices));
+    if (replicas->agent && plan_.elastic) {
+      TellNodes(job_.AllReplicas(), &replicas->pod_template, &MainContainer(*replicas));
+    }
+    return absl::OkStatus();
+  }
+
+  Status AddWait(PlannedReplicas* replicas) {
+    Json& pod = PodOf(*replicas);
+    MUSTER_ASSIGN_OR_RETURN(
+        const Json waits,
+        WaitContainers(options_, ReplicaObjectName(job_.meta, ReplicaType::kMaster, 0), pod, MainContainer(*replicas)));
+    for (const Json& container : waits) UpsertNamed(container, "initContainers", &pod);
+    return absl::OkStatus();
+  }
+
+  // Agents of several pods meet: they know each other by it.
+  void AddToken() {
+    if (job_.AllReplicas() < 2 && !plan_.elastic) return;
+    bool asks = false;
+    for (PlannedReplicas& replicas : plan_.replicas) {
+      if (!replicas.agent || HasOwnToken(MainContainer(replicas))) continue;
+      MountToken(TokenSecretName(job_.meta), &PodOf(replicas), &MainContainer(replicas));
+      asks = true;
+    }
+    if (asks) plan_.objects.push_back(TokenSecret(job_.meta));
+  }
+
+  const PyTorchJob& job_;
+  const PyTorchOptions& options_;
+  PyTorchPlan plan_;
+  int master_port_ = kPyTorchPort, worker_port_ = kPyTorchPort;
+};
+
+// The labels that v1 puts on a replica's pod and Service; the Service selects by them.
+Json LabelsOf(const Meta& job, ReplicaType type, int index) {
+  return {{kOperatorNameLabel, kPyTorchOperator},
+          {kTrainingJobLabel, job.name},
+          {kReplicaTypeLabel, ReplicaLabel(type)},
+          {kReplicaIndexLabel, fmt::format("{}", index)}};
+}
+
+}  // namespace
+
+const PlannedReplicas* PyTorchPlan::Find(ReplicaType type) const {
+  const auto found = std::find_if(replicas.begin(), replicas.end(), [type](const auto& r) { return r.type == type; });
+  return found == replicas.end() ? nullptr : &*found;
+}
+
+bool PyTorchPlan::AgentsEverywhere() const {
+  return std::all_of(replicas.begin(), replicas.end(), [](const auto& r) { return r.agent; });
+}
+
+StatusOr<PyTorchPlan> PlanPyTorchJob(const PyTorchJob& job, const PyTorchOptions& options) {
+  return Planner(job, options).Make();
+}
+
+std::string ReplicaObjectName(const Meta& job, ReplicaType type, int index) {
+  return fmt::format("{}-{}-{}", job.name, ReplicaLabel(type), index);
+}
+
+std::string ReplicaSelector(const Meta& job, ReplicaType type) {
+  return fmt::format("{}={},{}={},{}={}", kTrainingJobLabel, job.name, kOperatorNameLabel, kPyTorchOperator,
+                     kReplicaTypeLabel, ReplicaLabel(type));
+}
+
+Json PodOfReplica(const PyTorchJob& job, const PyTorchPlan& plan, const PlannedReplicas& replicas, int index,
+                  const PodAttempt& attempt) {
+  Json metadata =
+      OwnedMetadata(kKubeflowApi, kPyTorchJobKind, job.meta, ReplicaObjectName(job.meta, replicas.type, index));
+  const Json& own = PartOf(replicas.pod_template, "metadata");
+  for (const char* field : {"labels", "annotations"}) metadata[field] = MapField(own, field);
+  if (const Json& finalizers = ListField(own, "finalizers"); !finalizers.empty()) metadata["finalizers"] = finalizers;
+  metadata["labels"].update(LabelsOf(job.meta, replicas.type, index));
+  const bool leads = replicas.type == ReplicaType::kMaster || (!plan.has_master && index == 0);
+  if (leads) metadata["labels"][kJobRoleLabel] = "master";
+  if (plan.restart == RestartScope::kJob)
+    metadata["annotations"][kAttemptAnnotation] = fmt::format("{}", attempt.attempt);
+  Json spec = replicas.pod_template["spec"];
+  for (Json& container : spec["containers"]) {
+    if (plan.has_master) {
+      const std::string rank = fmt::format("{}", replicas.first_rank + index);
+      for (const char* name : {"RANK", "PET_NODE_RANK"}) UpsertEnv(EnvValue(name, rank), &container);
+    }
+    if (plan.restart == RestartScope::kJob && replicas.agent) {
+      UpsertEnv(EnvValue(kMaxRestartsVariable, fmt::format("{}", attempt.restarts_left)), &container);
+    }
+  }
+  return {{"apiVersion", "v1"}, {"kind", "Pod"}, {"metadata", std::move(metadata)}, {"spec", std::move(spec)}};
+}
+
+Json ServiceOfReplica(const PyTorchJob& job, const PlannedReplicas& replicas, int index) {
+  Json metadata =
+      OwnedMetadata(kKubeflowApi, kPyTorchJobKind, job.meta, ReplicaObjectName(job.meta, replicas.type, index));
+  const Json labels = LabelsOf(job.meta, replicas.type, index);
+  metadata["labels"] = labels;
+  // A name that resolves once the pod has an address: a readiness probe of the master must not hold up the workers.
+  const Json spec = {
+      {"clusterIP", "None"}, {"publishNotReadyAddresses", true}, {"selector", labels}, {"ports", replicas.ports}};
+  return {{"apiVersion", "v1"}, {"kind", "Service"}, {"metadata", std::move(metadata)}, {"spec", spec}};
+}
+
+}  // namespace muster::controller
