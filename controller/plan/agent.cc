@@ -12,7 +12,6 @@
 namespace muster::controller {
 namespace {
 
-constexpr char kName[] = "muster-agent";  // of the init container and the volume
 constexpr char kFolder[] = "/muster-agent";
 constexpr int kUsualGrace = 30;           // terminationGracePeriodSeconds where a pod says nothing; the agent knows it
 constexpr int kRoomForTheEnd = 5;         // seconds between the agent's grace and the kubelet's
@@ -41,7 +40,7 @@ Status CheckRoomForAgent(const AgentPlace& place) {
   const Json &pod = *place.pod, &container = *place.container;
   std::string taken;
   for (const char* list : {"volumes", "initContainers", "containers"}) {
-    if (FindNamed(pod, list, kName) != nullptr) taken = fmt::format("{}[{}]", list, kName);
+    if (FindNamed(pod, list, kAgentContainer) != nullptr) taken = fmt::format("{}[{}]", list, kAgentContainer);
   }
   for (const Json& mount : ListField(container, "volumeMounts")) {
     if (TextField(mount, "mountPath") == kFolder) taken = fmt::format("a mount at {}", kFolder);
@@ -53,17 +52,17 @@ Status CheckRoomForAgent(const AgentPlace& place) {
 }
 
 void Install(const PlanOptions& options, Json* pod, Json* container) {
-  Json installer = {{"name", kName},
+  Json installer = {{"name", kAgentContainer},
                     {"image", options.agent_image},
                     {"imagePullPolicy", "IfNotPresent"},  // also of a tag `latest`: no pull for each pod
                     {"command", Json::array({"muster", "install", kFolder})},
                     {"securityContext", HelperSecurity(*pod, *container)},
-                    {"volumeMounts", Json::array({{{"name", kName}, {"mountPath", kFolder}}})}};
+                    {"volumeMounts", Json::array({{{"name", kAgentContainer}, {"mountPath", kFolder}}})}};
   if (Json resources = InstallerResources(*container); !resources.empty()) {
     installer["resources"] = std::move(resources);
   }
   UpsertNamed(installer, "initContainers", pod, true);
-  MountVolume(kName, {{"emptyDir", Json::object()}}, kFolder, MountMode::kReadOnly, pod, container);
+  MountVolume(kAgentContainer, {{"emptyDir", Json::object()}}, kFolder, MountMode::kReadOnly, pod, container);
 }
 
 void Wrap(const AgentUse& use, Json* container) {
@@ -176,10 +175,12 @@ StatusOr<bool> WantsAgent(const TrainJob& job, const Runtime& runtime) {
   return choice != "off";
 }
 
-bool CommandIsKnown(const Json& container) { return !PartOf(container, "command").empty(); }
+bool CommandIsKnown(const Json& container) { return !ListField(container, "command").empty(); }
 
 bool IsAgent(const Json& container) {
-  return CommandIsKnown(container) && BaseName(container["command"][0].get<std::string>()) == "muster";
+  if (!CommandIsKnown(container)) return false;
+  const Json& program = ListField(container, "command")[0];
+  return program.is_string() && BaseName(program.get_ref<const std::string&>()) == "muster";
 }
 
 StatusOr<std::optional<int>> OwnRestarts(std::string_view job_name, const Json& container) {

@@ -18,6 +18,7 @@
 
 namespace muster::controller {
 
+inline constexpr char kAgentContainer[] = "muster-agent";  // the init container, and its volume
 inline constexpr char kMaxRestartsVariable[] = "PET_MAX_RESTARTS";
 
 // Whether kAgentAnnotation of the TrainJob, else the runtime, leaves the agent in. InvalidArgument: it is neither
@@ -27,7 +28,7 @@ StatusOr<bool> WantsAgent(const TrainJob& job, const Runtime& runtime);
 // Whether `container` has a command: without one it is in the image alone.
 bool CommandIsKnown(const Json& container);
 
-// Whether its command is the agent already.
+// Whether its command is the agent already. Of a container that nobody has checked, too.
 bool IsAgent(const Json& container);
 
 // The number in PET_MAX_RESTARTS of `container`; none: it is not there, or comes from elsewhere. InvalidArgument: it is

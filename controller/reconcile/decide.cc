@@ -40,7 +40,7 @@ class Deciding {
       if (placed.complete()) continue;
       for (const ObservedPod* pod : placed.pods) {
         if (IsScaledAway(*pod, *placed.planned)) continue;
-        auto failure = FailureOf(*pod, *placed.planned);
+        auto failure = FailureOf(*pod, RulesOf(*pod, *placed.planned));
         if (failure && failure->told) {
           told_ = std::max(told_, failure->failure.time);
         } else if (failure) {
@@ -337,7 +337,7 @@ class Deciding {
       if (found.again) decision_.LookAgain(*found.again);
       for (const Replacement& replacement : found.now) {
         const ObservedPod& lost = *replacement.lost;
-        Do(Action::Kind::kCreatePod, replacement.name, placed.job->meta.uid);
+        Do(Action::Kind::kCreatePodOfJob, replacement.name, placed.job->meta.uid);
         decision_.actions.back().job = placed.job->meta.name;
         decision_.actions.back().index = *lost.index;
         if (!replacement.stuck) continue;

@@ -81,17 +81,9 @@ bool IsDisruption(const ObservedPod& pod) {
          pod.reason == "NodeShutdown";
 }
 
-}  // namespace
-
-std::optional<PodFailure> FailureOf(const ObservedPod& pod, const PlannedJob& planned) {
-  const ObservedEnd* end = FirstBadEnd(pod);
-  const bool over = pod.phase == "Failed";
-  const bool by_code = planned.restart == RestartPolicy::kExitCode;
-  // A container that the kubelet starts anew is no end of its pod, but a fatal code under the agent is the job's.
-  if (!over &&
-      (end == nullptr || !planned.agent || !by_code || end->init || Classify(end->exit_code) != ExitClass::kFatal)) {
-    return std::nullopt;
-  }
+// `end`: what it failed by; null: no container of it has.
+PodFailure FailureBy(const ObservedPod& pod, const ObservedEnd* end, const PodRules& rules) {
+  const bool by_code = rules.restart == RestartPolicy::kExitCode;
   PodFailure found;
   found.origin = pod.meta.name;
   Failure& failure = found.failure;
@@ -101,7 +93,7 @@ std::optional<PodFailure> FailureOf(const ObservedPod& pod, const PlannedJob& pl
   failure.time = pod.meta.created.value_or(WallTime{});
   failure.reason = pod.reason;
   failure.message = pod.message;
-  failure.node_rank = planned.step == Step::kTrainer ? pod.index : std::nullopt;
+  failure.node_rank = rules.node_rank;
   failure.counted = !IsDisruption(pod);
   if (end != nullptr) {
     if (end->finished) failure.time = *end->finished;
@@ -131,9 +123,36 @@ std::optional<PodFailure> FailureOf(const ObservedPod& pod, const PlannedJob& pl
   const ExitClass exit_class = end == nullptr ? ExitClass::kRetryable
                                : end->message ? end->message->exit_class
                                               : Classify(end->exit_code);
-  found.fatal = failure.counted && (planned.restart == RestartPolicy::kNever ||
+  found.fatal = failure.counted && (rules.restart == RestartPolicy::kNever ||
                                     (by_code && end != nullptr && exit_class == ExitClass::kFatal));
   return found;
+}
+
+}  // namespace
+
+PodRules RulesOf(const ObservedPod& pod, const PlannedJob& planned) {
+  return {.restart = planned.restart,
+          .agent = planned.agent,
+          .node_rank = planned.step == Step::kTrainer ? pod.index : std::nullopt};
+}
+
+std::optional<PodFailure> FailureOf(const ObservedPod& pod, const PodRules& rules) {
+  const ObservedEnd* end = FirstBadEnd(pod);
+  // A container that the kubelet starts anew is no end of its pod, but a fatal code under the agent is the job's.
+  if (pod.phase != "Failed" && (end == nullptr || !rules.agent || rules.restart != RestartPolicy::kExitCode ||
+                                end->init || Classify(end->exit_code) != ExitClass::kFatal)) {
+    return std::nullopt;
+  }
+  return FailureBy(pod, end, rules);
+}
+
+std::optional<PodFailure> NewestFailureOf(const ObservedPod& pod, const PodRules& rules) {
+  const ObservedEnd* newest = nullptr;
+  for (const ObservedEnd& end : pod.ends) {
+    if (end.exit_code == 0) continue;
+    if (newest == nullptr || end.finished > newest->finished) newest = &end;
+  }
+  return newest == nullptr ? std::nullopt : std::optional(FailureBy(pod, newest, rules));
 }
 
 const PodFailure* RootCause(const std::vector<PodFailure>& failures) {
@@ -169,7 +188,9 @@ std::vector<Failure> Remember(const std::vector<PodFailure>& found, std::vector<
   std::vector<Failure> added;
   for (const PodFailure& one : found) {
     const bool is_known = std::any_of(known->begin(), known->end(), [&one](const Failure& other) {
-      return other.pod == one.failure.pod && other.container == one.failure.container;
+      const Failure& failure = one.failure;
+      if (other.pod != failure.pod || other.container != failure.container) return false;
+      return failure.pod_uid.empty() || (other.pod_uid == failure.pod_uid && other.time == failure.time);
     });
     if (is_known) continue;
     known->push_back(one.failure);

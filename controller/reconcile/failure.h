@@ -23,8 +23,18 @@ struct PodFailure {
   bool told = false;   // its job's launcher told it to end: the launcher's own end says why
 };
 
-// Nothing: it has not failed. `planned` is the Job it belongs to.
-std::optional<PodFailure> FailureOf(const ObservedPod& pod, const PlannedJob& planned);
+// What holds for a pod, by the plan of its job.
+struct PodRules {
+  RestartPolicy restart = RestartPolicy::kOwn;
+  bool agent = false;            // its command runs under the agent
+  std::optional<int> node_rank;  // of a node of the job
+};
+PodRules RulesOf(const ObservedPod& pod, const PlannedJob& planned);
+
+// Nothing: it has not failed.
+std::optional<PodFailure> FailureOf(const ObservedPod& pod, const PodRules& rules);
+// The newest end of one of its containers that was bad, although the pod may have gone on. Nothing: none was.
+std::optional<PodFailure> NewestFailureOf(const ObservedPod& pod, const PodRules& rules);
 
 // Of several that failed: the one that was first by its own account, else by its end; a consequence of another's
 // failure only where there is no other. Null: there is none.

@@ -54,7 +54,7 @@ Decision DecideFinished(const TrainJob& job, const Observed& observed, WallTime 
     if (!child.meta.deleted) delete_after(child.ttl_seconds, Action::Kind::kDeleteJob, child.meta);
   }
   const auto ttl = job.ttl_seconds_after_finished ? job.ttl_seconds_after_finished : job.status.ttl_seconds;
-  delete_after(ttl, Action::Kind::kDeleteTrainJob, job.meta);
+  delete_after(ttl, Action::Kind::kDeleteOwner, job.meta);
   return decision;
 }
 

@@ -5,7 +5,10 @@
 #include "base/text.h"
 #include "controller/api/labels.h"
 #include "controller/api/lenient.h"
+#include "controller/plan/agent.h"
 #include "controller/plan/elastic.h"
+#include "controller/plan/pod_fields.h"
+#include "controller/plan/pytorch_plan.h"
 
 namespace muster::controller {
 namespace {
@@ -20,13 +23,15 @@ bool IsTrue(const Json& condition, std::string_view type) {
 }
 
 int AttemptOf(const Meta& meta) {
-  const auto number = ParseInt(meta.Label(kRestartAttemptLabel));
+  const std::string_view label = meta.Label(kRestartAttemptLabel);
+  const auto number = ParseInt(label.empty() ? meta.Annotation(kAttemptAnnotation) : label);
   return number && *number >= 0 && *number <= kMostAttempts ? static_cast<int>(*number) : 0;
 }
 
 // Of labels and annotations only what is read again: a pod has some thirty, and what users write may be long.
 void Trim(Meta* meta) {
-  std::erase_if(meta->labels, [](const auto& label) { return label.first != kJobSetNameLabel; });
+  std::erase_if(meta->labels,
+                [](const auto& label) { return label.first != kJobSetNameLabel && label.first != kTrainingJobLabel; });
   std::erase_if(meta->annotations, [](const auto& annotation) {
     return annotation.first != kRestartsLeftAnnotation && annotation.first != kNodesAnnotation;
   });
@@ -39,6 +44,26 @@ std::string Bounded(std::string text) {
   while (size > 0 && (static_cast<unsigned char>(text[size]) & 0xC0) == 0x80) --size;
   text.resize(size);
   return text;
+}
+
+std::optional<int> IndexOf(const Meta& meta) {
+  const std::string_view completion = meta.Label(kIndexLabel);
+  const auto index = ParseInt(completion.empty() ? meta.Label(kReplicaIndexLabel) : completion);
+  if (!index || *index < 0 || *index > std::numeric_limits<int>::max()) return std::nullopt;
+  return static_cast<int>(*index);
+}
+
+// An init container that runs beside the others.
+bool IsSidecar(const Json& pod, const std::string& name) {
+  const Json* container = FindNamed(PartOf(pod, "spec"), "initContainers", name);
+  return container != nullptr && TextField(*container, "restartPolicy") == "Always";
+}
+
+bool HasAgent(const Json& pod) {
+  const Json& spec = PartOf(pod, "spec");
+  if (FindNamed(spec, "initContainers", kAgentContainer) != nullptr) return true;
+  const Json& containers = ListField(spec, "containers");
+  return std::any_of(containers.begin(), containers.end(), [](const Json& container) { return IsAgent(container); });
 }
 
 // The end of a container, as it is now or, where it runs again, as it was last.
@@ -148,13 +173,23 @@ StatusOr<ObservedRefusal> ReadRefusal(const Json& event) {
   return refusal;
 }
 
+StatusOr<ObservedService> ReadService(const Json& object) {
+  ObservedService service;
+  MUSTER_ASSIGN_OR_RETURN(service.meta, ReadMeta(object));
+  service.replica_type = service.meta.Label(kReplicaTypeLabel);
+  service.index = IndexOf(service.meta);
+  Trim(&service.meta);
+  return service;
+}
+
 StatusOr<ObservedPod> ReadPod(const Json& object) {
   ObservedPod pod;
   MUSTER_ASSIGN_OR_RETURN(pod.meta, ReadMeta(object));
   pod.job = pod.meta.Label(kJobNameLabel);
   pod.attempt = AttemptOf(pod.meta);
-  const auto index = ParseInt(pod.meta.Label(kIndexLabel));
-  if (index && *index >= 0 && *index <= std::numeric_limits<int>::max()) pod.index = static_cast<int>(*index);
+  pod.replica_type = pod.meta.Label(kReplicaTypeLabel);
+  pod.index = IndexOf(pod.meta);
+  pod.agent = HasAgent(object);
   Trim(&pod.meta);
   pod.node = TextField(PartOf(object, "spec"), "nodeName");
   const Json& status = PartOf(object, "status");
@@ -173,6 +208,9 @@ StatusOr<ObservedPod> ReadPod(const Json& object) {
     const bool init = kind[0] == 'i';
     for (const Json& container : ListField(status, kind)) {
       if (auto end = EndOf(container, init)) pod.ends.push_back(*std::move(end));
+      if (!init || !IsSidecar(object, TextField(container, "name"))) {
+        pod.restarts += std::min(CountField(container, "restartCount"), kMostAttempts);
+      }
       pod.ran = pod.ran || !pod.ends.empty() || FindField(PartOf(container, "state"), "running") != nullptr;
       const Json& waiting = PartOf(PartOf(container, "state"), "waiting");
       const std::string reason = TextField(waiting, "reason");

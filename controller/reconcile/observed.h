@@ -1,4 +1,4 @@
-// What there is of a TrainJob in the cluster: its Jobs and pods, as far as decisions need them. Read from API objects
+// What there is of a job in the cluster: Jobs, pods and Services, as far as decisions need them. Read from API objects
 // once, when a watch brings them: the rest is dropped, so memory follows the number of pods and not the size of YAML.
 // Pure; outside bytes.
 #pragma once
@@ -58,9 +58,12 @@ struct ObservedEnd {
 
 struct ObservedPod {
   Meta meta;
-  std::string job;  // label batch.kubernetes.io/job-name
+  std::string job;           // label batch.kubernetes.io/job-name; empty: of a PyTorchJob
+  std::string replica_type;  // "master", "worker"; empty: of a TrainJob
   std::optional<int> index;
   int attempt = 0;
+  int restarts = 0;             // of its containers by the kubelet, sidecars among the init containers left out
+  bool agent = false;           // an init container brings the agent, or a container's command is the agent
   std::string node;             // empty: not scheduled
   std::string phase;            // Pending, Running, Succeeded, Failed, Unknown
   std::string reason, message;  // of the pod: Evicted, Preempting ...
@@ -76,6 +79,21 @@ struct ObservedPod {
 bool IsOf(const ObservedPod& pod, const ObservedJob& job);  // that Job controls it
 bool StillRuns(const ObservedPod& pod);                     // it has not ended, and is not told to
 
+// core/v1 Service of a replica of a PyTorchJob.
+struct ObservedService {
+  Meta meta;
+  std::string replica_type;
+  std::optional<int> index;
+};
+
+// All that belongs to one PyTorchJob, or would, if it belonged to anybody: that has its labels.
+struct ObservedReplicas {
+  std::vector<ObservedPod> pods;
+  std::vector<ObservedService> services;
+  std::optional<std::string> pod_group;  // its phase; none: there is no PodGroup
+  bool has_objects = false;              // PyTorchPlan::objects are as they are planned
+};
+
 // All that belongs to one TrainJob.
 struct Observed {
   bool service = false;  // the headless Service is there, and the job's
@@ -86,6 +104,7 @@ struct Observed {
 
 StatusOr<ObservedJob> ReadJob(const Json& object);
 StatusOr<ObservedPod> ReadPod(const Json& object);
+StatusOr<ObservedService> ReadService(const Json& object);
 StatusOr<ObservedRefusal> ReadRefusal(const Json& event);
 
 }  // namespace muster::controller

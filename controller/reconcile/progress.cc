@@ -118,7 +118,7 @@ std::vector<JobsStatus> CountJobs(const std::vector<Placed>& all, bool over) {
       ++found->failed;
     } else if (over) {
       const bool any = std::any_of(placed.pods.begin(), placed.pods.end(), [&placed](const ObservedPod* pod) {
-        return FailureOf(*pod, *placed.planned).has_value();
+        return FailureOf(*pod, RulesOf(*pod, *placed.planned)).has_value();
       });
       if (any) ++found->failed;
     } else {

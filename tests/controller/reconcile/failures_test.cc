@@ -133,7 +133,7 @@ TEST(Decide, ARetryableCodeIsCountedOnceAndThePodMadeAnewAtOnce) {
   Decision decision = Decide(job, TwoNodes(), observed, kNow);
   ASSERT_EQ(decision.actions.size(), 1U);
   const Action action = decision.actions[0];
-  EXPECT_EQ(action.kind, Action::Kind::kCreatePod);
+  EXPECT_EQ(action.kind, Action::Kind::kCreatePodOfJob);
   EXPECT_THAT(action.name, ::testing::MatchesRegex("a-node-0-0-[0-9a-f]{5}"));
   EXPECT_EQ(std::tie(action.job, action.uid, action.index), std::make_tuple("a-node-0", "uid-a-node-0-0", 0));
   EXPECT_EQ(decision.status.restarts, 1);
@@ -160,7 +160,7 @@ TEST(Decide, APodOnALostNodeIsMadeAnewWithoutWaitingForItsEnd) {
   decision = Decide(Job(), TwoNodes(), observed, kNow + kLostAfter);
   ASSERT_EQ(decision.actions.size(), 1U);
   EXPECT_EQ(std::tie(decision.actions[0].kind, decision.actions[0].index),
-            std::make_tuple(Action::Kind::kCreatePod, 1));
+            std::make_tuple(Action::Kind::kCreatePodOfJob, 1));
   EXPECT_THAT(Reasons(decision), ElementsAre("PodLost"));
 }
 

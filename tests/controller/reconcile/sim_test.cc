@@ -151,7 +151,7 @@ class Life {
       }
       case Action::Kind::kCreateObject:
         return;
-      case Action::Kind::kCreatePod: {
+      case Action::Kind::kCreatePodOfJob: {
         if (!jobs_.contains(action.job) || jobs_[action.job].job.meta.uid != action.uid) return;
         ModelJob& job = jobs_[action.job];
         for (const ModelPod& pod : job.pods) {
@@ -184,7 +184,7 @@ class Life {
       case Action::Kind::kSuspendJobSet:
       case Action::Kind::kResumeJobSet:
       case Action::Kind::kDeleteJobSet:
-      case Action::Kind::kDeleteTrainJob:
+      case Action::Kind::kDeleteOwner:
         return;
     }
   }
