@@ -12,6 +12,13 @@
 {{- $inject := dict "cert-manager.io/inject-ca-from" (printf "%s/kubeflow-trainer-webhook-cert" $root.Release.Namespace) }}
 {{- $_ := set $object.metadata "annotations" (merge $inject ($object.metadata.annotations | default dict)) }}
 {{- end }}
+{{- if and $root.Values.pytorchJobs.enabled (eq "ValidatingWebhookConfiguration" $object.kind) }}
+{{- $patch := $root.Files.Get "manifests/components/pytorchjob/webhook.yaml" | replace "kubeflow-system" $root.Release.Namespace | fromYamlArray }}
+{{- $_ := set $object "webhooks" (append $object.webhooks (first $patch).value) }}
+{{- end }}
+{{- if eq "CustomResourceDefinition" $object.kind }}
+{{- $_ := set $object.metadata "annotations" (dict "helm.sh/resource-policy" "keep") }}
+{{- end }}
 ---
 {{ toYaml $object }}
 {{- end }}

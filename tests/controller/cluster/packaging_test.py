@@ -20,7 +20,10 @@ DEPLOYMENT = "kubeflow-trainer-controller-manager"
 OTHERS = [("cert-manager.io", "v1", "Issuer"), ("cert-manager.io", "v1", "Certificate"),
           ("monitoring.coreos.com", "v1", "ServiceMonitor"), ("monitoring.coreos.com", "v1", "PrometheusRule")]
 COMPONENTS = {"networkPolicy": "network-policy", "metrics": "monitoring", "webhook.certManager": "cert-manager",
-              "statusServer": "status-server"}
+              "statusServer": "status-server", "pytorchJobs": "pytorchjob"}
+PYTORCH_WEBHOOK = "validator.pytorchjob.training-operator.kubeflow.org"
+# Those of base/crds, and the one that a value of the chart turns on.
+GROUPS = ("trainer.kubeflow.org", "kubeflow.org")
 ALL_ON = [word for switch in COMPONENTS for word in ("--set", f"{switch}.enabled=true")]
 
 # (values, path in the Deployment's pod, what is there)
@@ -34,7 +37,7 @@ VALUES = [
     (["affinity.nodeAffinity.x=y"], "affinity", {"nodeAffinity": {"x": "y"}}),
     (["imagePullSecrets[0].name=pull"], "imagePullSecrets", [{"name": "pull"}]),
 ]
-REFUSED = ["replica=1", "image.tag=1", "image.tag=", "image.pullPolicy=Sometimes", "metrics.enabled=maybe", "replicas=two"]
+REFUSED = ["replica=1", "image.tag=1", "image.tag=", "image.pullPolicy=Sometimes", "metrics.enabled=maybe", "pytorchJobs.enabled=1", "replicas=two"]
 
 
 def definition(group, version, kind):
@@ -84,7 +87,7 @@ class Packaging(ClusterCase):
         while at < len(text.rstrip()):
             thing, at = decoder.raw_decode(text, re.compile(r"\s*").match(text, at).end())
             for part in thing["items"] if thing["kind"] == "List" else [thing]:
-                if part["kind"] != "CustomResourceDefinition" or part["spec"]["group"] == "trainer.kubeflow.org":
+                if part["kind"] != "CustomResourceDefinition" or part["spec"]["group"] in GROUPS:
                     self.assertNotIn(place(part), made, "it is there twice")
                     made[place(part)] = part
         return made
@@ -167,6 +170,9 @@ class Packaging(ClusterCase):
             rendered = self.rendered(*flags)
             self.assertEqual(sorted(map(str, rendered)), sorted(map(str, written)))
             for key, thing in written.items():
+                if thing["kind"] == "CustomResourceDefinition" and thing["spec"]["group"] == "kubeflow.org":
+                    self.assertEqual(rendered[key]["metadata"].pop("annotations"), {"helm.sh/resource-policy": "keep"})
+                    self.assertIsNone(thing["metadata"].pop("annotations", None))
                 self.assertEqual(rendered[key], thing, f"{key} with {flags}")
 
     def test_values(self):
@@ -213,21 +219,40 @@ class HelmRelease(ClusterCase):
         done = helm(self.cluster, *arguments)
         self.assertEqual(done.returncode, 0, done.stderr)
 
+    def test_a_definition_of_training_operator_is_taken_over(self):
+        self.cluster.apply([definition("kubeflow.org", "v1", "PyTorchJob")])
+        install = ("install", "muster", CHART, "--namespace", "training", "--create-namespace", "--set", "pytorchJobs.enabled=true")
+        done = helm(self.cluster, *install)
+        self.assertIn('CustomResourceDefinition "pytorchjobs.kubeflow.org" in namespace "" exists and cannot be imported', done.stderr)
+        self.run_helm(*install, "--take-ownership")
+        schema = value_at(self.cluster.get("crd", "pytorchjobs.kubeflow.org"), "spec.versions.0.schema.openAPIV3Schema")
+        self.assertIn("countedPods", schema["properties"]["status"]["properties"])
+        self.assertNotIn("x-kubernetes-preserve-unknown-fields", schema)
+        self.run_helm("uninstall", "muster", "--namespace", "training")
+
+    def webhooks(self):
+        return [webhook["name"] for webhook in self.cluster.get("validatingwebhookconfiguration", "validator.trainer.kubeflow.org")["webhooks"]]
+
     def test_install_upgrade_uninstall(self):
         self.run_helm("install", "muster", CHART, "--namespace", "training", "--create-namespace", *ALL_ON)
         self.assertEqual(self.cluster.get("deployment", DEPLOYMENT, "-n", "training")["spec"]["replicas"], 2)
         self.assertEqual(self.cluster.get("clustertrainingruntime", "plain")["metadata"]["name"], "plain")
         account = f"system:serviceaccount:training:{DEPLOYMENT}"
         for question, answer in (("create jobs.batch -n vision", "yes"), ("update leases.coordination.k8s.io/trainer.kubeflow.org -n training", "yes"),
+                                 ("delete pytorchjobs.kubeflow.org -n vision", "yes"),
                                  (f"update leases.coordination.k8s.io/trainer.kubeflow.org -n {SYSTEM}", "no")):
             self.assertEqual(self.cluster.try_kubectl("auth", "can-i", *question.split(), f"--as={account}").stdout.split()[0], answer, question)
+        self.assertIn(PYTORCH_WEBHOOK, self.webhooks())
         self.run_helm("upgrade", "muster", CHART, "--namespace", "training", "--set", "replicas=1")
         self.assertEqual(self.cluster.get("deployment", DEPLOYMENT, "-n", "training")["spec"]["replicas"], 1)
         self.assertEqual(self.cluster.get("poddisruptionbudgets", "-n", "training")["items"], [])
         self.assertEqual(self.cluster.get("servicemonitors", "-n", "training")["items"], [])
+        self.assertNotIn(PYTORCH_WEBHOOK, self.webhooks())
+        self.cluster.kubectl("get", "crd", "pytorchjobs.kubeflow.org")  # also where it is turned off
         self.run_helm("uninstall", "muster", "--namespace", "training")
         self.assertEqual(self.cluster.try_kubectl("get", "deployment", DEPLOYMENT, "-n", "training").returncode, 1)
-        self.cluster.kubectl("get", "crd", "trainjobs.trainer.kubeflow.org")  # with it all TrainJobs would be gone
+        for name in ("trainjobs.trainer.kubeflow.org", "pytorchjobs.kubeflow.org"):
+            self.cluster.kubectl("get", "crd", name)  # with it all its objects would be gone
 
 
 class Metrics(ControllerCase):
