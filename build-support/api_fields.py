@@ -1,4 +1,4 @@
-"""What Muster does with each field of a TrainJob and of a runtime: the words of docs/api.md, which api_page.py renders.
+"""What Muster does with each field of a TrainJob, of a runtime and of a PyTorchJob: the words of docs/api.md, which api_page.py renders.
 
 A line is `path: verdict` or `path: verdict; words`. The verdicts:
 served (as upstream has it), mapped (to another field or object), ignored (it changes nothing), refused (by name), written (by
@@ -13,10 +13,10 @@ TYPES = {
     "volumeMounts": "VolumeMount[]", "imagePullSecrets": "LocalObjectReference[]", "schedulingGates": "PodSchedulingGate[]",
     "securityContext": "PodSecurityContext", "containers[].securityContext": "SecurityContext", "initContainers[].securityContext": "SecurityContext",
     "podFailurePolicy": "PodFailurePolicy", "selector": "LabelSelector", "template.spec.successPolicy": "JobSuccessPolicy",
-    "template.spec.template.spec": "PodSpec", "templates[].spec": "PersistentVolumeClaimSpec"}
+    "template.spec.template.spec": "PodSpec", "KEY.template.spec": "PodSpec", "labelSelector": "LabelSelector", "templates[].spec": "PersistentVolumeClaimSpec"}
 # Of this name, and yet fields of the Trainer's own.
 NO_TYPES = ("spec.runtimePatches[].trainingRuntimeSpec.template.spec.replicatedJobs[].template.spec.template.spec", "status.trainerStatus.metrics",
-            "status.selector", "spec.template.spec.successPolicy")
+            "status.selector", "status.replicaStatuses.KEY.selector", "spec.template.spec.successPolicy")
 
 TRAIN_JOB = """
 spec.runtimeRef.name: served; the webhooks refuse a job whose runtime is not there yet. Without them it is waited for, which `status.message` says
@@ -187,3 +187,52 @@ JOB.spec.template.metadata.namespace: kept; Kubernetes ignores it
 JOB.spec.template.restartPolicy: {MISPLACED} `spec`
 JOB.spec.template.spec: served; `restartPolicy` is `OnFailure` where there is none; with the agent, or beside a `podFailurePolicy`, it is `Never`
 """.replace("JOB.", "spec.template.spec.replicatedJobs[].template.").replace("`spec.template.spec.replicatedJobs[].template.", "`JOB.")
+
+PYTORCH_JOB = """
+spec.pytorchReplicaSpecs.KEY.replicas: served; KEY is `Master` or `Worker`, in this spelling. 1 where there is none, but a Master has to say it. `kubectl scale` changes the number of Workers
+spec.pytorchReplicaSpecs.KEY.restartPolicy: served; `Always`, `OnFailure`, `Never` or `ExitCode`; `OnFailure` where there is none
+spec.pytorchReplicaSpecs.KEY.template.metadata.labels: served; of the pods, but those that Muster sets
+spec.pytorchReplicaSpecs.KEY.template.metadata.annotations: served; of the pods
+spec.pytorchReplicaSpecs.KEY.template.metadata.finalizers: served; of the pods
+spec.pytorchReplicaSpecs.KEY.template.metadata.name: ignored; the pod is `JOB-master-0`, or `JOB-worker-INDEX`
+spec.pytorchReplicaSpecs.KEY.template.metadata.namespace: ignored; the PyTorchJob's counts
+spec.pytorchReplicaSpecs.KEY.template.spec: served; one container is called `pytorch`. `restartPolicy` follows from the one above
+spec.nprocPerNode: served; `auto`, `cpu`, `gpu`, or a number in quotes: `PET_NPROC_PER_NODE`. `auto` where there is none
+spec.runPolicy.cleanPodPolicy: served; `None`, `Running` or `All`: which pods are deleted at the end. `None` where there is none
+spec.runPolicy.ttlSecondsAfterFinished: served; the PyTorchJob is deleted so long after its end
+spec.runPolicy.activeDeadlineSeconds: served; from `status.startTime`
+spec.runPolicy.backoffLimit: served; the budget of restarts. None: there is no limit
+spec.runPolicy.schedulingPolicy.minAvailable: served; of the PodGroup; all replicas where there is none
+spec.runPolicy.schedulingPolicy.queue: served; of Volcano's PodGroup. It cannot be changed
+spec.runPolicy.schedulingPolicy.minResources: served; of the PodGroup; what the pods request where there is none
+spec.runPolicy.schedulingPolicy.priorityClass: served; of Volcano's PodGroup
+spec.runPolicy.schedulingPolicy.scheduleTimeoutSeconds: served; of coscheduling's PodGroup
+spec.runPolicy.suspend: served; pods and Services are deleted, and made anew at the resume
+spec.runPolicy.managedBy: served; none or `kubeflow.org/training-operator`. A job of another manager is left alone, its status too. It cannot be changed
+spec.elasticPolicy.minReplicas: served; `PET_NNODES`. `maxReplicas` where there is none; without both the number of Workers
+spec.elasticPolicy.maxReplicas: served; `PET_NNODES`. `minReplicas` where there is none
+spec.elasticPolicy.rdzvBackend: served; `c10d`, `etcd` or `etcd-v2`: `PET_RDZV_BACKEND`. `c10d` where there is none
+spec.elasticPolicy.rdzvPort: served; `PET_RDZV_ENDPOINT`. The container's port `pytorchjob-port` where there is none
+spec.elasticPolicy.rdzvHost: served; `PET_RDZV_ENDPOINT`. `JOB-worker-0` where there is none
+spec.elasticPolicy.rdzvId: served; `PET_RDZV_ID`
+spec.elasticPolicy.rdzvConf[].*: served; `PET_RDZV_CONF`
+spec.elasticPolicy.standalone: served; `PET_STANDALONE`
+spec.elasticPolicy.nProcPerNode: served; deprecated: `PET_NPROC_PER_NODE`. It is refused beside `nprocPerNode`
+spec.elasticPolicy.maxRestarts: served; `PET_MAX_RESTARTS`
+spec.elasticPolicy.metrics: mapped; a HorizontalPodAutoscaler
+
+status.conditions[].*: written; `Created`, `Running`, `Restarting`, `Suspended`, `Succeeded`, `Failed`, as upstream. The last one is the state
+status.replicaStatuses.KEY.active: written; counts of pods
+status.replicaStatuses.KEY.succeeded: written
+status.replicaStatuses.KEY.failed: written
+status.replicaStatuses.KEY.selector: written; the pods, for autoscalers
+status.replicaStatuses.KEY.labelSelector: kept; older versions of training-operator wrote it
+status.startTime: written; the first start, or the last resume
+status.completionTime: written
+status.lastReconcileTime: kept; training-operator writes it while it waits for a PodGroup
+status.message: written; Muster's own, as what follows: why nothing happens yet
+status.attempt: written; how often all pods were made anew
+status.restarts: written; of `backoffLimit`
+status.failures[].*: written; the newest 10, the newest last: what died and why
+status.countedPods[].*: written; restarts that were charged for pods that are still there
+"""

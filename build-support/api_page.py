@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Writes the tables of fields in docs/api.md anew: build-support/api_page.py
 
-The fields and their types are those of controller/manifests/base/crds, what Muster does with them is in api_fields.py.
+The fields and their types are those of the definitions in controller/manifests, what Muster does with them is in api_fields.py.
 tests/docs_test.py fails where the page is not what this makes, and where one of the two lacks a field of the other.
 """
 import json
@@ -10,11 +10,12 @@ import re
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from api_fields import NO_TYPES, RUNTIME, TRAIN_JOB, TYPES, VERDICTS  # noqa: E402
+from api_fields import NO_TYPES, PYTORCH_JOB, RUNTIME, TRAIN_JOB, TYPES, VERDICTS  # noqa: E402
 
 ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 PAGE = os.path.join(ROOT, "docs", "api.md")
-KINDS = {"trainjobs": TRAIN_JOB, "trainingruntimes": RUNTIME, "clustertrainingruntimes": RUNTIME}
+KINDS = {"trainjobs": TRAIN_JOB, "trainingruntimes": RUNTIME, "clustertrainingruntimes": RUNTIME, "pytorchjobs": PYTORCH_JOB}
+FILES = {"pytorchjobs": "components/pytorchjob/crd.yaml"}  # else base/crds/KIND.yaml
 PATCHED_POD = "spec.runtimePatches[].trainingRuntimeSpec.template.spec.replicatedJobs[].template.spec.template.spec"
 # Heading, kind, and what the paths of the table begin with. A field is in the table with the longest beginning.
 TABLES = [("TrainJob: `spec`", "trainjobs", "spec."),
@@ -23,7 +24,9 @@ TABLES = [("TrainJob: `spec`", "trainjobs", "spec."),
           ("TrainJob: `status`", "trainjobs", "status."),
           ("Runtime: `spec`", "trainingruntimes", "spec."),
           ("Runtime: `spec.template.spec`, which is JobSet's", "trainingruntimes", "spec.template.spec."),
-          ("Runtime: `spec.template.spec.replicatedJobs[].template`, a Job's", "trainingruntimes", "spec.template.spec.replicatedJobs[].template.")]
+          ("Runtime: `spec.template.spec.replicatedJobs[].template`, a Job's", "trainingruntimes", "spec.template.spec.replicatedJobs[].template."),
+          ("PyTorchJob: `spec`", "pytorchjobs", "spec."),
+          ("PyTorchJob: `status`", "pytorchjobs", "status.")]
 BEGIN, END = "<!-- Made by build-support/api_page.py: -->\n", "<!-- end of what is made -->\n"
 
 
@@ -59,7 +62,7 @@ def read_yaml(text):
 
 
 def schema_of(kind):
-    with open(os.path.join(ROOT, "controller", "manifests", "base", "crds", f"{kind}.yaml")) as file:
+    with open(os.path.join(ROOT, "controller", "manifests", FILES.get(kind, f"base/crds/{kind}.yaml"))) as file:
         return read_yaml(file.read())["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
 
 
@@ -85,10 +88,11 @@ def type_words(schema):
 
 
 def fields(schema, path=""):
-    """(path, type) of each field below spec and status; those of a type of Kubernetes' own are one."""
+    """(path, type) of each field below spec and status; those of a type of Kubernetes' own are one. In a map of records
+    KEY stands for any key."""
     inner = schema
-    while inner.get("type") == "array":
-        inner, path = inner["items"], path + "[]"
+    while inner.get("type") == "array" or "properties" in inner.get("additionalProperties", ()):
+        inner, path = (inner["items"], path + "[]") if inner["type"] == "array" else (inner["additionalProperties"], path + ".KEY")
     whole = type_of(path.removesuffix("[]"))
     if whole:
         yield path.removesuffix("[]"), whole

@@ -95,7 +95,7 @@ class Docs(unittest.TestCase):
         page = (ROOT / "docs/api.md").read_text()
         self.assertEqual(page, api_page.renewed(page), "run build-support/api_page.py")
         in_page = len(re.findall(r"(?m)^\| `[^`]+` \| .* \| (?:%s)\b" % "|".join(api_page.VERDICTS), page))
-        kinds = ("trainjobs", "trainingruntimes")
+        kinds = ("trainjobs", "trainingruntimes", "pytorchjobs")
         self.assertEqual(in_page, sum(len(list(api_page.fields(api_page.schema_of(kind)))) for kind in kinds), "a field is in no table, or in two")
 
     def test_a_field_without_words_is_seen(self):
