@@ -59,6 +59,7 @@ e2e: build
 	@build-support/setup-kubernetes >/dev/null
 	@build-support/setup-go-server minio >/dev/null || echo "an S3 server could not be built: its scenarios will be skipped" >&2
 	@build-support/setup-venv kubeflow-sdk >/dev/null || echo "the kubeflow SDK could not be set up: its scenario will be skipped" >&2
+	@build-support/setup-venv kubeflow-training >/dev/null || echo "the kubeflow-training SDK could not be set up: its scenario will be skipped" >&2
 	@build-support/setup-go-server kueue >/dev/null || echo "Kueue could not be built: its scenario will be skipped" >&2
 	@e2e/controller/run $(SCENARIOS)
 
