@@ -6,6 +6,21 @@ from scenario import Scenario, runtime, shell, train_job
 
 # The first life of each node ends badly, the second well: what nodes leave for their next life is in a folder of the machine.
 TWICE = 'mark=/shared/$JOB_COMPLETION_INDEX; [ -e "$mark" ] && exit 0; touch "$mark"; echo "first life" >&2; '
+# A worker that says when it starts. Once, when /shared/go is there, rank 3 says when it dies of SIGKILL.
+DIES_ONCE = shell('up() { cut -d " " -f 1 /proc/uptime; }; echo "start $TORCHELASTIC_RESTART_COUNT $(up)"\n'
+                  '[ "$TORCHELASTIC_RESTART_COUNT" = 0 ] || exit 0\n[ "$RANK" = 3 ] || exec sleep 600\n'
+                  "until [ -e /shared/go ]; do sleep 0.1; done; echo \"end 0 $(up)\"; sh -c 'kill -9 $PPID'; exit 0")
+
+
+def moments(logs):
+    """[(start or end, attempt, moment)] of what workers like DIES_ONCE said."""
+    return re.findall(r"(start|end) (\d+) ([0-9.]+)", "".join(logs))
+
+
+def till_last_start(said):
+    """Seconds from the death to the last start of the next attempt."""
+    last = {(what, attempt): float(moment) for what, attempt, moment in sorted(said, key=lambda each: float(each[2]))}
+    return last["start", "1"] - last["end", "0"]
 
 
 class Failures(Scenario):
@@ -77,10 +92,7 @@ class Failures(Scenario):
 class InPlace(Scenario):
     def test_a_killed_worker_is_back(self):
         """Workers of busybox, which start at once: the table has the time from the death to the last worker's start."""
-        worker = shell('up() { cut -d " " -f 1 /proc/uptime; }; echo "start $TORCHELASTIC_RESTART_COUNT $(up)"\n'
-                       '[ "$TORCHELASTIC_RESTART_COUNT" = 0 ] || exit 0\n[ "$RANK" = 3 ] || exec sleep 600\n'
-                       "until [ -e /shared/go ]; do sleep 0.1; done; echo \"end 0 $(up)\"; sh -c 'kill -9 $PPID'; exit 0")
-        container = {"command": ["torchrun", "--no-python", *worker], "volumeMounts": [{"name": "shared", "mountPath": "/shared"}]}
+        container = {"command": ["torchrun", "--no-python", *DIES_ONCE], "volumeMounts": [{"name": "shared", "mountPath": "/shared"}]}
         self.create(runtime("back", 2, {"torch": {"numProcPerNode": 2}}, container=container,
                             pod={"volumes": [{"name": "shared", "hostPath": {"path": self.shared()}}]}), train_job("back", "back"))
         self.cluster.await_object("trainjob/back", lambda job: job.get("status", {}).get("state") == "Running", self.namespace)
@@ -91,10 +103,9 @@ class InPlace(Scenario):
         self.condition(job, "Complete")
         self.assertEqual((job["status"]["restarts"], job["status"]["attempt"]), (1, 0))
         self.assertEqual(self.pods(), pods)
-        said = re.findall(r"(start|end) (\d+) ([0-9.]+)", "".join(self.logs("back")))
+        said = moments(self.logs("back"))
         self.assertEqual(sorted((what, attempt) for what, attempt, _ in said), [("end", "0"), *[("start", "0")] * 4, *[("start", "1")] * 4])
-        last = {(what, attempt): float(moment) for what, attempt, moment in sorted(said, key=lambda each: float(each[2]))}
-        self.remark = f"{(last['start', '1'] - last['end', '0']) * 1000:.0f} ms from a worker's death to the last start of the next attempt"
+        self.remark = f"{till_last_start(said) * 1000:.0f} ms from a worker's death to the last start of the next attempt"
 
     def pods(self):
         return sorted(pod["metadata"]["uid"] for pod in self.cluster.get("pods", "-n", self.namespace)["items"])

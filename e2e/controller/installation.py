@@ -47,7 +47,7 @@ def save(cluster, namespace, folder):
             file.write(done.stdout + done.stderr)
 
     for space in (namespace, NAMESPACE):
-        for kind in ("trainjobs", "trainingruntimes", "jobs", "pods", "services", "configmaps", "events"):
+        for kind in ("trainjobs", "pytorchjobs", "trainingruntimes", "jobs", "pods", "services", "configmaps", "events"):
             write(f"{space}-{kind}.yaml", cluster.try_kubectl("get", kind, "-n", space, "-o", "yaml"))
         for pod in cluster.try_kubectl("get", "pods", "-n", space, "-o", "name").stdout.split():
             write(f"{space}-{pod.rpartition('/')[2]}.log", cluster.try_kubectl("logs", "-n", space, "--all-containers", "--prefix", pod))

@@ -68,13 +68,13 @@ class Scenario(unittest.TestCase):
         return folder
 
     def check_that_nothing_is_left(self, seconds=120):
-        """Deletes the TrainJobs; what was made of them goes, too. The garbage collector of a new cluster learns of a new
+        """Deletes the jobs; what was made of them goes, too. The garbage collector of a new cluster learns of a new
         kind of owner within half a minute."""
-        self.cluster.kubectl("delete", "trainjobs", "--all", "-n", self.namespace, f"--timeout={seconds}s")
+        self.cluster.kubectl("delete", "trainjobs,pytorchjobs", "--all", "-n", self.namespace, f"--timeout={seconds}s")
         until = time.monotonic() + seconds
         while left := self.left():
             if time.monotonic() > until:
-                self.fail(f"{seconds} s after the TrainJobs there still are: {', '.join(left)}")
+                self.fail(f"{seconds} s after the jobs there still are: {', '.join(left)}")
             self.cluster.try_kubectl("wait", "--for=delete", "-n", self.namespace, f"--timeout={seconds}s", *left)
 
     def left(self):
