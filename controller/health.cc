@@ -31,9 +31,15 @@ std::string Metrics(const HealthSources& sources) {
   const TrainJobs::Counts jobs = sources.jobs();
   auto& states = gauge("muster_trainjobs", "TrainJobs by state");
   for (const auto& [state, number] : jobs.jobs_by_state) states.Add({{"state", state}}).Set(number);
-  auto& passes = counter("muster_reconcile_total", "Passes over a TrainJob");
-  passes.Add({{"result", "success"}}).Increment(static_cast<double>(jobs.passes - jobs.failed_passes));
-  passes.Add({{"result", "error"}}).Increment(static_cast<double>(jobs.failed_passes));
+  const PyTorchJobs::Counts pytorch_jobs = sources.pytorch_jobs();
+  auto& conditions = gauge("muster_pytorchjobs", "PyTorchJobs by state");
+  for (const auto& [state, number] : pytorch_jobs.jobs_by_state) conditions.Add({{"state", state}}).Set(number);
+  auto& passes = counter("muster_reconcile_total", "Passes over a job");
+  for (const auto& [kind, counts] :
+       {std::pair("TrainJob", jobs.passes), std::pair("PyTorchJob", pytorch_jobs.passes)}) {
+    passes.Add({{"kind", kind}, {"result", "success"}}).Increment(static_cast<double>(counts.all - counts.failed));
+    passes.Add({{"kind", kind}, {"result", "error"}}).Increment(static_cast<double>(counts.failed));
+  }
   const ApiClient::Counts& calls = sources.client.counts();
   auto& requests = counter("muster_api_requests_total", "Calls of the API server");
   requests.Add({{"kind", "read"}}).Increment(static_cast<double>(calls.reads));

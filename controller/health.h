@@ -8,6 +8,7 @@
 
 #include "base/status.h"
 #include "controller/kube/api_client.h"
+#include "controller/kube/pytorch_jobs.h"
 #include "controller/kube/train_jobs.h"
 #include "http/server.h"
 
@@ -18,6 +19,7 @@ struct HealthSources {
   std::function<bool()> synced;  // all is listed, where it leads
   std::function<bool()> serves;  // webhooks, where they are asked for
   std::function<TrainJobs::Counts()> jobs;
+  std::function<PyTorchJobs::Counts()> pytorch_jobs;  // of a controller that serves none: nothing in it
   const ApiClient& client;
 };
 

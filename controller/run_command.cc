@@ -16,13 +16,16 @@
 #include "base/replace_file.h"
 #include "base/text.h"
 #include "base/version.h"
+#include "controller/api/labels.h"
 #include "controller/health.h"
+#include "controller/input_file.h"
 #include "controller/kube/api_client.h"
 #include "controller/kube/certificate_folder.h"
 #include "controller/kube/cluster_access.h"
 #include "controller/kube/event_recorder.h"
 #include "controller/kube/leader.h"
 #include "controller/kube/own_certificates.h"
+#include "controller/kube/pytorch_jobs.h"
 #include "controller/kube/runtime_cache.h"
 #include "controller/kube/status_server.h"
 #include "controller/kube/train_jobs.h"
@@ -41,7 +44,9 @@ struct Flags {
   std::string kubeconfig, context, ns, agent_image = "muster";
   std::string listen = ":8081", webhook_listen, webhook_cert_dir, status_listen, lease_namespace, log_level = "info",
               log_format = "text";
-  bool leader_elect = true;
+  bool leader_elect = true, serve_pytorch_jobs = false;
+  std::string pytorch_restart = "pod", wait_template_file;
+  PyTorchOptions pytorch;
   double writes_per_second = 500;
   int burst = 1000, workers = 32;
 };
@@ -65,6 +70,24 @@ void Declare(CLI::App& app, Flags* flags) {
   app.add_option("--status-listen", flags->status_listen,
                  "[HOST]:PORT where pods post how far their training is, such as :10443, with the webhooks' "
                  "certificate; else they are not told to");
+  app.add_flag("--serve-pytorchjobs", flags->serve_pytorch_jobs,
+               "serve PyTorchJobs of kubeflow.org/v1, too; training-operator must not serve them at the same time");
+  app.add_option("--pytorchjob-restart", flags->pytorch_restart,
+                 "what is made anew when a pod of a PyTorchJob fails, where it has no annotation muster.dev/restart: "
+                 "that pod, or the whole job")
+      ->check(CLI::IsMember({"pod", "job"}))
+      ->capture_default_str();
+  app.add_option("--pytorch-init-container-image", flags->pytorch.wait_image,
+                 "image of the init container by which workers of a PyTorchJob wait for its master; it has a `muster`. "
+                 "Else the agent's");
+  app.add_option("--pytorch-init-container-max-tries", flags->pytorch.wait_tries, "how often it tries, 2 s each")
+      ->check(CLI::Range(1, 100000))
+      ->capture_default_str();
+  app.add_option("--pytorch-init-container-template-file", flags->wait_template_file,
+                 "YAML list of containers to use in its place, with {{.MasterAddr}}, {{.InitContainerImage}} and "
+                 "{{.MaxTries}}");
+  app.add_option("--gang-scheduler-name", flags->pytorch.gang_scheduler,
+                 "volcano, or the name of a scheduler with the coscheduling plugin: each PyTorchJob has a PodGroup");
   app.add_flag("--leader-elect,!--no-leader-elect", flags->leader_elect,
                "act only while holding the Lease trainer.kubeflow.org (default)");
   app.add_option("--lease-namespace", flags->lease_namespace,
@@ -73,7 +96,7 @@ void Declare(CLI::App& app, Flags* flags) {
       ->check(CLI::Range(1.0, 100000.0))
       ->capture_default_str();
   app.add_option("--burst", flags->burst, "writes at once")->check(CLI::Range(1, 100000))->capture_default_str();
-  app.add_option("--workers", flags->workers, "TrainJobs that are worked on at a time")
+  app.add_option("--workers", flags->workers, "jobs of a kind that are worked on at a time")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
   app.add_option("--log-level", flags->log_level, "debug, info, warning, error")->envname("MUSTER_LOG_LEVEL");
@@ -99,16 +122,19 @@ class Running {
         client_(loop, access_, {.writes_per_second = flags.writes_per_second, .burst = flags.burst}),
         runtimes_(loop, client_, flags.ns),
         events_(loop, client_, "muster-controller"),
+        pytorch_events_(loop, client_, kPyTorchOperator),
         signals_(loop, SIGTERM, SIGINT) {}
 
   Status Begin() {
     MUSTER_ASSIGN_OR_RETURN(const ListenAddress listen, ReadListenAddress("--listen", flags_.listen));
-    auto server = ServeHealth(loop_, listen,
-                              {.leads = [this] { return Leads(); },
-                               .synced = [this] { return jobs_ && jobs_->synced(); },
-                               .serves = [this] { return Serves(); },
-                               .jobs = [this] { return jobs_ ? jobs_->counts() : TrainJobs::Counts(); },
-                               .client = client_});
+    auto server =
+        ServeHealth(loop_, listen,
+                    {.leads = [this] { return Leads(); },
+                     .synced = [this] { return Synced(); },
+                     .serves = [this] { return Serves(); },
+                     .jobs = [this] { return jobs_ ? jobs_->counts() : TrainJobs::Counts(); },
+                     .pytorch_jobs = [this] { return pytorch_jobs_ ? pytorch_jobs_->counts() : PyTorchJobs::Counts(); },
+                     .client = client_});
     if (!server.ok()) return server.status();
     health_ = *std::move(server);
     log::Info(fmt::format("muster-controller {} serves /healthz, /readyz and /metrics on port {}", Version(),
@@ -143,6 +169,10 @@ class Running {
  private:
   bool Serves() const {
     return (webhooks_ || flags_.webhook_listen.empty()) && (status_server_ || flags_.status_listen.empty());
+  }
+
+  bool Synced() const {
+    return jobs_ && jobs_->synced() && (!flags_.serve_pytorch_jobs || (pytorch_jobs_ && pytorch_jobs_->synced()));
   }
 
   bool Leads() const { return !flags_.leader_elect || (leader_ && leader_->MayAct()); }
@@ -227,12 +257,26 @@ class Running {
     jobs_ = std::make_unique<TrainJobs>(
         TrainJobs::Means{loop_, client_, runtimes_, events_, [this] { return Leads(); }}, options);
     jobs_->Begin();
+    if (flags_.serve_pytorch_jobs) ServePyTorchJobs();
+  }
+
+  void ServePyTorchJobs() {
+    PyTorchJobs::Options options;
+    options.plan = flags_.pytorch;
+    options.plan.agent = Planning();
+    options.plan.restart = flags_.pytorch_restart == "job" ? RestartScope::kJob : RestartScope::kPod;
+    options.ns = flags_.ns;
+    options.queue.workers = flags_.workers;
+    pytorch_jobs_ = std::make_unique<PyTorchJobs>(
+        ServingMeans{loop_, client_, pytorch_events_, [this] { return Leads(); }}, options);
+    pytorch_jobs_->Begin();
   }
 
   void Stop(int number) {
-    log::Info(fmt::format("{}: ending; TrainJobs go on by themselves", SignalName(number)));
+    log::Info(fmt::format("{}: ending; jobs go on by themselves", SignalName(number)));
     leads_ = false;
     jobs_.reset();
+    pytorch_jobs_.reset();
     if (!leader_) return End(0);
     leader_->Release([this] { End(0); });
   }
@@ -248,7 +292,7 @@ class Running {
   const ClusterAccess access_;
   ApiClient client_;
   RuntimeCache runtimes_;
-  EventRecorder events_;
+  EventRecorder events_, pytorch_events_;
   asio::signal_set signals_;
   std::unique_ptr<http::Server> health_;
   ListenAddress webhook_listen_, status_listen_;
@@ -260,13 +304,23 @@ class Running {
   std::unique_ptr<CertificateFolder> folder_;
   std::unique_ptr<Leader> leader_;
   std::unique_ptr<TrainJobs> jobs_;
+  std::unique_ptr<PyTorchJobs> pytorch_jobs_;
   bool leads_ = false;
   int exit_code_ = 0;
 };
 
-int Run(const Flags& flags) {
-  if (Status status = ConfigureLog(flags); !status.ok()) {
-    PrintTo(stderr, "muster-controller: {}\n", Message(status));
+Status ReadWaitTemplate(Flags* flags) {
+  if (flags->wait_template_file.empty()) return absl::OkStatus();
+  MUSTER_ASSIGN_OR_RETURN(InputFile file, ReadInput(flags->wait_template_file));
+  flags->pytorch.wait_template = std::move(file.text);
+  return WaitContainers(flags->pytorch, "master", Json::object(), Json::object()).status();
+}
+
+int Run(Flags flags) {
+  Status usable = ConfigureLog(flags);
+  if (usable.ok()) usable = ReadWaitTemplate(&flags);
+  if (!usable.ok()) {
+    PrintTo(stderr, "muster-controller: {}\n", Message(usable));
     return kExitUsage;
   }
   auto access = FindCluster(flags.kubeconfig, flags.context, Environment::OfProcess());

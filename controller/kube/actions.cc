@@ -69,30 +69,81 @@ Json PatchOf(const Action& action) {
   return patch;
 }
 
-// What belongs to one TrainJob, one action after the other.
+// Labels of `planned` by which a watch finds the object, and which `found` has lost.
+Json LostLabels(const Json& planned, const Json& found) {
+  Json lost = Json::object();
+  const Json& labels = MapField(PartOf(found, "metadata"), "labels");
+  for (const auto& [name, value] : MapField(PartOf(planned, "metadata"), "labels").items()) {
+    const bool selects = name == kJobSetNameLabel || name.starts_with("training.kubeflow.org/");
+    if (selects && TextField(labels, name.c_str()) != value) lost[name] = value;
+  }
+  return lost;
+}
+
+// A pod that was deleted, and goes once its node has ended it, or its finalizers are off.
+bool IsEnding(const Json& deleted) {
+  const Json& meta = PartOf(deleted, "metadata");
+  return TextField(deleted, "kind") == "Pod" &&
+         (CountField(meta, "deletionGracePeriodSeconds") > 0 || !ListField(meta, "finalizers").empty());
+}
+
+// What belongs to one job, one action after the other.
 class Means {
  public:
-  Means(ApiClient& client, TrainJobCache& cache, const TrainJob& job) : client_(client), cache_(cache), job_(job) {}
+  Means(ApiClient& client, ObjectCache& cache, const ActionOwner& job) : client_(client), cache_(cache), job_(job) {}
 
+  // A Job, or a Service.
   asio::awaitable<Status> Create(const Resource& resource, const Action& action) {
     auto made = co_await Post(resource, action.object);
     if (absl::IsAlreadyExists(made.status())) {
       made = co_await GetOwn(resource, action.name);
       if (!made.ok()) co_return made.status();
-      if (resource == kJobs &&
-          TextField(PartOf(PartOf(*made, "metadata"), "labels"), kJobSetNameLabel) != job_.meta.name) {
-        // Somebody took it off, and so out of the watch's sight.
-        const Json patch = {{"metadata", {{"labels", {{kJobSetNameLabel, job_.meta.name}}}}}};
-        made = co_await Merge(kJobs, action.name, patch);
+      if (const Json lost = LostLabels(action.object, *made); !lost.empty()) {
+        // Somebody took them off, and so the object out of the watch's sight.
+        const Json patch = {{"metadata", {{"labels", lost}}}};
+        made = co_await Merge(resource, action.name, patch);
       }
     }
-    if (!made.ok()) co_return made.status();
-    if (resource == kJobs) {
-      cache_.PutJob(*made);
-    } else {
-      cache_.PutService(*made);
+    if (made.ok()) cache_.Put(resource, *made);
+    co_return made.status();
+  }
+
+  // A pod that is given whole. One that is ending keeps the name: the watch is to bring its end.
+  asio::awaitable<Status> CreatePod(const Action& action) {
+    auto made = co_await Post(kPods, action.object);
+    if (made.ok()) cache_.Put(kPods, *made);
+    if (!absl::IsAlreadyExists(made.status())) co_return made.status();
+    auto found = co_await Get(kPods, action.name);
+    if (absl::IsNotFound(found.status()))
+      co_return absl::AbortedError(fmt::format("pod {} has just gone", action.name));
+    if (!found.ok()) co_return found.status();
+    auto meta = ReadMeta(*found);
+    if (!meta.ok()) co_return meta.status();
+    const OwnerReference* owner = meta->Controller();
+    const bool is_own = owner != nullptr && owner->uid == job_.meta.uid;
+    if (is_own && meta->deleted) co_return absl::OkStatus();
+    const Status own = CheckOwner(kPods, *found);
+    if (!own.ok()) co_return own;
+    if (LostLabels(action.object, *found).empty()) {
+      cache_.Put(kPods, *found);
+      co_return absl::OkStatus();
     }
-    co_return absl::OkStatus();
+    // Whoever changes its labels takes it out of the job. It is let go.
+    const Json patch = {{"metadata", {{"uid", meta->uid}, {"ownerReferences", nullptr}}}};
+    const auto released = co_await Merge(kPods, action.name, patch);
+    if (!released.ok()) co_return released.status();
+    co_return absl::FailedPreconditionError(
+        fmt::format("pod {}/{} lost the labels of the job and was released; its replacement needs the name: delete it",
+                    job_.meta.ns, action.name));
+  }
+
+  // A pod that belongs to nobody.
+  asio::awaitable<Status> AdoptPod(const Action& action) {
+    const Json owner = OwnerReferenceTo(job_.resource.api, job_.kind, job_.meta);
+    const Json patch = {{"metadata", {{"uid", action.uid}, {"ownerReferences", Json::array({owner})}}}};
+    auto adopted = co_await Merge(kPods, action.name, patch);
+    if (adopted.ok()) cache_.Put(kPods, *adopted);
+    co_return absl::IsNotFound(adopted.status()) ? absl::OkStatus() : adopted.status();
   }
 
   // One of Plan::objects.
@@ -119,7 +170,7 @@ class Means {
   }
 
   // From the template as the API server has it. Where the Job has gone or was made anew, there is nothing to do.
-  asio::awaitable<Status> CreatePod(const Action& action) {
+  asio::awaitable<Status> CreatePodOfJob(const Action& action) {
     auto owner = co_await Get(kJobs, action.job);
     if (absl::IsNotFound(owner.status())) co_return absl::OkStatus();
     if (!owner.ok()) co_return owner.status();
@@ -130,7 +181,7 @@ class Means {
     if (!pod.ok()) co_return pod.status();
     auto made = co_await Post(kPods, *pod);
     if (absl::IsAlreadyExists(made.status())) co_return absl::OkStatus();  // the watch is to bring it
-    if (made.ok()) cache_.PutPod(*made);
+    if (made.ok()) cache_.Put(kPods, *made);
     co_return made.status();
   }
 
@@ -138,19 +189,30 @@ class Means {
   asio::awaitable<Status> Change(const Resource& resource, const Action& action) {
     const Json patch = PatchOf(action);
     auto patched = co_await Merge(resource, action.name, patch);
-    if (patched.ok() && resource == kJobs) cache_.PutJob(*patched);
-    if (patched.ok() && resource == kPods) cache_.PutPod(*patched);
+    if (patched.ok()) cache_.Put(resource, *patched);
     co_return absl::IsNotFound(patched.status()) ? absl::OkStatus() : patched.status();
   }
 
   // What has gone, or been made anew, is not to be deleted any more.
-  asio::awaitable<Status> Delete(const Resource& resource, const Action& action) {
+  asio::awaitable<Status> Delete(const Resource& resource, const Action& action,
+                                 ApiClient::Grace grace = ApiClient::Grace::kOwn) {
     auto gone = co_await Answer([&](ApiClient::Done done) {
-      return client_.Delete(resource, job_.meta.ns, action.name, action.uid, std::move(done));
+      return client_.Delete(resource, job_.meta.ns, action.name, action.uid, grace, std::move(done));
     });
+    if (gone.ok() && IsEnding(*gone)) {
+      cache_.Put(resource, *gone);
+    } else if (gone.ok() || absl::IsNotFound(gone.status())) {
+      cache_.Remove(resource, job_.meta.ns, action.name);
+    }
     const bool is_done = gone.ok() || absl::IsNotFound(gone.status()) || absl::IsAborted(gone.status());
-    if (is_done && resource == kJobs) cache_.RemoveJob(job_.meta.ns, action.name);
     co_return is_done ? absl::OkStatus() : gone.status();
+  }
+
+  // One of Plan::objects. A cluster that does not know its kind has none.
+  asio::awaitable<Status> DeleteObject(const Action& action) {
+    auto resource = ResourceOf(action.object);
+    if (!resource.ok()) co_return resource.status();
+    co_return co_await Delete(*resource, action);
   }
 
  private:
@@ -186,26 +248,26 @@ class Means {
     auto meta = ReadMeta(object);
     if (!meta.ok()) return meta.status();
     const OwnerReference* owner = meta->Controller();
-    const bool of_that_name = owner != nullptr && owner->kind == "TrainJob" && owner->name == job_.meta.name;
+    const bool of_that_name = owner != nullptr && owner->kind == job_.kind && owner->name == job_.meta.name;
     if (meta->deleted || (of_that_name && owner->uid != job_.meta.uid)) {
       return absl::AbortedError(
           fmt::format("{} {} of an earlier job of that name is being deleted", resource.plural, meta->name));
     }
     if (owner != nullptr && owner->uid == job_.meta.uid) return absl::OkStatus();
-    return absl::FailedPreconditionError(
-        fmt::format("{} {}/{} is needed, and belongs to {}; delete it, or give the TrainJob another name",
-                    resource.plural, job_.meta.ns, meta->name,
-                    owner == nullptr ? std::string("nobody") : fmt::format("{} {}", owner->kind, owner->name)));
+    return absl::FailedPreconditionError(fmt::format(
+        "{} {}/{} is needed, and belongs to {}; delete it, or give the {} another name", resource.plural, job_.meta.ns,
+        meta->name, owner == nullptr ? std::string("nobody") : fmt::format("{} {}", owner->kind, owner->name),
+        job_.kind));
   }
 
   ApiClient& client_;
-  TrainJobCache& cache_;
-  const TrainJob& job_;
+  ObjectCache& cache_;
+  const ActionOwner& job_;
 };
 
 }  // namespace
 
-asio::awaitable<Status> CarryOut(ApiClient& client, TrainJobCache& cache, const TrainJob& job, const Action& action) {
+asio::awaitable<Status> CarryOut(ApiClient& client, ObjectCache& cache, const ActionOwner& job, const Action& action) {
   using Kind = Action::Kind;
   Means means(client, cache, job);
   switch (action.kind) {
@@ -217,6 +279,10 @@ asio::awaitable<Status> CarryOut(ApiClient& client, TrainJobCache& cache, const 
       co_return co_await means.Create(kJobs, action);
     case Kind::kCreatePod:
       co_return co_await means.CreatePod(action);
+    case Kind::kCreatePodOfJob:
+      co_return co_await means.CreatePodOfJob(action);
+    case Kind::kAdoptPod:
+      co_return co_await means.AdoptPod(action);
     case Kind::kScaleJob:
     case Kind::kSuspendJob:
       co_return co_await means.Change(kJobs, action);
@@ -231,8 +297,14 @@ asio::awaitable<Status> CarryOut(ApiClient& client, TrainJobCache& cache, const 
       co_return co_await means.Delete(kJobs, action);
     case Kind::kDeletePod:
       co_return co_await means.Delete(kPods, action);
-    case Kind::kDeleteTrainJob:
-      co_return co_await means.Delete(kTrainJobs, action);
+    case Kind::kDropPod:
+      co_return co_await means.Delete(kPods, action, ApiClient::Grace::kNone);
+    case Kind::kDeleteService:
+      co_return co_await means.Delete(kServices, action);
+    case Kind::kDeleteObject:
+      co_return co_await means.DeleteObject(action);
+    case Kind::kDeleteOwner:
+      co_return co_await means.Delete(job.resource, action);
   }
   co_return absl::InternalError("an action of no kind");
 }

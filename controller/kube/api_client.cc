@@ -360,9 +360,10 @@ ApiClient::Handle ApiClient::Replace(const Resource& resource, std::string_view 
 }
 
 ApiClient::Handle ApiClient::Delete(const Resource& resource, std::string_view ns, std::string_view name,
-                                    std::string_view uid, Done done) {
+                                    std::string_view uid, Grace grace, Done done) {
   Json how = {{"apiVersion", "v1"}, {"kind", "DeleteOptions"}, {"propagationPolicy", "Background"}};
   if (!uid.empty()) how["preconditions"] = {{"uid", uid}};
+  if (grace == Grace::kNone) how["gracePeriodSeconds"] = 0;
   Asked asked = Write(*impl_, "delete", "DELETE", {resource, ns, name}, kJson, how);
   asked.query.clear();  // nobody owns a field of what goes
   return Begin(impl_, std::move(asked), std::move(done));

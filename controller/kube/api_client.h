@@ -60,8 +60,11 @@ class ApiClient {
   Handle Merge(const Resource& resource, std::string_view ns, std::string_view name, std::string_view subresource,
                const Json& patch, Done done);
   Handle Replace(const Resource& resource, std::string_view ns, std::string_view name, const Json& object, Done done);
-  // In the background (propagationPolicy). `uid`: a precondition; empty: none.
-  Handle Delete(const Resource& resource, std::string_view ns, std::string_view name, std::string_view uid, Done done);
+  // In the background (propagationPolicy). `uid`: a precondition; empty: none. kNone: at once, without waiting for the
+  // node of a pod.
+  enum class Grace { kOwn, kNone };
+  Handle Delete(const Resource& resource, std::string_view ns, std::string_view name, std::string_view uid, Grace grace,
+                Done done);
 
   // A watch: `line` for each event, whole lines, in order; `end` once, the last. Begins at `query`'s resourceVersion;
   // the rest of it is added here: watch, bookmarks, and a time after which the server ends it (5 to 10 minutes, at

@@ -6,11 +6,6 @@
 namespace muster::controller {
 namespace {
 
-// Of the same object: neither older nor what is known. Who reads an object again is not woken by it.
-bool IsNews(const Meta& meta, const Meta& known) {
-  return !IsOlder(meta, known) && (meta.resource_version.empty() || meta.resource_version != known.resource_version);
-}
-
 // True: `known` is `object` by now.
 template <class Object>
 bool Take(Object object, Object* known) {
@@ -19,27 +14,11 @@ bool Take(Object object, Object* known) {
   return true;
 }
 
-// Whose the object was, by its key; empty: nobody's.
-std::string RemoveOwner(const std::string& key, std::map<std::string, std::string>* owners) {
-  const auto found = owners->find(key);
-  if (found == owners->end()) return "";
-  std::string owner = std::move(found->second);
-  owners->erase(found);
-  return owner;
-}
-
 }  // namespace
-
-std::string KeyOf(std::string_view ns, std::string_view name) { return fmt::format("{}/{}", ns, name); }
 
 std::string OwnerKeyOf(const Meta& meta) {
   const std::string_view name = meta.Label(kJobSetNameLabel);
   return name.empty() ? "" : KeyOf(meta.ns, name);
-}
-
-bool IsOlder(const Meta& a, const Meta& b) {
-  const auto first = ParseInt(a.resource_version), second = ParseInt(b.resource_version);
-  return first && second && *first < *second;
 }
 
 bool Children::Put(ObservedJob job) {
@@ -57,11 +36,7 @@ bool Children::Put(ObservedPod pod) {
   if (owner.empty()) return false;
   pod_owners_[KeyOf(pod.meta.ns, pod.meta.name)] = owner;
   Family& family = families_[owner];
-  std::vector<ObservedPod>& pods = family.seen.pods;
-  const auto [place, added] = family.pod_places.try_emplace(pod.meta.name, pods.size());
-  if (!added) return Take(std::move(pod), &pods[place->second]);
-  pods.push_back(std::move(pod));
-  return true;
+  return family.places.Put(std::move(pod), &family.seen.pods);
 }
 
 std::string Children::Put(ObservedRefusal refusal) {
@@ -72,48 +47,48 @@ std::string Children::Put(ObservedRefusal refusal) {
   return owner == job_owners_.end() ? "" : owner->second;
 }
 
-void Children::RemoveRefusal(const std::string& ns, const std::string& name) {
-  const auto found = refused_jobs_.find(KeyOf(ns, name));
+void Children::RemoveRefusal(const GoneObject& gone) {
+  const auto found = refused_jobs_.find(KeyOf(gone.ns, gone.name));
   if (found == refused_jobs_.end()) return;
   const auto refusal = refusals_.find(found->second);
-  if (refusal != refusals_.end() && refusal->second.meta.name == name) refusals_.erase(refusal);
+  if (refusal != refusals_.end() && refusal->second.meta.name == gone.name) refusals_.erase(refusal);
   refused_jobs_.erase(found);
 }
 
 void Children::PutService(const Meta& meta) { services_[KeyOf(meta.ns, meta.name)] = meta; }
 
-std::string Children::RemoveJob(const std::string& ns, const std::string& name) {
-  std::string owner = RemoveOwner(KeyOf(ns, name), &job_owners_);
-  const auto family = families_.find(owner);
-  if (family == families_.end()) return owner;
-  family->second.jobs.erase(name);
-  if (family->second.jobs.empty() && family->second.seen.pods.empty()) families_.erase(family);
-  return owner;
+std::string Children::RemoveJob(const GoneObject& gone) {
+  const auto owner = job_owners_.find(KeyOf(gone.ns, gone.name));
+  if (owner == job_owners_.end()) return "";
+  Family& family = families_[owner->second];
+  const auto job = family.jobs.find(gone.name);
+  if (job != family.jobs.end() && !IsGone(job->second.meta, gone)) return "";
+  if (job != family.jobs.end()) family.jobs.erase(job);
+  return Leave(owner, &job_owners_);
 }
 
-std::string Children::RemovePod(const std::string& ns, const std::string& name) {
-  std::string owner = RemoveOwner(KeyOf(ns, name), &pod_owners_);
-  const auto family = families_.find(owner);
-  if (family == families_.end()) return owner;
-  auto& [jobs, places, seen] = family->second;
-  if (const auto place = places.find(name); place != places.end()) {
-    ObservedPod& gone = seen.pods[place->second];
-    if (&gone != &seen.pods.back()) {
-      gone = std::move(seen.pods.back());
-      places[gone.meta.name] = place->second;
-    }
-    seen.pods.pop_back();
-    places.erase(place);
-  }
-  if (jobs.empty() && seen.pods.empty()) families_.erase(family);
-  return owner;
+std::string Children::RemovePod(const GoneObject& gone) {
+  const auto owner = pod_owners_.find(KeyOf(gone.ns, gone.name));
+  if (owner == pod_owners_.end()) return "";
+  Family& family = families_[owner->second];
+  if (!family.places.Remove(gone, &family.seen.pods)) return "";
+  return Leave(owner, &pod_owners_);
 }
 
-std::string Children::RemoveService(const std::string& ns, const std::string& name) {
-  const auto found = services_.find(KeyOf(ns, name));
-  if (found == services_.end()) return "";
+std::string Children::RemoveService(const GoneObject& gone) {
+  const auto found = services_.find(KeyOf(gone.ns, gone.name));
+  if (found == services_.end() || !IsGone(found->second, gone)) return "";
   std::string owner = OwnerKeyOf(found->second);
   services_.erase(found);
+  return owner;
+}
+
+std::string Children::Leave(std::map<std::string, std::string>::iterator child,
+                            std::map<std::string, std::string>* owners) {
+  std::string owner = std::move(child->second);
+  owners->erase(child);
+  const auto family = families_.find(owner);
+  if (family->second.jobs.empty() && family->second.seen.pods.empty()) families_.erase(family);
   return owner;
 }
 

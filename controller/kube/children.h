@@ -4,19 +4,15 @@
 
 #include <map>
 #include <string>
-#include <unordered_map>
 
+#include "controller/kube/informer_state.h"
+#include "controller/kube/pod_places.h"
 #include "controller/reconcile/observed.h"
 
 namespace muster::controller {
 
-// "namespace/name".
-std::string KeyOf(std::string_view ns, std::string_view name);
 // The TrainJob that an object says it belongs to, by JobSet's label; empty: none.
 std::string OwnerKeyOf(const Meta& meta);
-
-// True where `a` is older than `b`, by resourceVersions, which grow (KEP-5504).
-bool IsOlder(const Meta& a, const Meta& b);
 
 class Children {
  public:
@@ -25,11 +21,11 @@ class Children {
   bool Put(ObservedPod pod);
   void PutService(const Meta& meta);
   std::string Put(ObservedRefusal refusal);  // the key of the TrainJob; empty: of none that is known
-  // The key of the TrainJob whose object it was; empty: nobody's.
-  std::string RemoveJob(const std::string& ns, const std::string& name);
-  std::string RemovePod(const std::string& ns, const std::string& name);
-  std::string RemoveService(const std::string& ns, const std::string& name);
-  void RemoveRefusal(const std::string& ns, const std::string& name);
+  // The key of the TrainJob whose object it was; empty: nobody's, or one of its name was made since.
+  std::string RemoveJob(const GoneObject& gone);
+  std::string RemovePod(const GoneObject& gone);
+  std::string RemoveService(const GoneObject& gone);
+  void RemoveRefusal(const GoneObject& gone);
 
   // Of the TrainJob `owner`: the Jobs and the Service that its uid controls, and the pods that have its name. No pod is
   // copied: what is returned holds until the next call.
@@ -37,10 +33,13 @@ class Children {
 
  private:
   struct Family {
-    std::map<std::string, ObservedJob> jobs;             // by name
-    std::unordered_map<std::string, size_t> pod_places;  // in seen.pods, by name
-    Observed seen;                                       // its pods are always those that there are
+    std::map<std::string, ObservedJob> jobs;  // by name
+    PodPlaces places;                         // in seen.pods
+    Observed seen;                            // its pods are always those that there are
   };
+
+  // An object that is gone leaves its family; gives the family's key.
+  std::string Leave(std::map<std::string, std::string>::iterator child, std::map<std::string, std::string>* owners);
 
   std::map<std::string, Family> families_;                      // by key of the TrainJob
   std::map<std::string, std::string> job_owners_, pod_owners_;  // by key of the object

@@ -53,7 +53,7 @@ class Informer::Impl : public std::enable_shared_from_this<Informer::Impl> {
           events_.put(action.object);
           break;
         case InformerAction::Kind::kGone:
-          events_.gone(action.ns, action.name);
+          events_.gone(action.gone);
           break;
         case InformerAction::Kind::kSynced:
           events_.synced();

@@ -15,6 +15,7 @@
 #include <string>
 
 #include "controller/kube/api_client.h"
+#include "controller/kube/informer_state.h"
 
 namespace muster::controller {
 
@@ -22,7 +23,7 @@ class Informer {
  public:
   struct Events {
     std::function<void(const Json& object)> put;  // new or changed; apiVersion and kind are always filled
-    std::function<void(const std::string& ns, const std::string& name)> gone;
+    std::function<void(const GoneObject&)> gone;
     std::function<void()> synced;  // once: the first list is complete
     std::function<void(const std::string& text)> say;
   };

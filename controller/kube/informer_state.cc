@@ -80,7 +80,7 @@ void InformerState::Put(Json object, Actions* actions) {
 
 void InformerState::Gone(const Identity& identity, Actions* actions) {
   if (known_.erase(identity.key()) == 0) return;
-  actions->push_back({.kind = Kind::kGone, .ns = identity.ns, .name = identity.name});
+  actions->push_back({.kind = Kind::kGone, .gone = {identity.ns, identity.name, identity.version}});
 }
 
 InformerState::Actions InformerState::Listed(StatusOr<Json> page) {
@@ -128,7 +128,7 @@ void InformerState::Complete(const std::string& version, Actions* actions) {
     ++known;
     if (seen_.contains(key)) continue;
     const size_t slash = key.find('/');
-    Gone({key.substr(0, slash), key.substr(slash + 1), ""}, actions);
+    Gone({key.substr(0, slash), key.substr(slash + 1), version}, actions);
   }
   seen_.clear();
   listing_ = false;

@@ -17,10 +17,17 @@
 
 namespace muster::controller {
 
+// An object that is there no more.
+struct GoneObject {
+  std::string ns, name;
+  // It was gone by this resourceVersion: one of its name with a higher version is another one.
+  std::string version;
+};
+
 struct InformerAction {
   enum class Kind {
     kPut,     // `object` is new or changed
-    kGone,    // `ns`, `name`
+    kGone,    // `gone`
     kSynced,  // the first list is complete
     kSay,     // `text`
     // The last one of what a call gives, if it is there: whatever was under way ends.
@@ -30,7 +37,8 @@ struct InformerAction {
   };
   Kind kind;
   Json object = nullptr;
-  std::string ns, name, text;
+  GoneObject gone;
+  std::string text;
   Duration pause{};
 };
 

@@ -24,10 +24,11 @@ struct Resource {
 std::string PathOf(const Resource& resource, std::string_view ns, std::string_view name = "",
                    std::string_view subresource = "");
 
-// Those of a TrainJob.
+// Those of the jobs that Muster serves.
 inline const Resource kTrainJobs{"trainer.kubeflow.org/v1alpha1", "trainjobs"};
 inline const Resource kTrainingRuntimes{"trainer.kubeflow.org/v1alpha1", "trainingruntimes"};
 inline const Resource kClusterTrainingRuntimes{"trainer.kubeflow.org/v1alpha1", "clustertrainingruntimes", false};
+inline const Resource kPyTorchJobs{"kubeflow.org/v1", "pytorchjobs"};
 inline const Resource kJobs{"batch/v1", "jobs"};
 inline const Resource kPods{"v1", "pods"};
 inline const Resource kServices{"v1", "services"};

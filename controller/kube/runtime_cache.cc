@@ -1,7 +1,7 @@
 #include "controller/kube/runtime_cache.h"
 
 #include "base/log.h"
-#include "controller/kube/children.h"
+#include "controller/kube/freshness.h"
 
 namespace muster::controller {
 
@@ -9,9 +9,7 @@ RuntimeCache::RuntimeCache(boost::asio::io_context& loop, ApiClient& client, std
   for (const Resource* resource : {&kTrainingRuntimes, &kClusterTrainingRuntimes}) {
     Informer::Events events;
     events.put = [this](const Json& object) { Put(object); };
-    events.gone = [this](const std::string& gone_ns, const std::string& name) {
-      runtimes_.erase(KeyOf(gone_ns, name));
-    };
+    events.gone = [this](const GoneObject& gone) { runtimes_.erase(KeyOf(gone.ns, gone.name)); };
     events.synced = [this] {
       if (--unsynced_ == 0 && events_.synced) events_.synced();
     };

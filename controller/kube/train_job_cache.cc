@@ -21,18 +21,14 @@ void TrainJobCache::Begin() {
                         },
                     .synced = [this] { Synced(); }});
   runtimes_.Begin();
-  Watch(kJobs, kJobSetNameLabel, &TrainJobCache::PutJob,
-        [this](const std::string& ns, const std::string& name) { Wake(children_.RemoveJob(ns, name)); });
-  Watch(kPods, kJobSetNameLabel, &TrainJobCache::PutPod,
-        [this](const std::string& ns, const std::string& name) { Wake(children_.RemovePod(ns, name)); });
-  Watch(kServices, kJobSetNameLabel, &TrainJobCache::PutService,
-        [this](const std::string& ns, const std::string& name) { Wake(children_.RemoveService(ns, name)); });
-  Watch(kJobSets, "", &TrainJobCache::PutJobSet, [this](const std::string& ns, const std::string& name) {
-    job_sets_.erase(KeyOf(ns, name));
-    Wake(KeyOf(ns, name));
+  Watch(kJobs, kJobSetNameLabel, [this](const GoneObject& gone) { Wake(children_.RemoveJob(gone)); });
+  Watch(kPods, kJobSetNameLabel, [this](const GoneObject& gone) { Wake(children_.RemovePod(gone)); });
+  Watch(kServices, kJobSetNameLabel, [this](const GoneObject& gone) { Wake(children_.RemoveService(gone)); });
+  Watch(kJobSets, "", [this](const GoneObject& gone) {
+    job_sets_.erase(KeyOf(gone.ns, gone.name));
+    Wake(KeyOf(gone.ns, gone.name));
   });
-  Watch(kTrainJobs, "", &TrainJobCache::PutTrainJob,
-        [this](const std::string& ns, const std::string& name) { Drop(KeyOf(ns, name)); });
+  Watch(kTrainJobs, "", [this](const GoneObject& gone) { Drop(KeyOf(gone.ns, gone.name)); });
   WatchRefusals();
   for (const auto& informer : informers_) informer->Begin();
 }
@@ -41,17 +37,17 @@ void TrainJobCache::Begin() {
 void TrainJobCache::WatchRefusals() {
   Informer::Events events;
   events.put = [this](const Json& event) { PutRefusal(event); };
-  events.gone = [this](const std::string& ns, const std::string& name) { children_.RemoveRefusal(ns, name); };
+  events.gone = [this](const GoneObject& gone) { children_.RemoveRefusal(gone); };
   events.synced = [] {};
   events.say = [](const std::string& text) { log::Warning(text); };
   informers_.push_back(std::make_unique<Informer>(loop_, client_, kEvents, ns_, "", std::move(events),
                                                   "involvedObject.kind=Job,reason=FailedCreate"));
 }
 
-void TrainJobCache::Watch(const Resource& resource, const std::string& selector, Put put, Gone gone) {
+void TrainJobCache::Watch(const Resource& resource, const std::string& selector, Gone gone) {
   ++unsynced_;
   Informer::Events events;
-  events.put = [this, put](const Json& object) { (this->*put)(object); };
+  events.put = [this, resource](const Json& object) { Put(resource, object); };
   events.gone = std::move(gone);
   events.synced = [this] { Synced(); };
   events.say = [](const std::string& text) { log::Warning(text); };
@@ -76,7 +72,17 @@ void TrainJobCache::PutChild(StatusOr<Object> child) {
   if (children_.Put(*std::move(child))) Wake(owner);
 }
 
-void TrainJobCache::PutJob(const Json& object) { PutChild(ReadJob(object)); }
+void TrainJobCache::Put(const Resource& resource, const Json& object) {
+  if (resource == kTrainJobs) PutTrainJob(object);
+  if (resource == kJobs) PutChild(ReadJob(object));
+  if (resource == kPods) PutChild(ReadPod(object));
+  if (resource == kServices) PutService(object);
+  if (resource == kJobSets) PutJobSet(object);
+}
+
+void TrainJobCache::Remove(const Resource& resource, const std::string& ns, const std::string& name) {
+  if (resource == kJobs) children_.RemoveJob({ns, name, ""});
+}
 
 void TrainJobCache::PutJobSet(const Json& object) {
   auto job_set = ReadJobSet(object);
@@ -91,8 +97,6 @@ const ObservedJobSet* TrainJobCache::JobSetOf(const TrainJob& job) const {
   return found != job_sets_.end() && IsOf(found->second, job) ? &found->second : nullptr;
 }
 
-void TrainJobCache::PutPod(const Json& object) { PutChild(ReadPod(object)); }
-
 void TrainJobCache::PutService(const Json& object) {
   auto meta = ReadMeta(object);
   if (!meta.ok()) return;
@@ -104,8 +108,6 @@ void TrainJobCache::PutRefusal(const Json& event) {
   auto refusal = ReadRefusal(event);
   if (refusal.ok()) Wake(children_.Put(*std::move(refusal)));
 }
-
-void TrainJobCache::RemoveJob(const std::string& ns, const std::string& name) { children_.RemoveJob(ns, name); }
 
 void TrainJobCache::PutTrainJob(const Json& object) {
   auto meta = ReadMeta(object);

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "controller/kube/actions.h"
 #include "controller/kube/api_client.h"
 #include "controller/kube/children.h"
 #include "controller/kube/informer.h"
@@ -29,7 +30,7 @@ struct KnownTrainJob {
   int64_t planned_generation = -1;
 };
 
-class TrainJobCache {
+class TrainJobCache final : public ObjectCache {
  public:
   struct Events {
     std::function<void(const std::string& key)> changed;  // of a TrainJob: itself, or what belongs to it
@@ -52,19 +53,16 @@ class TrainJobCache {
   // The JobSet by which Kubeflow Trainer has started `job`; null: it has not.
   const ObservedJobSet* JobSetOf(const TrainJob& job) const;
 
-  // Answers to writes.
-  void PutTrainJob(const Json& object);
-  void PutJob(const Json& object);
-  void PutJobSet(const Json& object);
-  void PutPod(const Json& object);
-  void PutService(const Json& object);
-  void PutRefusal(const Json& event);
-  void RemoveJob(const std::string& ns, const std::string& name);
+  void Put(const Resource& resource, const Json& object) override;
+  void Remove(const Resource& resource, const std::string& ns, const std::string& name) override;
 
  private:
-  using Put = void (TrainJobCache::*)(const Json&);
-  using Gone = std::function<void(const std::string& ns, const std::string& name)>;
-  void Watch(const Resource& resource, const std::string& selector, Put put, Gone gone);
+  using Gone = std::function<void(const GoneObject&)>;
+  void Watch(const Resource& resource, const std::string& selector, Gone gone);
+  void PutTrainJob(const Json& object);
+  void PutJobSet(const Json& object);
+  void PutService(const Json& object);
+  void PutRefusal(const Json& event);
   void WatchRefusals();
   void Synced();  // one more is listed
   template <class Object>

@@ -1,42 +1,34 @@
 #include "controller/kube/train_jobs.h"
 
-#include <algorithm>
-#include <boost/asio/post.hpp>
-
 #include "base/log.h"
 #include "base/text.h"
 #include "controller/api/runtime.h"
-#include "controller/kube/actions.h"
 #include "controller/kube/answer.h"
 #include "controller/kube/train_job_cache.h"
 #include "controller/reconcile/finished.h"
-#include "http/conversation.h"
 
 namespace muster::controller {
 
 namespace asio = boost::asio;
 
-namespace {
-constexpr char kNotLeading[] = "another controller leads now";
-}  // namespace
-
-class TrainJobs::Impl : public std::enable_shared_from_this<Impl> {
+class TrainJobs::Impl {
  public:
   Impl(Means means, Options options)
       : means_(std::move(means)),
         options_(std::move(options)),
         cache_(means_.loop, means_.client, means_.runtimes, options_.ns,
-               {.changed = [this](const std::string& key) { queue_.Add(key, IsNew(key)); },
-                .gone = [this](const std::string& key) { queue_.Forget(key); }}),
-        queue_(means_.loop, options_.queue,
-               [this](const std::string& key, auto done) { Begin(key, std::move(done)); }) {}
+               {.changed = [this](const std::string& key) { passes_->Add(key, IsNew(key)); },
+                .gone = [this](const std::string& key) { passes_->Forget(key); }}),
+        passes_(std::make_shared<Passes>(
+            ServingMeans{means_.loop, means_.client, means_.events, means_.may_act}, options_.queue, "TrainJob",
+            [this](std::string key, Duration* spent) { return Reconcile(std::move(key), spent); })) {}
 
   void Watch() { cache_.Begin(); }
   void PlanWith(PlanOptions options) { options_.plan = std::move(options); }
   bool synced() const { return cache_.synced(); }
 
   Counts counts() const {
-    Counts counts = counts_;
+    Counts counts{.passes = passes_->counts(), .jobs_by_state = {}};
     for (const auto& [key, known] : cache_.jobs()) ++counts.jobs_by_state[known.job.status.state];
     return counts;
   }
@@ -46,27 +38,6 @@ class TrainJobs::Impl : public std::enable_shared_from_this<Impl> {
   bool IsNew(const std::string& key) {
     const KnownTrainJob* known = cache_.Find(key);
     return known != nullptr && known->plan == nullptr && !known->job.status.Finished();
-  }
-
-  void Begin(const std::string& key, WorkQueue::Done done) {
-    passes_[key] = http::Converse(means_.loop, Pass(key, std::move(done)));
-  }
-
-  asio::awaitable<void> Pass(std::string key, WorkQueue::Done done) {
-    ++counts_.passes;
-    Duration spent{};
-    const Status status = co_await Reconcile(key, &spent);
-    if (!status.ok()) {
-      ++counts_.failed_passes;
-      log::Warning(fmt::format("TrainJob {}: {}", key, Message(status)));
-    }
-    // The pass is over before the next one of this key begins.
-    asio::post(means_.loop, [self = weak_from_this(), key, done = std::move(done), ok = status.ok(), spent] {
-      const auto alive = self.lock();
-      if (alive == nullptr) return;
-      alive->passes_.erase(key);
-      done(ok ? WorkQueue::Outcome::kDone : WorkQueue::Outcome::kAgain, spent);
-    });
   }
 
   asio::awaitable<Status> Reconcile(std::string key, Duration* spent) {
@@ -166,60 +137,20 @@ class TrainJobs::Impl : public std::enable_shared_from_this<Impl> {
   }
 
   asio::awaitable<Status> CarryOut(const TrainJob& job, Decision decision) {
-    const std::string key = KeyOf(job.meta.ns, job.meta.name);
-    if (!decision.reason.empty()) log::Debug(fmt::format("TrainJob {}: {}", key, decision.reason));
-    const bool changed = !decision.status_may_wait && !(decision.status == job.status);
-    if (changed && decision.status_first) {
-      const Status written = co_await Write(job, decision);
-      if (!written.ok()) co_return written;
-    }
-    for (const Action& action : decision.actions) {
-      if (!means_.may_act()) co_return absl::AbortedError(kNotLeading);
-      const Status done = co_await controller::CarryOut(means_.client, cache_, job, action);
-      if (!done.ok()) co_return done;
-    }
-    if (changed && !decision.status_first) {
-      const Status written = co_await Write(job, decision);
-      if (!written.ok()) co_return written;
-    }
-    if (!changed && !decision.status_may_wait) Tell(job, decision);
-    if (decision.again) queue_.AddAfter(key, std::max(Duration::zero(), Duration(*decision.again - WallNow())));
-    co_return absl::OkStatus();
-  }
-
-  // The status, then the events about it.
-  asio::awaitable<Status> Write(const TrainJob& job, const Decision& decision) {
-    if (!means_.may_act()) co_return absl::AbortedError(kNotLeading);
-    const Json object = {{"apiVersion", kTrainerApi},
-                         {"kind", "TrainJob"},
-                         {"metadata", {{"name", job.meta.name}, {"namespace", job.meta.ns}, {"uid", job.meta.uid}}},
-                         {"status", WriteStatus(decision.status)}};
-    auto written = co_await Answer([&](ApiClient::Done done) {
-      return means_.client.Apply(kTrainJobs, job.meta.ns, job.meta.name, "status", object, std::move(done));
-    });
-    if (absl::IsNotFound(written.status())) co_return absl::OkStatus();
-    if (!written.ok()) co_return written.status();
-    Tell(job, decision);
-    cache_.PutTrainJob(*written);
-    co_return absl::OkStatus();
-  }
-
-  void Tell(const TrainJob& job, const Decision& decision) {
-    for (const EventText& event : decision.events) {
-      means_.events.Record(kTrainerApi, "TrainJob", job.meta, event.warning, event.reason, event.message, WallNow());
-    }
+    const ActionOwner owner{kTrainJobs, "TrainJob", job.meta};
+    std::optional<Json> status;
+    if (!(decision.status == job.status)) status = StatusOf(owner, WriteStatus(decision.status));
+    co_return co_await passes_->CarryOut(owner, decision, std::move(status), cache_);
   }
 
   const Means means_;
   Options options_;
   TrainJobCache cache_;
-  Counts counts_;
-  std::map<std::string, std::shared_ptr<void>> passes_;
-  WorkQueue queue_;
+  std::shared_ptr<Passes> passes_;
 };
 
 TrainJobs::TrainJobs(Means means, Options options)
-    : impl_(std::make_shared<Impl>(std::move(means), std::move(options))) {}
+    : impl_(std::make_unique<Impl>(std::move(means), std::move(options))) {}
 TrainJobs::~TrainJobs() = default;
 void TrainJobs::Begin() { impl_->Watch(); }
 bool TrainJobs::synced() const { return impl_->synced(); }

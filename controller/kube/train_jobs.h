@@ -13,8 +13,8 @@
 
 #include "controller/kube/api_client.h"
 #include "controller/kube/event_recorder.h"
+#include "controller/kube/passes.h"
 #include "controller/kube/runtime_cache.h"
-#include "controller/kube/work_queue.h"
 #include "controller/plan/plan.h"
 
 namespace muster::controller {
@@ -44,14 +44,14 @@ class TrainJobs {
   bool synced() const;                 // all is listed; no pass begins before
 
   struct Counts {
-    uint64_t passes = 0, failed_passes = 0;
+    Passes::Counts passes;
     std::map<std::string, int> jobs_by_state;
   };
   Counts counts() const;
 
  private:
   class Impl;
-  std::shared_ptr<Impl> impl_;
+  std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace muster::controller

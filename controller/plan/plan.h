@@ -23,6 +23,9 @@ inline constexpr int kAgentHttpPort = 29480;   // /healthz, /readyz, /metrics: t
 inline constexpr int kDefaultMaxRestarts = 6;  // where neither job nor runtime names a budget, and the agent is there
 inline constexpr char kAgentAnnotation[] = "muster.dev/agent";  // on the TrainJob or the runtime: "off"
 
+// On a Job, or on a pod of a PyTorchJob that is restarted as a whole: what was left of the budget when it was made.
+inline constexpr char kRestartsLeftAnnotation[] = "muster.dev/restarts-left";
+
 // Where pods post how far the training is.
 struct StatusServerAddress {
   std::string url;  // "https://kubeflow-trainer-controller-manager.kubeflow-system.svc:10443"

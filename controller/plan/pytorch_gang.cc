@@ -10,8 +10,6 @@
 namespace muster::controller {
 namespace {
 
-constexpr char kVolcano[] = "volcano";
-
 // What the first `members` pods ask for, the master's first.
 StatusOr<Json> LeastResources(const PyTorchPlan& plan, int members) {
   std::map<std::string, Quantity> sum;
@@ -29,7 +27,7 @@ StatusOr<Json> LeastResources(const PyTorchPlan& plan, int members) {
 }  // namespace
 
 Status AddPodGroup(const PyTorchJob& job, const PyTorchOptions& options, PyTorchPlan* plan) {
-  const bool volcano = options.gang_scheduler == kVolcano;
+  const bool volcano = options.gang_scheduler == kVolcanoScheduler;
   const SchedulingPolicy& policy = job.scheduling;
   Json spec = {{"minMember", policy.min_available.value_or(job.AllReplicas())}};
   if (policy.min_resources.is_object()) {

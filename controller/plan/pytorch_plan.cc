@@ -255,8 +255,10 @@ Json PodOfReplica(const PyTorchJob& job, const PyTorchPlan& plan, const PlannedR
   metadata["labels"].update(LabelsOf(job.meta, replicas.type, index));
   const bool leads = replicas.type == ReplicaType::kMaster || (!plan.has_master && index == 0);
   if (leads) metadata["labels"][kJobRoleLabel] = "master";
-  if (plan.restart == RestartScope::kJob)
+  if (plan.restart == RestartScope::kJob) {
     metadata["annotations"][kAttemptAnnotation] = fmt::format("{}", attempt.attempt);
+    metadata["annotations"][kRestartsLeftAnnotation] = fmt::format("{}", attempt.restarts_left);
+  }
   Json spec = replicas.pod_template["spec"];
   for (Json& container : spec["containers"]) {
     if (plan.has_master) {

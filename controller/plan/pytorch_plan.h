@@ -20,6 +20,8 @@ inline constexpr char kAttemptAnnotation[] = "muster.dev/attempt";  // on its po
 // PET_MAX_RESTARTS where a job has no limit of its own.
 inline constexpr int kUnlimitedRestarts = 1'000'000;
 
+inline constexpr char kVolcanoScheduler[] = "volcano";
+
 // What is made anew when a pod fails.
 enum class RestartScope {
   kPod,  // that pod, as training-operator does it

@@ -200,7 +200,7 @@ std::vector<Failure> Remember(const std::vector<PodFailure>& found, std::vector<
   return added;
 }
 
-std::string Describe(const Failure& failure) {
+std::string Describe(const Failure& failure, bool with_container) {
   std::string who;
   if (failure.rank) {
     who = fmt::format("rank {} on ", *failure.rank);
@@ -216,6 +216,7 @@ std::string Describe(const Failure& failure) {
     how = fmt::format("ended with {}", DescribeExit(failure.exit_code));
   }
   std::string text = fmt::format("{}pod {}", who, failure.pod);
+  if (with_container && !failure.container.empty()) text += fmt::format(", container {}", failure.container);
   if (!failure.node.empty()) text += fmt::format(" (node {})", failure.node);
   text += fmt::format(" {}", how);
   if (failure.oom) text += ", out of memory";

@@ -49,7 +49,8 @@ int RestartsUsed(const std::vector<const ObservedPod*>& pods, const std::vector<
 // Adds those of `found` that `known` does not have, the newest last, and gives them; `known` keeps kMostFailures.
 std::vector<Failure> Remember(const std::vector<PodFailure>& found, std::vector<Failure>* known);
 
-// "rank 3 on pod a-node-0-1 (node n1) was killed by SIGKILL: out of memory: MESSAGE"
-std::string Describe(const Failure& failure);
+// "rank 3 on pod a-node-0-1 (node n1) was killed by SIGKILL: out of memory: MESSAGE"; with the container behind the
+// pod: "pod a-node-0-1, container pytorch (node n1) ..."
+std::string Describe(const Failure& failure, bool with_container = false);
 
 }  // namespace muster::controller

@@ -182,6 +182,15 @@ StatusOr<ObservedService> ReadService(const Json& object) {
   return service;
 }
 
+StatusOr<ObservedPodGroup> ReadPodGroup(const Json& object) {
+  ObservedPodGroup group;
+  MUSTER_ASSIGN_OR_RETURN(group.meta, ReadMeta(object));
+  Trim(&group.meta);
+  group.api_version = TextField(object, "apiVersion");
+  group.phase = TextField(PartOf(object, "status"), "phase");
+  return group;
+}
+
 StatusOr<ObservedPod> ReadPod(const Json& object) {
   ObservedPod pod;
   MUSTER_ASSIGN_OR_RETURN(pod.meta, ReadMeta(object));

@@ -15,8 +15,6 @@
 
 namespace muster::controller {
 
-inline constexpr char kRestartsLeftAnnotation[] = "muster.dev/restarts-left";  // of a Job: the budget it began with
-
 // batch/v1 Job.
 struct ObservedJob {
   Meta meta;
@@ -86,12 +84,19 @@ struct ObservedService {
   std::optional<int> index;
 };
 
+// Of a gang scheduler; it has the job's name.
+struct ObservedPodGroup {
+  Meta meta;
+  std::string api_version;
+  std::string phase;  // Volcano: Pending, Inqueue, Running ...
+};
+
 // All that belongs to one PyTorchJob, or would, if it belonged to anybody: that has its labels.
 struct ObservedReplicas {
   std::vector<ObservedPod> pods;
   std::vector<ObservedService> services;
-  std::optional<std::string> pod_group;  // its phase; none: there is no PodGroup
-  bool has_objects = false;              // PyTorchPlan::objects are as they are planned
+  std::optional<ObservedPodGroup> pod_group;
+  bool has_objects = false;  // PyTorchPlan::objects are as they are planned
 };
 
 // All that belongs to one TrainJob.
@@ -105,6 +110,7 @@ struct Observed {
 StatusOr<ObservedJob> ReadJob(const Json& object);
 StatusOr<ObservedPod> ReadPod(const Json& object);
 StatusOr<ObservedService> ReadService(const Json& object);
+StatusOr<ObservedPodGroup> ReadPodGroup(const Json& object);
 StatusOr<ObservedRefusal> ReadRefusal(const Json& event);
 
 }  // namespace muster::controller

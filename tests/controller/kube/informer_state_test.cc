@@ -20,7 +20,7 @@ std::string Shown(const InformerState::Actions& actions) {
                                     action.object["metadata"]["resourceVersion"].get<std::string>()));
         break;
       case Kind::kGone:
-        words.push_back(fmt::format("gone {}/{}", action.ns, action.name));
+        words.push_back(fmt::format("gone {}/{}", action.gone.ns, action.gone.name));
         break;
       case Kind::kSynced:
         words.push_back("synced");

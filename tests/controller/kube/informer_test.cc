@@ -47,7 +47,7 @@ class InformerTest : public testing::Test {
     informer_.emplace(
         loop_, *client_, kPods, "ns", "app in (a,b)",
         Informer::Events{.put = [this](const Json& pod) { Put(pod); },
-                         .gone = [this](const std::string& ns, const std::string& name) { Gone(ns + "/" + name); },
+                         .gone = [this](const GoneObject& gone) { Gone(gone.ns + "/" + gone.name); },
                          .synced = [this] { told_.push_back("synced"); },
                          .say = [this](const std::string& text) { said_.push_back(text); }});
     informer_->Begin();

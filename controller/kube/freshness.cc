@@ -1,0 +1,23 @@
+#include "controller/kube/freshness.h"
+
+#include "base/text.h"
+
+namespace muster::controller {
+
+std::string KeyOf(std::string_view ns, std::string_view name) { return fmt::format("{}/{}", ns, name); }
+
+bool IsOlder(const Meta& a, const Meta& b) {
+  const auto first = ParseInt(a.resource_version), second = ParseInt(b.resource_version);
+  return first && second && *first < *second;
+}
+
+bool IsNews(const Meta& meta, const Meta& known) {
+  return !IsOlder(meta, known) && (meta.resource_version.empty() || meta.resource_version != known.resource_version);
+}
+
+bool IsGone(const Meta& known, const GoneObject& gone) {
+  const auto version = ParseInt(known.resource_version), end = ParseInt(gone.version);
+  return !version || !end || *version <= *end;
+}
+
+}  // namespace muster::controller

@@ -1,0 +1,30 @@
+#include "controller/kube/pod_places.h"
+
+namespace muster::controller {
+
+bool PodPlaces::Put(ObservedPod pod, std::vector<ObservedPod>* pods) {
+  const auto [place, added] = places_.try_emplace(pod.meta.name, pods->size());
+  if (added) {
+    pods->push_back(std::move(pod));
+    return true;
+  }
+  ObservedPod& known = (*pods)[place->second];
+  if (known.meta.uid == pod.meta.uid ? !IsNews(pod.meta, known.meta) : IsOlder(pod.meta, known.meta)) return false;
+  known = std::move(pod);
+  return true;
+}
+
+bool PodPlaces::Remove(const GoneObject& gone, std::vector<ObservedPod>* pods) {
+  const auto place = places_.find(gone.name);
+  if (place == places_.end() || !IsGone((*pods)[place->second].meta, gone)) return false;
+  ObservedPod& freed = (*pods)[place->second];
+  if (&freed != &pods->back()) {
+    freed = std::move(pods->back());
+    places_[freed.meta.name] = place->second;
+  }
+  pods->pop_back();
+  places_.erase(place);
+  return true;
+}
+
+}  // namespace muster::controller

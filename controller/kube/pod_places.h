@@ -1,0 +1,24 @@
+// The pods of one job in a vector, each once, by name. Pure.
+#pragma once
+
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "controller/kube/freshness.h"
+#include "controller/reconcile/observed.h"
+
+namespace muster::controller {
+
+class PodPlaces {
+ public:
+  // False: `pods` has this state of the pod, or a newer one.
+  bool Put(ObservedPod pod, std::vector<ObservedPod>* pods);
+  // False: it is not there, or another one has its name.
+  bool Remove(const GoneObject& gone, std::vector<ObservedPod>* pods);
+
+ private:
+  std::unordered_map<std::string, size_t> places_;  // by name
+};
+
+}  // namespace muster::controller

@@ -1,0 +1,78 @@
+// What the API server has of PyTorchJobs, their pods, Services and PodGroups, as watches and answers to writes bring
+// them. Loop thread only. It is never older than what Muster itself has written.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "controller/api/pytorch_job.h"
+#include "controller/kube/actions.h"
+#include "controller/kube/informer.h"
+#include "controller/kube/pod_places.h"
+#include "controller/plan/pytorch_plan.h"
+
+namespace muster::controller {
+
+struct KnownPyTorchJob {
+  PyTorchJob job;
+  Status unreadable;                        // why its spec cannot be read; then `job` has metadata and status only
+  std::shared_ptr<const PyTorchPlan> plan;  // null: not made yet, or not needed any more
+  int64_t planned_generation = -1;
+  bool planned_with_agent = true;
+  int64_t objects_generation = -1;  // PyTorchPlan::objects are as that generation plans them
+};
+
+class PyTorchJobCache final : public ObjectCache {
+ public:
+  struct Events {
+    std::function<void(const std::string& key)> changed;  // of a job: itself, or what belongs to it
+    std::function<void(const std::string& key)> gone;
+  };
+  // `ns`: empty: all namespaces. `pod_groups`: of the gang scheduler; null: there is none. `client` outlives it.
+  // `changed` is heard from the moment on that all is listed, then once of each job.
+  PyTorchJobCache(boost::asio::io_context& loop, ApiClient& client, std::string ns, const Resource* pod_groups,
+                  Events events);
+
+  void Begin();
+  bool synced() const { return unsynced_ == 0; }
+
+  const std::map<std::string, KnownPyTorchJob>& jobs() const { return jobs_; }
+  KnownPyTorchJob* Find(const std::string& key);  // null: there is none, or another manager's
+  // What belongs to the job, or has its labels. Until the next call.
+  const ObservedReplicas& Of(const KnownPyTorchJob& known);
+
+  void Put(const Resource& resource, const Json& object) override;
+  void Remove(const Resource& resource, const std::string& ns, const std::string& name) override;
+
+ private:
+  struct Family {
+    PodPlaces places;  // in seen.pods
+    ObservedReplicas seen;
+  };
+
+  void Watch(const Resource& resource, const std::string& selector);
+  void PutJob(const Json& object);
+  void PutPod(const Json& object);
+  void PutService(const Json& object);
+  void PutPodGroup(const Json& object);
+  void Gone(const Resource& resource, const GoneObject& gone);
+  void Wake(const std::string& key);
+
+  boost::asio::io_context& loop_;
+  ApiClient& client_;
+  const std::string ns_;
+  const Resource* const pod_groups_;
+  const Events events_;
+  std::map<std::string, KnownPyTorchJob> jobs_;                     // by key
+  std::map<std::string, Family> families_;                          // by key of the job
+  std::map<std::string, std::string> pod_owners_, service_owners_;  // keys of jobs, by key of the object
+  ObservedReplicas nothing_;                                        // of a job without a family
+  std::vector<std::unique_ptr<Informer>> informers_;
+  int unsynced_ = 0;
+};
+
+}  // namespace muster::controller

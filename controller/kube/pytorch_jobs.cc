@@ -1,0 +1,126 @@
+#include "controller/kube/pytorch_jobs.h"
+
+#include <algorithm>
+
+#include "base/log.h"
+#include "base/text.h"
+#include "controller/kube/pytorch_job_cache.h"
+#include "controller/reconcile/pytorch_decide.h"
+
+namespace muster::controller {
+
+namespace asio = boost::asio;
+
+namespace {
+
+const Resource* PodGroupsOf(const std::string& gang_scheduler) {
+  if (gang_scheduler.empty()) return nullptr;
+  return gang_scheduler == kVolcanoScheduler ? &kVolcanoPodGroups : &kPodGroups;
+}
+
+// Pods that training-operator has made go on, and those that are made beside them have to meet them.
+bool RunWithoutAgent(const ObservedReplicas& observed) {
+  return std::any_of(observed.pods.begin(), observed.pods.end(),
+                     [](const ObservedPod& pod) { return StillRuns(pod) && !pod.agent; });
+}
+
+}  // namespace
+
+class PyTorchJobs::Impl {
+ public:
+  Impl(ServingMeans means, Options options)
+      : means_(means),
+        options_(std::move(options)),
+        cache_(means_.loop, means_.client, options_.ns, PodGroupsOf(options_.plan.gang_scheduler),
+               {.changed = [this](const std::string& key) { passes_->Add(key, IsNew(key)); },
+                .gone = [this](const std::string& key) { passes_->Forget(key); }}),
+        passes_(std::make_shared<Passes>(
+            means, options_.queue, kPyTorchJobKind,
+            [this](std::string key, Duration* spent) { return Reconcile(std::move(key), spent); })) {}
+
+  void Watch() { cache_.Begin(); }
+  bool synced() const { return cache_.synced(); }
+
+  Counts counts() const {
+    Counts counts{.passes = passes_->counts(), .jobs_by_state = {}};
+    for (const auto& [key, known] : cache_.jobs()) {
+      const auto& conditions = known.job.status.conditions;
+      ++counts.jobs_by_state[conditions.empty() ? "" : conditions.back().type];
+    }
+    return counts;
+  }
+
+ private:
+  // Its first pass goes before all that the jobs before it still have to say.
+  bool IsNew(const std::string& key) {
+    const KnownPyTorchJob* known = cache_.Find(key);
+    return known != nullptr && known->plan == nullptr && !known->job.status.Finished();
+  }
+
+  asio::awaitable<Status> Reconcile(std::string key, Duration* spent) {
+    KnownPyTorchJob* known = cache_.Find(key);
+    if (known == nullptr || known->job.meta.deleted) co_return absl::OkStatus();
+    const PyTorchJob job = known->job;
+    if (const Status why = known->unreadable; !why.ok()) {
+      co_return co_await CarryOut(job, DecideWithoutPlan(job, why, "InvalidPyTorchJob", WallNow()));
+    }
+    const auto plan = PlanOf(known);
+    if (!plan.ok()) {
+      co_return co_await CarryOut(job, DecideWithoutPlan(job, plan.status(), "InvalidPyTorchJob", WallNow()));
+    }
+    const TimePoint begun = MonotonicClock::now();
+    const PyTorchDecision decision = DecidePyTorchJob(job, **plan, cache_.Of(*known), WallNow());
+    *spent = MonotonicClock::now() - begun;
+    const Status status = co_await CarryOut(job, decision);
+    if (status.ok() && (decision.objects_made || job.suspend)) {
+      known = cache_.Find(key);
+      const bool same = known != nullptr && known->job.meta.uid == job.meta.uid;
+      if (same) known->objects_generation = decision.objects_made ? job.meta.generation : -1;
+    }
+    if (status.ok() || absl::IsUnavailable(status) || absl::IsAborted(status)) co_return status;
+    const Status told = co_await CarryOut(job, DecideWithoutPlan(job, status, "FailedCreatePod", WallNow()));
+    co_return told.ok() ? status : told;
+  }
+
+  StatusOr<std::shared_ptr<const PyTorchPlan>> PlanOf(KnownPyTorchJob* known) {
+    const PyTorchJob& job = known->job;
+    // What has ended or is suspended has no pods.
+    if (job.status.Finished() || job.suspend) return std::make_shared<const PyTorchPlan>();
+    const bool with_agent = !RunWithoutAgent(cache_.Of(*known));
+    if (known->plan && known->planned_generation == job.meta.generation && known->planned_with_agent == with_agent) {
+      return known->plan;
+    }
+    PyTorchOptions options = options_.plan;
+    options.with_agent = with_agent;
+    MUSTER_ASSIGN_OR_RETURN(PyTorchPlan plan, PlanPyTorchJob(job, options));
+    for (const Notice& notice : plan.notices) {
+      means_.events.Record(kKubeflowApi, kPyTorchJobKind, job.meta, notice.warning, notice.reason, notice.message,
+                           WallNow());
+    }
+    known->plan = std::make_shared<const PyTorchPlan>(std::move(plan));
+    known->planned_generation = job.meta.generation;
+    known->planned_with_agent = with_agent;
+    return known->plan;
+  }
+
+  asio::awaitable<Status> CarryOut(const PyTorchJob& job, PyTorchDecision decision) {
+    const ActionOwner owner{kPyTorchJobs, kPyTorchJobKind, job.meta};
+    std::optional<Json> status;
+    if (!(decision.status == job.status)) status = StatusOf(owner, WritePyTorchJobStatus(decision.status));
+    co_return co_await passes_->CarryOut(owner, decision, std::move(status), cache_);
+  }
+
+  const ServingMeans means_;
+  const Options options_;
+  PyTorchJobCache cache_;
+  std::shared_ptr<Passes> passes_;
+};
+
+PyTorchJobs::PyTorchJobs(ServingMeans means, Options options)
+    : impl_(std::make_unique<Impl>(std::move(means), std::move(options))) {}
+PyTorchJobs::~PyTorchJobs() = default;
+void PyTorchJobs::Begin() { impl_->Watch(); }
+bool PyTorchJobs::synced() const { return impl_->synced(); }
+PyTorchJobs::Counts PyTorchJobs::counts() const { return impl_->counts(); }
+
+}  // namespace muster::controller

@@ -1,0 +1,432 @@
+#include "controller/reconcile/pytorch_decide.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "controller/plan/elastic.h"
+#include "controller/reconcile/failure.h"
+#include "controller/reconcile/pytorch_conditions.h"
+#include "controller/reconcile/pytorch_finished.h"
+#include "controller/reconcile/pytorch_replicas.h"
+#include "controller/reconcile/pytorch_services.h"
+#include "controller/reconcile/replacement.h"
+
+namespace muster::controller {
+namespace {
+
+std::string CauseOf(const Failure& failure) { return Describe(failure, true); }
+
+// One decision while it is made.
+class Deciding {
+ public:
+  Deciding(const PyTorchJob& job, const PyTorchPlan& plan, const ObservedReplicas& observed, WallTime now)
+      : job_(job), plan_(plan), observed_(observed), now_(now) {
+    decision_.status = job.status;
+  }
+
+  PyTorchDecision Make() {
+    if (job_.meta.deleted) {
+      decision_.reason = "it is being deleted";
+      return std::move(decision_);
+    }
+    SetCreated(job_, &status(), now_);
+    if (status().Finished()) {
+      Finish();
+    } else if (job_.suspend) {
+      Suspend();
+    } else {
+      Run();
+    }
+    return std::move(decision_);
+  }
+
+ private:
+  PyTorchJobStatus& status() { return decision_.status; }
+
+  void Do(Action::Kind kind, const Meta& meta) { decision_.actions.push_back({kind, meta.name, meta.uid}); }
+
+  void Event(bool warning, std::string reason, std::string message) {
+    decision_.events.push_back({warning, std::move(reason), std::move(message)});
+  }
+
+  void Finish() {
+    decision_.reason = "it has ended";
+    decision_.status_first = true;
+    decision_.actions.clear();
+    decision_.again.reset();
+    // training-operator leaves it out where an exit code is fatal.
+    if (!status().completion_time) status().completion_time = status().conditions.back().since;
+    status().counted.clear();
+    status().message.clear();
+    for (const ReplicaType type : kReplicaTypes) {
+      auto& counts = status().Of(type);
+      if (!counts || !status().Is(kJobSucceeded)) continue;
+      counts->succeeded += std::exchange(counts->active, 0);
+    }
+    CleanUp(job_, observed_, now_, &decision_);
+  }
+
+  void Suspend() {
+    decision_.reason = "it is suspended";
+    if (!status().Is(kJobSuspended)) {
+      Event(false, ReasonOf(kJobSuspended), fmt::format("PyTorchJob {} is suspended.", job_.meta.name));
+    }
+    DeleteAll(job_, observed_, &decision_);
+    SetSuspended(job_, &status(), now_);
+    for (const ReplicaType type : kReplicaTypes) {
+      if (status().Of(type)) status().Of(type)->active = 0;
+    }
+    status().counted.clear();
+    status().message.clear();
+  }
+
+  void Run() {
+    if (status().Is(kJobSuspended)) {
+      SetResumed(job_, &status(), now_);
+      Event(false, "PyTorchJobResumed", fmt::format("PyTorchJob {} is resumed.", job_.meta.name));
+      status().start_time = now_;
+    }
+    if (!status().start_time) status().start_time = now_;
+    replicas_ = PlaceReplicas(job_, plan_, observed_);
+    NoteFailures();
+    if (End()) return;
+    RemoveExtra();
+    Restart();
+    Fill();
+    TellNodes();
+    CountReplicas(job_, plan_, replicas_, &status());
+    SettleConditions();
+  }
+
+  void NoteFailures() {
+    new_failures_ = Charge(plan_, replicas_, &status());
+    decision_.status_first = !new_failures_.empty() || status().restarts != job_.status.restarts;
+    for (const Failure& failure : new_failures_) {
+      if (failure.exit_code != 0) {
+        Event(false, "ExitedWithCode",
+              fmt::format("Pod: {}.{} exited with code {}", job_.meta.ns, failure.pod, failure.exit_code));
+      }
+      Event(true, failure.counted ? "PodFailed" : "PodDisrupted", CauseOf(failure));
+    }
+  }
+
+  // True: the job is over.
+  bool End() {
+    if (IsSuccess()) {
+      CountReplicas(job_, plan_, replicas_, &status());
+      SetSucceeded(job_, plan_.has_master, &status(), now_);
+      Event(false, ReasonOf(kJobSucceeded), status().conditions.back().message);
+      Finish();
+      return true;
+    }
+    if (job_.active_deadline_seconds) {
+      const WallTime end = *status().start_time + std::chrono::seconds(*job_.active_deadline_seconds);
+      if (now_ >= end) {
+        return Fail(
+            fmt::format("Job {} has failed because it was active longer than specified deadline", job_.meta.name));
+      }
+      decision_.LookAgain(end);
+    }
+    std::vector<PodFailure> found;
+    for (const Replica& replica : replicas_.all) {
+      if (replica.failure) found.push_back(*replica.failure);
+    }
+    const PodFailure* cause = RootCause(found);
+    if (cause != nullptr && cause->fatal) return Fail(FatalMessage(*cause));
+    const bool spent = plan_.restart == RestartScope::kJob && cause != nullptr && cause->spent;
+    if (spent || (plan_.budget && status().restarts > *plan_.budget)) {
+      const Failure* last = cause != nullptr             ? &cause->failure
+                            : !status().failures.empty() ? &status().failures.back()
+                                                         : nullptr;
+      return Fail(fmt::format("Job {} has failed because it has reached the specified backoff limit{}", job_.meta.name,
+                              last == nullptr ? "" : fmt::format(": {}", CauseOf(*last))));
+    }
+    return false;
+  }
+
+  bool IsSuccess() const {
+    if (plan_.has_master) {
+      return replicas_.Count(ReplicaType::kMaster, &Replica::Succeeded) == plan_.Find(ReplicaType::kMaster)->count;
+    }
+    const PlannedReplicas* workers = plan_.Find(ReplicaType::kWorker);
+    if (workers == nullptr) return false;
+    const int succeeded = replicas_.Count(ReplicaType::kWorker, &Replica::Succeeded);
+    return succeeded > 0 && (plan_.elastic || succeeded == workers->count);
+  }
+
+  std::string FatalMessage(const PodFailure& cause) const {
+    std::vector<std::string> types;
+    for (const PlannedReplicas& planned : plan_.replicas) {
+      const auto failed = std::count_if(replicas_.all.begin(), replicas_.all.end(), [&planned](const Replica& replica) {
+        return replica.planned == &planned && replica.failure && replica.failure->fatal;
+      });
+      if (failed > 0) types.push_back(fmt::format("{} {} replica(s)", failed, ReplicaName(planned.type)));
+    }
+    return fmt::format("PyTorchJob {} is failed because {} failed: {}", job_.meta.name, Join(types, " and "),
+                       CauseOf(cause.failure));
+  }
+
+  bool Fail(std::string message) {
+    CountReplicas(job_, plan_, replicas_, &status());
+    SetFailed(&status(), message, now_);
+    Event(true, ReasonOf(kJobFailed), std::move(message));
+    Finish();
+    return true;
+  }
+
+  void RemoveExtra() {
+    std::vector<std::string> deleted;
+    for (const ObservedPod* pod : replicas_.extra) {
+      if (pod->meta.deleted) continue;
+      Do(Action::Kind::kDeletePod, pod->meta);
+      deleted.push_back(pod->meta.name);
+    }
+    if (!deleted.empty()) Event(false, "SuccessfulDeletePod", fmt::format("Deleted pod: {}", Join(deleted, ", ")));
+  }
+
+  // What has failed goes, to be made anew; in its time.
+  void Restart() {
+    const bool whole = plan_.restart == RestartScope::kJob && !plan_.AgentsEverywhere();
+    std::optional<WallTime> due;
+    for (Replica& replica : replicas_.all) {
+      if (replica.pod == nullptr) continue;
+      const ObservedPod& pod = *replica.pod;
+      if (pod.meta.deleted) {
+        DropWhereLost(replica);
+        NoteDeletion(replica);
+        if (!replica.old) due = now_;
+      } else if (replica.failure) {
+        const WallTime at = MadeAnewAt(replica, status(), now_);
+        due = due ? std::min(*due, at) : at;
+        if (at <= now_ && !whole) Remake(&replica);
+        if (at > now_) decision_.LookAgain(at);
+      }
+    }
+    if (!whole) return NoteVanished();
+    const std::string vanished = Vanished();
+    if (!due && vanished.empty()) return RemoveOld();
+    if (due && *due > now_) return;
+    ++status().attempt;
+    decision_.status_first = true;
+    const std::string why = vanished.empty() ? Lost() : fmt::format("pod {} is gone", vanished);
+    Event(true, ReasonOf(kJobRestarting), fmt::format("all pods are made anew, {}: {}", Used(), why));
+    for (Replica& replica : replicas_.all) replica.old = replica.pod != nullptr;
+    RemoveOld();
+  }
+
+  // What the first replica that is lost ended for.
+  std::string Lost() const {
+    for (const Replica& replica : replicas_.all) {
+      if (replica.pod == nullptr || replica.old) continue;
+      if (replica.failure) return CauseOf(replica.failure->failure);
+      if (replica.pod->meta.deleted) return fmt::format("pod {} was deleted", replica.name);
+    }
+    return "";
+  }
+
+  // Somebody else deletes it while it runs: its code may never be read.
+  void NoteDeletion(const Replica& replica) {
+    if (replica.old || replica.failure || replica.Succeeded()) return;
+    restarting_ = true;
+    if (status().Is(kJobRestarting)) return;
+    Event(true, "PodDeleted",
+          fmt::format("pod {} is being deleted: it is made anew, and costs nothing", replica.name));
+  }
+
+  std::string Used() const {
+    const int restarts = decision_.status.restarts;
+    return plan_.budget ? fmt::format("restart {} of {}", restarts, *plan_.budget)
+                        : fmt::format("{} so far", Counted(restarts, "restart"));
+  }
+
+  // Its end is in the status by now.
+  void Remake(Replica* replica) {
+    Do(Action::Kind::kDeletePod, replica->pod->meta);
+    Event(true, ReasonOf(kJobRestarting),
+          fmt::format("PyTorchJob {} is restarting because {} replica {} failed, {}: {}", job_.meta.name,
+                      ReplicaName(replica->planned->type), replica->index, Used(), CauseOf(replica->failure->failure)));
+    restarting_ = restarting_ || replica->planned->restart != RestartPolicy::kNever;
+    remade_.push_back(replica);
+  }
+
+  // A node that does not answer keeps the pod, and so its name, for ever.
+  void DropWhereLost(const Replica& replica) {
+    const ObservedPod& pod = *replica.pod;
+    const WallTime lost = *pod.meta.deleted + kLostAfter;
+    if (now_ < lost) return decision_.LookAgain(lost);
+    Do(Action::Kind::kDropPod, pod.meta);
+    Event(true, "PodLost",
+          fmt::format("pod {} (node {}) was to end and is still there: it is dropped, so that it can be made anew",
+                      pod.meta.name, pod.node));
+  }
+
+  // A pod that is gone, although the job was whole: nobody has read its exit code. Empty: none.
+  std::string Vanished() const {
+    if (!WasWhole(plan_, job_.status)) return "";
+    for (const Replica& replica : replicas_.all) {
+      if (replica.pod == nullptr) return replica.name;
+    }
+    return "";
+  }
+
+  void NoteVanished() {
+    const std::string vanished = Vanished();
+    if (vanished.empty()) return;
+    restarting_ = true;
+    Event(true, "PodDeleted",
+          fmt::format("pod {} was deleted before its exit code was read: that counts as retryable and costs nothing; "
+                      "it is made anew",
+                      vanished));
+  }
+
+  void RemoveOld() {
+    for (const Replica& replica : replicas_.all) {
+      if (!replica.old) continue;
+      restarting_ = true;
+      if (!replica.pod->meta.deleted) Do(Action::Kind::kDeletePod, replica.pod->meta);
+    }
+  }
+
+  bool MayMakePods() {
+    if (plan_.waits_for_pod_group) {
+      const std::string phase = observed_.pod_group ? observed_.pod_group->phase : "";
+      if (phase.empty() || phase == "Pending") {
+        wait_ = fmt::format("PodGroup {}: Volcano has not let it in yet", job_.meta.name);
+        return false;
+      }
+    }
+    // All begin together, once nothing of the last attempt is left.
+    return std::none_of(replicas_.all.begin(), replicas_.all.end(), [](const Replica& replica) { return replica.old; });
+  }
+
+  // What is missing: objects, Services, pods.
+  void Fill() {
+    if (!observed_.has_objects) {
+      for (const PlannedObject& planned : plan_.objects) {
+        Action action{.kind = Action::Kind::kCreateObject, .name = TextField(planned.object["metadata"], "name")};
+        action.object = planned.object;
+        action.if_there = planned.if_there;
+        action.fill = planned.fill;
+        decision_.actions.push_back(std::move(action));
+      }
+      decision_.objects_made = true;
+    }
+    for (const ObservedPod* pod : replicas_.orphans) {
+      Do(Action::Kind::kAdoptPod, pod->meta);
+      Event(false, "AdoptedPod", fmt::format("pod {} has the job's labels and belonged to nobody", pod->meta.name));
+    }
+    ServiceSteps services = SettleServices(job_, plan_, observed_);
+    if (!services.conflict.empty() && services.conflict != job_.status.message) {
+      Event(true, "ServiceConflict", services.conflict);
+    }
+    Made("Service", services.actions);
+    for (Action& action : services.actions) decision_.actions.push_back(std::move(action));
+    if (MayMakePods()) MakePods();
+    status().message = !services.conflict.empty() ? services.conflict : !wait_.empty() ? wait_ : FirstWait();
+  }
+
+  void MakePods() {
+    const PodAttempt attempt{status().attempt,
+                             std::max(0, plan_.budget.value_or(kUnlimitedRestarts) - status().restarts)};
+    std::vector<Action> made;
+    for (const Replica& replica : replicas_.all) {
+      const bool goes_now = std::find(remade_.begin(), remade_.end(), &replica) != remade_.end();
+      if (replica.pod != nullptr && !goes_now) continue;
+      Action action{.kind = Action::Kind::kCreatePod, .name = replica.name};
+      action.object = PodOfReplica(job_, plan_, *replica.planned, replica.index, attempt);
+      made.push_back(std::move(action));
+    }
+    Made("Pod", made);
+    for (Action& action : made) decision_.actions.push_back(std::move(action));
+  }
+
+  // One event for all that are made in this pass.
+  void Made(std::string_view kind, const std::vector<Action>& actions) {
+    std::vector<std::string> names;
+    for (const Action& action : actions) {
+      if (!action.object.is_null()) names.push_back(action.name);
+    }
+    if (names.empty()) return;
+    Event(false, fmt::format("SuccessfulCreate{}", kind),
+          fmt::format("Created {}: {}", Lower(kind), Join(names, ", ")));
+  }
+
+  // An elastic job's pods hear how many they are meant to be.
+  void TellNodes() {
+    const int nodes = job_.AllReplicas();
+    for (const Replica& replica : replicas_.all) {
+      if (replica.pod == nullptr || !StillRuns(*replica.pod)) continue;
+      const std::string_view told = replica.pod->meta.Annotation(kNodesAnnotation);
+      if (told.empty() || told == fmt::format("{}", nodes)) continue;
+      Do(Action::Kind::kTellPod, replica.pod->meta);
+      decision_.actions.back().pods = nodes;
+    }
+  }
+
+  std::string FirstWait() const {
+    for (const Replica& replica : replicas_.all) {
+      if (replica.pod == nullptr || replica.pod->waiting.empty() || replica.pod->meta.deleted) continue;
+      return fmt::format("pod {}: {}", replica.name, replica.pod->waiting);
+    }
+    return "";
+  }
+
+  // The last condition is the state. Of one that restarts, Running is true again once all replicas run.
+  void SettleConditions() {
+    const auto failed = std::find_if(replicas_.all.begin(), replicas_.all.end(),
+                                     [](const Replica& replica) { return replica.failure.has_value(); });
+    if (restarting_ || failed != replicas_.all.end()) {
+      SetJobCondition(&status(), kJobRestarting, true, ReasonOf(kJobRestarting), RestartingMessage(), now_);
+      return;
+    }
+    const ReplicaType leading = plan_.has_master ? ReplicaType::kMaster : ReplicaType::kWorker;
+    const bool runs = replicas_.Count(leading, &Replica::Runs) > 0;
+    if (!runs || (status().Is(kJobRestarting) && !WasWhole(plan_, status()))) return;
+    SetRunning(job_, plan_.has_master, &status(), now_);
+  }
+
+  std::string RestartingMessage() const {
+    for (const PlannedReplicas& planned : plan_.replicas) {
+      const auto failed = std::count_if(replicas_.all.begin(), replicas_.all.end(), [&planned](const Replica& replica) {
+        return replica.planned == &planned && replica.failure;
+      });
+      if (failed == 0) continue;
+      return fmt::format("PyTorchJob {} is restarting because {} {} replica(s) failed.", job_.meta.name, failed,
+                         ReplicaName(planned.type));
+    }
+    return fmt::format("PyTorchJob {} is restarting because a pod of it is gone.", job_.meta.name);
+  }
+
+  const PyTorchJob& job_;
+  const PyTorchPlan& plan_;
+  const ObservedReplicas& observed_;
+  const WallTime now_;
+  Replicas replicas_;
+  std::vector<Failure> new_failures_;
+  std::vector<const Replica*> remade_;  // deleted in this pass, to be made at once
+  std::string wait_;                    // why no pods are made
+  bool restarting_ = false;
+  PyTorchDecision decision_;
+};
+
+}  // namespace
+
+PyTorchDecision DecidePyTorchJob(const PyTorchJob& job, const PyTorchPlan& plan, const ObservedReplicas& observed,
+                                 WallTime now) {
+  return Deciding(job, plan, observed, now).Make();
+}
+
+PyTorchDecision DecideWithoutPlan(const PyTorchJob& job, const Status& why, std::string_view event, WallTime now) {
+  PyTorchDecision decision;
+  decision.status = job.status;
+  if (job.status.Finished() || job.meta.deleted) return decision;
+  SetCreated(job, &decision.status, now);
+  decision.status.message = Message(why);
+  if (decision.status.message != job.status.message) {
+    decision.events.push_back({true, std::string(event), decision.status.message});
+  }
+  decision.reason = Message(why);
+  return decision;
+}
+
+}  // namespace muster::controller

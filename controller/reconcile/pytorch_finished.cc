@@ -1,0 +1,79 @@
+#include "controller/reconcile/pytorch_finished.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "controller/reconcile/pytorch_services.h"
+
+namespace muster::controller {
+namespace {
+
+bool IsOwn(const Meta& object, const PyTorchJob& job) {
+  const OwnerReference* owner = object.Controller();
+  return owner != nullptr && owner->uid == job.meta.uid;
+}
+
+// Pods that `goes` names, with their Services.
+template <class Goes>
+void Delete(const PyTorchJob& job, const ObservedReplicas& observed, Goes goes, PyTorchDecision* decision) {
+  std::vector<std::string> deleted;
+  for (const ObservedPod& pod : observed.pods) {
+    if (!IsOwn(pod.meta, job) || !goes(pod)) continue;
+    if (!pod.meta.deleted) {
+      decision->actions.push_back({Action::Kind::kDeletePod, pod.meta.name, pod.meta.uid});
+      deleted.push_back(pod.meta.name);
+    }
+    DeleteService(job, observed, pod.meta.name, &decision->actions);
+  }
+  if (!deleted.empty()) {
+    decision->events.push_back({false, "SuccessfulDeletePod", fmt::format("Deleted pod: {}", Join(deleted, ", "))});
+  }
+}
+
+void DeleteObject(std::string_view api_version, std::string_view kind, const Meta& job, PyTorchDecision* decision) {
+  Action action{.kind = Action::Kind::kDeleteObject, .name = job.name};
+  action.object = {{"apiVersion", api_version}, {"kind", kind}};
+  decision->actions.push_back(std::move(action));
+}
+
+void DeletePodGroup(const PyTorchJob& job, const ObservedReplicas& observed, PyTorchDecision* decision) {
+  if (!observed.pod_group || observed.pod_group->meta.deleted || !IsOwn(observed.pod_group->meta, job)) return;
+  DeleteObject(observed.pod_group->api_version, "PodGroup", job.meta, decision);
+  decision->events.push_back({false, "SuccessfulDeletePodGroup", fmt::format("Deleted PodGroup: {}", job.meta.name)});
+}
+
+}  // namespace
+
+void DeleteAll(const PyTorchJob& job, const ObservedReplicas& observed, PyTorchDecision* decision) {
+  Delete(
+      job, observed, [](const ObservedPod&) { return true; }, decision);
+  // Services without a pod, too.
+  for (const ObservedService& service : observed.services) {
+    const bool has_pod = std::any_of(observed.pods.begin(), observed.pods.end(),
+                                     [&](const ObservedPod& pod) { return pod.meta.name == service.meta.name; });
+    if (!has_pod) DeleteService(job, observed, service.meta.name, &decision->actions);
+  }
+  DeletePodGroup(job, observed, decision);
+  const bool scales = job.elastic && !job.elastic->metrics.empty();
+  if (scales && !job.status.Is("Suspended")) {
+    DeleteObject("autoscaling/v2", "HorizontalPodAutoscaler", job.meta, decision);
+  }
+}
+
+void CleanUp(const PyTorchJob& job, const ObservedReplicas& observed, WallTime now, PyTorchDecision* decision) {
+  if (job.clean == CleanPodPolicy::kAll)
+    Delete(
+        job, observed, [](const ObservedPod&) { return true; }, decision);
+  if (job.clean == CleanPodPolicy::kRunning) {
+    Delete(
+        job, observed, [](const ObservedPod& pod) { return pod.phase == "Running" || pod.phase == "Pending"; },
+        decision);
+  }
+  DeletePodGroup(job, observed, decision);
+  if (!job.ttl_seconds_after_finished || !decision->status.completion_time) return;
+  const WallTime end = *decision->status.completion_time + std::chrono::seconds(*job.ttl_seconds_after_finished);
+  if (now < end) return decision->LookAgain(end);
+  decision->actions.push_back({Action::Kind::kDeleteOwner, job.meta.name, job.meta.uid});
+}
+
+}  // namespace muster::controller

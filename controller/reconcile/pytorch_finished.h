@@ -1,0 +1,15 @@
+// The end of a PyTorchJob, and its suspension: which pods and Services go, and when the job goes. Pure.
+#pragma once
+
+#include "controller/reconcile/pytorch_decide.h"
+
+namespace muster::controller {
+
+// cleanPodPolicy, the PodGroup, ttlSecondsAfterFinished. The status of a job that has ended says why already: nothing
+// that goes is needed to know it.
+void CleanUp(const PyTorchJob& job, const ObservedReplicas& observed, WallTime now, PyTorchDecision* decision);
+
+// All pods and Services of the job, its PodGroup and its autoscaler: a suspended job has none.
+void DeleteAll(const PyTorchJob& job, const ObservedReplicas& observed, PyTorchDecision* decision);
+
+}  // namespace muster::controller

@@ -1,0 +1,211 @@
+#include "controller/reconcile/pytorch_replicas.h"
+
+#include <algorithm>
+#include <set>
+
+#include "base/text.h"
+
+namespace muster::controller {
+namespace {
+
+constexpr std::chrono::seconds kGoodLife{60};
+constexpr std::chrono::seconds kFirstPause{5}, kLongestPause{300};
+constexpr std::chrono::minutes kMemory{15};
+constexpr int kMostDoublings = 6;
+
+bool IsOwnedBy(const Meta& object, const Meta& job) {
+  const OwnerReference* owner = object.Controller();
+  return owner != nullptr && owner->uid == job.uid;
+}
+
+// Null: it is none of those that are planned.
+Replica* Find(const PyTorchPlan& plan, const ObservedPod& pod, Replicas* replicas) {
+  size_t first = 0;
+  for (const PlannedReplicas& planned : plan.replicas) {
+    if (ReplicaLabel(planned.type) == pod.replica_type) {
+      return pod.index && *pod.index < planned.count ? &replicas->all[first + static_cast<size_t>(*pod.index)]
+                                                     : nullptr;
+    }
+    first += static_cast<size_t>(planned.count);
+  }
+  return nullptr;
+}
+
+// Restarts that were used up before the oldest of the pods was made.
+int RestartsBefore(const PyTorchPlan& plan, const Replicas& replicas) {
+  const int budget = plan.budget.value_or(kUnlimitedRestarts);
+  int before = budget;
+  for (const Replica& replica : replicas.all) {
+    if (replica.pod == nullptr || replica.old) continue;
+    const auto left = ParseInt(replica.pod->meta.Annotation(kRestartsLeftAnnotation));
+    before = std::min(before, left ? budget - static_cast<int>(std::clamp<int64_t>(*left, 0, budget)) : 0);
+  }
+  return before;
+}
+
+// Failures that have a name of their own as their origin get one that is never used again.
+void Name(const ObservedPod& pod, PodFailure* failure) {
+  if (failure->origin == pod.meta.name) failure->origin = pod.meta.uid;
+  failure->failure.pod_uid = pod.meta.uid;
+  failure->failure.origin = failure->origin;
+}
+
+// A failure of a peer, which is no bug of its own, explains the end of `pod` at `end`.
+bool Explains(const Failure& peer, const ObservedPod& pod, WallTime end) {
+  return peer.pod_uid != pod.meta.uid && peer.time < end && end <= peer.time + kPeerFailureShows && pod.meta.created &&
+         *pod.meta.created <= peer.time;
+}
+
+void Judge(const PyTorchJobStatus& status, Replica* replica) {
+  PodFailure& failure = *replica->failure;
+  const ObservedPod& pod = *replica->pod;
+  // Somebody's deletion is no failure. Anything else is, an eviction, too.
+  if (replica->planned->restart == RestartPolicy::kNever) failure.fatal = !pod.meta.deleted;
+  if (replica->planned->restart != RestartPolicy::kExitCode || !failure.fatal) return;
+  const bool knows_cause = std::any_of(pod.ends.begin(), pod.ends.end(),
+                                       [](const ObservedEnd& end) { return end.message && end.message->cause; });
+  replica->consequence =
+      !knows_cause && std::any_of(status.failures.begin(), status.failures.end(),
+                                  [&](const Failure& peer) { return Explains(peer, pod, failure.failure.time); });
+  failure.fatal = !replica->consequence;
+}
+
+}  // namespace
+
+int Replicas::Count(ReplicaType type, bool (Replica::*is)() const) const {
+  return static_cast<int>(std::count_if(all.begin(), all.end(), [&](const Replica& replica) {
+    return replica.planned->type == type && (replica.*is)();
+  }));
+}
+
+Replicas PlaceReplicas(const PyTorchJob& job, const PyTorchPlan& plan, const ObservedReplicas& observed) {
+  Replicas replicas;
+  for (const PlannedReplicas& planned : plan.replicas) {
+    for (int index = 0; index < planned.count; ++index) {
+      replicas.all.push_back({&planned, index, ReplicaObjectName(job.meta, planned.type, index)});
+    }
+  }
+  const bool by_attempt = plan.restart == RestartScope::kJob && !plan.AgentsEverywhere();
+  for (const ObservedPod& pod : observed.pods) {
+    const bool is_own = IsOwnedBy(pod.meta, job.meta);
+    if (!is_own && pod.meta.Controller() != nullptr) continue;  // another job's of that name
+    Replica* found = Find(plan, pod, &replicas);
+    if (found == nullptr) {
+      if (is_own) replicas.extra.push_back(&pod);
+      continue;
+    }
+    if (!is_own) replicas.orphans.push_back(&pod);
+    // Of several with the same labels, the one that is named as Muster names it.
+    if (found->pod == nullptr || pod.meta.name == found->name) found->pod = &pod;
+  }
+  for (Replica& replica : replicas.all) {
+    if (replica.pod == nullptr) continue;
+    replica.old = by_attempt && replica.pod->attempt < job.status.attempt;
+    if (replica.old) continue;
+    replica.failure = FailureOf(*replica.pod, {.restart = replica.planned->restart,
+                                               .agent = replica.planned->agent,
+                                               .node_rank = replica.planned->first_rank + replica.index});
+    if (replica.failure) Name(*replica.pod, &*replica.failure);
+  }
+  // Retryable failures first: they may explain the others.
+  PyTorchJobStatus known = job.status;
+  for (const Replica& replica : replicas.all) {
+    if (replica.failure && !replica.failure->fatal) known.failures.push_back(replica.failure->failure);
+  }
+  for (Replica& replica : replicas.all) {
+    if (replica.failure) Judge(known, &replica);
+  }
+  return replicas;
+}
+
+std::vector<Failure> Charge(const PyTorchPlan& plan, const Replicas& replicas, PyTorchJobStatus* status) {
+  std::set<std::string> origins;  // of what is charged
+  for (const Failure& failure : status->failures) {
+    if (failure.counted) origins.insert(failure.origin);
+  }
+  if (plan.restart == RestartScope::kJob) {
+    int in_place = 0;
+    for (const Replica& replica : replicas.all) {
+      if (replica.pod == nullptr || replica.old || !replica.planned->agent) continue;
+      for (const ObservedEnd& end : replica.pod->ends) {
+        if (end.message) in_place = std::max(in_place, end.message->restart_count);
+      }
+    }
+    in_place = std::min(in_place, plan.budget.value_or(kUnlimitedRestarts));
+    if (in_place > 0) status->restarts = std::max(status->restarts, RestartsBefore(plan, replicas) + in_place);
+  }
+  std::vector<PodFailure> found;
+  std::vector<CountedPod> counted;
+  for (const Replica& replica : replicas.all) {
+    if (replica.pod == nullptr) continue;
+    const ObservedPod& pod = *replica.pod;
+    const auto known = std::find_if(status->counted.begin(), status->counted.end(),
+                                    [&pod](const CountedPod& one) { return one.uid == pod.meta.uid; });
+    const int before = known == status->counted.end() ? 0 : known->restarts;
+    std::optional<PodFailure> failure = replica.failure;
+    const bool ended = failure && !failure->fatal && failure->failure.counted;
+    const int now = replica.old ? before : std::max(before, pod.restarts + (ended ? 1 : 0));
+    if (now > 0) counted.push_back({pod.meta.uid, now});
+    if (!failure && now > before) {
+      failure = NewestFailureOf(pod, {.restart = replica.planned->restart,
+                                      .agent = replica.planned->agent,
+                                      .node_rank = replica.planned->first_rank + replica.index});
+      if (failure) Name(pod, &*failure);
+    }
+    if (now > before) {
+      // Several pods end for one failure, and what the agents ended for had been charged by them.
+      const bool is_charged = failure && failure->origin != pod.meta.uid && !origins.insert(failure->origin).second;
+      const bool is_free = is_charged || replica.consequence || (failure && failure->spent);
+      status->restarts += now - before - (is_free ? 1 : 0);
+    }
+    if (failure) found.push_back(*std::move(failure));
+  }
+  status->counted = std::move(counted);
+  return Remember(found, &status->failures);
+}
+
+WallTime MadeAnewAt(const Replica& replica, const PyTorchJobStatus& status, WallTime now) {
+  const Failure& failure = replica.failure->failure;
+  const ObservedPod& pod = *replica.pod;
+  // A clock that is ahead, or that was set back, tells nothing.
+  if (failure.time > now) return now;
+  const bool lived = pod.ran && pod.meta.created && failure.time - *pod.meta.created >= kGoodLife;
+  if (lived) return now;
+  const auto earlier = std::count_if(status.failures.begin(), status.failures.end(), [&](const Failure& other) {
+    return other.pod == failure.pod && other.pod_uid != failure.pod_uid && other.time + kMemory > failure.time;
+  });
+  // A node that turns pods away is not asked again at once.
+  const int times = static_cast<int>(earlier) + (pod.ran ? 0 : 1);
+  if (times == 0) return now;
+  const auto pause = kFirstPause * (1 << std::min(times - 1, kMostDoublings));
+  return failure.time + std::min<std::chrono::seconds>(pause, kLongestPause);
+}
+
+void CountReplicas(const PyTorchJob& job, const PyTorchPlan& plan, const Replicas& replicas, PyTorchJobStatus* status) {
+  for (const ReplicaType type : kReplicaTypes) {
+    if (plan.Find(type) == nullptr) {
+      status->Of(type).reset();
+      continue;
+    }
+    ReplicaStatus counts;
+    counts.selector = ReplicaSelector(job.meta, type);
+    for (const Replica& replica : replicas.all) {
+      if (replica.planned->type != type || replica.pod == nullptr || replica.old) continue;
+      if (replica.Runs()) ++counts.active;
+      if (replica.Succeeded()) ++counts.succeeded;
+      if (replica.pod->phase == "Failed" || (replica.pod->phase == "Running" && replica.pod->meta.deleted)) {
+        ++counts.failed;
+      }
+    }
+    status->Of(type) = std::move(counts);
+  }
+}
+
+bool WasWhole(const PyTorchPlan& plan, const PyTorchJobStatus& status) {
+  return std::all_of(plan.replicas.begin(), plan.replicas.end(), [&status](const PlannedReplicas& planned) {
+    const auto& counts = planned.type == ReplicaType::kMaster ? status.master : status.worker;
+    return counts && counts->active + counts->succeeded >= planned.count;
+  });
+}
+
+}  // namespace muster::controller
