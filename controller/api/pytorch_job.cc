@@ -34,8 +34,8 @@ ReplicaSpec ReadReplica(ReplicaType type, Fields replica) {
   ReplicaSpec spec{.type = type, .pod_template = Json()};
   spec.replicas = replica.Int("replicas", 0, kMostReplicas).value_or(1);
   spec.restart = ReadPolicy(replica);
+  if (replica.Find("template") == nullptr) replica.Wrong("template", "it is missing; give the pods a template");
   CheckPodTemplate(replica.Object("template"), Extent::kWhole);
-  if (!replica.Object("template")) replica.Wrong("template", "it is missing; give the pods a template");
   spec.pod_template = WithoutNulls(replica.Copy("template"));
   for (const char* part : {"metadata", "spec"}) {
     if (spec.pod_template.is_object() && !spec.pod_template.contains(part)) spec.pod_template[part] = Json::object();
@@ -79,7 +79,7 @@ std::optional<ElasticPolicy> ReadElastic(Fields elastic, const std::vector<Repli
   const auto least = elastic.Int("minReplicas", 1, kMostReplicas), most = elastic.Int("maxReplicas", 1, kMostReplicas);
   int workers = 1;
   for (const ReplicaSpec& replica : replicas) {
-    if (replica.type == ReplicaType::kWorker) workers = replica.replicas;
+    if (replica.type == ReplicaType::kWorker) workers = std::max(replica.replicas, 1);
   }
   policy.least = least.value_or(most.value_or(workers));
   policy.most = most.value_or(policy.least);
@@ -109,8 +109,9 @@ void ReadProcesses(Fields& spec, PyTorchJob* job) {
     return;
   }
   const auto number = ParseInt(text);
-  if (text == "auto" || text == "cpu" || text == "gpu" || (number && *number >= 1)) return;
-  spec.Wrong("nprocPerNode", text, "is none of auto, cpu, gpu, and no whole number of 1 or more");
+  if (number && *number >= 1 && std::in_range<int>(*number)) return;
+  if (text == "auto" || text == "cpu" || text == "gpu" || text == "xpu") return;
+  spec.Wrong("nprocPerNode", text, "is none of auto, cpu, gpu, xpu, and no whole number of 1 or more");
 }
 
 SchedulingPolicy ReadScheduling(Fields fields) {
@@ -133,6 +134,7 @@ void ReadRunPolicy(Fields policy, PyTorchJob* job) {
   job->backoff_limit = policy.Int("backoffLimit", 0);
   job->scheduling = ReadScheduling(policy.Object("schedulingPolicy"));
   job->suspend = policy.Flag("suspend", false);
+  policy.Text("managedBy");
 }
 
 }  // namespace
