@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/text.h"
+#include "controller/api/pytorch_job.h"
 #include "controller/api/runtime.h"
 #include "controller/api/train_job.h"
 #include "tests/controller/api/yaml_of.h"
@@ -26,6 +27,12 @@ TrainJob JobOf(const std::string& name) {
   return job.value_or(TrainJob());
 }
 
+PyTorchJob PyTorchJobOf(const std::string& name) {
+  auto job = ReadPyTorchJob(Example(name));
+  EXPECT_TRUE(job.ok()) << name << ": " << job.status();
+  return job.value_or(PyTorchJob());
+}
+
 Runtime RuntimeOf(const std::string& name) {
   auto runtime = ReadRuntime(Example(name));
   EXPECT_TRUE(runtime.ok()) << name << ": " << runtime.status();
@@ -41,6 +48,7 @@ TEST(Examples, AllAreRead) {
     kinds.insert(kind);
     EXPECT_EQ(YamlOf(WriteYaml(object)), object) << name;
     if (kind == "TrainJob") JobOf(name);
+    if (kind == "PyTorchJob") PyTorchJobOf(name);
     if (kind.ends_with("TrainingRuntime")) RuntimeOf(name);
     EXPECT_TRUE(ReadMeta(object).ok()) << name;
   }
@@ -69,6 +77,24 @@ TEST(Examples, TrainJobOfV23) {
   EXPECT_EQ(job.active_deadline_seconds, 86400);
   EXPECT_EQ(job.trainer->num_proc_per_node, 4);
   EXPECT_EQ(job.patches[0].manager, "vision.example.com/defaults");
+}
+
+TEST(Examples, PyTorchJobs) {
+  const PyTorchJob elastic = PyTorchJobOf("pytorchjob-elastic.yaml");
+  ASSERT_TRUE(elastic.elastic);
+  EXPECT_EQ(elastic.elastic->most, 3);
+  EXPECT_EQ(elastic.elastic->max_restarts, 100);
+  EXPECT_EQ(elastic.elastic->metrics[0]["resource"]["name"], "cpu");
+  EXPECT_EQ(elastic.AllReplicas(), 2);
+  EXPECT_EQ(elastic.Find(ReplicaType::kMaster), nullptr);
+
+  const PyTorchJob exit_code = PyTorchJobOf("pytorchjob-exitcode.yaml");
+  EXPECT_EQ(exit_code.processes_per_node, "2");
+  EXPECT_EQ(exit_code.backoff_limit, 3);
+  EXPECT_EQ(exit_code.clean, CleanPodPolicy::kRunning);
+  EXPECT_EQ(exit_code.ttl_seconds_after_finished, 600);
+  EXPECT_EQ(exit_code.AllReplicas(), 4);
+  EXPECT_EQ(exit_code.Find(ReplicaType::kMaster)->restart, RestartPolicy::kExitCode);
 }
 
 TEST(Examples, Runtimes) {
