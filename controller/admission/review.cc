@@ -3,6 +3,7 @@
 #include "base/base64.h"
 #include "base/text.h"
 #include "controller/api/fields.h"
+#include "controller/api/lenient.h"
 
 namespace muster::controller {
 namespace {
@@ -49,6 +50,19 @@ StatusOr<AdmissionRequest> ReadReview(std::string_view body) {
   request.object = std::move(whole["object"]);
   request.old_object = std::move(whole["oldObject"]);
   return request;
+}
+
+AdmissionRequest UpdateByScale(const AdmissionRequest& request, const Json& now,
+                               std::initializer_list<const char*> path) {
+  AdmissionRequest update = request;
+  update.subresource.clear();
+  update.old_object = update.object = now;
+  const Json& replicas = PartOf(request.object, "spec", "replicas");
+  Json patch = replicas.is_null() ? Json(0) : replicas;
+  for (auto name = std::rbegin(path); name != std::rend(path); ++name)
+    patch = Json::object({{*name, std::move(patch)}});
+  update.object.merge_patch(patch);
+  return update;
 }
 
 std::string WriteReview(std::string_view uid, const Verdict& verdict) {

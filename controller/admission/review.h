@@ -1,6 +1,7 @@
 // What the API server asks of a webhook (AdmissionReview of admission.k8s.io/v1), and the answer. Pure; outside bytes.
 #pragma once
 
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,7 +14,7 @@ namespace muster::controller {
 struct AdmissionRequest {
   std::string uid;
   std::string operation;    // CREATE, UPDATE, DELETE
-  std::string resource;     // trainjobs, trainingruntimes, clustertrainingruntimes
+  std::string resource;     // trainjobs, trainingruntimes, clustertrainingruntimes, pytorchjobs
   std::string subresource;  // "scale"; empty: the object itself
   std::string ns, name;
   Json object, old_object;  // null: the operation has none
@@ -39,6 +40,11 @@ struct Verdict {
 
 // InvalidArgument (HTTP 400): it is no AdmissionReview of v1, or lacks what each one has.
 StatusOr<AdmissionRequest> ReadReview(std::string_view body);
+
+// A request about /scale (autoscaling/v1 Scale) as the UPDATE of the object that it comes to. `now`: that object;
+// `path`: where its number of replicas is.
+AdmissionRequest UpdateByScale(const AdmissionRequest& request, const Json& now,
+                               std::initializer_list<const char*> path);
 
 // The AdmissionReview that answers the request `uid`. All refusals are in its message; the code is the first one's.
 std::string WriteReview(std::string_view uid, const Verdict& verdict);

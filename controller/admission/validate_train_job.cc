@@ -229,13 +229,7 @@ Verdict ValidateTrainJob(const AdmissionRequest& request, const TrainJobFacts& f
 }
 
 AdmissionRequest UpdateByScale(const AdmissionRequest& request, const Json& job) {
-  AdmissionRequest update = request;
-  update.subresource.clear();
-  update.old_object = update.object = job;
-  const Json& replicas = PartOf(request.object, "spec", "replicas");
-  const Json number = replicas.is_null() ? Json(0) : replicas;
-  update.object.merge_patch({{"spec", {{"trainer", {{"numNodes", number}}}}}});
-  return update;
+  return UpdateByScale(request, job, {"spec", "trainer", "numNodes"});
 }
 
 }  // namespace muster::controller
