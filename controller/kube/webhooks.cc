@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "controller/admission/meaning.h"
 #include "controller/admission/mutate.h"
+#include "controller/admission/validate_pytorch_job.h"
 #include "controller/admission/validate_runtime.h"
 #include "controller/admission/validate_train_job.h"
 #include "controller/kube/answer.h"
@@ -35,17 +36,19 @@ class Webhooks::Reviews {
 
   http::Server::Routes Routes() {
     http::Server::Routes routes;
-    const auto add = [&](const char* what, const char* kind, const char* resource, Judge judge) {
-      routes[fmt::format("/{}-trainer-kubeflow-org-v1alpha1-{}", what, kind)] = {
+    const auto add = [&](const char* path, const char* resource, Judge judge) {
+      routes[path] = {
           [this, judge, resource](const http::Server::Request& request, const http::Server::Answer& answer) {
             Review(request, resource, judge, answer);
           },
           true, kLongestReview};
     };
-    add("mutate", "trainjob", "trainjobs", &Reviews::Mutate);
-    add("validate", "trainjob", "trainjobs", &Reviews::Validate);
-    add("validate", "trainingruntime", "trainingruntimes", &Reviews::ValidateTheRuntime);
-    add("validate", "clustertrainingruntime", "clustertrainingruntimes", &Reviews::ValidateTheRuntime);
+    add("/mutate-trainer-kubeflow-org-v1alpha1-trainjob", "trainjobs", &Reviews::Mutate);
+    add("/validate-trainer-kubeflow-org-v1alpha1-trainjob", "trainjobs", &Reviews::Validate);
+    add("/validate-trainer-kubeflow-org-v1alpha1-trainingruntime", "trainingruntimes", &Reviews::ValidateTheRuntime);
+    add("/validate-trainer-kubeflow-org-v1alpha1-clustertrainingruntime", "clustertrainingruntimes",
+        &Reviews::ValidateTheRuntime);
+    add("/validate-kubeflow-org-v1-pytorchjob", "pytorchjobs", &Reviews::ValidateThePyTorchJob);
     return routes;
   }
 
@@ -132,6 +135,16 @@ class Webhooks::Reviews {
     if (!runtime.ok()) co_return runtime.status();
     facts.runtime = runtime->is_null() ? nullptr : &*runtime;
     co_return ValidateTrainJob(request, facts, options_);
+  }
+
+  Judged ValidateThePyTorchJob(AdmissionRequest request) {
+    if (request.subresource == "scale") {
+      const auto job = co_await Look(kPyTorchJobs, request.ns, request.name);
+      if (!job.ok()) co_return job.status();
+      if (job->is_null()) co_return Verdict();  // the API server says it
+      request = PyTorchUpdateByScale(request, *job);
+    }
+    co_return ValidatePyTorchJob(request);
   }
 
   Judged ValidateTheRuntime(AdmissionRequest request) {

@@ -1,11 +1,13 @@
-// Admission webhooks over HTTPS, at the paths of Kubeflow Trainer. Every replica serves them, whether it leads or not.
+// Admission webhooks over HTTPS, at the paths of Kubeflow Trainer and training-operator. Every replica serves them,
+// whether it leads or not.
 //
 //   /mutate-trainer-kubeflow-org-v1alpha1-trainjob
 //   /validate-trainer-kubeflow-org-v1alpha1-{trainjob,trainingruntime,clustertrainingruntime}
+//   /validate-kubeflow-org-v1-pytorchjob
 //
 // controller/admission decides. Runtimes are looked up among those that are watched; before one that is not there, or
 // not as it should be, leads to a refusal, the API server is asked: it may be newer. A snapshot is read where an UPDATE
-// changes what is planned; the TrainJob itself for /scale. Loop thread only.
+// changes what is planned; the job itself for /scale. Loop thread only.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
