@@ -11,7 +11,8 @@ namespace muster::controller {
 namespace {
 
 // The API server may ask twice about one request, each time for 10 s at most: a stamp that is younger is this one's.
-constexpr Duration kOneRequest = std::chrono::seconds(30);
+// In seconds: nanoseconds do not reach back to every year that somebody may write.
+constexpr std::chrono::seconds kOneRequest(30);
 
 // Null: it is not given.
 const Json& NumNodes(const Json& train_job) { return PartOf(train_job, "spec", "trainer", "numNodes"); }

@@ -116,6 +116,7 @@ TEST(Mutate, TimesOfPatches) {
            {"unchanged, without any time", Patch("a.b/c", "x", kGiven), Patch("a.b/c", "x"), Json()},
            {"changed", Patch("a.b/c", "z", kEarly), Patch("a.b/c", "x", kEarly), kStamp},
            {"changed, with another time", Patch("a.b/c", "z", kGiven), Patch("a.b/c", "x", kEarly), kStamp},
+           {"changed, with a time long ago", Patch("a.b/c", "z", "1010-01-01T00:00:00Z"), Patch("a.b/c", "x"), kStamp},
            {"changed, with a time to come", Patch("a.b/c", "z", "2999-01-01T00:00:00Z"), Patch("a.b/c", "x"), kStamp},
        }) {
     const Json given = TrainJobOf(fmt::format("{{runtimePatches: [{}]}}", row.given));
