@@ -1,6 +1,7 @@
 // libFuzzer: a body that somebody sends to the webhooks, and what they answer.
 #include "controller/admission/meaning.h"
 #include "controller/admission/mutate.h"
+#include "controller/admission/validate_pytorch_job.h"
 #include "controller/admission/validate_runtime.h"
 #include "controller/admission/validate_train_job.h"
 #include "tests/fuzz/input.h"
@@ -31,6 +32,9 @@ void Judge(const AdmissionRequest& request) {
   Said(ValidateRuntime(request, {}));
   const AdmissionRequest scale = UpdateByScale(request, request.old_object);
   if (scale.operation == "UPDATE") Said(ValidateTrainJob(scale, {}, {}));
+  Said(ValidatePyTorchJob(request));
+  const AdmissionRequest workers = PyTorchUpdateByScale(request, request.old_object);
+  if (workers.operation == "UPDATE") Said(ValidatePyTorchJob(workers));
   if (IsProtected(request)) UsesRuntime(request.object, request);
   Must(SameMeaning(&request.object, &request.object));
 }

@@ -1,7 +1,9 @@
-// libFuzzer: an object of the API. The first byte chooses: a runtime, a status, a strategic merge of two documents;
-// else a TrainJob, of any shape.
+// libFuzzer: an object of the API. The first byte chooses: a runtime, a status, a strategic merge of two documents,
+// a PyTorchJob and its status; else a TrainJob, of any shape.
 #include "base/text.h"
+#include "controller/api/lenient.h"
 #include "controller/api/old_shape.h"
+#include "controller/api/pytorch_job.h"
 #include "controller/api/runtime.h"
 #include "controller/api/strategic_merge.h"
 #include "controller/api/train_job.h"
@@ -42,6 +44,23 @@ void AStatus(const Json& object) {
   Must(WriteStatus(ReadStatus(written)) == written);
 }
 
+void APyTorchJob(const Json& object) {
+  const Json status = WritePyTorchJobStatus(ReadPyTorchJobStatus(PartOf(object, "status")));
+  Must(WritePyTorchJobStatus(ReadPyTorchJobStatus(status)) == status);
+  IsPyTorchJobManagedByMuster(object);
+  const auto job = ReadPyTorchJob(object);
+  Said(job.status());
+  if (!job.ok()) return;
+  Must(!job->meta.name.empty() && job->AllReplicas() >= 0 && job->replicas.size() <= kReplicaTypes.size());
+  for (const ReplicaSpec& replica : job->replicas) {
+    Must(job->Find(replica.type) == &replica && replica.restart != RestartPolicy::kOwn);
+    Must(replica.pod_template["metadata"].is_object());
+    Must(replica.pod_template["spec"]["containers"][0]["name"].is_string());
+  }
+  Must(!job->processes_per_node.empty() || (job->elastic && job->elastic->processes_per_node));
+  Must(!job->elastic || (job->elastic->least >= 1 && job->elastic->least <= job->elastic->most));
+}
+
 void ARuntime(const Json& object) {
   const auto runtime = ReadRuntime(object);
   Said(runtime.status());
@@ -75,6 +94,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       break;
     case 's':
       AStatus(*object);
+      break;
+    case 'p':
+      APyTorchJob(*object);
       break;
     case 'm':
       Merge(*object);
