@@ -116,7 +116,7 @@ TEST(ValidatePyTorchJob, WhatIsRefused) {
            // the form
            {kBoth, "elasticPolicy: {minReplicas: 3, maxReplicas: 2}",
             "422 spec.elasticPolicy.minReplicas: 3 is more than maxReplicas, 2"},
-           {kBoth, "nprocPerNode: many", "422 spec.nprocPerNode: 'many' is none of"},
+           {kBoth, "nprocPerNode: \"0\"", "422 spec.nprocPerNode: '0' is no whole number of 1"},
            {kBoth, "runPolicy: {cleanPodPolicy: Some}", "422 spec.runPolicy.cleanPodPolicy: 'Some' is not one of"},
            {kBoth, "pytorchReplicaSpecs: [Worker]", "422 spec.pytorchReplicaSpecs: a list is no object"},
            {"Worker: {replicas: two, " + kPods + "}", "", "422 " + path + ".Worker.replicas: 'two' is no whole number"},
@@ -228,7 +228,7 @@ TEST(ValidatePyTorchJob, ManagedByIsImmutable) {
 
 // A job that breaks rules may be there already: its definition was there before its webhook.
 TEST(ValidatePyTorchJob, WhatMayAlwaysChange) {
-  const Json broken = JobOf("Worker: {replicas: 0, " + kPods + "}", "nprocPerNode: many", "0-test");
+  const Json broken = JobOf("Worker: {replicas: 0, " + kPods + "}", "nprocPerNode: \"0\"", "0-test");
   struct Row {
     std::string what, patch;
   };

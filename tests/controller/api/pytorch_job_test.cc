@@ -164,6 +164,7 @@ TEST(PyTorchJob, ProcessesPerNode) {
       {"nprocPerNode: cpu", "cpu"},
       {"nprocPerNode: gpu", "gpu"},
       {"nprocPerNode: xpu", "xpu"},
+      {"nprocPerNode: npu", "npu"},
       {"nprocPerNode: \"2147483647\"", "2147483647"},
       {"elasticPolicy: {}", "auto"},
       {"elasticPolicy: {nProcPerNode: 2}", ""},
@@ -180,12 +181,10 @@ TEST(PyTorchJob, RefusesFieldsOfTheJob) {
     std::string_view spec, message;
   } rows[] = {
       {"nprocPerNode: 2", "spec.nprocPerNode: 2 is no text; put it in quotes"},
-      {"nprocPerNode: many",
-       "spec.nprocPerNode: 'many' is none of auto, cpu, gpu, xpu, and no whole number of 1 or more"},
       {"nprocPerNode: \"0\"",
-       "spec.nprocPerNode: '0' is none of auto, cpu, gpu, xpu, and no whole number of 1 or more"},
+       "spec.nprocPerNode: '0' is no whole number of 1 or more, and no word such as auto, cpu, gpu"},
       {"nprocPerNode: \"2147483648\"",
-       "spec.nprocPerNode: '2147483648' is none of auto, cpu, gpu, xpu, and no whole number of 1 or more"},
+       "spec.nprocPerNode: '2147483648' is no whole number of 1 or more, and no word such as auto, cpu, gpu"},
       {"runPolicy: 5", "spec.runPolicy: 5 is no object"},
       {"runPolicy: {cleanPodPolicy: Some}", "spec.runPolicy.cleanPodPolicy: 'Some' is not one of None, Running, All"},
       {"runPolicy: {cleanPodPolicy: 5}", "spec.runPolicy.cleanPodPolicy: 5 is no text; put it in quotes"},

@@ -38,7 +38,7 @@ ACCEPTED = [
     (REPLICAS, {"worker": {"template": {}}, "Evaluator": {}}),
     (f"{REPLICAS}.Worker.replicas", 0),
     (f"{REPLICAS}.Worker.restartPolicy", "Sometimes"),
-    ("spec.nprocPerNode", "many"),
+    ("spec.nprocPerNode", "4"),
     ("spec.runPolicy", {"cleanPodPolicy": ""}),
     ("spec.runPolicy", {"managedBy": ""}),
     ("spec.runPolicy", {"managedBy": "kueue.x-k8s.io/multikueue"}),

@@ -71,13 +71,13 @@ TEST(Children, PodsComeAndGoInAnyOrder) {
     return children.Put(std::move(pod));
   };
   for (const char* name : {"a", "b", "c"}) EXPECT_TRUE(put(name, "1", "-new"));
-  EXPECT_EQ(children.RemovePod("default", "a"), "default/a");
+  EXPECT_EQ(children.RemovePod({"default", "a", ""}), "default/a");
   EXPECT_TRUE(put("c", "2", "-runs"));
   EXPECT_FALSE(put("c", "1", "-old"));
   EXPECT_EQ(names(), (std::set<std::string>{"b-new", "c-runs"}));
-  EXPECT_EQ(children.RemovePod("default", "c"), "default/a");
-  EXPECT_EQ(children.RemovePod("default", "c"), "");
-  EXPECT_EQ(children.RemovePod("default", "b"), "default/a");
+  EXPECT_EQ(children.RemovePod({"default", "c", ""}), "default/a");
+  EXPECT_EQ(children.RemovePod({"default", "c", ""}), "");
+  EXPECT_EQ(children.RemovePod({"default", "b", ""}), "default/a");
   EXPECT_EQ(names(), (std::set<std::string>{}));
   EXPECT_TRUE(put("b", "1", "-again"));
   EXPECT_EQ(names(), (std::set<std::string>{"b-again"}));
@@ -103,9 +103,9 @@ TEST(Children, ARefusalIsOfItsJobAlone) {
   children.Put(refusal("other", "uid-of-an-earlier-job", 8));
   EXPECT_EQ(children.Of(TrainJobA(), "a").jobs[0].refusal, "late");
   EXPECT_EQ(children.Of(TrainJobA(), "a").jobs[0].refused_at, WallTime(std::chrono::seconds(7)));
-  children.RemoveRefusal("default", "early");
+  children.RemoveRefusal({"default", "early", ""});
   EXPECT_EQ(children.Of(TrainJobA(), "a").jobs[0].refusal, "late");
-  children.RemoveRefusal("default", "late");
+  children.RemoveRefusal({"default", "late", ""});
   EXPECT_EQ(children.Of(TrainJobA(), "a").jobs[0].refusal, "");
 }
 
@@ -124,10 +124,10 @@ TEST(Children, WhatGoesTellsWhoseItWas) {
   Children children;
   children.Put(JobAt("1", 1));
   children.PutService(Named("a", "1", "uid-a"));
-  EXPECT_EQ(children.RemoveJob("default", "a-node-0"), "default/a");
-  EXPECT_EQ(children.RemoveJob("default", "a-node-0"), "");
-  EXPECT_EQ(children.RemoveService("default", "a"), "default/a");
-  EXPECT_EQ(children.RemovePod("default", "x"), "");
+  EXPECT_EQ(children.RemoveJob({"default", "a-node-0", ""}), "default/a");
+  EXPECT_EQ(children.RemoveJob({"default", "a-node-0", ""}), "");
+  EXPECT_EQ(children.RemoveService({"default", "a", ""}), "default/a");
+  EXPECT_EQ(children.RemovePod({"default", "x", ""}), "");
   EXPECT_TRUE(children.Of(TrainJobA(), "a").jobs.empty());
 }
 

@@ -1,6 +1,7 @@
 // A TrainJob `a`, what is observed of it, and a decision about it in words.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -103,18 +104,34 @@ inline TerminationMessage ToldBy(int code, ExitClass exit_class, const std::stri
   return message;
 }
 
-inline std::vector<std::string> Actions(const Decision& decision) {
-  static const char* const kNames[] = {"service", "object",  "create",         "create pod", "scale",
-                                       "tell",    "suspend", "delete",         "delete pod", "",
-                                       "",        "",        "delete trainjob"};
+inline std::string NameOf(Action::Kind kind) {
+  using Kind = Action::Kind;
+  static const std::map<Kind, std::string> kNames = {{Kind::kCreateService, "service"},
+                                                     {Kind::kCreateObject, "object"},
+                                                     {Kind::kCreateJob, "create"},
+                                                     {Kind::kCreatePod, "create pod"},
+                                                     {Kind::kCreatePodOfJob, "create pod"},
+                                                     {Kind::kScaleJob, "scale"},
+                                                     {Kind::kTellPod, "tell"},
+                                                     {Kind::kAdoptPod, "adopt"},
+                                                     {Kind::kSuspendJob, "suspend"},
+                                                     {Kind::kDeleteJob, "delete"},
+                                                     {Kind::kDeletePod, "delete pod"},
+                                                     {Kind::kDropPod, "drop pod"},
+                                                     {Kind::kDeleteService, "delete service"},
+                                                     {Kind::kDeleteObject, "delete object"},
+                                                     {Kind::kDeleteOwner, "delete job"}};
+  return kNames.at(kind);
+}
+
+inline std::vector<std::string> Actions(const Steps& decision) {
   std::vector<std::string> actions;
-  for (const Action& action : decision.actions) {
-    actions.push_back(fmt::format("{} {}", kNames[static_cast<int>(action.kind)], action.name));
-  }
+  for (const Action& action : decision.actions)
+    actions.push_back(fmt::format("{} {}", NameOf(action.kind), action.name));
   return actions;
 }
 
-inline std::vector<std::string> Reasons(const Decision& decision) {
+inline std::vector<std::string> Reasons(const Steps& decision) {
   std::vector<std::string> reasons;
   for (const EventText& event : decision.events) reasons.push_back(event.reason);
   return reasons;

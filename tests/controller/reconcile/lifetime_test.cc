@@ -64,7 +64,7 @@ TEST(DecideFinished, StopsWhatRunsAndGoesAfterItsTime) {
   EXPECT_THAT(Actions(DecideFinished(job, observed, kNow)), ElementsAre("delete a-monitor-0"));
   job.ttl_seconds_after_finished = 30;
   EXPECT_EQ(DecideFinished(job, {}, kNow).again, kNow + 30 * kSecond);
-  EXPECT_THAT(Actions(DecideFinished(job, {}, kNow + 30 * kSecond)), ElementsAre("delete trainjob a"));
+  EXPECT_THAT(Actions(DecideFinished(job, {}, kNow + 30 * kSecond)), ElementsAre("delete job a"));
 }
 
 TEST(Decide, TheRuntimeGivesDefaultsOfTime) {
@@ -81,7 +81,7 @@ TEST(Decide, TheRuntimeGivesDefaultsOfTime) {
 
   job.status = decision.status;
   EXPECT_THAT(Actions(DecideFinished(job, {}, kNow + 29 * kSecond)), IsEmpty());
-  EXPECT_THAT(Actions(DecideFinished(job, {}, kNow + 30 * kSecond)), ElementsAre("delete trainjob a"));
+  EXPECT_THAT(Actions(DecideFinished(job, {}, kNow + 30 * kSecond)), ElementsAre("delete job a"));
   job.ttl_seconds_after_finished = 40;
   EXPECT_EQ(DecideFinished(job, {}, kNow + 30 * kSecond).again, kNow + 40 * kSecond);
 }
