@@ -7,7 +7,7 @@ import urllib.parse
 
 TRAINER = "/apis/trainer.kubeflow.org/v1alpha1"
 ROOTS = {"trainjobs": TRAINER, "trainingruntimes": TRAINER, "jobs": "/apis/batch/v1", "leases": "/apis/coordination.k8s.io/v1", "jobsets": "/apis/jobset.x-k8s.io/v1alpha2",
-         "horizontalpodautoscalers": "/apis/autoscaling/v2"}
+         "horizontalpodautoscalers": "/apis/autoscaling/v2", "pytorchjobs": "/apis/kubeflow.org/v1"}
 MERGE = "application/merge-patch+json"
 
 
