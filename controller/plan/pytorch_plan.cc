@@ -52,6 +52,7 @@ class Planner {
     MUSTER_ASSIGN_OR_RETURN(const std::string_view agent, Choice(job_, kAgentAnnotation, "on", "off"));
     plan_.has_master = job_.Find(ReplicaType::kMaster) != nullptr;
     plan_.elastic = job_.elastic.has_value();
+    plan_.pods_are_ranks = plan_.has_master && ParseInt(job_.processes_per_node).value_or(1) == 1;
     plan_.budget = job_.backoff_limit;
     if (!plan_.budget && plan_.restart == RestartScope::kJob && plan_.elastic)
       plan_.budget = job_.elastic->max_restarts;

@@ -53,6 +53,7 @@ struct PyTorchPlan {
   std::vector<PlannedObject> objects;     // beside pods and Services, made before them
   RestartScope restart = RestartScope::kPod;
   bool has_master = false, elastic = false;
+  bool pods_are_ranks = false;       // RANK of a pod is that of its only process, as far as the job says
   bool waits_for_pod_group = false;  // pods are made once Volcano has let the PodGroup in
   std::optional<int> budget;         // restarts; none: no limit
   std::vector<Notice> notices;

@@ -135,6 +135,8 @@ class Deciding {
     if (cause != nullptr && cause->fatal) return Fail(FatalMessage(*cause));
     const bool spent = plan_.restart == RestartScope::kJob && cause != nullptr && cause->spent;
     if (spent || (plan_.budget && status().restarts > *plan_.budget)) {
+      if (plan_.budget)
+        status().restarts = std::min(status().restarts, *plan_.budget);  // the last one is not restarted
       const Failure* last = cause != nullptr             ? &cause->failure
                             : !status().failures.empty() ? &status().failures.back()
                                                          : nullptr;
@@ -229,8 +231,7 @@ class Deciding {
     if (replica.old || replica.failure || replica.Succeeded()) return;
     restarting_ = true;
     if (status().Is(kJobRestarting)) return;
-    Event(true, "PodDeleted",
-          fmt::format("pod {} is being deleted: it is made anew, and costs nothing", replica.name));
+    Event(true, "PodDeleted", fmt::format("pod {} is being deleted: it is made anew, and costs nothing", replica.name));
   }
 
   std::string Used() const {

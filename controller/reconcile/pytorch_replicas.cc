@@ -43,11 +43,18 @@ int RestartsBefore(const PyTorchPlan& plan, const Replicas& replicas) {
   return before;
 }
 
-// Failures that have a name of their own as their origin get one that is never used again.
-void Name(const ObservedPod& pod, PodFailure* failure) {
+PodRules RulesOf(const Replica& replica) {
+  return {.restart = replica.planned->restart,
+          .agent = replica.planned->agent,
+          .node_rank = replica.planned->first_rank + replica.index};
+}
+
+// A failure that has the pod's name as its origin gets one that is never used again.
+void Complete(const PyTorchPlan& plan, const ObservedPod& pod, PodFailure* failure) {
   if (failure->origin == pod.meta.name) failure->origin = pod.meta.uid;
   failure->failure.pod_uid = pod.meta.uid;
   failure->failure.origin = failure->origin;
+  if (!failure->failure.rank && plan.pods_are_ranks) failure->failure.rank = failure->failure.node_rank;
 }
 
 // A failure of a peer, which is no bug of its own, explains the end of `pod` at `end`.
@@ -102,10 +109,8 @@ Replicas PlaceReplicas(const PyTorchJob& job, const PyTorchPlan& plan, const Obs
     if (replica.pod == nullptr) continue;
     replica.old = by_attempt && replica.pod->attempt < job.status.attempt;
     if (replica.old) continue;
-    replica.failure = FailureOf(*replica.pod, {.restart = replica.planned->restart,
-                                               .agent = replica.planned->agent,
-                                               .node_rank = replica.planned->first_rank + replica.index});
-    if (replica.failure) Name(*replica.pod, &*replica.failure);
+    replica.failure = FailureOf(*replica.pod, RulesOf(replica));
+    if (replica.failure) Complete(plan, *replica.pod, &*replica.failure);
   }
   // Retryable failures first: they may explain the others.
   PyTorchJobStatus known = job.status;
@@ -147,10 +152,8 @@ std::vector<Failure> Charge(const PyTorchPlan& plan, const Replicas& replicas, P
     const int now = replica.old ? before : std::max(before, pod.restarts + (ended ? 1 : 0));
     if (now > 0) counted.push_back({pod.meta.uid, now});
     if (!failure && now > before) {
-      failure = NewestFailureOf(pod, {.restart = replica.planned->restart,
-                                      .agent = replica.planned->agent,
-                                      .node_rank = replica.planned->first_rank + replica.index});
-      if (failure) Name(pod, &*failure);
+      failure = NewestFailureOf(pod, RulesOf(replica));
+      if (failure) Complete(plan, pod, &*failure);
     }
     if (now > before) {
       // Several pods end for one failure, and what the agents ended for had been charged by them.

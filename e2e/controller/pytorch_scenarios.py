@@ -36,7 +36,8 @@ class PyTorchTraining(PyTorchJobs, Digits):
     def end_in_the_middle(self, pod):
         """A worker there ends with 143, as soon as there is a checkpoint."""
         self.await_running("digits", 2)
-        self.in_pod(pod, "until [ -e /workspace/checkpoints/epoch_0003.pt ]; do sleep 0.1; done; kill -TERM $(pidof python3)")
+        self.in_pod(pod, """until [ -e /workspace/checkpoints/epoch_0003.pt ]; do sleep 0.1; done
+            for process in /proc/[0-9]*; do case $(readlink $process/exe) in */python3*) kill -TERM ${process#/proc/};; esac; done""")
 
     def check_training(self):
         """It went on from a checkpoint, with all workers, and is as good as one that nothing happened to."""

@@ -64,7 +64,8 @@ class TrainingSdk(PyTorchJobs):
 
     def check_events(self, given):
         """Of the job and of its pods."""
+        names = ", ".join(f"objects-{pod}" for pod in PODS)
+        self.assertIn(f"Created pod: {names}", given["pytorchjob/objects"])
         for pod in PODS:
-            self.assertIn(f"Created pod: objects-{pod}", given["pytorchjob/objects"])
             self.assertIn(f"pod/objects-{pod}", given)
         self.assertIn("PyTorchJob objects is successfully completed.", given["pytorchjob/objects"])

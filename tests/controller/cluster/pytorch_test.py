@@ -62,7 +62,7 @@ class PyTorch(PyTorchCase):
         self.assertEqual(self.uid("again-master-0"), master)
         self.end("again-worker-0", 137)
         job = self.await_end("again", "Failed")
-        self.assertIn("reached the specified backoff limit: node 1: pod again-worker-0", self.message(job, "Failed"))
+        self.assertIn("reached the specified backoff limit: rank 1 on pod again-worker-0", self.message(job, "Failed"))
 
     def test_workers_only(self):
         self.create_job("workers", master=None, workers=2)
