@@ -1,7 +1,11 @@
 #include "controller/kube/passes.h"
 
 #include <algorithm>
+#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <span>
 
 #include "base/log.h"
 #include "base/text.h"
@@ -12,6 +16,10 @@
 namespace muster::controller {
 
 namespace asio = boost::asio;
+
+namespace {
+constexpr int kMostLanes = 16;  // of one job: what is created at a time
+}  // namespace
 
 Passes::Passes(ServingMeans means, WorkQueue::Options options, std::string kind, Reconcile reconcile)
     : means_(std::move(means)),
@@ -49,17 +57,55 @@ asio::awaitable<Status> Passes::CarryOut(ActionOwner owner, const Steps& steps, 
     const Status written = co_await Write(owner, steps, *status, cache);
     if (!written.ok()) co_return written;
   }
-  for (const Action& action : steps.actions) {
-    if (!means_.may_act()) co_return absl::AbortedError(kNotLeading);
-    const Status done = co_await controller::CarryOut(means_.client, cache, owner, action);
-    if (!done.ok()) co_return done;
-  }
+  const Status done = co_await Act(owner, steps.actions, cache);
+  if (!done.ok()) co_return done;
   if (writes && !steps.status_first) {
     const Status written = co_await Write(owner, steps, *status, cache);
     if (!written.ok()) co_return written;
   }
   if (!writes && !steps.status_may_wait) Tell(owner, steps);
   if (steps.again) queue_.AddAfter(key, std::max(Duration::zero(), Duration(*steps.again - WallNow())));
+  co_return absl::OkStatus();
+}
+
+// Actions of which none has to wait for another one.
+struct Passes::Batch {
+  const ActionOwner& owner;
+  ObjectCache& cache;
+  std::span<const Action> actions;  // not begun yet
+  int lanes;
+  Status status;  // the first that is wrong
+  asio::steady_timer over;
+};
+
+asio::awaitable<void> Passes::Lane(std::shared_ptr<Batch> batch) {
+  while (!batch->actions.empty() && batch->status.ok()) {
+    const Action& action = batch->actions.front();
+    batch->actions = batch->actions.subspan(1);
+    Status done = absl::AbortedError(kNotLeading);
+    if (means_.may_act()) done = co_await controller::CarryOut(means_.client, batch->cache, batch->owner, action);
+    if (batch->status.ok()) batch->status = std::move(done);
+  }
+  if (--batch->lanes == 0) batch->over.cancel();
+}
+
+asio::awaitable<Status> Passes::Act(const ActionOwner& owner, const std::vector<Action>& actions, ObjectCache& cache) {
+  for (auto begin = actions.begin(); begin != actions.end();) {
+    const Action::Kind kind = begin->kind;
+    const bool together = kind == Action::Kind::kCreatePod || kind == Action::Kind::kCreateService;
+    const auto end =
+        std::find_if(begin + 1, actions.end(), [&](const Action& next) { return !together || next.kind != kind; });
+    const int lanes = static_cast<int>(std::min<std::ptrdiff_t>(end - begin, kMostLanes));
+    const auto batch = std::make_shared<Batch>(
+        Batch{owner, cache, {begin, end}, lanes, {}, asio::steady_timer(means_.loop, TimePoint::max())});
+    std::vector<std::shared_ptr<void>> under_way;  // ends with this coroutine
+    for (int i = 1; i < lanes; ++i) under_way.push_back(http::Converse(means_.loop, Lane(batch)));
+    co_await Lane(batch);
+    if (batch->lanes > 0) co_await batch->over.async_wait(asio::as_tuple(asio::use_awaitable));
+    http::ThrowIfCancelled(co_await asio::this_coro::cancellation_state);
+    if (!batch->status.ok()) co_return batch->status;
+    begin = end;
+  }
   co_return absl::OkStatus();
 }
 

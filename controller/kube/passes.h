@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "controller/kube/actions.h"
 #include "controller/kube/event_recorder.h"
@@ -38,8 +39,9 @@ class Passes : public std::enable_shared_from_this<Passes> {
   void Add(const std::string& key, bool urgent) { queue_.Add(key, urgent); }
   void Forget(const std::string& key) { queue_.Forget(key); }
 
-  // The actions of `steps`, the status where it has changed, the events, and when the next pass is due. `status`: the
-  // whole object to apply; none: it has not changed.
+  // The actions of `steps` (pods, and Services, that follow one another are created several at a time), the status
+  // where it has changed, the events, and when the next pass is due. `status`: the whole object to apply; none: it has
+  // not changed.
   boost::asio::awaitable<Status> CarryOut(ActionOwner owner, const Steps& steps, std::optional<Json> status,
                                           ObjectCache& cache);
 
@@ -51,6 +53,9 @@ class Passes : public std::enable_shared_from_this<Passes> {
  private:
   void Begin(const std::string& key, WorkQueue::Done done);
   boost::asio::awaitable<void> Pass(std::string key, WorkQueue::Done done);
+  struct Batch;
+  boost::asio::awaitable<Status> Act(const ActionOwner& owner, const std::vector<Action>& actions, ObjectCache& cache);
+  boost::asio::awaitable<void> Lane(std::shared_ptr<Batch> batch);
   boost::asio::awaitable<Status> Write(const ActionOwner& owner, const Steps& steps, const Json& status,
                                        ObjectCache& cache);
   void Tell(const ActionOwner& owner, const Steps& steps);
