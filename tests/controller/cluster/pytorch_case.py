@@ -25,7 +25,7 @@ def pytorch_job(name, master="ExitCode", workers=0, worker="ExitCode", policy=No
 
 def conditions(job):
     """["Created", "Running"]: those that are true, in their order."""
-    return [condition["type"] for condition in job.get("status", {}).get("conditions", []) if condition["status"] == "True"]
+    return [condition["type"] for condition in job.get("status", {}).get("conditions") or [] if condition["status"] == "True"]
 
 
 def counts(job, kind):
@@ -44,7 +44,7 @@ class PyTorchCase(ControllerCase):
     def install_definitions(cls):
         super().install_definitions()
         cls.cluster.kubectl("apply", "--server-side", "-f", os.path.join(MANIFESTS, "components", "pytorchjob", "crd.yaml"))
-        cls.cluster.kubectl("wait", "--for=condition=Established", "--timeout=60s", "crd", "pytorchjobs.kubeflow.org")
+        cls.cluster.await_object("crd/pytorchjobs.kubeflow.org", lambda crd: "Established" in conditions(crd))
 
     @classmethod
     def serve(cls, name="controller", *flags, **others):
