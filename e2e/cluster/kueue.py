@@ -19,7 +19,7 @@ NAME = "kueue"
 NAMESPACE = "kueue-system"
 HEALTH, METRICS, WEBHOOKS = 8097, 8098, 8099
 # Of its webhooks those that a cluster without other frameworks needs.
-KINDS = ("trainjobs", "workloads", "workloads/status", "clusterqueues", "resourceflavors", "cohorts")
+KINDS = ("trainjobs", "pytorchjobs", "workloads", "workloads/status", "clusterqueues", "resourceflavors", "cohorts")
 
 
 def binary():

@@ -7,6 +7,7 @@ A moment is that of an event's arrival here, by a watch of this program's own. I
 """
 import argparse
 import concurrent.futures
+import contextlib
 import json
 import multiprocessing
 import os
@@ -20,7 +21,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path[:0] = [os.path.join(ROOT, folder) for folder in ("e2e/cluster", "e2e/controller", "tests", "tests/controller/cluster")]
 
-from api_client import Api  # noqa: E402
+from api_client import Refused  # noqa: E402
 from pytorch_case import LABEL, PyTorchCase, pytorch_job  # noqa: E402
 
 JOBS, WORKERS, AT_ONCE = 200, 3, 32
@@ -38,10 +39,11 @@ class Watch:
 
     def follow(self, api, resource, rule):
         while True:
-            for _, made in api.events(resource, seconds=600):
-                now = time.monotonic()  # the same in all processes
-                for key in rule(made):
-                    self.come.put((key, now))
+            with contextlib.suppress(Refused):  # the server's cache is behind: once more
+                for _, made in api.events(resource, seconds=600):
+                    now = time.monotonic()  # the same in all processes
+                    for key in rule(made):
+                        self.come.put((key, now))
 
     def take(self):
         while True:
