@@ -33,4 +33,13 @@ StatusOr<InputFile> ReadInput(const std::string& name) {
   return file;
 }
 
+StatusOr<std::vector<InputFile>> ReadInputs(const std::vector<std::string>& names) {
+  std::vector<InputFile> files;
+  for (const std::string& name : names) {
+    MUSTER_ASSIGN_OR_RETURN(InputFile file, ReadInput(name));
+    files.push_back(std::move(file));
+  }
+  return files;
+}
+
 }  // namespace muster::controller

@@ -1,14 +1,16 @@
-// A file that a user names on the command line.
+// Files that a user names on the command line.
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "base/status.h"
-#include "controller/plan/plan_files.h"
+#include "controller/plan/file_objects.h"
 
 namespace muster::controller {
 
 // "-" is stdin. The error names the file: it cannot be read, or it has more than 64 MiB.
 StatusOr<InputFile> ReadInput(const std::string& name);
+StatusOr<std::vector<InputFile>> ReadInputs(const std::vector<std::string>& names);
 
 }  // namespace muster::controller

@@ -20,17 +20,10 @@ struct Flags {
 };
 
 StatusOr<std::string> PlannedText(const Flags& flags) {
-  std::vector<InputFile> files;
-  for (const std::string& name : flags.files) {
-    MUSTER_ASSIGN_OR_RETURN(InputFile file, ReadInput(name));
-    files.push_back(std::move(file));
-  }
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<InputFile> files, ReadInputs(flags.files));
   MUSTER_ASSIGN_OR_RETURN(const PlannedFiles planned, PlanFiles(files, flags.plan));
   for (const std::string& remark : planned.remarks) PrintTo(stderr, "{}\n", remark);
-  std::vector<Json> objects;
-  for (const PlannedTrainJob& job : planned.jobs) {
-    for (Json& object : PlannedObjects(job)) objects.push_back(std::move(object));
-  }
+  const std::vector<Json> objects = PlannedObjects(planned);
   return flags.output == "json" ? ObjectsAsJson(objects) : ObjectsAsYaml(objects);
 }
 
@@ -49,8 +42,11 @@ int Run(const Flags& flags) {
 void AddPlanCommand(CLI::App* app, std::function<int()>* run) {
   auto flags = std::make_shared<Flags>();
   flags->plan.version = Version();
-  auto* command = app->add_subcommand("plan", "print the Service and the Jobs that a TrainJob comes to");
-  command->add_option("-f,--filename", flags->files, "a file of TrainJobs and runtimes, YAML or JSON; -: stdin")
+  auto* command = app->add_subcommand(
+      "plan", "print the Service and the Jobs that a TrainJob comes to, or the Services and the pods of a PyTorchJob");
+  command
+      ->add_option("-f,--filename", flags->files,
+                   "a file of TrainJobs, runtimes and PyTorchJobs, YAML or JSON; -: stdin")
       ->required()
       ->take_all();
   command->add_option("-o,--output", flags->output, "yaml | json; default yaml")

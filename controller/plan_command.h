@@ -1,5 +1,5 @@
-// `muster-controller plan -f job.yaml -f runtime.yaml [-o yaml|json]`: prints what a TrainJob comes to, without a
-// cluster.
+// `muster-controller plan -f job.yaml -f runtime.yaml [-o yaml|json]`: prints what a TrainJob or a
+// PyTorchJob comes to, without a cluster.
 #pragma once
 
 #include <CLI/CLI.hpp>

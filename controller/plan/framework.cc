@@ -45,7 +45,7 @@ Json* TrainerContainer(ReplicatedJob& of) {
 }
 
 std::string FirstHost(const Draft& draft, const ReplicatedJob& of) {
-  return fmt::format("{}-0.{}", JobName(draft.job.meta.name, of.name, 0), draft.subdomain);
+  return HostName(draft.job.meta.name, of.name, 0, 0, draft.subdomain);
 }
 
 std::string JobId(const TrainJob& job) { return job.meta.uid.empty() ? job.meta.name : job.meta.uid; }

@@ -43,10 +43,8 @@ void PutShared(const Json& shared, Json* metadata) {
 // The host that the runtime names as the coordinator.
 std::string Coordinator(const JobFrame& frame) {
   const Json& coordinator = frame.runtime.coordinator;
-  return fmt::format(
-      "{}-{}.{}",
-      JobName(frame.job.meta.name, TextField(coordinator, "replicatedJob"), CountField(coordinator, "jobIndex")),
-      CountField(coordinator, "podIndex"), frame.subdomain);
+  return HostName(frame.job.meta.name, TextField(coordinator, "replicatedJob"), CountField(coordinator, "jobIndex"),
+                  CountField(coordinator, "podIndex"), frame.subdomain);
 }
 
 // What JobSet calls its labels; it gives the same keys and values as annotations.

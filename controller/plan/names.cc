@@ -35,6 +35,11 @@ std::string JobName(std::string_view train_job, std::string_view replicated_job,
   return ShortName(fmt::format("{}-{}-{}", train_job, replicated_job, index), kMostJobName);
 }
 
+std::string HostName(std::string_view train_job, std::string_view replicated_job, int index, int pod,
+                     std::string_view subdomain) {
+  return fmt::format("{}-{}.{}", JobName(train_job, replicated_job, index), pod, subdomain);
+}
+
 std::string Sha1Hex(std::string_view text) { return Hex(text, EVP_sha1()); }
 std::string Sha256Hex(std::string_view text) { return Hex(text, EVP_sha256()); }
 

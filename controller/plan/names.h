@@ -16,6 +16,10 @@ inline constexpr size_t kMostJobName = 55;
 // <train job>-<replicated job>-<index>, shortened where it is longer than kMostJobName.
 std::string JobName(std::string_view train_job, std::string_view replicated_job, int index);
 
+// The host of pod `pod` of that Job, as the other pods of the TrainJob find it.
+std::string HostName(std::string_view train_job, std::string_view replicated_job, int index, int pod,
+                     std::string_view subdomain);
+
 std::string Sha1Hex(std::string_view text);    // 40 characters: of JobSet's label job-key
 std::string Sha256Hex(std::string_view text);  // 64 characters
 

@@ -1,5 +1,5 @@
-// Files in, a plan out: TrainJobs and their runtimes as users have them in files, for `muster-controller plan` and for
-// local runs. Pure; outside bytes.
+// Files in, plans out: TrainJobs with their runtimes, and PyTorchJobs, as users have them in files, for
+// `muster-controller plan`. Pure; outside bytes.
 #pragma once
 
 #include <string>
@@ -9,14 +9,11 @@
 #include "base/status.h"
 #include "controller/api/runtime.h"
 #include "controller/api/train_job.h"
+#include "controller/plan/file_objects.h"
 #include "controller/plan/plan.h"
+#include "controller/plan/pytorch_plan.h"
 
 namespace muster::controller {
-
-struct InputFile {
-  std::string name;  // for messages: "job.yaml", "-"
-  std::string text;
-};
 
 struct PlannedTrainJob {
   TrainJob job;
@@ -25,21 +22,28 @@ struct PlannedTrainJob {
   Plan plan;
 };
 
-struct PlannedFiles {
-  std::vector<PlannedTrainJob> jobs;
-  std::vector<std::string>
-      remarks;  // for people: notices of the plans, fields of the old shape, objects without a part
+struct PlannedPyTorchJob {
+  PyTorchJob job;
+  PyTorchPlan plan;
 };
 
-// Every TrainJob in `files`, with its runtime, which is in `files` too. InvalidArgument: "file:line: path: what is
-// wrong".
+struct PlannedFiles {
+  std::vector<PlannedTrainJob> jobs;
+  std::vector<PlannedPyTorchJob> pytorch_jobs;
+  // For people: notices of the plans, fields of the old shape, objects without a part.
+  std::vector<std::string> remarks;
+};
+
+// Every TrainJob in `files`, with its runtime, which is in `files` too; and every PyTorchJob. InvalidArgument:
+// "file:line: path: what is wrong".
 StatusOr<PlannedFiles> PlanFiles(const std::vector<InputFile>& files, const PlanOptions& options);
 
 // The objects of `planned` as the controller would create them: Service, snapshot, Jobs. The UIDs that only a cluster
 // gives, and owner references by them, are left out.
 std::vector<Json> PlannedObjects(const PlannedTrainJob& planned);
-
-std::string ObjectsAsYaml(const std::vector<Json>& objects);  // documents, "---" between them
-std::string ObjectsAsJson(const std::vector<Json>& objects);  // a v1 List
+// The same: objects beside, then Service and pod of each replica.
+std::vector<Json> PlannedObjects(const PlannedPyTorchJob& planned);
+// Of all jobs: TrainJobs first.
+std::vector<Json> PlannedObjects(const PlannedFiles& planned);
 
 }  // namespace muster::controller

@@ -41,6 +41,8 @@ std::vector<Row> Rows() {
       {"torchtune-1b.yaml", {kGolden / "torchtune-1b-job.in.yaml", kRuntimes + "torchtune-llama3.2-1b.yaml"}},
       {"torchtune-3b.yaml", {kGolden / "torchtune-3b-job.in.yaml", kRuntimes + "torchtune-llama3.2-3b.yaml"}},
       {"torchtune-qwen.yaml", {kGolden / "torchtune-qwen-job.in.yaml", kRuntimes + "torchtune-qwen2.5-1.5b.yaml"}},
+      {"pytorchjob-exitcode.yaml", {kExamples + "pytorchjob-exitcode.yaml"}},
+      {"pytorchjob-elastic.yaml", {kExamples + "pytorchjob-elastic.yaml"}},
   };
 }
 
@@ -59,6 +61,18 @@ std::set<std::string> FilesWith(const std::filesystem::path& folder, const std::
   return files;
 }
 
+// The dependencies between its Jobs, as comments.
+std::string OrderOf(const Plan& plan) {
+  std::string text;
+  for (const PlannedJob& job : plan.jobs) {
+    for (const Dependency& dependency : job.after) {
+      text += "# " + job.replicated_job + " after " + dependency.job +
+              (dependency.until == Dependency::Until::kReady ? " is ready\n" : " is complete\n");
+    }
+  }
+  return text;
+}
+
 TEST(Golden, Plans) {
   for (const Row& row : Rows()) {
     SCOPED_TRACE(row.golden);
@@ -66,15 +80,10 @@ TEST(Golden, Plans) {
     for (const std::string& name : row.files) files.push_back({name, ReadText(name)});
     const auto planned = PlanFiles(files, {.agent_image = "muster", .version = "test"});
     ASSERT_TRUE(planned.ok()) << planned.status();
-    ASSERT_EQ(planned->jobs.size(), 1);
-    std::string text = ObjectsAsYaml(PlannedObjects(planned->jobs[0]));
+    ASSERT_EQ(planned->jobs.size() + planned->pytorch_jobs.size(), 1);
+    std::string text = ObjectsAsYaml(PlannedObjects(*planned));
     for (const std::string& remark : planned->remarks) text += "# " + remark + "\n";
-    for (const PlannedJob& job : planned->jobs[0].plan.jobs) {
-      for (const Dependency& dependency : job.after) {
-        text += "# " + job.replicated_job + " after " + dependency.job +
-                (dependency.until == Dependency::Until::kReady ? " is ready\n" : " is complete\n");
-      }
-    }
+    for (const PlannedTrainJob& train_job : planned->jobs) text += OrderOf(train_job.plan);
     if (std::getenv("MUSTER_RENEW_GOLDEN") != nullptr) std::ofstream(kGolden / row.golden) << text;
     EXPECT_EQ(text, ReadText(kGolden / row.golden));
   }
@@ -85,7 +94,7 @@ TEST(Golden, EveryRuntimeAndExampleHasAPlan) {
   for (const Row& row : Rows()) planned.insert(row.files.begin(), row.files.end());
   for (const std::filesystem::path& folder :
        {std::filesystem::path(kRuntimes), std::filesystem::path(kExamples), kGolden}) {
-    wanted.merge(FilesWith(folder, {"TrainJob", "TrainingRuntime", "ClusterTrainingRuntime"}));
+    wanted.merge(FilesWith(folder, {"TrainJob", "TrainingRuntime", "ClusterTrainingRuntime", "PyTorchJob"}));
   }
   EXPECT_EQ(planned, wanted) << "give each file a row in Rows()";
 }
@@ -93,7 +102,7 @@ TEST(Golden, EveryRuntimeAndExampleHasAPlan) {
 TEST(Golden, NoPlanIsLeftOver) {
   std::set<std::string> golden;
   for (const Row& row : Rows()) golden.insert(kGolden / row.golden);
-  EXPECT_EQ(golden, FilesWith(kGolden, {"Job"}));
+  EXPECT_EQ(golden, FilesWith(kGolden, {"Job", "Pod"}));
 }
 
 }  // namespace

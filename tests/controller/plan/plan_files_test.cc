@@ -80,7 +80,7 @@ TEST(PlanFiles, SayWhereTheyAreWrong) {
             "ClusterTrainingRuntime 'torch'"},
            {"{name: torch}", "{name: torch, apiGroup: example.com}",
             "job.yaml:8: spec.runtimeRef: unsupported runtime: ClusterTrainingRuntime.example.com; use"},
-           {"kind: TrainJob", "kind: PyTorchJob", "job.yaml, runtime.yaml: there is no TrainJob to plan"},
+           {"kind: TrainJob", "kind: MPIJob", "job.yaml, runtime.yaml: there is no TrainJob and no PyTorchJob to plan"},
            {"kind: TrainJob", "kin: TrainJob", "job.yaml:2: kind: it is missing"},
            {"spec:", "spec: [", "job.yaml:8:13: "},
            {"torch: {}", "flux: {}", "runtime.yaml:10: spec.mlPolicy.flux: Flux is not served"},
@@ -108,6 +108,74 @@ TEST(PlanFiles, NoticesAreRemarks) {
   ASSERT_TRUE(planned.ok());
   ASSERT_EQ(planned->remarks.size(), 2);
   EXPECT_THAT(planned->remarks[1], HasSubstr("job.yaml:2: runtime 'torch': job 'node' runs without the agent"));
+}
+
+constexpr char kPyTorchJob[] = R"(apiVersion: kubeflow.org/v1
+kind: PyTorchJob
+metadata:
+  name: digits
+spec:
+  pytorchReplicaSpecs:
+    Master:
+      replicas: 1
+      template: {spec: {containers: [{name: pytorch, image: i, command: [x]}]}}
+    Worker:
+      replicas: 2
+      template:
+        spec:
+          containers:
+          - {name: pytorch, image: i}
+)";
+
+TEST(PlanFiles, APyTorchJobGivesServicesAndPods) {
+  const auto planned = PlanFiles({{"job.yaml", kPyTorchJob}}, {});
+  ASSERT_TRUE(planned.ok()) << planned.status();
+  EXPECT_TRUE(planned->jobs.empty());
+  ASSERT_EQ(planned->pytorch_jobs.size(), 1);
+  std::vector<std::string> made;
+  for (const Json& object : PlannedObjects(*planned)) {
+    made.push_back(At(object, "/kind").get<std::string>() + " " + At(object, "/metadata/name").get<std::string>());
+  }
+  EXPECT_THAT(made, ElementsAre("Secret digits-token", "Service digits-master-0", "Pod digits-master-0",
+                                "Service digits-worker-0", "Pod digits-worker-0", "Service digits-worker-1",
+                                "Pod digits-worker-1"));
+  EXPECT_THAT(planned->remarks, ElementsAre(HasSubstr("job.yaml:10: spec.pytorchReplicaSpecs.Worker runs without the "
+                                                      "agent")));
+}
+
+TEST(PlanFiles, TrainJobsAndPyTorchJobsStandSideBySide) {
+  const auto planned = PlanFiles({{"a.yaml", kPyTorchJob}, {"b.yaml", kJob}, {"c.yaml", kRuntime}}, {});
+  ASSERT_TRUE(planned.ok()) << planned.status();
+  EXPECT_EQ(planned->jobs.size(), 1);
+  EXPECT_EQ(planned->pytorch_jobs.size(), 1);
+  EXPECT_EQ(PlannedObjects(*planned).size(),
+            PlannedObjects(planned->jobs[0]).size() + PlannedObjects(planned->pytorch_jobs[0]).size());
+}
+
+TEST(PlanFiles, ASuspendedPyTorchJobIsARemark) {
+  const auto planned = PlanFiles(
+      {{"job.yaml", Replaced(kPyTorchJob, "spec:\n  pyt", "spec:\n  runPolicy: {suspend: true}\n  pyt")}}, {});
+  ASSERT_TRUE(planned.ok()) << planned.status();
+  EXPECT_THAT(planned->remarks.back(),
+              HasSubstr("job.yaml:6: spec.runPolicy.suspend: pods and Services are made once"));
+}
+
+TEST(PlanFiles, SayWhereAPyTorchJobIsWrong) {
+  struct Row {
+    std::string from, to, message;
+  };
+  for (const Row& row : std::vector<Row>{
+           {"replicas: 2", "replicas: many", "job.yaml:11: spec.pytorchReplicaSpecs.Worker.replicas: 'many'"},
+           {"kubeflow.org/v1", "kubeflow.org/v2", "job.yaml:1: apiVersion: 'kubeflow.org/v2' is not kubeflow.org/v1"},
+           {"name: digits", "name: " + std::string(60, 'a'), "job.yaml:4: metadata.name: "},
+           {"  name: digits", "  name: digits\n  annotations: {muster.dev/restart: all}",
+            "job.yaml:5: metadata.annotations.muster.dev/restart: 'all' is neither pod nor job"},
+       }) {
+    SCOPED_TRACE(row.to);
+    const auto planned = PlanFiles({{"job.yaml", Replaced(kPyTorchJob, row.from, row.to)}}, {});
+    EXPECT_TRUE(absl::IsInvalidArgument(planned.status()));
+    EXPECT_THAT(std::string(Message(planned.status())), HasSubstr(row.message));
+  }
 }
 
 }  // namespace
