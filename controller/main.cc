@@ -7,6 +7,7 @@
 #include "base/exit_codes.h"
 #include "base/text.h"
 #include "base/version.h"
+#include "controller/convert_command.h"
 #include "controller/plan_command.h"
 #include "controller/run_command.h"
 
@@ -15,11 +16,12 @@ namespace {
 
 int Main(int argc, char** argv) {
   signal(SIGPIPE, SIG_IGN);
-  CLI::App app{"TrainJobs become Services and Jobs", "muster-controller"};
+  CLI::App app{"TrainJobs become Services and Jobs; PyTorchJobs, Services and pods", "muster-controller"};
   app.set_version_flag("--version", fmt::format("muster-controller {} (commit {})", Version(), Commit()));
   app.require_subcommand(1);
   std::function<int()> run;
   // One line for each subcommand.
+  AddConvertCommand(&app, &run);
   AddPlanCommand(&app, &run);
   AddRunCommand(&app, &run);
   try {
