@@ -262,7 +262,7 @@ class Converter {
     converted.remarks = std::move(remarks_);
     const auto train_job = ReadTrainJob(converted.train_job);
     const auto runtime = ReadRuntime(converted.runtime);
-    MUSTER_RETURN_IF_ERROR(Annotate(train_job.status(), "spec: as a TrainJob"));
+    MUSTER_RETURN_IF_ERROR(train_job.status());
     MUSTER_RETURN_IF_ERROR(Annotate(runtime.status(), "spec: as a runtime"));
     MUSTER_RETURN_IF_ERROR(Annotate(MakePlan(*train_job, *runtime, {}).status(), "spec: as a TrainJob"));
     return converted;
