@@ -13,6 +13,7 @@ namespace muster::controller {
 namespace {
 
 using absl::StatusCode;
+using Grace = ApiClient::Grace;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -68,11 +69,12 @@ TEST_F(ApiClientTest, AsksInTheWordsOfTheApi) {
        "PATCH /apis/batch/v1/namespaces/ns/jobs/j?fieldManager=muster", "application/merge-patch+json", R"({"a":1})"},
       {[&] { return client_->Replace(kJobs, "ns", "j", object, Keep()); },
        "PUT /apis/batch/v1/namespaces/ns/jobs/j?fieldManager=muster", "application/json", R"({"a":1})"},
-      {[&] { return client_->Delete(kJobs, "ns", "j", "", Keep()); }, "DELETE /apis/batch/v1/namespaces/ns/jobs/j",
-       "application/json", R"({"apiVersion":"v1","kind":"DeleteOptions","propagationPolicy":"Background"})"},
-      {[&] { return client_->Delete(kJobs, "ns", "j", "u1", Keep()); }, "DELETE /apis/batch/v1/namespaces/ns/jobs/j",
-       "application/json",
-       R"({"apiVersion":"v1","kind":"DeleteOptions","preconditions":{"uid":"u1"},"propagationPolicy":"Background"})"},
+      {[&] { return client_->Delete(kJobs, "ns", "j", "", Grace::kOwn, Keep()); },
+       "DELETE /apis/batch/v1/namespaces/ns/jobs/j", "application/json",
+       R"({"apiVersion":"v1","kind":"DeleteOptions","propagationPolicy":"Background"})"},
+      {[&] { return client_->Delete(kJobs, "ns", "j", "u1", Grace::kNone, Keep()); },
+       "DELETE /apis/batch/v1/namespaces/ns/jobs/j", "application/json",
+       R"({"apiVersion":"v1","gracePeriodSeconds":0,"kind":"DeleteOptions","preconditions":{"uid":"u1"},"propagationPolicy":"Background"})"},
   };
   for (const auto& row : rows) {
     const auto handle = row.ask();

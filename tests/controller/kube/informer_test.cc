@@ -44,12 +44,11 @@ class InformerTest : public testing::Test {
       return next_ < replies_.size() ? replies_[next_++] : Reply{.then = Reply::Then::kStay};
     });
     client_.emplace(loop_, server_->access(), ApiClient::Options{.longest_answer = longest_answer});
-    informer_.emplace(
-        loop_, *client_, kPods, "ns", "app in (a,b)",
-        Informer::Events{.put = [this](const Json& pod) { Put(pod); },
-                         .gone = [this](const GoneObject& gone) { Gone(gone.ns + "/" + gone.name); },
-                         .synced = [this] { told_.push_back("synced"); },
-                         .say = [this](const std::string& text) { said_.push_back(text); }});
+    informer_.emplace(loop_, *client_, kPods, "ns", "app in (a,b)",
+                      Informer::Events{.put = [this](const Json& pod) { Put(pod); },
+                                       .gone = [this](const GoneObject& gone) { Gone(gone.ns + "/" + gone.name); },
+                                       .synced = [this] { told_.push_back("synced"); },
+                                       .say = [this](const std::string& text) { said_.push_back(text); }});
     informer_->Begin();
   }
 
@@ -160,7 +159,7 @@ TEST(Informer, ACallbackMayEndIt) {
                                           ++told;
                                           informer.reset();
                                         },
-                                    .gone = [](const std::string&, const std::string&) {},
+                                    .gone = [](const GoneObject&) {},
                                     .synced = [] { FAIL(); },
                                     .say = [](const std::string&) {}});
   informer->Begin();

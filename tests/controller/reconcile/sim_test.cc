@@ -186,6 +186,12 @@ class Life {
       case Action::Kind::kDeleteJobSet:
       case Action::Kind::kDeleteOwner:
         return;
+      case Action::Kind::kCreatePod:
+      case Action::Kind::kAdoptPod:
+      case Action::Kind::kDropPod:
+      case Action::Kind::kDeleteService:
+      case Action::Kind::kDeleteObject:
+        ADD_FAILURE() << "no action of a TrainJob: " << action.name;
     }
   }
 
