@@ -19,9 +19,9 @@ const Resource* PodGroupsOf(const std::string& gang_scheduler) {
 }
 
 // Pods that training-operator has made go on, and those that are made beside them have to meet them.
-bool RunWithoutAgent(const ObservedReplicas& observed) {
+bool RunForeignPods(const ObservedReplicas& observed) {
   return std::any_of(observed.pods.begin(), observed.pods.end(),
-                     [](const ObservedPod& pod) { return StillRuns(pod) && !pod.agent; });
+                     [](const ObservedPod& pod) { return StillRuns(pod) && !pod.made_here; });
 }
 
 }  // namespace
@@ -86,7 +86,7 @@ class PyTorchJobs::Impl {
     const PyTorchJob& job = known->job;
     // What has ended or is suspended has no pods.
     if (job.status.Finished() || job.suspend) return std::make_shared<const PyTorchPlan>();
-    const bool with_agent = !RunWithoutAgent(cache_.Of(*known));
+    const bool with_agent = !RunForeignPods(cache_.Of(*known));
     if (known->plan && known->planned_generation == job.meta.generation && known->planned_with_agent == with_agent) {
       return known->plan;
     }

@@ -28,7 +28,7 @@ StatusOr<bool> WantsAgent(const TrainJob& job, const Runtime& runtime);
 // Whether `container` has a command: without one it is in the image alone.
 bool CommandIsKnown(const Json& container);
 
-// Whether its command is the agent already. Of a container that nobody has checked, too.
+// Whether its command is the agent already.
 bool IsAgent(const Json& container);
 
 // The number in PET_MAX_RESTARTS of `container`; none: it is not there, or comes from elsewhere. InvalidArgument: it is

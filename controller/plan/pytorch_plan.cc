@@ -256,8 +256,8 @@ Json PodOfReplica(const PyTorchJob& job, const PyTorchPlan& plan, const PlannedR
   metadata["labels"].update(LabelsOf(job.meta, replicas.type, index));
   const bool leads = replicas.type == ReplicaType::kMaster || (!plan.has_master && index == 0);
   if (leads) metadata["labels"][kJobRoleLabel] = "master";
+  metadata["annotations"][kAttemptAnnotation] = fmt::format("{}", attempt.attempt);
   if (plan.restart == RestartScope::kJob) {
-    metadata["annotations"][kAttemptAnnotation] = fmt::format("{}", attempt.attempt);
     metadata["annotations"][kRestartsLeftAnnotation] = fmt::format("{}", attempt.restarts_left);
   }
   Json spec = replicas.pod_template["spec"];

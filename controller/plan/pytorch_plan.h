@@ -16,7 +16,8 @@
 namespace muster::controller {
 
 inline constexpr char kRestartAnnotation[] = "muster.dev/restart";  // on a PyTorchJob: "pod" or "job"
-inline constexpr char kAttemptAnnotation[] = "muster.dev/attempt";  // on its pods: status.attempt when they were made
+// On the pods that Muster makes of one: status.attempt when they were made.
+inline constexpr char kAttemptAnnotation[] = "muster.dev/attempt";
 // PET_MAX_RESTARTS where a job has no limit of its own.
 inline constexpr int kUnlimitedRestarts = 1'000'000;
 
@@ -35,7 +36,7 @@ struct PyTorchOptions {
   int wait_tries = 100;                       // of 2 s each
   std::string wait_template;   // YAML of the containers in its place, with {{.MasterAddr}} ...; empty: none
   std::string gang_scheduler;  // "volcano", another scheduler's name; empty: none
-  bool with_agent = true;      // false: pods that run already have none, and pods with it would not meet them
+  bool with_agent = true;      // false: pods that another operator has made run, and have none: the new ones meet them
 };
 
 struct PlannedReplicas {

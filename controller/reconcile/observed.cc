@@ -5,7 +5,6 @@
 #include "base/text.h"
 #include "controller/api/labels.h"
 #include "controller/api/lenient.h"
-#include "controller/plan/agent.h"
 #include "controller/plan/elastic.h"
 #include "controller/plan/pod_fields.h"
 #include "controller/plan/pytorch_plan.h"
@@ -57,13 +56,6 @@ std::optional<int> IndexOf(const Meta& meta) {
 bool IsSidecar(const Json& pod, const std::string& name) {
   const Json* container = FindNamed(PartOf(pod, "spec"), "initContainers", name);
   return container != nullptr && TextField(*container, "restartPolicy") == "Always";
-}
-
-bool HasAgent(const Json& pod) {
-  const Json& spec = PartOf(pod, "spec");
-  if (FindNamed(spec, "initContainers", kAgentContainer) != nullptr) return true;
-  const Json& containers = ListField(spec, "containers");
-  return std::any_of(containers.begin(), containers.end(), [](const Json& container) { return IsAgent(container); });
 }
 
 // The end of a container, as it is now or, where it runs again, as it was last.
@@ -198,7 +190,7 @@ StatusOr<ObservedPod> ReadPod(const Json& object) {
   pod.attempt = AttemptOf(pod.meta);
   pod.replica_type = pod.meta.Label(kReplicaTypeLabel);
   pod.index = IndexOf(pod.meta);
-  pod.agent = HasAgent(object);
+  pod.made_here = !pod.meta.Annotation(kAttemptAnnotation).empty();
   Trim(&pod.meta);
   pod.node = TextField(PartOf(object, "spec"), "nodeName");
   const Json& status = PartOf(object, "status");

@@ -61,7 +61,7 @@ struct ObservedPod {
   std::optional<int> index;
   int attempt = 0;
   int restarts = 0;             // of its containers by the kubelet, sidecars among the init containers left out
-  bool agent = false;           // an init container brings the agent, or a container's command is the agent
+  bool made_here = false;       // of a PyTorchJob: Muster has made it
   std::string node;             // empty: not scheduled
   std::string phase;            // Pending, Running, Succeeded, Failed, Unknown
   std::string reason, message;  // of the pod: Evicted, Preempting ...

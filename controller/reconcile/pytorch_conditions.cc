@@ -33,7 +33,7 @@ void SetJobCondition(PyTorchJobStatus* status, std::string_view type, bool value
   });
   if (value && (type == kJobSucceeded || type == kJobFailed)) {
     for (JobCondition& other : status->conditions) {
-      if (other.type != kJobRunning || !other.status) continue;
+      if ((other.type != kJobRunning && other.type != kJobRestarting) || !other.status) continue;
       other.status = false;
       other.updated = other.since = now;
     }

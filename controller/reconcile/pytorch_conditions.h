@@ -17,7 +17,8 @@ inline constexpr char kJobCreated[] = "Created", kJobRunning[] = "Running", kJob
 std::string ReasonOf(std::string_view type);
 
 // Puts the condition last. Nothing changes once Failed is true, nor where one of the same status and reason is there.
-// Running takes Restarting out, and Restarting takes Running out; Succeeded and Failed make Running false.
+// Running takes Restarting out, and Restarting takes Running out; Succeeded and Failed make both
+// false: training-operator leaves Restarting true.
 void SetJobCondition(PyTorchJobStatus* status, std::string_view type, bool value, std::string_view reason,
                      std::string message, WallTime now);
 

@@ -14,6 +14,8 @@
 namespace muster::controller {
 namespace {
 
+constexpr size_t kMostNames = 16;  // in one event
+
 std::string CauseOf(const Failure& failure) { return Describe(failure, true); }
 
 // One decision while it is made.
@@ -348,8 +350,11 @@ class Deciding {
       if (!action.object.is_null()) names.push_back(action.name);
     }
     if (names.empty()) return;
-    Event(false, fmt::format("SuccessfulCreate{}", kind),
-          fmt::format("Created {}: {}", Lower(kind), Join(names, ", ")));
+    // An event is no list of a thousand.
+    const std::string all = names.size() <= kMostNames
+                                ? Join(names, ", ")
+                                : fmt::format("{} ... {} ({})", names.front(), names.back(), names.size());
+    Event(false, fmt::format("SuccessfulCreate{}", kind), fmt::format("Created {}: {}", Lower(kind), all));
   }
 
   // An elastic job's pods hear how many they are meant to be.
