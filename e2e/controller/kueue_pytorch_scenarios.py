@@ -37,7 +37,8 @@ class PyTorchQueue(Queued, PyTorchJobs):
         self.await_pytorch("first", lambda job: is_suspended(job) and not any(
             counts.get("active") for counts in job["status"]["replicaStatuses"].values()))
         self.await_running("second", 1)
-        selectors = [pod["spec"]["nodeSelector"] for pod in self.pods("second")]
+        pods = self.cluster.get("pods", "-n", self.namespace, "-l", "training.kubeflow.org/job-name=second")["items"]
+        selectors = [pod["spec"]["nodeSelector"] for pod in pods]
         self.assertEqual(selectors, [{NODE_LABEL: "linux"}] * 2)
         self.let_go("second", "first")
         self.succeeded("second")
