@@ -143,7 +143,8 @@ class Planner {
     if (plan_.has_master) {
       const std::string host = ReplicaObjectName(job_.meta, ReplicaType::kMaster, 0);
       const std::string port = fmt::format("{}", master_port_);
-      const auto number = ParseInt(processes);
+      // By training-operator the deprecated number of elasticPolicy multiplies nothing.
+      const auto number = ParseInt(job_.processes_per_node);
       for (const char* name : {"MASTER_ADDR", "PET_MASTER_ADDR"}) put(name, host);
       for (const char* name : {"MASTER_PORT", "PET_MASTER_PORT"}) put(name, port);
       put("WORLD_SIZE", fmt::format("{}", all * number.value_or(1)));
