@@ -5,18 +5,26 @@
 
 #include "base/exit_codes.h"
 #include "base/text.h"
+#include "controller/api/pytorch_job.h"
+#include "controller/plan/pod_fields.h"
 
 namespace muster::controller {
 namespace {
 
 constexpr int kSignals = 128;  // codes above it are signals, as shells and Kubernetes write them
 
-// The end that the pod failed by: the first container that ended badly; of several, the earliest.
+// The end that the pod failed by: the first container that ended badly; of several, the earliest. Kubernetes tells the
+// second alone. Within one, an init container comes last, since a sidecar is stopped once the others have ended; and
+// the container that trains goes before those beside it.
 const ObservedEnd* FirstBadEnd(const ObservedPod& pod) {
+  const auto order = [](const ObservedEnd& end) {
+    const bool trains = end.container == kTrainerContainer || end.container == kPyTorchContainer;
+    return std::tuple(end.finished.value_or(WallTime::max()), end.init, !trains);
+  };
   const ObservedEnd* first = nullptr;
   for (const ObservedEnd& end : pod.ends) {
     if (end.exit_code == 0) continue;
-    if (first == nullptr || (end.finished && first->finished && *end.finished < *first->finished)) first = &end;
+    if (first == nullptr || order(end) < order(*first)) first = &end;
   }
   return first;
 }
