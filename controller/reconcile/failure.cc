@@ -136,6 +136,28 @@ PodFailure FailureBy(const ObservedPod& pod, const ObservedEnd* end, const PodRu
   return found;
 }
 
+bool IsSame(const Failure& failure, const Failure& other) {
+  if (other.pod != failure.pod || other.container != failure.container) return false;
+  return failure.pod_uid.empty() || (other.pod_uid == failure.pod_uid && other.time == failure.time);
+}
+
+// To kMostFailures, the newest last. Of one origin the first stays longest: it is the cause of the others. What stays
+// does not depend on the order: what was left out and is found again is left out again.
+void Shorten(std::vector<Failure>* failures) {
+  std::stable_sort(failures->begin(), failures->end(), [](const Failure& a, const Failure& b) {
+    return std::tie(a.time, a.pod, a.pod_uid, a.container) < std::tie(b.time, b.pod, b.pod_uid, b.container);
+  });
+  size_t excess = failures->size() - kMostFailures;
+  std::set<std::string> origins;
+  std::erase_if(*failures, [&](const Failure& failure) {
+    const bool repeats = !failure.origin.empty() && !origins.insert(failure.origin).second;
+    if (!repeats || excess == 0) return false;
+    --excess;
+    return true;
+  });
+  failures->erase(failures->begin(), failures->begin() + static_cast<ptrdiff_t>(excess));
+}
+
 }  // namespace
 
 PodRules RulesOf(const ObservedPod& pod, const PlannedJob& planned) {
@@ -193,18 +215,19 @@ int RestartsUsed(const std::vector<const ObservedPod*>& pods, const std::vector<
 }
 
 std::vector<Failure> Remember(const std::vector<PodFailure>& found, std::vector<Failure>* known) {
-  std::vector<Failure> added;
+  std::vector<Failure> all = *known, added;
   for (const PodFailure& one : found) {
-    const bool is_known = std::any_of(known->begin(), known->end(), [&one](const Failure& other) {
-      const Failure& failure = one.failure;
-      if (other.pod != failure.pod || other.container != failure.container) return false;
-      return failure.pod_uid.empty() || (other.pod_uid == failure.pod_uid && other.time == failure.time);
-    });
-    if (is_known) continue;
-    known->push_back(one.failure);
-    added.push_back(one.failure);
+    const bool is_known =
+        std::any_of(all.begin(), all.end(), [&one](const Failure& other) { return IsSame(one.failure, other); });
+    if (!is_known) all.push_back(one.failure);
   }
-  if (known->size() > kMostFailures) known->erase(known->begin(), known->end() - kMostFailures);
+  if (all.size() > kMostFailures) Shorten(&all);
+  for (const Failure& one : all) {
+    const bool is_known =
+        std::any_of(known->begin(), known->end(), [&one](const Failure& other) { return IsSame(one, other); });
+    if (!is_known) added.push_back(one);
+  }
+  *known = std::move(all);
   return added;
 }
 

@@ -46,7 +46,8 @@ const PodFailure* RootCause(const std::vector<PodFailure>& failures);
 int RestartsUsed(const std::vector<const ObservedPod*>& pods, const std::vector<PodFailure>& failures,
                  int max_restarts);
 
-// Adds those of `found` that `known` does not have, the newest last, and gives them; `known` keeps kMostFailures.
+// Adds those of `found` that `known` does not have, the newest last, and gives them; `known` keeps kMostFailures. The
+// same ones again change nothing.
 std::vector<Failure> Remember(const std::vector<PodFailure>& found, std::vector<Failure>* known);
 
 // "rank 3 on pod a-node-0-1 (node n1) was killed by SIGKILL: out of memory: MESSAGE"; with the container behind the
