@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/exit_codes.h"
 #include "base/text.h"
 
 namespace muster::controller {
@@ -57,13 +58,35 @@ void Complete(const PyTorchPlan& plan, const ObservedPod& pod, PodFailure* failu
   if (!failure->failure.rank && plan.pods_are_ranks) failure->failure.rank = failure->failure.node_rank;
 }
 
-// A failure of a peer, which is no bug of its own, explains the end of `pod` at `end`.
-bool Explains(const Failure& peer, const ObservedPod& pod, WallTime end) {
-  return peer.pod_uid != pod.meta.uid && peer.time < end && end <= peer.time + kPeerFailureShows && pod.meta.created &&
-         *pod.meta.created <= peer.time;
+// What `peer` ended for: itself, where that is no bug of its own. Null: that is not known any more.
+const Failure* CauseOf(const std::vector<Failure>& known, const Failure& peer) {
+  const auto is_cause = [](const Failure& one) { return !one.counted || Classify(one.exit_code) != ExitClass::kFatal; };
+  if (is_cause(peer)) return &peer;
+  const auto cause = std::find_if(known.begin(), known.end(), [&](const Failure& other) {
+    return is_cause(other) && !peer.origin.empty() && other.origin == peer.origin;
+  });
+  return cause == known.end() ? nullptr : &*cause;
 }
 
-void Judge(const PyTorchJobStatus& status, Replica* replica) {
+// What explains the end of `pod` at `end`: a failure of a peer. Where that had a cause itself, kPeerFailureShows begins
+// with the cause, so that a bug ends the job at last. Null: nothing does.
+const Failure* ExplanationOf(const std::vector<Failure>& known, const ObservedPod& pod, WallTime end) {
+  for (const Failure& peer : known) {
+    const bool was_under_way = pod.meta.created && *pod.meta.created <= peer.time && peer.time < end;
+    if (peer.pod_uid == pod.meta.uid || !was_under_way) continue;
+    const Failure* cause = CauseOf(known, peer);
+    if (cause != nullptr && end <= cause->time + kPeerFailureShows) return cause;
+  }
+  return nullptr;
+}
+
+// Its end was judged before, and the job went on.
+bool IsCharged(const PyTorchJobStatus& status, const ObservedPod& pod) {
+  return std::any_of(status.counted.begin(), status.counted.end(),
+                     [&pod](const CountedPod& one) { return one.uid == pod.meta.uid && one.restarts > pod.restarts; });
+}
+
+void Judge(const PyTorchJobStatus& status, const std::vector<Failure>& known, Replica* replica) {
   PodFailure& failure = *replica->failure;
   const ObservedPod& pod = *replica->pod;
   // Somebody's deletion is no failure. Anything else is, an eviction, too.
@@ -71,10 +94,11 @@ void Judge(const PyTorchJobStatus& status, Replica* replica) {
   if (replica->planned->restart != RestartPolicy::kExitCode || !failure.fatal) return;
   const bool knows_cause = std::any_of(pod.ends.begin(), pod.ends.end(),
                                        [](const ObservedEnd& end) { return end.message && end.message->cause; });
-  replica->consequence =
-      !knows_cause && std::any_of(status.failures.begin(), status.failures.end(),
-                                  [&](const Failure& peer) { return Explains(peer, pod, failure.failure.time); });
+  if (knows_cause) return;
+  const Failure* cause = ExplanationOf(known, pod, failure.failure.time);
+  replica->consequence = cause != nullptr || IsCharged(status, pod);
   failure.fatal = !replica->consequence;
+  if (cause != nullptr) failure.origin = failure.failure.origin = cause->origin;
 }
 
 }  // namespace
@@ -112,13 +136,20 @@ Replicas PlaceReplicas(const PyTorchJob& job, const PyTorchPlan& plan, const Obs
     replica.failure = FailureOf(*replica.pod, RulesOf(replica));
     if (replica.failure) Complete(plan, *replica.pod, &*replica.failure);
   }
-  // Retryable failures first: they may explain the others.
-  PyTorchJobStatus known = job.status;
-  for (const Replica& replica : replicas.all) {
-    if (replica.failure && !replica.failure->fatal) known.failures.push_back(replica.failure->failure);
-  }
+  // Retryable failures first: they may explain the others. Of those the earlier ones may explain the later.
+  std::vector<Failure> known = job.status.failures;
+  std::vector<Replica*> failed;
   for (Replica& replica : replicas.all) {
-    if (replica.failure) Judge(known, &replica);
+    if (!replica.failure) continue;
+    failed.push_back(&replica);
+    if (!replica.failure->fatal) known.push_back(replica.failure->failure);
+  }
+  std::stable_sort(failed.begin(), failed.end(), [](const Replica* a, const Replica* b) {
+    return a->failure->failure.time < b->failure->failure.time;
+  });
+  for (Replica* replica : failed) {
+    Judge(job.status, known, replica);
+    if (replica->consequence) known.push_back(replica->failure->failure);
   }
   return replicas;
 }
@@ -177,8 +208,11 @@ WallTime MadeAnewAt(const Replica& replica, const PyTorchJobStatus& status, Wall
   const auto earlier = std::count_if(status.failures.begin(), status.failures.end(), [&](const Failure& other) {
     return other.pod == failure.pod && other.pod_uid != failure.pod_uid && other.time + kMemory > failure.time;
   });
+  // The status keeps the newest failures alone. Where they all are of the last time, this pod's may be among the
+  // others.
+  const bool forgets = status.failures.size() >= kMostFailures && status.failures.front().time + kMemory > failure.time;
   // A node that turns pods away is not asked again at once.
-  const int times = static_cast<int>(earlier) + (pod.ran ? 0 : 1);
+  const int times = std::max(static_cast<int>(earlier), forgets ? 1 : 0) + (pod.ran ? 0 : 1);
   if (times == 0) return now;
   const auto pause = kFirstPause * (1 << std::min(times - 1, kMostDoublings));
   return failure.time + std::min<std::chrono::seconds>(pause, kLongestPause);

@@ -41,14 +41,15 @@ struct Replicas {
 Replicas PlaceReplicas(const PyTorchJob& job, const PyTorchPlan& plan, const ObservedReplicas& observed);
 
 // A pod that was under way when a peer failed with a retryable code, and ended so much later at most, may have ended
-// for that reason: collective operations of PyTorch give up after 10 minutes.
+// for that reason: collective operations of PyTorch give up after 10 minutes. So may one that such a pod was a peer of,
+// within the same minutes after the first failure.
 inline constexpr std::chrono::minutes kPeerFailureShows{10};
 
 // Charges restarts and notes failures in the status; gives those that are new.
 std::vector<Failure> Charge(const PyTorchPlan& plan, const Replicas& replicas, PyTorchJobStatus* status);
 
 // When the pod that failed is made anew: at once the first time, and after a life of a minute; else after a pause that
-// doubles with each failure of it in the last quarter of an hour.
+// doubles with each failure of it in the last quarter of an hour, as far as the status remembers them.
 WallTime MadeAnewAt(const Replica& replica, const PyTorchJobStatus& status, WallTime now);
 
 // status.replicaStatuses. A pod that runs and is being deleted counts as failed, as training-operator counts it.
