@@ -1,0 +1,160 @@
+// Every restartPolicy with every kind of exit code, in every role, under every limit.
+//
+// The rules: with Never a code other than 0 fails the job. With ExitCode 1-127 fail it, and after 128-255 the pod is
+// made anew. With OnFailure the kubelet starts the container again after a code other than 0, with Always after every
+// code; the controller counts. backoffLimit N: the job bears N restarts, and fails by the next one; none: it bears all.
+// A pod that ends with 0 for good has succeeded; the master's success is the job's.
+#include "tests/controller/reconcile/pytorch_world.h"
+
+namespace muster::controller {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+struct Case {
+  std::string policy;
+  int code;
+  bool master;
+  std::optional<int> limit;
+};
+
+enum class Outcome { kSucceeds, kFailsTheJob, kIsMadeAnew, kStartsAgain };
+
+Outcome Wanted(const Case& of) {
+  if (of.policy == "Always") return Outcome::kStartsAgain;
+  if (of.code == 0) return Outcome::kSucceeds;
+  if (of.policy == "OnFailure") return Outcome::kStartsAgain;
+  if (of.policy == "Never") return Outcome::kFailsTheJob;
+  return of.code < 128 ? Outcome::kFailsTheJob : Outcome::kIsMadeAnew;
+}
+
+std::string CodeInWords(int code) {
+  const std::map<int, std::string> signals = {{130, "SIGINT"}, {137, "SIGKILL"}, {139, "SIGSEGV"}, {143, "SIGTERM"}};
+  const auto signal = signals.find(code);
+  return signal == signals.end() ? fmt::format("exit code {}", code) : "was killed by " + signal->second;
+}
+
+void Check(const Case& of) {
+  const std::string name = of.master ? "a-master-0" : "a-worker-1";
+  const std::string run = of.limit ? fmt::format("{{backoffLimit: {}}}", *of.limit) : "{}";
+  PyTorchWorld world = RunningWorld({.policy = of.policy, .run = run});
+  const Outcome wanted = Wanted(of);
+  const int most = of.limit.value_or(4);
+  for (int ends = 1; ends <= most + 1; ++ends) {
+    SCOPED_TRACE(fmt::format("end {}", ends));
+    world.Wait(std::chrono::seconds(120));
+    const std::string uid = world.Pod(name).meta.uid;
+    if (wanted == Outcome::kStartsAgain) {
+      world.StartsAgain(name, of.code);
+    } else {
+      world.Ends(name, of.code);
+    }
+    const PyTorchDecision decision = world.Pass();
+    const PyTorchJobStatus& status = world.job.status;
+    if (wanted == Outcome::kSucceeds) {
+      EXPECT_EQ(world.State(), of.master ? "Succeeded" : "Running");
+      EXPECT_EQ((of.master ? status.master : status.worker)->succeeded, 1);
+      EXPECT_EQ(status.restarts, 0);
+      EXPECT_THAT(status.failures, IsEmpty());
+      world.Settle();
+      EXPECT_EQ(world.Pod(name).meta.uid, uid) << "it is not run again";
+      return;
+    }
+    // What ends with 0 is no failure, although Always starts it again and the limit counts that.
+    ASSERT_EQ(status.failures.empty(), of.code == 0);
+    EXPECT_EQ(of.code == 0 ? 0 : status.failures.back().exit_code, of.code);
+    const bool over = of.limit && ends > *of.limit;
+    if (wanted == Outcome::kFailsTheJob || over) {
+      EXPECT_EQ(world.State(), "Failed");
+      EXPECT_TRUE(status.completion_time);
+      EXPECT_TRUE(decision.status_first);
+      EXPECT_THAT(Actions(decision), IsEmpty()) << "cleanPodPolicy is None";
+      const std::string message = world.Message("Failed");
+      if (of.code != 0) {
+        EXPECT_THAT(message, HasSubstr(CodeInWords(of.code)));
+        EXPECT_THAT(message, HasSubstr(fmt::format("pod {}, container pytorch", name)));
+        EXPECT_THAT(message, HasSubstr(of.master ? "node 0" : "node 2"));
+      }
+      if (wanted == Outcome::kFailsTheJob) {
+        EXPECT_THAT(message, HasSubstr(of.master ? "1 Master replica(s)" : "1 Worker replica(s)"));
+        EXPECT_EQ(status.restarts, 0);
+      } else {
+        EXPECT_THAT(message, HasSubstr("Job a has failed because it has reached the specified backoff limit"));
+        EXPECT_EQ(status.restarts, *of.limit + 1);
+      }
+      EXPECT_EQ(status.Find("Restarting"), nullptr) << "a job that fails never stays in Restarting";
+      world.Settle();
+      EXPECT_EQ(world.State(), "Failed");
+      EXPECT_TRUE(world.Has(name));
+      return;
+    }
+    EXPECT_EQ(status.restarts, ends);
+    if (wanted == Outcome::kStartsAgain) {
+      EXPECT_THAT(Actions(decision), IsEmpty());
+      EXPECT_EQ(world.State(), "Running");
+      EXPECT_EQ(world.Pod(name).meta.uid, uid);
+    } else {
+      EXPECT_THAT(Actions(decision), ElementsAre("delete pod " + name, "create pod " + name));
+      EXPECT_EQ(world.State(), "Restarting");
+      world.Settle();
+      EXPECT_EQ(world.State(), "Running");
+      EXPECT_NE(world.Pod(name).meta.uid, uid);
+    }
+    EXPECT_EQ(world.job.status.restarts, ends) << "it is counted once";
+  }
+  EXPECT_FALSE(of.limit.has_value());
+}
+
+TEST(PyTorchExitCodes, Table) {
+  for (const char* policy : {"Always", "OnFailure", "Never", "ExitCode"}) {
+    for (const int code : {0, 1, 2, 126, 127, 128, 130, 137, 139, 143, 255}) {
+      for (const bool master : {true, false}) {
+        for (const std::optional<int> limit :
+             {std::optional<int>(), std::optional<int>(0), std::optional<int>(1), std::optional<int>(3)}) {
+          SCOPED_TRACE(fmt::format("{}, code {}, {}, backoffLimit {}", policy, code, master ? "master" : "worker",
+                                   limit ? fmt::format("{}", *limit) : "none"));
+          Check({policy, code, master, limit});
+        }
+      }
+    }
+  }
+}
+
+// Pods that v1 deletes and makes anew: the phase Failed under a policy by which the kubelet restarts containers.
+TEST(PyTorchExitCodes, APodThatFailedAsAWhole) {
+  struct Row {
+    const char *policy, *reason;
+    bool fails;
+    int restarts;
+  };
+  const Row rows[] = {
+      {"Always", "Evicted", false, 0}, {"OnFailure", "Evicted", false, 0},         {"ExitCode", "Evicted", false, 0},
+      {"Never", "Evicted", true, 0},   {"OnFailure", "NodeLost", false, 0},        {"ExitCode", "Preempting", false, 0},
+      {"ExitCode", "", false, 1},      {"ExitCode", "DeadlineExceeded", false, 1}, {"OnFailure", "OutOfcpu", false, 1},
+  };
+  for (const Row& row : rows) {
+    SCOPED_TRACE(fmt::format("{} {}", row.policy, row.reason));
+    PyTorchWorld world = RunningWorld({.policy = row.policy});
+    world.Wait(std::chrono::seconds(120));
+    ObservedPod& pod = world.Pod("a-worker-0");
+    pod.phase = "Failed";
+    pod.reason = row.reason;
+    pod.message = "the node had no room";
+    const PyTorchDecision decision = world.Pass();
+    EXPECT_EQ(world.job.status.restarts, row.restarts);
+    ASSERT_EQ(world.job.status.failures.size(), 1U);
+    EXPECT_EQ(world.job.status.failures[0].counted, std::string_view(row.reason) != "Evicted" && row.restarts == 1);
+    EXPECT_EQ(world.State(), row.fails ? "Failed" : "Restarting");
+    if (row.fails) {
+      EXPECT_THAT(world.Message("Failed"), HasSubstr("the node had no room"));
+    } else {
+      world.Settle();
+      EXPECT_EQ(world.State(), "Running");
+    }
+  }
+}
+
+}  // namespace
+}  // namespace muster::controller

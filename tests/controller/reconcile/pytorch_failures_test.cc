@@ -1,0 +1,289 @@
+// What counts as the cause where several things happened to the pods of a PyTorchJob.
+#include "controller/reconcile/pytorch_replicas.h"
+#include "tests/controller/reconcile/pytorch_world.h"
+
+namespace muster::controller {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr auto kMinute = std::chrono::seconds(60);
+
+PyTorchParts ByCode(const std::string& run = "{}") { return {.policy = "ExitCode", .run = run}; }
+
+PyTorchWorld LongRunning(const PyTorchParts& parts) {
+  PyTorchWorld world = RunningWorld(parts);
+  world.Wait(20 * kMinute);
+  return world;
+}
+
+TEST(PyTorchFailures, OutOfMemory) {
+  PyTorchWorld world = LongRunning(ByCode("{backoffLimit: 1}"));
+  world.Ends("a-worker-0", 137).ends[0].reason = "OOMKilled";
+  world.Pass();
+  EXPECT_EQ(world.State(), "Restarting");
+  EXPECT_EQ(world.job.status.restarts, 1) << "it is the job's own memory";
+  const Failure& failure = world.job.status.failures.at(0);
+  EXPECT_TRUE(failure.oom);
+  EXPECT_EQ(failure.reason, "OOMKilled");
+  EXPECT_EQ(failure.signal, "SIGKILL");
+}
+
+TEST(PyTorchFailures, OfSeveralContainersTheFirstDecides) {
+  struct End {
+    const char* container;
+    int code;
+    int after;  // seconds
+    bool init = false;
+  };
+  struct Row {
+    const char* what;
+    std::vector<End> ends;
+    bool fatal;
+    const char* container;
+  };
+  const Row rows[] = {
+      {"the other one came later", {{"pytorch", 137, 0}, {"side", 1, 5}}, false, "pytorch"},
+      {"and is listed first", {{"a-side", 1, 5}, {"pytorch", 137, 0}}, false, "pytorch"},
+      {"the other one came first", {{"pytorch", 137, 5}, {"side", 3, 0}}, true, "side"},
+      {"the other one was well", {{"side", 0, 0}, {"pytorch", 3, 5}}, true, "pytorch"},
+      {"only the other one was bad", {{"pytorch", 0, 0}, {"side", 143, 5}}, false, "side"},
+      {"in one second", {{"a-side", 1, 0}, {"pytorch", 137, 0}}, false, "pytorch"},
+      {"in one second, the other way round", {{"a-side", 143, 0}, {"pytorch", 3, 0}}, true, "pytorch"},
+      {"an init container", {{"init-pytorch", 1, 0, true}}, true, "init-pytorch"},
+      {"an init container that was killed", {{"fetch", 137, 0, true}}, false, "fetch"},
+      {"a sidecar that is stopped at the end, in one second",
+       {{"log", 143, 0, true}, {"pytorch", 3, 0}},
+       true,
+       "pytorch"},
+      {"a sidecar that ends badly when it is stopped", {{"log", 1, 1, true}, {"pytorch", 143, 0}}, false, "pytorch"},
+      {"no container has ended", {}, false, ""},
+  };
+  for (const Row& row : rows) {
+    SCOPED_TRACE(row.what);
+    PyTorchWorld world = LongRunning(ByCode());
+    ObservedPod& pod = world.Ends("a-worker-0", 1);
+    pod.ends.clear();
+    for (const End& end : row.ends) {
+      pod.ends.push_back(PyTorchWorld::EndOf(end.code, world.now + end.after * kSecond, end.container));
+      pod.ends.back().init = end.init;
+    }
+    world.Wait(10 * kSecond);
+    world.Pass();
+    EXPECT_EQ(world.State(), row.fatal ? "Failed" : "Restarting");
+    EXPECT_EQ(world.job.status.failures.at(0).container, row.container);
+  }
+}
+
+TEST(PyTorchFailures, ADeletedPodCostsNothingUnderEachPolicy) {
+  for (const char* policy : {"Always", "OnFailure", "Never", "ExitCode"}) {
+    SCOPED_TRACE(policy);
+    PyTorchWorld world = LongRunning({.policy = policy, .run = "{backoffLimit: 0}"});
+    world.IsDeleted("a-worker-0");
+    PyTorchDecision decision = world.Pass();
+    EXPECT_THAT(Actions(decision), IsEmpty());
+    EXPECT_THAT(Reasons(decision), Contains("PodDeleted"));
+    EXPECT_EQ(world.State(), "Restarting");
+    EXPECT_EQ(world.job.status.worker->failed, 1);
+    EXPECT_EQ(world.job.status.worker->active, 1);
+    world.Ends("a-worker-0", 1);  // in its grace; it is still there
+    world.Pass();
+    EXPECT_EQ(world.State(), "Restarting");
+    world.End();
+    EXPECT_THAT(Actions(world.Pass()), ElementsAre("create pod a-worker-0"));
+    world.Settle();
+    EXPECT_EQ(world.State(), "Running");
+    EXPECT_EQ(world.job.status.restarts, 0);
+  }
+}
+
+TEST(PyTorchFailures, APodThatIsGoneBeforeItsCodeWasRead) {
+  for (const char* policy : {"Always", "OnFailure", "Never", "ExitCode"}) {
+    SCOPED_TRACE(policy);
+    PyTorchWorld world = LongRunning({.policy = policy, .run = "{backoffLimit: 0}"});
+    world.Vanishes("a-master-0");
+    const PyTorchDecision decision = world.Pass();
+    EXPECT_THAT(Actions(decision), ElementsAre("create pod a-master-0"));
+    EXPECT_THAT(Reasons(decision), ElementsAre("PodDeleted", "SuccessfulCreatePod"));
+    EXPECT_THAT(decision.events[0].message, HasSubstr("before its exit code was read: that counts as retryable"));
+    EXPECT_EQ(world.State(), "Restarting");
+    EXPECT_THAT(Reasons(world.Pass()), IsEmpty()) << "it is said once";
+    world.Settle();
+    EXPECT_EQ(world.State(), "Running");
+    EXPECT_EQ(world.job.status.restarts, 0);
+  }
+}
+
+TEST(PyTorchFailures, AnEvictionIsNotCountedWhateverItsCode) {
+  for (const int code : {1, 137}) {
+    PyTorchWorld world = LongRunning(ByCode("{backoffLimit: 0}"));
+    world.Ends("a-worker-0", code).disrupted = true;
+    const PyTorchDecision decision = world.Pass();
+    EXPECT_EQ(world.State(), "Restarting");
+    EXPECT_EQ(world.job.status.restarts, 0);
+    EXPECT_FALSE(world.job.status.failures.at(0).counted);
+    EXPECT_THAT(Reasons(decision), Contains("PodDisrupted"));
+    EXPECT_THAT(Actions(decision), ElementsAre("delete pod a-worker-0", "create pod a-worker-0"));
+  }
+}
+
+// Plain python: the peers of a rank that was killed end with 1 when their collective operation breaks.
+TEST(PyTorchFailures, APeersFailureExplainsA1ThatCameAfterIt) {
+  struct Row {
+    const char* what;
+    int peer;                    // code
+    std::chrono::seconds after;  // the 1 comes so much later
+    bool fatal;
+  };
+  const Row rows[] = {
+      {"soon after", 143, 3 * kSecond, false},         {"at the end of NCCL's patience", 137, 10 * kMinute, false},
+      {"too late", 143, 10 * kMinute + kSecond, true}, {"it came first", 143, -3 * kSecond, true},
+      {"both are bugs", 1, 3 * kSecond, true},
+  };
+  for (const Row& row : rows) {
+    SCOPED_TRACE(row.what);
+    PyTorchWorld world = LongRunning(ByCode("{backoffLimit: 3}"));
+    world.Ends("a-master-0", row.peer);
+    world.Ends("a-worker-0", 1).ends[0].finished = world.now + row.after;
+    world.Wait(11 * kMinute);
+    world.Pass();
+    EXPECT_EQ(world.State(), row.fatal ? "Failed" : "Restarting");
+    if (!row.fatal) {
+      EXPECT_EQ(world.job.status.restarts, 1) << "one failure, one restart";
+      EXPECT_EQ(world.job.status.failures.size(), 2U);
+    }
+  }
+}
+
+TEST(PyTorchFailures, AlsoWhereThePeersEndWasSeenEarlier) {
+  PyTorchWorld world = LongRunning(ByCode("{backoffLimit: 1}"));
+  world.Ends("a-master-0", 143);
+  world.Pass();
+  world.Run();
+  world.Wait(5 * kSecond);
+  world.Ends("a-worker-0", 1);
+  world.Ends("a-worker-1", 1);
+  world.Pass();
+  EXPECT_EQ(world.State(), "Restarting");
+  EXPECT_EQ(world.job.status.restarts, 1);
+  world.Settle();
+  EXPECT_EQ(world.State(), "Running");
+}
+
+TEST(PyTorchFailures, APodThatWasMadeAfterwardsIsNotExplained) {
+  PyTorchWorld world = LongRunning(ByCode());
+  world.Ends("a-master-0", 143);
+  world.Wait(kSecond);
+  world.Settle();
+  world.Wait(5 * kSecond);
+  world.Ends("a-master-0", 1);
+  world.Pass();
+  EXPECT_EQ(world.State(), "Failed") << "it cannot start from its checkpoint";
+}
+
+// The new master meets a worker that is about to end for the old master's sake.
+TEST(PyTorchFailures, AConsequenceExplainsFurtherOnesForAWhile) {
+  PyTorchWorld world = LongRunning(ByCode("{backoffLimit: 1}"));
+  world.Ends("a-master-0", 143);
+  world.Wait(kSecond);
+  world.Pass();
+  world.Run();
+  world.Wait(5 * kSecond);
+  world.Ends("a-worker-0", 1);
+  world.Pass();
+  world.Run();
+  world.Wait(3 * kSecond);
+  world.Ends("a-master-0", 1);
+  world.Pass();
+  EXPECT_EQ(world.State(), "Restarting");
+  EXPECT_EQ(world.job.status.restarts, 1);
+}
+
+TEST(PyTorchFailures, ABugAfterAPeersFailureEndsTheJobAtLast) {
+  PyTorchWorld world = LongRunning(ByCode());
+  world.Ends("a-master-0", 143);
+  world.Pass();
+  world.Run();
+  const WallTime begin = world.now;
+  for (int turn = 0; turn < 1000 && world.State() != "Failed"; ++turn) {
+    world.Wait(25 * kSecond);  // so each lives for more than a minute, and no pause separates them
+    const std::string name = std::vector<std::string>{"a-worker-0", "a-master-0", "a-worker-1"}[turn % 3];
+    if (world.Has(name) && world.Pod(name).phase == "Running") world.Ends(name, 1);
+    world.Pass();
+    world.Run();
+  }
+  EXPECT_EQ(world.State(), "Failed") << "restarts that cost nothing have no end";
+  EXPECT_LE(world.now - begin, kPeerFailureShows + 2 * kMinute);
+}
+
+TEST(PyTorchFailures, ManyPodsEndForOneCause) {
+  PyTorchWorld world = LongRunning({.workers = 40, .policy = "ExitCode", .run = "{backoffLimit: 1}"});
+  world.Ends("a-master-0", 143);
+  world.Wait(kSecond);
+  world.Pass();
+  world.Run();
+  for (int worker = 0; worker < 40; ++worker) {
+    world.Wait(kSecond);
+    world.Ends(fmt::format("a-worker-{}", worker), 1);
+    world.Pass();
+    world.Run();
+    ASSERT_EQ(world.State(), "Restarting") << worker << ": " << world.Message("Failed");
+  }
+  EXPECT_EQ(world.job.status.restarts, 1);
+  EXPECT_EQ(world.job.status.failures.size(), kMostFailures);
+  EXPECT_EQ(world.job.status.failures[0].exit_code, 143) << "the cause stays";
+}
+
+// More than the status keeps, and none of them is made anew yet.
+TEST(PyTorchFailures, ManyThatWaitAreToldOnce) {
+  PyTorchWorld world = LongRunning({.workers = 30, .policy = "ExitCode"});
+  for (int round = 0; round < 2; ++round) {
+    for (int worker = 0; worker < 30; ++worker) world.Ends(fmt::format("a-worker-{}", worker), 137);
+    world.Pass();
+    world.Run();
+    world.Wait(kSecond);
+  }
+  EXPECT_EQ(world.job.status.restarts, 60);
+  const PyTorchDecision decision = world.Decide();
+  EXPECT_THAT(Actions(decision), IsEmpty());
+  EXPECT_THAT(decision.events, IsEmpty());
+  EXPECT_TRUE(decision.status == world.job.status) << "it would be written for ever";
+  EXPECT_TRUE(decision.again);
+}
+
+TEST(PyTorchFailures, WhatTheAgentSaysDecides) {
+  PyTorchWorld world = LongRunning({.policy = "ExitCode", .run = "{backoffLimit: 3}", .container = kTorchrun});
+  for (const char* name : {"a-master-0", "a-worker-0", "a-worker-1"}) {
+    world.Ends(name, 1).ends[0].message = Told(1, ExitClass::kFatal, 0, "ValueError: no such data");
+  }
+  world.Pass();
+  EXPECT_EQ(world.State(), "Failed");
+  EXPECT_THAT(world.Message("Failed"),
+              HasSubstr("rank 3 on pod a-master-0, container pytorch (node n1) ended with exit "
+                        "code 1: ValueError: no such data"));
+  EXPECT_EQ(world.job.status.failures.at(0).rank, 3);
+}
+
+TEST(PyTorchFailures, AgentsThatEndForOneFailureAreChargedOnce) {
+  PyTorchWorld world = LongRunning({.policy = "ExitCode", .run = "{backoffLimit: 1}", .container = kTorchrun});
+  for (const char* name : {"a-master-0", "a-worker-0", "a-worker-1"}) {
+    world.Ends(name, 137).ends[0].message = Told(137, ExitClass::kRetryable, 0, "killed");
+  }
+  world.Pass();
+  EXPECT_EQ(world.State(), "Restarting");
+  EXPECT_EQ(world.job.status.restarts, 1);
+}
+
+// Under the agent a fatal code counts before the pod has ended.
+TEST(PyTorchFailures, AFatalCodeIsNotWaitedForAtOtherContainers) {
+  PyTorchWorld world = LongRunning({.policy = "ExitCode", .container = kTorchrun});
+  world.Pod("a-worker-0").ends = {PyTorchWorld::EndOf(2, world.now)};
+  world.Pass();
+  EXPECT_EQ(world.State(), "Failed");
+}
+
+}  // namespace
+}  // namespace muster::controller
