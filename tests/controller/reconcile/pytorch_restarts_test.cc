@@ -1,0 +1,284 @@
+// Restarts of PyTorchJobs: each counted once, of one pod or of the whole job, in their time.
+#include "tests/controller/reconcile/pytorch_world.h"
+
+namespace muster::controller {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+constexpr auto kMinute = std::chrono::seconds(60);
+
+PyTorchWorld LongRunning(const PyTorchParts& parts) {
+  PyTorchWorld world = RunningWorld(parts);
+  world.Wait(20 * kMinute);
+  return world;
+}
+
+const PyTorchParts kByCode{.policy = "ExitCode", .run = "{backoffLimit: 3}"};
+const PyTorchParts kWhole{.policy = "ExitCode", .run = "{backoffLimit: 3}", .annotations = "{muster.dev/restart: job}"};
+const PyTorchParts kWholeByAgents{.policy = "ExitCode",
+                                  .run = "{backoffLimit: 3}",
+                                  .annotations = "{muster.dev/restart: job}",
+                                  .container = kTorchrun};
+
+TEST(PyTorchRestarts, CountedOnceWhereverTheControllerEnds) {
+  for (int writes = 0; writes <= 3; ++writes) {
+    SCOPED_TRACE(fmt::format("it ends after {} writes", writes));
+    PyTorchWorld world = LongRunning(kByCode);
+    const std::string lost = world.Ends("a-worker-0", 143).meta.uid;
+    const PyTorchDecision decision = world.Decide();
+    EXPECT_TRUE(decision.status_first) << "what the pod ended with would be lost with the pod";
+    world.CarryOut(decision, writes);
+    world.Wait(kSecond);
+    world.Settle();
+    EXPECT_EQ(world.job.status.restarts, 1);
+    EXPECT_EQ(world.job.status.failures.size(), 1U);
+    EXPECT_EQ(world.Uids().count(lost), 0U);
+    EXPECT_EQ(world.Uids().size(), 3U);
+    EXPECT_EQ(world.State(), "Running");
+  }
+}
+
+TEST(PyTorchRestarts, WhatWasChargedForAPodIsForgottenWithIt) {
+  PyTorchWorld world = LongRunning(kByCode);
+  const std::string uid = world.Ends("a-worker-0", 143).meta.uid;
+  world.CarryOut(world.Decide(), 1);
+  EXPECT_THAT(world.job.status.counted, ElementsAre(CountedPod{uid, 1}));
+  const PyTorchDecision again = world.Decide();
+  EXPECT_EQ(again.status.restarts, 1);
+  EXPECT_THAT(Reasons(again), Not(Contains("PodFailed")));
+  world.Settle();
+  EXPECT_THAT(world.job.status.counted, IsEmpty());
+}
+
+TEST(PyTorchRestarts, ByTheKubelet) {
+  PyTorchWorld world = LongRunning({.run = "{backoffLimit: 3}"});
+  world.StartsAgain("a-worker-0", 137);
+  world.StartsAgain("a-worker-0", 137);  // two that no pass has seen
+  world.Pass();
+  EXPECT_EQ(world.job.status.restarts, 2);
+  world.Settle();
+  EXPECT_EQ(world.job.status.restarts, 2);
+  EXPECT_EQ(world.job.status.counted.size(), 1U);
+  // A new pod of that name begins at 0, and what was used up stays.
+  world.Vanishes("a-worker-0");
+  world.Settle();
+  EXPECT_EQ(world.job.status.restarts, 2);
+  EXPECT_THAT(world.job.status.counted, IsEmpty());
+  world.StartsAgain("a-worker-0", 137);
+  world.Pass();
+  EXPECT_EQ(world.job.status.restarts, 3);
+  EXPECT_EQ(world.State(), "Running");
+  world.StartsAgain("a-master-0", 1);
+  world.Pass();
+  EXPECT_EQ(world.State(), "Failed");
+}
+
+TEST(PyTorchRestarts, AtOnceAfterALifeOfAMinuteElseInGrowingPauses) {
+  PyTorchWorld world = LongRunning({.policy = "ExitCode"});
+  std::vector<int64_t> pauses;
+  for (int time = 0; time < 10; ++time) {
+    world.Ends("a-worker-0", 137);
+    const WallTime ended = world.now;
+    PyTorchDecision decision = world.Pass();
+    EXPECT_EQ(world.State(), "Restarting");
+    for (int look = 0; look < 3 && decision.again && Actions(decision).empty(); ++look) {
+      world.now = *decision.again;
+      decision = world.Pass();
+    }
+    EXPECT_THAT(Actions(decision), ElementsAre("delete pod a-worker-0", "create pod a-worker-0"));
+    pauses.push_back(std::chrono::duration_cast<std::chrono::seconds>(world.now - ended).count());
+    world.Settle();
+    world.Wait(time == 7 ? 2 * kMinute : kSecond);
+  }
+  EXPECT_EQ(pauses.size(), 10U);
+  EXPECT_THAT(std::vector<int64_t>(pauses.begin(), pauses.begin() + 7), ElementsAre(0, 5, 10, 20, 40, 80, 160));
+  EXPECT_EQ(pauses[7], 300);
+  EXPECT_EQ(pauses[8], 0) << "it had lived for two minutes";
+}
+
+TEST(PyTorchRestarts, APodThatNeverRanIsNotMadeAnewAtOnce) {
+  PyTorchWorld world(kByCode);
+  world.Pass();
+  ObservedPod& pod = world.Pod("a-worker-0");
+  pod.phase = "Failed";
+  pod.reason = "OutOfcpu";
+  const PyTorchDecision decision = world.Pass();
+  EXPECT_THAT(Actions(decision), IsEmpty());
+  EXPECT_EQ(decision.again, world.now + 5 * kSecond);
+}
+
+TEST(PyTorchRestarts, TimeThatIsSetBackHoldsNothingUp) {
+  PyTorchWorld world = LongRunning(kByCode);
+  for (int time = 0; time < 2; ++time) {
+    world.Ends("a-worker-0", 137);
+    world.now -= 5 * kMinute;
+    EXPECT_THAT(Actions(world.Pass()), ElementsAre("delete pod a-worker-0", "create pod a-worker-0"));
+    world.Settle();
+  }
+  EXPECT_EQ(world.job.status.restarts, 2);
+  EXPECT_EQ(world.State(), "Running");
+}
+
+TEST(PyTorchRestarts, ALostNodesPodIsDropped) {
+  PyTorchWorld world = LongRunning(kByCode);
+  world.IsDeleted("a-worker-0");
+  PyTorchDecision decision = world.Pass();
+  const WallTime lost = *world.Pod("a-worker-0").meta.deleted + 30 * kSecond;
+  EXPECT_EQ(decision.again, lost);
+  world.now = lost - kSecond;
+  EXPECT_THAT(Actions(world.Pass()), IsEmpty());
+  world.now = lost;
+  decision = world.Pass();
+  EXPECT_THAT(Actions(decision), ElementsAre("drop pod a-worker-0"));
+  EXPECT_THAT(Reasons(decision), Contains("PodLost"));
+  EXPECT_THAT(Actions(world.Pass()), ElementsAre("create pod a-worker-0"));
+  world.Settle();
+  EXPECT_EQ(world.State(), "Running");
+  EXPECT_EQ(world.job.status.restarts, 0);
+}
+
+TEST(PyTorchRestarts, TheWholeJobWithoutAgents) {
+  PyTorchWorld world = LongRunning(kWhole);
+  const auto before = world.Uids();
+  world.Ends("a-worker-0", 143);
+  PyTorchDecision decision = world.Pass();
+  EXPECT_EQ(world.job.status.attempt, 1);
+  EXPECT_EQ(world.job.status.restarts, 1);
+  EXPECT_TRUE(decision.status_first);
+  EXPECT_THAT(Actions(decision),
+              ElementsAre("delete pod a-master-0", "delete pod a-worker-0", "delete pod a-worker-1"));
+  EXPECT_THAT(decision.events.back().message, HasSubstr("all pods are made anew, restart 1 of 3: "));
+  EXPECT_THAT(decision.events.back().message, HasSubstr("pod a-worker-0"));
+  EXPECT_EQ(world.State(), "Restarting");
+  EXPECT_THAT(Actions(world.Pass()), IsEmpty()) << "two of the last attempt are left";
+  world.Vanishes("a-master-0");
+  EXPECT_THAT(Actions(world.Pass()), IsEmpty()) << "one of the last attempt is left";
+  world.Vanishes("a-worker-1");
+  decision = world.Pass();
+  EXPECT_THAT(Actions(decision),
+              ElementsAre("create pod a-master-0", "create pod a-worker-0", "create pod a-worker-1"));
+  EXPECT_EQ(world.Pod("a-worker-1").attempt, 1);
+  EXPECT_EQ(world.Pod("a-worker-1").meta.Annotation("muster.dev/restarts-left"), "2");
+  world.Settle();
+  EXPECT_EQ(world.State(), "Running");
+  EXPECT_EQ(world.job.status.attempt, 1);
+  for (const std::string& uid : world.Uids()) EXPECT_EQ(before.count(uid), 0U);
+}
+
+TEST(PyTorchRestarts, TheWholeJobsLimit) {
+  PyTorchWorld world = LongRunning(kWhole);
+  for (int restart = 1; restart <= 4; ++restart) {
+    world.Wait(2 * kMinute);
+    world.Ends("a-worker-1", 137);
+    world.Settle();
+    EXPECT_EQ(world.job.status.restarts, restart);
+    EXPECT_EQ(world.job.status.attempt, std::min(restart, 3));
+    EXPECT_EQ(world.State(), restart <= 3 ? "Running" : "Failed");
+  }
+  EXPECT_THAT(world.Message("Failed"), HasSubstr("has reached the specified backoff limit"));
+}
+
+TEST(PyTorchRestarts, WhatBreaksWhileTheOldPodsEndCostsNothing) {
+  PyTorchWorld world = LongRunning(kWhole);
+  world.Ends("a-worker-0", 143);
+  world.Pass();
+  world.Ends("a-master-0", 1);
+  world.Ends("a-worker-1", 143);
+  world.Settle();
+  EXPECT_EQ(world.State(), "Running");
+  EXPECT_EQ(world.job.status.restarts, 1);
+  EXPECT_EQ(world.job.status.attempt, 1);
+}
+
+TEST(PyTorchRestarts, TheWholeJobForAPodThatIsGone) {
+  for (const bool deleted : {false, true}) {
+    SCOPED_TRACE(deleted ? "it is being deleted" : "it is gone");
+    PyTorchWorld world = LongRunning(kWhole);
+    const auto before = world.Uids();
+    if (deleted) {
+      world.IsDeleted("a-master-0");
+    } else {
+      world.Vanishes("a-master-0");
+    }
+    world.Settle();
+    EXPECT_EQ(world.job.status.attempt, 1);
+    EXPECT_EQ(world.job.status.restarts, 0) << "that is no failure of the job";
+    for (const std::string& uid : world.Uids()) EXPECT_EQ(before.count(uid), 0U);
+    EXPECT_EQ(world.State(), "Running");
+  }
+}
+
+TEST(PyTorchRestarts, TheWholeJobWhereverTheControllerEnds) {
+  for (int writes = 0; writes <= 5; ++writes) {
+    SCOPED_TRACE(fmt::format("it ends after {} writes", writes));
+    PyTorchWorld world = LongRunning(kWhole);
+    const auto before = world.Uids();
+    world.Ends("a-worker-0", 143);
+    world.CarryOut(world.Decide(), writes);
+    world.Settle();
+    EXPECT_EQ(world.job.status.attempt, 1);
+    EXPECT_EQ(world.job.status.restarts, 1);
+    for (const std::string& uid : world.Uids()) EXPECT_EQ(before.count(uid), 0U);
+  }
+}
+
+TEST(PyTorchRestarts, AFatalCodeIsFatalForTheWholeJobToo) {
+  for (const PyTorchParts& parts : {kWhole, kWholeByAgents}) {
+    PyTorchWorld world = LongRunning(parts);
+    world.Ends("a-worker-0", 2);
+    world.Pass();
+    EXPECT_EQ(world.State(), "Failed");
+    EXPECT_EQ(world.job.status.attempt, 0);
+  }
+}
+
+TEST(PyTorchRestarts, WithAgentsOnlyTheLostPodIsMadeAnew) {
+  PyTorchWorld world = LongRunning(kWholeByAgents);
+  const std::string master = world.Pod("a-master-0").meta.uid;
+  world.Ends("a-worker-0", 137);
+  EXPECT_THAT(Actions(world.Pass()), ElementsAre("delete pod a-worker-0", "create pod a-worker-0"));
+  world.Settle();
+  EXPECT_EQ(world.Pod("a-master-0").meta.uid, master);
+  EXPECT_EQ(world.job.status.attempt, 0);
+  EXPECT_EQ(world.job.status.restarts, 1);
+  EXPECT_EQ(world.Pod("a-worker-0").meta.Annotation("muster.dev/restarts-left"), "2");
+}
+
+TEST(PyTorchRestarts, WhatTheAgentsChargedIsCountedOnce) {
+  PyTorchWorld world = LongRunning(kWholeByAgents);
+  // Two restarts in place, then a node dies.
+  world.Ends("a-worker-0", 137).ends[0].message = Told(137, ExitClass::kRetryable, 2, "killed");
+  world.Pass();
+  EXPECT_EQ(world.job.status.restarts, 3);
+  world.Settle();
+  EXPECT_EQ(world.job.status.restarts, 3);
+  EXPECT_EQ(world.State(), "Running");
+}
+
+TEST(PyTorchRestarts, AgentsThatUsedTheBudgetUpEndTheJob) {
+  PyTorchWorld world = LongRunning(kWholeByAgents);
+  for (const char* name : {"a-master-0", "a-worker-0", "a-worker-1"}) {
+    world.Ends(name, 137).ends[0].message = Told(137, ExitClass::kRetryable, 3, "killed");
+  }
+  world.Pass();
+  EXPECT_EQ(world.State(), "Failed");
+  EXPECT_THAT(world.Message("Failed"), HasSubstr("has reached the specified backoff limit: rank 3 on pod a-master-0"));
+  EXPECT_EQ(world.job.status.restarts, 3);
+}
+
+TEST(PyTorchRestarts, ALieAboutTheAgentsRestartsIsBounded) {
+  PyTorchWorld world = LongRunning(kWholeByAgents);
+  auto message = Told(137, ExitClass::kRetryable, 1'000'000'000, "killed");
+  message.max_restarts = 0;
+  world.Ends("a-worker-0", 137).ends[0].message = message;
+  world.Pass();
+  EXPECT_LE(world.job.status.restarts, 4);
+}
+
+}  // namespace
+}  // namespace muster::controller
