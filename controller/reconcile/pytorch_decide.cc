@@ -31,10 +31,12 @@ class Deciding {
       decision_.reason = "it is being deleted";
       return std::move(decision_);
     }
-    SetCreated(job_, &status(), now_);
     if (status().Finished()) {
-      Finish();
-    } else if (job_.suspend) {
+      Finish();  // whoever wrote the end: it stays the last condition
+      return std::move(decision_);
+    }
+    SetCreated(job_, &status(), now_);
+    if (job_.suspend) {
       Suspend();
     } else {
       Run();
