@@ -287,7 +287,7 @@ class Deciding {
   void RemoveOld() {
     for (const Replica& replica : replicas_.all) {
       if (!replica.old) continue;
-      restarting_ = true;
+      restarting_ = restarting_ || replica.pod->attempt < status().attempt;
       if (!replica.pod->meta.deleted) Do(Action::Kind::kDeletePod, replica.pod->meta);
     }
   }

@@ -86,6 +86,13 @@ bool IsCharged(const PyTorchJobStatus& status, const ObservedPod& pod) {
                      [&pod](const CountedPod& one) { return one.uid == pod.meta.uid && one.restarts > pod.restarts; });
 }
 
+// The job was suspended meanwhile, and the pod has not ended yet.
+bool IsOfBeforeTheResume(const PyTorchJobStatus& status, const ObservedPod& pod) {
+  const JobCondition* suspended = status.Find("Suspended");
+  return suspended != nullptr && pod.meta.deleted &&
+         (suspended->status || (pod.meta.created && *pod.meta.created < suspended->since));
+}
+
 void Judge(const PyTorchJobStatus& status, const std::vector<Failure>& known, Replica* replica) {
   PodFailure& failure = *replica->failure;
   const ObservedPod& pod = *replica->pod;
@@ -131,7 +138,8 @@ Replicas PlaceReplicas(const PyTorchJob& job, const PyTorchPlan& plan, const Obs
   }
   for (Replica& replica : replicas.all) {
     if (replica.pod == nullptr) continue;
-    replica.old = by_attempt && replica.pod->attempt < job.status.attempt;
+    replica.old =
+        (by_attempt && replica.pod->attempt < job.status.attempt) || IsOfBeforeTheResume(job.status, *replica.pod);
     if (replica.old) continue;
     replica.failure = FailureOf(*replica.pod, RulesOf(replica));
     if (replica.failure) Complete(plan, *replica.pod, &*replica.failure);

@@ -19,9 +19,9 @@ namespace muster::controller {
 struct Replica {
   const PlannedReplicas* planned = nullptr;
   int index = 0;
-  std::string name;                   // of its pod and its Service
-  const ObservedPod* pod = nullptr;   // null: there is none
-  bool old = false;                   // the pod is of an earlier attempt of the whole job: it goes
+  std::string name;                  // of its pod and its Service
+  const ObservedPod* pod = nullptr;  // null: there is none
+  bool old = false;                  // the pod is of an earlier attempt of the whole job, or of before it was suspended
   std::optional<PodFailure> failure;  // of a pod that is not old
   bool consequence = false;           // its code would be fatal, but a peer had failed before it
 
