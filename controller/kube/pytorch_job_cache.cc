@@ -87,7 +87,7 @@ void PyTorchJobCache::PutJob(const Json& object) {
   }
   KnownPyTorchJob& known = jobs_[key];
   const bool same = known.job.meta.uid == job->meta.uid;
-  if (same && IsOlder(job->meta, known.job.meta)) return;
+  if (IsOlder(job->meta, known.job.meta)) return;  // also of an earlier job of that name
   if (!same) known = KnownPyTorchJob();
   known.job = *std::move(job);
   known.unreadable = unreadable;
@@ -99,7 +99,7 @@ void PyTorchJobCache::PutPod(const Json& object) {
   auto pod = ReadPod(object);
   if (!pod.ok()) return SayUnreadable("pod", pod.status());
   const std::string key = JobKeyOf(pod->meta);
-  if (key.empty()) return;
+  if (!Leaves(kPods, pod->meta, key) || key.empty()) return;
   pod_owners_[KeyOf(pod->meta.ns, pod->meta.name)] = key;
   Family& family = families_[key];
   if (family.places.Put(*std::move(pod), &family.seen.pods)) Wake(key);
@@ -109,7 +109,7 @@ void PyTorchJobCache::PutService(const Json& object) {
   auto service = ReadService(object);
   if (!service.ok()) return SayUnreadable("Service", service.status());
   const std::string key = JobKeyOf(service->meta);
-  if (key.empty()) return;
+  if (!Leaves(kServices, service->meta, key) || key.empty()) return;
   service_owners_[KeyOf(service->meta.ns, service->meta.name)] = key;
   std::vector<ObservedService>& services = families_[key].seen.services;
   const auto known = std::find_if(services.begin(), services.end(), [&service](const ObservedService& other) {
@@ -121,6 +121,15 @@ void PyTorchJobCache::PutService(const Json& object) {
     *known = *std::move(service);
   }
   Wake(key);
+}
+
+bool PyTorchJobCache::Leaves(const Resource& resource, const Meta& meta, const std::string& key) {
+  const auto& owners = resource == kPods ? pod_owners_ : service_owners_;
+  const std::string object = KeyOf(meta.ns, meta.name);
+  const auto owner = owners.find(object);
+  if (owner == owners.end() || owner->second == key) return true;
+  Gone(resource, {meta.ns, meta.name, meta.resource_version});
+  return !owners.contains(object);
 }
 
 void PyTorchJobCache::PutPodGroup(const Json& object) {

@@ -47,6 +47,7 @@ class PyTorchJobCache final : public ObjectCache {
 
   void Put(const Resource& resource, const Json& object) override;
   void Remove(const Resource& resource, const std::string& ns, const std::string& name) override;
+  void Gone(const Resource& resource, const GoneObject& gone);  // as a watch says it
 
  private:
   struct Family {
@@ -59,7 +60,9 @@ class PyTorchJobCache final : public ObjectCache {
   void PutPod(const Json& object);
   void PutService(const Json& object);
   void PutPodGroup(const Json& object);
-  void Gone(const Resource& resource, const GoneObject& gone);
+  // Of a pod or a Service: out of the job that it had belonged to, where that is not `key`. False: a newer state of it
+  // is known there.
+  bool Leaves(const Resource& resource, const Meta& meta, const std::string& key);
   void Wake(const std::string& key);
 
   boost::asio::io_context& loop_;
