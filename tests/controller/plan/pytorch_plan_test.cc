@@ -308,31 +308,5 @@ TEST(PyTorchPlan, AnAutoscalerWhereThereAreMetrics) {
   EXPECT_TRUE(PlannedPyTorch({.master = false, .spec = "{elasticPolicy: {}}"}).plan.objects.empty());
 }
 
-// All objects of the examples, byte for byte. MUSTER_RENEW_GOLDEN=1 writes them anew: read the difference.
-TEST(PyTorchPlan, Examples) {
-  for (const std::string name : {"pytorchjob-elastic", "pytorchjob-exitcode"}) {
-    SCOPED_TRACE(name);
-    const auto text_of = [](const std::string& path) {
-      std::ifstream file(path);
-      return std::string(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
-    };
-    PyTorchJob job = PyTorchJobOf(YamlOf(text_of("tests/controller/examples/" + name + ".yaml")));
-    const PyTorchPlan plan = PyTorchPlanOf(job);
-    std::vector<Json> objects;
-    for (const PlannedObject& planned : plan.objects) objects.push_back(planned.object);
-    for (const PlannedReplicas& replicas : plan.replicas) {
-      for (int index = 0; index < replicas.count; ++index) {
-        objects.push_back(ServiceOfReplica(job, replicas, index));
-        objects.push_back(PodOfReplica(job, plan, replicas, index, {}));
-      }
-    }
-    std::string text = ObjectsAsYaml(objects);
-    for (const Notice& notice : plan.notices) text += fmt::format("# {}: {}\n", notice.reason, notice.message);
-    const std::string golden = "tests/controller/golden/" + name + ".yaml";
-    if (std::getenv("MUSTER_RENEW_GOLDEN") != nullptr) std::ofstream(golden) << text;
-    EXPECT_EQ(text, text_of(golden));
-  }
-}
-
 }  // namespace
 }  // namespace muster::controller
