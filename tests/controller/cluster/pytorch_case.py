@@ -2,7 +2,7 @@
 import os
 
 from cluster_case import MANIFESTS, NAMESPACE
-from controller_case import WAIT, ControllerCase
+from controller_case import WAIT, ControllerCase, is_true
 from scenario import shell
 
 API = "kubeflow.org/v1"
@@ -44,6 +44,7 @@ class PyTorchCase(ControllerCase):
     def install_definitions(cls):
         super().install_definitions()
         cls.cluster.kubectl("apply", "--server-side", "-f", os.path.join(MANIFESTS, "components", "pytorchjob", "crd.yaml"))
+        # `kubectl wait` fails where the definition has no status yet.
         cls.cluster.await_object("crd/pytorchjobs.kubeflow.org", lambda crd: "Established" in conditions(crd))
 
     @classmethod
