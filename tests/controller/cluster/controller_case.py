@@ -19,7 +19,7 @@ WAIT = 60  # for what takes a second
 
 def is_true(kind):
     return lambda job: any(condition["type"] == kind and condition["status"] == "True"
-                           for condition in job.get("status", {}).get("conditions", []))
+                           for condition in job.get("status", {}).get("conditions") or [])
 
 
 class ControllerCase(ClusterCase):
