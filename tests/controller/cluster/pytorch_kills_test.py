@@ -1,0 +1,177 @@
+"""A controller that is killed between any two of its writes for a PyTorchJob: the next one goes on by what it finds, and ends
+where nobody was killed; each restart is counted once.
+
+A job goes through a life of parts. In each part a controller may write k times, the next write does not reach the API server,
+and it is killed. Another one takes over.
+"""
+import json
+
+from api_proxy import Fault
+from pytorch_case import FLAGS, PyTorchCase, conditions, counts
+import class_runner
+
+
+class Limit:
+    """As rule of the proxy: so many writes pass."""
+
+    def __init__(self, most):
+        self.most, self.count, self.is_over = most, 0, False
+
+    def __call__(self, request):
+        if not request.is_write:
+            return None
+        self.count += 1
+        if self.count <= self.most:
+            return None
+        self.is_over = True
+        return Fault(lost=True)
+
+
+UNHURT = "unhurt"  # the job that nobody is killed for
+RUNS = (["Created", "Running"], (1, 0, 0), (2, 0, 0), 3)
+# What each part comes to: conditions that are true, counts of the master and of the workers, pods.
+PARTS = {"start": RUNS,
+         "failure": RUNS,
+         "suspend": (["Created", "Suspended"], (0, 0, 0), (0, 0, 0), 0),
+         "resume": RUNS,
+         "end": (["Created", "Succeeded"], (0, 1, 0), (0, 2, 0), 1),
+         "fatal": (["Created", "Failed"], (1, 0, 0), (1, 0, 1), 1)}
+
+
+def plain(value, name):
+    """As JSON gives it back, the same for each job."""
+    return json.loads(json.dumps(value).replace(name, "JOB"))
+
+
+class KillsCase(PyTorchCase):
+    LIFE = ()
+    CUT = ()  # those of its parts in which a controller is killed
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.proxy, cls.through_proxy = cls.start_proxy()
+
+    def serve_by_proxy(self, name):
+        return self.start_controller(name, *FLAGS, "--no-leader-elect", kubeconfig=self.through_proxy)
+
+    # ---- the parts: what begins each, and what it comes to
+
+    def begin(self, part, name):
+        if part == "start":
+            self.create_job(name, workers=2, policy={"backoffLimit": 1, "cleanPodPolicy": "Running"})
+        elif part == "failure":
+            self.end(f"{name}-worker-1", 137)
+        elif part == "fatal":
+            self.end(f"{name}-worker-1", 2)
+        elif part == "end":
+            self.end(f"{name}-master-0")
+        else:
+            self.api.patch("pytorchjobs", name, {"spec": {"runPolicy": {"suspend": part == "suspend"}}})
+
+    @staticmethod
+    def is_reached(part, job):
+        wanted, master, workers, _ = PARTS[part]
+        restarts = {"start": 0, "failure": 1}.get(part)
+        return ((conditions(job), counts(job, "Master"), counts(job, "Worker")) == (wanted, master, workers)
+                and restarts in (None, job["status"].get("restarts")))
+
+    def children(self, name):
+        pods = sorted((pod["metadata"]["name"], pod["status"]["phase"], sorted(pod["metadata"]["labels"].items()))
+                      for pod in self.of("pods", name).values() if "deletionTimestamp" not in pod["metadata"])
+        owned = sorted((kind, each["metadata"]["name"]) for kind in ("services", "secrets") for each in self.api.items(kind)
+                       if any(owner["name"] == name for owner in each["metadata"].get("ownerReferences", [])))
+        return plain({"pods": pods, "owned": owned}, name)
+
+    @staticmethod
+    def status(job):
+        """All of it that a kill must not change."""
+        status = {key: value for key, value in job["status"].items() if key not in ("startTime", "completionTime")}
+        status["conditions"] = [{key: value for key, value in condition.items() if key not in ("lastTransitionTime", "lastUpdateTime")}
+                                for condition in status["conditions"]]
+        status["failures"] = [(failure["pod"], failure["exitCode"], failure["counted"]) for failure in status.get("failures", [])]
+        status["countedPods"] = [counted["restarts"] for counted in status.get("countedPods", [])]
+        return plain(status, job["metadata"]["name"])
+
+    def settled(self, part, name, wanted=None):
+        """(status, children) after the part. `wanted`: what they have to be."""
+        try:
+            job = self.await_pytorch(name, lambda job: self.is_reached(part, job) and (not wanted or self.status(job) == wanted[0]))
+        except AssertionError:
+            self.assertEqual(self.status(self.api.get("pytorchjobs", name)), wanted and wanted[0], f"{part} of {name}")
+            raise
+        for _ in self.api.events("pods", f"training.kubeflow.org/job-name={name}", seconds=20, first=True):  # those of before go
+            seen = self.children(name)
+            if seen == wanted[1] if wanted else len(seen["pods"]) == PARTS[part][3]:
+                break
+        if wanted:
+            self.assertEqual(seen, wanted[1], f"{part} of {name}")
+        return self.status(job), seen
+
+    # ---- one part with a kill
+
+    def kill_after(self, count, part, name):
+        """False: the part is over before so many writes."""
+        limit = Limit(count)
+        self.proxy.obey(limit)
+        self.serve_by_proxy("killed")
+        self.begin(part, name)
+
+        def is_over():
+            answers = [request.answer for request in self.proxy.writes() if request.resource == "pytorchjobs" and request.answer]
+            return any(answer["metadata"]["name"] == name and self.is_reached(part, answer) for answer in answers)
+
+        self.proxy.await_(lambda: limit.is_over or is_over(), f"{count} writes of {part} of {name}")
+        self.cluster.processes.kill("killed")
+        return limit.is_over
+
+    def judge(self):
+        wanted = {}
+        self.proxy.obey()
+        self.serve_by_proxy("next")
+        for part in self.LIFE:
+            self.begin(part, UNHURT)
+            wanted[part] = self.settled(part, UNHURT)
+        count, cut = 0, {part: None for part in self.CUT}  # None: it has more writes than that
+        while None in cut.values():
+            name = f"cut-{count}"
+            for part in self.LIFE:
+                if part in cut and cut[part] is None:
+                    self.cluster.processes.stop("next")
+                    if not self.kill_after(count, part, name):
+                        cut[part] = count
+                    self.proxy.obey()
+                    self.serve_by_proxy("next")
+                else:
+                    self.begin(part, name)
+                self.settled(part, name, wanted[part])
+            self.api.delete("pytorchjobs", name)
+            count += 1
+            self.assertLess(count, 40)
+        print(f"writes of each part: {cut}")
+        self.assertGreater(min(cut.values()), 0)
+
+
+class Starts(KillsCase):
+    LIFE, CUT = ("start", "end"), ("start", "end")
+
+    def test_between_any_two_writes(self):
+        self.judge()
+
+
+class Failures(KillsCase):
+    LIFE, CUT = ("start", "failure", "fatal"), ("failure", "fatal")
+
+    def test_between_any_two_writes(self):
+        self.judge()
+
+
+class Suspensions(KillsCase):
+    LIFE, CUT = ("start", "failure", "suspend", "resume"), ("suspend", "resume")
+
+    def test_between_any_two_writes(self):
+        self.judge()
+
+
+if __name__ == "__main__":
+    class_runner.main()
