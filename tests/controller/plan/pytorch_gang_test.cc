@@ -72,13 +72,14 @@ TEST(PyTorchGang, WhatThePodsSay) {
   const PlannedPyTorch volcano({}, Gang("volcano")), plugins({}, Gang("scheduler-plugins"));
   for (const auto type : {kMaster, kWorker}) {
     Json pod = volcano.Pod(type, 0);
-    EXPECT_EQ(
-        At(pod, "/metadata/annotations"),
-        Json({{"scheduling.k8s.io/group-name", "a"}, {"volcano.sh/task-spec", type == kMaster ? "master" : "worker"}}));
+    EXPECT_EQ(At(pod, "/metadata/annotations"),
+              Json({{"muster.dev/attempt", "0"},
+                    {"scheduling.k8s.io/group-name", "a"},
+                    {"volcano.sh/task-spec", type == kMaster ? "master" : "worker"}}));
     EXPECT_EQ(At(pod, "/spec/schedulerName"), "volcano");
     pod = plugins.Pod(type, 0);
     EXPECT_EQ(At(pod, "/metadata/labels/scheduling.x-k8s.io~1pod-group"), "a");
-    EXPECT_EQ(At(pod, "/metadata/annotations"), Json::object());
+    EXPECT_EQ(At(pod, "/metadata/annotations"), Json({{"muster.dev/attempt", "0"}}));
     EXPECT_EQ(At(pod, "/spec/schedulerName"), "scheduler-plugins");
   }
 }

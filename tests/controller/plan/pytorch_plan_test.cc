@@ -87,7 +87,8 @@ TEST(PyTorchPlan, WhatTheTemplateSaysStaysButForTheLabelsOfTheJob) {
   const Json pod = planned.Pod(kWorker, 1);
   EXPECT_EQ(At(pod, "/metadata/labels/team"), "vision");
   EXPECT_EQ(At(pod, "/metadata/labels/training.kubeflow.org~1replica-index"), "1");
-  EXPECT_EQ(At(pod, "/metadata/annotations"), YamlOf("{note: x}")) << "the job's own are not copied";
+  EXPECT_EQ(At(pod, "/metadata/annotations"), YamlOf("{muster.dev/attempt: '0', note: x}"))
+      << "the job's own are not copied";
   EXPECT_EQ(At(pod, "/metadata/finalizers"), YamlList("[example.com/keep]"));
 }
 

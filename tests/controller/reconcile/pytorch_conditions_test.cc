@@ -112,7 +112,7 @@ TEST(PyTorchConditions, AFailureByPolicyNamesThemAll) {
   world.Pass();
   EXPECT_EQ(
       world.Message("Failed"),
-      "PyTorchJob a is failed because 1 Master replica(s) and 1 Worker replica(s) failed: node 2: pod a-worker-1, "
+      "PyTorchJob a is failed because 1 Master replica(s) and 1 Worker replica(s) failed: rank 2 on pod a-worker-1, "
       "container pytorch (node n1) ended with exit code 3");
   EXPECT_EQ(world.job.status.Find("Failed")->reason, "PyTorchJobFailed");
   EXPECT_EQ(Texts(world.job.status), "Created Running=False Failed");

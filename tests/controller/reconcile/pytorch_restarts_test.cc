@@ -176,7 +176,7 @@ TEST(PyTorchRestarts, TheWholeJobsLimit) {
     world.Wait(2 * kMinute);
     world.Ends("a-worker-1", 137);
     world.Settle();
-    EXPECT_EQ(world.job.status.restarts, restart);
+    EXPECT_EQ(world.job.status.restarts, std::min(restart, 3)) << "the last end is no restart";
     EXPECT_EQ(world.job.status.attempt, std::min(restart, 3));
     EXPECT_EQ(world.State(), restart <= 3 ? "Running" : "Failed");
   }
