@@ -197,7 +197,8 @@ std::vector<Failure> Charge(const PyTorchPlan& plan, const Replicas& replicas, P
     if (now > before) {
       // Several pods end for one failure, and what the agents ended for had been charged by them.
       const bool is_charged = failure && failure->origin != pod.meta.uid && !origins.insert(failure->origin).second;
-      const bool is_free = is_charged || replica.consequence || (failure && failure->spent);
+      const bool is_free =
+          is_charged || replica.consequence || (plan.restart == RestartScope::kJob && failure && failure->spent);
       status->restarts += now - before - (is_free ? 1 : 0);
     }
     if (failure) found.push_back(*std::move(failure));
