@@ -22,6 +22,7 @@ inline constexpr char kAttemptAnnotation[] = "muster.dev/attempt";
 inline constexpr int kUnlimitedRestarts = 1'000'000;
 
 inline constexpr char kVolcanoScheduler[] = "volcano";
+inline constexpr char kWaitContainer[] = "init-pytorch";  // in workers: it waits for the master
 
 // What is made anew when a pod fails.
 enum class RestartScope {

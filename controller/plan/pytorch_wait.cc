@@ -14,7 +14,6 @@
 namespace muster::controller {
 namespace {
 
-constexpr char kName[] = "init-pytorch";
 constexpr int kTrySeconds = 2;
 constexpr char kFlag[] = "--pytorch-init-container-template-file";
 
@@ -48,7 +47,7 @@ StatusOr<Json> ReadTemplate(const std::string& text) {
   Complaints complaints;
   Json containers;
   if (documents->size() == 1) {
-    const Json pod = {{"containers", Json::array({{{"name", kName}, {"image", "any"}}})},
+    const Json pod = {{"containers", Json::array({{{"name", kWaitContainer}, {"image", "any"}}})},
                       {"initContainers", PartOf(documents->front().object, "initContainers")}};
     const Json pod_template = {{"metadata", Json::object()}, {"spec", pod}};
     CheckPodTemplate(Fields(&pod_template, "", &complaints), Extent::kWhole);
@@ -72,7 +71,7 @@ StatusOr<Json> WaitContainers(const PyTorchOptions& options, const std::string& 
   }
   const Json resources = {{"requests", {{"cpu", "50m"}, {"memory", "10Mi"}}},
                           {"limits", {{"cpu", "100m"}, {"memory", "20Mi"}}}};
-  return Json::array({{{"name", kName},
+  return Json::array({{{"name", kWaitContainer},
                        {"image", image},
                        {"imagePullPolicy", "IfNotPresent"},
                        {"command", Json::array({"muster", "wait", "--dns", "--timeout",

@@ -60,7 +60,10 @@ void Complete(const PyTorchPlan& plan, const ObservedPod& pod, PodFailure* failu
 
 // What `peer` ended for: itself, where that is no bug of its own. Null: that is not known any more.
 const Failure* CauseOf(const std::vector<Failure>& known, const Failure& peer) {
-  const auto is_cause = [](const Failure& one) { return !one.counted || Classify(one.exit_code) != ExitClass::kFatal; };
+  const auto is_cause = [](const Failure& one) {
+    if (one.container == kWaitContainer) return false;  // it had not begun
+    return !one.counted || Classify(one.exit_code) != ExitClass::kFatal;
+  };
   if (is_cause(peer)) return &peer;
   const auto cause = std::find_if(known.begin(), known.end(), [&](const Failure& other) {
     return is_cause(other) && !peer.origin.empty() && other.origin == peer.origin;
@@ -99,6 +102,9 @@ void Judge(const PyTorchJobStatus& status, const std::vector<Failure>& known, Re
   // Somebody's deletion is no failure. Anything else is, an eviction, too.
   if (replica->planned->restart == RestartPolicy::kNever) failure.fatal = !pod.meta.deleted;
   if (replica->planned->restart != RestartPolicy::kExitCode || !failure.fatal) return;
+  // The master was not there in time. Whatever the container says, that may be better next time.
+  failure.fatal = failure.failure.container != kWaitContainer;
+  if (!failure.fatal) return;
   const bool knows_cause = std::any_of(pod.ends.begin(), pod.ends.end(),
                                        [](const ObservedEnd& end) { return end.message && end.message->cause; });
   if (knows_cause) return;
