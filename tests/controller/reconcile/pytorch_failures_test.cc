@@ -53,7 +53,8 @@ TEST(PyTorchFailures, OfSeveralContainersTheFirstDecides) {
       {"only the other one was bad", {{"pytorch", 0, 0}, {"side", 143, 5}}, false, "side"},
       {"in one second", {{"a-side", 1, 0}, {"pytorch", 137, 0}}, false, "pytorch"},
       {"in one second, the other way round", {{"a-side", 143, 0}, {"pytorch", 3, 0}}, true, "pytorch"},
-      {"an init container", {{"init-pytorch", 1, 0, true}}, true, "init-pytorch"},
+      {"an init container", {{"fetch", 1, 0, true}}, true, "fetch"},
+      {"the wait for the master", {{"init-pytorch", 1, 0, true}}, false, "init-pytorch"},
       {"an init container that was killed", {{"fetch", 137, 0, true}}, false, "fetch"},
       {"a sidecar that is stopped at the end, in one second",
        {{"log", 143, 0, true}, {"pytorch", 3, 0}},
@@ -184,6 +185,16 @@ TEST(PyTorchFailures, APodThatWasMadeAfterwardsIsNotExplained) {
   EXPECT_EQ(world.State(), "Failed") << "it cannot start from its checkpoint";
 }
 
+TEST(PyTorchFailures, AWaitForTheMasterExplainsNoEndOfIt) {
+  PyTorchWorld world = LongRunning(ByCode());
+  world.Ends("a-worker-0", 1).ends[0] = PyTorchWorld::EndOf(200, world.now, "init-pytorch");
+  world.Wait(kSecond);
+  world.Settle();
+  world.Ends("a-master-0", 1);
+  world.Pass();
+  EXPECT_EQ(world.State(), "Failed");
+}
+
 // The new master meets a worker that is about to end for the old master's sake.
 TEST(PyTorchFailures, AConsequenceExplainsFurtherOnesForAWhile) {
   PyTorchWorld world = LongRunning(ByCode("{backoffLimit: 1}"));
@@ -275,6 +286,30 @@ TEST(PyTorchFailures, AgentsThatEndForOneFailureAreChargedOnce) {
   world.Pass();
   EXPECT_EQ(world.State(), "Restarting");
   EXPECT_EQ(world.job.status.restarts, 1);
+}
+
+// A torchrun in the pod has its own restarts, and each end of its pod or container is one of the job's.
+TEST(PyTorchFailures, WherePodsRestartTheAgentsOwnRestartsArePartOfNoLimit) {
+  for (const char* policy : {"OnFailure", "ExitCode"}) {
+    SCOPED_TRACE(policy);
+    PyTorchWorld world = LongRunning({.master = false,
+                                      .policy = policy,
+                                      .run = "{backoffLimit: 1}",
+                                      .spec = "{elasticPolicy: {maxRestarts: 3}}",
+                                      .container = kTorchrun});
+    for (int restart = 1; restart <= 2; ++restart) {
+      auto message = Told(137, ExitClass::kRetryable, 3, "killed");
+      message.cause->pid = restart;
+      ObservedPod& pod = std::string_view(policy) == "OnFailure" ? world.StartsAgain("a-worker-0", 137)
+                                                                 : world.Ends("a-worker-0", 137);
+      pod.ends[0].message = message;
+      world.Pass();
+      EXPECT_EQ(world.job.status.restarts, restart);
+      EXPECT_EQ(world.job.status.Finished(), restart == 2) << "else it restarts for ever";
+      world.Settle();
+      world.Wait(2 * kMinute);
+    }
+  }
 }
 
 // Under the agent a fatal code counts before the pod has ended.
