@@ -89,11 +89,11 @@ bool IsCharged(const PyTorchJobStatus& status, const ObservedPod& pod) {
                      [&pod](const CountedPod& one) { return one.uid == pod.meta.uid && one.restarts > pod.restarts; });
 }
 
-// The job was suspended meanwhile, and the pod has not ended yet.
+// The job was suspended, has not begun to run again, and the pod of before has not ended yet.
 bool IsOfBeforeTheResume(const PyTorchJobStatus& status, const ObservedPod& pod) {
-  const JobCondition* suspended = status.Find("Suspended");
-  return suspended != nullptr && pod.meta.deleted &&
-         (suspended->status || (pod.meta.created && *pod.meta.created < suspended->since));
+  if (!pod.meta.deleted || status.conditions.empty()) return false;
+  const JobCondition& state = status.conditions.back();
+  return state.type == "Suspended" && (state.status || (pod.meta.created && *pod.meta.created < state.since));
 }
 
 void Judge(const PyTorchJobStatus& status, const std::vector<Failure>& known, Replica* replica) {
