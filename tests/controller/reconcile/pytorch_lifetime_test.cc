@@ -256,6 +256,24 @@ TEST(PyTorchSuspend, AResumeThatComesSoonIsNoRestart) {
   }
 }
 
+// The API server's clock is behind, so its pods look older than the resume.
+TEST(PyTorchSuspend, APodThatIsDeletedLaterIsALostOne) {
+  PyTorchWorld world = RunningWorld({.policy = "ExitCode", .annotations = "{muster.dev/restart: job}"});
+  PyTorchParts parts = world.parts();
+  parts.run = "{suspend: true}";
+  world.Change(parts);
+  world.Settle();
+  parts.run = "{}";
+  world.Change(parts);
+  world.Settle();
+  for (ObservedPod& pod : world.seen.pods) pod.meta.created = world.now - 5 * kSecond;
+  world.Wait(kMinute);
+  world.IsDeleted("a-worker-0");
+  world.Pass();
+  EXPECT_EQ(world.State(), "Restarting");
+  EXPECT_EQ(world.job.status.attempt, 1);
+}
+
 TEST(PyTorchScale, UpAndDown) {
   PyTorchWorld world = RunningWorld(
       {.master = false, .spec = "{elasticPolicy: {minReplicas: 1, maxReplicas: 4}}", .container = kTorchrun});
