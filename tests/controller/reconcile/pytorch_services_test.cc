@@ -1,4 +1,5 @@
 // What a PyTorchJob finds in the cluster: Services, pods of nobody and of others, objects beside them, its PodGroup.
+#include "controller/reconcile/pytorch_conditions.h"
 #include "tests/controller/reconcile/pytorch_world.h"
 
 namespace muster::controller {
@@ -142,6 +143,47 @@ TEST(PyTorchAdoption, APodOfAnEarlierJobOfThatNameIsNone) {
   world.seen.pods.push_back(old);
   EXPECT_THAT(Actions(world.Pass()), ElementsAre("service a-master-0", "create pod a-master-0"));
   EXPECT_EQ(world.State(), "Created") << "its success is not this job's";
+}
+
+// Its pods and Services, and the status as it writes it.
+PyTorchWorld TakenOver(const std::string& policy, const std::string& annotations) {
+  PyTorchOptions options = PyTorchTestOptions();
+  options.with_agent = false;  // as the controller plans beside pods without it
+  PyTorchWorld world = RunningWorld({.policy = policy, .annotations = annotations, .container = kTorchrun}, options);
+  for (ObservedPod& pod : world.seen.pods) {
+    pod.meta.annotations.clear();
+    EXPECT_FALSE(pod.agent);
+  }
+  world.job.status.message.clear();
+  world.seen.has_objects = false;
+  return world;
+}
+
+TEST(PyTorchTakeover, WhatTrainingOperatorMadeGoesOn) {
+  for (const char* annotations : {"{}", "{muster.dev/restart: job}"}) {
+    PyTorchWorld world = TakenOver("ExitCode", annotations);
+    const PyTorchDecision decision = world.Decide();
+    EXPECT_THAT(Actions(decision), IsEmpty());
+    EXPECT_THAT(decision.events, IsEmpty());
+    EXPECT_TRUE(decision.status == world.job.status);
+  }
+}
+
+// v1 leaves such a job in Restarting before 1.8 (kubeflow/trainer#2044).
+TEST(PyTorchTakeover, AJobThatIsStuckInRestartingFails) {
+  PyTorchWorld world = TakenOver("ExitCode", "{}");
+  world.Ends("a-worker-0", 2);
+  SetJobCondition(&world.job.status, "Restarting", true, "PyTorchJobRestarting", "", world.now);
+  world.Pass();
+  EXPECT_EQ(world.State(), "Failed");
+}
+
+TEST(PyTorchTakeover, RestartsByTheKubeletCountFromTheStart) {
+  PyTorchWorld world = TakenOver("OnFailure", "{}");
+  world.Pod("a-worker-0").restarts = 2;
+  world.Pass();
+  EXPECT_EQ(world.job.status.restarts, 2);
+  EXPECT_EQ(world.State(), "Running");
 }
 
 TEST(PyTorchObjects, AreMadeFirstAndNotAgain) {
