@@ -182,6 +182,13 @@ class Running {
         .agent_image = flags_.agent_image, .version = std::string(Version()), .status_server = status_server_address_};
   }
 
+  PyTorchOptions PlanningPyTorchJobs() const {
+    PyTorchOptions options = flags_.pytorch;
+    options.agent = Planning();
+    options.restart = flags_.pytorch_restart == "job" ? RestartScope::kJob : RestartScope::kPod;
+    return options;
+  }
+
   Status PrepareWebhooks() {
     MUSTER_ASSIGN_OR_RETURN(webhook_listen_, ReadListenAddress("--webhook-listen", flags_.webhook_listen));
     if (!flags_.status_listen.empty()) {
@@ -217,8 +224,8 @@ class Running {
   }
 
   Status ServeWebhooks() {
-    MUSTER_ASSIGN_OR_RETURN(webhooks_, Webhooks::Listen({loop_, client_, runtimes_}, Planning(), webhook_listen_.host,
-                                                        webhook_listen_.port, tls_));
+    MUSTER_ASSIGN_OR_RETURN(webhooks_, Webhooks::Listen({loop_, client_, runtimes_}, PlanningPyTorchJobs(),
+                                                        webhook_listen_.host, webhook_listen_.port, tls_));
     log::Info(fmt::format("admission webhooks are served on port {}", webhooks_->port()));
     return absl::OkStatus();
   }
@@ -262,9 +269,7 @@ class Running {
 
   void ServePyTorchJobs() {
     PyTorchJobs::Options options;
-    options.plan = flags_.pytorch;
-    options.plan.agent = Planning();
-    options.plan.restart = flags_.pytorch_restart == "job" ? RestartScope::kJob : RestartScope::kPod;
+    options.plan = PlanningPyTorchJobs();
     options.ns = flags_.ns;
     options.queue.workers = flags_.workers;
     pytorch_jobs_ = std::make_unique<PyTorchJobs>(

@@ -63,7 +63,8 @@ std::string LongestName(const PyTorchJob& job) {
 
 class Validator {
  public:
-  explicit Validator(const AdmissionRequest& request) : request_(request), job_(request.object) {}
+  Validator(const AdmissionRequest& request, const PyTorchOptions& options)
+      : request_(request), job_(request.object), options_(options) {}
 
   Verdict Create() {
     JudgeManager();
@@ -185,7 +186,11 @@ class Validator {
   // What Muster could not make of a job that training-operator would take.
   void JudgePlan(const PyTorchJob& job) {
     const std::string name = LongestName(job);
-    if (name.size() <= kLongestLabel) return;
+    if (name.size() <= kLongestLabel) {
+      const auto plan = PlanPyTorchJob(job, options_);
+      if (!plan.ok()) verdict_.Refuse(kForbidden, std::string(Message(plan.status())));
+      return;
+    }
     if (request_.operation == "UPDATE") {
       const auto before = ReadPyTorchJob(request_.old_object);
       if (before.ok() && LongestName(*before).size() >= name.size()) return;  // it cannot be mended any more
@@ -199,13 +204,14 @@ class Validator {
 
   const AdmissionRequest& request_;
   const Json& job_;
+  const PyTorchOptions& options_;
   Verdict verdict_;
 };
 
 }  // namespace
 
-Verdict ValidatePyTorchJob(const AdmissionRequest& request) {
-  Validator validator(request);
+Verdict ValidatePyTorchJob(const AdmissionRequest& request, const PyTorchOptions& options) {
+  Validator validator(request, options);
   return request.operation == "CREATE"   ? validator.Create()
          : request.operation == "UPDATE" ? validator.Update()
                                          : Verdict();

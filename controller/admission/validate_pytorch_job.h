@@ -11,10 +11,11 @@
 #pragma once
 
 #include "controller/admission/review.h"
+#include "controller/plan/pytorch_plan.h"
 
 namespace muster::controller {
 
-Verdict ValidatePyTorchJob(const AdmissionRequest& request);
+Verdict ValidatePyTorchJob(const AdmissionRequest& request, const PyTorchOptions& options);
 
 // A request about /scale (autoscaling/v1 Scale) as the UPDATE of the PyTorchJob that it comes to. `job`: as it is now.
 AdmissionRequest PyTorchUpdateByScale(const AdmissionRequest& request, const Json& job);

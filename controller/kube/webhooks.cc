@@ -32,7 +32,7 @@ class Webhooks::Reviews {
   using Judged = asio::awaitable<StatusOr<Verdict>>;
   using Judge = Judged (Reviews::*)(AdmissionRequest);
 
-  Reviews(Means means, PlanOptions options) : means_(means), options_(std::move(options)), under_way_(means.loop) {}
+  Reviews(Means means, PyTorchOptions options) : means_(means), options_(std::move(options)), under_way_(means.loop) {}
 
   http::Server::Routes Routes() {
     http::Server::Routes routes;
@@ -116,7 +116,7 @@ class Webhooks::Reviews {
       request = UpdateByScale(request, *job);
     }
     TrainJobFacts facts;
-    if (!ValidationNeedsFacts(request)) co_return ValidateTrainJob(request, facts, options_);
+    if (!ValidationNeedsFacts(request)) co_return ValidateTrainJob(request, facts, options_.agent);
     StatusOr<Json> snapshot = Json();
     if (request.operation == "UPDATE") {
       TrainJob named;
@@ -128,13 +128,13 @@ class Webhooks::Reviews {
     }
     facts.runtime = KnownRuntime(request);
     if (facts.runtime != nullptr || facts.snapshot != nullptr) {
-      Verdict verdict = ValidateTrainJob(request, facts, options_);
+      Verdict verdict = ValidateTrainJob(request, facts, options_.agent);
       if (verdict.refusals.empty() || facts.snapshot != nullptr) co_return verdict;
     }
     const auto runtime = co_await LookAtRuntime(request);
     if (!runtime.ok()) co_return runtime.status();
     facts.runtime = runtime->is_null() ? nullptr : &*runtime;
-    co_return ValidateTrainJob(request, facts, options_);
+    co_return ValidateTrainJob(request, facts, options_.agent);
   }
 
   Judged ValidateThePyTorchJob(AdmissionRequest request) {
@@ -144,11 +144,11 @@ class Webhooks::Reviews {
       if (job->is_null()) co_return Verdict();  // the API server says it
       request = PyTorchUpdateByScale(request, *job);
     }
-    co_return ValidatePyTorchJob(request);
+    co_return ValidatePyTorchJob(request, options_);
   }
 
   Judged ValidateTheRuntime(AdmissionRequest request) {
-    if (!IsProtected(request)) co_return ValidateRuntime(request, options_);
+    if (!IsProtected(request)) co_return ValidateRuntime(request, options_.agent);
     for (std::string next;;) {
       const std::string query =
           fmt::format("limit={}{}", kPage, next.empty() ? "" : fmt::format("&continue={}", http::PercentEncode(next)));
@@ -167,11 +167,11 @@ class Webhooks::Reviews {
   }
 
   const Means means_;
-  const PlanOptions options_;
+  const PyTorchOptions options_;  // with those of TrainJobs
   http::Conversations under_way_;
 };
 
-StatusOr<std::unique_ptr<Webhooks>> Webhooks::Listen(Means means, PlanOptions options, const std::string& host,
+StatusOr<std::unique_ptr<Webhooks>> Webhooks::Listen(Means means, PyTorchOptions options, const std::string& host,
                                                      uint16_t port, std::shared_ptr<http::ServerStreams> tls) {
   std::unique_ptr<Webhooks> webhooks(new Webhooks());
   webhooks->reviews_ = std::make_unique<Reviews>(means, std::move(options));

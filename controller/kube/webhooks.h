@@ -17,7 +17,7 @@
 
 #include "controller/kube/api_client.h"
 #include "controller/kube/runtime_cache.h"
-#include "controller/plan/plan.h"
+#include "controller/plan/pytorch_plan.h"
 #include "http/server.h"
 
 namespace muster::controller {
@@ -30,8 +30,9 @@ class Webhooks {
     const RuntimeCache& runtimes;
   };
 
-  // `host`, `port`: as http::Server::Listen takes them, and its errors. What `means` refers to outlives it.
-  static StatusOr<std::unique_ptr<Webhooks>> Listen(Means means, PlanOptions options, const std::string& host,
+  // `options`: of PyTorchJobs, and with them of TrainJobs. `host`, `port`: as http::Server::Listen takes them, and its
+  // errors. What `means` refers to outlives it.
+  static StatusOr<std::unique_ptr<Webhooks>> Listen(Means means, PyTorchOptions options, const std::string& host,
                                                     uint16_t port, std::shared_ptr<http::ServerStreams> tls);
   ~Webhooks();
   uint16_t port() const { return server_->port(); }

@@ -32,9 +32,9 @@ void Judge(const AdmissionRequest& request) {
   Said(ValidateRuntime(request, {}));
   const AdmissionRequest scale = UpdateByScale(request, request.old_object);
   if (scale.operation == "UPDATE") Said(ValidateTrainJob(scale, {}, {}));
-  Said(ValidatePyTorchJob(request));
+  Said(ValidatePyTorchJob(request, {}));
   const AdmissionRequest workers = PyTorchUpdateByScale(request, request.old_object);
-  if (workers.operation == "UPDATE") Said(ValidatePyTorchJob(workers));
+  if (workers.operation == "UPDATE") Said(ValidatePyTorchJob(workers, {}));
   if (IsProtected(request)) UsesRuntime(request.object, request);
   Must(SameMeaning(&request.object, &request.object));
 }

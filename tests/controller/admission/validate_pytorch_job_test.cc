@@ -31,9 +31,9 @@ Json JobOf(const std::string& replicas, const std::string& spec = "", const std:
   return message.empty() ? ::testing::Matcher<std::string>("") : StartsWith(message);
 }
 
-Verdict Created(const Json& job) { return ValidatePyTorchJob(RequestOf("CREATE", "pytorchjobs", job)); }
+Verdict Created(const Json& job) { return ValidatePyTorchJob(RequestOf("CREATE", "pytorchjobs", job), {}); }
 Verdict Updated(const Json& before, const Json& after) {
-  return ValidatePyTorchJob(RequestOf("UPDATE", "pytorchjobs", after, before));
+  return ValidatePyTorchJob(RequestOf("UPDATE", "pytorchjobs", after, before), {});
 }
 std::string Changed(const std::string& before, const std::string& after) {
   return Said(Updated(JobOf(kBoth, before), JobOf(kBoth, after)));
@@ -226,6 +226,12 @@ TEST(ValidatePyTorchJob, ManagedByIsImmutable) {
   }
 }
 
+TEST(ValidatePyTorchJob, WhatCannotBePlanned) {
+  Json job = JobOf("Worker: {" + kPods + "}");
+  job["metadata"]["annotations"] = {{"muster.dev/restart", "sometimes"}};
+  EXPECT_EQ(Said(Created(job)), "403 metadata.annotations.muster.dev/restart: 'sometimes' is neither pod nor job");
+}
+
 // A job that breaks rules may be there already: its definition was there before its webhook.
 TEST(ValidatePyTorchJob, WhatMayAlwaysChange) {
   const Json broken = JobOf("Worker: {replicas: 0, " + kPods + "}", "nprocPerNode: \"0\"", "0-test");
@@ -265,7 +271,7 @@ TEST(ValidatePyTorchJob, AnElasticPolicyWithoutFieldsCounts) {
 }
 
 TEST(ValidatePyTorchJob, Delete) {
-  EXPECT_EQ(Said(ValidatePyTorchJob(RequestOf("DELETE", "pytorchjobs", Json(), JobOf("Worker: {}")))), "");
+  EXPECT_EQ(Said(ValidatePyTorchJob(RequestOf("DELETE", "pytorchjobs", Json(), JobOf("Worker: {}")), {})), "");
 }
 
 TEST(ValidatePyTorchJob, Scale) {
@@ -286,7 +292,7 @@ TEST(ValidatePyTorchJob, Scale) {
     const AdmissionRequest update = PyTorchUpdateByScale(request, job);
     EXPECT_EQ(update.subresource, "");
     EXPECT_EQ(update.old_object, job);
-    EXPECT_THAT(Said(ValidatePyTorchJob(update)), Begins(row.message)) << row.spec;
+    EXPECT_THAT(Said(ValidatePyTorchJob(update, {})), Begins(row.message)) << row.spec;
   }
 }
 
