@@ -123,7 +123,7 @@ void TrainJobCache::PutTrainJob(const Json& object) {
   }
   KnownTrainJob& known = jobs_[key];
   const bool same = known.job.meta.uid == job->meta.uid;
-  if (same && IsOlder(job->meta, known.job.meta)) return;
+  if (IsOlder(job->meta, known.job.meta)) return;  // also of an earlier job of that name
   // What others may wait for, or what tells of a cycle.
   const bool tells = !same || known.job.status.Finished() != job->status.Finished() ||
                      known.job.meta.Annotation(kAfterAnnotation) != job->meta.Annotation(kAfterAnnotation);

@@ -268,7 +268,8 @@ Json PodOfReplica(const PyTorchJob& job, const PyTorchPlan& plan, const PlannedR
       for (const char* name : {"RANK", "PET_NODE_RANK"}) UpsertEnv(EnvValue(name, rank), &container);
     }
     if (plan.restart == RestartScope::kJob && replicas.agent) {
-      UpsertEnv(EnvValue(kMaxRestartsVariable, fmt::format("{}", attempt.restarts_left)), &container);
+      const int left = replicas.restart == RestartPolicy::kNever ? 0 : attempt.restarts_left;
+      UpsertEnv(EnvValue(kMaxRestartsVariable, fmt::format("{}", left)), &container);
     }
   }
   return {{"apiVersion", "v1"}, {"kind", "Pod"}, {"metadata", std::move(metadata)}, {"spec", std::move(spec)}};

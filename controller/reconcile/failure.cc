@@ -131,8 +131,9 @@ PodFailure FailureBy(const ObservedPod& pod, const ObservedEnd* end, const PodRu
   const ExitClass exit_class = end == nullptr ? ExitClass::kRetryable
                                : end->message ? end->message->exit_class
                                               : Classify(end->exit_code);
-  found.fatal = failure.counted && (rules.restart == RestartPolicy::kNever ||
-                                    (by_code && end != nullptr && exit_class == ExitClass::kFatal));
+  // Where memory ran out for a child of the container's first process, that one may end with any code.
+  const bool by_bug = end != nullptr && exit_class == ExitClass::kFatal && end->reason != "OOMKilled";
+  found.fatal = failure.counted && (rules.restart == RestartPolicy::kNever || (by_code && by_bug));
   return found;
 }
 

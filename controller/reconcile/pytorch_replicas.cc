@@ -1,6 +1,7 @@
 #include "controller/reconcile/pytorch_replicas.h"
 
 #include <algorithm>
+#include <csignal>
 #include <set>
 
 #include "base/exit_codes.h"
@@ -71,11 +72,18 @@ const Failure* CauseOf(const std::vector<Failure>& known, const Failure& peer) {
   return cause == known.end() ? nullptr : &*cause;
 }
 
+// Somebody else ended it: no abort or crash, which a lost peer may lead to.
+bool WasKilled(const Failure& failure) {
+  return failure.oom || !failure.counted || failure.exit_code == 128 + SIGKILL || failure.exit_code == 128 + SIGTERM;
+}
+
 // What explains the end of `pod` at `end`: a failure of a peer. Where that had a cause itself, kPeerFailureShows begins
 // with the cause, so that a bug ends the job at last. Null: nothing does.
 const Failure* ExplanationOf(const std::vector<Failure>& known, const ObservedPod& pod, WallTime end) {
   for (const Failure& peer : known) {
-    const bool was_under_way = pod.meta.created && *pod.meta.created <= peer.time && peer.time < end;
+    // Of ends in one second it is not known which was first. One that was killed has not ended for another's sake.
+    const bool came_first = peer.time < end || (peer.time == end && WasKilled(peer));
+    const bool was_under_way = pod.meta.created && *pod.meta.created <= peer.time && came_first;
     if (peer.pod_uid == pod.meta.uid || !was_under_way) continue;
     const Failure* cause = CauseOf(known, peer);
     if (cause != nullptr && end <= cause->time + kPeerFailureShows) return cause;

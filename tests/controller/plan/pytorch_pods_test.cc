@@ -192,6 +192,8 @@ TEST(PyTorchPods, AWholeJobsPodsKnowTheirAttemptAndWhatIsLeft) {
   const Json pod = whole.Pod(kWorker, 0, {.attempt = 2, .restarts_left = 1});
   EXPECT_EQ(At(pod, "/metadata/annotations"), YamlOf("{muster.dev/attempt: \"2\", muster.dev/restarts-left: \"1\"}"));
   EXPECT_EQ(EnvOf(At(pod, "/spec/containers/0"), "PET_MAX_RESTARTS"), "1");
+  const PlannedPyTorch never({.policy = "Never", .annotations = "{muster.dev/restart: job}", .container = kTorchrun});
+  EXPECT_EQ(EnvOf(At(never.Pod(kWorker, 0, {.restarts_left = 9}), "/spec/containers/0"), "PET_MAX_RESTARTS"), "0");
   const PlannedPyTorch plain({.run = "{backoffLimit: 3}", .annotations = "{muster.dev/restart: job}"});
   EXPECT_EQ(EnvOf(At(plain.Pod(kWorker, 0, {.restarts_left = 1}), "/spec/containers/0"), "PET_MAX_RESTARTS"), "-")
       << "without the agent a torchrun's own restarts stay its own";

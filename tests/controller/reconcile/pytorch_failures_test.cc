@@ -32,6 +32,14 @@ TEST(PyTorchFailures, OutOfMemory) {
   EXPECT_EQ(failure.signal, "SIGKILL");
 }
 
+TEST(PyTorchFailures, OutOfMemoryOfAChild) {
+  PyTorchWorld world = LongRunning(ByCode("{backoffLimit: 1}"));
+  world.Ends("a-worker-0", 1).ends[0].reason = "OOMKilled";
+  world.Pass();
+  EXPECT_EQ(world.State(), "Restarting");
+  EXPECT_EQ(world.job.status.restarts, 1);
+}
+
 TEST(PyTorchFailures, OfSeveralContainersTheFirstDecides) {
   struct End {
     const char* container;
@@ -140,9 +148,13 @@ TEST(PyTorchFailures, APeersFailureExplainsA1ThatCameAfterIt) {
     bool fatal;
   };
   const Row rows[] = {
-      {"soon after", 143, 3 * kSecond, false},         {"at the end of NCCL's patience", 137, 10 * kMinute, false},
-      {"too late", 143, 10 * kMinute + kSecond, true}, {"it came first", 143, -3 * kSecond, true},
+      {"soon after", 143, 3 * kSecond, false},
+      {"at the end of NCCL's patience", 137, 10 * kMinute, false},
+      {"too late", 143, 10 * kMinute + kSecond, true},
+      {"it came first", 143, -3 * kSecond, true},
       {"both are bugs", 1, 3 * kSecond, true},
+      {"in the second of a kill", 143, 0 * kSecond, false},
+      {"in the second of an abort", 134, 0 * kSecond, true},
   };
   for (const Row& row : rows) {
     SCOPED_TRACE(row.what);
