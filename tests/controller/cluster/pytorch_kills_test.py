@@ -5,9 +5,10 @@ A job goes through a life of parts. In each part a controller may write k times,
 and it is killed. Another one takes over.
 """
 import json
+import re
 
 from api_proxy import Fault
-from pytorch_case import FLAGS, PyTorchCase, conditions, counts
+from pytorch_case import FLAGS, LABEL, PyTorchCase, conditions, counts
 import class_runner
 
 
@@ -40,7 +41,7 @@ PARTS = {"start": RUNS,
 
 def plain(value, name):
     """As JSON gives it back, the same for each job."""
-    return json.loads(json.dumps(value).replace(name, "JOB"))
+    return json.loads(re.sub(r"kwok-\d+", "NODE", json.dumps(value)).replace(name, "JOB"))
 
 
 class KillsCase(PyTorchCase):
@@ -77,11 +78,11 @@ class KillsCase(PyTorchCase):
                 and restarts in (None, job["status"].get("restarts")))
 
     def children(self, name):
-        pods = sorted((pod["metadata"]["name"], pod["status"]["phase"], sorted(pod["metadata"]["labels"].items()))
+        pods = sorted((pod["metadata"]["name"], pod["status"]["phase"], sorted(item for item in pod["metadata"]["labels"].items() if item[0].startswith(LABEL)))
                       for pod in self.of("pods", name).values() if "deletionTimestamp" not in pod["metadata"])
-        owned = sorted((kind, each["metadata"]["name"]) for kind in ("services", "secrets") for each in self.api.items(kind)
-                       if any(owner["name"] == name for owner in each["metadata"].get("ownerReferences", [])))
-        return plain({"pods": pods, "owned": owned}, name)
+        owned = {kind: [each["metadata"]["name"] for each in self.api.items(kind)
+                        if any(owner["name"] == name for owner in each["metadata"].get("ownerReferences", []))] for kind in ("services", "secrets")}
+        return plain({"pods": pods, "services": sorted(owned["services"]), "secrets": len(owned["secrets"])}, name)
 
     @staticmethod
     def status(job):
@@ -100,7 +101,7 @@ class KillsCase(PyTorchCase):
         except AssertionError:
             self.assertEqual(self.status(self.api.get("pytorchjobs", name)), wanted and wanted[0], f"{part} of {name}")
             raise
-        for _ in self.api.events("pods", f"training.kubeflow.org/job-name={name}", seconds=20, first=True):  # those of before go
+        for _ in self.api.events("pods", f"{LABEL}job-name={name}", seconds=20, first=True):  # those of before go
             seen = self.children(name)
             if seen == wanted[1] if wanted else len(seen["pods"]) == PARTS[part][3]:
                 break
