@@ -83,8 +83,9 @@ const Failure* ExplanationOf(const std::vector<Failure>& known, const ObservedPo
   for (const Failure& peer : known) {
     // Of ends in one second it is not known which was first. One that was killed has not ended for another's sake.
     const bool came_first = peer.time < end || (peer.time == end && WasKilled(peer));
-    const bool was_under_way = pod.meta.created && *pod.meta.created <= peer.time && came_first;
-    if (peer.pod_uid == pod.meta.uid || !was_under_way) continue;
+    const bool was_under_way = pod.meta.created && *pod.meta.created < peer.time && came_first;
+    // A pod of the same name was gone before this one was made, although both times may be in one second.
+    if (peer.pod == pod.meta.name || !was_under_way) continue;
     const Failure* cause = CauseOf(known, peer);
     if (cause != nullptr && end <= cause->time + kPeerFailureShows) return cause;
   }

@@ -197,6 +197,17 @@ TEST(PyTorchFailures, APodThatWasMadeAfterwardsIsNotExplained) {
   EXPECT_EQ(world.State(), "Failed") << "it cannot start from its checkpoint";
 }
 
+// Times are seconds: the new pod seems to have been under way when the old one ended.
+TEST(PyTorchFailures, NorOneThatWasMadeInTheSecondOfItsPredecessorsEnd) {
+  PyTorchWorld world = LongRunning(ByCode());
+  world.Ends("a-worker-0", 137);
+  world.Settle();
+  world.Wait(kSecond);
+  world.Ends("a-worker-0", 2);
+  world.Pass();
+  EXPECT_EQ(world.State(), "Failed");
+}
+
 TEST(PyTorchFailures, AWaitForTheMasterExplainsNoEndOfIt) {
   PyTorchWorld world = LongRunning(ByCode());
   world.Ends("a-worker-0", 1).ends[0] = PyTorchWorld::EndOf(200, world.now, "init-pytorch");
