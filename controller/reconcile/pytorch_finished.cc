@@ -19,11 +19,12 @@ void Delete(const PyTorchJob& job, const ObservedReplicas& observed, Goes goes, 
   std::vector<std::string> deleted;
   for (const ObservedPod& pod : observed.pods) {
     if (!IsOwn(pod.meta, job) || !goes(pod)) continue;
+    // Before the pod: a controller that is killed between the two finds it by the pod.
+    DeleteService(job, observed, pod.meta.name, &decision->actions);
     if (!pod.meta.deleted) {
       decision->actions.push_back({Action::Kind::kDeletePod, pod.meta.name, pod.meta.uid});
       deleted.push_back(pod.meta.name);
     }
-    DeleteService(job, observed, pod.meta.name, &decision->actions);
   }
   if (!deleted.empty()) {
     decision->events.push_back({false, "SuccessfulDeletePod", fmt::format("Deleted pod: {}", Join(deleted, ", "))});
