@@ -29,14 +29,15 @@ class Limit:
 
 
 UNHURT = "unhurt"  # the job that nobody is killed for
-RUNS = (["Created", "Running"], (1, 0, 0), (2, 0, 0), 3)
-# What each part comes to: conditions that are true, counts of the master and of the workers, pods.
+RUNS = (["Created", "Running"], (1, 0, 0), (2, 0, 0), 3, 0)
+# What each part comes to: conditions that are true, counts of the master and of the workers, pods. By the status it has come
+# to that before the last writes where pods and Services are deleted afterwards: so many.
 PARTS = {"start": RUNS,
          "failure": RUNS,
-         "suspend": (["Created", "Suspended"], (0, 0, 0), (0, 0, 0), 0),
+         "suspend": (["Created", "Suspended"], (0, 0, 0), (0, 0, 0), 0, 6),
          "resume": RUNS,
-         "end": (["Created", "Succeeded"], (0, 1, 0), (0, 2, 0), 1),
-         "fatal": (["Created", "Failed"], (1, 0, 0), (1, 0, 1), 1)}
+         "end": (["Created", "Succeeded"], (0, 1, 0), (0, 2, 0), 1, 4),
+         "fatal": (["Created", "Failed"], (1, 0, 0), (1, 0, 1), 1, 4)}
 
 
 def plain(value, name):
@@ -72,7 +73,7 @@ class KillsCase(PyTorchCase):
 
     @staticmethod
     def is_reached(part, job):
-        wanted, master, workers, _ = PARTS[part]
+        wanted, master, workers, *_ = PARTS[part]
         restarts = {"start": 0, "failure": 1}.get(part)
         return ((conditions(job), counts(job, "Master"), counts(job, "Worker")) == (wanted, master, workers)
                 and restarts in (None, job["status"].get("restarts")))
@@ -119,6 +120,8 @@ class KillsCase(PyTorchCase):
         self.begin(part, name)
 
         def is_over():
+            if sum(request.method == "DELETE" and bool(request.answer) for request in self.proxy.writes()) < PARTS[part][4]:
+                return False
             answers = [request.answer for request in self.proxy.writes() if request.resource == "pytorchjobs" and request.answer]
             return any(answer["metadata"]["name"] == name and self.is_reached(part, answer) for answer in answers)
 
