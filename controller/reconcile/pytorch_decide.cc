@@ -139,8 +139,8 @@ class Deciding {
     if (cause != nullptr && cause->fatal) return Fail(FatalMessage(*cause));
     const bool spent = plan_.restart == RestartScope::kJob && cause != nullptr && cause->spent;
     if (spent || (plan_.budget && status().restarts > *plan_.budget)) {
-      if (plan_.budget)
-        status().restarts = std::min(status().restarts, *plan_.budget);  // the last one is not restarted
+      // The last one is not restarted.
+      if (plan_.budget) status().restarts = std::min(status().restarts, *plan_.budget);
       const Failure* last = cause != nullptr             ? &cause->failure
                             : !status().failures.empty() ? &status().failures.back()
                                                          : nullptr;
