@@ -87,7 +87,9 @@ void PyTorchJobCache::PutJob(const Json& object) {
   }
   KnownPyTorchJob& known = jobs_[key];
   const bool same = known.job.meta.uid == job->meta.uid;
-  if (IsOlder(job->meta, known.job.meta)) return;  // also of an earlier job of that name
+  // Older ones also of an earlier job of that name. An apply that changed nothing gives what is known: another pass
+  // would do the same again, without end.
+  if (!IsNews(job->meta, known.job.meta)) return;
   if (!same) known = KnownPyTorchJob();
   known.job = *std::move(job);
   known.unreadable = unreadable;

@@ -142,6 +142,15 @@ TEST_F(PyTorchJobCacheTest, OlderStatesAreDropped) {
   EXPECT_THAT(Heard(), IsEmpty()) << "what is known wakes nobody";
 }
 
+// Fields of the status that another writer owns stay: an apply comes back as it was known.
+TEST_F(PyTorchJobCacheTest, WhatIsKnownWakesNobody) {
+  PutJob("a", 2);
+  PutJob("a", 2);
+  EXPECT_THAT(Heard(), ElementsAre("changed ns/a"));
+  PutJob("a", 3);
+  EXPECT_THAT(Heard(), ElementsAre("changed ns/a"));
+}
+
 TEST_F(PyTorchJobCacheTest, AJobMadeAnewBeginsWithNothing) {
   PutJob("a", 1, "old");
   cache_.Find("ns/a")->objects_generation = 1;
