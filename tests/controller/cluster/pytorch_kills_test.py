@@ -6,8 +6,10 @@ and it is killed. Another one takes over.
 """
 import json
 import re
+import time
 
 from api_proxy import Fault
+from controller_case import WAIT
 from pytorch_case import FLAGS, LABEL, PyTorchCase, conditions, counts
 import class_runner
 
@@ -102,10 +104,13 @@ class KillsCase(PyTorchCase):
         except AssertionError:
             self.assertEqual(self.status(self.api.get("pytorchjobs", name)), wanted and wanted[0], f"{part} of {name}")
             raise
-        for _ in self.api.events("pods", f"{LABEL}job-name={name}", seconds=20, first=True):  # those of before go
+        seen = self.children(name)
+        until = time.monotonic() + WAIT
+        while not (seen == wanted[1] if wanted else len(seen["pods"]) == PARTS[part][3]) and time.monotonic() < until:
+            # What has gone before a watch begins is not told, so each is a short one.
+            for _ in self.api.events("pods", f"{LABEL}job-name={name}", seconds=1):
+                seen = self.children(name)
             seen = self.children(name)
-            if seen == wanted[1] if wanted else len(seen["pods"]) == PARTS[part][3]:
-                break
         if wanted:
             self.assertEqual(seen, wanted[1], f"{part} of {name}")
         return self.status(job), seen
