@@ -123,7 +123,9 @@ void TrainJobCache::PutTrainJob(const Json& object) {
   }
   KnownTrainJob& known = jobs_[key];
   const bool same = known.job.meta.uid == job->meta.uid;
-  if (IsOlder(job->meta, known.job.meta)) return;  // also of an earlier job of that name
+  // Older ones also of an earlier job of that name. An apply that changed nothing gives what is known: another pass
+  // would do the same again, without end.
+  if (!IsNews(job->meta, known.job.meta)) return;
   // What others may wait for, or what tells of a cycle.
   const bool tells = !same || known.job.status.Finished() != job->status.Finished() ||
                      known.job.meta.Annotation(kAfterAnnotation) != job->meta.Annotation(kAfterAnnotation);

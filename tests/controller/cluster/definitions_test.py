@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 
-from cluster_case import HERE, MANIFESTS, NAMESPACE, ROOT, ClusterCase, changed, pod_group_definition
+from cluster_case import HERE, MANIFESTS, NAMESPACE, ROOT, ClusterCase, changed, pod_group_definition, establish
 import class_runner
 
 API = "trainer.kubeflow.org/v1alpha1"
@@ -241,7 +241,7 @@ class Definitions(ClusterCase):
         self.addCleanup(self.cluster.kubectl, "delete", "validatingwebhookconfigurations,mutatingwebhookconfigurations", "--all")
         for group, version in (("scheduling.x-k8s.io", "v1alpha1"), ("scheduling.volcano.sh", "v1beta1")):
             self.cluster.apply([pod_group_definition(group, version)])
-        self.cluster.kubectl("wait", "--for=condition=Established", "--timeout=60s", "crd", "--all")
+        establish(self.cluster)
         for question, answer in RIGHTS:
             with self.subTest(question):
                 said = self.cluster.try_kubectl("auth", "can-i", *question.split(), f"--as={ACCOUNT}").stdout

@@ -4,7 +4,7 @@ import json
 import os
 
 from admission_case import AdmissionCase
-from cluster_case import HERE, NAMESPACE, changed
+from cluster_case import HERE, NAMESPACE, changed, establish
 from controller_case import TRUE, is_true
 from old_definitions import MULTI_KUEUE, OLD_DEFINITIONS, ONLY_NEW, ONLY_OLD
 import class_runner
@@ -59,7 +59,7 @@ class OldObjects(AdmissionCase):
     def install_definitions(cls):
         """The old ones, and objects; the controller's installation puts the new ones in their place."""
         cls.cluster.apply(OLD_DEFINITIONS)
-        cls.cluster.kubectl("wait", "--for=condition=Established", "--timeout=60s", "crd", "--all")
+        establish(cls.cluster)
         made = runtime("plain", 2, {"torch": {"numProcPerNode": "auto"}}, container={"command": shell("torchrun x.py")})
         made["metadata"].update(namespace=NAMESPACE, finalizers=[IN_USE])
         cls.cluster.apply([made, changed(made, "metadata.name", "old")])

@@ -7,8 +7,9 @@ import tempfile
 import unittest
 import urllib.request
 
-from cluster_case import MANIFESTS, NAMESPACE, ROOT, ClusterCase
-from controller_case import TRUE, ControllerCase
+from cluster_case import MANIFESTS, NAMESPACE, ROOT, ClusterCase, establish
+from controller_case import TRUE
+from pytorch_case import PyTorchCase
 from scenario import runtime
 import class_runner
 
@@ -50,7 +51,7 @@ def definition(group, version, kind):
 
 def install_others(cluster):
     cluster.apply([definition(*other) for other in OTHERS])
-    cluster.kubectl("wait", "--for=condition=Established", "--timeout=60s", "crd", "--all")
+    establish(cluster)
 
 
 def helm(cluster, *arguments):
@@ -255,12 +256,14 @@ class HelmRelease(ClusterCase):
             self.cluster.kubectl("get", "crd", name)  # with it all its objects would be gone
 
 
-class Metrics(ControllerCase):
+class Metrics(PyTorchCase):
     def test_what_is_documented_is_served(self):
         """docs_test has the other half: alerts and dashboard ask for documented metrics only."""
-        self.start_controller()
+        self.serve()
         self.make("measured", runtime("", 1, container=TRUE))
         self.running("measured")
+        self.create_job("counted")
+        self.await_running("counted")
         with urllib.request.urlopen(f"http://{self.cluster.address}:{self.cluster.port('controller')}/metrics", timeout=60) as answer:
             served = set(re.findall(r"(?m)^# TYPE (\S+)", answer.read().decode()))
         with open(os.path.join(ROOT, "docs", "controller.md")) as page:

@@ -1,7 +1,7 @@
 """A test case with a cluster of fake nodes, and a controller that serves PyTorchJobs."""
 import os
 
-from cluster_case import MANIFESTS, NAMESPACE
+from cluster_case import MANIFESTS, NAMESPACE, establish
 from controller_case import WAIT, ControllerCase, is_true
 from scenario import shell
 
@@ -44,8 +44,7 @@ class PyTorchCase(ControllerCase):
     def install_definitions(cls):
         super().install_definitions()
         cls.cluster.kubectl("apply", "--server-side", "-f", os.path.join(MANIFESTS, "components", "pytorchjob", "crd.yaml"))
-        # `kubectl wait` fails where the definition has no status yet.
-        cls.cluster.await_object("crd/pytorchjobs.kubeflow.org", lambda crd: "Established" in conditions(crd))
+        establish(cls.cluster)
 
     @classmethod
     def serve(cls, name="controller", *flags, **others):

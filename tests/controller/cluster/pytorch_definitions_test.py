@@ -2,7 +2,7 @@
 import json
 import os
 
-from cluster_case import HERE, MANIFESTS, NAMESPACE, ClusterCase, changed, pod_group_definition
+from cluster_case import HERE, MANIFESTS, NAMESPACE, ClusterCase, changed, pod_group_definition, establish
 import class_runner
 
 ACCOUNT = "system:serviceaccount:kubeflow-system:kubeflow-trainer-controller-manager"
@@ -123,7 +123,7 @@ class PyTorchDefinitions(ClusterCase):
     def install_definitions(cls):
         super().install_definitions()
         cls.cluster.kubectl("apply", "--server-side", "-f", os.path.join(MANIFESTS, "components", "pytorchjob", "crd.yaml"))
-        cls.cluster.kubectl("wait", "--for=condition=Established", "--timeout=60s", "crd/pytorchjobs.kubeflow.org")
+        establish(cls.cluster)
 
     def create(self, made, *flags):
         return self.cluster.try_kubectl("create", "-f", "-", *flags, content=json.dumps(made))
@@ -200,7 +200,7 @@ class PyTorchDefinitions(ClusterCase):
         self.addCleanup(self.cluster.kubectl, "delete", "validatingwebhookconfigurations,mutatingwebhookconfigurations", "--all")
         for group, version in (("scheduling.x-k8s.io", "v1alpha1"), ("scheduling.volcano.sh", "v1beta1")):
             self.cluster.apply([pod_group_definition(group, version)])
-        self.cluster.kubectl("wait", "--for=condition=Established", "--timeout=60s", "crd", "--all")
+        establish(self.cluster)
         for question, answer in RIGHTS:
             with self.subTest(question):
                 said = self.cluster.try_kubectl("auth", "can-i", *question.split(), f"--as={ACCOUNT}").stdout

@@ -1,7 +1,7 @@
 """TrainJobs that Kubeflow Trainer has started go on under their JobSets; JobSet's own controller is played by the test."""
 import os
 
-from cluster_case import MANIFESTS
+from cluster_case import MANIFESTS, establish
 from controller_case import TRUE, ControllerCase, is_true
 import class_runner
 from scenario import API, runtime
@@ -14,7 +14,7 @@ class Takeover(ControllerCase):
     def setUpClass(cls):
         super().setUpClass()
         cls.cluster.kubectl("apply", "--server-side", "-k", os.path.join(MANIFESTS, "components", "kueue"))
-        cls.cluster.kubectl("wait", "--for=condition=Established", "--timeout=60s", "crd", "--all")
+        establish(cls.cluster)
 
     def made_by_upstream(self, name, **spec):
         """A TrainJob and its JobSet, as they are when Kubeflow Trainer is replaced."""
