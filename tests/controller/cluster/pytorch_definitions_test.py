@@ -160,10 +160,11 @@ class PyTorchDefinitions(ClusterCase):
                 self.assertIn(message, done.stderr)
 
     def test_the_only_default(self):
-        for policy, wanted in ((None, None), ({}, {"suspend": False}), ({"suspend": True}, {"suspend": True})):
+        """Without a runPolicy the SDK 1.9.4 cannot read a job."""
+        for policy, wanted in ((None, {"suspend": False}), ({}, {"suspend": False}), ({"suspend": True}, {"suspend": True})):
             made = JOB if policy is None else changed(JOB, "spec.runPolicy", policy)
             done = self.create(made, "--dry-run=server", "-o", "json")
-            self.assertEqual(json.loads(done.stdout)["spec"], {**JOB["spec"], **({} if wanted is None else {"runPolicy": wanted})})
+            self.assertEqual(json.loads(done.stdout)["spec"], {**JOB["spec"], "runPolicy": wanted})
 
     def test_what_may_not_change(self):
         for number, (policy, change, message) in enumerate(UPDATES):
@@ -212,7 +213,7 @@ class PyTorchDefinitions(ClusterCase):
         *base, added = self.cluster.get("validatingwebhookconfiguration", "validator.trainer.kubeflow.org")["webhooks"]
         self.assertEqual(added["name"], "validator.pytorchjob.training-operator.kubeflow.org")
         self.assertEqual(added["clientConfig"]["service"], {**base[0]["clientConfig"]["service"], "path": "/validate-kubeflow-org-v1-pytorchjob"})
-        self.assertEqual([rule["resources"] for rule in added["rules"]], [["pytorchjobs"]])
+        self.assertEqual([rule["resources"] for rule in added["rules"]], [["pytorchjobs"], ["pytorchjobs/scale"]])
 
 
 if __name__ == "__main__":
