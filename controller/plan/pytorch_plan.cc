@@ -8,6 +8,7 @@
 #include "controller/api/labels.h"
 #include "controller/api/lenient.h"
 #include "controller/plan/agent.h"
+#include "controller/plan/choice.h"
 #include "controller/plan/elastic.h"
 #include "controller/plan/pod_fields.h"
 #include "controller/plan/token.h"
@@ -24,15 +25,6 @@ Json& MainContainer(PlannedReplicas& replicas) {
   return found == nullptr ? pod["containers"][0] : *found;
 }
 
-// The annotation of the job: `one`, `other`, or empty where it is not there.
-StatusOr<std::string_view> Choice(const PyTorchJob& job, const char* annotation, std::string_view one,
-                                  std::string_view other) {
-  const std::string_view said = job.meta.Annotation(annotation);
-  if (said.empty() || said == one || said == other) return said;
-  return absl::InvalidArgumentError(
-      fmt::format("metadata.annotations.{}: {} is neither {} nor {}", annotation, Quoted(said), one, other));
-}
-
 // Adds the port pytorchjob-port where it is not there; gives its number.
 int SettlePort(Json* container) {
   for (const Json& port : ListField(*container, "ports")) {
@@ -47,9 +39,9 @@ class Planner {
   Planner(const PyTorchJob& job, const PyTorchOptions& options) : job_(job), options_(options) {}
 
   StatusOr<PyTorchPlan> Make() {
-    MUSTER_ASSIGN_OR_RETURN(const std::string_view scope, Choice(job_, kRestartAnnotation, "pod", "job"));
+    MUSTER_ASSIGN_OR_RETURN(const std::string_view scope, ChoiceOf(job_.meta, kRestartAnnotation, "pod", "job"));
     plan_.restart = scope.empty() ? options_.restart : scope == "job" ? RestartScope::kJob : RestartScope::kPod;
-    MUSTER_ASSIGN_OR_RETURN(const std::string_view agent, Choice(job_, kAgentAnnotation, "on", "off"));
+    MUSTER_ASSIGN_OR_RETURN(const std::string_view agent, ChoiceOf(job_.meta, kAgentAnnotation, "on", "off"));
     plan_.has_master = job_.Find(ReplicaType::kMaster) != nullptr;
     plan_.elastic = job_.elastic.has_value();
     plan_.pods_are_ranks = plan_.has_master && ParseInt(job_.processes_per_node).value_or(1) == 1;
@@ -57,7 +49,6 @@ class Planner {
     if (!plan_.budget && plan_.restart == RestartScope::kJob && plan_.elastic)
       plan_.budget = job_.elastic->max_restarts;
     for (const ReplicaSpec& spec : job_.replicas) MUSTER_RETURN_IF_ERROR(AddReplicas(spec));
-    ReadAddresses();
     const Json environment = Environment();
     for (PlannedReplicas& replicas : plan_.replicas) {
       for (Json& container : PodOf(replicas)["containers"]) UpsertEnvFirst(environment, &container);
@@ -94,7 +85,7 @@ class Planner {
                              .ports = Json::array()};
     SetRestartPolicy(&replicas);
     Json& main = MainContainer(replicas);
-    SettlePort(&main);
+    (spec.type == ReplicaType::kMaster ? master_port_ : worker_port_) = SettlePort(&main);
     for (const Json& port : ListField(main, "ports")) {
       const std::string name = TextField(port, "name");
       if (name.empty()) continue;
@@ -120,13 +111,6 @@ class Planner {
                                true});
     }
     pod["restartPolicy"] = policy;
-  }
-
-  void ReadAddresses() {
-    for (PlannedReplicas& replicas : plan_.replicas) {
-      const int port = SettlePort(&MainContainer(replicas));
-      (replicas.type == ReplicaType::kMaster ? master_port_ : worker_port_) = port;
-    }
   }
 
   // The same in all containers, but for the rank.

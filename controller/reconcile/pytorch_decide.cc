@@ -103,9 +103,9 @@ class Deciding {
   }
 
   void NoteFailures() {
-    new_failures_ = Charge(plan_, replicas_, &status());
-    decision_.status_first = !new_failures_.empty() || status().restarts != job_.status.restarts;
-    for (const Failure& failure : new_failures_) {
+    const std::vector<Failure> added = Charge(plan_, replicas_, &status());
+    decision_.status_first = !added.empty() || status().restarts != job_.status.restarts;
+    for (const Failure& failure : added) {
       if (failure.exit_code != 0) {
         Event(false, "ExitedWithCode",
               fmt::format("Pod: {}.{} exited with code {}", job_.meta.ns, failure.pod, failure.exit_code));
@@ -163,9 +163,7 @@ class Deciding {
   std::string FatalMessage(const PodFailure& cause) const {
     std::vector<std::string> types;
     for (const PlannedReplicas& planned : plan_.replicas) {
-      const auto failed = std::count_if(replicas_.all.begin(), replicas_.all.end(), [&planned](const Replica& replica) {
-        return replica.planned == &planned && replica.failure && replica.failure->fatal;
-      });
+      const int failed = replicas_.Count(planned.type, &Replica::HasFailedForGood);
       if (failed > 0) types.push_back(fmt::format("{} {} replica(s)", failed, ReplicaName(planned.type)));
     }
     return fmt::format("PyTorchJob {} is failed because {} failed: {}", job_.meta.name, Join(types, " and "),
@@ -381,9 +379,9 @@ class Deciding {
 
   // The last condition is the state. Of one that restarts, Running is true again once all replicas run.
   void SettleConditions() {
-    const auto failed = std::find_if(replicas_.all.begin(), replicas_.all.end(),
-                                     [](const Replica& replica) { return replica.failure.has_value(); });
-    if (restarting_ || failed != replicas_.all.end()) {
+    const bool failed = std::any_of(replicas_.all.begin(), replicas_.all.end(),
+                                    [](const Replica& replica) { return replica.HasFailed(); });
+    if (restarting_ || failed) {
       SetJobCondition(&status(), kJobRestarting, true, ReasonOf(kJobRestarting), RestartingMessage(), now_);
       return;
     }
@@ -395,9 +393,7 @@ class Deciding {
 
   std::string RestartingMessage() const {
     for (const PlannedReplicas& planned : plan_.replicas) {
-      const auto failed = std::count_if(replicas_.all.begin(), replicas_.all.end(), [&planned](const Replica& replica) {
-        return replica.planned == &planned && replica.failure;
-      });
+      const int failed = replicas_.Count(planned.type, &Replica::HasFailed);
       if (failed == 0) continue;
       return fmt::format("PyTorchJob {} is restarting because {} {} replica(s) failed.", job_.meta.name, failed,
                          ReplicaName(planned.type));
@@ -410,7 +406,6 @@ class Deciding {
   const ObservedReplicas& observed_;
   const WallTime now_;
   Replicas replicas_;
-  std::vector<Failure> new_failures_;
   std::vector<const Replica*> remade_;  // deleted in this pass, to be made at once
   std::string wait_;                    // why no pods are made
   bool restarting_ = false;

@@ -6,11 +6,11 @@
 
 #include "base/exit_codes.h"
 #include "base/text.h"
+#include "controller/reconcile/replacement.h"
 
 namespace muster::controller {
 namespace {
 
-constexpr std::chrono::seconds kGoodLife{60};
 constexpr std::chrono::seconds kFirstPause{5}, kLongestPause{300};
 constexpr std::chrono::minutes kMemory{15};
 constexpr int kMostDoublings = 6;

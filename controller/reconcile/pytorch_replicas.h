@@ -26,6 +26,8 @@ struct Replica {
   bool consequence = false;           // its code would be fatal, but a peer had failed before it
 
   bool Runs() const { return pod != nullptr && !old && pod->phase == "Running" && !pod->meta.deleted; }
+  bool HasFailed() const { return failure.has_value(); }
+  bool HasFailedForGood() const { return failure && failure->fatal; }
   bool Succeeded() const { return pod != nullptr && !old && pod->phase == "Succeeded"; }
 };
 
