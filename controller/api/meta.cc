@@ -34,6 +34,11 @@ const OwnerReference* Meta::Controller() const {
   return found == owners.end() ? nullptr : &*found;
 }
 
+bool Meta::IsControlledBy(const Meta& owner) const {
+  const OwnerReference* controller = Controller();
+  return controller != nullptr && controller->uid == owner.uid;
+}
+
 StatusOr<Meta> ReadMeta(const Json& object) {
   Complaints complaints;
   Fields root(&object, "", &complaints);

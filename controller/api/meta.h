@@ -34,6 +34,7 @@ struct Meta {
   std::string_view Label(std::string_view key) const;       // empty: it has none
   std::string_view Annotation(std::string_view key) const;  // empty: it has none
   const OwnerReference* Controller() const;                 // null: nobody's
+  bool IsControlledBy(const Meta& owner) const;             // its controller has the owner's uid
 };
 
 // metadata of `object`. InvalidArgument names the path of what is wrong: "metadata.name: it is missing".

@@ -103,6 +103,9 @@ struct PyTorchJobStatus {
   bool Is(std::string_view type) const;  // the condition is there, and true
   bool Finished() const;                 // Succeeded or Failed is true
   std::optional<ReplicaStatus>& Of(ReplicaType type) { return type == ReplicaType::kMaster ? master : worker; }
+  const std::optional<ReplicaStatus>& Of(ReplicaType type) const {
+    return type == ReplicaType::kMaster ? master : worker;
+  }
   bool operator==(const PyTorchJobStatus&) const = default;
 };
 

@@ -78,7 +78,7 @@ Json WritePyTorchJobStatus(const PyTorchJobStatus& status) {
   for (const JobCondition& condition : status.conditions) conditions.push_back(WriteCondition(condition));
   Json& replicas = object["replicaStatuses"] = Json::object();
   for (const ReplicaType type : kReplicaTypes) {
-    const std::optional<ReplicaStatus>& counts = type == ReplicaType::kMaster ? status.master : status.worker;
+    const std::optional<ReplicaStatus>& counts = status.Of(type);
     if (!counts) continue;
     Json& made = replicas[ReplicaName(type)] = {
         {"active", counts->active}, {"succeeded", counts->succeeded}, {"failed", counts->failed}};

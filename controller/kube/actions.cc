@@ -119,9 +119,7 @@ class Means {
     if (!found.ok()) co_return found.status();
     auto meta = ReadMeta(*found);
     if (!meta.ok()) co_return meta.status();
-    const OwnerReference* owner = meta->Controller();
-    const bool is_own = owner != nullptr && owner->uid == job_.meta.uid;
-    if (is_own && meta->deleted) co_return absl::OkStatus();
+    if (meta->deleted && meta->IsControlledBy(job_.meta)) co_return absl::OkStatus();
     const Status own = CheckOwner(kPods, *found);
     if (!own.ok()) co_return own;
     if (LostLabels(action.object, *found).empty()) {
@@ -253,7 +251,7 @@ class Means {
       return absl::AbortedError(
           fmt::format("{} {} of an earlier job of that name is being deleted", resource.plural, meta->name));
     }
-    if (owner != nullptr && owner->uid == job_.meta.uid) return absl::OkStatus();
+    if (meta->IsControlledBy(job_.meta)) return absl::OkStatus();
     return absl::FailedPreconditionError(fmt::format(
         "{} {}/{} is needed, and belongs to {}; delete it, or give the {} another name", resource.plural, job_.meta.ns,
         meta->name, owner == nullptr ? std::string("nobody") : fmt::format("{} {}", owner->kind, owner->name),

@@ -93,18 +93,14 @@ std::string Children::Leave(std::map<std::string, std::string>::iterator child,
 }
 
 Observed& Children::Of(const Meta& owner, const std::string& subdomain) {
-  const auto is_owners = [&owner](const Meta& meta) {
-    const OwnerReference* controller = meta.Controller();
-    return controller != nullptr && controller->uid == owner.uid;
-  };
   const auto family = families_.find(KeyOf(owner.ns, owner.name));
   Observed& seen = family == families_.end() ? nothing_ : family->second.seen;
   const auto service = services_.find(KeyOf(owner.ns, subdomain));
-  seen.service = service != services_.end() && is_owners(service->second);
+  seen.service = service != services_.end() && service->second.IsControlledBy(owner);
   seen.jobs.clear();
   if (family == families_.end()) return seen;
   for (const auto& [name, job] : family->second.jobs) {
-    if (!is_owners(job.meta)) continue;
+    if (!job.meta.IsControlledBy(owner)) continue;
     seen.jobs.push_back(job);
     const auto refusal = refusals_.find(job.meta.uid);
     if (refusal == refusals_.end()) continue;

@@ -52,16 +52,13 @@ int64_t MembersOf(const Draft& draft, const ReplicatedJob& of) {
 // {minMember, minResources}
 StatusOr<Json> SizeOf(const Draft& draft, const std::vector<ReplicatedJob*>& gang) {
   int64_t members = 0;
-  std::map<std::string, Quantity> sum;
+  RequestSum requests;
   for (ReplicatedJob* of : gang) {
     const int64_t count = MembersOf(draft, *of);
-    MUSTER_ASSIGN_OR_RETURN(const auto requests, PodRequests(PodSpec(of->job_template)));
-    for (const auto& [name, quantity] : requests) sum[name] = sum[name] + quantity.Times(count);
+    MUSTER_RETURN_IF_ERROR(requests.Add(PodSpec(of->job_template), count));
     members += count;
   }
-  Json resources = Json::object();
-  for (const auto& [name, quantity] : sum) resources[name] = quantity.Text();
-  return Json{{"minMember", members}, {"minResources", std::move(resources)}};
+  return Json{{"minMember", members}, {"minResources", requests.Resources()}};
 }
 
 Json PodGroup(std::string_view api, const Draft& draft, Json spec) {

@@ -59,4 +59,16 @@ StatusOr<Requests> PodRequests(const Json& pod) {
   return all;
 }
 
+Status RequestSum::Add(const Json& pod, int64_t pods) {
+  MUSTER_ASSIGN_OR_RETURN(const auto requests, PodRequests(pod));
+  for (const auto& [name, quantity] : requests) sum_[name] = sum_[name] + quantity.Times(pods);
+  return absl::OkStatus();
+}
+
+Json RequestSum::Resources() const {
+  Json resources = Json::object();
+  for (const auto& [name, quantity] : sum_) resources[name] = quantity.Text();
+  return resources;
+}
+
 }  // namespace muster::controller

@@ -1,6 +1,7 @@
 // What a pod asks of a node, as the scheduler counts it. Pure.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
 
@@ -15,5 +16,15 @@ namespace muster::controller {
 // those of its containers. InvalidArgument: one is no quantity. Source: Kubernetes,
 // component-helpers/resource/helpers.go.
 StatusOr<std::map<std::string, Quantity>> PodRequests(const Json& pod);
+
+// Of several pods together.
+class RequestSum {
+ public:
+  Status Add(const Json& pod, int64_t pods);  // so many pods of one PodSpec. Errors: as PodRequests
+  Json Resources() const;                     // a ResourceList: {"cpu": "6", ..}
+
+ private:
+  std::map<std::string, Quantity> sum_;
+};
 
 }  // namespace muster::controller

@@ -12,16 +12,13 @@ namespace {
 
 // What the first `members` pods ask for, the master's first.
 StatusOr<Json> LeastResources(const PyTorchPlan& plan, int members) {
-  std::map<std::string, Quantity> sum;
+  RequestSum requests;
   for (const PlannedReplicas& replicas : plan.replicas) {
     const int pods = std::min(members, replicas.count);
-    MUSTER_ASSIGN_OR_RETURN(const auto requests, PodRequests(replicas.pod_template["spec"]));
-    for (const auto& [name, quantity] : requests) sum[name] = sum[name] + quantity.Times(pods);
+    MUSTER_RETURN_IF_ERROR(requests.Add(replicas.pod_template["spec"], pods));
     members -= pods;
   }
-  Json resources = Json::object();
-  for (const auto& [name, quantity] : sum) resources[name] = quantity.Text();
-  return resources;
+  return requests.Resources();
 }
 
 }  // namespace

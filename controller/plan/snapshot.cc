@@ -47,8 +47,8 @@ StatusOr<Json> ReadSnapshot(const TrainJob& job, const Json& config_map) {
   };
   auto meta = ReadMeta(config_map);
   if (!meta.ok()) return wrong(Message(meta.status()));
-  const OwnerReference* owner = meta->Controller();
-  if (owner == nullptr || owner->uid != job.meta.uid) {
+  if (!meta->IsControlledBy(job.meta)) {
+    const OwnerReference* owner = meta->Controller();
     return wrong(fmt::format("snapshot configmap exists but is owned by another object ({})",
                              owner == nullptr ? "by none" : fmt::format("{} '{}'", owner->kind, owner->name)));
   }

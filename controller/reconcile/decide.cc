@@ -242,7 +242,7 @@ class Deciding {
     for (const ObservedJob* job : LeftOver(plan_, observed_, status().attempt)) {
       Do(Action::Kind::kDeleteJob, job->meta.name, job->meta.uid);
       for (const ObservedPod& pod : observed_.pods) {
-        if (IsOf(pod, *job) && !pod.meta.deleted) {
+        if (pod.meta.IsControlledBy(job->meta) && !pod.meta.deleted) {
           Do(Action::Kind::kDeletePod, pod.meta.name, pod.meta.uid);
         }
       }
@@ -267,7 +267,7 @@ class Deciding {
     bool any = false;
     for (const ObservedPod& pod : observed_.pods) {
       const bool counts = std::any_of(all_.begin(), all_.end(), [&pod](const Placed& placed) {
-        return placed.planned->name == pod.job && (placed.job == nullptr || !IsOf(pod, *placed.job));
+        return placed.planned->name == pod.job && (placed.job == nullptr || !pod.meta.IsControlledBy(placed.job->meta));
       });
       if (!counts || pod.phase == "Succeeded" || pod.phase == "Failed") continue;
       const WallTime lost = pod.meta.deleted ? *pod.meta.deleted + kLostAfter : WallTime::max();

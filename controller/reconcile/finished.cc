@@ -17,7 +17,7 @@ void StopWhatRuns(const Observed& observed, WallTime now, Decision* decision) {
     bool tells = false;
     std::optional<WallTime> fails_until;
     for (const ObservedPod& pod : observed.pods) {
-      if (!IsOf(pod, job) || pod.phase == "Succeeded") continue;
+      if (!pod.meta.IsControlledBy(job.meta) || pod.phase == "Succeeded") continue;
       for (const ObservedEnd& end : pod.ends) {
         if (end.exit_code == 0) continue;
         tells = true;

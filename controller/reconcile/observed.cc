@@ -108,11 +108,6 @@ bool IsOnItsWay(std::string_view reason) { return reason == "ContainerCreating" 
 
 }  // namespace
 
-bool IsOf(const ObservedPod& pod, const ObservedJob& job) {
-  const OwnerReference* owner = pod.meta.Controller();
-  return owner != nullptr && owner->uid == job.meta.uid;
-}
-
 bool StillRuns(const ObservedPod& pod) {
   return pod.phase != "Succeeded" && pod.phase != "Failed" && !pod.meta.deleted;
 }

@@ -74,8 +74,7 @@ struct ObservedPod {
   std::vector<ObservedEnd> ends;
 };
 
-bool IsOf(const ObservedPod& pod, const ObservedJob& job);  // that Job controls it
-bool StillRuns(const ObservedPod& pod);                     // it has not ended, and is not told to
+bool StillRuns(const ObservedPod& pod);  // it has not ended, and is not told to
 
 // core/v1 Service of a replica of a PyTorchJob.
 struct ObservedService {

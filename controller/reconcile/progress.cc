@@ -25,7 +25,7 @@ std::optional<Placed::End> FailureOfJob(const ObservedJob& job, const std::vecto
 std::vector<const ObservedPod*> PodsOf(const ObservedJob& job, const Observed& observed) {
   std::vector<const ObservedPod*> pods;
   for (const ObservedPod& pod : observed.pods) {
-    if (IsOf(pod, job)) pods.push_back(&pod);
+    if (pod.meta.IsControlledBy(job.meta)) pods.push_back(&pod);
   }
   return pods;
 }

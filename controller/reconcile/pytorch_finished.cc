@@ -8,17 +8,12 @@
 namespace muster::controller {
 namespace {
 
-bool IsOwn(const Meta& object, const PyTorchJob& job) {
-  const OwnerReference* owner = object.Controller();
-  return owner != nullptr && owner->uid == job.meta.uid;
-}
-
 // Pods that `goes` names, with their Services.
 template <class Goes>
 void Delete(const PyTorchJob& job, const ObservedReplicas& observed, Goes goes, PyTorchDecision* decision) {
   std::vector<std::string> deleted;
   for (const ObservedPod& pod : observed.pods) {
-    if (!IsOwn(pod.meta, job) || !goes(pod)) continue;
+    if (!pod.meta.IsControlledBy(job.meta) || !goes(pod)) continue;
     // Before the pod: a controller that is killed between the two finds it by the pod.
     DeleteService(job, observed, pod.meta.name, &decision->actions);
     if (!pod.meta.deleted) {
@@ -38,7 +33,8 @@ void DeleteObject(std::string_view api_version, std::string_view kind, const Met
 }
 
 void DeletePodGroup(const PyTorchJob& job, const ObservedReplicas& observed, PyTorchDecision* decision) {
-  if (!observed.pod_group || observed.pod_group->meta.deleted || !IsOwn(observed.pod_group->meta, job)) return;
+  if (!observed.pod_group || observed.pod_group->meta.deleted || !observed.pod_group->meta.IsControlledBy(job.meta))
+    return;
   DeleteObject(observed.pod_group->api_version, "PodGroup", job.meta, decision);
   decision->events.push_back({false, "SuccessfulDeletePodGroup", fmt::format("Deleted PodGroup: {}", job.meta.name)});
 }

@@ -15,11 +15,6 @@ constexpr std::chrono::seconds kFirstPause{5}, kLongestPause{300};
 constexpr std::chrono::minutes kMemory{15};
 constexpr int kMostDoublings = 6;
 
-bool IsOwnedBy(const Meta& object, const Meta& job) {
-  const OwnerReference* owner = object.Controller();
-  return owner != nullptr && owner->uid == job.uid;
-}
-
 // Null: it is none of those that are planned.
 Replica* Find(const PyTorchPlan& plan, const ObservedPod& pod, Replicas* replicas) {
   size_t first = 0;
@@ -140,7 +135,7 @@ Replicas PlaceReplicas(const PyTorchJob& job, const PyTorchPlan& plan, const Obs
   }
   const bool by_attempt = plan.restart == RestartScope::kJob && !plan.AgentsEverywhere();
   for (const ObservedPod& pod : observed.pods) {
-    const bool is_own = IsOwnedBy(pod.meta, job.meta);
+    const bool is_own = pod.meta.IsControlledBy(job.meta);
     if (!is_own && pod.meta.Controller() != nullptr) continue;  // another job's of that name
     Replica* found = Find(plan, pod, &replicas);
     if (found == nullptr) {
@@ -264,7 +259,7 @@ void CountReplicas(const PyTorchJob& job, const PyTorchPlan& plan, const Replica
 
 bool WasWhole(const PyTorchPlan& plan, const PyTorchJobStatus& status) {
   return std::all_of(plan.replicas.begin(), plan.replicas.end(), [&status](const PlannedReplicas& planned) {
-    const auto& counts = planned.type == ReplicaType::kMaster ? status.master : status.worker;
+    const auto& counts = status.Of(planned.type);
     return counts && counts->active + counts->succeeded >= planned.count;
   });
 }

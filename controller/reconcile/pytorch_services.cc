@@ -8,11 +8,6 @@
 namespace muster::controller {
 namespace {
 
-bool IsOwn(const ObservedService& service, const PyTorchJob& job) {
-  const OwnerReference* owner = service.meta.Controller();
-  return owner != nullptr && owner->uid == job.meta.uid;
-}
-
 std::string ConflictOf(const std::string& replica, const std::vector<const ObservedService*>& services) {
   std::vector<std::string> names;
   for (const ObservedService* service : services) names.push_back(service->meta.name);
@@ -60,7 +55,7 @@ ServiceSteps SettleServices(const PyTorchJob& job, const PyTorchPlan& plan, cons
 void DeleteService(const PyTorchJob& job, const ObservedReplicas& observed, const std::string& name,
                    std::vector<Action>* actions) {
   for (const ObservedService& service : observed.services) {
-    if (service.meta.name != name || !IsOwn(service, job) || service.meta.deleted) continue;
+    if (service.meta.name != name || !service.meta.IsControlledBy(job.meta) || service.meta.deleted) continue;
     actions->push_back({Action::Kind::kDeleteService, name, service.meta.uid});
   }
 }

@@ -50,8 +50,7 @@ StatusOr<ObservedJobSet> ReadJobSet(const Json& object) {
 }
 
 bool IsOf(const ObservedJobSet& job_set, const TrainJob& job) {
-  const OwnerReference* owner = job_set.meta.Controller();
-  return owner != nullptr && owner->uid == job.meta.uid && job_set.meta.name == job.meta.name;
+  return job_set.meta.IsControlledBy(job.meta) && job_set.meta.name == job.meta.name;
 }
 
 Decision DecideTakenOver(const TrainJob& job, const ObservedJobSet& job_set, WallTime now) {
