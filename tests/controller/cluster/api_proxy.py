@@ -60,6 +60,22 @@ class Fault:
         self.cut, self.by_byte, self.stream = cut, by_byte, stream
 
 
+class WriteLimit:
+    """As rule of the proxy: so many writes pass."""
+
+    def __init__(self, most):
+        self.most, self.count, self.is_over = most, 0, False
+
+    def __call__(self, request):
+        if not request.is_write:
+            return None
+        self.count += 1
+        if self.count <= self.most:
+            return None
+        self.is_over = True
+        return Fault(lost=True)
+
+
 def status_answer(code, reason, headers=None):
     """A refusal as the API server writes it."""
     body = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "message": f"{reason}, says the proxy",

@@ -6,25 +6,9 @@ write k times, the next write does not reach the API server, and it is killed. A
 import json
 
 from controller_case import OFF, ONCE, TRUE, ControllerCase, is_true
-from api_proxy import Fault
+from api_proxy import WriteLimit
 import class_runner
 from scenario import runtime
-
-
-class Limit:
-    """As rule of the proxy: so many writes pass."""
-
-    def __init__(self, most):
-        self.most, self.count, self.is_over = most, 0, False
-
-    def __call__(self, request):
-        if not request.is_write:
-            return None
-        self.count += 1
-        if self.count <= self.most:
-            return None
-        self.is_over = True
-        return Fault(lost=True)
 
 
 UNHURT = "unhurt"  # the job that nobody is killed for
@@ -101,7 +85,7 @@ class Kills(ControllerCase):
 
     def kill_after(self, count, part, name):
         """False: the part is over before so many writes."""
-        limit = Limit(count)
+        limit = WriteLimit(count)
         self.proxy.obey(limit)
         self.start_controller("killed", "--no-leader-elect", kubeconfig=self.through_proxy)
         self.begin(part, name)

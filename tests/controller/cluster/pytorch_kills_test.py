@@ -8,26 +8,10 @@ import json
 import re
 import time
 
-from api_proxy import Fault
+from api_proxy import WriteLimit
 from controller_case import WAIT
 from pytorch_case import FLAGS, LABEL, PyTorchCase, conditions, counts
 import class_runner
-
-
-class Limit:
-    """As rule of the proxy: so many writes pass."""
-
-    def __init__(self, most):
-        self.most, self.count, self.is_over = most, 0, False
-
-    def __call__(self, request):
-        if not request.is_write:
-            return None
-        self.count += 1
-        if self.count <= self.most:
-            return None
-        self.is_over = True
-        return Fault(lost=True)
 
 
 UNHURT = "unhurt"  # the job that nobody is killed for
@@ -119,7 +103,7 @@ class KillsCase(PyTorchCase):
 
     def kill_after(self, count, part, name):
         """False: the part is over before so many writes."""
-        limit = Limit(count)
+        limit = WriteLimit(count)
         self.proxy.obey(limit)
         self.serve_by_proxy("killed")
         self.begin(part, name)

@@ -1,9 +1,5 @@
 """How long PyTorchJobs, their pods and their Services stay, who may touch them, and what they wait for."""
-import glob
-import os
-import unittest
-
-from clock_test import LIBRARIES
+from fake_clock import FakeClock
 from pytorch_case import FLAGS, PyTorchCase, conditions, counts
 import class_runner
 
@@ -188,21 +184,10 @@ class Clock(PyTorchCase):
 
     @classmethod
     def setUpClass(cls):
-        found = glob.glob(LIBRARIES)
-        if not found:
-            raise unittest.SkipTest("SKIPPED: libfaketime is not installed (Debian's package faketime)")
         super().setUpClass()
-        cls.clock = os.path.join(cls.cluster.folder, "clock")
+        cls.clock = FakeClock(cls.cluster.folder)
         cls.proxy, cls.through_proxy = cls.start_proxy()  # without TLS: certificates are not yet valid an hour ago
-        cls.set_clock("+0")
-        cls.controller = cls.start_controller("controller", *FLAGS, kubeconfig=cls.through_proxy, command=[
-            "env", f"LD_PRELOAD={found[0]}", f"FAKETIME_TIMESTAMP_FILE={cls.clock}", "FAKETIME_NO_CACHE=1", "FAKETIME_DONT_FAKE_MONOTONIC=1"])
-
-    @classmethod
-    def set_clock(cls, offset):
-        with open(cls.clock + ".new", "w") as file:
-            file.write(offset + "\n")
-        os.rename(cls.clock + ".new", cls.clock)
+        cls.controller = cls.start_controller("controller", *FLAGS, kubeconfig=cls.through_proxy, command=cls.clock.command)
 
     def test_time_goes_back(self):
         self.create_job("before", workers=1, policy={"backoffLimit": 3, "ttlSecondsAfterFinished": 3000})
@@ -211,7 +196,7 @@ class Clock(PyTorchCase):
         started = self.await_running("before")["status"]["startTime"]
         self.await_running("whole")
         self.await_running("bound")
-        self.set_clock("-3600")
+        self.clock.set("-3600")
         # Failures of pods that are an hour ahead: nothing waits for an hour.
         for count in (1, 2):
             uid = self.uid("before-worker-0")
@@ -234,7 +219,7 @@ class Clock(PyTorchCase):
         ended = self.await_end("before", "Succeeded")
         self.assertLess(ended["status"]["completionTime"], started)
         # Set forward again: the deadline of before holds, and so does the time to live.
-        self.set_clock("+3600")
+        self.clock.set("+3600")
         self.api.patch("pytorchjobs", "bound", {"metadata": {"labels": {"look": "again"}}})
         self.api.patch("pytorchjobs", "before", {"metadata": {"labels": {"look": "again"}}})
         self.await_end("bound", "Failed")
