@@ -75,7 +75,7 @@ bench: data build
 	@nice -n -20 tests/bench/store_bench.py build/bin --rounds 3
 	@nice -n -20 tests/bench/store_bench.py build/bin --crowd
 	@cmake --build build --target launcher_bench && build/bin/launcher_bench
-	@cmake --build build --target review_load && tests/bench/controller_bench.py --big
+	@cmake --build build --target review_load && tests/bench/controller_bench.py --big && tests/bench/pytorch_bench.py
 
 fuzz: deps
 	@build-support/install-deps debian-packages-lint.txt

@@ -108,8 +108,11 @@ class Bench(PyTorchCase):
         return made
 
     def clean(self):
+        """All jobs and what is theirs. The garbage collector alone would take minutes."""
         for kind in ("pytorchjobs", "pods", "services"):
-            self.cluster.kubectl("delete", kind, "-n", "vision", "--all", "--now", "--wait=true", "--timeout=300s")
+            self.api.ask("DELETE", self.api.path(kind), {"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0})
+        for kind in ("pytorchjobs", "pods", "services"):
+            self.cluster.kubectl("wait", kind, "-n", "vision", "--all", "--for=delete", "--timeout=300s", seconds=330)
 
     def ends(self, name, code, number):
         """Milliseconds from the arrival of a pod's phase Failed to that of the condition Failed, or of the pod that takes its place."""
