@@ -6,6 +6,7 @@
 
 #include "base/exit_codes.h"
 #include "base/print.h"
+#include "controller/admission/validate_files.h"
 #include "controller/input_file.h"
 #include "controller/plan/convert_files.h"
 
@@ -15,11 +16,13 @@ namespace {
 struct Flags {
   std::vector<std::string> files;
   std::string output = "yaml";
+  ConvertOptions convert;
 };
 
 StatusOr<ConvertedFiles> Converted(const Flags& flags) {
   MUSTER_ASSIGN_OR_RETURN(const std::vector<InputFile> files, ReadInputs(flags.files));
-  return ConvertFiles(files);
+  MUSTER_RETURN_IF_ERROR(ValidatePyTorchJobs(files));
+  return ConvertFiles(files, flags.convert);
 }
 
 int Run(const Flags& flags) {
@@ -43,6 +46,8 @@ void AddConvertCommand(CLI::App* app, std::function<int()>* run) {
       ->take_all();
   command->add_option("-o,--output", flags->output, "yaml | json; default yaml")
       ->check(CLI::IsMember({"yaml", "json"}));
+  command->add_option("--gang-scheduler-name", flags->convert.gang_scheduler,
+                      "what training-operator is run with: volcano, or a scheduler with the coscheduling plugin");
   command->callback([flags, run] { *run = [flags] { return Run(*flags); }; });
 }
 

@@ -7,6 +7,7 @@
 #include "base/exit_codes.h"
 #include "base/print.h"
 #include "base/version.h"
+#include "controller/admission/validate_files.h"
 #include "controller/input_file.h"
 #include "controller/plan/plan_files.h"
 
@@ -21,6 +22,7 @@ struct Flags {
 
 StatusOr<std::string> PlannedText(const Flags& flags) {
   MUSTER_ASSIGN_OR_RETURN(const std::vector<InputFile> files, ReadInputs(flags.files));
+  MUSTER_RETURN_IF_ERROR(ValidatePyTorchJobs(files));
   MUSTER_ASSIGN_OR_RETURN(const PlannedFiles planned, PlanFiles(files, flags.plan));
   for (const std::string& remark : planned.remarks) PrintTo(stderr, "{}\n", remark);
   const std::vector<Json> objects = PlannedObjects(planned);

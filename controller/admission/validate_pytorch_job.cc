@@ -142,7 +142,9 @@ class Validator {
 
   void JudgeReplicas() {
     const Json& specs = PartOf(job_, "spec", "pytorchReplicaSpecs");
-    if (specs.is_null()) return Required(kReplicaSpecs, "must be required; give it Master, Worker, or both");
+    if (specs.is_null() || specs == Json::object()) {
+      return Required(kReplicaSpecs, "must be required; give it Master, Worker, or both");
+    }
     if (!specs.is_object()) return;  // the form says it
     for (const auto& [key, replica] : specs.items()) {
       const std::string path = PathOfReplica(key);

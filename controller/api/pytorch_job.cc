@@ -1,6 +1,8 @@
 #include "controller/api/pytorch_job.h"
 
 #include <algorithm>
+#include <set>
+#include <string_view>
 
 #include "base/text.h"
 #include "controller/api/fields.h"
@@ -9,6 +11,10 @@
 
 namespace muster::controller {
 namespace {
+
+const std::set<std::string_view> kRunPolicyFields = {
+    "cleanPodPolicy", "ttlSecondsAfterFinished", "activeDeadlineSeconds", "backoffLimit", "schedulingPolicy", "suspend",
+    "managedBy"};
 
 constexpr int kMostReplicas = 100'000;
 
@@ -181,6 +187,30 @@ StatusOr<PyTorchJob> ReadPyTorchJob(const Json& object) {
   MUSTER_RETURN_IF_ERROR(complaints.status());
   job.status = ReadPyTorchJobStatus(PartOf(object, "status"));
   return job;
+}
+
+std::vector<std::string> UnknownFieldsOf(const Json& object) {
+  std::vector<std::string> unknown;
+  const auto look = [&unknown](const std::string& path, const Json& part, const std::set<std::string_view>& known) {
+    if (!part.is_object()) return;
+    for (const auto& [name, value] : part.items()) {
+      if (known.contains(name)) continue;
+      const bool is_misplaced = path == "spec" && kRunPolicyFields.contains(name);
+      unknown.push_back(fmt::format("{}.{}{}", path, name, is_misplaced ? " (it belongs to spec.runPolicy)" : ""));
+    }
+  };
+  const Json& spec = PartOf(object, "spec");
+  look("spec", spec, {"pytorchReplicaSpecs", "elasticPolicy", "runPolicy", "nprocPerNode"});
+  look("spec.runPolicy", PartOf(spec, "runPolicy"), kRunPolicyFields);
+  look("spec.runPolicy.schedulingPolicy", PartOf(spec, "runPolicy", "schedulingPolicy"),
+       {"minAvailable", "queue", "minResources", "priorityClass", "scheduleTimeoutSeconds"});
+  look("spec.elasticPolicy", PartOf(spec, "elasticPolicy"),
+       {"minReplicas", "maxReplicas", "rdzvBackend", "rdzvPort", "rdzvHost", "rdzvId", "rdzvConf", "standalone",
+        "nProcPerNode", "maxRestarts", "metrics"});
+  for (const auto& [type, replica] : MapField(spec, "pytorchReplicaSpecs").items()) {
+    look(fmt::format("spec.pytorchReplicaSpecs.{}", type), replica, {"replicas", "template", "restartPolicy"});
+  }
+  return unknown;
 }
 
 }  // namespace muster::controller

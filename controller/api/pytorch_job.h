@@ -129,6 +129,10 @@ struct PyTorchJob {
 // as training-operator's defaulting takes them. The status never makes an error.
 StatusOr<PyTorchJob> ReadPyTorchJob(const Json& object);
 
+// Paths of fields of the spec that a PyTorchJob does not have, pod templates aside: the API server drops them. Of
+// those that are fields of runPolicy, with that in brackets.
+std::vector<std::string> UnknownFieldsOf(const Json& object);
+
 // False: runPolicy.managedBy names another controller, or nobody (""): Muster leaves the object alone.
 bool IsPyTorchJobManagedByMuster(const Json& object);
 

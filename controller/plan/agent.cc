@@ -8,6 +8,7 @@
 #include "controller/plan/choice.h"
 #include "controller/plan/pod_fields.h"
 #include "controller/plan/restart_policy.h"
+#include "controller/plan/torchrun_command.h"
 
 namespace muster::controller {
 namespace {
@@ -65,10 +66,10 @@ void Install(const PlanOptions& options, Json* pod, Json* container) {
   MountVolume(kAgentContainer, {{"emptyDir", Json::object()}}, kFolder, MountMode::kReadOnly, pod, container);
 }
 
-void Wrap(const AgentUse& use, Json* container) {
+void Wrap(bool replaces, const std::vector<std::string>& flags, Json* container) {
   Json command = Json::array({fmt::format("{}/muster", kFolder), "exec"});
-  for (const std::string& flag : use.flags) command.push_back(flag);
-  if (use.replaces) {
+  for (const std::string& flag : flags) command.push_back(flag);
+  if (replaces) {
     container->erase("args");
   } else {
     command.push_back("--");
@@ -208,7 +209,8 @@ StatusOr<bool> PutAgent(const AgentPlace& place, const PlanOptions& options, con
   if (use.replaces || !IsAgent(*place.container)) {
     MUSTER_RETURN_IF_ERROR(CheckRoomForAgent(place));
     Install(options, place.pod, place.container);
-    Wrap(use, place.container);
+    const bool is_torchrun = use.flags.empty() && TorchrunOf(*place.container) == Torchrun::kDirect;
+    Wrap(use.replaces, is_torchrun ? std::vector<std::string>{"--wire=torch"} : use.flags, place.container);
   }
   AddVariables(*place.pod, use, place.container);
   if (use.probe) AddProbe(*place.pod, place.container);

@@ -1,6 +1,8 @@
 // Runs a container's command under `muster exec`: an init container copies the agent into an emptyDir. In a Job of a
 // runtime it also stops the Job at a fatal exit code. What the user says about these things stays as he says. Pure.
 //
+// A torchrun that is found without PATH is taken over by `muster exec --wire=torch`: torchrun_command.h.
+//
 // The agent reads its budget from PET_MAX_RESTARTS (for a torchrun inside the command), the policy from
 // MUSTER_RESTART_POLICY, the grace from MUSTER_SHUTDOWN_TIMEOUT. Its HTTP port is open by default (docs/watching.md).
 #pragma once

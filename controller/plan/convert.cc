@@ -23,7 +23,8 @@ constexpr char kVolcanoQueue[] = "scheduling.volcano.sh/queue-name";
 
 class Converter {
  public:
-  Converter(const Json& object, const PyTorchJob& job) : object_(object), job_(job) {}
+  Converter(const Json& object, const PyTorchJob& job, const ConvertOptions& options)
+      : object_(object), job_(job), options_(options) {}
 
   StatusOr<ConvertedJob> Make() {
     MUSTER_ASSIGN_OR_RETURN(plan_, PlanPyTorchJob(job_, {.with_agent = false}));
@@ -37,6 +38,8 @@ class Converter {
     AddScheduling();
     AddEnding();
     AddManager();
+    for (const std::string& path : UnknownFieldsOf(object_))
+      Remark(path, "is no field of a PyTorchJob: it is left out");
     job_template_["spec"]["template"] = std::move(pods_.pod_template);
     job_set_["replicatedJobs"] = Json::array({{{"name", kNodeJob}, {"template", std::move(job_template_)}}});
     runtime_["template"]["spec"] = std::move(job_set_);
@@ -151,9 +154,14 @@ class Converter {
     const SchedulingPolicy& policy = job_.scheduling;
     if (MapField(RunPolicy(), "schedulingPolicy").empty()) return;
     Json& pod = pods_.pod_template["spec"];
+    if (TextField(pod, "schedulerName").empty()) PutText(pod, "schedulerName", options_.gang_scheduler);
     const std::string scheduler = TextField(pod, "schedulerName");
-    const bool of_volcano = !policy.queue.empty() || !policy.priority_class.empty();
-    const bool volcano = scheduler.empty() ? of_volcano && !policy.timeout_seconds : scheduler == kVolcanoScheduler;
+    if (scheduler.empty()) {
+      return Remark(kPath,
+                    "is left out: the job names no scheduler; if the operator was run with --gang-scheduler-name, give "
+                    "convert the same flag");
+    }
+    const bool volcano = scheduler == kVolcanoScheduler;
     if (volcano) {
       runtime_["podGroupPolicy"]["volcano"] = Json::object();
       if (!policy.queue.empty()) runtime_["template"]["metadata"]["annotations"][kVolcanoQueue] = policy.queue;
@@ -161,12 +169,6 @@ class Converter {
     } else {
       Json& coscheduling = runtime_["podGroupPolicy"]["coscheduling"] = Json::object();
       if (policy.timeout_seconds) coscheduling["scheduleTimeoutSeconds"] = *policy.timeout_seconds;
-    }
-    if (scheduler.empty()) {
-      Remark(kPath, fmt::format("the job names no scheduler, and podGroupPolicy.{} is assumed; {}",
-                                volcano ? "volcano" : "coscheduling",
-                                volcano ? "for scheduler-plugins take coscheduling"
-                                        : "set schedulerName in the pod's template, and for Volcano take volcano"));
     }
     RemarkGroup(kPath, policy, volcano);
   }
@@ -270,6 +272,7 @@ class Converter {
 
   const Json& object_;
   const PyTorchJob& job_;
+  const ConvertOptions& options_;
   PyTorchPlan plan_;
   ConvertedPods pods_;
   std::optional<int> own_restarts_;
@@ -280,12 +283,12 @@ class Converter {
 
 }  // namespace
 
-StatusOr<ConvertedJob> ConvertPyTorchJob(const Json& object) {
+StatusOr<ConvertedJob> ConvertPyTorchJob(const Json& object, const ConvertOptions& options) {
   MUSTER_ASSIGN_OR_RETURN(const PyTorchJob job, ReadPyTorchJob(object));
   if (job.replicas.empty()) {
     return absl::InvalidArgumentError("spec.pytorchReplicaSpecs: it is empty; it needs Master, Worker, or both");
   }
-  return Converter(object, job).Make();
+  return Converter(object, job, options).Make();
 }
 
 }  // namespace muster::controller

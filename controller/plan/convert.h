@@ -17,8 +17,12 @@ struct ConvertedJob {
   std::vector<std::string> remarks;
 };
 
+struct ConvertOptions {
+  std::string gang_scheduler;  // what the operator was run with: "volcano", another scheduler's name; empty: nothing
+};
+
 // InvalidArgument names the path, the value and the remedy: `object` is no PyTorchJob that Muster could run, or no
 // TrainJob could run its pods.
-StatusOr<ConvertedJob> ConvertPyTorchJob(const Json& object);
+StatusOr<ConvertedJob> ConvertPyTorchJob(const Json& object, const ConvertOptions& options);
 
 }  // namespace muster::controller

@@ -3,11 +3,10 @@
 #include "base/quoted.h"
 #include "base/text.h"
 #include "controller/api/pytorch_job.h"
-#include "controller/plan/convert.h"
 
 namespace muster::controller {
 
-StatusOr<ConvertedFiles> ConvertFiles(const std::vector<InputFile>& files) {
+StatusOr<ConvertedFiles> ConvertFiles(const std::vector<InputFile>& files, const ConvertOptions& options) {
   ConvertedFiles converted;
   MUSTER_ASSIGN_OR_RETURN(std::vector<FileObject> objects, ReadFileObjects(files));
   bool any = false;
@@ -19,7 +18,7 @@ StatusOr<ConvertedFiles> ConvertFiles(const std::vector<InputFile>& files) {
       continue;
     }
     any = true;
-    auto job = ConvertPyTorchJob(object.document.object);
+    auto job = ConvertPyTorchJob(object.document.object, options);
     if (!job.ok()) return object.Wrong(Message(job.status()));
     for (const std::string& remark : job->remarks) converted.remarks.push_back(object.Say(remark));
     converted.objects.push_back(std::move(job->runtime));

@@ -7,6 +7,7 @@
 
 #include "base/json_fields.h"
 #include "base/status.h"
+#include "controller/plan/convert.h"
 #include "controller/plan/file_objects.h"
 
 namespace muster::controller {
@@ -18,6 +19,6 @@ struct ConvertedFiles {
 
 // Objects of other kinds stay as they are, which a remark says. InvalidArgument: "file:line: path: what is wrong", or
 // there is no PyTorchJob.
-StatusOr<ConvertedFiles> ConvertFiles(const std::vector<InputFile>& files);
+StatusOr<ConvertedFiles> ConvertFiles(const std::vector<InputFile>& files, const ConvertOptions& options);
 
 }  // namespace muster::controller

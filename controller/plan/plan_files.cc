@@ -70,6 +70,9 @@ StatusOr<PlannedPyTorchJob> PlanOne(const FileObject& pytorch_job, const PyTorch
   auto plan = PlanPyTorchJob(planned.job, options);
   if (!plan.ok()) return pytorch_job.Wrong(Message(plan.status()));
   planned.plan = *std::move(plan);
+  for (const std::string& path : UnknownFieldsOf(pytorch_job.document.object)) {
+    remarks->push_back(pytorch_job.Say(fmt::format("{}: is no field of a PyTorchJob: it counts for nothing", path)));
+  }
   for (const Notice& notice : planned.plan.notices) remarks->push_back(pytorch_job.Say(notice.message));
   if (planned.job.suspend) {
     remarks->push_back(pytorch_job.Say("spec.runPolicy.suspend: pods and Services are made once it is false"));

@@ -12,6 +12,7 @@
 #include "controller/plan/elastic.h"
 #include "controller/plan/pod_fields.h"
 #include "controller/plan/token.h"
+#include "controller/plan/torchrun_command.h"
 
 namespace muster::controller {
 namespace {
@@ -165,7 +166,9 @@ class Planner {
     // Which failure is restarted in the pod. What Always does after a success, the kubelet does.
     use.policy = replicas->restart == RestartPolicy::kExitCode ? RestartPolicy::kExitCode : RestartPolicy::kOnFailure;
     use.probe = false;  // of a job that has none, a pod that runs is ready
+    const bool is_torchrun = TorchrunOf(*place.container) != Torchrun::kNone;
     MUSTER_ASSIGN_OR_RETURN(replicas->agent, PutAgent(place, options_.agent, use, &plan_.notices));
+    replicas->meets = replicas->agent && is_torchrun;
     if (replicas->agent && plan_.elastic) {
       TellNodes(job_.AllReplicas(), &replicas->pod_template, &MainContainer(*replicas));
     }
@@ -214,8 +217,8 @@ const PlannedReplicas* PyTorchPlan::Find(ReplicaType type) const {
   return found == replicas.end() ? nullptr : &*found;
 }
 
-bool PyTorchPlan::AgentsEverywhere() const {
-  return std::all_of(replicas.begin(), replicas.end(), [](const auto& r) { return r.agent; });
+bool PyTorchPlan::RestartsInPlace() const {
+  return std::all_of(replicas.begin(), replicas.end(), [](const auto& r) { return r.meets; });
 }
 
 StatusOr<PyTorchPlan> PlanPyTorchJob(const PyTorchJob& job, const PyTorchOptions& options) {

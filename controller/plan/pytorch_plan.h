@@ -46,6 +46,7 @@ struct PlannedReplicas {
   int first_rank = 0;  // of replica 0
   RestartPolicy restart = RestartPolicy::kOnFailure;
   bool agent = false;  // the container `pytorch` runs under it
+  bool meets = false;  // and is torchrun: the agents restart the workers of all pods in their pods
   Json pod_template;   // of all its pods, without what differs between them
   Json ports;          // of the Services
 };
@@ -61,7 +62,7 @@ struct PyTorchPlan {
   std::vector<Notice> notices;
 
   const PlannedReplicas* Find(ReplicaType type) const;  // null: it has none
-  bool AgentsEverywhere() const;
+  bool RestartsInPlace() const;                         // all replicas meet
 };
 
 // InvalidArgument names the path, the value and the remedy.

@@ -73,4 +73,10 @@ void SetFailed(PyTorchJobStatus* status, std::string message, WallTime now) {
   if (!status->completion_time) status->completion_time = now;
 }
 
+bool IsPastLimit(const PyTorchJobStatus& status) {
+  if (!status.Is(kJobFailed)) return false;
+  const std::string& message = status.Find(kJobFailed)->message;
+  return message.find(kPastDeadline) != std::string::npos || message.find(kPastBackoffLimit) != std::string::npos;
+}
+
 }  // namespace muster::controller

@@ -30,4 +30,10 @@ void SetSucceeded(const PyTorchJob& job, bool has_master, PyTorchJobStatus* stat
 // `message`: for people too; completionTime is set.
 void SetFailed(PyTorchJobStatus* status, std::string message, WallTime now);
 
+// Limits of a job, as training-operator words them in the condition Failed.
+inline constexpr char kPastDeadline[] = "has failed because it was active longer than specified deadline",
+                      kPastBackoffLimit[] = "has failed because it has reached the specified backoff limit";
+// The job has failed by one of them.
+bool IsPastLimit(const PyTorchJobStatus& status);
+
 }  // namespace muster::controller

@@ -126,8 +126,7 @@ class Deciding {
     if (job_.active_deadline_seconds) {
       const WallTime end = *status().start_time + std::chrono::seconds(*job_.active_deadline_seconds);
       if (now_ >= end) {
-        return Fail(
-            fmt::format("Job {} has failed because it was active longer than specified deadline", job_.meta.name));
+        return Fail(fmt::format("Job {} {}", job_.meta.name, kPastDeadline));
       }
       decision_.LookAgain(end);
     }
@@ -144,7 +143,7 @@ class Deciding {
       const Failure* last = cause != nullptr             ? &cause->failure
                             : !status().failures.empty() ? &status().failures.back()
                                                          : nullptr;
-      return Fail(fmt::format("Job {} has failed because it has reached the specified backoff limit{}", job_.meta.name,
+      return Fail(fmt::format("Job {} {}{}", job_.meta.name, kPastBackoffLimit,
                               last == nullptr ? "" : fmt::format(": {}", CauseOf(*last))));
     }
     return false;
@@ -190,7 +189,7 @@ class Deciding {
 
   // What has failed goes, to be made anew; in its time.
   void Restart() {
-    const bool whole = plan_.restart == RestartScope::kJob && !plan_.AgentsEverywhere();
+    const bool whole = plan_.restart == RestartScope::kJob && !plan_.RestartsInPlace();
     std::optional<WallTime> due;
     for (Replica& replica : replicas_.all) {
       if (replica.pod == nullptr) continue;

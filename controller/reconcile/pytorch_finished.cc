@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "controller/reconcile/pytorch_conditions.h"
 #include "controller/reconcile/pytorch_services.h"
 
 namespace muster::controller {
@@ -58,10 +59,10 @@ void DeleteAll(const PyTorchJob& job, const ObservedReplicas& observed, PyTorchD
 }
 
 void CleanUp(const PyTorchJob& job, const ObservedReplicas& observed, WallTime now, PyTorchDecision* decision) {
-  if (job.clean == CleanPodPolicy::kAll)
+  if (job.clean == CleanPodPolicy::kAll) {
     Delete(
         job, observed, [](const ObservedPod&) { return true; }, decision);
-  if (job.clean == CleanPodPolicy::kRunning) {
+  } else if (job.clean == CleanPodPolicy::kRunning || IsPastLimit(decision->status)) {
     Delete(
         job, observed, [](const ObservedPod& pod) { return pod.phase == "Running" || pod.phase == "Pending"; },
         decision);

@@ -133,7 +133,7 @@ Replicas PlaceReplicas(const PyTorchJob& job, const PyTorchPlan& plan, const Obs
       replicas.all.push_back({&planned, index, ReplicaObjectName(job.meta, planned.type, index)});
     }
   }
-  const bool by_attempt = plan.restart == RestartScope::kJob && !plan.AgentsEverywhere();
+  const bool by_attempt = plan.restart == RestartScope::kJob && !plan.RestartsInPlace();
   for (const ObservedPod& pod : observed.pods) {
     const bool is_own = pod.meta.IsControlledBy(job.meta);
     if (!is_own && pod.meta.Controller() != nullptr) continue;  // another job's of that name

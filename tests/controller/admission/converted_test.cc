@@ -14,7 +14,7 @@ TEST(Converted, IsAccepted) {
     SCOPED_TRACE(example.what);
     Json object = {{"metadata", {{"name", "train"}, {"namespace", "ns"}}}, {"spec", YamlOf(example.spec)}};
     object["metadata"].merge_patch(YamlOf(example.metadata));
-    const auto converted = ConvertPyTorchJob(object);
+    const auto converted = ConvertPyTorchJob(object, {});
     ASSERT_TRUE(converted.ok()) << converted.status();
     const Verdict runtime = ValidateRuntime(RequestOf("CREATE", "trainingruntimes", converted->runtime), {});
     EXPECT_EQ(Said(runtime), "");

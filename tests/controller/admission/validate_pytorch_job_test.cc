@@ -47,7 +47,6 @@ TEST(ValidatePyTorchJob, WhatIsAccepted) {
            {kBoth},
            {kMaster},
            {kWorker},
-           {""},
            {"Worker: {replicas: 3, " + kPods + "}"},
            {"Worker: {template: {spec: {containers: [{name: log, image: z}, {name: pytorch, image: x}]}}}"},
            {kBoth, "nprocPerNode: '4'"},
@@ -77,6 +76,7 @@ TEST(ValidatePyTorchJob, WhatIsRefused) {
            // training-operator's rules, in its words
            {kBoth, "pytorchReplicaSpecs: null",
             "403 " + path + ": Required value: must be required; give it Master, Worker, or both"},
+           {"", "", "403 " + path + ": Required value: must be required; give it Master, Worker, or both"},
            {kMaster, "elasticPolicy: {}",
             "403 " + path + "[Worker]: Required value: must be configured if elastic policy is used"},
            {kBoth, "nprocPerNode: '1', elasticPolicy: {nProcPerNode: 1}",

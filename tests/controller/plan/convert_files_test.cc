@@ -31,7 +31,7 @@ spec:
 )";
 
 TEST(ConvertFiles, OtherObjectsStayInTheirPlaces) {
-  const auto converted = ConvertFiles({{"a.yaml", kJob}, {"b.yaml", Replaced(kJob, "digits", "letters")}});
+  const auto converted = ConvertFiles({{"a.yaml", kJob}, {"b.yaml", Replaced(kJob, "digits", "letters")}}, {});
   ASSERT_TRUE(converted.ok()) << converted.status();
   std::vector<std::string> made;
   for (const Json& object : converted->objects) {
@@ -47,7 +47,7 @@ TEST(ConvertFiles, OtherObjectsStayInTheirPlaces) {
 }
 
 TEST(ConvertFiles, WhatIsWrittenCanBePlanned) {
-  const auto converted = ConvertFiles({{"a.yaml", kJob}});
+  const auto converted = ConvertFiles({{"a.yaml", kJob}}, {});
   ASSERT_TRUE(converted.ok()) << converted.status();
   for (const std::string& text : {ObjectsAsYaml(converted->objects), ObjectsAsJson(converted->objects)}) {
     const auto planned = PlanFiles({{"converted", text}}, {});
@@ -69,7 +69,7 @@ TEST(ConvertFiles, SayWhereTheyAreWrong) {
            {"spec:", "spec: [", "a.yaml:"},
        }) {
     SCOPED_TRACE(row.to);
-    const auto converted = ConvertFiles({{"a.yaml", Replaced(kJob, row.from, row.to)}});
+    const auto converted = ConvertFiles({{"a.yaml", Replaced(kJob, row.from, row.to)}}, {});
     EXPECT_TRUE(absl::IsInvalidArgument(converted.status()));
     EXPECT_THAT(std::string(Message(converted.status())), HasSubstr(row.message));
   }

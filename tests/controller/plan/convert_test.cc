@@ -38,8 +38,8 @@ Json ObjectOf(const PyTorchExample& example) {
   return object;
 }
 
-ConvertedJob Converted(const Json& object) {
-  auto converted = ConvertPyTorchJob(object);
+ConvertedJob Converted(const Json& object, const ConvertOptions& options = {}) {
+  auto converted = ConvertPyTorchJob(object, options);
   if (!converted.ok()) ADD_FAILURE() << Message(converted.status());
   return converted.value_or(ConvertedJob());
 }
@@ -370,6 +370,15 @@ TEST(Convert, TemplatesThatDifferAreSaid) {
                                     "TrainJob have one template, and it is the Master's: check that the 2 Workers")));
 }
 
+TEST(Convert, FieldsOfNoPyTorchJobAreNamed) {
+  const std::string spec =
+      Both("cleanPodPolicy: All, runPolicy: {backoffLimit: 1, cleanPodPolicy: Running, wait: 1}, more: {}");
+  EXPECT_THAT(ConvertedSpec(spec).remarks,
+              ElementsAre(testing::_,
+                          HasSubstr("spec.cleanPodPolicy (it belongs to spec.runPolicy): is no field of a PyTorchJob"),
+                          HasSubstr("spec.more: is no field"), HasSubstr("spec.runPolicy.wait: is no field")));
+}
+
 TEST(Convert, AGangHasAPodGroupPolicy) {
   struct Row {
     std::string policy, scheduler;
@@ -380,7 +389,7 @@ TEST(Convert, AGangHasAPodGroupPolicy) {
   for (const Row& row : std::vector<Row>{
            {"{}", "volcano", Json(), {}},
            {"{queue: q, minAvailable: 3}", "volcano", {{"volcano", Json::object()}}, {}},
-           {"{queue: q}", "", {{"volcano", Json::object()}}, {path + ": the job names no scheduler"}},
+           {"{queue: q}", "", Json(), {path + ": is left out: the job names no scheduler"}},
            {"{scheduleTimeoutSeconds: 9}", "s", {{"coscheduling", {{"scheduleTimeoutSeconds", 9}}}}, {}},
            {"{minAvailable: 2}", "s", {{"coscheduling", Json::object()}}, {path + ".minAvailable: is left out"}},
            {"{minResources: {cpu: 1}}", "s", {{"coscheduling", Json::object()}}, {path + ".minResources: is left"}},
@@ -406,7 +415,10 @@ TEST(Convert, AGangHasAPodGroupPolicy) {
     ASSERT_EQ(said.size(), row.remarks.size());
     for (size_t i = 0; i < said.size(); ++i) EXPECT_THAT(said[i], HasSubstr(row.remarks[i]));
   }
-  const ConvertedJob volcano = ConvertedSpec(Both("runPolicy: {schedulingPolicy: {queue: q, priorityClass: p}}"));
+  const ConvertedJob volcano =
+      Converted(ObjectOf({.spec = Both("runPolicy: {schedulingPolicy: {queue: q, priorityClass: p}}")}),
+                {.gang_scheduler = "volcano"});
+  EXPECT_EQ(At(volcano.runtime, "/spec/podGroupPolicy"), (Json{{"volcano", Json::object()}}));
   EXPECT_EQ(At(volcano.runtime, "/spec/template/metadata/annotations"),
             (Json{{"scheduling.volcano.sh/queue-name", "q"}}));
   EXPECT_EQ(At(volcano.runtime, "/spec/template/spec/replicatedJobs/0/template/spec/template/spec/priorityClassName"),
@@ -460,7 +472,7 @@ TEST(Convert, WhatIsRefused) {
             "spec.pytorchReplicaSpecs.Worker.template.spec.containers: a container has the name node"},
        }) {
     SCOPED_TRACE(row.spec);
-    const auto converted = ConvertPyTorchJob(ObjectOf({.what = "", .spec = row.spec}));
+    const auto converted = ConvertPyTorchJob(ObjectOf({.what = "", .spec = row.spec}), {});
     EXPECT_TRUE(absl::IsInvalidArgument(converted.status()));
     EXPECT_THAT(std::string(Message(converted.status())), HasSubstr(row.message));
   }

@@ -232,7 +232,7 @@ TEST(PyTorchPlan, UnderTheAgentTheVariablesAreTheSame) {
       }
     }
     const PlannedPyTorch planned(parts);
-    ASSERT_TRUE(planned.plan.AgentsEverywhere());
+    ASSERT_TRUE(planned.plan.RestartsInPlace());
     EXPECT_EQ(Environment(Container(planned.Pod(row.type, row.index))), row.wanted);
   }
 }

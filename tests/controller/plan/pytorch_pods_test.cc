@@ -116,11 +116,36 @@ TEST(PyTorchPods, TheAgent) {
     PyTorchOptions options = PyTorchTestOptions();
     options.with_agent = row.with_agent;
     const PlannedPyTorch planned({.annotations = row.annotations, .container = row.container}, options);
-    EXPECT_EQ(planned.plan.AgentsEverywhere(), row.wanted);
+    EXPECT_EQ(planned.plan.RestartsInPlace(), row.wanted);
     std::vector<std::string> reasons;
     for (const Notice& notice : planned.plan.notices) reasons.push_back(notice.reason);
     EXPECT_EQ(reasons, row.notices);
     EXPECT_EQ(Kinds(planned.plan).size(), row.wanted ? 1U : 0U) << "a token where agents meet";
+  }
+}
+
+// Agents of other commands hear nothing of each other.
+TEST(PyTorchPods, OnlyTorchrunRestartsInPlace) {
+  struct Row {
+    const char *command, *wanted;
+    bool in_place;
+  };
+  const Row rows[] = {
+      {"[torchrun, t.py]", "[exec, --, torchrun, t.py]", true},
+      {"[python, -m, torch.distributed.run, t.py]", "[exec, --wire=torch, --, python, -m, torch.distributed.run, t.py]",
+       true},
+      {"[/opt/bin/torchrun, t.py]", "[exec, --wire=torch, --, /opt/bin/torchrun, t.py]", true},
+      {"[bash, -c, torchrun t.py]", "[exec, --, bash, -c, torchrun t.py]", true},
+      {"[python, t.py]", "[exec, --, python, t.py]", false},
+      {"[bash, run.sh]", "[exec, --, bash, run.sh]", false},
+  };
+  for (const Row& row : rows) {
+    SCOPED_TRACE(row.command);
+    const PlannedPyTorch planned({.container = fmt::format("{{command: {}}}", row.command)});
+    EXPECT_EQ(planned.plan.RestartsInPlace(), row.in_place);
+    Json command = At(planned.Pod(kWorker, 1), "/spec/containers/0/command");
+    command.erase(0);
+    EXPECT_EQ(command, YamlList(row.wanted));
   }
 }
 

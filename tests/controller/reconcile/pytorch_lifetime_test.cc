@@ -67,8 +67,7 @@ TEST(PyTorchDeadline, IsKeptWithoutAnyOtherEvent) {
   decision = world.Pass();
   EXPECT_EQ(world.State(), "Failed");
   EXPECT_EQ(world.Message("Failed"), "Job a has failed because it was active longer than specified deadline");
-  EXPECT_THAT(Reasons(decision), ElementsAre("PyTorchJobFailed"));
-  EXPECT_THAT(Actions(decision), IsEmpty()) << "cleanPodPolicy is None";
+  EXPECT_THAT(Reasons(decision), ElementsAre("PyTorchJobFailed", "SuccessfulDeletePod"));
   EXPECT_EQ(world.job.status.completion_time, world.now);
 }
 
@@ -160,17 +159,18 @@ TEST(PyTorchCleanUp, Policies) {
       {"None", "2", all, all},
       {"Running", "2", {"a-master-0", "a-worker-0"}, {"a-master-0", "a-worker-0"}},
       {"All", "2", {}, {}},
-      {"None", "deadline", all, all},
+      {"None", "deadline", {"a-worker-0"}, {"a-worker-0"}},
+      {"None", "137", {"a-master-0", "a-worker-0"}, {"a-master-0", "a-worker-0"}},
       {"Running", "deadline", {"a-worker-0"}, {"a-worker-0"}},
       {"All", "deadline", {}, {}},
   };
   for (const Row& row : rows) {
     SCOPED_TRACE(fmt::format("{} after {}", row.policy, row.code_of));
     const bool deadline = std::string_view(row.code_of) == "deadline";
-    PyTorchWorld world =
-        RunningWorld({.workers = 3,
-                      .policy = "ExitCode",
-                      .run = fmt::format("{{cleanPodPolicy: {}, activeDeadlineSeconds: 60}}", row.policy)});
+    PyTorchWorld world = RunningWorld(
+        {.workers = 3,
+         .policy = "ExitCode",
+         .run = fmt::format("{{cleanPodPolicy: {}, activeDeadlineSeconds: 60, backoffLimit: 0}}", row.policy)});
     world.Ends("a-worker-0", 0);
     world.Pod("a-worker-2").phase = "Pending";
     if (!deadline) world.Ends("a-master-0", std::stoi(row.code_of));

@@ -170,17 +170,23 @@ TEST(PyTorchRestarts, TheWholeJobWithoutAgents) {
   for (const std::string& uid : world.Uids()) EXPECT_EQ(before.count(uid), 0U);
 }
 
+// The agents of a command that is no torchrun hear nothing of each other.
 TEST(PyTorchRestarts, TheWholeJobsLimit) {
-  PyTorchWorld world = LongRunning(kWhole);
-  for (int restart = 1; restart <= 4; ++restart) {
-    world.Wait(2 * kMinute);
-    world.Ends("a-worker-1", 137);
-    world.Settle();
-    EXPECT_EQ(world.job.status.restarts, std::min(restart, 3)) << "the last end is no restart";
-    EXPECT_EQ(world.job.status.attempt, std::min(restart, 3));
-    EXPECT_EQ(world.State(), restart <= 3 ? "Running" : "Failed");
+  for (const char* container : {"{}", "{command: [python, t.py]}"}) {
+    SCOPED_TRACE(container);
+    PyTorchParts parts = kWhole;
+    parts.container = container;
+    PyTorchWorld world = LongRunning(parts);
+    for (int restart = 1; restart <= 4; ++restart) {
+      world.Wait(2 * kMinute);
+      world.Ends("a-worker-1", 137);
+      world.Settle();
+      EXPECT_EQ(world.job.status.restarts, std::min(restart, 3)) << "the last end is no restart";
+      EXPECT_EQ(world.job.status.attempt, std::min(restart, 3));
+      EXPECT_EQ(world.State(), restart <= 3 ? "Running" : "Failed");
+    }
+    EXPECT_THAT(world.Message("Failed"), HasSubstr("has reached the specified backoff limit"));
   }
-  EXPECT_THAT(world.Message("Failed"), HasSubstr("has reached the specified backoff limit"));
 }
 
 TEST(PyTorchRestarts, WhatBreaksWhileTheOldPodsEndCostsNothing) {
