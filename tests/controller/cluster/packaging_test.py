@@ -145,10 +145,11 @@ class Packaging(ClusterCase):
         folder = os.path.join(MANIFESTS, "per-namespace")
         done = self.cluster.try_kubectl("apply", "--server-side", "-n", NAMESPACE, "-f", folder)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
-        rules = self.cluster.get("networkpolicy", "muster-train-jobs", "-n", NAMESPACE)["spec"]["ingress"]
-        [anybody] = [rule["ports"] for rule in rules if "from" not in rule]
-        closed = set(range(1, 65536)) - {port for part in anybody if part["protocol"] == "TCP" for port in range(part["port"], part["endPort"] + 1)}
-        self.assertEqual(closed, {29400, 29500, 29522})
+        for name, ports in (("muster-train-jobs", {29400, 29500, 29522}), ("muster-pytorch-jobs", {23456, 29400, 29500})):
+            rules = self.cluster.get("networkpolicy", name, "-n", NAMESPACE)["spec"]["ingress"]
+            [anybody] = [rule["ports"] for rule in rules if "from" not in rule]
+            open_ports = {port for part in anybody if part["protocol"] == "TCP" for port in range(part["port"], part["endPort"] + 1)}
+            self.assertEqual(set(range(1, 65536)) - open_ports, ports, name)
 
     def test_the_certificate_is_of_the_service(self):
         made = self.kustomized(os.path.join(MANIFESTS, "overlays", "cert-manager"))
