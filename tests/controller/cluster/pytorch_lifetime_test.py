@@ -150,13 +150,35 @@ class Lifetime(PyTorchCase):
         self.assertEqual((job["status"]["attempt"], job["status"]["restarts"]), (1, 0))
 
     def test_only_the_lost_pod_where_there_are_agents(self):
-        uids = self.whole("agents")
+        uids = self.whole("agents", container={"command": ["torchrun", "train.py"]})
         self.end("agents-worker-1", 137)
         self.await_other("agents-worker-1", uids["agents-worker-1"])
         job = self.await_running("agents")
         self.assertEqual((job["status"]["attempt"], job["status"]["restarts"]), (0, 1))
         for pod in ("agents-master-0", "agents-worker-0"):
             self.assertEqual(self.uid(pod), uids[pod])
+
+    def test_agents_of_another_command_do_not_meet(self):
+        uids = self.whole("plain", container={"command": ["python", "train.py"]})
+        self.end("plain-worker-1", 137)
+        for pod, uid in uids.items():
+            self.await_other(pod, uid)
+        job = self.await_running("plain")
+        self.assertEqual((job["status"]["attempt"], job["status"]["restarts"]), (1, 1))
+
+    def test_a_limit_ends_what_runs(self):
+        """Whatever cleanPodPolicy says; what has ended stays."""
+        self.create_job("limit", workers=1, policy={"backoffLimit": 0})
+        self.create_job("late", workers=1, policy={"activeDeadlineSeconds": 8})
+        self.await_running("limit")
+        self.end("limit-worker-0", 137)
+        self.await_running("late")
+        for name, left in (("limit", ["limit-worker-0"]), ("late", [])):
+            self.await_end(name, "Failed")
+            for replica in {f"{name}-master-0", f"{name}-worker-0"} - set(left):
+                self.api.await_gone("pods", replica)
+                self.api.await_gone("services", replica)
+            self.assertEqual(sorted(self.of("pods", name)), left)
 
     def test_an_autoscaler(self):
         metric = {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}}}
