@@ -1,0 +1,53 @@
+// Kubernetes objects of one local run, in memory: what an API server would hold of it. One namespace. Pure: no I/O, and
+// no clock but the times given.
+//
+// An object is as it was created, with what an API server adds: uid, creationTimestamp, resourceVersion, generation.
+// Names are unique within a kind. An object whose controller (owner reference) is gone goes too, at once.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/json_fields.h"
+#include "base/status.h"
+
+namespace muster::controller {
+
+class World {
+ public:
+  // The object as it is stored now. AlreadyExists: there is one of that kind and name. InvalidArgument: it has no kind
+  // or no name.
+  StatusOr<const Json*> Create(Json object, WallTime now);
+
+  // In the place of the one that is there, whose uid it must have, if it has one. generation rises where `spec` has
+  // changed. Nothing happens where nothing has changed. NotFound: it is gone.
+  Status Update(Json object);
+
+  // Where it has finalizers, or is a pod whose containers may still run (phase Pending or Running): it gets a
+  // deletionTimestamp, and Remove has to follow. Else it is gone. Nothing happens where it is gone, or being deleted.
+  // `uid`: of the object that is meant; empty: whichever has the name.
+  void Delete(std::string_view kind, std::string_view name, std::string_view uid, WallTime now);
+
+  // It is gone now, and so is what it controls.
+  void Remove(std::string_view kind, std::string_view name);
+
+  const Json* Find(std::string_view kind, std::string_view name) const;  // null: there is none
+  std::vector<const Json*> List(std::string_view kind) const;            // in the order of their names
+  // Those that the object with this uid controls.
+  std::vector<const Json*> ControlledBy(std::string_view uid, std::string_view kind) const;
+
+  uint64_t version() const { return version_; }  // it has risen: something has changed
+
+ private:
+  void Stamp(Json* object);
+
+  std::map<std::pair<std::string, std::string>, Json, std::less<>> objects_;  // by kind and name
+  uint64_t version_ = 0, uids_ = 0;
+};
+
+}  // namespace muster::controller
