@@ -1,73 +1,16 @@
 #include "controller/kube/actions.h"
 
-#include <openssl/rand.h>
-
-#include <array>
-
 #include "base/text.h"
 #include "controller/api/labels.h"
 #include "controller/api/lenient.h"
 #include "controller/kube/answer.h"
-#include "controller/kube/ssh_keys.h"
-#include "controller/plan/elastic.h"
 #include "controller/plan/pod_object.h"
-#include "controller/plan/token.h"
+#include "controller/reconcile/written.h"
 
 namespace muster::controller {
 namespace {
 
 namespace asio = boost::asio;
-
-constexpr size_t kTokenBytes = 32;
-
-StatusOr<std::string> NewToken() {
-  std::array<unsigned char, kTokenBytes> bytes{};
-  if (RAND_bytes(bytes.data(), static_cast<int>(bytes.size())) != 1) {
-    return absl::UnavailableError("OpenSSL has no random bytes for the token of the job");
-  }
-  std::string token;
-  for (const unsigned char byte : bytes) token += fmt::format("{:02x}", byte);
-  return token;
-}
-
-// The object of `action`, with what a plan does not say.
-StatusOr<Json> Filled(const Action& action) {
-  switch (action.fill) {
-    case PlannedObject::Fill::kNothing:
-      return action.object;
-    case PlannedObject::Fill::kToken: {
-      MUSTER_ASSIGN_OR_RETURN(const std::string token, NewToken());
-      return WithToken(action.object, token);
-    }
-    case PlannedObject::Fill::kSshKeys: {
-      MUSTER_ASSIGN_OR_RETURN(const SshKeys keys, MakeSshKeys());
-      return WithSshKeys(action.object, keys);
-    }
-  }
-  return absl::InternalError("an object is to be filled with nothing known");
-}
-
-// Of an action that changes an object. Merged by the server only where that still has the uid.
-Json PatchOf(const Action& action) {
-  Json patch;
-  patch["metadata"]["uid"] = action.uid;
-  switch (action.kind) {
-    case Action::Kind::kScaleJob:
-      patch["spec"] = {{"parallelism", action.pods}, {"completions", action.pods}};
-      break;
-    case Action::Kind::kSuspendJob:
-    case Action::Kind::kSuspendJobSet:
-    case Action::Kind::kResumeJobSet:
-      patch["spec"]["suspend"] = action.kind != Action::Kind::kResumeJobSet;
-      break;
-    case Action::Kind::kTellPod:
-      patch["metadata"]["annotations"][kNodesAnnotation] = fmt::format("{}", action.pods);
-      break;
-    default:
-      break;
-  }
-  return patch;
-}
 
 // Labels of `planned` by which a watch finds the object, and which `found` has lost.
 Json LostLabels(const Json& planned, const Json& found) {

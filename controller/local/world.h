@@ -2,7 +2,7 @@
 // no clock but the times given.
 //
 // An object is as it was created, with what an API server adds: uid, creationTimestamp, resourceVersion, generation.
-// Names are unique within a kind. An object whose controller (owner reference) is gone goes too, at once.
+// Names are unique within a kind. What an object controls (owner references) is deleted when the object is gone.
 #pragma once
 
 #include <cstdint>
@@ -26,27 +26,27 @@ class World {
 
   // In the place of the one that is there, whose uid it must have, if it has one. generation rises where `spec` has
   // changed. Nothing happens where nothing has changed. NotFound: it is gone.
-  Status Update(Json object);
+  Status Update(Json object, WallTime now);
 
-  // Where it has finalizers, or is a pod whose containers may still run (phase Pending or Running): it gets a
-  // deletionTimestamp, and Remove has to follow. Else it is gone. Nothing happens where it is gone, or being deleted.
-  // `uid`: of the object that is meant; empty: whichever has the name.
+  // It is gone. One with finalizers, and a pod that has not ended, gets a deletionTimestamp, and is gone by the Update
+  // that takes the last of them off, or says that the pod has ended. Nothing happens where it is gone already. `uid`:
+  // of the object that is meant; empty: whichever has the name.
   void Delete(std::string_view kind, std::string_view name, std::string_view uid, WallTime now);
-
-  // It is gone now, and so is what it controls.
-  void Remove(std::string_view kind, std::string_view name);
 
   const Json* Find(std::string_view kind, std::string_view name) const;  // null: there is none
   std::vector<const Json*> List(std::string_view kind) const;            // in the order of their names
   // Those that the object with this uid controls.
-  std::vector<const Json*> ControlledBy(std::string_view uid, std::string_view kind) const;
+  std::vector<const Json*> ControlledBy(std::string_view kind, std::string_view uid) const;
 
   uint64_t version() const { return version_; }  // it has risen: something has changed
 
  private:
-  void Stamp(Json* object);
+  using Objects = std::map<std::pair<std::string, std::string>, Json>;  // by kind and name
 
-  std::map<std::pair<std::string, std::string>, Json, std::less<>> objects_;  // by kind and name
+  void Stamp(Json* object);
+  void Remove(Objects::iterator object, WallTime now);
+
+  Objects objects_;
   uint64_t version_ = 0, uids_ = 0;
 };
 

@@ -1,4 +1,4 @@
-#include "controller/kube/ssh_keys.h"
+#include "controller/reconcile/ssh_keys.h"
 
 #include <openssl/core_names.h>
 #include <openssl/evp.h>
