@@ -32,7 +32,7 @@ ALLOWED = {
     "controller": {"base", "http"},
 }
 # The same inside a room: its folders, in the order of who may include whom. Files beside them may include all.
-INSIDE = {"controller": ["api", "plan", "reconcile", "admission", "kube"]}
+INSIDE = {"controller": ["api", "plan", "reconcile", "admission", "kube", "local"]}
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 CPP_SLEEPS = re.compile(r"\bsleep_(?:for|until)\b")
 SLEEPS = re.compile(r"\bsleep_for\b|\bsleep_until\b|\b(?:u|nano)?sleep\s*\(\s*\d|\btime\.sleep\(")

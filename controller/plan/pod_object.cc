@@ -10,7 +10,6 @@
 namespace muster::controller {
 namespace {
 
-constexpr char kTracking[] = "batch.kubernetes.io/job-tracking";  // the Job controller takes it off once it has counted
 constexpr char kIndexVariable[] = "JOB_COMPLETION_INDEX";
 constexpr size_t kMostPrefix = 58;  // of a name with 5 letters behind it
 
@@ -39,7 +38,7 @@ StatusOr<Json> PodOfJob(const Json& job, int index, const std::string& name) {
   Json& pod_template = PodTemplate(copy);
   const Json* own = FindField(pod_template["metadata"], "finalizers");
   Json finalizers = own != nullptr && own->is_array() ? *own : Json::array();
-  finalizers.push_back(kTracking);
+  finalizers.push_back(kTrackingFinalizer);
   Json metadata = {{"name", name},
                    {"namespace", owner.ns},
                    {"finalizers", std::move(finalizers)},

@@ -10,6 +10,9 @@
 
 namespace muster::controller {
 
+// Of a pod of a Job: the Job controller takes it off once it has counted the pod.
+inline constexpr char kTrackingFinalizer[] = "batch.kubernetes.io/job-tracking";
+
 // <job>-<index>-<5 letters>; the letters come from the uid of the pod that it takes the place of.
 std::string ReplacementPodName(std::string_view job, int index, std::string_view lost_uid);
 

@@ -80,20 +80,6 @@ std::optional<ObservedEnd> EndOf(const Json& status, bool init) {
   return end;
 }
 
-// "0,2-4", as the Job controller writes status.completedIndexes.
-std::vector<std::pair<int, int>> ReadRanges(const std::string& text) {
-  std::vector<std::pair<int, int>> ranges;
-  for (std::string_view part : Split(text, ',')) {
-    const size_t dash = part.find('-');
-    const auto from = ParseInt(part.substr(0, dash));
-    const auto to = dash == std::string_view::npos ? from : ParseInt(part.substr(dash + 1));
-    constexpr int64_t kMost = std::numeric_limits<int>::max();
-    if (!from || !to || *from < 0 || *to < *from || *to > kMost) continue;
-    ranges.emplace_back(static_cast<int>(*from), static_cast<int>(*to));
-  }
-  return ranges;
-}
-
 // The Job controller's rule where no policy of pods, no limit for each index and no restart by the kubelet is in it.
 std::optional<int> BackoffLimit(const Json& spec) {
   for (const char* other : {"podFailurePolicy", "backoffLimitPerIndex", "successPolicy"}) {
@@ -107,6 +93,19 @@ std::optional<int> BackoffLimit(const Json& spec) {
 bool IsOnItsWay(std::string_view reason) { return reason == "ContainerCreating" || reason == "PodInitializing"; }
 
 }  // namespace
+
+std::vector<std::pair<int, int>> ReadIndexRanges(const std::string& text) {
+  std::vector<std::pair<int, int>> ranges;
+  for (std::string_view part : Split(text, ',')) {
+    const size_t dash = part.find('-');
+    const auto from = ParseInt(part.substr(0, dash));
+    const auto to = dash == std::string_view::npos ? from : ParseInt(part.substr(dash + 1));
+    constexpr int64_t kMost = std::numeric_limits<int>::max();
+    if (!from || !to || *from < 0 || *to < *from || *to > kMost) continue;
+    ranges.emplace_back(static_cast<int>(*from), static_cast<int>(*to));
+  }
+  return ranges;
+}
 
 bool StillRuns(const ObservedPod& pod) {
   return pod.phase != "Succeeded" && pod.phase != "Failed" && !pod.meta.deleted;
@@ -128,7 +127,7 @@ StatusOr<ObservedJob> ReadJob(const Json& object) {
   job.ready = CountField(status, "ready");
   job.succeeded = CountField(status, "succeeded");
   job.failed = CountField(status, "failed");
-  job.completed = ReadRanges(TextField(status, "completedIndexes"));
+  job.completed = ReadIndexRanges(TextField(status, "completedIndexes"));
   job.backoff_limit = BackoffLimit(spec);
   for (const Json& condition : ListField(status, "conditions")) {
     // SuccessCriteriaMet and FailureTarget come first: the Job controller has decided, and waits for the pods that are

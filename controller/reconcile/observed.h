@@ -106,6 +106,9 @@ struct Observed {
   std::optional<Hold> hold;  // why it does not begin yet; nothing: it may, or has begun
 };
 
+// "0,2-4", as the Job controller writes status.completedIndexes: from, to. What is no such part is left out.
+std::vector<std::pair<int, int>> ReadIndexRanges(const std::string& text);
+
 StatusOr<ObservedJob> ReadJob(const Json& object);
 StatusOr<ObservedPod> ReadPod(const Json& object);
 StatusOr<ObservedService> ReadService(const Json& object);
