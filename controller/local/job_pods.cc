@@ -353,7 +353,7 @@ void Sync::CountEnded() {
 void Sync::TellEnd() {
   const auto& [success, reason, message] = *verdict_;
   const char* bound = success ? "SuccessCriteriaMet" : "FailureTarget";
-  if (!IsTrue(bound)) SetCondition(bound, true, reason, message);
+  SetCondition(bound, true, reason, message);
   if (terminating_ > 0) return;
   SetCondition(success ? "Complete" : "Failed", true, reason, message);
   if (success) completed_ = IsoTime(now_);

@@ -405,10 +405,26 @@ TEST(StepJob, ReplacesPodsThatAreBeingDeleted) {
        "{}",
        {LocalPod(0, "Running", going)},
        "{create: [1], active: 1, terminating: 1, started: 0}"},
-      {"it has ended",
+      {"it counts for parallelism until then",
+       "{parallelism: 2, podReplacementPolicy: Failed}",
+       "{}",
+       {LocalPod(0, "Running", going), LocalPod(1, "Running")},
+       "{active: 1, terminating: 1, started: 0}"},
+      {"it does not where it is replaced at once",
+       "{parallelism: 2}",
+       "{}",
+       {LocalPod(0, "Running", going), LocalPod(1, "Running")},
+       "{create: [0], counted: [p0], active: 2, failed: 1, terminating: 1, started: 0}"},
+      {"it counts as failed where the Job fails",
+       "{backoffLimit: 0, podReplacementPolicy: Failed}",
+       "{}",
+       {LocalPod(0, "Running", going), LocalPod(1, "Failed")},
+       "{counted: [p0, p1], failed: 2, terminating: 1, started: 0, conditions: ['FailureTarget: "
+       "BackoffLimitExceeded']}"},
+      {"it has ended, and makes no pause",
        "{completions: 1, podReplacementPolicy: Failed}",
        "{}",
-       {LocalPod(0, "Failed", going)},
+       {LocalPod(0, "Failed", "{deleted: -2, ended: -1}")},
        "{create: [0], counted: [p0], active: 1, failed: 1, started: 0}"},
       {"it has succeeded",
        "{completions: 1}",
@@ -618,6 +634,9 @@ TEST(StepJob, MakesNothingForAJobThatIsBeingDeleted) {
   job["metadata"]["deletionTimestamp"] = At(-1);
   EXPECT_EQ(Shown(Stepped(job, {LocalPod(0, "Running"), LocalPod(1, "Failed")})),
             YamlOf("{counted: [p0, p1], active: 1, failed: 1, started: 0}"));
+  job["spec"]["completions"] = 1;
+  EXPECT_EQ(Shown(Stepped(job, {LocalPod(0, "Running"), LocalPod(0, "Succeeded", "{name: q}")})),
+            YamlOf("{counted: [p0, q], active: 1, succeeded: 1, completedIndexes: '0', started: 0}"));
 }
 
 TEST(StepJob, NamesWhatCannotBeRead) {
