@@ -39,7 +39,7 @@ struct PodPlace {
 using FindObject = std::function<const Json*(std::string_view kind, std::string_view name)>;
 
 struct PodFolder {
-  std::string path;
+  std::string path;              // made where nothing is there: a subPath may be a file of a claim
   bool in_memory = false;        // emptyDir of medium Memory
   std::optional<int64_t> bytes;  // sizeLimit
 };
@@ -73,7 +73,7 @@ struct ContainerProgram {
   std::vector<std::string> command;
   std::vector<std::string> environment;  // "KEY=VALUE", complete
   std::string working_directory;         // empty: "/"
-  std::vector<PodMount> mounts;          // a target comes after those above it
+  std::vector<PodMount> mounts;          // a target comes after those above it; none where own_root is false
   std::string termination_message;       // the file of this machine that stands for its terminationMessagePath
   std::optional<Probe> startup, readiness;
   std::optional<int64_t> milli_cpus, memory_bytes;  // limits

@@ -1,0 +1,160 @@
+#include "controller/local/pod_container.h"
+
+#include <algorithm>
+
+#include "base/quoted.h"
+#include "base/text.h"
+#include "controller/local/pod_probe.h"
+#include "controller/local/pod_values.h"
+
+namespace muster::controller {
+namespace {
+
+using Restart = ContainerProgram::Restart;
+
+constexpr char kMessagePath[] = "/dev/termination-log", kMessageVariable[] = "MUSTER_TERMINATION_LOG";
+
+// "registry:5000/team/train:4@sha256:..." gives "train".
+std::string_view LastPart(std::string_view image) {
+  image = image.substr(0, image.find('@'));
+  image = image.substr(image.rfind('/') + 1);  // npos + 1 is 0
+  return image.substr(0, image.find(':'));
+}
+
+std::string_view BaseName(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
+// The texts of command or args, as the container gets them.
+std::vector<std::string> Words(Fields container, const char* field, const Variables& variables, const PodPaths& paths) {
+  std::vector<std::string> words;
+  for (const std::string& word : container.Texts(field).value_or(std::vector<std::string>())) {
+    words.push_back(Expand(paths.In(word), variables));
+    IsForPrograms(words.back(), PathOf(container.PathOf(field), words.size() - 1), container.complaints());
+  }
+  return words;
+}
+
+std::vector<std::string> CommandOf(Fields container, const Variables& variables, const PodPaths& paths,
+                                   const PodPlace& place) {
+  const std::string image = container.Text("image");
+  const auto known = place.entrypoints.find(std::string(LastPart(image)));
+  const bool is_known = known != place.entrypoints.end() && !known->second.empty();
+  std::vector<std::string> command = Words(container, "command", variables, paths);
+  const std::vector<std::string> args = Words(container, "args", variables, paths);
+  if (command.empty() && !is_known) {
+    container.Wrong("command", fmt::format("it is missing, and images are not run here: what image {} starts is not "
+                                           "known; give `command`, or its files by --image-root DIR",
+                                           Quoted(image)));
+  } else if (command.empty()) {
+    command = known->second;
+  } else if (is_known && command.front() == BaseName(known->second.front())) {
+    command.front() = known->second.front();
+  }
+  command.insert(command.end(), args.begin(), args.end());
+  return command;
+}
+
+// Variables of the place, with those of the container over them.
+std::vector<std::string> EnvironmentOf(const Variables& variables, const PodPlace& place) {
+  Variables all;
+  for (const std::string& entry : place.environment) {
+    const size_t end = std::min(entry.find('='), entry.size());
+    all.emplace(entry.substr(0, end), entry.substr(std::min(end + 1, entry.size())));
+  }
+  for (const auto& [name, value] : variables) all[name] = value;
+  std::vector<std::string> environment;
+  for (const auto& [name, value] : all) environment.push_back(fmt::format("{}={}", name, value));
+  return environment;
+}
+
+// The file that stands for terminationMessagePath, seen there by the container.
+void AddMessageFile(Fields container, const PodInput& input, ContainerProgram* program, PodTree* tree) {
+  const std::string given = container.Text("terminationMessagePath");
+  const std::string folder = fmt::format("{}/termination-messages", input.place.folder);
+  constexpr int kWritableByAll = 0666;  // as the kubelet makes it: the program may run as another user
+  program->termination_message = fmt::format("{}/{}", folder, program->name);
+  tree->Add(PodFolder{.path = folder});
+  tree->Add(PodFile{.path = program->termination_message, .text = "", .mode = kWritableByAll});
+  const std::string target = TidyPath(given.empty() ? kMessagePath : fmt::format("/{}", given));
+  IsForPrograms(target, container.PathOf("terminationMessagePath"), input.complaints);
+  program->mounts.push_back(PodMount{.source = program->termination_message, .target = target});
+  std::stable_sort(program->mounts.begin(), program->mounts.end(),
+                   [](const PodMount& a, const PodMount& b) { return a.target < b.target; });
+}
+
+// Takes the place of mounts where the container sees this machine's files.
+StatusOr<PodPaths> PathsInsteadOf(const Fields& container, std::vector<PodMount>* mounts, const PodInput& input) {
+  PodPaths paths;
+  for (const PodMount& mount : *mounts) paths.Add(mount.target, mount.source);
+  if (mounts->size() > 1) {  // one is of the termination message
+    input.ignored->OfContainer(container, "volumeMounts",
+                               "nothing can be mounted here: in command, args, env and workingDir the volumes' folders "
+                               "stand for their paths");
+  }
+  mounts->clear();
+  return paths;
+}
+
+std::string NameOf(Fields container) {
+  const std::string name = container.NeedText("name");
+  if (!name.empty() && !IsDnsLabel(name)) {
+    container.Wrong("name", name, "is no name of a container: it has a-z, 0-9 and '-'");
+  }
+  return name;
+}
+
+void ReadRest(Fields container, ContainerKind kind, const PodPaths& paths, const PodInput& input,
+              ContainerProgram* program) {
+  program->working_directory = paths.In(container.Text("workingDir"));
+  IsForPrograms(program->working_directory, container.PathOf("workingDir"), input.complaints);
+  program->milli_cpus = LimitOf(container, "cpu", 1000);
+  program->memory_bytes = LimitOf(container, "memory", 1);
+  if (kind == ContainerKind::kMain || program->sidecar) {
+    program->startup = ProbeOf(container, "startupProbe", paths, input);
+    program->readiness = ProbeOf(container, "readinessProbe", paths, input);
+  }
+  if (!container.Objects("volumeDevices").empty()) {
+    container.Wrong("volumeDevices", "block devices are not served here; mount a file system by volumeMounts");
+  }
+}
+
+Restart RestartOfContainer(Fields container, ContainerKind kind, Restart of_pod) {
+  // An init container has to end well once; a pod that always starts its containers again does not mean it.
+  const bool until_done = kind == ContainerKind::kInit && of_pod == Restart::kAlways;
+  return RestartOf(container, until_done ? Restart::kOnFailure : of_pod);
+}
+
+}  // namespace
+
+Restart RestartOf(Fields object, Restart otherwise) {
+  const std::string policy = object.Word("restartPolicy", {"Always", "OnFailure", "Never"});
+  if (policy == "Always") return Restart::kAlways;
+  if (policy == "OnFailure") return Restart::kOnFailure;
+  return policy == "Never" ? Restart::kNever : otherwise;
+}
+
+StatusOr<ContainerProgram> ContainerOf(Fields container, ContainerKind kind, Restart pod_restart,
+                                       const PodVolumes& volumes, const PodInput& input, PodTree* tree) {
+  ContainerProgram program;
+  program.name = NameOf(container);
+  program.restart = RestartOfContainer(container, kind, pod_restart);
+  program.sidecar = kind == ContainerKind::kInit && program.restart == Restart::kAlways;
+  MUSTER_RETURN_IF_ERROR(input.complaints->status());
+
+  // A subPathExpr has the variables as they are in the container, before paths change in them.
+  MUSTER_ASSIGN_OR_RETURN(Variables variables, VariablesOf(container, PodPaths(), input));
+  MUSTER_ASSIGN_OR_RETURN(program.mounts, MountsOf(container, volumes, variables, tree));
+  AddMessageFile(container, input, &program, tree);
+  PodPaths paths;
+  if (!input.place.own_root) {
+    MUSTER_ASSIGN_OR_RETURN(paths, PathsInsteadOf(container, &program.mounts, input));
+    MUSTER_ASSIGN_OR_RETURN(variables, VariablesOf(container, paths, input));
+    variables.emplace(kMessageVariable, program.termination_message);
+  }
+  program.command = CommandOf(container, variables, paths, input.place);
+  program.environment = EnvironmentOf(variables, input.place);
+  ReadRest(container, kind, paths, input, &program);
+  MUSTER_RETURN_IF_ERROR(input.complaints->status());
+  return program;
+}
+
+}  // namespace muster::controller

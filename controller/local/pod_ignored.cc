@@ -1,0 +1,136 @@
+#include <algorithm>
+
+#include "base/text.h"
+#include "controller/api/lenient.h"
+#include "controller/api/quantity.h"
+#include "controller/local/pod_input.h"
+
+namespace muster::controller {
+namespace {
+
+struct IgnoredField {
+  const char* name;
+  std::string_view reason;
+  bool with_value = false;
+};
+
+constexpr std::string_view kUser = "asked for, programs run as the user who started them";
+constexpr std::string_view kRights = "programs have the rights of the user who started them";
+constexpr std::string_view kShown = "programs see the processes that this machine shows them";
+constexpr std::string_view kAsThisMachine = "this machine's settings count";
+
+constexpr IgnoredField kOfPods[] = {
+    {"hostNetwork", "the pod keeps an address of its own"},
+    {"hostPID", kShown},
+    {"hostIPC", kAsThisMachine},
+    {"shareProcessNamespace", kShown},
+    {"runtimeClassName", "programs run as processes of this machine"},
+    {"dnsConfig", kAsThisMachine},
+    {"hostAliases", "they are not written into /etc/hosts"},
+    {"hostnameOverride", "the host is called by hostname, or like the pod"},
+    {"setHostnameAsFQDN", "the host has its short name"},
+    {"readinessGates", "they are not waited for"},
+    {"resourceClaims", "this machine's devices are used as they are"},
+    {"resources", "limits of a whole pod are not set; give them to its containers"},
+    {"ephemeralContainers", "they are not started"},
+};
+constexpr IgnoredField kOfContainers[] = {
+    {"livenessProbe", "it is not obeyed: a container that hangs is not started again"},
+    {"lifecycle", "hooks are not run"},
+    {"restartPolicyRules", "restartPolicy alone counts"},
+    {"stdin", "there is no terminal"},
+    {"tty", "there is no terminal"},
+};
+constexpr IgnoredField kOfSecurity[] = {
+    {"runAsUser", kUser, true},      {"runAsGroup", kUser, true}, {"fsGroup", kUser, true},
+    {"supplementalGroups", kRights}, {"privileged", kRights},     {"seLinuxOptions", kRights},
+    {"sysctls", kAsThisMachine},
+};
+
+bool IsAskedFor(const Json* value) {
+  return value != nullptr && *value != false && !((value->is_structured()) && value->empty());
+}
+
+// Calls say(field, reason) for each field of `table` that `object` has.
+template <class Table, class Say>
+void NoteTable(const Json& object, const Table& table, std::string_view prefix, const Say& say) {
+  for (const IgnoredField& field : table) {
+    const Json* value = FindField(object, field.name);
+    if (!IsAskedFor(value)) continue;
+    say(fmt::format("{}{}", prefix, field.name),
+        field.with_value ? fmt::format("{} {}", Shown(*value), field.reason) : std::string(field.reason));
+  }
+}
+
+bool IsOfThisMachine(std::string_view resource) { return resource == "cpu" || resource == "memory"; }
+
+// Limits count before requests, as for extended resources both are equal.
+template <class Say>
+void NoteResources(const Json& resources, const Say& say) {
+  std::set<std::string> named;
+  for (const char* kind : {"limits", "requests"}) {
+    for (const auto& [name, value] : MapField(resources, kind).items()) {
+      const auto amount = ReadQuantity(value);
+      if (IsOfThisMachine(name) || !amount.ok() || amount->IsZero() || !named.insert(name).second) continue;
+      say(fmt::format("resources.{}.{}", kind, name),
+          fmt::format("{} asked for, this machine's are used as they are", amount->Text()));
+    }
+  }
+  if (IsAskedFor(FindField(resources, "claims"))) {
+    say("resources.claims", "this machine's devices are used as they are");
+  }
+}
+
+template <class Say>
+void NoteContainer(const Json& container, const Say& say) {
+  NoteTable(container, kOfContainers, "", say);
+  const Json& security = PartOf(container, "securityContext");
+  NoteTable(security, kOfSecurity, "securityContext.", say);
+  if (IsAskedFor(FindField(PartOf(security, "capabilities"), "add"))) say("securityContext.capabilities.add", kRights);
+  NoteResources(PartOf(container, "resources"), say);
+  if (TextField(container, "terminationMessagePolicy") == "FallbackToLogsOnError") {
+    say("terminationMessagePolicy", "the log does not stand in for a message that is missing");
+  }
+}
+
+}  // namespace
+
+void IgnoredFields::OfContainer(const Fields& container, std::string_view field, std::string_view reason) {
+  if (said_.emplace(field, reason).second) texts_.push_back(fmt::format("{}: {}", container.PathOf(field), reason));
+}
+
+void IgnoredFields::Say(std::string_view path, std::string_view reason) {
+  if (said_.emplace(path, reason).second) texts_.push_back(fmt::format("{}: {}", path, reason));
+}
+
+void NoteIgnored(const Fields& spec, IgnoredFields* ignored) {
+  const auto of_pod = [&](std::string_view field, std::string_view reason) {
+    ignored->Say(spec.PathOf(field), reason);
+  };
+  NoteTable(*spec.Whole(), kOfPods, "", of_pod);
+  NoteTable(PartOf(*spec.Whole(), "securityContext"), kOfSecurity, "securityContext.", of_pod);
+  for (const char* list : {"initContainers", "containers"}) {
+    Fields copy = spec;
+    for (const Fields& container : copy.Objects(list)) {
+      if (!container) continue;
+      NoteContainer(*container.Whole(), [&](std::string_view field, std::string_view reason) {
+        ignored->OfContainer(container, field, reason);
+      });
+    }
+  }
+}
+
+bool IsDnsLabel(std::string_view name) {
+  const auto fits = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; };
+  return !name.empty() && name.size() <= kLongestLabel && name.front() != '-' && name.back() != '-' &&
+         std::all_of(name.begin(), name.end(), fits);
+}
+
+bool IsDnsName(std::string_view name) {
+  constexpr size_t kLongestName = 253;
+  const auto labels = Split(name, '.');
+  return !name.empty() && name.size() <= kLongestName &&
+         std::all_of(labels.begin(), labels.end(), [](std::string_view label) { return IsDnsLabel(label); });
+}
+
+}  // namespace muster::controller

@@ -1,0 +1,46 @@
+// What each part of a pod's program is made from, and where it says what is wrong or ignored. Pure.
+#pragma once
+
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "controller/api/fields.h"
+#include "controller/local/pod_program.h"
+
+namespace muster::controller {
+
+// Fields that are not honoured, with the reason. Several containers that have the same field with the same reason give
+// one entry, with the path of the first.
+class IgnoredFields {
+ public:
+  void OfContainer(const Fields& container, std::string_view field, std::string_view reason);
+  void Say(std::string_view path, std::string_view reason);
+
+  std::vector<std::string> Take() { return std::move(texts_); }
+
+ private:
+  std::set<std::pair<std::string, std::string>> said_;  // field and reason
+  std::vector<std::string> texts_;
+};
+
+struct PodInput {
+  const Json& pod;
+  const PodPlace& place;
+  const FindObject& find;
+  Complaints* complaints;
+  IgnoredFields* ignored;
+};
+
+// Names what the user asks of the pod and its containers that no process here gets. Fields that only a scheduler reads,
+// or that only take rights away, are left out: no program can miss them.
+void NoteIgnored(const Fields& spec, IgnoredFields* ignored);
+
+// A DNS label (RFC 1123): a-z, 0-9 and '-', but no '-' at an end. Such a name is safe as the name of a folder.
+bool IsDnsLabel(std::string_view name);
+// Labels with points between, 253 characters at most.
+bool IsDnsName(std::string_view name);
+
+}  // namespace muster::controller

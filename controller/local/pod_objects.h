@@ -1,0 +1,31 @@
+// ConfigMaps and Secrets as a pod uses them. Pure; outside bytes.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+#include "controller/api/fields.h"
+#include "controller/local/pod_program.h"
+
+namespace muster::controller {
+
+struct ObjectData {
+  std::string kind, name;
+  std::map<std::string, std::string> texts;  // a Secret's values, decoded; a ConfigMap's data
+  std::map<std::string, std::string> bytes;  // a ConfigMap's binaryData: of files alone
+
+  const std::string* Find(const std::string& key) const;  // null: it is in neither
+};
+
+// The object of `kind` (ConfigMap, Secret) that `use` names in its field `name_field`. nullopt: it is not there, and
+// `use` says optional. NotFound: it is not there. InvalidArgument: its name is missing, or a value cannot be read.
+StatusOr<std::optional<ObjectData>> DataOf(Fields use, const char* name_field, std::string_view kind,
+                                           const FindObject& find);
+
+// NotFound: `data` has no `key`, which the field at `path` names.
+Status NoSuchKey(std::string_view path, std::string_view key, const ObjectData& data);
+
+}  // namespace muster::controller

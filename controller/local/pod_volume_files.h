@@ -1,0 +1,26 @@
+// The files in volumes of the types configMap, secret, downwardAPI and projected. Pure; outside bytes.
+// Source: Kubernetes, pkg/volume/{configmap,secret,downwardapi,projected} (MakePayload, CollectData).
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "base/status.h"
+#include "controller/local/pod_input.h"
+
+namespace muster::controller {
+
+struct VolumeFile {
+  std::string text;
+  int mode = 0644;
+};
+using VolumeFiles = std::map<std::string, VolumeFile>;  // by their path below the volume
+
+// Of `source`, a volume's field `type`. NotFound: a ConfigMap, Secret or key is missing that is not optional.
+StatusOr<VolumeFiles> FilesOfVolume(Fields source, std::string_view type, const PodInput& input);
+
+// `path`, tidy, where it leads to something below a folder; empty: it does not, which `object` complains about at its
+// field `name`.
+std::string PathBelow(Fields object, const char* name, std::string_view path);
+
+}  // namespace muster::controller

@@ -1,0 +1,200 @@
+#include "controller/local/pod_volumes.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/text.h"
+#include "controller/api/quantity.h"
+#include "controller/local/pod_volume_files.h"
+
+namespace muster::controller {
+namespace {
+
+constexpr char kFolders[] = "emptyDir, hostPath, persistentVolumeClaim, configMap, secret, downwardAPI, projected";
+
+// "emptyDir" where the volume has no type, as the API server sets it; empty: it has several.
+std::string TypeOf(Fields volume) {
+  std::string type;
+  for (const auto& [field, value] : volume.Whole()->items()) {
+    if (field == "name" || value.is_null()) continue;
+    if (!type.empty()) {
+      volume.complaints()->Wrong(volume.path(),
+                                 fmt::format("it has both {} and {}; take one of them out", type, field));
+      return "";
+    }
+    type = field;
+  }
+  return type.empty() ? "emptyDir" : type;
+}
+
+std::optional<int64_t> SizeLimit(Fields source) {
+  const Json* value = source.Find("sizeLimit");
+  if (value == nullptr) return std::nullopt;
+  const auto size = ReadQuantity(*value);
+  if (!size.ok() || *size < Quantity()) {
+    source.Wrong("sizeLimit", size.ok() ? fmt::format("{} is less than 0", size->Text()) : Message(size.status()));
+    return std::nullopt;
+  }
+  return size->IsZero() ? std::nullopt : std::optional(size->Units());
+}
+
+void MakeEmptyDir(Fields source, const std::string& folder, const PodInput& input, PodTree* tree) {
+  const std::string medium = source.Text("medium");
+  if (medium.starts_with("HugePages")) {
+    input.ignored->Say(source.PathOf("medium"), "huge pages are not mounted: the volume is a folder");
+  } else if (!medium.empty() && medium != "Memory") {
+    source.Wrong("medium", medium, "is not one of Memory, HugePages, HugePages-SIZE");
+  }
+  tree->Add(PodFolder{.path = folder, .in_memory = medium == "Memory", .bytes = SizeLimit(source)});
+}
+
+PodVolume HostPath(Fields source, const PodInput& input, PodTree* tree) {
+  const std::string path = source.NeedText("path");
+  const std::string type = source.Word(
+      "type", {"DirectoryOrCreate", "Directory", "FileOrCreate", "File", "Socket", "CharDevice", "BlockDevice"});
+  const auto parts = Split(path, '/');
+  if (!path.empty() && path.front() != '/') source.Wrong("path", path, "is no absolute path");
+  if (std::find(parts.begin(), parts.end(), "..") != parts.end()) source.Wrong("path", path, "must not contain '..'");
+  if (!IsForPrograms(path, source.PathOf("path"), source.complaints())) return {};
+  const PodVolume volume{.source = TidyPath(path)};
+  if (type == "DirectoryOrCreate") tree->AddBelow("", volume.source);
+  if (type == "FileOrCreate") input.ignored->Say(source.PathOf("type"), "no file is made: it has to be there");
+  return volume;
+}
+
+PodVolume Claim(Fields source, const PodInput& input, PodTree* tree) {
+  const std::string name = source.NeedText("claimName");
+  if (!name.empty() && !IsDnsName(name)) {
+    source.Wrong("claimName", name, "is no name of a claim: it has a-z, 0-9, '-' and '.'");
+    return {};
+  }
+  const PodVolume volume{.source = fmt::format("{}/{}", input.place.claims, name),
+                         .read_only = source.Flag("readOnly", false)};
+  tree->Add(PodFolder{.path = input.place.claims});
+  tree->Add(PodFolder{.path = volume.source});
+  return volume;
+}
+
+StatusOr<PodVolume> Make(Fields volume, const std::string& name, const PodInput& input, PodTree* tree) {
+  const std::string type = TypeOf(volume);
+  MUSTER_RETURN_IF_ERROR(input.complaints->status());
+  Fields source = volume.Object(type.c_str());
+  if (type == "hostPath") return HostPath(source, input, tree);
+  if (type == "persistentVolumeClaim") return Claim(source, input, tree);
+
+  const std::string folder = fmt::format("{}/volumes/{}", input.place.folder, name);
+  if (type == "emptyDir") {
+    MakeEmptyDir(source, folder, input, tree);
+    return PodVolume{.source = folder};
+  }
+  if (type != "configMap" && type != "secret" && type != "downwardAPI" && type != "projected") {
+    volume.Wrong(type.c_str(),
+                 fmt::format("volumes of this type are not served here; {} are: give the folder by hostPath, or by a "
+                             "claim",
+                             kFolders));
+    return PodVolume();
+  }
+  MUSTER_ASSIGN_OR_RETURN(const VolumeFiles files, FilesOfVolume(source, type, input));
+  tree->Add(PodFolder{.path = folder});
+  for (const auto& [path, file] : files) {
+    if (const size_t slash = path.rfind('/'); slash != std::string::npos) tree->AddBelow(folder, path.substr(0, slash));
+    tree->Add(PodFile{.path = fmt::format("{}/{}", folder, path), .text = file.text, .mode = file.mode});
+  }
+  return PodVolume{.source = folder, .read_only = true};
+}
+
+// Below the volume; ".": all of it.
+std::string SubPath(Fields mount, const Variables& variables) {
+  const std::string path = mount.Text("subPath"), expression = mount.Text("subPathExpr");
+  if (expression.empty()) return PathBelow(mount, "subPath", path.empty() ? "." : path);
+  if (!path.empty()) mount.Wrong("subPathExpr", "there is a subPath, too; take one of them out");
+  std::string missing;
+  const std::string expanded = Expand(expression, [&](std::string_view name) {
+    const auto found = variables.find(name);
+    if (found != variables.end() && !found->second.empty()) return found->second;
+    missing = name;
+    return std::string();
+  });
+  if (!missing.empty()) mount.Wrong("subPathExpr", expression, fmt::format("needs a value of {}", missing));
+  return PathBelow(mount, "subPathExpr", expanded);
+}
+
+std::string Target(Fields mount) {
+  const std::string path = mount.NeedText("mountPath");
+  const std::string target = TidyPath(fmt::format("/{}", path));
+  const auto parts = Split(path, '/');
+  if (std::find(parts.begin(), parts.end(), "..") != parts.end()) {
+    mount.Wrong("mountPath", path, "must not contain '..'");
+  } else if (!path.empty() && target == "/") {
+    mount.Wrong("mountPath", path, "is the container's root; mount the volume below it");
+  }
+  IsForPrograms(path, mount.PathOf("mountPath"), mount.complaints());
+  return target;
+}
+
+}  // namespace
+
+void PodTree::Add(PodFolder folder) {
+  if (known_.insert(folder.path).second) folders_.push_back(std::move(folder));
+}
+
+void PodTree::AddBelow(const std::string& folder, std::string_view relative) {
+  std::string path = folder;
+  for (std::string_view part : Split(relative, '/')) {
+    if (part.empty()) continue;
+    path += fmt::format("/{}", part);
+    Add(PodFolder{.path = path});
+  }
+}
+
+std::vector<PodFile> PodTree::Files() const {
+  std::vector<PodFile> files;
+  for (const auto& [path, file] : files_) files.push_back(file);
+  return files;
+}
+
+StatusOr<PodVolumes> VolumesOf(Fields spec, const PodInput& input, PodTree* tree) {
+  PodVolumes volumes;
+  for (Fields volume : spec.Objects("volumes")) {
+    const std::string name = volume.NeedText("name");
+    if (!name.empty() && !IsDnsLabel(name))
+      volume.Wrong("name", name, "is no name of a volume: it has a-z, 0-9 and '-'");
+    if (volumes.contains(name)) volume.Wrong("name", name, "is the name of another volume, too");
+    MUSTER_RETURN_IF_ERROR(input.complaints->status());
+    MUSTER_ASSIGN_OR_RETURN(volumes[name], Make(volume, name, input, tree));
+  }
+  MUSTER_RETURN_IF_ERROR(input.complaints->status());
+  return volumes;
+}
+
+StatusOr<std::vector<PodMount>> MountsOf(Fields container, const PodVolumes& volumes, const Variables& variables,
+                                         PodTree* tree) {
+  std::vector<PodMount> mounts;
+  for (Fields mount : container.Objects("volumeMounts")) {
+    const std::string name = mount.NeedText("name"), target = Target(mount), below = SubPath(mount, variables);
+    const auto volume = volumes.find(name);
+    if (volume == volumes.end()) mount.Wrong("name", name, "is no volume of the pod");
+    const bool taken =
+        std::any_of(mounts.begin(), mounts.end(), [&](const PodMount& other) { return other.target == target; });
+    if (taken) mount.Wrong("mountPath", target, "is the place of another mount, too");
+    MUSTER_RETURN_IF_ERROR(mount.complaints()->status());
+
+    PodMount made{.source = volume->second.source,
+                  .target = target,
+                  .read_only = volume->second.read_only || mount.Flag("readOnly", false)};
+    if (below != ".") made.source += fmt::format("/{}", below);
+    if (below != "." && !tree->HasFile(made.source)) tree->AddBelow(volume->second.source, below);
+    mounts.push_back(std::move(made));
+  }
+  MUSTER_RETURN_IF_ERROR(container.complaints()->status());
+  std::sort(mounts.begin(), mounts.end(), [](const PodMount& a, const PodMount& b) { return a.target < b.target; });
+  return mounts;
+}
+
+std::string TidyPath(std::string_view path) {
+  std::string tidy = std::filesystem::path(path).lexically_normal().string();
+  while (tidy.size() > 1 && tidy.back() == '/') tidy.pop_back();
+  return tidy;
+}
+
+}  // namespace muster::controller
