@@ -40,7 +40,7 @@ void NoteIgnored(const Fields& spec, IgnoredFields* ignored);
 
 // A DNS label (RFC 1123): a-z, 0-9 and '-', but no '-' at an end. Such a name is safe as the name of a folder.
 bool IsDnsLabel(std::string_view name);
-// Labels with points between, 253 characters at most.
+// Such labels of any length with points between, 253 characters at most.
 bool IsDnsName(std::string_view name);
 
 }  // namespace muster::controller

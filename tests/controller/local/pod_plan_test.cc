@@ -1,0 +1,115 @@
+// A pod as the planner makes it: of the runtime torch-distributed with two nodes.
+#include <fstream>
+#include <iterator>
+
+#include "controller/plan/plan_files.h"
+#include "controller/plan/pod_object.h"
+#include "tests/controller/local/pod_made.h"
+
+namespace muster::controller {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+
+constexpr char kJob[] = R"(apiVersion: trainer.kubeflow.org/v1alpha1
+kind: TrainJob
+metadata: {name: digits, namespace: team}
+spec:
+  runtimeRef: {name: torch-distributed}
+  trainer:
+    numNodes: 2
+    command: [torchrun, train.py]
+    args: ["--lr=0.1"]
+    resourcesPerNode: {limits: {cpu: 4, nvidia.com/gpu: 2}}
+)";
+
+// The pod of the second node.
+Json PlannedPod() {
+  std::ifstream file("controller/manifests/runtimes/torch-distributed.yaml");
+  const std::string runtime{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  const auto planned = PlanFiles({{"job.yaml", kJob}, {"runtime.yaml", runtime}}, {});
+  EXPECT_TRUE(planned.ok()) << planned.status();
+  if (!planned.ok() || planned->jobs.size() != 1 || planned->jobs[0].plan.jobs.size() != 1) return Json();
+  auto pod = PodOfJob(planned->jobs[0].plan.jobs[0].object, 1, "digits-node-0-1-abcde");
+  EXPECT_TRUE(pod.ok()) << pod.status();
+  return pod.value_or(Json());
+}
+
+const Json* FindToken(std::string_view kind, std::string_view name) {
+  static const Json* const kToken = new Json{{"data", {{"token", "c2VjcmV0"}}}};
+  return kind == "Secret" && name == "digits-token" ? kToken : nullptr;
+}
+
+void ExpectTheNodesVariables(const ContainerProgram& node) {
+  for (const auto& [name, value] : std::vector<std::pair<std::string, std::string>>{
+           {"PET_NNODES", "2"},
+           {"PET_NODE_RANK", "1"},
+           {"PET_MASTER_ADDR", "digits-node-0-0.digits"},
+           {"PET_MASTER_PORT", "29500"},
+           {"PET_NPROC_PER_NODE", "auto"},
+           {"JOB_COMPLETION_INDEX", "1"},
+           {"PATH", "/usr/bin"},
+       }) {
+    EXPECT_EQ(VariableOf(node, name), value) << name;
+  }
+}
+
+TEST(PodPlan, ANodeOfTorchRunsUnderTheAgent) {
+  const auto program = ProgramOf(PlannedPod(), PlaceHere(), FindToken);
+  ASSERT_TRUE(program.ok()) << program.status();
+  EXPECT_EQ(program->hostname, "digits-node-0-1");
+  EXPECT_EQ(program->subdomain, "digits");
+
+  ASSERT_EQ(program->init_containers.size(), 1);
+  const ContainerProgram& installer = program->init_containers[0];
+  EXPECT_THAT(installer.command, ElementsAre("/opt/bin/muster", "install", "/muster-agent"));
+  EXPECT_THAT(MountTexts(installer), ElementsAre("/run/pod/volumes/muster-agent at /muster-agent"));
+  EXPECT_FALSE(installer.sidecar);
+
+  ASSERT_EQ(program->containers.size(), 1);
+  const ContainerProgram& node = program->containers[0];
+  EXPECT_EQ(node.name, "node");
+  EXPECT_THAT(node.command, ElementsAre("/muster-agent/muster", "exec", "--", "torchrun", "train.py", "--lr=0.1"));
+  EXPECT_THAT(MountTexts(node), ElementsAre("/run/pod/volumes/muster-agent at /muster-agent (ro)",
+                                            "/run/pod/volumes/muster-token at /muster-token (ro)"));
+  EXPECT_EQ(node.restart, ContainerProgram::Restart::kNever);
+  EXPECT_EQ(node.milli_cpus, 4000);
+  ASSERT_TRUE(node.readiness);
+  EXPECT_EQ(node.readiness->path, "/readyz");
+  EXPECT_EQ(node.readiness->port, 29480);
+  EXPECT_EQ(VariableOf(node, "MUSTER_TOKEN_FILE"), "/muster-token/token");
+  ExpectTheNodesVariables(node);
+
+  std::vector<std::string> files;
+  for (const PodFile& file : program->files) files.push_back(fmt::format("{}={}", file.path, file.text));
+  EXPECT_THAT(files, Contains("/run/pod/volumes/muster-token/token=secret"));
+  EXPECT_THAT(program->ignored, ElementsAre("spec.containers[0].resources.limits.nvidia.com/gpu: 2 asked for, this "
+                                            "machine's are used as they are"));
+}
+
+TEST(PodPlan, WithoutMountsTheNodeFindsItsFilesAtThisMachinesPaths) {
+  const auto program = ProgramOf(PlannedPod(), PlaceWithoutRoots(), FindToken);
+  ASSERT_TRUE(program.ok()) << program.status();
+  ASSERT_EQ(program->init_containers.size(), 1);
+  EXPECT_THAT(program->init_containers[0].command,
+              ElementsAre("/opt/bin/muster", "install", "/run/pod/volumes/muster-agent"));
+  ASSERT_EQ(program->containers.size(), 1);
+  const ContainerProgram& node = program->containers[0];
+  EXPECT_THAT(node.command,
+              ElementsAre("/run/pod/volumes/muster-agent/muster", "exec", "--", "torchrun", "train.py", "--lr=0.1"));
+  EXPECT_EQ(VariableOf(node, "MUSTER_TOKEN_FILE"), "/run/pod/volumes/muster-token/token");
+  ExpectTheNodesVariables(node);
+}
+
+TEST(PodPlan, AMissingTokenIsNamed) {
+  const auto program = ProgramOf(PlannedPod(), PlaceHere(),
+                                 [](std::string_view, std::string_view) { return static_cast<const Json*>(nullptr); });
+  EXPECT_EQ(
+      Message(program.status()),
+      "spec.volumes[1].secret.secretName: there is no Secret 'digits-token': give it by --secret digits-token=DIR, "
+      "or as a file by -f");
+}
+
+}  // namespace
+}  // namespace muster::controller
