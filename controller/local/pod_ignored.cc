@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "base/quoted.h"
 #include "base/text.h"
 #include "controller/api/lenient.h"
 #include "controller/api/quantity.h"
@@ -101,11 +102,17 @@ bool HasLettersOfALabel(std::string_view name) {
 }  // namespace
 
 void IgnoredFields::OfContainer(const Fields& container, std::string_view field, std::string_view reason) {
-  if (said_.emplace(field, reason).second) texts_.push_back(fmt::format("{}: {}", container.PathOf(field), reason));
+  Add(field, container.PathOf(field), reason);
 }
 
-void IgnoredFields::Say(std::string_view path, std::string_view reason) {
-  if (said_.emplace(path, reason).second) texts_.push_back(fmt::format("{}: {}", path, reason));
+void IgnoredFields::Say(std::string_view path, std::string_view reason) { Add(path, path, reason); }
+
+void IgnoredFields::Add(std::string_view field, std::string_view path, std::string_view reason) {
+  if (!said_.emplace(field, reason).second) return;
+  // Names of resources are outside text.
+  constexpr size_t kMostShown = 1000;
+  const std::string quoted = Quoted(fmt::format("{}: {}", path, reason), kMostShown);
+  texts_.push_back(quoted.substr(1, quoted.size() - 2));
 }
 
 void NoteIgnored(const Fields& spec, IgnoredFields* ignored) {

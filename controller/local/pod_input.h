@@ -22,6 +22,8 @@ class IgnoredFields {
   std::vector<std::string> Take() { return std::move(texts_); }
 
  private:
+  void Add(std::string_view field, std::string_view path, std::string_view reason);
+
   std::set<std::pair<std::string, std::string>> said_;  // field and reason
   std::vector<std::string> texts_;
 };

@@ -13,16 +13,15 @@ std::string HowToGive(std::string_view kind, std::string_view name) {
 }
 
 // The values of `field`, decoded. What a Secret holds is not shown.
-StatusOr<std::map<std::string, std::string>> Decoded(Fields object, const char* field) {
+std::map<std::string, std::string> Decoded(Fields object, const char* field, std::string_view field_of_texts) {
   std::map<std::string, std::string> values = object.TextMap(field);
   for (auto& [key, value] : values) {
-    auto raw = FromBase64(value);
-    if (!raw.ok()) {
-      return absl::InvalidArgumentError(fmt::format("{}.{}: it is no Base64; encode it, or put it into {} as it is",
-                                                    field, key,
-                                                    std::string_view(field) == "data" ? "stringData" : "data"));
+    if (auto raw = FromBase64(value); raw.ok()) {
+      value = *std::move(raw);
+    } else {
+      object.complaints()->Wrong(PathOf(field, key),
+                                 fmt::format("it is no Base64; encode it, or put it into {} as it is", field_of_texts));
     }
-    value = *std::move(raw);
   }
   return values;
 }
@@ -31,11 +30,11 @@ Status Read(const Json& object, ObjectData* data) {
   Complaints complaints;
   Fields fields(&object, "", &complaints);
   if (data->kind == "Secret") {
-    MUSTER_ASSIGN_OR_RETURN(data->texts, Decoded(fields, "data"));
+    data->texts = Decoded(fields, "data", "stringData");
     for (auto& [key, value] : fields.TextMap("stringData")) data->texts[key] = value;
   } else {
     data->texts = fields.TextMap("data");
-    MUSTER_ASSIGN_OR_RETURN(data->bytes, Decoded(fields, "binaryData"));
+    data->bytes = Decoded(fields, "binaryData", "data");
   }
   return complaints.status();
 }
@@ -70,8 +69,8 @@ Status NoSuchKey(std::string_view path, std::string_view key, const ObjectData& 
   for (const auto* values : {&data.texts, &data.bytes}) {
     for (const auto& [known, value] : *values) keys.push_back(known);
   }
-  return absl::NotFoundError(fmt::format("{}: {} {} has no key {}; it has: {}", path, data.kind, Quoted(data.name),
-                                         Quoted(key), keys.empty() ? "none" : Join(keys, ", ")));
+  return absl::NotFoundError(fmt::format("{}: {} {} has no key {}; it has {}", path, data.kind, Quoted(data.name),
+                                         Quoted(key), keys.empty() ? "none" : Quoted(Join(keys, ", "))));
 }
 
 }  // namespace muster::controller

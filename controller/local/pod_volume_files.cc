@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/quoted.h"
 #include "base/text.h"
 #include "controller/local/pod_objects.h"
 #include "controller/local/pod_values.h"
@@ -40,9 +41,9 @@ void AllKeys(const Fields& source, const ObjectData& data, int mode, VolumeFiles
     for (const auto& [key, value] : *values) {
       if (!IsKey(key)) {
         source.complaints()->Wrong(source.path(), std::string_view(key),
-                                   fmt::format("is no key that {} '{}' can have: it has letters, digits, '-', '_' and "
+                                   fmt::format("is no key that {} {} can have: it has letters, digits, '-', '_' and "
                                                "'.', and does not begin with '..'",
-                                               data.kind, data.name));
+                                               data.kind, Quoted(data.name)));
       }
       Put(key, value, mode, files);
     }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "base/quoted.h"
 #include "base/text.h"
 #include "controller/api/quantity.h"
 #include "controller/local/pod_volume_files.h"
@@ -10,7 +11,7 @@
 namespace muster::controller {
 namespace {
 
-constexpr char kFolders[] = "emptyDir, hostPath, persistentVolumeClaim, configMap, secret, downwardAPI, projected";
+constexpr char kTypes[] = "emptyDir, hostPath, persistentVolumeClaim, configMap, secret, downwardAPI, projected";
 
 // "emptyDir" where the volume has no type, as the API server sets it; empty: it has several.
 std::string TypeOf(Fields volume) {
@@ -18,8 +19,8 @@ std::string TypeOf(Fields volume) {
   for (const auto& [field, value] : volume.Whole()->items()) {
     if (field == "name" || value.is_null()) continue;
     if (!type.empty()) {
-      volume.complaints()->Wrong(volume.path(),
-                                 fmt::format("it has both {} and {}; take one of them out", type, field));
+      volume.complaints()->Wrong(
+          volume.path(), fmt::format("it has both {} and {}; take one of them out", Quoted(type), Quoted(field)));
       return "";
     }
     type = field;
@@ -91,7 +92,7 @@ StatusOr<PodVolume> Make(Fields volume, const std::string& name, const PodInput&
     volume.Wrong(type.c_str(),
                  fmt::format("volumes of this type are not served here; {} are: give the folder by hostPath, or by a "
                              "claim",
-                             kFolders));
+                             kTypes));
     return PodVolume();
   }
   MUSTER_ASSIGN_OR_RETURN(const VolumeFiles files, FilesOfVolume(source, type, input));
@@ -115,7 +116,7 @@ std::string SubPath(Fields mount, const Variables& variables) {
     missing = name;
     return std::string();
   });
-  if (!missing.empty()) mount.Wrong("subPathExpr", expression, fmt::format("needs a value of {}", missing));
+  if (!missing.empty()) mount.Wrong("subPathExpr", expression, fmt::format("needs a value of {}", Quoted(missing)));
   return PathBelow(mount, "subPathExpr", expanded);
 }
 

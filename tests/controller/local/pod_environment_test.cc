@@ -140,9 +140,9 @@ TEST(PodEnvironment, WhatIsMissingIsNotFound) {
             from + "configMapKeyRef.name: there is no ConfigMap 'absent': give it by --config-map absent=DIR, or as a "
                    "file by -f"},
            {"{name: V, valueFrom: {secretKeyRef: {name: keys, key: k}}}",
-            from + "secretKeyRef.key: Secret 'keys' has no key 'k'; it has: other, plain, token"},
+            from + "secretKeyRef.key: Secret 'keys' has no key 'k'; it has 'other, plain, token'"},
            {"{name: V, valueFrom: {configMapKeyRef: {name: none, key: k}}}",
-            from + "configMapKeyRef.key: ConfigMap 'none' has no key 'k'; it has: none"},
+            from + "configMapKeyRef.key: ConfigMap 'none' has no key 'k'; it has none"},
            {"{name: V, valueFrom: {configMapKeyRef: {name: settings, key: raw}}}",
             from + "configMapKeyRef.key: ConfigMap 'settings' has no key 'raw'"},
        }) {

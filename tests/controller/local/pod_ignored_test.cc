@@ -35,6 +35,8 @@ TEST(PodIgnored, FieldsOfContainersAreSaid) {
             "resources.limits.nvidia.com/gpu: 2 asked for, this machine's are used as they are"},
            {"resources: {requests: {rdma/hca: 1k}}",
             "resources.requests.rdma/hca: 1000 asked for, this machine's are used as they are"},
+           {R"(resources: {limits: {"a\eb": 1}})",
+            "resources.limits.a\\x1bb: 1 asked for, this machine's are used as they are"},
            {"resources: {claims: [{name: g}]}", "resources.claims: this machine's devices are used as they are"},
        }) {
     EXPECT_THAT(IgnoredOf(", " + row.container), ElementsAre("spec.containers[0]." + row.ignored)) << row.container;

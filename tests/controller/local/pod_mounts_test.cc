@@ -84,7 +84,7 @@ TEST(PodMounts, WrongOnesAreRefused) {
             at + "subPath: '/x' is an absolute path; give one below the volume"},
            {"{name: v, mountPath: /a, subPath: x/../..}", at + "subPath: 'x/../..' must not contain '..'"},
            {"{name: v, mountPath: /a, subPath: x, subPathExpr: z}", at + "subPathExpr: there is a subPath, too"},
-           {"{name: v, mountPath: /a, subPathExpr: $(NO)/x}", at + "subPathExpr: '$(NO)/x' needs a value of NO"},
+           {"{name: v, mountPath: /a, subPathExpr: $(NO)/x}", at + "subPathExpr: '$(NO)/x' needs a value of 'NO'"},
            {"{name: v, mountPath: /a, subPathExpr: $(UP)/x}", at + "subPathExpr: '../x' must not contain '..'"},
            {"{name: v, mountPath: /a, subPathExpr: $(TOP)x}", at + "subPathExpr: '/x' is an absolute path"},
        }) {

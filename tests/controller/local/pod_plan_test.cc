@@ -1,6 +1,7 @@
 // A pod as the planner makes it: of the runtime torch-distributed with two nodes.
 #include <fstream>
 #include <iterator>
+#include <set>
 
 #include "controller/plan/plan_files.h"
 #include "controller/plan/pod_object.h"
@@ -109,6 +110,54 @@ TEST(PodPlan, AMissingTokenIsNamed) {
       Message(program.status()),
       "spec.volumes[1].secret.secretName: there is no Secret 'digits-token': give it by --secret digits-token=DIR, "
       "or as a file by -f");
+}
+
+constexpr char kRich[] = R"(
+hostname: h
+terminationGracePeriodSeconds: 5
+volumes:
+- {name: a, configMap: {name: settings, optional: true, items: [{key: A, path: a/b, mode: 256}]}}
+- {name: b, projected: {sources: [{secret: {name: keys}}, {downwardAPI: {items: [{path: p, fieldRef: {fieldPath: metadata.labels}}]}}]}}
+- {name: c, persistentVolumeClaim: {claimName: sets}}
+- {name: d, hostPath: {path: /srv, type: DirectoryOrCreate}}
+- {name: e, emptyDir: {medium: Memory, sizeLimit: 1Gi}}
+containers:
+- name: c
+  command: [x]
+  ports: [{name: web, containerPort: 80}]
+  envFrom: [{prefix: P_, configMapRef: {name: settings}}]
+  env: [{name: V, valueFrom: {resourceFieldRef: {containerName: c, resource: limits.cpu, divisor: 1m}}}]
+  resources: {limits: {cpu: 2, nvidia.com/gpu: 1}, requests: {memory: 1Gi}}
+  securityContext: {runAsUser: 5, capabilities: {add: [IPC_LOCK]}}
+  startupProbe: {exec: {command: [test]}, periodSeconds: 3}
+  readinessProbe: {httpGet: {path: /, port: web}}
+  volumeMounts: [{name: c, mountPath: /c, subPathExpr: $(V)/x}, {name: e, mountPath: /e, readOnly: true}]
+)";
+
+// A value of another kind anywhere in a pod is refused, or does not count: nothing else happens.
+TEST(PodPlan, ValuesOfOtherKindsDoNoHarm) {
+  const Json others = {nullptr, 5, -1, 1.5, true, "..", "\x01", Json::array({5}), {{"a", 5}}};
+  const FindObject find = [](std::string_view kind, std::string_view name) {
+    const Json* token = FindToken(kind, name);
+    return token == nullptr ? FindHere(kind, name) : token;
+  };
+  for (const Json& whole : {PlannedPod(), PodWith(kRich)}) {
+    ASSERT_TRUE(ProgramOf(whole, PlaceWithoutRoots(), find).ok()) << whole;
+    std::set<std::string> places;
+    const Json flat = whole.flatten();
+    for (const auto& [pointer, value] : flat.items()) {
+      for (Json::json_pointer at(pointer); !at.empty(); at = at.parent_pointer()) places.insert(at.to_string());
+    }
+    for (const std::string& place : places) {
+      for (const Json& other : others) {
+        Json pod = whole;
+        pod[Json::json_pointer(place)] = other;
+        const auto program = ProgramOf(pod, PlaceWithoutRoots(), find);
+        EXPECT_TRUE(program.ok() || absl::IsInvalidArgument(program.status()) || absl::IsNotFound(program.status()))
+            << place << other;
+      }
+    }
+  }
 }
 
 }  // namespace

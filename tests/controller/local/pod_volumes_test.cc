@@ -156,7 +156,7 @@ TEST(PodVolumes, WhatIsMissingIsNotFound) {
             "spec.volumes[1].configMap.name: there is no ConfigMap 'x': give it by --config-map x=DIR, or as a file by "
             "-f"},
            {"{name: v, configMap: {name: settings, items: [{key: A, path: a}, {key: x, path: b}]}}",
-            "spec.volumes[1].configMap.items[1].key: ConfigMap 'settings' has no key 'x'; it has: A, B, b.c, raw"},
+            "spec.volumes[1].configMap.items[1].key: ConfigMap 'settings' has no key 'x'; it has 'A, B, b.c, raw'"},
            {"{name: v, projected: {sources: [{secret: {name: x}}]}}",
             "spec.volumes[1].projected.sources[0].secret.name: there is no Secret 'x'"},
        }) {
@@ -176,7 +176,7 @@ TEST(PodVolumes, WrongOnesAreRefused) {
            {"{name: " + std::string(64, 'a') + "}", "is no name of a volume"},
            {"{name: first}", at + "name: 'first' is the name of another volume, too"},
            {"{name: v, emptyDir: {}, secret: {secretName: keys}}",
-            "spec.volumes[1]: it has both emptyDir and secret; take one of them out"},
+            "spec.volumes[1]: it has both 'emptyDir' and 'secret'; take one of them out"},
            {"{name: v, nfs: {server: s, path: /}}",
             at + "nfs: volumes of this type are not served here; emptyDir, hostPath, persistentVolumeClaim, configMap, "
                  "secret, downwardAPI, projected are: give the folder by hostPath, or by a claim"},
