@@ -68,21 +68,20 @@ std::vector<std::string> EnvironmentOf(const Variables& variables, const PodPlac
 
 // The file that stands for terminationMessagePath, seen there by the container.
 void AddMessageFile(Fields container, const PodInput& input, ContainerProgram* program, PodTree* tree) {
-  const std::string given = container.Text("terminationMessagePath");
   const std::string folder = fmt::format("{}/termination-messages", input.place.folder);
   constexpr int kWritableByAll = 0666;  // as the kubelet makes it: the program may run as another user
   program->termination_message = fmt::format("{}/{}", folder, program->name);
   tree->Add(PodFolder{.path = folder});
   tree->Add(PodFile{.path = program->termination_message, .text = "", .mode = kWritableByAll});
-  const std::string target = TidyPath(given.empty() ? kMessagePath : fmt::format("/{}", given));
-  IsForPrograms(target, container.PathOf("terminationMessagePath"), input.complaints);
+  const char* field = "terminationMessagePath";
+  const std::string target = container.Text(field).empty() ? kMessagePath : TargetOf(container, field);
   program->mounts.push_back(PodMount{.source = program->termination_message, .target = target});
   std::stable_sort(program->mounts.begin(), program->mounts.end(),
                    [](const PodMount& a, const PodMount& b) { return a.target < b.target; });
 }
 
-// Takes the place of mounts where the container sees this machine's files.
-StatusOr<PodPaths> PathsInsteadOf(const Fields& container, std::vector<PodMount>* mounts, const PodInput& input) {
+// What stands in for the mounts where the container sees this machine's files.
+PodPaths PathsInsteadOf(const Fields& container, std::vector<PodMount>* mounts, const PodInput& input) {
   PodPaths paths;
   for (const PodMount& mount : *mounts) paths.Add(mount.target, mount.source);
   if (mounts->size() > 1) {  // one is of the termination message
@@ -146,7 +145,7 @@ StatusOr<ContainerProgram> ContainerOf(Fields container, ContainerKind kind, Res
   AddMessageFile(container, input, &program, tree);
   PodPaths paths;
   if (!input.place.own_root) {
-    MUSTER_ASSIGN_OR_RETURN(paths, PathsInsteadOf(container, &program.mounts, input));
+    paths = PathsInsteadOf(container, &program.mounts, input);
     MUSTER_ASSIGN_OR_RETURN(variables, VariablesOf(container, paths, input));
     variables.emplace(kMessageVariable, program.termination_message);
   }

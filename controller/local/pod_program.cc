@@ -77,6 +77,7 @@ StatusOr<PodProgram> ProgramOf(const Json& pod, const PodPlace& place, const Fin
   tree.Add(PodFolder{.path = place.folder});
   tree.Add(PodFolder{.path = fmt::format("{}/volumes", place.folder)});
   MUSTER_RETURN_IF_ERROR(ReadContainers(spec, input, &tree, &program));
+  MUSTER_RETURN_IF_ERROR(tree.Check(spec.PathOf("volumes")));
   NoteIgnored(spec, &ignored);
   program.folders = tree.TakeFolders();
   program.files = tree.Files();

@@ -120,19 +120,6 @@ std::string SubPath(Fields mount, const Variables& variables) {
   return PathBelow(mount, "subPathExpr", expanded);
 }
 
-std::string Target(Fields mount) {
-  const std::string path = mount.NeedText("mountPath");
-  const std::string target = TidyPath(fmt::format("/{}", path));
-  const auto parts = Split(path, '/');
-  if (std::find(parts.begin(), parts.end(), "..") != parts.end()) {
-    mount.Wrong("mountPath", path, "must not contain '..'");
-  } else if (!path.empty() && target == "/") {
-    mount.Wrong("mountPath", path, "is the container's root; mount the volume below it");
-  }
-  IsForPrograms(path, mount.PathOf("mountPath"), mount.complaints());
-  return target;
-}
-
 }  // namespace
 
 void PodTree::Add(PodFolder folder) {
@@ -140,12 +127,22 @@ void PodTree::Add(PodFolder folder) {
 }
 
 void PodTree::AddBelow(const std::string& folder, std::string_view relative) {
-  std::string path = folder;
+  std::string path = folder == "/" ? "" : folder;
   for (std::string_view part : Split(relative, '/')) {
     if (part.empty()) continue;
     path += fmt::format("/{}", part);
     Add(PodFolder{.path = path});
   }
+}
+
+Status PodTree::Check(std::string_view where) const {
+  for (const auto& [path, file] : files_) {
+    if (!known_.contains(path)) continue;
+    return absl::InvalidArgumentError(fmt::format(
+        "{}: {} would be both a file and a folder; give the files of a volume, and subPath, paths that fit together",
+        where, Quoted(path)));
+  }
+  return absl::OkStatus();
 }
 
 std::vector<PodFile> PodTree::Files() const {
@@ -172,7 +169,8 @@ StatusOr<std::vector<PodMount>> MountsOf(Fields container, const PodVolumes& vol
                                          PodTree* tree) {
   std::vector<PodMount> mounts;
   for (Fields mount : container.Objects("volumeMounts")) {
-    const std::string name = mount.NeedText("name"), target = Target(mount), below = SubPath(mount, variables);
+    const std::string name = mount.NeedText("name"), target = TargetOf(mount, "mountPath"),
+                      below = SubPath(mount, variables);
     const auto volume = volumes.find(name);
     if (volume == volumes.end()) mount.Wrong("name", name, "is no volume of the pod");
     const bool taken =
@@ -183,13 +181,26 @@ StatusOr<std::vector<PodMount>> MountsOf(Fields container, const PodVolumes& vol
     PodMount made{.source = volume->second.source,
                   .target = target,
                   .read_only = volume->second.read_only || mount.Flag("readOnly", false)};
-    if (below != ".") made.source += fmt::format("/{}", below);
+    if (below != ".") made.source = TidyPath(fmt::format("{}/{}", made.source, below));
     if (below != "." && !tree->HasFile(made.source)) tree->AddBelow(volume->second.source, below);
     mounts.push_back(std::move(made));
   }
   MUSTER_RETURN_IF_ERROR(container.complaints()->status());
   std::sort(mounts.begin(), mounts.end(), [](const PodMount& a, const PodMount& b) { return a.target < b.target; });
   return mounts;
+}
+
+std::string TargetOf(Fields object, const char* field) {
+  const std::string path = object.NeedText(field);
+  const std::string target = TidyPath(fmt::format("/{}", path));
+  const auto parts = Split(path, '/');
+  if (std::find(parts.begin(), parts.end(), "..") != parts.end()) {
+    object.Wrong(field, path, "must not contain '..'");
+  } else if (!path.empty() && target == "/") {
+    object.Wrong(field, path, "is the container's root; give a path below it");
+  }
+  IsForPrograms(path, object.PathOf(field), object.complaints());
+  return target;
 }
 
 std::string TidyPath(std::string_view path) {

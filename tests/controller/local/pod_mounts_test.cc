@@ -11,7 +11,8 @@ using ::testing::Not;
 
 std::string Spec(const std::string& mounts, const std::string& rest = "") {
   return fmt::format(
-      "{{volumes: [{{name: v}}, {{name: p, persistentVolumeClaim: {{claimName: sets}}}}, {{name: s, configMap: {{name: "
+      "{{volumes: [{{name: v}}, {{name: r, hostPath: {{path: /}}}}, {{name: p, persistentVolumeClaim: {{claimName: "
+      "sets}}}}, {{name: s, configMap: {{name: "
       "settings}}}}], containers: [{{name: c, command: [x], volumeMounts: [{}]{}}}]}}",
       mounts, rest);
 }
@@ -35,6 +36,7 @@ TEST(PodMounts, AreWhereTheContainerSaysIt) {
            {"{name: p, mountPath: /a, subPath: .}", {"/claims/sets at /a"}},
            {"{name: p, mountPath: /a, subPath: ..x}", {"/claims/sets/..x at /a"}},
            {"{name: s, mountPath: /etc/a.conf, subPath: A}", {"/run/pod/volumes/s/A at /etc/a.conf (ro)"}},
+           {"{name: r, mountPath: /a, subPath: srv}", {"/srv at /a"}},
            {"{name: p, mountPath: /a, subPathExpr: $(SELF)/r$(RANK)}", {"/claims/sets/train-0/r3 at /a"}},
            {"{name: p, mountPath: /a, subPathExpr: $$(SELF)}", {"/claims/sets/$(SELF) at /a"}},
        }) {
@@ -75,11 +77,12 @@ TEST(PodMounts, WrongOnesAreRefused) {
            {"{mountPath: /a}", at + "name: it is missing"},
            {"{name: w, mountPath: /a}", at + "name: 'w' is no volume of the pod"},
            {"{name: v}", at + "mountPath: it is missing"},
-           {"{name: v, mountPath: /}", at + "mountPath: '/' is the container's root; mount the volume below it"},
+           {"{name: v, mountPath: /}", at + "mountPath: '/' is the container's root; give a path below it"},
            {"{name: v, mountPath: /a/../..}", at + "mountPath: '/a/../..' must not contain '..'"},
            {R"({name: v, mountPath: "/a\0b"})", at + "mountPath: it has a byte 0"},
            {"{name: v, mountPath: /a}, {name: p, mountPath: /a/}",
             "spec.containers[0].volumeMounts[1].mountPath: '/a' is the place of another mount, too"},
+           {"{name: s, mountPath: /a, subPath: A/x}", "spec.volumes: '/run/pod/volumes/s/A' would be both a file and"},
            {"{name: v, mountPath: /a, subPath: /x}",
             at + "subPath: '/x' is an absolute path; give one below the volume"},
            {"{name: v, mountPath: /a, subPath: x/../..}", at + "subPath: 'x/../..' must not contain '..'"},

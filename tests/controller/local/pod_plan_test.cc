@@ -117,7 +117,11 @@ hostname: h
 terminationGracePeriodSeconds: 5
 volumes:
 - {name: a, configMap: {name: settings, optional: true, items: [{key: A, path: a/b, mode: 256}]}}
-- {name: b, projected: {sources: [{secret: {name: keys}}, {downwardAPI: {items: [{path: p, fieldRef: {fieldPath: metadata.labels}}]}}]}}
+- name: b
+  projected:
+    sources:
+    - {secret: {name: keys}}
+    - {downwardAPI: {items: [{path: p, fieldRef: {fieldPath: metadata.labels}}]}}
 - {name: c, persistentVolumeClaim: {claimName: sets}}
 - {name: d, hostPath: {path: /srv, type: DirectoryOrCreate}}
 - {name: e, emptyDir: {medium: Memory, sizeLimit: 1Gi}}

@@ -212,6 +212,8 @@ TEST(PodVolumes, WrongOnesAreRefused) {
             at + "configMap.items[0].path: './' is the volume itself; name a file below it"},
            {"{name: v, configMap: {name: settings, items: [{key: A, path: a, mode: -1}]}}",
             at + "configMap.items[0].mode: -1 is less than 0"},
+           {"{name: v, configMap: {name: settings, items: [{key: A, path: a}, {key: B, path: a/b}]}}",
+            "spec.volumes: '/run/pod/volumes/v/a' would be both a file and a folder"},
            {"{name: v, downwardAPI: {items: [{path: a}]}}",
             at + "downwardAPI.items[0]: it needs one of fieldRef and resourceFieldRef"},
            {"{name: v, downwardAPI: {items: [{path: a, fieldRef: {fieldPath: status.podIP}}]}}",
