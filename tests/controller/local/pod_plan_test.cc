@@ -1,4 +1,5 @@
 // A pod as the planner makes it: of the runtime torch-distributed with two nodes.
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <set>
@@ -25,10 +26,14 @@ spec:
     resourcesPerNode: {limits: {cpu: 4, nvidia.com/gpu: 2}}
 )";
 
+std::string TextOf(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
 // The pod of the second node.
 Json PlannedPod() {
-  std::ifstream file("controller/manifests/runtimes/torch-distributed.yaml");
-  const std::string runtime{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  const std::string runtime = TextOf("controller/manifests/runtimes/torch-distributed.yaml");
   const auto planned = PlanFiles({{"job.yaml", kJob}, {"runtime.yaml", runtime}}, {});
   EXPECT_TRUE(planned.ok()) << planned.status();
   if (!planned.ok() || planned->jobs.size() != 1 || planned->jobs[0].plan.jobs.size() != 1) return Json();
@@ -110,6 +115,32 @@ TEST(PodPlan, AMissingTokenIsNamed) {
       Message(program.status()),
       "spec.volumes[1].secret.secretName: there is no Secret 'digits-token': give it by --secret digits-token=DIR, "
       "or as a file by -f");
+}
+
+// Pods of all plans that are kept as examples of the planner's.
+TEST(PodPlan, EveryPlannedPodHasAProgram) {
+  const Json object = {{"data", {{"hostfile", ""}}},
+                       {"stringData", {{"token", "t"}, {"ssh-privatekey", "k"}, {"ssh-publickey", "k"}}}};
+  const FindObject find = [&](std::string_view, std::string_view) { return &object; };
+  PodPlace place = PlaceHere();
+  for (const char* image : {"exporter", "muster-initializer", "mpi", "torch", "train"})
+    place.entrypoints[image] = {"/x"};
+  int pods = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("tests/controller/golden")) {
+    if (entry.path().string().ends_with(".in.yaml")) continue;
+    const auto documents = ReadYaml(TextOf(entry.path()));
+    ASSERT_TRUE(documents.ok()) << entry.path();
+    for (const YamlDocument& document : *documents) {
+      const std::string kind = TextField(document.object, "kind");
+      if (kind != "Job" && kind != "Pod") continue;
+      const auto pod = kind == "Pod" ? StatusOr<Json>(document.object) : PodOfJob(document.object, 0, "pod-0");
+      ASSERT_TRUE(pod.ok()) << entry.path() << pod.status();
+      const auto program = ProgramOf(*pod, place, find);
+      EXPECT_TRUE(program.ok()) << entry.path() << program.status();
+      ++pods;
+    }
+  }
+  EXPECT_GT(pods, 20);
 }
 
 constexpr char kRich[] = R"(
