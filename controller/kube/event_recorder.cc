@@ -6,7 +6,7 @@
 
 #include "base/log.h"
 #include "base/text.h"
-#include "controller/kube/back_off.h"
+#include "controller/reconcile/back_off.h"
 #include "controller/kube/event_ledger.h"
 
 namespace muster::controller {

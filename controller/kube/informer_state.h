@@ -13,7 +13,7 @@
 
 #include "base/json_fields.h"
 #include "base/status.h"
-#include "controller/kube/back_off.h"
+#include "controller/reconcile/back_off.h"
 
 namespace muster::controller {
 

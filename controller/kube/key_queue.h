@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "controller/kube/back_off.h"
+#include "controller/reconcile/back_off.h"
 
 namespace muster::controller {
 

@@ -7,7 +7,7 @@
 
 #include "base/quoted.h"
 #include "base/text.h"
-#include "controller/kube/back_off.h"
+#include "controller/reconcile/back_off.h"
 
 namespace muster::controller {
 

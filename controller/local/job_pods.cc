@@ -9,9 +9,9 @@
 #include "base/text.h"
 #include "controller/api/lenient.h"
 #include "controller/api/meta.h"
-#include "controller/kube/back_off.h"
 #include "controller/local/job_pod.h"
 #include "controller/local/job_rules.h"
+#include "controller/reconcile/back_off.h"
 
 namespace muster::controller {
 namespace {

@@ -1,0 +1,25 @@
+# Writes a C++ source with the YAML files of FOLDER, for controller/local/builtin_runtimes.h:
+# cmake -D FOLDER=... -D OUTPUT=... -P write-runtimes.cmake
+file(GLOB files ${FOLDER}/*.yaml)
+list(FILTER files EXCLUDE REGEX kustomization)
+list(SORT files)
+set(rows "")
+foreach(file ${files})
+  file(READ ${file} text)
+  get_filename_component(name ${file} NAME_WE)
+  string(APPEND rows "    {\"${name}\", R\"yaml(${text})yaml\"},\n")
+endforeach()
+file(WRITE ${OUTPUT} "#include \"controller/local/builtin_runtimes.h\"
+
+namespace muster::controller {
+namespace {
+
+const BuiltinRuntime kRuntimes[] = {
+${rows}};
+
+}  // namespace
+
+const std::span<const BuiltinRuntime> kBuiltinRuntimes = kRuntimes;
+
+}  // namespace muster::controller
+")

@@ -1,0 +1,47 @@
+// A job on this machine, from its first pod to its end. Loop thread only.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "controller/local/controllers.h"
+#include "controller/local/pod_run.h"
+
+namespace muster::controller {
+
+struct LocalRunOptions {
+  std::string folder;  // absolute: of this run, in the state directory
+  std::string claims;  // absolute: has a folder for each PersistentVolumeClaim
+  // As PodPlace has them.
+  std::map<std::string, std::vector<std::string>> entrypoints;
+  std::vector<std::string> environment;
+};
+
+struct LocalRunEvents {
+  std::function<void(const EventText&)> event;           // what kubectl describe would show
+  std::function<void(const std::string&)> trouble;       // what could not be done, once each
+  std::function<void(const std::string& path)> ignored;  // a field that is not honoured, once each
+  std::function<void()> over;                            // the job has ended, and no process of it is left
+};
+
+class LocalRun {
+ public:
+  // `world` has the objects of the user's files; it and `job` outlive the run.
+  LocalRun(PodMeans means, World* world, LocalJob* job, LocalRunOptions options, LocalRunEvents events);
+  ~LocalRun();
+
+  void Begin();
+  // All pods get SIGTERM, and SIGKILL after their grace; then it is over. A second call kills at once.
+  void Stop();
+
+ private:
+  class Impl;
+  std::shared_ptr<Impl> impl_;
+};
+
+}  // namespace muster::controller

@@ -1,0 +1,59 @@
+#include "controller/local/pod_names.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "controller/api/lenient.h"
+
+namespace muster::controller {
+namespace {
+
+std::string HostOf(const Json& pod) {
+  const std::string host = TextField(PartOf(pod, "spec"), "hostname");
+  return host.empty() ? TextField(PartOf(pod, "metadata"), "name") : host;
+}
+
+bool Selects(const Json& service, const Json& pod) {
+  const Json& selector = MapField(PartOf(service, "spec"), "selector");
+  const Json& labels = MapField(PartOf(pod, "metadata"), "labels");
+  return !selector.empty() &&
+         std::all_of(selector.items().begin(), selector.items().end(), [&labels](const auto& wanted) {
+           return TextField(labels, wanted.key().c_str()) == wanted.value();
+         });
+}
+
+std::string Spelled(const std::string& name, const std::string& ns) {
+  return fmt::format(" {0} {0}.{1} {0}.{1}.svc {0}.{1}.svc.cluster.local", name, ns);
+}
+
+}  // namespace
+
+// Two runs at a time must not meet: the second and third number are the process's own.
+std::string PodNames::AddressOf(const Json& pod) {
+  auto [known, is_new] = addresses_.try_emplace(HostOf(pod));
+  if (is_new) {
+    const int run = static_cast<int>(getpid()) % 253 + 1, count = static_cast<int>(addresses_.size());
+    known->second = fmt::format("127.{}.{}.{}", run, count / 250, count % 250 + 2);
+  }
+  return known->second;
+}
+
+std::string PodNames::FileOf(const std::vector<const Json*>& pods, const std::vector<const Json*>& services) {
+  std::string text = "127.0.0.1 localhost\n::1 localhost\n";
+  for (const Json* pod : pods) {
+    const std::string host = HostOf(*pod), ns = TextField(PartOf(*pod, "metadata"), "namespace");
+    std::string names = " " + host;
+    for (const Json* service : services) {
+      if (!Selects(*service, *pod)) continue;
+      const std::string name = TextField(PartOf(*service, "metadata"), "name");
+      if (TextField(PartOf(*pod, "spec"), "subdomain") == name) names += Spelled(fmt::format("{}.{}", host, name), ns);
+      names += Spelled(name, ns);
+    }
+    text += AddressOf(*pod) + names + "\n";
+  }
+  return text;
+}
+
+}  // namespace muster::controller

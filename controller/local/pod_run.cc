@@ -1,0 +1,189 @@
+#include "controller/local/pod_run.h"
+
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/replace_file.h"
+#include "base/text.h"
+#include "controller/local/pod_lifecycle.h"
+#include "controller/local/sandbox.h"
+#include "launcher/worker_group.h"
+
+namespace muster::controller {
+namespace {
+
+namespace asio = boost::asio;
+namespace fs = std::filesystem;
+
+constexpr size_t kMostMessage = 4096;  // bytes of a termination message
+
+Status MakeFolder(const std::string& path) {
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (error) return absl::UnavailableError(fmt::format("{}: it cannot be made: {}", path, error.message()));
+  return absl::OkStatus();
+}
+
+Status Prepare(const PodProgram& program, const std::string& folder) {
+  MUSTER_RETURN_IF_ERROR(MakeFolder(folder + "/logs"));
+  for (const PodFolder& one : program.folders) {
+    if (!fs::exists(one.path)) MUSTER_RETURN_IF_ERROR(MakeFolder(one.path));
+  }
+  for (const PodFile& file : program.files) {
+    MUSTER_RETURN_IF_ERROR(MakeFolder(fs::path(file.path).parent_path().string()));
+    MUSTER_RETURN_IF_ERROR(ReplaceFile(file.path, file.text, {.mode = static_cast<mode_t>(file.mode)}));
+  }
+  return absl::OkStatus();
+}
+
+// What the container has written there; empty: nothing.
+std::string MessageIn(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string text(kMostMessage, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<size_t>(std::max<std::streamsize>(file.gcount(), 0)));
+  return text;
+}
+
+}  // namespace
+
+class PodRun::Impl : public std::enable_shared_from_this<Impl> {
+ public:
+  Impl(PodMeans means, PodProgram program, const PodPlace& place, std::string hosts, std::string prefix,
+       std::function<void()> changed)
+      : means_(means),
+        program_(std::move(program)),
+        folder_(place.folder),
+        hosts_(std::move(hosts)),
+        prefix_(std::move(prefix)),
+        changed_(std::move(changed)),
+        cycle_(program_, place.address, WallNow()),
+        groups_(cycle_.size()),
+        timer_(means.loop) {}
+
+  void Step() {
+    const PodLifecycle::Step step = cycle_.Next(WallNow());
+    for (const size_t i : step.start) Begin(i);
+    for (const size_t i : step.stop) {
+      if (groups_[i]) groups_[i]->Stop(SIGTERM, program_.grace);
+    }
+    if (step.again) WakeAt(*step.again);
+  }
+
+  void Stop() {
+    cycle_.Stop();
+    Step();
+  }
+
+  void Kill() {
+    cycle_.Stop();
+    for (const auto& group : groups_) {
+      if (group) group->Stop(SIGKILL, Duration::zero());
+    }
+    Step();
+  }
+
+  void End() {
+    timer_.cancel();
+    changed_ = [] {};
+    groups_.clear();
+  }
+
+  bool over() const { return cycle_.over(); }
+  Json Status(const Json& old) const { return cycle_.Status(old, WallNow()); }
+
+ private:
+  void Begin(size_t i) {
+    const ContainerProgram& container = cycle_.Program(i);
+    std::weak_ptr<Impl> weak = weak_from_this();
+    launcher::WorkerGroupEvents events{.worker_exited = [](const launcher::ExitRecord&) {},
+                                       .all_gone =
+                                           [weak, i] {
+                                             if (auto self = weak.lock()) self->Gone(i);
+                                           }};
+    groups_[i] = std::make_unique<launcher::WorkerGroup>(means_.loop, means_.reaper, means_.console, std::move(events));
+    launcher::WorkerSpec spec;
+    spec.argv = SandboxWords({.bwrap = means_.bwrap,
+                              .hostname = program_.hostname,
+                              .hosts = hosts_,
+                              .mounts = container.mounts,
+                              .working_directory = container.working_directory},
+                             ListRealFolder);
+    spec.argv.insert(spec.argv.end(), container.command.begin(), container.command.end());
+    spec.environment = container.environment;
+    const std::string log = fmt::format("{}/logs/{}.log", folder_, container.name);
+    for (launcher::StreamSpec* stream : {&spec.output.out, &spec.output.err}) {
+      stream->file = log;
+      stream->prefix = prefix_;
+    }
+    const auto started = groups_[i]->Start({spec});
+    if (!started.ok()) {
+      groups_[i].reset();
+      const int code = absl::IsNotFound(started) ? 127 : absl::IsPermissionDenied(started) ? 126 : 128;
+      cycle_.Ended(i, {.exit_code = code, .reason = "ContainerCannotRun", .message = std::string(Message(started))},
+                   WallNow());
+    } else {
+      cycle_.Started(i, WallNow());
+    }
+    Tell();
+  }
+
+  void Gone(size_t i) {
+    ContainerEnd end;
+    const auto& records = groups_[i]->records();
+    if (!records.empty()) {
+      end.exit_code = records.front().exit_code;
+      end.oom = records.front().oom_killed;
+    }
+    end.message = MessageIn(cycle_.Program(i).termination_message);
+    cycle_.Ended(i, std::move(end), WallNow());
+    // Not from inside its own callback.
+    asio::post(means_.loop, [self = shared_from_this(), i, group = std::move(groups_[i])] { self->Step(); });
+    Tell();
+  }
+
+  void WakeAt(WallTime when) {
+    timer_.expires_after(std::max<Duration>(when - WallNow(), Duration::zero()));
+    timer_.async_wait([weak = weak_from_this()](const boost::system::error_code& error) {
+      auto self = weak.lock();
+      if (!error && self) self->Step();
+    });
+  }
+
+  void Tell() {
+    asio::post(means_.loop, [self = shared_from_this()] { self->changed_(); });
+  }
+
+  const PodMeans means_;
+  const PodProgram program_;
+  const std::string folder_, hosts_, prefix_;
+  std::function<void()> changed_;
+  PodLifecycle cycle_;
+  std::vector<std::unique_ptr<launcher::WorkerGroup>> groups_;
+  asio::steady_timer timer_;
+};
+
+PodRun::PodRun(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+PodRun::~PodRun() { impl_->End(); }
+
+StatusOr<std::unique_ptr<PodRun>> PodRun::Start(PodMeans means, PodProgram program, const PodPlace& place,
+                                                std::string hosts, std::string prefix, std::function<void()> changed) {
+  MUSTER_RETURN_IF_ERROR(Prepare(program, place.folder));
+  auto impl =
+      std::make_shared<Impl>(means, std::move(program), place, std::move(hosts), std::move(prefix), std::move(changed));
+  impl->Step();
+  return std::unique_ptr<PodRun>(new PodRun(std::move(impl)));
+}
+
+void PodRun::Stop() { impl_->Stop(); }
+void PodRun::Kill() { impl_->Kill(); }
+bool PodRun::over() const { return impl_->over(); }
+Json PodRun::Status(const Json& old) const { return impl_->Status(old); }
+
+}  // namespace muster::controller

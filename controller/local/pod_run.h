@@ -1,0 +1,51 @@
+// One pod as processes of this machine: what the kubelet does with its containers. Loop thread only.
+//
+// Folders and files are made, then the containers run as pod_lifecycle.h says, each in a session of its own; what a
+// container leaves behind ends with it. Output goes to the console, each line with the pod's name before it, and to
+// <folder>/logs/<container>.log.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/json_fields.h"
+#include "base/status.h"
+#include "controller/local/pod_program.h"
+#include "launcher/console.h"
+#include "launcher/reaper.h"
+
+namespace muster::controller {
+
+struct PodMeans {
+  boost::asio::io_context& loop;
+  launcher::Reaper& reaper;
+  launcher::Console& console;
+  std::string bwrap;  // the path of bubblewrap
+};
+
+class PodRun {
+ public:
+  // `hosts`: the file that stands for /etc/hosts. `prefix`: before each line. `changed`: its status is another one now;
+  // called on the loop, never from inside a call. Errors: a folder or a file cannot be made; names it.
+  static StatusOr<std::unique_ptr<PodRun>> Start(PodMeans means, PodProgram program, const PodPlace& place,
+                                                 std::string hosts, std::string prefix, std::function<void()> changed);
+  ~PodRun();  // kills what is left
+
+  // It is deleted: its containers get SIGTERM, and SIGKILL after its grace.
+  void Stop();
+  // The same, with SIGKILL at once.
+  void Kill();
+  // No container runs, and none starts again.
+  bool over() const;
+  // The pod's status, whole. `old`: the one before.
+  Json Status(const Json& old) const;
+
+ private:
+  class Impl;
+  explicit PodRun(std::shared_ptr<Impl> impl);
+  std::shared_ptr<Impl> impl_;
+};
+
+}  // namespace muster::controller

@@ -1,0 +1,34 @@
+// A container's own view of this machine's files, by bubblewrap: volumes at their mountPath, its own /dev/shm,
+// /etc/hosts and host name. Everything else is this machine's. Pure but for the listing of folders.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "controller/local/pod_program.h"
+
+namespace muster::controller {
+
+struct SandboxSpec {
+  std::string bwrap;     // its path
+  std::string hostname;  // of the pod
+  std::string hosts;     // the file that stands for /etc/hosts
+  std::vector<PodMount> mounts;
+  std::string working_directory;  // empty: "/"
+};
+
+struct FolderEntry {
+  std::string name;
+  std::string link;  // what a symbolic link names; empty: it is none
+  bool is_folder = false;
+};
+// Of an absolute path; nothing where it is no folder that can be read.
+using ListFolder = std::function<std::vector<FolderEntry>(const std::string& path)>;
+std::vector<FolderEntry> ListRealFolder(const std::string& path);
+
+// The words before a command. A mount whose target is not there gets a place of its own: the folder that it would be
+// made in is shown entry by entry, so nothing is made in this machine's own folders.
+std::vector<std::string> SandboxWords(const SandboxSpec& spec, const ListFolder& list);
+
+}  // namespace muster::controller
