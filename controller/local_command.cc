@@ -15,6 +15,7 @@
 #include "base/print.h"
 #include "base/quoted.h"
 #include "base/version.h"
+#include "controller/admission/validate_files.h"
 #include "controller/api/lenient.h"
 #include "controller/input_file.h"
 #include "controller/local/builtin_runtimes.h"
@@ -101,6 +102,7 @@ class Session {
   StatusOr<int> Run(const Flags& flags) {
     MUSTER_ASSIGN_OR_RETURN(std::vector<InputFile> files, ReadInputs(flags.files));
     const PlanOptions options{.version = std::string(Version())};
+    MUSTER_RETURN_IF_ERROR(ValidatePyTorchJobs(files));
     MUSTER_RETURN_IF_ERROR(PutObjects(files, &world_));
     for (const BuiltinRuntime& runtime : kBuiltinRuntimes) {
       files.push_back({fmt::format("built-in runtime {}", runtime.name), std::string(runtime.text)});

@@ -10,6 +10,8 @@
 namespace muster::controller {
 namespace {
 
+constexpr char kUsualNamespace[] = "default";  // as kubectl's, where nobody names one
+
 // All actions, in order; the first one that fails ends it.
 Status CarryOutAll(const Steps& steps, std::string_view kind, const Meta& owner, WallTime now, World* world) {
   for (const Action& action : steps.actions) {
@@ -131,6 +133,7 @@ class LocalPyTorchJob : public LocalJob {
 StatusOr<std::unique_ptr<LocalJob>> BeginTrainJob(const PlannedTrainJob& planned, const PlanOptions& options,
                                                   WallTime now, World* world) {
   TrainJob job = planned.job;
+  if (job.meta.ns.empty()) job.meta.ns = kUsualNamespace;
   MUSTER_ASSIGN_OR_RETURN(job.meta, Place(kTrainerApi, "TrainJob", job.meta, now, world));
   MUSTER_ASSIGN_OR_RETURN(Plan plan, MakePlan(job, planned.runtime, options));
   return std::make_unique<LocalTrainJob>(std::move(job), std::move(plan), world);
@@ -139,6 +142,7 @@ StatusOr<std::unique_ptr<LocalJob>> BeginTrainJob(const PlannedTrainJob& planned
 StatusOr<std::unique_ptr<LocalJob>> BeginPyTorchJob(const PlannedPyTorchJob& planned, const PlanOptions& options,
                                                     WallTime now, World* world) {
   PyTorchJob job = planned.job;
+  if (job.meta.ns.empty()) job.meta.ns = kUsualNamespace;
   MUSTER_ASSIGN_OR_RETURN(job.meta, Place(kKubeflowApi, kPyTorchJobKind, job.meta, now, world));
   MUSTER_ASSIGN_OR_RETURN(PyTorchPlan plan, PlanPyTorchJob(job, {.agent = options}));
   return std::make_unique<LocalPyTorchJob>(std::move(job), std::move(plan), world);

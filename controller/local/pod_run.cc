@@ -41,6 +41,13 @@ Status Prepare(const PodProgram& program, const std::string& folder) {
   return absl::OkStatus();
 }
 
+std::vector<pid_t> ChildrenOf(pid_t pid) {
+  std::ifstream file(fmt::format("/proc/{0}/task/{0}/children", pid));
+  std::vector<pid_t> children;
+  for (pid_t child = 0; file >> child;) children.push_back(child);
+  return children;
+}
+
 // What the container has written there; empty: nothing.
 std::string MessageIn(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -64,14 +71,13 @@ class PodRun::Impl : public std::enable_shared_from_this<Impl> {
         changed_(std::move(changed)),
         cycle_(program_, place.address, WallNow()),
         groups_(cycle_.size()),
+        graces_(cycle_.size()),
         timer_(means.loop) {}
 
   void Step() {
     const PodLifecycle::Step step = cycle_.Next(WallNow());
     for (const size_t i : step.start) Begin(i);
-    for (const size_t i : step.stop) {
-      if (groups_[i]) groups_[i]->Stop(SIGTERM, program_.grace);
-    }
+    for (const size_t i : step.stop) AskToEnd(i);
     if (step.again) WakeAt(*step.again);
   }
 
@@ -90,8 +96,9 @@ class PodRun::Impl : public std::enable_shared_from_this<Impl> {
 
   void End() {
     timer_.cancel();
-    changed_ = [] {};
+    graces_.clear();
     groups_.clear();
+    changed_ = [] {};
   }
 
   bool over() const { return cycle_.over(); }
@@ -133,7 +140,21 @@ class PodRun::Impl : public std::enable_shared_from_this<Impl> {
     Tell();
   }
 
+  // As the kubelet does: SIGTERM to the command alone, SIGKILL to all that is left after the grace.
+  void AskToEnd(size_t i) {
+    if (!groups_[i]) return;
+    for (const int64_t bwrap : groups_[i]->pids()) {
+      for (const pid_t command : ChildrenOf(static_cast<pid_t>(bwrap))) kill(command, SIGTERM);
+    }
+    graces_[i] = std::make_unique<asio::steady_timer>(means_.loop, program_.grace);
+    graces_[i]->async_wait([weak = weak_from_this(), i](const boost::system::error_code& error) {
+      auto self = weak.lock();
+      if (!error && self && self->groups_[i]) self->groups_[i]->Stop(SIGKILL, Duration::zero());
+    });
+  }
+
   void Gone(size_t i) {
+    graces_[i].reset();
     ContainerEnd end;
     const auto& records = groups_[i]->records();
     if (!records.empty()) {
@@ -165,6 +186,7 @@ class PodRun::Impl : public std::enable_shared_from_this<Impl> {
   std::function<void()> changed_;
   PodLifecycle cycle_;
   std::vector<std::unique_ptr<launcher::WorkerGroup>> groups_;
+  std::vector<std::unique_ptr<asio::steady_timer>> graces_;  // until SIGKILL
   asio::steady_timer timer_;
 };
 
