@@ -14,12 +14,14 @@
 #include "base/exit_codes.h"
 #include "base/print.h"
 #include "base/quoted.h"
+#include "base/settings_file.h"
 #include "base/version.h"
 #include "controller/admission/validate_files.h"
 #include "controller/api/lenient.h"
 #include "controller/input_file.h"
 #include "controller/local/builtin_runtimes.h"
 #include "controller/local/local_run.h"
+#include "controller/local/overrides.h"
 #include "controller/plan/plan_files.h"
 
 namespace muster::controller {
@@ -30,7 +32,34 @@ namespace fs = std::filesystem;
 
 struct Flags {
   std::vector<std::string> files;
+  Overrides overrides;
+  std::string work_folder;                        // empty: the current one
+  std::vector<std::string> secrets, config_maps;  // NAME=FOLDER
+  bool dry_run = false;
 };
+
+// The object of --secret and --config-map: each file of the folder is a key.
+StatusOr<Json> ObjectOfFolder(const char* kind, const char* flag, const std::string& text) {
+  const size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0) {
+    return absl::InvalidArgumentError(fmt::format("{} {}: want NAME=FOLDER", flag, Quoted(text)));
+  }
+  const std::string folder = text.substr(equals + 1);
+  Json data = Json::object();
+  std::error_code error;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    if (!it->is_regular_file()) continue;
+    const auto content = ReadSettingsFile(it->path().string());
+    if (!content.ok()) return Annotate(content.status(), flag);
+    data[it->path().filename().string()] = *content;
+  }
+  if (error)
+    return absl::InvalidArgumentError(fmt::format("{} {}: {}: {}", flag, Quoted(text), folder, error.message()));
+  return Json{{"apiVersion", "v1"},
+              {"kind", kind},
+              {"metadata", {{"name", text.substr(0, equals)}}},
+              {std::string_view(kind) == "Secret" ? "stringData" : "data", std::move(data)}};
+}
 
 std::string Variable(const char* name) {
   const char* value = std::getenv(name);
@@ -81,8 +110,16 @@ StatusOr<std::string> TakeFolder(const std::string& state, const std::string& jo
   return folder;
 }
 
-// ConfigMaps, Secrets and claims of the files.
-Status PutObjects(const std::vector<InputFile>& files, World* world) {
+// ConfigMaps, Secrets and claims: of the flags, then of the files.
+Status PutObjects(const Flags& flags, const std::vector<InputFile>& files, World* world) {
+  for (const std::string& text : flags.secrets) {
+    MUSTER_ASSIGN_OR_RETURN(Json object, ObjectOfFolder("Secret", "--secret", text));
+    MUSTER_RETURN_IF_ERROR(world->Create(std::move(object), WallNow()).status());
+  }
+  for (const std::string& text : flags.config_maps) {
+    MUSTER_ASSIGN_OR_RETURN(Json object, ObjectOfFolder("ConfigMap", "--config-map", text));
+    MUSTER_RETURN_IF_ERROR(world->Create(std::move(object), WallNow()).status());
+  }
   MUSTER_ASSIGN_OR_RETURN(const std::vector<FileObject> objects, ReadFileObjects(files));
   for (const FileObject& object : objects) {
     if (object.kind != "ConfigMap" && object.kind != "Secret" && object.kind != "PersistentVolumeClaim") continue;
@@ -103,25 +140,30 @@ class Session {
     MUSTER_ASSIGN_OR_RETURN(std::vector<InputFile> files, ReadInputs(flags.files));
     const PlanOptions options{.version = std::string(Version())};
     MUSTER_RETURN_IF_ERROR(ValidatePyTorchJobs(files));
-    MUSTER_RETURN_IF_ERROR(PutObjects(files, &world_));
+    MUSTER_RETURN_IF_ERROR(PutObjects(flags, files, &world_));
     for (const BuiltinRuntime& runtime : kBuiltinRuntimes) {
       files.push_back({fmt::format("built-in runtime {}", runtime.name), std::string(runtime.text)});
     }
-    MUSTER_ASSIGN_OR_RETURN(const PlannedFiles planned, PlanFiles(files, options));
+    const auto edit = [&flags](Json* job) { return Override(flags.overrides, job); };
+    MUSTER_ASSIGN_OR_RETURN(const PlannedFiles planned, PlanFiles(files, options, edit));
     if (planned.jobs.size() + planned.pytorch_jobs.size() != 1) {
       return absl::InvalidArgumentError("the files have several jobs; give one at a time");
     }
     for (const std::string& remark : planned.remarks) PrintTo(stderr, "{}\n", remark);
+    if (flags.dry_run) {
+      PrintTo(stdout, "{}", ObjectsAsYaml(PlannedObjects(planned)));
+      return 0;
+    }
     if (planned.jobs.empty()) {
       MUSTER_ASSIGN_OR_RETURN(job_, BeginPyTorchJob(planned.pytorch_jobs[0], options, WallNow(), &world_));
     } else {
       MUSTER_ASSIGN_OR_RETURN(job_, BeginTrainJob(planned.jobs[0], options, WallNow(), &world_));
     }
-    return Follow();
+    return Follow(flags);
   }
 
  private:
-  StatusOr<int> Follow() {
+  StatusOr<int> Follow(const Flags& flags) {
     const std::string bwrap = Program("bwrap"), muster = Program("muster"), initializer = Program("muster-initializer");
     if (bwrap.empty()) {
       return absl::FailedPreconditionError(
@@ -131,7 +173,12 @@ class Session {
     MUSTER_ASSIGN_OR_RETURN(const std::string state, StateFolder());
     int lock = -1;
     MUSTER_ASSIGN_OR_RETURN(const std::string folder, TakeFolder(state, job_->State().name, &lock));
+    std::error_code error;
     LocalRunOptions options{.folder = folder, .claims = state + "/claims"};
+    options.work_folder = fs::canonical(flags.work_folder.empty() ? "." : flags.work_folder, error).string();
+    if (error) {
+      return absl::InvalidArgumentError(fmt::format("--workdir {}: {}", Quoted(flags.work_folder), error.message()));
+    }
     options.entrypoints["muster"] = {muster};
     if (!initializer.empty()) options.entrypoints["muster-initializer"] = {initializer};
     for (const char* name : {"PATH", "HOME", "LANG", "TERM"}) {
@@ -202,6 +249,16 @@ void AddLocalFlags(CLI::App* app, std::function<int()>* run) {
                   "a file with a TrainJob or a PyTorchJob, its runtime, ConfigMaps and Secrets; YAML or JSON; -: stdin")
       ->required()
       ->take_all();
+  app->add_option("--nodes", flags->overrides.nodes, "so many nodes, whatever the job says");
+  app->add_option("--procs", flags->overrides.processes, "so many processes of torchrun on a node");
+  app->add_option("--env", flags->overrides.env, "NAME=VALUE, a variable of the trainer's container");
+  app->add_option("--set", flags->overrides.sets,
+                  "PATH=VALUE, a field of the job, as in spec.trainer.args='[--lr, 0.1]'");
+  app->add_option("--workdir", flags->work_folder,
+                  "where containers without a workingDir run; else the current folder");
+  app->add_option("--secret", flags->secrets, "NAME=FOLDER, a Secret: each file of the folder is a key");
+  app->add_option("--config-map", flags->config_maps, "NAME=FOLDER, a ConfigMap: each file of the folder is a key");
+  app->add_flag("--dry-run", flags->dry_run, "print what would run, as `muster-controller plan` does");
   app->callback([flags, run] { *run = [flags] { return Run(*flags); }; });
 }
 

@@ -123,6 +123,11 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
     MUSTER_ASSIGN_OR_RETURN(PodProgram program, ProgramOf(spelled, place, find));
     for (const std::string& ignored : program.ignored) Once(ignored, events_.ignored);
     if (program.hostname.empty()) program.hostname = NameOf(pod);
+    for (auto* containers : {&program.init_containers, &program.containers}) {
+      for (ContainerProgram& container : *containers) {
+        if (container.working_directory.empty()) container.working_directory = options_.work_folder;
+      }
+    }
     MUSTER_ASSIGN_OR_RETURN(pods_[uid], PodRun::Start(means_, std::move(program), place, HostsFile(), PrefixOf(pod),
                                                       [weak = weak_from_this()] {
                                                         if (auto self = weak.lock()) self->WakeSoon();

@@ -15,8 +15,9 @@
 namespace muster::controller {
 
 struct LocalRunOptions {
-  std::string folder;  // absolute: of this run, in the state directory
-  std::string claims;  // absolute: has a folder for each PersistentVolumeClaim
+  std::string folder;       // absolute: of this run, in the state directory
+  std::string claims;       // absolute: has a folder for each PersistentVolumeClaim
+  std::string work_folder;  // absolute: where containers without a workingDir run
   // As PodPlace has them.
   std::map<std::string, std::vector<std::string>> entrypoints;
   std::vector<std::string> environment;

@@ -82,11 +82,13 @@ StatusOr<PlannedPyTorchJob> PlanOne(const FileObject& pytorch_job, const PyTorch
 
 }  // namespace
 
-StatusOr<PlannedFiles> PlanFiles(const std::vector<InputFile>& files, const PlanOptions& options) {
+StatusOr<PlannedFiles> PlanFiles(const std::vector<InputFile>& files, const PlanOptions& options, const EditJob& edit) {
   PlannedFiles planned;
   MUSTER_ASSIGN_OR_RETURN(std::vector<FileObject> objects, ReadFileObjects(files));
   std::vector<FileObject> train_jobs, runtimes, pytorch_jobs;
   for (FileObject& object : objects) {
+    const bool is_job = object.kind == "TrainJob" || object.kind == kPyTorchJobKind;
+    if (edit && is_job) MUSTER_RETURN_IF_ERROR(edit(&object.document.object));
     if (object.kind == "TrainJob") {
       train_jobs.push_back(std::move(object));
     } else if (IsRuntime(object.kind)) {

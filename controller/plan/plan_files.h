@@ -2,6 +2,7 @@
 // `muster-controller plan`. Pure; outside bytes.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -36,7 +37,10 @@ struct PlannedFiles {
 
 // Every TrainJob in `files`, with its runtime, which is in `files` too; and every PyTorchJob. InvalidArgument:
 // "file:line: path: what is wrong".
-StatusOr<PlannedFiles> PlanFiles(const std::vector<InputFile>& files, const PlanOptions& options);
+// `edit`: changes each job before it is read; its error is of the command line, not of a file.
+using EditJob = std::function<Status(Json* job)>;
+StatusOr<PlannedFiles> PlanFiles(const std::vector<InputFile>& files, const PlanOptions& options,
+                                 const EditJob& edit = {});
 
 // The objects of `planned` as the controller would create them: Service, snapshot, Jobs. The UIDs that only a cluster
 // gives, and owner references by them, are left out.

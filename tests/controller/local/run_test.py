@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
+import threading
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -65,6 +65,40 @@ spec:
 """
 
 
+class Job:
+    """A `muster local` that runs, and what it has said, on both streams."""
+
+    def __init__(self, command, **how):
+        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                                        errors="replace", start_new_session=True, **how)
+        self.said, self.changed = "", threading.Condition()
+        self.reader = threading.Thread(target=self.read, daemon=True)
+        self.reader.start()
+
+    def read(self):
+        for line in self.process.stdout:
+            with self.changed:
+                self.said += line
+                self.changed.notify_all()
+
+    def await_(self, pattern):
+        with self.changed:
+            if not self.changed.wait_for(lambda: re.search(pattern, self.said), DEADLINE):
+                raise AssertionError(f"{pattern} is not in {self.said}")
+            return re.search(pattern, self.said)
+
+    def wait(self):
+        code = self.process.wait(DEADLINE)
+        self.reader.join(DEADLINE)
+        return code
+
+    def end(self):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.wait()
+        self.process.stdout.close()
+
+
 class LocalCase(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -86,43 +120,20 @@ class LocalCase(unittest.TestCase):
         return path
 
     def start(self, *files, env=None, arguments=()):
-        """The process; its output, both streams, goes to the file `self.log`."""
         self.count += 1
         names = [self.file(f"{self.count}-{i}.yaml", text) for i, text in enumerate(files)]
-        self.log = os.path.join(self.folder, f"{self.count}.log")
         command = [os.path.join(BIN, "muster-local"), *arguments]
         for name in names:
             command += ["-f", name]
-        with open(self.log, "w") as log:
-            process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.folder, start_new_session=True,
-                                       env=clean(XDG_STATE_HOME=os.path.join(self.folder, "state"), **(env or {})))
-        self.addCleanup(self.end, process)
-        return process
-
-    def end(self, process):
-        if process.poll() is None:
-            process.kill()
-            process.wait()
-
-    def output(self):
-        with open(self.log, errors="replace") as file:
-            return file.read()
+        job = Job(command, cwd=self.folder, env=clean(XDG_STATE_HOME=os.path.join(self.folder, "state"), **(env or {})))
+        self.addCleanup(job.end)
+        return job
 
     def run_job(self, *files, code=0, **more):
         """Runs it to its end; what it has said."""
-        process = self.start(*files, **more)
-        self.assertEqual(process.wait(DEADLINE), code, self.output())
-        return self.output()
-
-    def wait_for(self, pattern, log=None):
-        log = log or self.log
-        until = time.monotonic() + DEADLINE
-        while time.monotonic() < until:
-            with open(log, errors="replace") as file:
-                if found := re.search(pattern, file.read()):
-                    return found
-            time.sleep(0.02)
-        return self.fail(f"{pattern} is not in {self.output()}")
+        job = self.start(*files, **more)
+        self.assertEqual(job.wait(), code, job.said)
+        return job.said
 
 
 class Runs(LocalCase):
@@ -143,13 +154,13 @@ class Runs(LocalCase):
         self.assertIn("PyTorchJob pt: Succeeded", said)
 
     def test_a_killed_worker_restarts_all_in_place(self):
-        script = self.file("once.py", f"""import os, signal, sys, time
+        script = self.file("once.py", f"""import os, signal
 marker = {self.folder!r} + "/killed"
 if os.environ["RANK"] == "1" and not os.path.exists(marker):
     open(marker, "w").close()
     os.kill(os.getpid(), signal.SIGKILL)
 if os.environ["TORCHELASTIC_RESTART_COUNT"] == "0":
-    time.sleep(1000)
+    signal.pause()
 print("rank", os.environ["RANK"], "goes on", flush=True)
 """)
         said = self.run_job(train_job("killed", f"[torchrun, {script}]"))
@@ -163,11 +174,11 @@ print("rank", os.environ["RANK"], "goes on", flush=True)
 
     def test_a_killed_node_comes_back(self):
         script = f"""if [ -e {self.folder}/back ]; then echo again; exit; fi; touch {self.folder}/back; echo first $PPID; sleep 1000"""
-        process = self.start(plain_job("node", script))
-        agent = int(self.wait_for(r"first (\d+)")[1])
+        job = self.start(plain_job("node", script))
+        agent = int(job.await_(r"first (\d+)")[1])
         os.kill(agent, signal.SIGKILL)
-        self.assertEqual(process.wait(DEADLINE), 0, self.output())
-        self.assertIn("[node-node-0-0] again", self.output())
+        self.assertEqual(job.wait(), 0, job.said)
+        self.assertIn("[node-node-0-0] again", job.said)
 
     def test_a_whole_pytorch_job_is_made_anew(self):
         """Its command is no torchrun: peers hear of the failure by the controller alone."""
@@ -239,43 +250,78 @@ spec:
             self.assertIn(f"[{node}] one two three", said)
 
 
+class Flags(LocalCase):
+    def test_what_they_change(self):
+        script = 'echo $1 $A $(pwd) $(cat /srv/key/token) of $PET_NNODES'
+        runtime = """
+apiVersion: trainer.kubeflow.org/v1alpha1
+kind: TrainingRuntime
+metadata: {name: keyed, labels: {trainer.kubeflow.org/framework: torch}}
+spec:
+  mlPolicy: {numNodes: 1, torch: {}}
+  template: {spec: {replicatedJobs: [{name: node, template: {metadata: {labels: {trainer.kubeflow.org/trainjob-ancestor-step: trainer}}, spec: {template: {spec: {
+    containers: [{name: node, image: i, volumeMounts: [{name: key, mountPath: /srv/key}]}], volumes: [{name: key, secret: {secretName: key}}]}}}}}]}}
+"""
+        os.mkdir(os.path.join(self.folder, "key"))
+        self.file("key/token", "secret")
+        os.mkdir(os.path.join(self.folder, "work"))
+        job = plain_job("flags", script).replace("{name: plain}", "{name: keyed, kind: TrainingRuntime}")
+        said = self.run_job(job, runtime, arguments=["--nodes", "2", "--env", "A=value", "--workdir", "work", "--secret", f"key={self.folder}/key",
+                                                     "--set", "spec.trainer.args=[sh, given]"])
+        for node in (0, 1):
+            self.assertIn(f"[flags-node-0-{node}] given value {self.folder}/work secret of 2\n", said)
+
+    def test_a_dry_run_prints_the_plan(self):
+        said = self.run_job(plain_job("dry", "exit 3"), arguments=["--dry-run", "--nodes", "3"])
+        self.assertIn("kind: Job", said)
+        self.assertIn("completions: 3", said)
+        self.assertFalse(os.path.exists(os.path.join(self.folder, "state")))
+
+    def test_wrong_ones(self):
+        rows = [(["--nodes", "0"], "--nodes: want at least 1"), (["--env", "A"], "want NAME=VALUE"), (["--secret", "a"], "want NAME=FOLDER"),
+                (["--secret", "a=/nowhere"], "/nowhere: No such file"), (["--workdir", "/nowhere"], "--workdir '/nowhere': No such file"),
+                (["--set", "spec"], "it has no '='")]
+        for arguments, message in rows:
+            with self.subTest(message):
+                self.assertIn(message, self.run_job(plain_job("wrong", "true"), code=78, arguments=arguments))
+
+
 class Ends(LocalCase):
     def hanging(self, name):
-        process = self.start(plain_job(name, "echo pid $$; trap 'echo bye; exit 0' TERM; while :; do sleep 0.05; done", nodes=2))
-        self.wait_for(r"(?s)pid \d+.*pid \d+")
-        return process, [int(pid) for pid in re.findall(r"pid (\d+)", self.output())]
+        job = self.start(plain_job(name, "trap 'echo bye; exit 0' TERM; echo pid $$; while :; do sleep 0.05; done", nodes=2))
+        job.await_(r"(?s)pid \d+.*pid \d+")
+        return job, [int(pid) for pid in re.findall(r"pid (\d+)", job.said)]
 
     def test_told_to_end(self):
         for number in (signal.SIGINT, signal.SIGTERM):
             with self.subTest(number):
-                process, pids = self.hanging(f"told-{int(number)}")
-                process.send_signal(number)
-                self.assertEqual(process.wait(DEADLINE), 128 + number, self.output())
-                self.assertEqual(self.output().count("bye"), 2)
+                job, pids = self.hanging(f"told-{int(number)}")
+                job.process.send_signal(number)
+                self.assertEqual(job.wait(), 128 + number, job.said)
+                self.assertEqual(job.said.count("bye"), 2, job.said)
                 for pid in pids:
                     self.assertTrue(wait_gone(pid))
 
     def test_told_twice(self):
-        process = self.start(plain_job("twice", "trap '' TERM; echo pid $$; while :; do sleep 0.05; done"))
-        pid = int(self.wait_for(r"pid (\d+)")[1])
-        process.send_signal(signal.SIGINT)
-        process.send_signal(signal.SIGTERM)
-        self.assertIn(process.wait(DEADLINE), (130, 143), self.output())
+        job = self.start(plain_job("twice", "trap '' TERM; echo pid $$; while :; do sleep 0.05; done"))
+        pid = int(job.await_(r"pid (\d+)")[1])
+        job.process.send_signal(signal.SIGINT)
+        job.process.send_signal(signal.SIGTERM)
+        self.assertIn(job.wait(), (130, 143), job.said)
         self.assertTrue(wait_gone(pid))
 
     def test_killed(self):
-        process, pids = self.hanging("killed")
-        process.kill()
-        process.wait()
+        job, pids = self.hanging("killed")
+        job.process.kill()
+        job.wait()
         for pid in pids:
             self.assertTrue(wait_gone(pid))
         self.assertIn("fine", self.run_job(plain_job("killed", "echo fine")))
 
     def test_two_of_one_name(self):
-        first, _ = self.hanging("name")
+        self.hanging("name")
         said = self.run_job(plain_job("name", "true"), code=78)
         self.assertIn("a job 'name' runs here already", said)
-        first.kill()
 
 
 class BadInput(LocalCase):
@@ -301,10 +347,10 @@ spec:
     containers: [{name: node, image: i, envFrom: [{secretRef: {name: key}}]}]}}}}}]}}
 """
         job = plain_job("lacks", "true").replace("{name: plain}", "{name: keyed, kind: TrainingRuntime}")
-        process = self.start(job, runtime)
-        self.wait_for("there is no Secret 'key'")
-        process.send_signal(signal.SIGTERM)
-        process.wait(DEADLINE)
+        run = self.start(job, runtime)
+        run.await_("there is no Secret 'key'")
+        run.process.send_signal(signal.SIGTERM)
+        self.assertEqual(run.wait(), 143)
 
     def test_no_bubblewrap(self):
         said = self.run_job(plain_job("none", "true"), code=78, env={"PATH": self.folder})
