@@ -7,6 +7,7 @@
 #include "controller/api/runtime.h"
 #include "controller/api/strategic_merge.h"
 #include "controller/api/train_job.h"
+#include "controller/plan/convert.h"
 #include "controller/reconcile/after.h"
 #include "tests/fuzz/input.h"
 
@@ -59,6 +60,10 @@ void APyTorchJob(const Json& object) {
   }
   Must(!job->processes_per_node.empty() || (job->elastic && job->elastic->processes_per_node));
   Must(!job->elastic || (job->elastic->least >= 1 && job->elastic->least <= job->elastic->most));
+  for (const std::string& path : UnknownFieldsOf(object)) Must(path.starts_with("spec."));
+  const auto converted = ConvertPyTorchJob(object, {});
+  Said(converted.status());
+  if (converted.ok()) Must(ReadTrainJob(converted->train_job).ok() && ReadRuntime(converted->runtime).ok());
 }
 
 void ARuntime(const Json& object) {
