@@ -35,6 +35,7 @@ struct Flags {
   Overrides overrides;
   std::string work_folder;                        // empty: the current one
   std::vector<std::string> secrets, config_maps;  // NAME=FOLDER
+  std::vector<std::string> drills;
   bool dry_run = false;
 };
 
@@ -186,6 +187,10 @@ class Session {
         options.environment.push_back(fmt::format("{}={}", name, value));
       }
     }
+    for (const std::string& text : flags.drills) {
+      MUSTER_ASSIGN_OR_RETURN(Drill drill, ParseDrill(text));
+      options.drills.push_back(std::move(drill));
+    }
     asio::io_context loop;
     launcher::Reaper reaper(loop);
     launcher::Console console(loop);
@@ -200,6 +205,7 @@ class Session {
                  {.event = [&say](const EventText& event) { say(fmt::format("{}: {}", event.reason, event.message)); },
                   .trouble = say,
                   .ignored = [&say](const std::string& field) { say("not honoured here: " + field); },
+                  .drill = [&say](const std::string& what) { say("drill " + what); },
                   .over =
                       [&] {
                         over = true;
@@ -207,7 +213,7 @@ class Session {
                         loop.stop();
                       }});
     AwaitSignals(&signals, &signal, &run);
-    run.Begin();
+    MUSTER_RETURN_IF_ERROR(run.Begin());
     loop.run();
     console.Drain(std::chrono::seconds(5));
     close(lock);
@@ -258,6 +264,10 @@ void AddLocalFlags(CLI::App* app, std::function<int()>* run) {
                   "where containers without a workingDir run; else the current folder");
   app->add_option("--secret", flags->secrets, "NAME=FOLDER, a Secret: each file of the folder is a key");
   app->add_option("--config-map", flags->config_maps, "NAME=FOLDER, a ConfigMap: each file of the folder is a key");
+  app->add_option(
+      "--kill", flags->drills,
+      "TARGET:NUMBER[:SIGNAL]@WHEN, a fault on purpose: node:1@30s, rank:3@\"epoch 4\" (once a line of output "
+      "has that text), rank:0:STOP@5s");
   app->add_flag("--dry-run", flags->dry_run, "print what would run, as `muster-controller plan` does");
   app->callback([flags, run] { *run = [flags] { return Run(*flags); }; });
 }

@@ -5,11 +5,15 @@
 #include <fstream>
 #include <set>
 
+#include "base/exit_codes.h"
 #include "base/host_facts.h"
 #include "base/host_names.h"
 #include "base/text.h"
+#include "controller/api/labels.h"
 #include "controller/api/lenient.h"
+#include "controller/local/output_watch.h"
 #include "controller/local/pod_names.h"
+#include "controller/plan/pod_fields.h"
 
 namespace muster::controller {
 namespace {
@@ -25,6 +29,20 @@ std::string PrefixOf(const Json& pod) {
   return fmt::format("[{}] ", host.empty() ? NameOf(pod) : host);
 }
 
+// Its place among the job's nodes; -1: it is none.
+int NodeRankOf(const Json& pod) {
+  const Json& labels = MapField(PartOf(pod, "metadata"), "labels");
+  const std::string type = TextField(labels, kReplicaTypeLabel);
+  const auto index = ParseInt(TextField(labels, type.empty() ? kIndexLabel : kReplicaIndexLabel));
+  if (!index) return -1;
+  if (type.empty())
+    return FindNamed(PartOf(pod, "spec"), "containers", kTrainerContainer) != nullptr ? static_cast<int>(*index) : -1;
+  const Json* container = FindNamed(PartOf(pod, "spec"), "containers", kPyTorchContainer);
+  const Json* rank = container == nullptr ? nullptr : FindNamed(*container, "env", "PET_NODE_RANK");
+  const auto number = rank == nullptr ? index : ParseInt(TextField(*rank, "value"));
+  return number ? static_cast<int>(*number) : -1;
+}
+
 }  // namespace
 
 class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
@@ -38,6 +56,28 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
         controllers_(world, job),
         timer_(means.loop),
         facts_(ReadHostFacts()) {}
+
+  Status Begin() {
+    std::vector<std::string> texts;
+    for (const Drill& drill : options_.drills) {
+      if (!drill.after) {
+        texts.push_back(drill.text);
+        continue;
+      }
+      auto timer = std::make_shared<asio::steady_timer>(means_.loop, *drill.after);
+      timer->async_wait([weak = weak_from_this(), &drill](const boost::system::error_code& error) {
+        auto self = weak.lock();
+        if (!error && self) self->Carry(drill);
+      });
+      drill_timers_.push_back(std::move(timer));
+    }
+    if (!texts.empty()) {
+      MUSTER_ASSIGN_OR_RETURN(output_, OutputWatch::Begin(means_.loop, options_.folder + "/drills", std::move(texts),
+                                                          [this](const std::string& text) { Seen(text); }));
+    }
+    WakeSoon();
+    return absl::OkStatus();
+  }
 
   void WakeSoon() {
     if (woken_) return;
@@ -55,6 +95,8 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
 
   void End() {
     timer_.cancel();
+    drill_timers_.clear();
+    output_.reset();
     pods_.clear();
   }
 
@@ -128,12 +170,40 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
         if (container.working_directory.empty()) container.working_directory = options_.work_folder;
       }
     }
-    MUSTER_ASSIGN_OR_RETURN(pods_[uid], PodRun::Start(means_, std::move(program), place, HostsFile(), PrefixOf(pod),
-                                                      [weak = weak_from_this()] {
-                                                        if (auto self = weak.lock()) self->WakeSoon();
-                                                      }));
+    PodView view{.hosts = HostsFile(), .prefix = PrefixOf(pod)};
+    if (output_) {
+      view.filters = output_->texts();
+      view.filter_file = output_->FileOf(NameOf(pod));
+    }
+    MUSTER_ASSIGN_OR_RETURN(
+        pods_[uid], PodRun::Start(means_, std::move(program), place, std::move(view), [weak = weak_from_this()] {
+          if (auto self = weak.lock()) self->WakeSoon();
+        }));
     if (world_->Update(std::move(spelled), WallNow()).ok()) WakeSoon();
     return absl::OkStatus();
+  }
+
+  void Seen(const std::string& text) {
+    for (const Drill& drill : options_.drills) {
+      if (!drill.after && drill.text == text) Carry(drill);
+    }
+  }
+
+  void Carry(const Drill& drill) {
+    const bool by_rank = drill.target == Drill::Target::kRank;
+    const std::vector<std::string> entries =
+        by_rank ? std::vector<std::string>{fmt::format("RANK={}", drill.number)} : std::vector<std::string>();
+    for (const Json* pod : world_->List("Pod")) {
+      const auto run = pods_.find(UidOf(*pod));
+      if (run == pods_.end() || (!by_rank && NodeRankOf(*pod) != drill.number)) continue;
+      for (const char* container : {kTrainerContainer, kPyTorchContainer}) {
+        if (run->second->Signal(container, drill.signal, entries)) {
+          return events_.drill(fmt::format("{}: {} to {} {} on {}", drill.said, SignalName(drill.signal),
+                                           by_rank ? "rank" : "node", drill.number, NameOf(*pod)));
+        }
+      }
+    }
+    events_.drill(fmt::format("{}: nothing of that number runs", drill.said));
   }
 
   // Those whose pods are gone, and that have ended.
@@ -190,6 +260,8 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
   PodNames hosts_;
   asio::steady_timer timer_;
   const HostFacts facts_;
+  std::unique_ptr<OutputWatch> output_;
+  std::vector<std::shared_ptr<asio::steady_timer>> drill_timers_;
   std::map<std::string, std::unique_ptr<PodRun>> pods_;  // by uid
   std::set<std::string> said_;
   std::string written_;
@@ -199,7 +271,7 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
 LocalRun::LocalRun(PodMeans means, World* world, LocalJob* job, LocalRunOptions options, LocalRunEvents events)
     : impl_(std::make_shared<Impl>(means, world, job, std::move(options), std::move(events))) {}
 LocalRun::~LocalRun() { impl_->End(); }
-void LocalRun::Begin() { impl_->WakeSoon(); }
+Status LocalRun::Begin() { return impl_->Begin(); }
 void LocalRun::Stop() { impl_->Stop(); }
 
 }  // namespace muster::controller

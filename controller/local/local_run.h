@@ -10,6 +10,7 @@
 
 #include "base/status.h"
 #include "controller/local/controllers.h"
+#include "controller/local/drills.h"
 #include "controller/local/pod_run.h"
 
 namespace muster::controller {
@@ -21,12 +22,14 @@ struct LocalRunOptions {
   // As PodPlace has them.
   std::map<std::string, std::vector<std::string>> entrypoints;
   std::vector<std::string> environment;
+  std::vector<Drill> drills;
 };
 
 struct LocalRunEvents {
   std::function<void(const EventText&)> event;           // what kubectl describe would show
   std::function<void(const std::string&)> trouble;       // what could not be done, once each
   std::function<void(const std::string& path)> ignored;  // a field that is not honoured, once each
+  std::function<void(const std::string& what)> drill;    // what a drill has done
   std::function<void()> over;                            // the job has ended, and no process of it is left
 };
 
@@ -36,7 +39,8 @@ class LocalRun {
   LocalRun(PodMeans means, World* world, LocalJob* job, LocalRunOptions options, LocalRunEvents events);
   ~LocalRun();
 
-  void Begin();
+  // Unavailable: the output cannot be watched for drills.
+  Status Begin();
   // All pods get SIGTERM, and SIGKILL after their grace; then it is over. A second call kills at once.
   void Stop();
 

@@ -11,6 +11,7 @@
 #include "base/replace_file.h"
 #include "base/text.h"
 #include "controller/local/pod_lifecycle.h"
+#include "controller/local/process_tree.h"
 #include "controller/local/sandbox.h"
 #include "launcher/worker_group.h"
 
@@ -41,13 +42,6 @@ Status Prepare(const PodProgram& program, const std::string& folder) {
   return absl::OkStatus();
 }
 
-std::vector<pid_t> ChildrenOf(pid_t pid) {
-  std::ifstream file(fmt::format("/proc/{0}/task/{0}/children", pid));
-  std::vector<pid_t> children;
-  for (pid_t child = 0; file >> child;) children.push_back(child);
-  return children;
-}
-
 // What the container has written there; empty: nothing.
 std::string MessageIn(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -61,13 +55,11 @@ std::string MessageIn(const std::string& path) {
 
 class PodRun::Impl : public std::enable_shared_from_this<Impl> {
  public:
-  Impl(PodMeans means, PodProgram program, const PodPlace& place, std::string hosts, std::string prefix,
-       std::function<void()> changed)
+  Impl(PodMeans means, PodProgram program, const PodPlace& place, PodView view, std::function<void()> changed)
       : means_(means),
         program_(std::move(program)),
         folder_(place.folder),
-        hosts_(std::move(hosts)),
-        prefix_(std::move(prefix)),
+        view_(std::move(view)),
         changed_(std::move(changed)),
         cycle_(program_, place.address, WallNow()),
         groups_(cycle_.size()),
@@ -101,6 +93,17 @@ class PodRun::Impl : public std::enable_shared_from_this<Impl> {
     changed_ = [] {};
   }
 
+  bool Signal(std::string_view name, int signal, const std::vector<std::string>& entries) {
+    for (size_t i = 0; i < cycle_.size(); ++i) {
+      if (cycle_.Program(i).name != name || !groups_[i]) continue;
+      for (const pid_t command : Commands(i)) {
+        const pid_t pid = entries.empty() ? command : FindBelow(command, entries);
+        if (pid > 0 && kill(pid, signal) == 0) return true;
+      }
+    }
+    return false;
+  }
+
   bool over() const { return cycle_.over(); }
   Json Status(const Json& old) const { return cycle_.Status(old, WallNow()); }
 
@@ -117,7 +120,7 @@ class PodRun::Impl : public std::enable_shared_from_this<Impl> {
     launcher::WorkerSpec spec;
     spec.argv = SandboxWords({.bwrap = means_.bwrap,
                               .hostname = program_.hostname,
-                              .hosts = hosts_,
+                              .hosts = view_.hosts,
                               .mounts = container.mounts,
                               .working_directory = container.working_directory},
                              ListRealFolder);
@@ -126,7 +129,9 @@ class PodRun::Impl : public std::enable_shared_from_this<Impl> {
     const std::string log = fmt::format("{}/logs/{}.log", folder_, container.name);
     for (launcher::StreamSpec* stream : {&spec.output.out, &spec.output.err}) {
       stream->file = log;
-      stream->prefix = prefix_;
+      stream->prefix = view_.prefix;
+      stream->filters = view_.filters;
+      stream->filter_file = view_.filter_file;
     }
     const auto started = groups_[i]->Start({spec});
     if (!started.ok()) {
@@ -140,12 +145,19 @@ class PodRun::Impl : public std::enable_shared_from_this<Impl> {
     Tell();
   }
 
+  // bubblewrap waits for the command, which is its child.
+  std::vector<pid_t> Commands(size_t i) const {
+    std::vector<pid_t> commands;
+    for (const int64_t bwrap : groups_[i]->pids()) {
+      for (const pid_t command : ChildrenOf(static_cast<pid_t>(bwrap))) commands.push_back(command);
+    }
+    return commands;
+  }
+
   // As the kubelet does: SIGTERM to the command alone, SIGKILL to all that is left after the grace.
   void AskToEnd(size_t i) {
     if (!groups_[i]) return;
-    for (const int64_t bwrap : groups_[i]->pids()) {
-      for (const pid_t command : ChildrenOf(static_cast<pid_t>(bwrap))) kill(command, SIGTERM);
-    }
+    for (const pid_t command : Commands(i)) kill(command, SIGTERM);
     graces_[i] = std::make_unique<asio::steady_timer>(means_.loop, program_.grace);
     graces_[i]->async_wait([weak = weak_from_this(), i](const boost::system::error_code& error) {
       auto self = weak.lock();
@@ -182,7 +194,8 @@ class PodRun::Impl : public std::enable_shared_from_this<Impl> {
 
   const PodMeans means_;
   const PodProgram program_;
-  const std::string folder_, hosts_, prefix_;
+  const std::string folder_;
+  const PodView view_;
   std::function<void()> changed_;
   PodLifecycle cycle_;
   std::vector<std::unique_ptr<launcher::WorkerGroup>> groups_;
@@ -194,17 +207,19 @@ PodRun::PodRun(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 PodRun::~PodRun() { impl_->End(); }
 
-StatusOr<std::unique_ptr<PodRun>> PodRun::Start(PodMeans means, PodProgram program, const PodPlace& place,
-                                                std::string hosts, std::string prefix, std::function<void()> changed) {
+StatusOr<std::unique_ptr<PodRun>> PodRun::Start(PodMeans means, PodProgram program, const PodPlace& place, PodView view,
+                                                std::function<void()> changed) {
   MUSTER_RETURN_IF_ERROR(Prepare(program, place.folder));
-  auto impl =
-      std::make_shared<Impl>(means, std::move(program), place, std::move(hosts), std::move(prefix), std::move(changed));
+  auto impl = std::make_shared<Impl>(means, std::move(program), place, std::move(view), std::move(changed));
   impl->Step();
   return std::unique_ptr<PodRun>(new PodRun(std::move(impl)));
 }
 
 void PodRun::Stop() { impl_->Stop(); }
 void PodRun::Kill() { impl_->Kill(); }
+bool PodRun::Signal(std::string_view name, int signal, const std::vector<std::string>& entries) {
+  return impl_->Signal(name, signal, entries);
+}
 bool PodRun::over() const { return impl_->over(); }
 Json PodRun::Status(const Json& old) const { return impl_->Status(old); }
 

@@ -9,6 +9,8 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/json_fields.h"
 #include "base/status.h"
@@ -25,18 +27,28 @@ struct PodMeans {
   std::string bwrap;  // the path of bubblewrap
 };
 
+struct PodView {
+  std::string hosts;                 // the file that stands for /etc/hosts
+  std::string prefix;                // before each line of output
+  std::vector<std::string> filters;  // lines that have one of these are copied
+  std::string filter_file;           // to this file
+};
+
 class PodRun {
  public:
-  // `hosts`: the file that stands for /etc/hosts. `prefix`: before each line. `changed`: its status is another one now;
-  // called on the loop, never from inside a call. Errors: a folder or a file cannot be made; names it.
+  // `changed`: its status is another one now; called on the loop, never from inside a call. Errors: a folder or a file
+  // cannot be made; names it.
   static StatusOr<std::unique_ptr<PodRun>> Start(PodMeans means, PodProgram program, const PodPlace& place,
-                                                 std::string hosts, std::string prefix, std::function<void()> changed);
+                                                 PodView view, std::function<void()> changed);
   ~PodRun();  // kills what is left
 
   // It is deleted: its containers get SIGTERM, and SIGKILL after its grace.
   void Stop();
   // The same, with SIGKILL at once.
   void Kill();
+  // To the command of the container `name`, or to the process below it that was started with all of `entries`
+  // ("RANK=3"). False: there is none.
+  bool Signal(std::string_view name, int signal, const std::vector<std::string>& entries = {});
   // No container runs, and none starts again.
   bool over() const;
   // The pod's status, whole. `old`: the one before.

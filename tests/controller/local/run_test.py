@@ -286,6 +286,46 @@ spec:
                 self.assertIn(message, self.run_job(plain_job("wrong", "true"), code=78, arguments=arguments))
 
 
+EPOCHS = """import os, sys, time
+path = sys.argv[1] + "/epoch"
+first = int(open(path).read()) if os.path.exists(path) else 0
+for epoch in range(first, 7):
+    os.write(1, f"rank {os.environ['RANK']} epoch {epoch}\\n".encode())
+    if os.environ["RANK"] == "0":
+        with open(path + ".new", "w") as file:
+            file.write(str(epoch))
+        os.rename(path + ".new", path)
+    os.popen("sleep 0.2").read()
+"""
+
+
+class Drills(LocalCase):
+    def survives(self, *drills):
+        script = self.file("epochs.py", EPOCHS)
+        arguments = [word for drill in drills for word in ("--kill", drill)]
+        said = self.run_job(train_job("drill", f"[torchrun, {script}, {self.folder}]"), arguments=arguments)
+        for rank in (0, 1):
+            self.assertIn(f"rank {rank} epoch 6", said)
+        return said
+
+    def test_a_rank_and_a_node_are_killed(self):
+        said = self.survives("rank:1@rank 0 epoch 2", "node:1@rank 0 epoch 4")
+        self.assertIn("drill rank:1@rank 0 epoch 2: SIGKILL to rank 1 on drill-node-0-1", said)
+        self.assertIn("drill node:1@rank 0 epoch 4: SIGKILL to node 1 on drill-node-0-1", said)
+        self.assertIn("worker rank 1 was killed by SIGKILL", said)
+        self.assertIn("PodFailed", said)
+
+    def test_by_time(self):
+        said = self.survives("node:0@300ms")
+        self.assertIn("drill node:0@300ms: ", said)
+
+    def test_nobody_of_that_number(self):
+        self.assertIn("drill rank:7@epoch 1: nothing of that number runs", self.survives("rank:7@epoch 1"))
+
+    def test_a_wrong_one(self):
+        self.assertIn("--kill 'node:1': it does not say when", self.run_job(plain_job("wrong", "true"), code=78, arguments=["--kill", "node:1"]))
+
+
 class Ends(LocalCase):
     def hanging(self, name):
         job = self.start(plain_job(name, "trap 'echo bye; exit 0' TERM; echo pid $$; while :; do sleep 0.05; done", nodes=2))

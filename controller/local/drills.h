@@ -1,0 +1,26 @@
+// Faults on purpose in a local run: which process gets which signal, and when. Pure; outside bytes.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/clock.h"
+#include "base/status.h"
+
+namespace muster::controller {
+
+struct Drill {
+  enum class Target { kNode, kRank } target = Target::kNode;
+  int number = 0;                 // node rank, or rank
+  int signal = 9;                 // SIGKILL
+  std::optional<Duration> after;  // from the beginning of the run
+  std::string text;               // else: once a line of output has this
+  std::string said;               // as the user gave it
+};
+
+// "node:1@30s", "rank:3@epoch 4", "rank:0:STOP@500ms": TARGET:NUMBER[:SIGNAL]@WHEN. A number with ms, s or m is a time;
+// anything else a text. InvalidArgument names the value and what is wanted.
+StatusOr<Drill> ParseDrill(std::string_view text);
+
+}  // namespace muster::controller

@@ -1,0 +1,32 @@
+// Tells when one of several texts has come in the output of a run's containers: the launcher copies such lines to files
+// of one folder, which is watched by inotify. Loop thread only.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+
+namespace muster::controller {
+
+class OutputWatch {
+ public:
+  // `folder` is made. `found`: a text that has come for the first time. Errors name the folder.
+  static StatusOr<std::unique_ptr<OutputWatch>> Begin(boost::asio::io_context& loop, const std::string& folder,
+                                                      std::vector<std::string> texts,
+                                                      std::function<void(const std::string& text)> found);
+  ~OutputWatch();
+
+  const std::vector<std::string>& texts() const;     // StreamSpec::filters
+  std::string FileOf(const std::string& pod) const;  // StreamSpec::filter_file
+
+ private:
+  class Impl;
+  explicit OutputWatch(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
+  std::shared_ptr<Impl> impl_;
+};
+
+}  // namespace muster::controller

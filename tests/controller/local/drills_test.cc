@@ -1,0 +1,65 @@
+#include "controller/local/drills.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+
+namespace muster::controller {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(Drills, WhatIsMeant) {
+  struct Row {
+    const char* text;
+    Drill::Target target;
+    int number, signal;
+    std::optional<Duration> after;
+    const char* line;
+  };
+  using std::chrono::milliseconds;
+  const Row rows[] = {
+      {"node:1@30s", Drill::Target::kNode, 1, SIGKILL, milliseconds(30'000), ""},
+      {"node:0@0ms", Drill::Target::kNode, 0, SIGKILL, milliseconds(0), ""},
+      {"rank:3@2m", Drill::Target::kRank, 3, SIGKILL, milliseconds(120'000), ""},
+      {"rank:3@epoch 4", Drill::Target::kRank, 3, SIGKILL, std::nullopt, "epoch 4"},
+      {"rank:3@a@b: c", Drill::Target::kRank, 3, SIGKILL, std::nullopt, "a@b: c"},
+      {"rank:3@30", Drill::Target::kRank, 3, SIGKILL, std::nullopt, "30"},
+      {"rank:3@s", Drill::Target::kRank, 3, SIGKILL, std::nullopt, "s"},
+      {"rank:0:STOP@5s", Drill::Target::kRank, 0, SIGSTOP, milliseconds(5000), ""},
+      {"node:0:15@x", Drill::Target::kNode, 0, SIGTERM, std::nullopt, "x"},
+  };
+  for (const Row& row : rows) {
+    SCOPED_TRACE(row.text);
+    const auto drill = ParseDrill(row.text);
+    ASSERT_TRUE(drill.ok()) << Message(drill.status());
+    EXPECT_EQ(drill->target, row.target);
+    EXPECT_EQ(drill->number, row.number);
+    EXPECT_EQ(drill->signal, row.signal);
+    EXPECT_EQ(drill->after, row.after);
+    EXPECT_EQ(drill->text, row.line);
+    EXPECT_EQ(drill->said, row.text);
+  }
+}
+
+TEST(Drills, WhatIsWrong) {
+  struct Row {
+    const char *text, *message;
+  };
+  const Row rows[] = {
+      {"", "--kill '': it does not say when"},
+      {"node:1", "it does not say when"},
+      {"node:1@", "it does not say when"},
+      {"node@1s", "it does not say whom"},
+      {"node:1:KILL:2@1s", "it does not say whom"},
+      {"pod:1@1s", "'pod' is neither node nor rank"},
+      {"node:-1@1s", "'-1' is no number"},
+      {"node:x@1s", "'x' is no number"},
+      {"node:1:WHAT@1s", "WHAT"},
+  };
+  for (const Row& row : rows) EXPECT_THAT(std::string(Message(ParseDrill(row.text).status())), HasSubstr(row.message));
+}
+
+}  // namespace
+}  // namespace muster::controller
