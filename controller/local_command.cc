@@ -7,6 +7,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -130,6 +131,26 @@ Status PutObjects(const Flags& flags, const std::vector<InputFile>& files, World
   return absl::OkStatus();
 }
 
+// A line for each host: the ends of its pods, one after the other.
+std::string TableOf(const std::vector<PodEnd>& ends) {
+  std::map<std::string, std::vector<const PodEnd*>> hosts;
+  size_t width = 4;
+  for (const PodEnd& end : ends) {
+    hosts[end.host].push_back(&end);
+    width = std::max(width, end.host.size());
+  }
+  std::string table;
+  for (const auto& [host, its_ends] : hosts) {
+    std::vector<std::string> texts;
+    for (const PodEnd* end : its_ends) {
+      texts.push_back(fmt::format("{} after {:.2f} s", end->exit_code == 0 ? "success" : DescribeExit(end->exit_code),
+                                  std::chrono::duration<double>(end->lived).count()));
+    }
+    table += fmt::format("{:<{}}  {}\n", host, width, Join(texts, ", then "));
+  }
+  return table;
+}
+
 int Failed(const Status& why) {
   PrintTo(stderr, "muster local: {}\n", Message(why));
   return kExitBadConfiguration;
@@ -200,7 +221,6 @@ class Session {
     };
     asio::signal_set signals(loop, SIGINT, SIGTERM);
     int signal = 0;
-    bool over = false;
     LocalRun run({loop, reaper, console, bwrap}, &world_, job_.get(), std::move(options),
                  {.event = [&say](const EventText& event) { say(fmt::format("{}: {}", event.reason, event.message)); },
                   .trouble = say,
@@ -208,7 +228,6 @@ class Session {
                   .drill = [&say](const std::string& what) { say("drill " + what); },
                   .over =
                       [&] {
-                        over = true;
                         signals.cancel();
                         loop.stop();
                       }});
@@ -217,6 +236,7 @@ class Session {
     loop.run();
     console.Drain(std::chrono::seconds(5));
     close(lock);
+    PrintTo(stderr, "{}", TableOf(run.ends()));
     return signal != 0 ? 128 + signal : End();
   }
 

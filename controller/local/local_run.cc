@@ -23,10 +23,20 @@ namespace asio = boost::asio;
 std::string NameOf(const Json& object) { return TextField(PartOf(object, "metadata"), "name"); }
 std::string UidOf(const Json& object) { return TextField(PartOf(object, "metadata"), "uid"); }
 
-// What stands before a line of its output: the name of the host, which stays when a pod is made anew.
-std::string PrefixOf(const Json& pod) {
+std::string HostOf(const Json& pod) {
   const std::string host = TextField(PartOf(pod, "spec"), "hostname");
-  return fmt::format("[{}] ", host.empty() ? NameOf(pod) : host);
+  return host.empty() ? NameOf(pod) : host;
+}
+
+// The first of its containers' codes that is not 0.
+int CodeOf(const Json& pod) {
+  for (const char* list : {"initContainerStatuses", "containerStatuses"}) {
+    for (const Json& container : ListField(PartOf(pod, "status"), list)) {
+      const int code = CountField(PartOf(container, "state", "terminated"), "exitCode");
+      if (code != 0) return code;
+    }
+  }
+  return 0;
 }
 
 // Its place among the job's nodes; -1: it is none.
@@ -93,6 +103,8 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
     WakeSoon();
   }
 
+  const std::vector<PodEnd>& ends() const { return ends_; }
+
   void End() {
     timer_.cancel();
     drill_timers_.clear();
@@ -123,6 +135,10 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
     if (run == pods_.end()) return;
     Json told = pod;
     told["status"] = run->second->Status(PartOf(pod, "status"));
+    if (run->second->over() && ended_.insert(run->first).second) {
+      ends_.push_back(
+          {.host = HostOf(pod), .exit_code = CodeOf(told), .lived = MonotonicClock::now() - begun_[run->first]});
+    }
     const Status updated = world_->Update(std::move(told), WallNow());
     if (!updated.ok()) Once(std::string(Message(updated)), events_.trouble);
   }
@@ -155,8 +171,7 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
                    .memory_bytes = facts_.memory_limit.value_or(facts_.memory_total),
                    .entrypoints = options_.entrypoints,
                    .environment = options_.environment};
-    const std::string host = TextField(PartOf(pod, "spec"), "hostname");
-    place.environment.push_back(fmt::format("HOSTNAME={}", host.empty() ? NameOf(pod) : host));
+    place.environment.push_back(fmt::format("HOSTNAME={}", HostOf(pod)));
     // Each pod has an address of its own, and all have one network: the port must not be another pod's.
     place.environment.push_back(fmt::format("MUSTER_HTTP_PORT={}:{}", address, kAgentHttpPort));
     Json spelled = pod;
@@ -170,7 +185,7 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
         if (container.working_directory.empty()) container.working_directory = options_.work_folder;
       }
     }
-    PodView view{.hosts = HostsFile(), .prefix = PrefixOf(pod)};
+    PodView view{.hosts = HostsFile(), .prefix = fmt::format("[{}] ", HostOf(pod))};
     if (output_) {
       view.filters = output_->texts();
       view.filter_file = output_->FileOf(NameOf(pod));
@@ -179,6 +194,7 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
         pods_[uid], PodRun::Start(means_, std::move(program), place, std::move(view), [weak = weak_from_this()] {
           if (auto self = weak.lock()) self->WakeSoon();
         }));
+    begun_[uid] = MonotonicClock::now();
     if (world_->Update(std::move(spelled), WallNow()).ok()) WakeSoon();
     return absl::OkStatus();
   }
@@ -263,6 +279,9 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
   std::unique_ptr<OutputWatch> output_;
   std::vector<std::shared_ptr<asio::steady_timer>> drill_timers_;
   std::map<std::string, std::unique_ptr<PodRun>> pods_;  // by uid
+  std::map<std::string, TimePoint> begun_;               // by uid
+  std::set<std::string> ended_;                          // uids
+  std::vector<PodEnd> ends_;
   std::set<std::string> said_;
   std::string written_;
   bool woken_ = false, stopped_ = false, over_ = false;
@@ -273,5 +292,6 @@ LocalRun::LocalRun(PodMeans means, World* world, LocalJob* job, LocalRunOptions 
 LocalRun::~LocalRun() { impl_->End(); }
 Status LocalRun::Begin() { return impl_->Begin(); }
 void LocalRun::Stop() { impl_->Stop(); }
+const std::vector<PodEnd>& LocalRun::ends() const { return impl_->ends(); }
 
 }  // namespace muster::controller

@@ -33,6 +33,13 @@ struct LocalRunEvents {
   std::function<void()> over;                            // the job has ended, and no process of it is left
 };
 
+// A pod that has ended.
+struct PodEnd {
+  std::string host;  // stays when a pod is made anew
+  int exit_code = 0;
+  Duration lived{};
+};
+
 class LocalRun {
  public:
   // `world` has the objects of the user's files; it and `job` outlive the run.
@@ -43,6 +50,8 @@ class LocalRun {
   Status Begin();
   // All pods get SIGTERM, and SIGKILL after their grace; then it is over. A second call kills at once.
   void Stop();
+
+  const std::vector<PodEnd>& ends() const;  // in their order
 
  private:
   class Impl;

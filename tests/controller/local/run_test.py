@@ -314,6 +314,7 @@ class Drills(LocalCase):
         self.assertIn("drill node:1@rank 0 epoch 4: SIGKILL to node 1 on drill-node-0-1", said)
         self.assertIn("worker rank 1 was killed by SIGKILL", said)
         self.assertIn("PodFailed", said)
+        self.assertRegex(said, r"drill-node-0-1  exit code 137 .* after .* s, then success after ")
 
     def test_by_time(self):
         said = self.survives("node:0@300ms")
