@@ -93,7 +93,21 @@ class Validator {
     if (!verdict_.refusals.empty()) return;
     const auto job = ReadPyTorchJob(job_);
     if (!job.ok()) return Refuse(kInvalid, std::string(Message(job.status())));
+    WarnOfRange(*job);
     if (IsPyTorchJobManagedByMuster(job_)) JudgePlan(*job);
+  }
+
+  // torchrun never begins below the least, and the nodes beyond the most stand by.
+  void WarnOfRange(const PyTorchJob& job) {
+    const ReplicaSpec* workers = job.Find(ReplicaType::kWorker);
+    if (!job.elastic || workers == nullptr) return;
+    const int least = job.elastic->least, most = job.elastic->most, count = workers->replicas;
+    if (count >= least && count <= most) return;
+    verdict_.warnings.push_back(
+        fmt::format("{}.replicas: {} is {} of elasticPolicy, {}", PathOfReplica(ReplicaName(ReplicaType::kWorker)),
+                    count, count < least ? "below minReplicas" : "above maxReplicas",
+                    count < least ? fmt::format("{}: training begins once there are so many", least)
+                                  : fmt::format("{}: the pods beyond it stand by", most)));
   }
 
   void JudgeName() {

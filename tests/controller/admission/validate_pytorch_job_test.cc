@@ -1,5 +1,7 @@
 #include "controller/admission/validate_pytorch_job.h"
 
+#include <map>
+
 #include "tests/controller/admission/requests.h"
 
 namespace muster::controller {
@@ -55,7 +57,7 @@ TEST(ValidatePyTorchJob, WhatIsAccepted) {
            {kWorker, "elasticPolicy: {}"},
            {kBoth, "elasticPolicy: {rdzvBackend: c10d}"},
            {kWorker, "elasticPolicy: {rdzvConf: [], standalone: true}"},
-           {kWorker, "elasticPolicy: {minReplicas: 2, maxReplicas: 2}"},
+           {"Worker: {replicas: 2, " + kPods + "}", "elasticPolicy: {minReplicas: 2, maxReplicas: 2}"},
        }) {
     const Verdict verdict = Created(JobOf(row.replicas, row.spec));
     EXPECT_EQ(Said(verdict), "") << row.replicas << row.spec;
@@ -63,6 +65,22 @@ TEST(ValidatePyTorchJob, WhatIsAccepted) {
     const std::string before = row.spec.find("managedBy") == std::string::npos ? "" : row.spec;  // immutable
     EXPECT_EQ(Said(Updated(JobOf("Worker: {}", before), JobOf(row.replicas, row.spec))), "")
         << row.replicas << row.spec;
+  }
+}
+
+TEST(ValidatePyTorchJob, ANumberOutsideTheElasticPolicyIsSaid) {
+  const std::string elastic = "elasticPolicy: {minReplicas: 2, maxReplicas: 3}";
+  for (const auto& [count, warning] :
+       std::map<int, std::string>{{1, "1 is below minReplicas of elasticPolicy, 2: training begins"},
+                                  {2, ""},
+                                  {3, ""},
+                                  {5, "5 is above maxReplicas of elasticPolicy, 3: the pods"}}) {
+    const Verdict verdict = Created(JobOf(fmt::format("Worker: {{replicas: {}, {}}}", count, kPods), elastic));
+    EXPECT_EQ(Said(verdict), "");
+    EXPECT_EQ(verdict.warnings.size(), warning.empty() ? 0U : 1U);
+    if (!warning.empty()) {
+      EXPECT_THAT(verdict.warnings, ElementsAre(HasSubstr("[Worker].replicas: " + warning)));
+    }
   }
 }
 

@@ -209,7 +209,7 @@ class Clock(PyTorchCase):
         super().setUpClass()
         cls.clock = FakeClock(cls.cluster.folder)
         cls.proxy, cls.through_proxy = cls.start_proxy()  # without TLS: certificates are not yet valid an hour ago
-        cls.controller = cls.start_controller("controller", *FLAGS, kubeconfig=cls.through_proxy, command=cls.clock.command)
+        cls.controller = cls.start_controller("controller", *FLAGS, "--no-leader-elect", kubeconfig=cls.through_proxy, command=cls.clock.command)
 
     def test_time_goes_back(self):
         self.create_job("before", workers=1, policy={"backoffLimit": 3, "ttlSecondsAfterFinished": 3000})
