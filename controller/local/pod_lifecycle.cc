@@ -37,11 +37,11 @@ const ContainerProgram& PodLifecycle::Program(Position container) const {
 
 bool PodLifecycle::IsRunning(Position container) const { return containers_[container].state == State::kRunning; }
 
-// By its restart policy. A sidecar starts again as long as the pod's containers need it.
+// By its restart policy. A sidecar starts again as long as the pod's containers run, or may come to run.
 bool PodLifecycle::StartsAgain(Position container) const {
   const Container& it = containers_[container];
-  if (stopped_ || !it.end) return false;
-  if (IsSidecar(container)) return !AreContainersDone();
+  if (stopped_ || it.state != State::kEnded) return false;
+  if (IsSidecar(container)) return !AreContainersDone() && !HasInitFailed();
   switch (Program(container).restart) {
     case ContainerProgram::Restart::kNever:
       return false;
@@ -86,11 +86,12 @@ void PodLifecycle::End(Position container, Step* step) {
 
 // The first init container that holds up those behind it begins, if it has not. True: there is none.
 bool PodLifecycle::NextInit(Step* step, WallTime now) {
+  const bool has_begun = HasBegun();
   for (Position i = 0; i < program_.init_containers.size(); ++i) {
     const Container& it = containers_[i];
     if (IsSidecar(i)) {
-      if (it.state != State::kRunning) Begin(i, step, now);
-      if (!it.started) return false;
+      if (it.state == State::kWaiting || StartsAgain(i)) Begin(i, step, now);
+      if (!it.started && !has_begun) return false;
       continue;
     }
     if (it.state == State::kEnded && it.end->exit_code == 0) continue;
@@ -107,10 +108,17 @@ bool PodLifecycle::HasInitFailed() const {
   return false;
 }
 
+bool PodLifecycle::HasBegun() const {
+  return std::any_of(containers_.begin() + static_cast<std::ptrdiff_t>(program_.init_containers.size()),
+                     containers_.end(),
+                     [](const Container& it) { return it.state != State::kWaiting || it.told_to_start; });
+}
+
 bool PodLifecycle::IsInitialized() const {
+  if (HasBegun()) return true;
   for (Position i = 0; i < program_.init_containers.size(); ++i) {
     const Container& it = containers_[i];
-    if (!IsSidecar(i) && (it.state != State::kEnded || it.end->exit_code != 0)) return false;
+    if (IsSidecar(i) ? !it.started : it.state != State::kEnded || it.end->exit_code != 0) return false;
   }
   return true;
 }
@@ -182,7 +190,7 @@ void PodLifecycle::Ready(Position container, bool ready) {
 }
 
 void PodLifecycle::Stop(std::string reason, std::string message) {
-  if (stopped_) return;
+  if (stopped_ || over()) return;
   stopped_ = true;
   reason_ = std::move(reason);
   message_ = std::move(message);
@@ -196,13 +204,14 @@ bool PodLifecycle::over() const {
 std::string PodLifecycle::Phase() const {
   const bool runs = Runs(false) || Runs(true);
   if (HasInitFailed()) return runs ? "Pending" : "Failed";
-  if (!IsInitialized()) return stopped_ && !runs ? "Failed" : "Pending";
-  bool succeeded = reason_.empty();
+  bool succeeded = reason_.empty(), again = false;
   for (Position i = program_.init_containers.size(); i < containers_.size(); ++i) {
-    if (runs || StartsAgain(i)) return "Running";
-    if (!IsDone(i)) return stopped_ ? "Failed" : "Pending";
-    succeeded = succeeded && containers_[i].end->exit_code == 0;
+    const Container& it = containers_[i];
+    if (it.state == State::kWaiting) return stopped_ && !runs ? "Failed" : "Pending";
+    again = again || StartsAgain(i);
+    succeeded = succeeded && it.end && it.end->exit_code == 0;
   }
+  if (runs || again) return "Running";
   return succeeded ? "Succeeded" : "Failed";
 }
 
@@ -228,8 +237,9 @@ Json PodLifecycle::StateOf(Position container) const {
 // One that starts again waits, and its last state is its end.
 Json PodLifecycle::StatusOf(Position container) const {
   const Container& it = containers_[container];
+  const bool comes_first = IsInit(container) && !IsSidecar(container);  // it is ready once it has succeeded
   Json status = {{"name", Program(container).name},
-                 {"ready", it.ready || (IsInit(container) && !IsSidecar(container) && IsDone(container))},
+                 {"ready", comes_first ? it.state == State::kEnded && it.end->exit_code == 0 : it.ready},
                  {"started", it.started},
                  {"restartCount", it.restarts},
                  {"state", StateOf(container)}};
@@ -256,7 +266,7 @@ Json PodLifecycle::Status(const Json& old, WallTime now) const {
   bool ready = phase == "Running";
   for (Position i = 0; i < containers_.size(); ++i) {
     status[IsInit(i) ? "initContainerStatuses" : "containerStatuses"].push_back(StatusOf(i));
-    if (!IsInit(i)) ready = ready && containers_[i].ready;
+    if (!IsInit(i) || IsSidecar(i)) ready = ready && containers_[i].ready;
   }
   const std::pair<const char*, bool> conditions[] = {
       {"PodScheduled", true}, {"Initialized", IsInitialized()}, {"ContainersReady", ready}, {"Ready", ready}};

@@ -2,9 +2,9 @@
 // status says. Pure: no process, no timer, no clock but the times given. Not thread-safe.
 //
 // Init containers come one after the other; a sidecar among them goes on, and the next one waits until it has started
-// (startup probe). Then all containers start together. When they have ended for good, the sidecars stop, the last one
-// first. A container that has ended starts again by its restart policy: at once the first time, then after 10 s,
-// doubling to 5 minutes, and from the beginning once it has run for 10 minutes.
+// (startup probe). Then all containers start together; from then on a sidecar holds up nothing. When they have ended
+// for good, the sidecars stop, the last one first. A container that has ended starts again by its restart policy: at
+// once the first time, then after 10 s, doubling to 5 minutes, and from the beginning once it has run for 10 minutes.
 // Source: Kubernetes, pkg/kubelet/kuberuntime/kuberuntime_manager.go (computePodActions), kubelet_pods.go (getPhase,
 // convertToAPIContainerStatuses), KEP-753.
 #pragma once
@@ -47,7 +47,7 @@ class PodLifecycle {
   void Ended(Position container, ContainerEnd end, WallTime now);
   void StartupDone(Position container);        // its startup probe has succeeded
   void Ready(Position container, bool ready);  // what its readiness probe says
-  // All stop. `reason`, `message`: of the pod; empty: it was deleted.
+  // All stop. `reason`, `message`: of the pod; empty: it was deleted. Nothing happens where it is over.
   void Stop(std::string reason = "", std::string message = "");
 
   bool over() const;  // no container runs, and none starts again
@@ -80,6 +80,7 @@ class PodLifecycle {
   void End(Position container, Step* step);
   bool NextInit(Step* step, WallTime now);
   bool HasInitFailed() const;  // for good
+  bool HasBegun() const;       // one of the pod's containers has run, or is told to
   bool IsInitialized() const;
   bool Runs(bool sidecars) const;  // one of the sidecars, or one of the others, runs or is told to
   std::string Phase() const;

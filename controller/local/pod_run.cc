@@ -67,9 +67,12 @@ class PodRun::Impl : public std::enable_shared_from_this<Impl> {
         timer_(means.loop) {}
 
   void Step() {
-    const PodLifecycle::Step step = cycle_.Next(WallNow());
-    for (const size_t i : step.start) Begin(i);
-    for (const size_t i : step.stop) AskToEnd(i);
+    PodLifecycle::Step step;
+    do {  // a start may be what another container waits for
+      step = cycle_.Next(WallNow());
+      for (const size_t i : step.start) Begin(i);
+      for (const size_t i : step.stop) AskToEnd(i);
+    } while (!step.start.empty());
     if (step.again) WakeAt(*step.again);
   }
 
