@@ -22,6 +22,18 @@ bool MayGo(const Json& object) {
   return phase == "Succeeded" || phase == "Failed";
 }
 
+// What only an API server writes.
+void KeepStamps(const Json& known, Json* object) {
+  for (const char* field : {"uid", "creationTimestamp", "deletionTimestamp", "resourceVersion", "generation"}) {
+    const Json* value = FindField(PartOf(known, "metadata"), field);
+    if (value != nullptr) {
+      (*object)["metadata"][field] = *value;
+    } else {
+      (*object)["metadata"].erase(field);
+    }
+  }
+}
+
 bool IsControlledBy(const Json& object, std::string_view uid) {
   for (const Json& owner : ListField(PartOf(object, "metadata"), "ownerReferences")) {
     if (TextField(owner, "uid") == uid && FlagField(owner, "controller", false)) return true;
@@ -55,6 +67,7 @@ Status World::Update(Json object, WallTime now) {
   if (known == objects_.end() || (!uid.empty() && uid != UidOf(known->second))) {
     return absl::NotFoundError(fmt::format("{} {} is gone", kind, name));
   }
+  KeepStamps(known->second, &object);
   if (known->second == object) return absl::OkStatus();
   if (PartOf(known->second, "spec") != PartOf(object, "spec")) {
     object["metadata"]["generation"] = CountField(known->second["metadata"], "generation") + 1;

@@ -24,8 +24,9 @@ class World {
   // or no name.
   StatusOr<const Json*> Create(Json object, WallTime now);
 
-  // In the place of the one that is there, whose uid it must have, if it has one. generation rises where `spec` has
-  // changed. Nothing happens where nothing has changed. NotFound: it is gone.
+  // In the place of the one that is there, whose uid it must have, if it has one. What an API server adds stays,
+  // deletionTimestamp too; generation rises where `spec` has changed. Nothing happens where nothing has changed.
+  // NotFound: it is gone.
   Status Update(Json object, WallTime now);
 
   // It is gone. One with finalizers, and a pod that has not ended, gets a deletionTimestamp, and is gone by the Update
