@@ -14,6 +14,7 @@ namespace fs = std::filesystem;
 
 // Devices of this machine that a container sees beside bubblewrap's own: accelerators and their networks.
 constexpr std::array<std::string_view, 5> kDevices = {"nvidia", "infiniband", "dri", "kfd", "vfio"};
+constexpr int kMostLinks = 40;  // symbolic links on the way to one target, as Linux has it
 
 std::string Below(const std::string& folder, std::string_view name) {
   return folder == "/" ? fmt::format("/{}", name) : fmt::format("{}/{}", folder, name);
@@ -25,12 +26,18 @@ class Words {
 
   std::vector<std::string> Make() {
     Add({spec_.bwrap, "--die-with-parent", "--unshare-ipc", "--unshare-uts", "--hostname", spec_.hostname});
-    for (const PodMount& mount : spec_.mounts) Open(mount.target);
+    std::vector<PodMount> mounts = {{.source = spec_.hosts, .target = "/etc/hosts", .read_only = true}};
+    mounts.insert(mounts.end(), spec_.mounts.begin(), spec_.mounts.end());
+    for (PodMount& mount : mounts) {
+      mount.target = Open(mount.target);
+      places_.insert(mount.target);
+    }
+    // One inside another comes after it.
+    std::stable_sort(mounts.begin(), mounts.end(), [](const auto& a, const auto& b) { return a.target < b.target; });
     Add({"--tmpfs", "/"});
     Show("/");
     AddDevices();
-    Add({"--ro-bind", spec_.hosts, "/etc/hosts"});
-    for (const PodMount& mount : spec_.mounts) {
+    for (const PodMount& mount : mounts) {
       Add({mount.read_only ? "--ro-bind" : "--bind", mount.source, mount.target});
     }
     Add({"--chdir", spec_.working_directory.empty() ? "/" : spec_.working_directory, "--"});
@@ -50,20 +57,49 @@ class Words {
     return found == known->second.end() ? nullptr : &*found;
   }
 
-  // Where `target` is not there, the folders above it are shown entry by entry.
-  void Open(const std::string& target) {
+  // The path of `target` without symbolic links, which bubblewrap would follow out of the container's own view. Where
+  // nothing is there, the folders above it are shown entry by entry.
+  std::string Open(const std::string& target) {
     std::string folder = "/";
-    std::vector<std::string> above = {folder};
-    for (const std::string_view name : Split(std::string_view(target).substr(1), '/')) {
-      if (folder == "/" && (name == "dev" || name == "proc" || name == "sys")) return;  // they are made anew, or whole
-      const FolderEntry* entry = Find(folder, name);
-      if (entry == nullptr || !entry->link.empty()) {
-        opened_.insert(above.begin(), above.end());
-        return;
+    std::vector<std::string> left;  // the next name last
+    PutBefore(target, &left);
+    for (int links = 0; !left.empty();) {
+      const std::string name = left.back();
+      // Made anew, shown whole, or of another mount.
+      const bool is_other = folder == "/" && (name == "dev" || name == "proc" || name == "sys");
+      if (is_other || places_.contains(folder)) break;
+      if (name == "..") {
+        left.pop_back();
+        folder = fs::path(folder).parent_path().string();
+        continue;
       }
-      folder = Below(folder, name);
-      above.push_back(folder);
+      const FolderEntry* entry = Find(folder, name);
+      if (entry == nullptr) OpenDownTo(folder);
+      if (entry == nullptr || (entry->link.empty() && !entry->is_folder) || links == kMostLinks) break;
+      left.pop_back();
+      if (entry->link.empty()) {
+        folder = Below(folder, name);
+        continue;
+      }
+      ++links;
+      if (entry->link.front() == '/') folder.resize(1);
+      PutBefore(entry->link, &left);
     }
+    for (; !left.empty(); left.pop_back()) folder = Below(folder, left.back());
+    return folder;
+  }
+
+  // The names of `path`, before those that are left.
+  static void PutBefore(const std::string& path, std::vector<std::string>* left) {
+    const auto names = Split(path, '/');
+    for (auto name = names.rbegin(); name != names.rend(); ++name) {
+      if (!name->empty() && *name != ".") left->emplace_back(*name);
+    }
+  }
+
+  void OpenDownTo(const fs::path& folder) {
+    opened_.insert(folder.string());
+    if (folder != folder.parent_path()) OpenDownTo(folder.parent_path());
   }
 
   void Show(const std::string& folder) {
@@ -96,7 +132,8 @@ class Words {
   const ListFolder& list_;
   std::vector<std::string> words_;
   std::map<std::string, std::vector<FolderEntry>> entries_;
-  std::set<std::string> opened_;
+  std::set<std::string> opened_;  // folders that are shown entry by entry
+  std::set<std::string> places_;  // of mounts
 };
 
 }  // namespace

@@ -28,7 +28,8 @@ using ListFolder = std::function<std::vector<FolderEntry>(const std::string& pat
 std::vector<FolderEntry> ListRealFolder(const std::string& path);
 
 // The words before a command. A mount whose target is not there gets a place of its own: the folder that it would be
-// made in is shown entry by entry, so nothing is made in this machine's own folders.
+// made in is shown entry by entry, so nothing is made in this machine's own folders. Symbolic links on the way to a
+// target are followed as this machine has them.
 std::vector<std::string> SandboxWords(const SandboxSpec& spec, const ListFolder& list);
 
 }  // namespace muster::controller
