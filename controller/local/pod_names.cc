@@ -30,12 +30,12 @@ std::string Spelled(const std::string& name, const std::string& ns) {
 
 }  // namespace
 
-// Two runs at a time must not meet: the second and third number are the process's own.
+// Two runs at a time seldom meet: the second and third number go by the process.
 std::string PodNames::AddressOf(const Json& pod) {
   auto [known, is_new] = addresses_.try_emplace(HostOf(pod));
   if (is_new) {
-    const int run = static_cast<int>(getpid()) % 253 + 1, count = static_cast<int>(addresses_.size());
-    known->second = fmt::format("127.{}.{}.{}", run, count / 250, count % 250 + 2);
+    const int run = static_cast<int>(getpid()), count = static_cast<int>(addresses_.size()) - 1;
+    known->second = fmt::format("127.{}.{}.{}", run % 253 + 1, (run / 253 + count / 250) % 256, count % 250 + 2);
   }
   return known->second;
 }
