@@ -6,8 +6,8 @@
 
 #include "base/log.h"
 #include "base/text.h"
-#include "controller/reconcile/back_off.h"
 #include "controller/kube/event_ledger.h"
+#include "controller/reconcile/back_off.h"
 
 namespace muster::controller {
 
