@@ -183,6 +183,9 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
     for (auto* containers : {&program.init_containers, &program.containers}) {
       for (ContainerProgram& container : *containers) {
         if (container.working_directory.empty()) container.working_directory = options_.work_folder;
+        // Nobody asks them: what runs counts as started and ready.
+        container.startup.reset();
+        container.readiness.reset();
       }
     }
     PodView view{.hosts = HostsFile(), .prefix = fmt::format("[{}] ", HostOf(pod))};

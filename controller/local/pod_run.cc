@@ -64,13 +64,28 @@ class PodRun::Impl : public std::enable_shared_from_this<Impl> {
         cycle_(program_, place.address, WallNow()),
         groups_(cycle_.size()),
         graces_(cycle_.size()),
-        timer_(means.loop) {}
+        timer_(means.loop),
+        deadline_(means.loop) {}
+
+  void Begin() {
+    if (program_.deadline) {
+      deadline_.expires_after(*program_.deadline);
+      deadline_.async_wait([weak = weak_from_this()](const boost::system::error_code& error) {
+        auto self = weak.lock();
+        if (error || !self) return;
+        self->cycle_.Stop("DeadlineExceeded", "Pod was active on the node longer than the specified deadline");
+        self->Step();
+        self->Tell();
+      });
+    }
+    Step();
+  }
 
   void Step() {
     PodLifecycle::Step step;
     do {  // a start may be what another container waits for
       step = cycle_.Next(WallNow());
-      for (const size_t i : step.start) Begin(i);
+      for (const size_t i : step.start) StartContainer(i);
       for (const size_t i : step.stop) AskToEnd(i);
     } while (!step.start.empty());
     if (step.again) WakeAt(*step.again);
@@ -91,6 +106,7 @@ class PodRun::Impl : public std::enable_shared_from_this<Impl> {
 
   void End() {
     timer_.cancel();
+    deadline_.cancel();
     graces_.clear();
     groups_.clear();
     changed_ = [] {};
@@ -111,7 +127,7 @@ class PodRun::Impl : public std::enable_shared_from_this<Impl> {
   Json Status(const Json& old) const { return cycle_.Status(old, WallNow()); }
 
  private:
-  void Begin(size_t i) {
+  void StartContainer(size_t i) {
     const ContainerProgram& container = cycle_.Program(i);
     std::weak_ptr<Impl> weak = weak_from_this();
     launcher::WorkerGroupEvents events{.worker_exited = [](const launcher::ExitRecord&) {},
@@ -203,7 +219,7 @@ class PodRun::Impl : public std::enable_shared_from_this<Impl> {
   PodLifecycle cycle_;
   std::vector<std::unique_ptr<launcher::WorkerGroup>> groups_;
   std::vector<std::unique_ptr<asio::steady_timer>> graces_;  // until SIGKILL
-  asio::steady_timer timer_;
+  asio::steady_timer timer_, deadline_;
 };
 
 PodRun::PodRun(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -214,7 +230,7 @@ StatusOr<std::unique_ptr<PodRun>> PodRun::Start(PodMeans means, PodProgram progr
                                                 std::function<void()> changed) {
   MUSTER_RETURN_IF_ERROR(Prepare(program, place.folder));
   auto impl = std::make_shared<Impl>(means, std::move(program), place, std::move(view), std::move(changed));
-  impl->Step();
+  impl->Begin();
   return std::unique_ptr<PodRun>(new PodRun(std::move(impl)));
 }
 

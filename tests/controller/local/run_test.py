@@ -250,6 +250,27 @@ spec:
             self.assertIn(f"[{node}] one two three", said)
 
 
+    def test_sidecars_probes_and_a_deadline(self):
+        """Probes are not asked; a sidecar ends after the others; a pod has its time."""
+        runtime = """
+apiVersion: trainer.kubeflow.org/v1alpha1
+kind: TrainingRuntime
+metadata: {name: beside}
+spec:
+  mlPolicy: {numNodes: 1}
+  template: {spec: {failurePolicy: {maxRestarts: 0}, replicatedJobs: [{name: node, template: {metadata: {labels: {trainer.kubeflow.org/trainjob-ancestor-step: trainer}},
+    spec: {template: {spec: {SPEC initContainers: [{name: side, image: i, restartPolicy: Always, command: [sh, -c, "trap 'echo side ends; exit 0' TERM; while :; do sleep 0.05; done"],
+                      startupProbe: {httpGet: {path: /, port: 1}}}],
+    containers: [{name: node, image: i, readinessProbe: {exec: {command: [nothing]}}}]}}}}}]}}
+"""
+        job = plain_job("beside", "echo trained").replace("{name: plain}", "{name: beside, kind: TrainingRuntime}")
+        said = self.run_job(job, runtime.replace("SPEC", ""))
+        self.assertRegex(said, r"(?s)trained.*side ends")
+        job = plain_job("late", "sleep 1000").replace("{name: plain}", "{name: beside, kind: TrainingRuntime}")
+        said = self.run_job(job, runtime.replace("SPEC", "activeDeadlineSeconds: 1,"), code=143)
+        self.assertIn("TrainJob late: Failed", said)
+
+
 class Flags(LocalCase):
     def test_what_they_change(self):
         script = 'echo $1 $A $(pwd) $(cat /srv/key/token) of $PET_NNODES'
