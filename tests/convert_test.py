@@ -17,6 +17,15 @@ def run(*arguments, given=""):
     return subprocess.run([CONTROLLER, *arguments], input=given, capture_output=True, text=True, timeout=60)
 
 
+RENAMED = """kind: PyTorchJob
+apiVersion: kubeflow.org/v1
+metadata: {name: a}
+spec:
+  nprocPerNode: "1"
+  pytorchReplicaSpecs: {worker: {template: {spec: {containers: [{name: pytorch, image: i}]}}}}
+"""
+
+
 class Convert(unittest.TestCase):
     def planned(self, text):
         done = run("plan", "-f", "-", "-o", "json", given=text)
@@ -48,7 +57,8 @@ class Convert(unittest.TestCase):
         self.assertEqual(len(names), 9)
 
     def test_what_is_wrong(self):
-        for text, said in (("kind: PyTorchJob\nmetadata: {name: a}\nspec: {}\n", "stdin:3: spec.pytorchReplicaSpecs: it is missing"),
+        for text, said in (("kind: PyTorchJob\nmetadata: {name: a}\nspec: {}\n", "stdin:3: spec.pytorchReplicaSpecs: Required value: must be required"),
+                           (RENAMED, "stdin:6: spec.pytorchReplicaSpecs[worker]: Unsupported value: \"worker\""),
                            ("kind: Pod\n", "stdin: there is no PyTorchJob to convert"),
                            ("kind: [\n", "stdin:")):
             with self.subTest(text=text):
