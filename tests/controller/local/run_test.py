@@ -267,7 +267,7 @@ spec:
         said = self.run_job(job, runtime.replace("SPEC", ""))
         self.assertRegex(said, r"(?s)trained.*side ends")
         job = plain_job("late", "sleep 1000").replace("{name: plain}", "{name: beside, kind: TrainingRuntime}")
-        said = self.run_job(job, runtime.replace("SPEC", "activeDeadlineSeconds: 1,"), code=143)
+        said = self.run_job(job, runtime.replace("SPEC", "activeDeadlineSeconds: 8,"), code=143)
         self.assertIn("TrainJob late: Failed", said)
 
 
