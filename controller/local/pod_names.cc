@@ -2,8 +2,6 @@
 
 #include <unistd.h>
 
-#include <algorithm>
-
 #include "base/text.h"
 #include "controller/api/lenient.h"
 
@@ -18,10 +16,10 @@ std::string HostOf(const Json& pod) {
 bool Selects(const Json& service, const Json& pod) {
   const Json& selector = MapField(PartOf(service, "spec"), "selector");
   const Json& labels = MapField(PartOf(pod, "metadata"), "labels");
-  return !selector.empty() &&
-         std::all_of(selector.items().begin(), selector.items().end(), [&labels](const auto& wanted) {
-           return TextField(labels, wanted.key().c_str()) == wanted.value();
-         });
+  for (const auto& [name, value] : selector.items()) {
+    if (!value.is_string() || TextField(labels, name.c_str()) != value.get_ref<const std::string&>()) return false;
+  }
+  return !selector.empty();
 }
 
 std::string Spelled(const std::string& name, const std::string& ns) {

@@ -195,7 +195,7 @@ class PodRun::Impl : public std::enable_shared_from_this<Impl> {
     end.message = MessageIn(cycle_.Program(i).termination_message);
     cycle_.Ended(i, std::move(end), WallNow());
     // Not from inside its own callback.
-    asio::post(means_.loop, [self = shared_from_this(), i, group = std::move(groups_[i])] { self->Step(); });
+    asio::post(means_.loop, [self = shared_from_this(), group = std::move(groups_[i])] { self->Step(); });
     Tell();
   }
 
