@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -23,15 +24,31 @@ os.write(1, f"rank {os.environ['RANK']} of {os.environ['WORLD_SIZE']} on {socket
 """
 
 
-def train_job(name, command, nodes=2, processes=1, runtime="torch-distributed", more=""):
+def free_port():
+    """All pods have this machine's network, so a job's rendezvous needs a port that no other job has."""
+    with socket.socket() as probe:
+        probe.bind(("", 0))
+        return probe.getsockname()[1]
+
+
+def train_job(name, command, nodes=2, processes=1):
+    """Of a runtime of its own for torchrun."""
     return f"""
 apiVersion: trainer.kubeflow.org/v1alpha1
 kind: TrainJob
 metadata: {{name: {name}}}
 spec:
-  runtimeRef: {{name: {runtime}}}
+  runtimeRef: {{name: torch, kind: TrainingRuntime}}
   trainer: {{numNodes: {nodes}, numProcPerNode: {processes}, command: {command}}}
-{more}"""
+---
+apiVersion: trainer.kubeflow.org/v1alpha1
+kind: TrainingRuntime
+metadata: {{name: torch, labels: {{trainer.kubeflow.org/framework: torch}}}}
+spec:
+  mlPolicy: {{torch: {{}}}}
+  template: {{spec: {{replicatedJobs: [{{name: node, template: {{metadata: {{labels: {{trainer.kubeflow.org/trainjob-ancestor-step: trainer}}}}, spec: {{template: {{spec: {{
+    containers: [{{name: node, image: i, env: [{{name: PET_MASTER_PORT, value: "{free_port()}"}}]}}]}}}}}}}}}}]}}}}
+"""
 
 
 def shell(script):
@@ -52,7 +69,8 @@ spec:
 
 
 def pytorch_job(name, command, workers=1, run="{}"):
-    template = f"restartPolicy: ExitCode, template: {{spec: {{containers: [{{name: pytorch, image: i, command: {command}}}]}}}}"
+    template = (f"restartPolicy: ExitCode, template: {{spec: {{containers: [{{name: pytorch, image: i, command: {command}, "
+                f"ports: [{{name: pytorchjob-port, containerPort: {free_port()}}}]}}]}}}}")
     return f"""
 apiVersion: kubeflow.org/v1
 kind: PyTorchJob
@@ -259,11 +277,12 @@ metadata: {name: beside}
 spec:
   mlPolicy: {numNodes: 1}
   template: {spec: {failurePolicy: {maxRestarts: 0}, replicatedJobs: [{name: node, template: {metadata: {labels: {trainer.kubeflow.org/trainjob-ancestor-step: trainer}},
-    spec: {template: {spec: {SPEC initContainers: [{name: side, image: i, restartPolicy: Always, command: [sh, -c, "trap 'echo side ends; exit 0' TERM; while :; do sleep 0.05; done"],
-                      startupProbe: {httpGet: {path: /, port: 1}}}],
-    containers: [{name: node, image: i, readinessProbe: {exec: {command: [nothing]}}}]}}}}}]}}
+    spec: {template: {spec: {SPEC volumes: [{name: v, emptyDir: {}}],
+    initContainers: [{name: side, image: i, restartPolicy: Always, volumeMounts: [{name: v, mountPath: /srv/v}], startupProbe: {httpGet: {path: /, port: 1}},
+                      command: [sh, -c, "trap 'echo side ends; exit 0' TERM; touch /srv/v/trapped; while :; do sleep 0.05; done"]}],
+    containers: [{name: node, image: i, volumeMounts: [{name: v, mountPath: /srv/v}], readinessProbe: {exec: {command: [nothing]}}}]}}}}}]}}
 """
-        job = plain_job("beside", "echo trained").replace("{name: plain}", "{name: beside, kind: TrainingRuntime}")
+        job = plain_job("beside", "while [ ! -e /srv/v/trapped ]; do sleep 0.05; done; echo trained").replace("{name: plain}", "{name: beside, kind: TrainingRuntime}")
         said = self.run_job(job, runtime.replace("SPEC", ""))
         self.assertRegex(said, r"(?s)trained.*side ends")
         job = plain_job("late", "sleep 1000").replace("{name: plain}", "{name: beside, kind: TrainingRuntime}")
