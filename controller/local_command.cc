@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "base/environment.h"
 #include "base/exit_codes.h"
 #include "base/print.h"
 #include "base/quoted.h"
@@ -63,15 +64,10 @@ StatusOr<Json> ObjectOfFolder(const char* kind, const char* flag, const std::str
               {std::string_view(kind) == "Secret" ? "stringData" : "data", std::move(data)}};
 }
 
-std::string Variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
-
-StatusOr<std::string> StateFolder() {
-  std::string folder = Variable("XDG_STATE_HOME");
+StatusOr<std::string> StateFolder(const Environment& environment) {
+  std::string folder = environment.Get("XDG_STATE_HOME").value_or("");
   if (folder.empty()) {
-    const std::string home = Variable("HOME");
+    const std::string home = environment.Get("HOME").value_or("");
     if (home.empty()) {
       return absl::FailedPreconditionError("neither XDG_STATE_HOME nor HOME is set: set one, for logs and volumes");
     }
@@ -84,11 +80,11 @@ StatusOr<std::string> StateFolder() {
 }
 
 // Beside this binary, else on PATH; empty: nowhere.
-std::string Program(const std::string& name) {
+std::string Program(const std::string& name, const Environment& environment) {
   std::error_code error;
   const fs::path own = fs::read_symlink("/proc/self/exe", error).parent_path() / name;
   if (access(own.c_str(), X_OK) == 0) return own.string();
-  const std::string path = Variable("PATH");
+  const std::string path = environment.Get("PATH").value_or("");
   for (const std::string_view folder : Split(path, ':')) {
     const std::string found = fmt::format("{}/{}", folder, name);
     if (!folder.empty() && access(found.c_str(), X_OK) == 0) return found;
@@ -186,13 +182,15 @@ class Session {
 
  private:
   StatusOr<int> Follow(const Flags& flags) {
-    const std::string bwrap = Program("bwrap"), muster = Program("muster"), initializer = Program("muster-initializer");
+    const Environment environment = Environment::OfProcess();
+    const std::string bwrap = Program("bwrap", environment), muster = Program("muster", environment),
+                      initializer = Program("muster-initializer", environment);
     if (bwrap.empty()) {
       return absl::FailedPreconditionError(
           "bwrap is not on PATH: install bubblewrap (Debian's package bubblewrap); it gives each pod its volumes");
     }
     if (muster.empty()) return absl::FailedPreconditionError("muster is neither beside this binary nor on PATH");
-    MUSTER_ASSIGN_OR_RETURN(const std::string state, StateFolder());
+    MUSTER_ASSIGN_OR_RETURN(const std::string state, StateFolder(environment));
     int lock = -1;
     MUSTER_ASSIGN_OR_RETURN(const std::string folder, TakeFolder(state, job_->State().name, &lock));
     std::error_code error;
@@ -204,9 +202,8 @@ class Session {
     options.entrypoints["muster"] = {muster};
     if (!initializer.empty()) options.entrypoints["muster-initializer"] = {initializer};
     for (const char* name : {"PATH", "HOME", "LANG", "TERM"}) {
-      if (const std::string value = Variable(name); !value.empty()) {
-        options.environment.push_back(fmt::format("{}={}", name, value));
-      }
+      const std::string value = environment.Get(name).value_or("");
+      if (!value.empty()) options.environment.push_back(fmt::format("{}={}", name, value));
     }
     for (const std::string& text : flags.drills) {
       MUSTER_ASSIGN_OR_RETURN(Drill drill, ParseDrill(text));

@@ -1,12 +1,11 @@
 // The `muster-controller` binary: one file per subcommand.
 #include <CLI/CLI.hpp>
-#include <csignal>
 #include <functional>
 
 #include "base/descriptors.h"
-#include "base/exit_codes.h"
 #include "base/text.h"
 #include "base/version.h"
+#include "controller/command_line.h"
 #include "controller/convert_command.h"
 #include "controller/plan_command.h"
 #include "controller/run_command.h"
@@ -15,7 +14,6 @@ namespace muster::controller {
 namespace {
 
 int Main(int argc, char** argv) {
-  signal(SIGPIPE, SIG_IGN);
   CLI::App app{"TrainJobs become Services and Jobs; PyTorchJobs, Services and pods", "muster-controller"};
   app.set_version_flag("--version", fmt::format("muster-controller {} (commit {})", Version(), Commit()));
   app.require_subcommand(1);
@@ -24,12 +22,7 @@ int Main(int argc, char** argv) {
   AddConvertCommand(&app, &run);
   AddPlanCommand(&app, &run);
   AddRunCommand(&app, &run);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : kExitUsage;
-  }
-  return run();
+  return ParseAndRun(argc, argv, &app, run);
 }
 
 }  // namespace

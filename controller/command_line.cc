@@ -1,0 +1,19 @@
+#include "controller/command_line.h"
+
+#include <csignal>
+
+#include "base/exit_codes.h"
+
+namespace muster::controller {
+
+int ParseAndRun(int argc, char** argv, CLI::App* app, const std::function<int()>& run) {
+  signal(SIGPIPE, SIG_IGN);
+  try {
+    app->parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app->exit(error) == 0 ? 0 : kExitUsage;
+  }
+  return run();
+}
+
+}  // namespace muster::controller
