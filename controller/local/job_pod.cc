@@ -36,9 +36,7 @@ using Count = std::function<void(const Json& status)>;
 void ForRunning(const Json& pod, const char* list, const Count& count) {
   const bool init = std::string_view(list) == "initContainerStatuses";
   for (const Json& status : ListField(PartOf(pod, "status"), list)) {
-    const Json* container =
-        init ? FindNamed(PartOf(pod, "spec"), "initContainers", TextField(status, "name")) : nullptr;
-    if (!init || (container != nullptr && TextField(*container, "restartPolicy") == "Always")) count(status);
+    if (!init || IsSidecar(pod, TextField(status, "name"))) count(status);
   }
 }
 

@@ -23,11 +23,6 @@ namespace asio = boost::asio;
 std::string NameOf(const Json& object) { return TextField(PartOf(object, "metadata"), "name"); }
 std::string UidOf(const Json& object) { return TextField(PartOf(object, "metadata"), "uid"); }
 
-std::string HostOf(const Json& pod) {
-  const std::string host = TextField(PartOf(pod, "spec"), "hostname");
-  return host.empty() ? NameOf(pod) : host;
-}
-
 // The first of its containers' codes that is not 0.
 int CodeOf(const Json& pod) {
   for (const char* list : {"initContainerStatuses", "containerStatuses"}) {
@@ -74,7 +69,7 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
         texts.push_back(drill.text);
         continue;
       }
-      auto timer = std::make_shared<asio::steady_timer>(means_.loop, *drill.after);
+      auto timer = std::make_unique<asio::steady_timer>(means_.loop, *drill.after);
       timer->async_wait([weak = weak_from_this(), &drill](const boost::system::error_code& error) {
         auto self = weak.lock();
         if (!error && self) self->Carry(drill);
@@ -115,7 +110,7 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
  private:
   void Wake() {
     woken_ = false;
-    for (const Json* pod : std::vector<const Json*>(world_->List("Pod"))) Tell(*pod);
+    for (const Json* pod : world_->List("Pod")) Tell(*pod);
     if (stopped_) return EndIfOver();
     const Controllers::Settled settled = controllers_.Settle(WallNow());
     for (const EventText& event : settled.events) events_.event(event);
@@ -179,7 +174,6 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
     const auto find = [this](std::string_view kind, std::string_view name) { return world_->Find(kind, name); };
     MUSTER_ASSIGN_OR_RETURN(PodProgram program, ProgramOf(spelled, place, find));
     for (const std::string& ignored : program.ignored) Once(ignored, events_.ignored);
-    if (program.hostname.empty()) program.hostname = NameOf(pod);
     for (auto* containers : {&program.init_containers, &program.containers}) {
       for (ContainerProgram& container : *containers) {
         if (container.working_directory.empty()) container.working_directory = options_.work_folder;
@@ -280,7 +274,7 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
   asio::steady_timer timer_;
   const HostFacts facts_;
   std::unique_ptr<OutputWatch> output_;
-  std::vector<std::shared_ptr<asio::steady_timer>> drill_timers_;
+  std::vector<std::unique_ptr<asio::steady_timer>> drill_timers_;
   std::map<std::string, std::unique_ptr<PodRun>> pods_;  // by uid
   std::map<std::string, TimePoint> begun_;               // by uid
   std::set<std::string> ended_;                          // uids

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "controller/local/pod_probe.h"
 #include "controller/local/pod_values.h"
+#include "controller/plan/pod_fields.h"
 
 namespace muster::controller {
 namespace {
@@ -13,15 +14,6 @@ namespace {
 using Restart = ContainerProgram::Restart;
 
 constexpr char kMessagePath[] = "/dev/termination-log", kMessageVariable[] = "MUSTER_TERMINATION_LOG";
-
-// "registry:5000/team/train:4@sha256:..." gives "train".
-std::string_view LastPart(std::string_view image) {
-  image = image.substr(0, image.find('@'));
-  image = image.substr(image.rfind('/') + 1);  // npos + 1 is 0
-  return image.substr(0, image.find(':'));
-}
-
-std::string_view BaseName(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
 // The texts of command or args, as the container gets them.
 std::vector<std::string> Words(Fields container, const char* field, const Variables& variables, const PodPaths& paths) {
@@ -36,7 +28,7 @@ std::vector<std::string> Words(Fields container, const char* field, const Variab
 std::vector<std::string> CommandOf(Fields container, const Variables& variables, const PodPaths& paths,
                                    const PodPlace& place) {
   const std::string image = container.Text("image");
-  const auto known = place.entrypoints.find(std::string(LastPart(image)));
+  const auto known = place.entrypoints.find(std::string(ImageName(image)));
   const bool is_known = known != place.entrypoints.end() && !known->second.empty();
   std::vector<std::string> command = Words(container, "command", variables, paths);
   const std::vector<std::string> args = Words(container, "args", variables, paths);

@@ -8,11 +8,6 @@
 namespace muster::controller {
 namespace {
 
-std::string HostOf(const Json& pod) {
-  const std::string host = TextField(PartOf(pod, "spec"), "hostname");
-  return host.empty() ? TextField(PartOf(pod, "metadata"), "name") : host;
-}
-
 bool Selects(const Json& service, const Json& pod) {
   const Json& selector = MapField(PartOf(service, "spec"), "selector");
   const Json& labels = MapField(PartOf(pod, "metadata"), "labels");
@@ -27,6 +22,11 @@ std::string Spelled(const std::string& name, const std::string& ns) {
 }
 
 }  // namespace
+
+std::string HostOf(const Json& pod) {
+  const std::string host = TextField(PartOf(pod, "spec"), "hostname");
+  return host.empty() ? TextField(PartOf(pod, "metadata"), "name") : host;
+}
 
 // Two runs at a time seldom meet: the second and third number go by the process.
 std::string PodNames::AddressOf(const Json& pod) {

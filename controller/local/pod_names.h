@@ -10,6 +10,9 @@
 
 namespace muster::controller {
 
+// The pod's host name: spec.hostname, else its own name. It stays when a Job's pod is made anew.
+std::string HostOf(const Json& pod);
+
 class PodNames {
  public:
   // A pod that takes another one's place has its host name, and so its address.

@@ -23,8 +23,6 @@ void Note(std::string_view reason, std::string message, std::vector<Notice>* not
   notices->push_back({std::string(reason), std::move(message)});
 }
 
-std::string_view BaseName(std::string_view path) { return path.substr(path.rfind('/') + 1); }
-
 // The trainer's CPU and memory: the pod's quality-of-service class, its request and its quota stay what they were.
 Json InstallerResources(const Json& container) {
   Json resources = Json::object();

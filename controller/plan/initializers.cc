@@ -19,13 +19,6 @@ struct Kind {
 constexpr Kind kDataset = {Step::kDatasetInitializer, "dataset-initializer", "datasetConfig", "dataset"};
 constexpr Kind kModel = {Step::kModelInitializer, "model-initializer", "modelConfig", "model"};
 
-// The last part of an image's name, without tag and digest.
-std::string_view ImageName(std::string_view image) {
-  image = image.substr(0, image.find('@'));
-  image = image.substr(image.rfind('/') + 1);
-  return image.substr(0, image.find(':'));
-}
-
 // Muster's image serves both kinds; the runtimes of others' images do not say which one is meant.
 void ChooseKind(const Kind& kind, std::vector<ReplicatedJob>* jobs) {
   for (ReplicatedJob& of : *jobs) {

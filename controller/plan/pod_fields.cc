@@ -130,4 +130,16 @@ const Json* SecurityField(const Json& pod, const Json& container, const char* na
   return nullptr;
 }
 
+std::string_view ImageName(std::string_view image) {
+  image = BaseName(image.substr(0, image.find('@')));
+  return image.substr(0, image.find(':'));
+}
+
+std::string_view BaseName(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
+bool IsSidecar(const Json& pod, std::string_view name) {
+  const Json* container = FindNamed(PartOf(pod, "spec"), "initContainers", name);
+  return container != nullptr && TextField(*container, "restartPolicy") == "Always";
+}
+
 }  // namespace muster::controller

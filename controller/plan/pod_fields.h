@@ -39,6 +39,13 @@ Json EnvValue(std::string_view name, std::string_view value);
 // The value of a variable; null: it is not there, or comes from elsewhere (valueFrom).
 const Json* EnvText(const Json& container, std::string_view name);
 
+// "registry:5000/team/train:4@sha256:..." gives "train".
+std::string_view ImageName(std::string_view image);
+// What is behind the last '/' of a program's path.
+std::string_view BaseName(std::string_view path);
+// The init container `name` of `pod`, a Pod, runs beside the others.
+bool IsSidecar(const Json& pod, std::string_view name);
+
 // Puts `entry` into the list `field` at the place of one with the same name, else last (`first`: as the first).
 void UpsertNamed(const Json& entry, const char* field, Json* object, bool first = false);
 // The volume `name` of `pod`, which is `source` ({kind: how}), mounted at `folder` in `container`, a part of the pod.

@@ -7,14 +7,13 @@
 #include <vector>
 
 #include "controller/api/lenient.h"
+#include "controller/plan/pod_fields.h"
 
 namespace muster::controller {
 namespace {
 
 constexpr std::string_view kName = "torchrun";
 constexpr std::array<std::string_view, 5> kShells = {"sh", "bash", "dash", "zsh", "ksh"};
-
-std::string_view BaseName(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
 std::vector<std::string> WordsOf(const Json& container) {
   std::vector<std::string> words;

@@ -52,12 +52,6 @@ std::optional<int> IndexOf(const Meta& meta) {
   return static_cast<int>(*index);
 }
 
-// An init container that runs beside the others.
-bool IsSidecar(const Json& pod, const std::string& name) {
-  const Json* container = FindNamed(PartOf(pod, "spec"), "initContainers", name);
-  return container != nullptr && TextField(*container, "restartPolicy") == "Always";
-}
-
 // The end of a container, as it is now or, where it runs again, as it was last.
 std::optional<ObservedEnd> EndOf(const Json& status, bool init) {
   const Json* ended = FindField(PartOf(status, "state"), "terminated");
