@@ -31,8 +31,23 @@ def free_port():
         return probe.getsockname()[1]
 
 
+def runtime(name, pod, torch=False, spec=""):
+    """Of one step whose pods have this spec; `spec`: more fields of the JobSet's."""
+    labels, policy = ("{trainer.kubeflow.org/framework: torch}", "{torch: {}}") if torch else ("{}", "{numNodes: 1}")
+    return f"""
+apiVersion: trainer.kubeflow.org/v1alpha1
+kind: TrainingRuntime
+metadata: {{name: {name}, labels: {labels}}}
+spec:
+  mlPolicy: {policy}
+  template: {{spec: {{{spec} replicatedJobs: [
+    {{name: node, template: {{metadata: {{labels: {{trainer.kubeflow.org/trainjob-ancestor-step: trainer}}}}, spec: {{template: {{spec: {{{pod}}}}}}}}}}}]}}}}
+"""
+
+
 def train_job(name, command, nodes=2, processes=1):
     """Of a runtime of its own for torchrun."""
+    pod = f'containers: [{{name: node, image: i, env: [{{name: PET_MASTER_PORT, value: "{free_port()}"}}]}}]'
     return f"""
 apiVersion: trainer.kubeflow.org/v1alpha1
 kind: TrainJob
@@ -40,15 +55,7 @@ metadata: {{name: {name}}}
 spec:
   runtimeRef: {{name: torch, kind: TrainingRuntime}}
   trainer: {{numNodes: {nodes}, numProcPerNode: {processes}, command: {command}}}
----
-apiVersion: trainer.kubeflow.org/v1alpha1
-kind: TrainingRuntime
-metadata: {{name: torch, labels: {{trainer.kubeflow.org/framework: torch}}}}
-spec:
-  mlPolicy: {{torch: {{}}}}
-  template: {{spec: {{replicatedJobs: [{{name: node, template: {{metadata: {{labels: {{trainer.kubeflow.org/trainjob-ancestor-step: trainer}}}}, spec: {{template: {{spec: {{
-    containers: [{{name: node, image: i, env: [{{name: PET_MASTER_PORT, value: "{free_port()}"}}]}}]}}}}}}}}}}]}}}}
-"""
+---{runtime("torch", pod, torch=True)}"""
 
 
 def shell(script):
@@ -56,14 +63,14 @@ def shell(script):
     return f"[sh, -c, {json.dumps(script.replace('$$', '$$$$'))}]"
 
 
-def plain_job(name, script, nodes=1, more=""):
+def plain_job(name, script, nodes=1, more="", runtime_name="plain"):
     """Of a command without a framework."""
     return f"""
 apiVersion: trainer.kubeflow.org/v1alpha1
 kind: TrainJob
 metadata: {{name: {name}}}
 spec:
-  runtimeRef: {{name: plain}}
+  runtimeRef: {{name: {runtime_name}, kind: {"ClusterTrainingRuntime" if runtime_name == "plain" else "TrainingRuntime"}}}
   trainer: {{numNodes: {nodes}, command: {shell(script)}}}
 {more}"""
 
@@ -211,18 +218,12 @@ print("rank", os.environ["RANK"], "goes on", flush=True)
 
 class Pods(LocalCase):
     def test_volumes_are_where_they_are_mounted_and_each_pods_own(self):
-        runtime = """
-apiVersion: trainer.kubeflow.org/v1alpha1
-kind: TrainingRuntime
-metadata: {name: with-volumes}
-spec:
-  mlPolicy: {numNodes: 2}
-  template: {spec: {replicatedJobs: [{name: node, template: {metadata: {labels: {trainer.kubeflow.org/trainjob-ancestor-step: trainer}}, spec: {template: {spec: {
+        pod = """
     containers: [{name: node, image: i, volumeMounts: [{name: own, mountPath: /workspace}, {name: all, mountPath: /everybody/data},
       {name: words, mountPath: /etc/words}, {name: key, mountPath: /srv/key}]}],
     volumes: [{name: own, emptyDir: {}}, {name: all, persistentVolumeClaim: {claimName: shared}}, {name: words, configMap: {name: words}},
-      {name: key, secret: {secretName: key}}]}}}}}]}}
----
+      {name: key, secret: {secretName: key}}]"""
+        objects = """---
 apiVersion: v1
 kind: ConfigMap
 metadata: {name: words}
@@ -236,8 +237,7 @@ data: {token: c2VjcmV0}
         script = ('touch /workspace/$(hostname) /dev/shm/$(hostname); echo $(hostname) > /everybody/data/$JOB_COMPLETION_INDEX; '
                   'while [ $(ls /everybody/data | wc -l) -lt 2 ]; do sleep 0.05; done; '
                   'echo own $(ls /workspace) $(ls /dev/shm) all $(cat /everybody/data/*) words $(cat /etc/words/hello) key $(cat /srv/key/token)')
-        job = plain_job("vol", script, nodes=2).replace("{name: plain}", "{name: with-volumes, kind: TrainingRuntime}")
-        said = self.run_job(job, runtime)
+        said = self.run_job(plain_job("vol", script, nodes=2, runtime_name="with-volumes"), runtime("with-volumes", pod), objects)
         for node in ("vol-node-0-0", "vol-node-0-1"):
             self.assertIn(f"[{node}] own {node} {node} all vol-node-0-0 vol-node-0-1 words good morning key secret\n", said)
         for path in ("/everybody", "/etc/words", "/srv/key"):
@@ -247,7 +247,7 @@ data: {token: c2VjcmV0}
         data = os.path.join(self.folder, "digits")
         os.mkdir(data)
         self.file("digits/a.txt", "one two three")
-        runtime = """
+        with_data = """
 apiVersion: trainer.kubeflow.org/v1alpha1
 kind: TrainingRuntime
 metadata: {name: with-data}
@@ -262,52 +262,39 @@ spec:
       containers: [{name: node, image: i, volumeMounts: [{name: w, mountPath: /workspace}]}],
       volumes: [{name: w, persistentVolumeClaim: {claimName: w}}]}}}}}]}}
 """
-        job = plain_job("data", "cat /workspace/dataset/a.txt", nodes=2, more=f"  initializer: {{dataset: {{storageUri: 'file://{data}'}}}}\n")
-        said = self.run_job(job.replace("{name: plain}", "{name: with-data, kind: TrainingRuntime}"), runtime)
+        job = plain_job("data", "cat /workspace/dataset/a.txt", nodes=2, runtime_name="with-data",
+                        more=f"  initializer: {{dataset: {{storageUri: 'file://{data}'}}}}\n")
+        said = self.run_job(job, with_data)
         for node in ("data-node-0-0", "data-node-0-1"):
             self.assertIn(f"[{node}] one two three", said)
 
-
     def test_sidecars_probes_and_a_deadline(self):
         """Probes are not asked; a sidecar ends after the others; a pod has its time."""
-        runtime = """
-apiVersion: trainer.kubeflow.org/v1alpha1
-kind: TrainingRuntime
-metadata: {name: beside}
-spec:
-  mlPolicy: {numNodes: 1}
-  template: {spec: {failurePolicy: {maxRestarts: 0}, replicatedJobs: [{name: node, template: {metadata: {labels: {trainer.kubeflow.org/trainjob-ancestor-step: trainer}},
-    spec: {template: {spec: {SPEC volumes: [{name: v, emptyDir: {}}],
+        pod = """
+    volumes: [{name: v, emptyDir: {}}],
     initContainers: [{name: side, image: i, restartPolicy: Always, volumeMounts: [{name: v, mountPath: /srv/v}], startupProbe: {httpGet: {path: /, port: 1}},
                       command: [sh, -c, "trap 'echo side ends; exit 0' TERM; touch /srv/v/trapped; while :; do sleep 0.05; done"]}],
-    containers: [{name: node, image: i, volumeMounts: [{name: v, mountPath: /srv/v}], readinessProbe: {exec: {command: [nothing]}}}]}}}}}]}}
-"""
-        job = plain_job("beside", "while [ ! -e /srv/v/trapped ]; do sleep 0.05; done; echo trained").replace("{name: plain}", "{name: beside, kind: TrainingRuntime}")
-        said = self.run_job(job, runtime.replace("SPEC", ""))
+    containers: [{name: node, image: i, volumeMounts: [{name: v, mountPath: /srv/v}], readinessProbe: {exec: {command: [nothing]}}}]"""
+        once = "failurePolicy: {maxRestarts: 0},"
+        job = plain_job("beside", "while [ ! -e /srv/v/trapped ]; do sleep 0.05; done; echo trained", runtime_name="beside")
+        said = self.run_job(job, runtime("beside", pod, spec=once))
         self.assertRegex(said, r"(?s)trained.*side ends")
-        job = plain_job("late", "sleep 1000").replace("{name: plain}", "{name: beside, kind: TrainingRuntime}")
-        said = self.run_job(job, runtime.replace("SPEC", "activeDeadlineSeconds: 8,"), code=143)
+        job = plain_job("late", "sleep 1000", runtime_name="beside")
+        said = self.run_job(job, runtime("beside", "activeDeadlineSeconds: 8," + pod, spec=once), code=143)
         self.assertIn("TrainJob late: Failed", said)
 
 
 class Flags(LocalCase):
     def test_what_they_change(self):
         script = 'echo $1 $A $(pwd) $(cat /srv/key/token) of $PET_NNODES'
-        runtime = """
-apiVersion: trainer.kubeflow.org/v1alpha1
-kind: TrainingRuntime
-metadata: {name: keyed, labels: {trainer.kubeflow.org/framework: torch}}
-spec:
-  mlPolicy: {numNodes: 1, torch: {}}
-  template: {spec: {replicatedJobs: [{name: node, template: {metadata: {labels: {trainer.kubeflow.org/trainjob-ancestor-step: trainer}}, spec: {template: {spec: {
-    containers: [{name: node, image: i, volumeMounts: [{name: key, mountPath: /srv/key}]}], volumes: [{name: key, secret: {secretName: key}}]}}}}}]}}
-"""
+        pod = "containers: [{name: node, image: i, volumeMounts: [{name: key, mountPath: /srv/key}]}], volumes: [{name: key, secret: {secretName: key}}]"
         os.mkdir(os.path.join(self.folder, "key"))
         self.file("key/token", "secret")
         os.mkdir(os.path.join(self.folder, "work"))
-        job = plain_job("flags", script).replace("{name: plain}", "{name: keyed, kind: TrainingRuntime}")
-        said = self.run_job(job, runtime, arguments=["--nodes", "2", "--env", "A=value", "--workdir", "work", "--secret", f"key={self.folder}/key",
-                                                     "--set", "spec.trainer.args=[sh, given]"])
+        job = plain_job("flags", script, runtime_name="keyed")
+        said = self.run_job(job, runtime("keyed", pod, torch=True), arguments=[
+            "--nodes", "2", "--env", "A=value", "--workdir", "work", "--secret", f"key={self.folder}/key",
+            "--set", "spec.trainer.args=[sh, given]"])
         for node in (0, 1):
             self.assertIn(f"[flags-node-0-{node}] given value {self.folder}/work secret of 2\n", said)
 
@@ -408,7 +395,7 @@ class Ends(LocalCase):
 class BadInput(LocalCase):
     def test_what_is_wrong_is_said(self):
         rows = [("kind: [", "1-0.yaml:1"), ("{}", "kind: it is missing"),
-                (plain_job("a", "x").replace("{name: plain}", "{name: plane}"), "ClusterTrainingRuntime 'plane' is in none of the files"),
+                (plain_job("a", "x").replace("name: plain,", "name: plane,"), "ClusterTrainingRuntime 'plane' is in none of the files"),
                 (plain_job("a", "x").replace("numNodes: 1", "numNodes: one"), "spec.trainer.numNodes: 'one'"),
                 (plain_job("a", "x") + "---" + plain_job("b", "x"), "give one at a time"),
                 (pytorch_job("a", "[x]").replace("replicas: 1", "replicas: 2"), "must be 1")]
@@ -418,17 +405,8 @@ class BadInput(LocalCase):
                 self.assertIn(message, self.run_job(text, code=78))
 
     def test_what_a_pod_lacks(self):
-        runtime = """
-apiVersion: trainer.kubeflow.org/v1alpha1
-kind: TrainingRuntime
-metadata: {name: keyed}
-spec:
-  mlPolicy: {numNodes: 1}
-  template: {spec: {replicatedJobs: [{name: node, template: {metadata: {labels: {trainer.kubeflow.org/trainjob-ancestor-step: trainer}}, spec: {template: {spec: {
-    containers: [{name: node, image: i, envFrom: [{secretRef: {name: key}}]}]}}}}}]}}
-"""
-        job = plain_job("lacks", "true").replace("{name: plain}", "{name: keyed, kind: TrainingRuntime}")
-        run = self.start(job, runtime)
+        pod = "containers: [{name: node, image: i, envFrom: [{secretRef: {name: key}}]}]"
+        run = self.start(plain_job("lacks", "true", runtime_name="keyed"), runtime("keyed", pod))
         run.await_("there is no Secret 'key'")
         run.process.send_signal(signal.SIGTERM)
         self.assertEqual(run.wait(), 143)
