@@ -27,7 +27,7 @@ void APod(const Json& object) {
   planned.agent = true;
   planned.step = Step::kTrainer;
   std::vector<PodFailure> failures;
-  if (auto failure = FailureOf(*pod, planned)) failures.push_back(*std::move(failure));
+  if (auto failure = FailureOf(*pod, RulesOf(*pod, planned))) failures.push_back(*std::move(failure));
   const int used = RestartsUsed({&*pod}, failures, kBudget);
   Must(0 <= used && used <= kBudget + 1);
   const PodFailure* cause = RootCause(failures);
