@@ -29,7 +29,7 @@ using boost::system::error_code;
 constexpr uint32_t kHeaderLimit = 8 << 10;
 constexpr size_t kUnknownBody = 16 << 10;  // bytes of a body for a path that there is not
 constexpr size_t kReadSize = 16 << 10;
-constexpr auto kLinger = std::chrono::seconds(1);  // for what a refused client still sends
+constexpr auto kLinger = std::chrono::seconds(5);  // for what a refused client still sends
 constexpr auto kRetryAccept = std::chrono::milliseconds(100);
 
 std::string_view View(boost::core::string_view text) { return {text.data(), text.size()}; }

@@ -24,7 +24,8 @@ class ServerStream {
   virtual void Begin(Done done) = 0;  // a handshake; once, before anything else
   virtual void Read(boost::asio::mutable_buffer into, Moved moved) = 0;
   virtual void Write(std::string_view bytes, Done done) = 0;  // all of them; they must stay where they are until `done`
-  virtual void Finish(Done done) = 0;                         // tells the peer that nothing more comes from here
+  // Tells the peer that nothing more comes from here. What Read gives after it is only good to be dropped.
+  virtual void Finish(Done done) = 0;
   virtual void Close() = 0;                                   // at once; any number of times
 };
 

@@ -4,6 +4,7 @@
 #include <openssl/ssl.h>
 
 #include <boost/asio/ssl/context.hpp>
+#include <boost/asio/ssl/error.hpp>
 #include <boost/asio/ssl/stream.hpp>
 #include <boost/asio/write.hpp>
 #include <utility>
@@ -66,15 +67,23 @@ class TlsStream final : public ServerStream {
                                  [stream = stream_, done = std::move(done)](error_code error) { done(error); });
   }
   void Read(asio::mutable_buffer into, Moved moved) override {
-    stream_->tls.async_read_some(
-        into, [stream = stream_, moved = std::move(moved)](error_code error, size_t bytes) { moved(error, bytes); });
+    auto done = [stream = stream_, moved = std::move(moved)](error_code error, size_t bytes) { moved(error, bytes); };
+    if (finished_) return stream_->tls.next_layer().async_read_some(into, std::move(done));
+    stream_->tls.async_read_some(into, std::move(done));
   }
   void Write(std::string_view bytes, Done done) override {
     asio::async_write(stream_->tls, asio::buffer(bytes),
                       [stream = stream_, done = std::move(done)](error_code error, size_t) { done(error); });
   }
+  // OpenSSL fails where the peer sends more data instead of its own close_notify. Ours is sent by then.
   void Finish(Done done) override {
-    stream_->tls.async_shutdown([stream = stream_, done = std::move(done)](error_code error) { done(error); });
+    finished_ = true;
+    stream_->tls.async_shutdown([stream = stream_, done = std::move(done)](error_code error) {
+      if (error.category() == asio::error::get_ssl_category()) error = {};
+      error_code ignored;
+      stream->tls.next_layer().shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
+      done(error);
+    });
   }
   void Close() override {
     error_code ignored;
@@ -90,6 +99,7 @@ class TlsStream final : public ServerStream {
     ssl::stream<asio::ip::tcp::socket> tls;
   };
   std::shared_ptr<Stream> stream_;
+  bool finished_ = false;  // what comes now is read as it is, for nobody wants it
 };
 
 }  // namespace

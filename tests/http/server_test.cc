@@ -6,6 +6,9 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/read.hpp>
+#include <boost/asio/read_until.hpp>
+#include <boost/asio/ssl/context.hpp>
+#include <boost/asio/ssl/stream.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/write.hpp>
 #include <cstdlib>
@@ -237,6 +240,37 @@ TEST_F(ServerTest, SpeaksTls) {
   // What is no TLS gets no answer, and others are served.
   EXPECT_THAT(Say("GET /get HTTP/1.1\r\n\r\n"), Not(HasSubstr("HTTP")));
   EXPECT_EQ(Get("/get?y", {.ca_pem = ours.ca}).body, "GET y");
+}
+
+// A reset would overtake the answer on its way to a client that still sends.
+TEST_F(ServerTest, TakesWhatARefusedClientStillSends) {
+  ListenByTls();
+  asio::ssl::context context(asio::ssl::context::tls_client);
+  asio::ssl::stream<asio::ip::tcp::socket> client(loop_, context);
+  client.next_layer().connect({asio::ip::address_v4::loopback(), server_->port()});
+  const auto run = [this](auto&& begin) {  // one operation, to its end
+    boost::system::error_code end = asio::error::would_block;
+    begin([&](boost::system::error_code error, size_t = 0) {
+      end = error;
+      loop_.stop();
+    });
+    loop_.restart();
+    loop_.run_for(kGenerous);
+    return end;
+  };
+  EXPECT_FALSE(run([&](auto done) { client.async_handshake(asio::ssl::stream_base::client, done); }));
+  const std::string head = "POST /get HTTP/1.1\r\nContent-Length: 65536\r\n\r\n";
+  EXPECT_FALSE(run([&](auto done) { asio::async_write(client, asio::buffer(head), done); }));
+  std::string got;
+  EXPECT_FALSE(run([&](auto done) { asio::async_read_until(client, asio::dynamic_buffer(got), "\r\n\r\n", done); }));
+  EXPECT_THAT(got, StartsWith("HTTP/1.1 413 "));
+  const std::string part(4096, 'x');
+  for (int i = 0; i < 16; ++i) {
+    EXPECT_FALSE(run([&](auto done) { asio::async_write(client, asio::buffer(part), done); }));
+  }
+  auto& socket = client.next_layer();
+  socket.shutdown(asio::ip::tcp::socket::shutdown_send);
+  EXPECT_EQ(run([&](auto done) { asio::async_read(socket, asio::dynamic_buffer(got), done); }), asio::error::eof);
 }
 
 TEST_F(ServerTest, ServesByTheNewCertificateOnceItIsReplaced) {
