@@ -16,8 +16,8 @@ import json
 import os
 import random
 import selectors
-import socket
 import subprocess
+import sys
 import tempfile
 import time
 import urllib.request
@@ -26,6 +26,10 @@ from certificates import Certificates
 from processes import Broken, Processes
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.append(os.path.join(HERE, "..", "..", "tests"))
+
+from free_port import free_port  # noqa: E402
+
 SETUP = os.path.join(HERE, "..", "..", "build-support", "setup-kubernetes")
 SERVICES = "10.96.0.0/16"
 API_SERVICE = "10.96.0.1"
@@ -62,10 +66,10 @@ class Cluster:
 
     def port(self, name):
         """One that is free, the same for each call with that name."""
-        if name not in self.ports:
-            with socket.socket() as probe:
-                probe.bind((self.address, 0))
-                self.ports[name] = probe.getsockname()[1]
+        while name not in self.ports:
+            port = free_port(self.address)
+            if port not in self.ports.values():
+                self.ports[name] = port
         return self.ports[name]
 
     @property

@@ -11,12 +11,16 @@ import resource
 import selectors
 import shutil
 import signal
-import socket
 import subprocess
+import sys
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
+sys.path.append(os.path.join(ROOT, "tests"))
+
+from free_port import free_port  # noqa: E402
+
 TRAIN = os.path.join(HERE, "train.py")
 MUSTER = os.environ.get("MUSTER_BINARY", os.path.join(ROOT, "build", "bin", "muster"))
 RUN_ID = "digits"
@@ -28,12 +32,6 @@ class Broken(Exception):
 
 def unix_ms():
     return time.time_ns() // 10**6
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def digits_file():

@@ -10,12 +10,15 @@ import hashlib
 import json
 import os
 import shutil
-import socket
 import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
+sys.path.append(os.path.join(ROOT, "tests"))
+
+from free_port import free_port  # noqa: E402
+
 BINARY = os.environ.get("MUSTER_INITIALIZER", os.path.join(ROOT, "build", "bin", "muster-initializer"))
 CACHE = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "muster")
 PEERS = os.path.join(CACHE, "initializer-peers", "bin")
@@ -117,12 +120,6 @@ with hf_xet.XetSession().new_upload_commit(endpoint=endpoint) as commit:
     files = [commit.start_upload_file(path, sha256=hf_xet.SKIP_SHA256) for path in paths]
 print(json.dumps([file.result().xet_info.hash for file in files]))
 """
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 class Hub:

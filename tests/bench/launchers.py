@@ -8,13 +8,16 @@ import os
 import select
 import shutil
 import signal
-import socket
 import subprocess
+import sys
 import tempfile
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
+sys.path.append(os.path.join(ROOT, "tests"))
+
+from free_port import free_port  # noqa: E402
 
 
 class TooLong(Exception):
@@ -79,12 +82,6 @@ def build_probe(folder):
     path = os.path.join(folder, "probe")
     subprocess.run([os.environ.get("CC", "cc"), "-O2", "-static", "-o", path, os.path.join(HERE, "probe.c")], check=True)
     return path
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def cpu_seconds(pid):

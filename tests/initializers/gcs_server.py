@@ -6,7 +6,7 @@ import subprocess
 import threading
 
 from fault_proxy import FaultProxy
-from minio_server import free_port
+from free_port import free_port
 
 
 def binary():

@@ -2,10 +2,14 @@
 import base64
 import os
 import shutil
-import socket
 import subprocess
+import sys
 import tempfile
 import threading
+
+sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+from free_port import free_port  # noqa: E402
 
 KEY, SECRET = "muster-key", "muster-secret"
 KMS_KEY = "muster-kms-key"  # of objects that are encrypted, whose ETags are no hashes
@@ -16,12 +20,6 @@ def binary():
     cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     path = os.path.join(cache, "muster", "go", "minio")
     return path if os.access(path, os.X_OK) else None
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 class Minio:

@@ -17,7 +17,7 @@ needs("s3-server", "run build-support/setup-venv s3-server", "hypercorn")
 import certificate  # noqa: E402
 from fault_proxy import FaultProxy  # noqa: E402
 from forward_proxy import ForwardProxy  # noqa: E402
-from minio_server import free_port  # noqa: E402
+from free_port import free_port  # noqa: E402
 from web_server import WebServer  # noqa: E402
 
 

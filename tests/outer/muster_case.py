@@ -5,7 +5,6 @@ Everything waits for events (a worker's hello, a process's end) with one generou
 import json
 import mmap
 import os
-import random
 import re
 import select
 import shutil
@@ -23,6 +22,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.append(os.path.dirname(HERE))
 
 import class_runner  # noqa: E402
+import free_port  # noqa: E402
 
 MUSTER = os.environ.get("MUSTER_BINARY", os.path.join(HERE, "..", "..", "build", "bin", "muster"))
 WORKER = os.path.join(HERE, "obedient_worker.py")
@@ -237,26 +237,11 @@ class MusterCase(unittest.TestCase):
             if len(members) == count and worker.world_size == count:
                 return sorted(members, key=lambda member: member.rank)
 
+    free_port = staticmethod(free_port.free_port)
+
     def no_worker_waits(self):
         """True when no further worker has said hello."""
         return not select.select([self._listener], [], [], 0)[0]
-
-    def free_port(self):
-        """A port nobody listens on, below those the kernel hands out: no other test gets it by chance meanwhile. None of
-        the defaults (29400 and those above it)."""
-        with open("/proc/sys/net/ipv4/ip_local_port_range") as file:
-            handed_out = int(file.read().split()[0])
-        for _ in range(1000):
-            port = random.randrange(10000, handed_out) if handed_out > 12000 else 0
-            if 29400 <= port < 29600:
-                continue
-            with socket.socket() as probe:
-                try:
-                    probe.bind(("0.0.0.0", port))
-                    return probe.getsockname()[1]
-                except OSError:
-                    continue
-        self.fail("no free port")
 
     def wait_for_output(self, agent, pattern, deadline=DEADLINE):
         """Waits until the agent's output, a growing file, holds `pattern`."""

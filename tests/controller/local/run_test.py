@@ -4,7 +4,6 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -15,6 +14,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "..", ".."), os.path.join(HERE, "..", "..", "outer")]
 
 import class_runner  # noqa: E402
+from free_port import free_port  # noqa: E402
 from muster_case import DEADLINE, clean, wait_gone  # noqa: E402
 
 BIN = os.environ.get("MUSTER_BIN", os.path.join(HERE, "..", "..", "..", "build", "bin"))
@@ -22,13 +22,6 @@ PLACE = """import os, socket
 master = socket.gethostbyname(os.environ["MASTER_ADDR"])
 os.write(1, f"rank {os.environ['RANK']} of {os.environ['WORLD_SIZE']} on {socket.gethostname()} {master}\\n".encode())
 """
-
-
-def free_port():
-    """All pods have this machine's network, so a job's rendezvous needs a port that no other job has."""
-    with socket.socket() as probe:
-        probe.bind(("", 0))
-        return probe.getsockname()[1]
 
 
 def runtime(name, pod, torch=False, spec=""):
