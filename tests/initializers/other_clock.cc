@@ -1,18 +1,28 @@
-// LD_PRELOAD: the wall clock is MUSTER_TEST_CLOCK_OFFSET seconds off; every other clock and all timers are as they are.
+// LD_PRELOAD: the wall clock is MUSTER_TEST_CLOCK_OFFSET seconds off, or as many as the file at that absolute path says
+// at each call. Every other clock and all timers are as they are.
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <sys/time.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <cstdlib>
 
 namespace {
 
+long OffsetIn(const char* path) {
+  char text[32] = {};
+  const int file = open(path, O_RDONLY | O_CLOEXEC);
+  if (file < 0) return 0;
+  const ssize_t size = read(file, text, sizeof text - 1);
+  close(file);
+  return size > 0 ? atol(text) : 0L;
+}
+
 long Offset() {
-  static const long offset = [] {
-    const char* text = getenv("MUSTER_TEST_CLOCK_OFFSET");
-    return text == nullptr ? 0L : atol(text);
-  }();
-  return offset;
+  static const char* const text = getenv("MUSTER_TEST_CLOCK_OFFSET");
+  if (text == nullptr) return 0;
+  return *text == '/' ? OffsetIn(text) : atol(text);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-"""The machine's clock is set back by an hour while the controller runs; by libfaketime, so it skips where that is not installed."""
+"""The machine's clock is set back by an hour while the controller runs."""
 from controller_case import ACCOUNT, TRUE, ControllerCase, is_true
 import class_runner
 from fake_clock import FakeClock

@@ -1,21 +1,17 @@
-"""A clock of its own for a program, by libfaketime."""
-import glob
+"""A wall clock of its own for a program, which a test sets while the program runs."""
 import os
-import unittest
 
-LIBRARIES = os.environ.get("MUSTER_FAKETIME", "/usr/lib/*/faketime/libfaketime.so.1")
+from cluster_case import BIN
 
 
 class FakeClock:
-    """`command` begins the command line of a program that has this clock. Its monotonic clock is the machine's."""
+    """`command` begins the command line of a program that has this clock. Its timers and its monotonic clock are the
+    machine's."""
 
     def __init__(self, folder):
-        found = glob.glob(LIBRARIES)
-        if not found:
-            raise unittest.SkipTest("SKIPPED: libfaketime is not installed (Debian's package faketime)")
         self.path = os.path.join(folder, "clock")
-        self.command = ["env", f"LD_PRELOAD={found[0]}", f"FAKETIME_TIMESTAMP_FILE={self.path}", "FAKETIME_NO_CACHE=1",
-                        "FAKETIME_DONT_FAKE_MONOTONIC=1"]
+        library = os.path.join(BIN, "other_clock.so")
+        self.command = ["env", f"LD_PRELOAD={library}", f"MUSTER_TEST_CLOCK_OFFSET={self.path}", "ASAN_OPTIONS=verify_asan_link_order=0"]
         self.set("+0")
 
     def set(self, offset):
