@@ -241,7 +241,6 @@ void NodeAgent::Impl::TellWantedNodes() {
 // A store without a key for the next round this node has rank 0 in. A static rank 0 keeps its port, as torchrun does.
 StatusOr<int> NodeAgent::Impl::FreshStore() {
   if (!wiring_.store) return 0;
-  bool loopback = place_.address == "127.0.0.1";  // alone, or all nodes are on this machine
   bool fixed_port = options_.backend == Backend::kStatic && !options_.standalone && options_.node_rank == 0;
   if (store_ && fixed_port) {
     store_->NewKeySpace();
@@ -257,7 +256,7 @@ StatusOr<int> NodeAgent::Impl::FreshStore() {
   }
   serving.keep_descriptors = kFilesOfARound;
   int port = fixed_port ? options_.endpoint_port : 0;
-  auto store = store::StoreServer::Listen(loop_, loopback ? "127.0.0.1" : "", static_cast<uint16_t>(port), serving);
+  auto store = store::StoreServer::Listen(loop_, OpenTo(place_.address), static_cast<uint16_t>(port), serving);
   if (!store.ok() && port == 0) return Annotate(store.status(), "cannot open a port for the store");
   if (!store.ok()) {
     const Status status =

@@ -39,7 +39,7 @@ std::string AddressTowards(boost::asio::io_context& loop, const ip::address& pee
 std::string OwnAddress(boost::asio::io_context& loop, const RunOptions& options,
                        const std::vector<ip::address>& resolved) {
   if (!options.local_addr.empty()) return options.local_addr;
-  if (IsLoopbackText(options.endpoint_host)) return "127.0.0.1";
+  if (IsLoopbackText(options.endpoint_host)) return OpenTo(options.endpoint_host);
   for (const ip::address& peer : resolved) {
     if (peer.is_loopback()) continue;  // a name of this machine, as its own hosts file puts it
     if (std::string own = AddressTowards(loop, peer); !own.empty()) return own;
@@ -47,9 +47,6 @@ std::string OwnAddress(boost::asio::io_context& loop, const RunOptions& options,
   std::vector<std::string> addresses = LocalAddresses();
   return addresses.empty() ? "127.0.0.1" : addresses.front();
 }
-
-// Where a node with that address listens: its peers may know it by others too.
-std::string OpenTo(const std::string& address) { return IsLoopbackText(address) ? "127.0.0.1" : ""; }
 
 rendezvous::Coordinator::Options Serving(const RunOptions& options, const net::Credentials& credentials,
                                          const std::string& address) {
@@ -173,6 +170,11 @@ void AskForEndpoint(boost::asio::io_context& loop, const RunOptions& options, Re
 }
 
 }  // namespace
+
+std::string OpenTo(const std::string& address) {
+  if (address == "localhost") return "127.0.0.1";
+  return IsLoopbackText(address) ? address : "";
+}
 
 void SayIfOpen(const net::Credentials& credentials, const std::string& host, int port, std::string_view remedy) {
   if (!credentials.token.empty() || credentials.tls() || IsLoopbackText(host)) return;

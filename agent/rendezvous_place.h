@@ -53,6 +53,10 @@ void FindRendezvousPlace(boost::asio::io_context& loop, const RunOptions& option
 bool TakeEndpoint(boost::asio::io_context& loop, const RunOptions& options, const net::Credentials& credentials,
                   RendezvousPlace* place);
 
+// Where a node with that address listens: at a loopback address alone, else at every one (""), since its peers may know
+// it by others too.
+std::string OpenTo(const std::string& address);
+
 // Says so where anybody may speak to the rendezvous served at `host` (numeric; "": every address) and `port`; `remedy`
 // names the flags against it. Nothing on loopback.
 void SayIfOpen(const net::Credentials& credentials, const std::string& host, int port, std::string_view remedy);
