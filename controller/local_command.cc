@@ -22,6 +22,7 @@
 #include "controller/api/lenient.h"
 #include "controller/input_file.h"
 #include "controller/local/builtin_runtimes.h"
+#include "controller/local/isolation.h"
 #include "controller/local/local_run.h"
 #include "controller/local/overrides.h"
 #include "controller/plan/plan_files.h"
@@ -38,6 +39,7 @@ struct Flags {
   std::string work_folder;                        // empty: the current one
   std::vector<std::string> secrets, config_maps;  // NAME=FOLDER
   std::vector<std::string> drills;
+  std::string network = "auto";
   bool dry_run = false;
 };
 
@@ -185,10 +187,6 @@ class Session {
     const Environment environment = Environment::OfProcess();
     const std::string bwrap = Program("bwrap", environment), muster = Program("muster", environment),
                       initializer = Program("muster-initializer", environment);
-    if (bwrap.empty()) {
-      return absl::FailedPreconditionError(
-          "bwrap is not on PATH: install bubblewrap (Debian's package bubblewrap); it gives each pod its volumes");
-    }
     if (muster.empty()) return absl::FailedPreconditionError("muster is neither beside this binary nor on PATH");
     MUSTER_ASSIGN_OR_RETURN(const std::string state, StateFolder(environment));
     int lock = -1;
@@ -199,7 +197,8 @@ class Session {
     if (error) {
       return absl::InvalidArgumentError(fmt::format("--workdir {}: {}", Quoted(flags.work_folder), error.message()));
     }
-    options.entrypoints["muster"] = {muster};
+    const AgentFiles agent_files(state, muster);
+    options.entrypoints["muster"] = {agent_files.binary()};
     if (!initializer.empty()) options.entrypoints["muster-initializer"] = {initializer};
     for (const char* name : {"PATH", "HOME", "LANG", "TERM"}) {
       const std::string value = environment.Get(name).value_or("");
@@ -209,6 +208,9 @@ class Session {
       MUSTER_ASSIGN_OR_RETURN(Drill drill, ParseDrill(text));
       options.drills.push_back(std::move(drill));
     }
+    MUSTER_ASSIGN_OR_RETURN(const NetworkMode mode, ParseNetworkMode(flags.network));
+    MUSTER_ASSIGN_OR_RETURN(const Isolation isolation, Isolate(mode, bwrap));
+    PrintTo(stderr, "muster local: {}\n", isolation.said);
     asio::io_context loop;
     launcher::Reaper reaper(loop);
     launcher::Console console(loop);
@@ -218,7 +220,8 @@ class Session {
     };
     asio::signal_set signals(loop, SIGINT, SIGTERM);
     int signal = 0;
-    LocalRun run({loop, reaper, console, bwrap}, &world_, job_.get(), std::move(options),
+    LocalRun run({loop, reaper, console, isolation.bwrap, isolation.network.get(), &agent_files}, &world_, job_.get(),
+                 std::move(options),
                  {.event = [&say](const EventText& event) { say(fmt::format("{}: {}", event.reason, event.message)); },
                   .trouble = say,
                   .ignored = [&say](const std::string& field) { say("not honoured here: " + field); },
@@ -285,6 +288,9 @@ void AddLocalFlags(CLI::App* app, std::function<int()>* run) {
       "--kill", flags->drills,
       "TARGET:NUMBER[:SIGNAL]@WHEN, a fault on purpose: node:1@30s, rank:3@\"epoch 4\" (once a line of output "
       "has that text), rank:0:STOP@5s");
+  app->add_option("--network", flags->network,
+                  "private: each host has its own (needs root); shared: this machine's; auto, the default: private "
+                  "where it can be had");
   app->add_flag("--dry-run", flags->dry_run, "print what would run, as `muster-controller plan` does");
   app->callback([flags, run] { *run = [flags] { return Run(*flags); }; });
 }

@@ -7,6 +7,7 @@
 
 #include "base/exit_codes.h"
 #include "base/host_facts.h"
+#include "base/host_fs.h"
 #include "base/host_names.h"
 #include "base/text.h"
 #include "controller/api/labels.h"
@@ -32,6 +33,20 @@ int CodeOf(const Json& pod) {
     }
   }
   return 0;
+}
+
+// The file that names the servers of /etc/resolv.conf where those are reached from this machine's own network alone, as
+// systemd-resolved's is; empty: they are reached from everywhere.
+std::string NameServersFile(const HostFs& fs) {
+  constexpr char kOfSystemd[] = "/run/systemd/resolve/resolv.conf";
+  const std::string text = fs.Read("/etc/resolv.conf").value_or("");
+  bool any = false;
+  for (const std::string_view line : Split(text, '\n')) {
+    if (!line.starts_with("nameserver")) continue;
+    any = true;
+    if (line.find("127.0.0.") == std::string_view::npos) return "";
+  }
+  return any && fs.Exists(kOfSystemd) ? kOfSystemd : "";
 }
 
 // Its place among the job's nodes; -1: it is none.
@@ -115,9 +130,10 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
     const Controllers::Settled settled = controllers_.Settle(WallNow());
     for (const EventText& event : settled.events) events_.event(event);
     for (const std::string& trouble : settled.troubles) Once(trouble, events_.trouble);
-    WriteHosts();
     std::vector<Json> pods;
     for (const Json* pod : world_->List("Pod")) pods.push_back(*pod);
+    for (const Json& pod : pods) JoinNetwork(pod);
+    WriteHosts();
     for (const Json& pod : pods) Care(pod);
     Forget();
     if (settled.again) WakeAt(*settled.again);
@@ -156,19 +172,40 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
     if (world_->Update(std::move(failed), WallNow()).ok()) WakeSoon();
   }
 
+  bool HasOwnNetwork(const Json& pod) const {
+    return means_.network != nullptr && !PartOf(pod, "spec").value("hostNetwork", false);
+  }
+
+  // Before its name is written for the others.
+  void JoinNetwork(const Json& pod) {
+    if (means_.network == nullptr || !joined_.insert(HostOf(pod)).second) return;
+    StatusOr<std::string> address = means_.network->gateway();
+    if (HasOwnNetwork(pod)) address = means_.network->Join(HostOf(pod));
+    if (address.ok()) {
+      hosts_.SetAddress(HostOf(pod), *std::move(address));
+    } else {
+      no_network_[HostOf(pod)] = address.status();
+    }
+  }
+
   Status StartPod(const Json& pod) {
+    if (const auto why = no_network_.find(HostOf(pod)); why != no_network_.end()) return why->second;
     const std::string uid = UidOf(pod), address = hosts_.AddressOf(pod);
     PodPlace place{.folder = fmt::format("{}/pods/{}", options_.folder, NameOf(pod)),
                    .claims = options_.claims,
                    .address = address,
                    .machine = HostName(),
+                   .own_root = !means_.bwrap.empty(),
                    .milli_cpus = int64_t{1000} * ContainerCpus(facts_),
                    .memory_bytes = facts_.memory_limit.value_or(facts_.memory_total),
                    .entrypoints = options_.entrypoints,
                    .environment = options_.environment};
     place.environment.push_back(fmt::format("HOSTNAME={}", HostOf(pod)));
-    // Each pod has an address of its own, and all have one network: the port must not be another pod's.
-    place.environment.push_back(fmt::format("MUSTER_HTTP_PORT={}:{}", address, kAgentHttpPort));
+    if (!HasOwnNetwork(pod)) {  // all have one network: each listens at its own address, for the ports are the same
+      place.environment.push_back(fmt::format("PET_LOCAL_ADDR={}", address));
+      place.environment.push_back(fmt::format("MUSTER_HTTP_PORT={}:{}", address, kAgentHttpPort));
+      place.environment.push_back(fmt::format("MUSTER_RSH_LISTEN={}:{}", address, kAgentRshPort));
+    }
     Json spelled = pod;
     spelled["spec"]["nodeName"] = place.machine;
     const auto find = [this](std::string_view kind, std::string_view name) { return world_->Find(kind, name); };
@@ -182,7 +219,16 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
         container.readiness.reset();
       }
     }
-    PodView view{.hosts = HostsFile(), .prefix = fmt::format("[{}] ", HostOf(pod))};
+    if (!place.own_root) PutAddresses(&program);
+    PodView view{.files = {{.source = HostsFile(), .target = "/etc/hosts", .read_only = true}},
+                 .prefix = fmt::format("[{}] ", HostOf(pod))};
+    if (HasOwnNetwork(pod)) {
+      view.enter = means_.network->Enter(HostOf(pod));
+      // Nothing listens at 127.0.0.53 there.
+      if (const std::string servers = NameServersFile(HostFs()); !servers.empty()) {
+        view.files.push_back({.source = servers, .target = "/etc/resolv.conf", .read_only = true});
+      }
+    }
     if (output_) {
       view.filters = output_->texts();
       view.filter_file = output_->FileOf(NameOf(pod));
@@ -194,6 +240,20 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
     begun_[uid] = MonotonicClock::now();
     if (world_->Update(std::move(spelled), WallNow()).ok()) WakeSoon();
     return absl::OkStatus();
+  }
+
+  // Nobody resolves the names of the pods there.
+  void PutAddresses(PodProgram* program) {
+    const auto names = hosts_.NamesOf(world_->List("Pod"));
+    for (PodFile& file : program->files) file.text = WithAddresses(file.text, names);
+    for (auto* containers : {&program->init_containers, &program->containers}) {
+      for (ContainerProgram& container : *containers) {
+        for (std::string& word : container.command) word = WithAddresses(word, names);
+        for (std::string& entry : container.environment) {
+          if (!entry.starts_with("HOSTNAME=")) entry = WithAddresses(entry, names);
+        }
+      }
+    }
   }
 
   void Seen(const std::string& text) {
@@ -271,6 +331,8 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
   const LocalRunEvents events_;
   Controllers controllers_;
   PodNames hosts_;
+  std::set<std::string> joined_;              // host names
+  std::map<std::string, Status> no_network_;  // by host name
   asio::steady_timer timer_;
   const HostFacts facts_;
   std::unique_ptr<OutputWatch> output_;

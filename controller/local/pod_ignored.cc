@@ -21,7 +21,6 @@ constexpr std::string_view kShown = "programs see the processes that this machin
 constexpr std::string_view kAsThisMachine = "this machine's settings count";
 
 constexpr IgnoredField kOfPods[] = {
-    {"hostNetwork", "the pod keeps an address of its own"},
     {"hostPID", kShown},
     {"hostIPC", kAsThisMachine},
     {"shareProcessNamespace", kShown},

@@ -17,6 +17,10 @@ bool Selects(const Json& service, const Json& pod) {
   return !selector.empty();
 }
 
+bool IsOfName(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '.' || c == '_';
+}
+
 std::string Spelled(const std::string& name, const std::string& ns) {
   return fmt::format(" {0} {0}.{1} {0}.{1}.svc {0}.{1}.svc.cluster.local", name, ns);
 }
@@ -28,6 +32,8 @@ std::string HostOf(const Json& pod) {
   return host.empty() ? TextField(PartOf(pod, "metadata"), "name") : host;
 }
 
+void PodNames::SetAddress(const std::string& host, std::string address) { addresses_[host] = std::move(address); }
+
 // Two runs at a time seldom meet: the second and third number go by the process.
 std::string PodNames::AddressOf(const Json& pod) {
   auto [known, is_new] = addresses_.try_emplace(HostOf(pod));
@@ -36,6 +42,20 @@ std::string PodNames::AddressOf(const Json& pod) {
     known->second = fmt::format("127.{}.{}.{}", run % 253 + 1, (run / 253 + count / 250) % 256, count % 250 + 2);
   }
   return known->second;
+}
+
+std::map<std::string, std::string> PodNames::NamesOf(const std::vector<const Json*>& pods) {
+  std::map<std::string, std::string> names;
+  for (const Json* pod : pods) {
+    const std::string host = HostOf(*pod), address = AddressOf(*pod);
+    names[host] = address;
+    const std::string subdomain = TextField(PartOf(*pod, "spec"), "subdomain");
+    if (subdomain.empty()) continue;
+    const std::string ns = TextField(PartOf(*pod, "metadata"), "namespace");
+    const std::string spelled = Spelled(fmt::format("{}.{}", host, subdomain), ns);
+    for (const std::string_view name : Words(spelled)) names[std::string(name)] = address;
+  }
+  return names;
 }
 
 std::string PodNames::FileOf(const std::vector<const Json*>& pods, const std::vector<const Json*>& services) {
@@ -52,6 +72,26 @@ std::string PodNames::FileOf(const std::vector<const Json*>& pods, const std::ve
     text += AddressOf(*pod) + names + "\n";
   }
   return text;
+}
+
+std::string WithAddresses(std::string_view text, const std::map<std::string, std::string>& names) {
+  std::string replaced;
+  for (size_t at = 0; at < text.size();) {
+    size_t end = at;
+    while (end < text.size() && IsOfName(text[end])) ++end;
+    const std::string_view word = text.substr(at, end - at);
+    const std::string_view name = word.substr(0, word.find_last_not_of('.') + 1);  // a sentence ends with one, too
+    const auto known = names.find(std::string(name));
+    if (known == names.end()) {
+      replaced += word;
+    } else {
+      replaced += known->second;
+      replaced += word.substr(name.size());
+    }
+    if (end < text.size()) replaced += text[end];
+    at = end + 1;
+  }
+  return replaced;
 }
 
 }  // namespace muster::controller

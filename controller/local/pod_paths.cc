@@ -3,7 +3,7 @@
 namespace muster::controller {
 namespace {
 
-bool IsBetweenWords(char c) { return std::string_view(" \t\r\n\v\f;&|<>()").find(c) != std::string_view::npos; }
+bool IsBetweenWords(char c) { return std::string_view(" \t\r\n\v\f;&|<>()=:,\"'").find(c) != std::string_view::npos; }
 
 }  // namespace
 

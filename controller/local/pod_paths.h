@@ -13,9 +13,10 @@ class PodPaths {
   void Add(const std::string& path, const std::string& source) { sources_[path] = source; }
   bool empty() const { return sources_.empty(); }
 
-  // `text` with each known path replaced that begins a word, as a whole path component: with /data known, "/data/x" and
-  // "cat /data" change; "/database", "a/data" and "--in=/data" do not. Words stand between white space and the shell's
-  // operators ; & | < > ( ). The longest path counts, and what has been put in is not looked at again.
+  // `text` with each known path replaced that begins a word, as a whole path component: with /data known, "/data/x",
+  // "--in=/data" and "cat '/data'" change; "/database", "a/data" and "file:///data" do not. Words stand between white
+  // space, quotes, = : , and the shell's operators ; & | < > ( ). The longest path counts, and what has been put in is
+  // not looked at again.
   std::string In(std::string_view text) const;
 
  private:

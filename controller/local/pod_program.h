@@ -42,6 +42,7 @@ struct PodFolder {
   std::string path;              // made where nothing is there: a subPath may be a file of a claim
   bool in_memory = false;        // emptyDir of medium Memory
   std::optional<int64_t> bytes;  // sizeLimit
+  bool of_agent = false;         // `muster install` puts its files there
 };
 
 struct PodFile {

@@ -30,10 +30,11 @@ Status MakeFolder(const std::string& path) {
   return absl::OkStatus();
 }
 
-Status Prepare(const PodProgram& program, const std::string& folder) {
+Status Prepare(const PodProgram& program, const std::string& folder, const AgentFiles* agent_files) {
   MUSTER_RETURN_IF_ERROR(MakeFolder(folder + "/logs"));
   for (const PodFolder& one : program.folders) {
     if (!fs::exists(one.path)) MUSTER_RETURN_IF_ERROR(MakeFolder(one.path));
+    if (one.of_agent && agent_files != nullptr) agent_files->PutInto(one.path);
   }
   for (const PodFile& file : program.files) {
     MUSTER_RETURN_IF_ERROR(MakeFolder(fs::path(file.path).parent_path().string()));
@@ -137,12 +138,18 @@ class PodRun::Impl : public std::enable_shared_from_this<Impl> {
                                            }};
     groups_[i] = std::make_unique<launcher::WorkerGroup>(means_.loop, means_.reaper, means_.console, std::move(events));
     launcher::WorkerSpec spec;
-    spec.argv = SandboxWords({.bwrap = means_.bwrap,
-                              .hostname = program_.hostname,
-                              .hosts = view_.hosts,
-                              .mounts = container.mounts,
-                              .working_directory = container.working_directory},
-                             ListRealFolder);
+    spec.argv = view_.enter;
+    if (means_.bwrap.empty()) {
+      spec.working_directory = container.working_directory;
+    } else {
+      const std::vector<std::string> words = SandboxWords({.bwrap = means_.bwrap,
+                                                           .hostname = program_.hostname,
+                                                           .files = view_.files,
+                                                           .mounts = container.mounts,
+                                                           .working_directory = container.working_directory},
+                                                          ListRealFolder);
+      spec.argv.insert(spec.argv.end(), words.begin(), words.end());
+    }
     spec.argv.insert(spec.argv.end(), container.command.begin(), container.command.end());
     spec.environment = container.environment;
     const std::string log = fmt::format("{}/logs/{}.log", folder_, container.name);
@@ -167,6 +174,8 @@ class PodRun::Impl : public std::enable_shared_from_this<Impl> {
   // bubblewrap waits for the command, which is its child.
   std::vector<pid_t> Commands(size_t i) const {
     std::vector<pid_t> commands;
+    if (means_.bwrap.empty()) commands.assign(groups_[i]->pids().begin(), groups_[i]->pids().end());
+    if (means_.bwrap.empty()) return commands;
     for (const int64_t bwrap : groups_[i]->pids()) {
       for (const pid_t command : ChildrenOf(static_cast<pid_t>(bwrap))) commands.push_back(command);
     }
@@ -228,7 +237,7 @@ PodRun::~PodRun() { impl_->End(); }
 
 StatusOr<std::unique_ptr<PodRun>> PodRun::Start(PodMeans means, PodProgram program, const PodPlace& place, PodView view,
                                                 std::function<void()> changed) {
-  MUSTER_RETURN_IF_ERROR(Prepare(program, place.folder));
+  MUSTER_RETURN_IF_ERROR(Prepare(program, place.folder, means.agent_files));
   auto impl = std::make_shared<Impl>(means, std::move(program), place, std::move(view), std::move(changed));
   impl->Begin();
   return std::unique_ptr<PodRun>(new PodRun(std::move(impl)));

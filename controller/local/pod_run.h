@@ -14,6 +14,8 @@
 
 #include "base/json_fields.h"
 #include "base/status.h"
+#include "controller/local/agent_files.h"
+#include "controller/local/pod_network.h"
 #include "controller/local/pod_program.h"
 #include "launcher/console.h"
 #include "launcher/reaper.h"
@@ -24,11 +26,14 @@ struct PodMeans {
   boost::asio::io_context& loop;
   launcher::Reaper& reaper;
   launcher::Console& console;
-  std::string bwrap;  // the path of bubblewrap
+  std::string bwrap;              // the path of bubblewrap; empty: containers see this machine's files
+  PodNetwork* network = nullptr;  // null: all pods have this machine's
+  const AgentFiles* agent_files = nullptr;
 };
 
 struct PodView {
-  std::string hosts;                 // the file that stands for /etc/hosts
+  std::vector<PodMount> files;       // that stand for /etc/hosts and /etc/resolv.conf
+  std::vector<std::string> enter;    // the words before a command that runs in the pod's network; none: this machine's
   std::string prefix;                // before each line of output
   std::vector<std::string> filters;  // lines that have one of these are copied
   std::string filter_file;           // to this file

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "controller/api/quantity.h"
 #include "controller/local/pod_volume_files.h"
+#include "controller/plan/agent.h"
 
 namespace muster::controller {
 namespace {
@@ -39,14 +40,15 @@ std::optional<int64_t> SizeLimit(Fields source) {
   return size->IsZero() ? std::nullopt : std::optional(size->Units());
 }
 
-void MakeEmptyDir(Fields source, const std::string& folder, const PodInput& input, PodTree* tree) {
+void MakeEmptyDir(Fields source, const std::string& folder, bool of_agent, const PodInput& input, PodTree* tree) {
   const std::string medium = source.Text("medium");
   if (medium.starts_with("HugePages")) {
     input.ignored->Say(source.PathOf("medium"), "huge pages are not mounted: the volume is a folder");
   } else if (!medium.empty() && medium != "Memory") {
     source.Wrong("medium", medium, "is not one of Memory, HugePages, HugePages-SIZE");
   }
-  tree->Add(PodFolder{.path = folder, .in_memory = medium == "Memory", .bytes = SizeLimit(source)});
+  tree->Add(
+      PodFolder{.path = folder, .in_memory = medium == "Memory", .bytes = SizeLimit(source), .of_agent = of_agent});
 }
 
 PodVolume HostPath(Fields source, const PodInput& input, PodTree* tree) {
@@ -85,7 +87,7 @@ StatusOr<PodVolume> Make(Fields volume, const std::string& name, const PodInput&
 
   const std::string folder = fmt::format("{}/volumes/{}", input.place.folder, name);
   if (type == "emptyDir") {
-    MakeEmptyDir(source, folder, input, tree);
+    MakeEmptyDir(source, folder, name == kAgentContainer, input, tree);
     return PodVolume{.source = folder};
   }
   if (type != "configMap" && type != "secret" && type != "downwardAPI" && type != "projected") {

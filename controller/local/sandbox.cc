@@ -26,7 +26,7 @@ class Words {
 
   std::vector<std::string> Make() {
     Add({spec_.bwrap, "--die-with-parent", "--unshare-ipc", "--unshare-uts", "--hostname", spec_.hostname});
-    std::vector<PodMount> mounts = {{.source = spec_.hosts, .target = "/etc/hosts", .read_only = true}};
+    std::vector<PodMount> mounts = spec_.files;
     mounts.insert(mounts.end(), spec_.mounts.begin(), spec_.mounts.end());
     for (PodMount& mount : mounts) {
       mount.target = Open(mount.target);

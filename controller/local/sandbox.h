@@ -11,9 +11,9 @@
 namespace muster::controller {
 
 struct SandboxSpec {
-  std::string bwrap;     // its path
-  std::string hostname;  // of the pod
-  std::string hosts;     // the file that stands for /etc/hosts
+  std::string bwrap;            // its path
+  std::string hostname;         // of the pod
+  std::vector<PodMount> files;  // of this pod, where its volumes have none: /etc/hosts
   std::vector<PodMount> mounts;
   std::string working_directory;  // empty: "/"
 };

@@ -20,6 +20,7 @@ namespace muster::controller {
 
 inline constexpr int kTrainerPort = 29500;
 inline constexpr int kAgentHttpPort = 29480;   // /healthz, /readyz, /metrics: the agent's default in a pod
+inline constexpr int kAgentRshPort = 29522;    // `muster rsh`: the agent's default
 inline constexpr int kDefaultMaxRestarts = 6;  // where neither job nor runtime names a budget, and the agent is there
 inline constexpr char kAgentAnnotation[] = "muster.dev/agent";  // on the TrainJob or the runtime: "off"
 

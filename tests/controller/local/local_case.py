@@ -32,9 +32,9 @@ spec:
 """
 
 
-def train_job(name, command, nodes=2, processes=1):
-    """Of a runtime of its own for torchrun."""
-    pod = f'containers: [{{name: node, image: i, env: [{{name: PET_MASTER_PORT, value: "{free_port()}"}}]}}]'
+def train_job(name, command, nodes=2, processes=1, port=None):
+    """Of a runtime of its own for torchrun. `port`: of the rendezvous; a free one unless given."""
+    pod = f'containers: [{{name: node, image: i, env: [{{name: PET_MASTER_PORT, value: "{port or free_port()}"}}]}}]'
     return f"""
 apiVersion: trainer.kubeflow.org/v1alpha1
 kind: TrainJob

@@ -69,8 +69,10 @@ TEST(PodPaths, AreReplacedAtTheBeginningOfWords) {
            {"/database", "/database"},
            {"/data.txt", "/data.txt"},
            {"a/data", "a/data"},
-           {"--in=/data", "--in=/data"},
-           {"/a:/data", "/a:/data"},
+           {"file:///data", "file:///data"},
+           {"--in=/data", "--in=/run/v/d"},
+           {"--in='/data/in' \"/data\"", "--in='/run/v/i' \"/run/v/d\""},
+           {"/a:/data:/b,/data", "/a:/run/v/d:/b,/run/v/d"},
            {"cat /data\t/data/in", "cat /run/v/d\t/run/v/i"},
            {"cd /data; ls >/data/out", "cd /run/v/d; ls >/run/v/d/out"},
            {"(cd /data)&&x", "(cd /run/v/d)&&x"},
@@ -87,17 +89,17 @@ TEST(PodCommand, HasThisMachinesPathsWhereNothingCanBeMounted) {
   volumes: [{name: code, emptyDir: {}}, {name: data, persistentVolumeClaim: {claimName: sets}}],
   containers: [{name: c, command: [/code/run, '--in=$(IN)', '--in=/data'], args: ['cat /data/x', '$(IN)/y'],
     workingDir: /code/sub,
-    env: [{name: IN, value: /data/in}, {name: BOTH, value: '$(IN) /code'}, {name: NOT, value: 'x:/data'},
+    env: [{name: IN, value: /data/in}, {name: BOTH, value: '$(IN) /code'}, {name: NOT, value: 'x/data'},
           {name: FROM, valueFrom: {fieldRef: {fieldPath: metadata.name}}}],
     volumeMounts: [{name: code, mountPath: /code/}, {name: data, mountPath: /data, subPath: a}]}]})";
   const PodProgram program = ProgramFor(spec, PlaceWithoutRoots());
   ASSERT_EQ(program.containers.size(), 1);
   const ContainerProgram& container = program.containers[0];
-  EXPECT_THAT(container.command, ElementsAre("/run/pod/volumes/code/run", "--in=/claims/sets/a/in", "--in=/data",
-                                             "cat /claims/sets/a/x", "/claims/sets/a/in/y"));
+  EXPECT_THAT(container.command, ElementsAre("/run/pod/volumes/code/run", "--in=/claims/sets/a/in",
+                                             "--in=/claims/sets/a", "cat /claims/sets/a/x", "/claims/sets/a/in/y"));
   EXPECT_EQ(container.working_directory, "/run/pod/volumes/code/sub");
   EXPECT_EQ(VariableOf(container, "BOTH"), "/claims/sets/a/in /run/pod/volumes/code");
-  EXPECT_EQ(VariableOf(container, "NOT"), "x:/data");
+  EXPECT_EQ(VariableOf(container, "NOT"), "x/data");
   EXPECT_EQ(VariableOf(container, "FROM"), "train-0");
   EXPECT_TRUE(container.mounts.empty());
   EXPECT_THAT(program.ignored,

@@ -49,7 +49,6 @@ TEST(PodIgnored, FieldsOfPodsAreSaid) {
   };
   const std::string user = " asked for, programs run as the user who started them";
   for (const Row& row : std::vector<Row>{
-           {"hostNetwork: true", "hostNetwork: the pod keeps an address of its own"},
            {"hostPID: true", "hostPID: programs see the processes that this machine shows them"},
            {"hostIPC: true", "hostIPC: this machine's settings count"},
            {"shareProcessNamespace: true",

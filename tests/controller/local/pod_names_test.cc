@@ -94,5 +94,37 @@ TEST(PodNames, EachPodHasItsLine) {
   EXPECT_THAT(names.FileOf({}, {}), StartsWith("127.0.0.1 localhost\n"));
 }
 
+TEST(PodNames, AnAddressThatIsSetCounts) {
+  PodNames names;
+  names.SetAddress("a", "198.18.0.2");
+  EXPECT_EQ(names.AddressOf(PodNamed("a-x1", "{hostname: a}")), "198.18.0.2");
+}
+
+TEST(PodNames, NamesOfOnePodEach) {
+  PodNames names;
+  names.SetAddress("a", "198.18.0.2");
+  names.SetAddress("b", "198.18.0.3");
+  const Json a = PodNamed("a-x1", "{hostname: a, subdomain: job}"), b = PodNamed("b");
+  EXPECT_THAT(names.NamesOf({&a, &b}),
+              testing::ElementsAre(
+                  testing::Pair("a", "198.18.0.2"), testing::Pair("a.job", "198.18.0.2"),
+                  testing::Pair("a.job.team", "198.18.0.2"), testing::Pair("a.job.team.svc", "198.18.0.2"),
+                  testing::Pair("a.job.team.svc.cluster.local", "198.18.0.2"), testing::Pair("b", "198.18.0.3")));
+}
+
+TEST(PodNames, AddressesInText) {
+  const std::map<std::string, std::string> names = {{"a", "1.1"}, {"a.job", "1.2"}, {"1.1", "wrong"}};
+  for (const auto& [text, replaced] : std::vector<std::pair<std::string, std::string>>{
+           {"a.job", "1.2"},
+           {"MASTER=a.job:29500", "MASTER=1.2:29500"},
+           {"tcp://a:1/x,a.job.", "tcp://1.1:1/x,1.2."},
+           {"a.job slots=2\nb", "1.2 slots=2\nb"},
+           {"a.job.other a-b ab a_b A", "a.job.other a-b ab a_b A"},
+           {"", ""},
+       }) {
+    EXPECT_EQ(WithAddresses(text, names), replaced) << text;
+  }
+}
+
 }  // namespace
 }  // namespace muster::controller

@@ -44,7 +44,9 @@ std::vector<FolderEntry> ListHere(const std::string& path) {
 }
 
 std::vector<std::string> WordsFor(std::vector<PodMount> mounts, const ListFolder& list = ListHere) {
-  return SandboxWords({.bwrap = "/b/bwrap", .hostname = "train-0", .hosts = "/h", .mounts = std::move(mounts)}, list);
+  return SandboxWords(
+      {.bwrap = "/b/bwrap", .hostname = "train-0", .files = {{"/h", "/etc/hosts", true}}, .mounts = std::move(mounts)},
+      list);
 }
 
 // Options with what belongs to them, one a line: from the root on, to the one before --chdir.
@@ -103,7 +105,8 @@ TEST(Sandbox, WithoutMounts) {
 }
 
 TEST(Sandbox, StartsInItsWorkingDirectory) {
-  const auto words = SandboxWords({.bwrap = "b", .hosts = "/h", .working_directory = "/srv/a"}, ListHere);
+  const auto words =
+      SandboxWords({.bwrap = "b", .files = {{"/h", "/etc/hosts", true}}, .working_directory = "/srv/a"}, ListHere);
   EXPECT_THAT(std::vector<std::string>(words.end() - 3, words.end()), ElementsAre("--chdir", "/srv/a", "--"));
 }
 

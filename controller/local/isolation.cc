@@ -1,0 +1,89 @@
+#include "controller/local/isolation.h"
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <string_view>
+
+#include "base/descriptors.h"
+#include "base/quoted.h"
+#include "base/text.h"
+
+namespace muster::controller {
+namespace {
+
+constexpr size_t kMostError = 500;  // bytes
+
+// Why bubblewrap does not run here; empty: it does.
+std::string WhyNoSandbox(const std::string& bwrap) {
+  if (bwrap.empty()) return "bubblewrap is not installed (Debian's package bubblewrap)";
+  auto pipe = MakePipe();
+  if (!pipe.ok()) return std::string(Message(pipe.status()));
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, pipe->writing.get(), STDERR_FILENO);
+  std::string program = bwrap;
+  std::array<std::string, 6> words = {"bwrap", "--unshare-ipc", "--unshare-uts", "--bind", "/", "/"};
+  std::array<char*, 8> arguments{};
+  for (size_t i = 0; i < words.size(); ++i) arguments[i] = words[i].data();
+  std::string command = "/bin/true";
+  arguments[words.size()] = command.data();
+  pid_t child = -1;
+  const int error = posix_spawn(&child, program.c_str(), &actions, nullptr, arguments.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  pipe->writing.Close();
+  if (error != 0) return Message(ErrnoStatus(error, program)).data();
+  std::string said(kMostError, '\0');
+  ssize_t size = 0;
+  while ((size = read(pipe->reading.get(), said.data(), said.size())) < 0 && errno == EINTR) {
+  }
+  said.resize(static_cast<size_t>(std::max<ssize_t>(size, 0)));
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return "";
+  return fmt::format("bubblewrap does not run here: {}", said.substr(0, std::min(said.find('\n'), said.size())));
+}
+
+}  // namespace
+
+StatusOr<NetworkMode> ParseNetworkMode(const std::string& text) {
+  if (text == "auto") return NetworkMode::kAuto;
+  if (text == "private") return NetworkMode::kPrivate;
+  if (text == "shared") return NetworkMode::kShared;
+  return absl::InvalidArgumentError(fmt::format("--network {}: want auto, private or shared", Quoted(text)));
+}
+
+StatusOr<Isolation> Isolate(NetworkMode mode, const std::string& bwrap) {
+  Isolation isolation;
+  const std::string why_no_sandbox = WhyNoSandbox(bwrap);
+  std::string why_shared = "--network shared";
+  if (why_no_sandbox.empty()) isolation.bwrap = bwrap;
+  if (mode != NetworkMode::kShared) {
+    auto network = isolation.bwrap.empty() ? absl::FailedPreconditionError(why_no_sandbox) : PodNetwork::Make();
+    if (network.ok()) {
+      isolation.network = *std::move(network);
+    } else {
+      why_shared = Message(network.status());
+      if (mode == NetworkMode::kPrivate) {
+        return absl::FailedPreconditionError(fmt::format("--network private: {}", why_shared));
+      }
+    }
+  }
+  if (isolation.bwrap.empty()) {
+    isolation.said =
+        fmt::format("hosts share this machine's files, /dev/shm, host name and network: {}", why_no_sandbox);
+  } else if (isolation.network) {
+    isolation.said = "each host has its own volumes, /dev/shm, host name and network";
+  } else {
+    isolation.said = fmt::format(
+        "each host has its own volumes, /dev/shm and host name; all share this machine's network: {}", why_shared);
+  }
+  return isolation;
+}
+
+}  // namespace muster::controller

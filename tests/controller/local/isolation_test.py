@@ -1,0 +1,191 @@
+"""What hosts of `muster local` have for themselves: a network of their own as root, addresses of this machine otherwise, and
+this machine's files where bubblewrap is not there. Nothing of it is left behind."""
+import os
+import signal
+import socket
+import subprocess
+import sys
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+
+from local_case import DEADLINE, LocalCase, plain_job, pytorch_job, shell, train_job, wait_gone  # noqa: E402
+
+import class_runner  # noqa: E402
+
+RTMGRP_LINK = 1  # linux/rtnetlink.h
+
+# Each host listens at the same port of all its addresses; host 0 takes a connection of each other.
+SERVE = """
+import os, socket, sys
+rank = int(os.environ["JOB_COMPLETION_INDEX"])
+with socket.create_server(("", 7777)) as server:
+    if rank:
+        with socket.create_connection((sys.argv[1], 7777)) as peer:
+            print("from", peer.recv(100).decode(), flush=True)
+    else:
+        peer, address = server.accept()
+        peer.sendall(socket.gethostname().encode())
+        print("host 0 heard", address[0], flush=True)
+"""
+
+
+def output(*command):
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def own_links():
+    return {line.split(": ")[1].split("@")[0] for line in output("ip", "-o", "link").splitlines() if "mstr" in line}
+
+
+class Private(LocalCase):
+    """A network of its own for each host."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        if os.geteuid():
+            raise unittest.SkipTest("SKIPPED: only root makes networks")
+
+    def start(self, *files, arguments=(), **more):
+        return super().start(*files, arguments=["--network", "private", *arguments], **more)
+
+    def test_hosts_share_no_port(self):
+        job = plain_job("ports", "exec python3 serve.py ports-node-0-0.ports", nodes=2)
+        self.file("serve.py", SERVE)
+        said = self.run_job(job)
+        self.assertIn("each host has its own volumes, /dev/shm, host name and network\n", said)
+        self.assertIn("[ports-node-0-1] from ports-node-0-0", said)
+        self.assertRegex(said, r"\[ports-node-0-0\] host 0 heard 198\.(18|19)\.")
+
+    def test_they_reach_this_machine_and_its_network_stays_as_it_was(self):
+        with open("/proc/sys/net/ipv4/ip_forward") as file:
+            forwards = file.read()
+        before = own_links()
+        job = self.start(plain_job("reach", "ip route; echo up; exec sleep infinity"))
+        gateway = job.await_(r"default via (198\.[0-9.]+)")[1]
+        job.await_("] up")
+        [link] = own_links() - before
+        self.assertIn(gateway, output("ip", "-o", "addr", "show", link))
+        job.process.send_signal(signal.SIGTERM)
+        self.assertEqual(job.wait(), 143)
+        self.assertNotIn(link, own_links())
+        if not own_links():  # of other tests
+            with open("/proc/sys/net/ipv4/ip_forward") as file:
+                self.assertEqual(file.read(), forwards)
+
+    def test_killed(self):
+        before = own_links()
+        job = self.start(plain_job("killed", "echo pid $$; exec sleep infinity"))
+        job.await_("] pid")
+        [link] = own_links() - before
+        job.process.kill()
+        job.wait()
+        # The kernel removes the link with the last process and descriptor, by its own thread.
+        with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as changes:
+            changes.bind((0, RTMGRP_LINK))
+            changes.settimeout(DEADLINE)
+            while link in own_links():
+                changes.recv(65536)
+        self.assertNotIn(f"muster_{link}", output("nft", "list", "tables"))
+
+    def test_of_this_machine(self):
+        runtime = """
+apiVersion: trainer.kubeflow.org/v1alpha1
+kind: TrainingRuntime
+metadata: {name: open}
+spec:
+  mlPolicy: {numNodes: 1}
+  template: {spec: {replicatedJobs: [{name: node, template: {metadata: {labels: {trainer.kubeflow.org/trainjob-ancestor-step: trainer}},
+    spec: {template: {spec: {hostNetwork: true, containers: [{name: node, image: i}]}}}}}]}}
+"""
+        said = self.run_job(plain_job("open", "ls /sys/class/net; readlink /proc/self/ns/net", runtime_name="open"), runtime)
+        self.assertIn(os.readlink("/proc/self/ns/net"), said)
+
+    def test_pytorch(self):
+        said = self.run_job(pytorch_job("own", shell('getent hosts "$MASTER_ADDR"; hostname -i')))
+        self.assertRegex(said, r"\[own-worker-0\] 198\.(18|19)\..*own-master-0")
+
+
+class Shared(LocalCase):
+    """This machine's network for all."""
+
+    def start(self, *files, arguments=(), **more):
+        return super().start(*files, arguments=["--network", "shared", *arguments], **more)
+
+    def test_two_jobs_at_one_port(self):
+        """Each serves its rendezvous at 29500 of its own address."""
+        jobs = []
+        for name in ("one", "two"):
+            command = '[torchrun, --no-python, sh, -c, "echo ready; while [ ! -e go ]; do sleep 0.1; done"]'
+            jobs.append(self.start(train_job(name, command, port=29500)))
+        for name, job in zip(("one", "two"), jobs):
+            job.await_(rf"{name}-node-0-1.* ready")
+        self.file("go", "")
+        for job in jobs:
+            self.assertEqual(job.wait(), 0, job.said)
+        self.assertIn("all share this machine's network: --network shared\n", jobs[0].said)
+
+    def test_a_wrong_mode(self):
+        job = super().start(plain_job("a", "true"), arguments=["--network", "own"])
+        self.assertEqual(job.wait(), 78)
+        self.assertIn("--network 'own': want auto, private or shared", job.said)
+
+
+class WithoutBubblewrap(LocalCase):
+    def start(self, *files, env=None, **more):
+        """With a PATH that has all programs but bwrap."""
+        programs = os.path.join(self.folder, "programs")
+        if not os.path.isdir(programs):
+            os.mkdir(programs)
+            for folder in ("/usr/bin", "/bin", "/usr/sbin", "/sbin"):
+                for name in os.listdir(folder):
+                    path = os.path.join(programs, name)
+                    if name != "bwrap" and not os.path.lexists(path):
+                        os.symlink(os.path.join(folder, name), path)
+        return super().start(*files, env={"PATH": programs, **(env or {})}, **more)
+
+    def test_torchrun_on_two_nodes(self):
+        script = 'import os; print("rank", os.environ["RANK"], os.environ["MASTER_ADDR"], flush=True)'
+        self.file("place.py", script)
+        said = self.run_job(train_job("open", "[torchrun, place.py]", processes=2))
+        self.assertRegex(said, "hosts share this machine's files, /dev/shm, host name and network: bubblewrap is not installed")
+        for rank in range(4):
+            self.assertRegex(said, rf"rank {rank} 127\.")
+
+    def test_volumes_stand_for_their_paths(self):
+        runtime = """
+apiVersion: trainer.kubeflow.org/v1alpha1
+kind: TrainingRuntime
+metadata: {name: files}
+spec:
+  mlPolicy: {numNodes: 1}
+  template: {spec: {replicatedJobs: [{name: node, template: {metadata: {labels: {trainer.kubeflow.org/trainjob-ancestor-step: trainer}},
+    spec: {template: {spec: {volumes: [{name: v, emptyDir: {}}, {name: m, configMap: {name: words}}],
+      containers: [{name: node, image: i, env: [{name: OUT, value: /out}], volumeMounts: [{name: v, mountPath: /out}, {name: m, mountPath: /words}]}]}}}}}]}}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: words}
+data: {text: hello}
+"""
+        said = self.run_job(plain_job("files", 'cp /words/text "$OUT/x" && cat /out/x', runtime_name="files"), runtime)
+        self.assertIn("[files-node-0-0] hello", said)
+        self.assertIn("nothing can be mounted here", said)
+
+    def test_killed(self):
+        job = self.start(plain_job("killed", "echo pid $$; exec sleep infinity"))
+        pid = int(job.await_(r"\] pid (\d+)")[1])
+        job.process.kill()
+        job.wait()
+        wait_gone(pid)
+
+    def test_a_private_network_needs_it(self):
+        job = self.start(plain_job("a", "true"), arguments=["--network", "private"])
+        self.assertEqual(job.wait(), 78)
+        self.assertIn("--network private: bubblewrap is not installed", job.said)
+
+
+if __name__ == "__main__":
+    class_runner.main()
