@@ -41,6 +41,16 @@ bool IsControlledBy(const Json& object, std::string_view uid) {
   return false;
 }
 
+// By which whoever looks at a Job's pods knows them. Source: Kubernetes 1.36, pkg/registry/batch/job/strategy.go.
+void AddJobLabels(const std::string& name, Json* job) {
+  if (FindField(PartOf(*job, "spec"), "template") == nullptr) return;
+  Json& labels = (*job)["spec"]["template"]["metadata"]["labels"];
+  for (const char* prefix : {"", "batch.kubernetes.io/"}) {
+    labels[fmt::format("{}job-name", prefix)] = name;
+    labels[fmt::format("{}controller-uid", prefix)] = UidOf(*job);
+  }
+}
+
 }  // namespace
 
 StatusOr<const Json*> World::Create(Json object, WallTime now) {
@@ -56,6 +66,7 @@ StatusOr<const Json*> World::Create(Json object, WallTime now) {
   metadata["generation"] = 1;
   metadata.erase("deletionTimestamp");
   if (kind == "Pod" && !object.contains("status")) object["status"] = {{"phase", "Pending"}};
+  if (kind == "Job") AddJobLabels(meta.name, &object);
   Stamp(&object);
   return &(objects_[{kind, meta.name}] = std::move(object));
 }

@@ -68,6 +68,17 @@ TEST(World, WhatACreatedObjectGets) {
   EXPECT_EQ(Made(&world, "{kind: Pod, metadata: {name: b}, status: {phase: Running}}")["status"]["phase"], "Running");
 }
 
+TEST(World, PodsOfAJobHaveItsLabels) {
+  World world;
+  const Json job = Made(&world, "{kind: Job, metadata: {name: a}, spec: {template: {metadata: {labels: {zone: a}}}}}");
+  const Json expected = {{"zone", "a"},
+                         {"job-name", "a"},
+                         {"batch.kubernetes.io/job-name", "a"},
+                         {"controller-uid", Uid(job)},
+                         {"batch.kubernetes.io/controller-uid", Uid(job)}};
+  EXPECT_EQ(job["spec"]["template"]["metadata"]["labels"], expected);
+}
+
 TEST(World, WhatIsNotCreated) {
   World world;
   Made(&world, "{kind: Job, metadata: {name: a}}");
