@@ -251,7 +251,9 @@ class Session {
 
   int End() {
     const LocalJobState state = job_->State();
-    PrintTo(stderr, "muster local: {} {}: {}{}{}\n", state.kind, state.name, state.state,
+    const std::string restarts =
+        state.restarts == 0 ? "" : fmt::format(", {} restart{}", state.restarts, state.restarts == 1 ? "" : "s");
+    PrintTo(stderr, "muster local: {} {}: {}{}{}{}\n", state.kind, state.name, state.state, restarts,
             state.message.empty() ? "" : ": ", state.message);
     if (state.succeeded) return 0;
     const int code = state.failures.empty() ? 1 : state.failures.back().exit_code;

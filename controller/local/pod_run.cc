@@ -31,6 +31,11 @@ Status MakeFolder(const std::string& path) {
 }
 
 Status Prepare(const PodProgram& program, const std::string& folder, const AgentFiles* agent_files) {
+  // A pod that is made anew may have the name of the one before it, whose volumes have ended with it.
+  std::error_code error;
+  fs::remove_all(folder + "/volumes", error);
+  if (error)
+    return absl::UnavailableError(fmt::format("{}/volumes: it cannot be removed: {}", folder, error.message()));
   MUSTER_RETURN_IF_ERROR(MakeFolder(folder + "/logs"));
   for (const PodFolder& one : program.folders) {
     if (!fs::exists(one.path)) MUSTER_RETURN_IF_ERROR(MakeFolder(one.path));
@@ -137,6 +142,8 @@ class PodRun::Impl : public std::enable_shared_from_this<Impl> {
                                              if (auto self = weak.lock()) self->Gone(i);
                                            }};
     groups_[i] = std::make_unique<launcher::WorkerGroup>(means_.loop, means_.reaper, means_.console, std::move(events));
+    // What the life before has written there says nothing of this one.
+    std::ofstream(container.termination_message, std::ios::trunc);
     launcher::WorkerSpec spec;
     spec.argv = view_.enter;
     if (means_.bwrap.empty()) {
