@@ -1,0 +1,63 @@
+"""Open MPI, Debian's own, by `muster local`: a launcher and its nodes over `muster rsh`, by the built-in runtime."""
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+
+from local_case import LocalCase  # noqa: E402
+
+import class_runner  # noqa: E402  local_case.py says where it is
+
+PROGRAM = os.path.join(HERE, "..", "..", "outer", "mpi_program.c")
+MPIRUN, MPICC = "mpirun.openmpi", "mpicc.openmpi"
+QUIET = "--mca btl tcp,self --mca pml ob1"  # nobody looks for InfiniBand
+
+
+class Mpi(LocalCase):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        missing = [tool for tool in (MPIRUN, MPICC) if not shutil.which(tool)]
+        if missing:
+            cls.skipTest(cls, f"SKIPPED: there is no {' and no '.join(missing)}: install libopenmpi-dev and openmpi-bin")
+
+    def solve(self, nodes):
+        """Of the program, on so many nodes of two; the launcher is one of them."""
+        program = os.path.join(self.folder, "program")
+        subprocess.run([MPICC, "-o", program, PROGRAM], check=True)
+        return self.start(f"""
+apiVersion: trainer.kubeflow.org/v1alpha1
+kind: TrainJob
+metadata: {{name: solve}}
+spec:
+  runtimeRef: {{name: deepspeed-distributed}}
+  trainer: {{numNodes: {nodes}, numProcPerNode: 2, command: [sh, -c, "{MPIRUN} {QUIET} {program}"]}}
+""")
+
+    def check_ranks(self, nodes):
+        job = self.solve(nodes)
+        if job.await_(r"/readyz.* on ([0-9.]+) port")[1].startswith("127."):
+            self.skipTest("SKIPPED: pods share this machine's network: all nodes of MPI serve one port, and mpirun does not know its own host")
+        self.assertEqual(job.wait(), 0, job.said)
+        size = 2 * nodes
+        ranks = re.findall(rf"rank (\d+) of {size} on (\S+) sum {size * (size - 1) // 2}", job.said)
+        self.assertEqual(sorted(int(rank) for rank, _ in ranks), list(range(size)), job.said)
+        self.assertEqual({host for _, host in ranks}, {"solve-launcher-0-0", *(f"solve-node-0-{i}" for i in range(nodes - 1))}, job.said)
+
+    def test_one_node(self):
+        """The launcher alone."""
+        self.check_ranks(1)
+
+    def test_two_nodes(self):
+        self.check_ranks(2)
+
+    def test_three_nodes(self):
+        self.check_ranks(3)
+
+
+if __name__ == "__main__":
+    class_runner.main()
