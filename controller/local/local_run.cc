@@ -21,6 +21,7 @@ namespace {
 
 namespace asio = boost::asio;
 
+
 std::string NameOf(const Json& object) { return TextField(PartOf(object, "metadata"), "name"); }
 std::string UidOf(const Json& object) { return TextField(PartOf(object, "metadata"), "uid"); }
 
@@ -61,6 +62,16 @@ int NodeRankOf(const Json& pod) {
   const Json* rank = container == nullptr ? nullptr : FindNamed(*container, "env", "PET_NODE_RANK");
   const auto number = rank == nullptr ? index : ParseInt(TextField(*rank, "value"));
   return number ? static_cast<int>(*number) : -1;
+}
+
+// Open MPI knows its own host by the host's name, or by an address of an interface, which a pod's is not here. Names
+// that it cuts at the first dot are that name, and resolve here, too.
+void CutNamesOfHosts(std::vector<std::string>* environment) {
+  for (std::string& entry : *environment) {
+    for (const char* name : {"OMPI_MCA_orte_keep_fqdn_hostnames", "PRTE_MCA_prte_keep_fqdn_hostnames"}) {
+      if (entry == fmt::format("{}=true", name)) entry = fmt::format("{}=false", name);
+    }
+  }
 }
 
 }  // namespace
@@ -217,6 +228,7 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
         // Nobody asks them: what runs counts as started and ready.
         container.startup.reset();
         container.readiness.reset();
+        if (!HasOwnNetwork(pod)) CutNamesOfHosts(&container.environment);
       }
     }
     if (!place.own_root) PutAddresses(&program);
