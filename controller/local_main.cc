@@ -1,11 +1,14 @@
 // The `muster-local` binary.
 #include <CLI/CLI.hpp>
 #include <functional>
+#include <string>
+#include <vector>
 
 #include "base/descriptors.h"
 #include "base/text.h"
 #include "base/version.h"
 #include "controller/command_line.h"
+#include "controller/local/enter_container.h"
 #include "controller/local_command.h"
 
 namespace muster::controller {
@@ -24,5 +27,8 @@ int Main(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   muster::FillStandardStreams();
+  if (argc > 1 && std::string_view(argv[1]) == muster::controller::kEnterWord) {
+    return muster::controller::EnterContainer({argv + 2, argv + argc});
+  }
   return muster::controller::Main(argc, argv);
 }

@@ -225,9 +225,6 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
     for (auto* containers : {&program.init_containers, &program.containers}) {
       for (ContainerProgram& container : *containers) {
         if (container.working_directory.empty()) container.working_directory = options_.work_folder;
-        // Nobody asks them: what runs counts as started and ready.
-        container.startup.reset();
-        container.readiness.reset();
         if (!HasOwnNetwork(pod)) CutNamesOfHosts(&container.environment);
       }
     }
@@ -241,6 +238,9 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
         view.files.push_back({.source = servers, .target = "/etc/resolv.conf", .read_only = true});
       }
     }
+    view.found = [weak = weak_from_this(), name = NameOf(pod)](const std::string& text) {
+      if (auto self = weak.lock()) self->events_.event({true, "Unhealthy", fmt::format("{}: {}", name, text)});
+    };
     if (output_) {
       view.filters = output_->texts();
       view.filter_file = output_->FileOf(NameOf(pod));

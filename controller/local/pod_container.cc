@@ -101,6 +101,7 @@ void ReadRest(Fields container, ContainerKind kind, const PodPaths& paths, const
   program->memory_bytes = LimitOf(container, "memory", 1);
   if (kind == ContainerKind::kMain || program->sidecar) {
     program->startup = ProbeOf(container, "startupProbe", paths, input);
+    program->liveness = ProbeOf(container, "livenessProbe", paths, input);
     program->readiness = ProbeOf(container, "readinessProbe", paths, input);
   }
   if (!container.Objects("volumeDevices").empty()) {

@@ -35,7 +35,6 @@ constexpr IgnoredField kOfPods[] = {
     {"ephemeralContainers", "they are not started"},
 };
 constexpr IgnoredField kOfContainers[] = {
-    {"livenessProbe", "it is not obeyed: a container that hangs is not started again"},
     {"lifecycle", "hooks are not run"},
     {"restartPolicyRules", "restartPolicy alone counts"},
     {"stdin", "there is no terminal"},

@@ -46,7 +46,7 @@ bool PodLifecycle::StartsAgain(Position container) const {
     case ContainerProgram::Restart::kNever:
       return false;
     case ContainerProgram::Restart::kOnFailure:
-      return it.end->exit_code != 0;
+      return it.end->exit_code != 0 || it.unhealthy;
     case ContainerProgram::Restart::kAlways:
       return !IsInit(container) || it.end->exit_code != 0;
   }
@@ -140,8 +140,8 @@ PodLifecycle::Step PodLifecycle::Next(WallTime now) {
       if (containers_[i].state == State::kWaiting || StartsAgain(i)) Begin(i, &step, now);
     }
   }
-  for (Position i = 0; stopped_ && i < containers_.size(); ++i) {
-    if (!IsSidecar(i)) End(i, &step);
+  for (Position i = 0; i < containers_.size(); ++i) {
+    if (containers_[i].unhealthy || (stopped_ && !IsSidecar(i))) End(i, &step);
   }
   if (Runs(false) || !(stopped_ || failed || AreContainersDone())) return step;
   for (Position i = first; i-- > 0;) {  // one after the other, the last one first
@@ -161,6 +161,8 @@ void PodLifecycle::Started(Position container, WallTime now) {
   it.state = State::kRunning;
   it.told_to_start = it.told_to_stop = false;
   it.begun = now;
+  it.unhealthy = false;
+  it.grace.reset();
   it.started = !Program(container).startup;
   it.ready = it.started && !Program(container).readiness;
 }
@@ -187,6 +189,17 @@ void PodLifecycle::StartupDone(Position container) {
 void PodLifecycle::Ready(Position container, bool ready) {
   Container& it = containers_[container];
   if (it.state == State::kRunning) it.ready = ready && it.started;
+}
+
+void PodLifecycle::Unhealthy(Position container, std::optional<std::chrono::seconds> grace) {
+  Container& it = containers_[container];
+  if (it.state != State::kRunning || it.told_to_stop) return;
+  it.unhealthy = true;
+  it.grace = grace;
+}
+
+std::chrono::seconds PodLifecycle::Grace(Position container) const {
+  return containers_[container].grace.value_or(program_.grace);
 }
 
 void PodLifecycle::Stop(std::string reason, std::string message) {

@@ -34,7 +34,7 @@ class PodLifecycle {
   using Position = size_t;
 
   struct Step {
-    std::vector<Position> start, stop;  // to be told once each; stop: SIGTERM, SIGKILL after the pod's grace
+    std::vector<Position> start, stop;  // to be told once each; stop: SIGTERM, SIGKILL after its grace
     std::optional<WallTime> again;      // then something is due, even if nothing happens
   };
 
@@ -47,11 +47,15 @@ class PodLifecycle {
   void Ended(Position container, ContainerEnd end, WallTime now);
   void StartupDone(Position container);        // its startup probe has succeeded
   void Ready(Position container, bool ready);  // what its readiness probe says
+  // Its startup or liveness probe has failed: it is to stop, and starts again unless its restart policy is Never, with
+  // whatever code it ends. `grace`: in place of the pod's.
+  void Unhealthy(Position container, std::optional<std::chrono::seconds> grace);
   // All stop. `reason`, `message`: of the pod; empty: it was deleted. Nothing happens where it is over.
   void Stop(std::string reason = "", std::string message = "");
 
   bool over() const;  // no container runs, and none starts again
   bool IsRunning(Position container) const;
+  std::chrono::seconds Grace(Position container) const;  // from SIGTERM to SIGKILL
   const ContainerProgram& Program(Position container) const;
   size_t size() const;  // containers, init containers among them
 
@@ -63,7 +67,9 @@ class PodLifecycle {
   struct Container {
     State state = State::kWaiting;
     bool told_to_start = false, told_to_stop = false;
-    bool started = false, ready = false;  // by the probes
+    bool started = false, ready = false;        // by the probes
+    bool unhealthy = false;                     // a probe has ended this run
+    std::optional<std::chrono::seconds> grace;  // of that probe
     int restarts = 0;
     WallTime begun{}, ended{};        // of the run that is under way, or the last one
     std::optional<ContainerEnd> end;  // of the last run

@@ -1,5 +1,8 @@
 #include "controller/local/pod_probe.h"
 
+#include <algorithm>
+#include <cctype>
+
 #include "base/text.h"
 #include "controller/api/lenient.h"
 #include "controller/local/pod_environment.h"
@@ -39,15 +42,38 @@ std::vector<std::string> CommandOf(Fields exec, const Fields& container, const P
   return command;
 }
 
+// As a URL has it.
+std::string PathIn(const std::string& text) {
+  std::string path = text.starts_with('/') ? "" : "/";
+  for (const char c : text) {
+    const bool plain = c > ' ' && c < '\x7f';
+    path += plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
+  }
+  return path;
+}
+
+std::vector<std::pair<std::string, std::string>> HeadersOf(Fields get) {
+  std::vector<std::pair<std::string, std::string>> headers;
+  for (Fields header : get.Objects("httpHeaders")) {
+    const std::string name = header.NeedText("name"), value = header.Text("value");
+    const auto is_token = [](char c) {
+      return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_';
+    };
+    if (!std::all_of(name.begin(), name.end(), is_token)) header.Wrong("name", name, "is no name of a header");
+    if (value.find_first_of(std::string_view("\r\n\0", 3)) != std::string::npos) {
+      header.Wrong("value", value, "has a line's end");
+    }
+    headers.emplace_back(name, value);
+  }
+  return headers;
+}
+
 void ReadHttp(Fields get, const Fields& container, const PodInput& input, Probe* probe) {
   probe->kind = Probe::Kind::kHttp;
-  probe->path = get.Text("path");
-  if (!probe->path.starts_with('/')) probe->path.insert(0, 1, '/');
+  probe->path = PathIn(get.Text("path"));
+  probe->headers = HeadersOf(get);
   probe->port = PortOf(get, container);
-  for (const char* field : {"host", "httpHeaders"}) {
-    if (get.Find(field) == nullptr) continue;
-    input.ignored->Say(get.PathOf(field), "the pod's address is asked, without further headers");
-  }
+  if (get.Find("host") != nullptr) input.ignored->Say(get.PathOf("host"), "the pod's address is asked");
 }
 
 void ReadTimes(Fields fields, Probe* probe) {
@@ -61,6 +87,9 @@ void ReadTimes(Fields fields, Probe* probe) {
   probe->limit = std::chrono::seconds(number("timeoutSeconds", 1));
   probe->successes = number("successThreshold", 1);
   probe->failures = number("failureThreshold", 3);
+  if (const int grace = fields.Int("terminationGracePeriodSeconds", 0).value_or(0); grace > 0) {
+    probe->grace = std::chrono::seconds(grace);
+  }
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// startupProbe and readinessProbe of a container. Pure; outside bytes.
+// startupProbe, livenessProbe and readinessProbe of a container. Pure; outside bytes.
 #pragma once
 
 #include <optional>

@@ -56,15 +56,17 @@ struct PodMount {
   bool read_only = false;
 };
 
-// How the kubelet would ask whether a container has started, or is ready.
+// How a container is asked whether it has started, lives, or is ready.
 struct Probe {
   enum class Kind { kExec, kHttp, kTcp };
   Kind kind = Kind::kHttp;
   std::vector<std::string> command;  // kExec
-  std::string path;                  // kHttp: "/healthz"
-  int port = 0;                      // kHttp, kTcp; at the pod's address
+  std::string path;                  // kHttp: "/healthz", without bytes that a request cannot have
+  std::vector<std::pair<std::string, std::string>> headers;  // kHttp
+  int port = 0;                                              // kHttp, kTcp; at the pod's address
   std::chrono::seconds first{0}, period{10}, limit{1};
   int successes = 1, failures = 3;
+  std::optional<std::chrono::seconds> grace;  // liveness, startup: in place of the pod's
 };
 
 struct ContainerProgram {
@@ -76,7 +78,7 @@ struct ContainerProgram {
   std::string working_directory;         // empty: "/"
   std::vector<PodMount> mounts;          // a target comes after those above it; none where own_root is false
   std::string termination_message;       // the file of this machine that stands for its terminationMessagePath
-  std::optional<Probe> startup, readiness;
+  std::optional<Probe> startup, liveness, readiness;
   std::optional<int64_t> milli_cpus, memory_bytes;  // limits
 };
 

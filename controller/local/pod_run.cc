@@ -1,5 +1,9 @@
 #include "controller/local/pod_run.h"
 
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <csignal>
@@ -7,10 +11,14 @@
 #include <fstream>
 #include <vector>
 
+#include "base/attach.h"
 #include "base/clock.h"
+#include "base/descriptors.h"
 #include "base/replace_file.h"
 #include "base/text.h"
+#include "controller/local/enter_container.h"
 #include "controller/local/pod_lifecycle.h"
+#include "controller/local/probe_run.h"
 #include "controller/local/process_tree.h"
 #include "controller/local/sandbox.h"
 #include "launcher/worker_group.h"
@@ -57,6 +65,10 @@ std::string MessageIn(const std::string& path) {
   return text;
 }
 
+bool HasProbes(const ContainerProgram& container) {
+  return container.startup || container.liveness || container.readiness;
+}
+
 }  // namespace
 
 class PodRun::Impl : public std::enable_shared_from_this<Impl> {
@@ -65,11 +77,14 @@ class PodRun::Impl : public std::enable_shared_from_this<Impl> {
       : means_(means),
         program_(std::move(program)),
         folder_(place.folder),
+        address_(place.address),
         view_(std::move(view)),
         changed_(std::move(changed)),
         cycle_(program_, place.address, WallNow()),
         groups_(cycle_.size()),
         graces_(cycle_.size()),
+        built_(cycle_.size()),
+        probes_(cycle_.size()),
         timer_(means.loop),
         deadline_(means.loop) {}
 
@@ -114,6 +129,8 @@ class PodRun::Impl : public std::enable_shared_from_this<Impl> {
     timer_.cancel();
     deadline_.cancel();
     graces_.clear();
+    built_.clear();
+    probes_.clear();
     groups_.clear();
     changed_ = [] {};
   }
@@ -159,6 +176,7 @@ class PodRun::Impl : public std::enable_shared_from_this<Impl> {
     }
     spec.argv.insert(spec.argv.end(), container.command.begin(), container.command.end());
     spec.environment = container.environment;
+    const Descriptor built = BuiltSign(i, &spec);
     const std::string log = fmt::format("{}/logs/{}.log", folder_, container.name);
     for (launcher::StreamSpec* stream : {&spec.output.out, &spec.output.err}) {
       stream->file = log;
@@ -174,7 +192,85 @@ class PodRun::Impl : public std::enable_shared_from_this<Impl> {
                    WallNow());
     } else {
       cycle_.Started(i, WallNow());
+      AskOnceBuilt(i);
     }
+    Tell();
+  }
+
+  void StopAsking(size_t i) {
+    built_[i].reset();
+    probes_[i].reset();
+  }
+
+  // Gives bubblewrap a descriptor that it closes (--block-fd) once the container's own view is complete: before that a
+  // command of a probe would see half of it. Ours, at whose other end it sits, is in built_[i].
+  Descriptor BuiltSign(size_t i, launcher::WorkerSpec* spec) {
+    built_[i].reset();
+    if (!HasProbes(cycle_.Program(i)) || spec->argv.front() != means_.bwrap) return Descriptor();
+    int ends[2] = {-1, -1};
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return Descriptor();
+    Descriptor ours(ends[0]), theirs(ends[1]);
+    const char go = 1;
+    if (write(ours.get(), &go, sizeof go) != sizeof go) return Descriptor();
+    auto watched = std::make_unique<asio::posix::stream_descriptor>(means_.loop);
+    if (!Attach(*watched, std::move(ours), "epoll_ctl").ok()) return Descriptor();
+    built_[i] = std::move(watched);
+    spec->kept.push_back(theirs.get());
+    const std::vector<std::string> words = {"--block-fd", std::to_string(theirs.get())};
+    spec->argv.insert(spec->argv.begin() + 1, words.begin(), words.end());
+    return theirs;
+  }
+
+  void AskOnceBuilt(size_t i) {
+    if (!HasProbes(cycle_.Program(i))) return;
+    if (!built_[i]) return AskAbout(i);
+    built_[i]->async_wait(asio::posix::descriptor_base::wait_read,
+                          [weak = weak_from_this(), i](const boost::system::error_code& error) {
+                            auto self = weak.lock();
+                            if (error || !self || !self->cycle_.IsRunning(i)) return;
+                            self->built_[i].reset();
+                            self->AskAbout(i);
+                          });
+  }
+
+  void AskAbout(size_t i) {
+    const ContainerProgram& container = cycle_.Program(i);
+    const auto words = [this, i](const std::vector<std::string>& command) {
+      const std::vector<pid_t> inside = groups_[i] ? Commands(i) : std::vector<pid_t>();
+      if (inside.empty()) return std::vector<std::string>();
+      return EnterWords(inside.front(), cycle_.Program(i).working_directory, command);
+    };
+    const ProbeMeans means{.loop = means_.loop,
+                           .reaper = means_.reaper,
+                           .console = means_.console,
+                           .address = address_,
+                           .words = words,
+                           .environment = container.environment};
+    probes_[i] = std::make_unique<ProbeRun>(means, container,
+                                            [weak = weak_from_this(), i](ProbeKind kind, const ProbeAnswer& answer) {
+                                              if (auto self = weak.lock()) self->Found(i, kind, answer);
+                                            });
+  }
+
+  void Found(size_t i, ProbeKind kind, const ProbeAnswer& answer) {
+    const ContainerProgram& container = cycle_.Program(i);
+    const bool success = answer.kind == ProbeAnswer::Kind::kSuccess;
+    if (answer.kind == ProbeAnswer::Kind::kUnknown) {
+      return view_.found(fmt::format("container {}: its {} probe cannot be asked, which counts neither way: {}",
+                                     container.name, NameOf(kind), answer.said));
+    }
+    if (kind == ProbeKind::kReadiness) {
+      cycle_.Ready(i, success);
+    } else if (success) {
+      if (kind == ProbeKind::kStartup) cycle_.StartupDone(i);
+    } else {
+      cycle_.Unhealthy(i, kind == ProbeKind::kStartup ? container.startup->grace : container.liveness->grace);
+    }
+    if (!success) {
+      view_.found(fmt::format("container {}: its {} probe has failed, {}: {}", container.name, NameOf(kind),
+                              kind == ProbeKind::kReadiness ? "it is not ready" : "it is stopped", answer.said));
+    }
+    Step();
     Tell();
   }
 
@@ -192,8 +288,9 @@ class PodRun::Impl : public std::enable_shared_from_this<Impl> {
   // As the kubelet does: SIGTERM to the command alone, SIGKILL to all that is left after the grace.
   void AskToEnd(size_t i) {
     if (!groups_[i]) return;
+    StopAsking(i);
     for (const pid_t command : Commands(i)) kill(command, SIGTERM);
-    graces_[i] = std::make_unique<asio::steady_timer>(means_.loop, program_.grace);
+    graces_[i] = std::make_unique<asio::steady_timer>(means_.loop, cycle_.Grace(i));
     graces_[i]->async_wait([weak = weak_from_this(), i](const boost::system::error_code& error) {
       auto self = weak.lock();
       if (!error && self && self->groups_[i]) self->groups_[i]->Stop(SIGKILL, Duration::zero());
@@ -202,6 +299,7 @@ class PodRun::Impl : public std::enable_shared_from_this<Impl> {
 
   void Gone(size_t i) {
     graces_[i].reset();
+    StopAsking(i);
     ContainerEnd end;
     const auto& records = groups_[i]->records();
     if (!records.empty()) {
@@ -229,12 +327,14 @@ class PodRun::Impl : public std::enable_shared_from_this<Impl> {
 
   const PodMeans means_;
   const PodProgram program_;
-  const std::string folder_;
+  const std::string folder_, address_;
   const PodView view_;
   std::function<void()> changed_;
   PodLifecycle cycle_;
   std::vector<std::unique_ptr<launcher::WorkerGroup>> groups_;
-  std::vector<std::unique_ptr<asio::steady_timer>> graces_;  // until SIGKILL
+  std::vector<std::unique_ptr<asio::steady_timer>> graces_;             // until SIGKILL
+  std::vector<std::unique_ptr<asio::posix::stream_descriptor>> built_;  // until the container's view is complete
+  std::vector<std::unique_ptr<ProbeRun>> probes_;
   asio::steady_timer timer_, deadline_;
 };
 

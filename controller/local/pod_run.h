@@ -1,8 +1,8 @@
 // One pod as processes of this machine: what the kubelet does with its containers. Loop thread only.
 //
 // Folders and files are made, then the containers run as pod_lifecycle.h says, each in a session of its own; what a
-// container leaves behind ends with it. Output goes to the console, each line with the pod's name before it, and to
-// <folder>/logs/<container>.log.
+// container leaves behind ends with it. Its probes are asked while it runs (probe_rule.h). Output goes to the console,
+// each line with the pod's name before it, and to <folder>/logs/<container>.log.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -37,6 +37,8 @@ struct PodView {
   std::string prefix;                // before each line of output
   std::vector<std::string> filters;  // lines that have one of these are copied
   std::string filter_file;           // to this file
+  // What a probe has found, for people; on the loop.
+  std::function<void(const std::string& text)> found = [](const std::string&) {};
 };
 
 class PodRun {

@@ -22,8 +22,6 @@ TEST(PodIgnored, FieldsOfContainersAreSaid) {
            {"securityContext: {runAsGroup: 5}", "securityContext.runAsGroup: 5" + user},
            {"securityContext: {privileged: true}", "securityContext.privileged: " + rights},
            {"securityContext: {capabilities: {add: [IPC_LOCK]}}", "securityContext.capabilities.add: " + rights},
-           {"livenessProbe: {httpGet: {port: 1}}",
-            "livenessProbe: it is not obeyed: a container that hangs is not started again"},
            {"lifecycle: {preStop: {exec: {command: [x]}}}", "lifecycle: hooks are not run"},
            {"restartPolicyRules: [{action: Restart}]", "restartPolicyRules: restartPolicy alone counts"},
            {"tty: true", "tty: there is no terminal"},

@@ -71,6 +71,12 @@ class Played {
     return Next();
   }
 
+  // Its startup or liveness probe fails.
+  std::string Fail(std::string_view container, std::optional<seconds> grace) {
+    cycle_.Unhealthy(At(container), grace);
+    return Next();
+  }
+
   void Wait(seconds time) { now_ += time; }
 
   size_t At(std::string_view name) const {
@@ -308,6 +314,42 @@ TEST(PodLifecycle, AnInitContainerThatFailsForGoodEndsThePod) {
   EXPECT_EQ(read.waiting, "");
   EXPECT_TRUE(pod.StatusOf("s")["state"].contains("terminated")) << pod.StatusOf("s");
   EXPECT_EQ(pod.StatusOf("i")["ready"], false);
+}
+
+TEST(PodLifecycle, AFailedProbeStopsAContainerAndItStartsAgainUnlessItNeverDoes) {
+  struct Row {
+    Restart restart;
+    int code;
+    const char *next, *phase;
+  };
+  for (const Row& row : std::vector<Row>{{Restart::kNever, 143, "", "Failed"},
+                                         {Restart::kNever, 0, "", "Succeeded"},
+                                         {Restart::kOnFailure, 143, "start c", "Running"},
+                                         {Restart::kOnFailure, 0, "start c", "Running"},
+                                         {Restart::kAlways, 0, "start c", "Running"}}) {
+    SCOPED_TRACE(fmt::format("{} {}", static_cast<int>(row.restart), row.code));
+    Played pod({}, {Plain("c", row.restart)});
+    pod.Next();
+    EXPECT_EQ(pod.Fail("c", seconds(5)), "stop c");
+    EXPECT_EQ(pod.cycle().Grace(0), seconds(5));
+    EXPECT_EQ(pod.Fail("c", seconds(9)), "") << "it is told once";
+    EXPECT_EQ(pod.End("c", row.code), row.next);
+    EXPECT_EQ(pod.Phase(), row.phase);
+  }
+}
+
+TEST(PodLifecycle, AfterAFailedProbeTheNextRunIsAnother) {
+  Played pod({Sidecar("s")}, {Plain("c", Restart::kOnFailure)});
+  pod.Next();
+  pod.Next();
+  pod.Fail("c", seconds(5));
+  EXPECT_EQ(pod.End("c", 0), "start c");
+  EXPECT_EQ(pod.cycle().Grace(pod.At("c")), seconds(30)) << "the pod's";
+  EXPECT_EQ(pod.Fail("s", std::nullopt), "stop s") << "a sidecar, too";
+  EXPECT_EQ(pod.End("s", 0), "start s");
+  EXPECT_EQ(pod.End("c", 0), "stop s");
+  EXPECT_EQ(pod.End("s", 143), "");
+  EXPECT_EQ(pod.Phase(), "Succeeded");
 }
 
 TEST(PodLifecycle, DeletedInEachState) {

@@ -61,6 +61,17 @@ TEST(PodProbe, ACommandHasThisMachinesPaths) {
   EXPECT_FALSE(container.readiness);
 }
 
+TEST(PodProbe, ARequestIsOneThatCanBeSent) {
+  EXPECT_EQ(ProbeFor("{httpGet: {port: 5, path: \"/a b?c=\\u00e9\"}}").path, "/a%20b?c=%C3%A9");
+  const Probe probe = ProbeFor("{httpGet: {port: 5, httpHeaders: [{name: X-A, value: b}, {name: X-A, value: ''}]}}");
+  EXPECT_THAT(probe.headers, ElementsAre(testing::Pair("X-A", "b"), testing::Pair("X-A", "")));
+}
+
+TEST(PodProbe, ItsOwnGrace) {
+  EXPECT_EQ(ProbeFor("{tcpSocket: {port: 1}, terminationGracePeriodSeconds: 7}").grace, seconds(7));
+  EXPECT_EQ(ProbeFor("{tcpSocket: {port: 1}}").grace, std::nullopt);
+}
+
 TEST(PodProbe, TimesAreThoseOfTheApiServer) {
   for (const char* times : {"",
                             ", initialDelaySeconds: 0, periodSeconds: 0, timeoutSeconds: 0, successThreshold: 0, "
@@ -102,10 +113,7 @@ TEST(PodProbe, WhatIsNotAskedIsSaid) {
   for (const Row& row : std::vector<Row>{
            {"{grpc: {port: 5}}", at + "grpc: gRPC is not asked", false},
            {"{httpGet: {port: 5, scheme: HTTPS}}", at + "httpGet.scheme: HTTPS is not asked", false},
-           {"{httpGet: {port: 5, host: h}}", at + "httpGet.host: the pod's address is asked, without further headers",
-            true},
-           {"{httpGet: {port: 5, httpHeaders: [{name: a, value: b}]}}",
-            at + "httpGet.httpHeaders: the pod's address is asked, without further headers", true},
+           {"{httpGet: {port: 5, host: h}}", at + "httpGet.host: the pod's address is asked", true},
        }) {
     const PodProgram program = ProgramFor(WithProbe(row.probe));
     ASSERT_EQ(program.containers.size(), 1);
@@ -123,6 +131,10 @@ TEST(PodProbe, WrongOnesAreRefused) {
            {"{}", at + ": it has none of exec, httpGet, tcpSocket, grpc"},
            {"{exec: {}}", at + ".exec.command: it is missing"},
            {"{httpGet: {path: /}}", at + ".httpGet.port: it is missing"},
+           {"{httpGet: {port: 1, httpHeaders: [{name: 'a b'}]}}",
+            at + ".httpGet.httpHeaders[0].name: 'a b' is no name of a header"},
+           {"{httpGet: {port: 1, httpHeaders: [{name: a, value: \"x\\r\\ny\"}]}}",
+            at + ".httpGet.httpHeaders[0].value: 'x\\x0d\\x0ay' has a line's end"},
            {"{httpGet: {port: 0}}", at + ".httpGet.port: 0 is less than 1"},
            {"{httpGet: {port: 65536}}", at + ".httpGet.port: 65536 is more than 65535"},
            {"{httpGet: {port: 1, scheme: FTP}}", at + ".httpGet.scheme: 'FTP' is not one of HTTP, HTTPS"},

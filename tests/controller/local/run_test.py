@@ -125,10 +125,10 @@ spec:
             self.assertIn(f"[{node}] one two three", said)
 
     def test_sidecars_probes_and_a_deadline(self):
-        """Probes are not asked; a sidecar ends after the others; a pod has its time."""
+        """A sidecar ends after the others; a pod has its time."""
         pod = """
     volumes: [{name: v, emptyDir: {}}],
-    initContainers: [{name: side, image: i, restartPolicy: Always, volumeMounts: [{name: v, mountPath: /srv/v}], startupProbe: {httpGet: {path: /, port: 1}},
+    initContainers: [{name: side, image: i, restartPolicy: Always, volumeMounts: [{name: v, mountPath: /srv/v}], startupProbe: {exec: {command: [test, -e, /srv/v/trapped]}, periodSeconds: 1},
                       command: [sh, -c, "trap 'echo side ends; exit 0' TERM; touch /srv/v/trapped; while :; do sleep 0.05; done"]}],
     containers: [{name: node, image: i, volumeMounts: [{name: v, mountPath: /srv/v}], readinessProbe: {exec: {command: [nothing]}}}]"""
         once = "failurePolicy: {maxRestarts: 0},"

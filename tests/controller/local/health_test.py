@@ -1,0 +1,127 @@
+"""How `muster local` asks containers how they are, and what follows."""
+import os
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+
+from local_case import LocalCase, free_port, plain_job, runtime, shell  # noqa: E402
+
+import class_runner  # noqa: E402  local_case.py says where it is
+
+ONCE = "failurePolicy: {maxRestarts: 0},"
+
+# Answers 503 until the file is there, then 200; of a path that is not /up: 404. It writes down what it was asked.
+SERVER = """import http.server, os, sys
+folder, port = sys.argv[1], int(sys.argv[2])
+class Answers(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        with open(folder + "/asked", "a") as asked:
+            asked.write(f"{self.path} {self.headers['User-Agent']} {self.headers['X-Who']}\\n")
+        code = 404 if self.path != "/up" else 200 if os.path.exists(folder + "/up") else 503
+        self.send_response(code)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+    def log_message(self, *what): pass
+http.server.HTTPServer(("", port), Answers).serve_forever()
+"""
+
+
+def until(path):
+    return f"while [ ! -e {path} ]; do sleep 0.05; done"
+
+
+class Probes(LocalCase):
+    def probed(self, name, script, probes, more="", grace=""):
+        pod = f"{grace} containers: [{{name: node, image: i, {probes}}}]{more}"
+        return plain_job(name, script, runtime_name=name), runtime(name, pod, spec=ONCE)
+
+    def test_an_exec_probe_sees_what_the_container_sees(self):
+        """Its files, /dev/shm, host name, environment and working folder; the job is Running once it has succeeded."""
+        probe = shell("echo asked $(hostname) $(pwd) $COLOR $(ls /dev/shm) >> asked; test -e /dev/shm/up")
+        pod = f"containers: [{{name: node, image: i, env: [{{name: COLOR, value: red}}], readinessProbe: {{exec: {{command: {probe}}}, periodSeconds: 1}}}}]"
+        job = self.start(plain_job("seen", f"touch /dev/shm/up; {until(self.folder + '/go')}", runtime_name="seen"),
+                         runtime("seen", pod))
+        job.await_("all 1 node are ready")
+        self.file("go", "")
+        self.assertEqual(job.wait(), 0, job.said)
+        with open(os.path.join(self.folder, "asked")) as asked:
+            self.assertEqual(asked.read().splitlines()[-1], f"asked seen-node-0-0 {self.folder} red up")
+
+    def test_http(self):
+        port = free_port()
+        server = self.file("server.py", SERVER)
+        probes = f"startupProbe: {{tcpSocket: {{port: {port}}}, periodSeconds: 1, failureThreshold: 1000}}, readinessProbe: {{httpGet: {{path: /up, port: {port}, httpHeaders: [{{name: X-Who, value: me}}]}}, periodSeconds: 1, failureThreshold: 1}}"
+        job = self.start(*self.probed("http", f"exec {sys.executable} {server} {self.folder} {port}", probes))
+        job.await_("http-node-0-0.*: container node: its readiness probe has failed, it is not ready: GET /up on .* gives 503")
+        self.assertNotIn("are ready", job.said)
+        self.file("up", "")
+        job.await_("all 1 node are ready")
+        with open(os.path.join(self.folder, "asked")) as asked:
+            self.assertEqual(set(asked), {"/up kube-probe/1.36 me\n"})
+
+    def test_a_port_that_opens(self):
+        port = free_port()
+        server = self.file("server.py", SERVER)
+        job = self.start(*self.probed("tcp", f"{until(self.folder + '/open')}; exec {sys.executable} {server} {self.folder} {port}",
+                                      f"startupProbe: {{tcpSocket: {{port: {port}}}, periodSeconds: 1, failureThreshold: 1000}}"))
+        job.await_("muster /healthz")
+        self.assertNotIn("are ready", job.said)
+        self.file("open", "")
+        job.await_("all 1 node are ready")
+
+    def test_one_that_does_not_live_is_started_again_by_its_policy(self):
+        """In its own grace, with SIGTERM first."""
+        script = (f"if [ -e {self.folder}/again ]; then echo lives; exit; fi; touch {self.folder}/again; "
+                  f"trap 'echo asked to end' TERM; touch {self.folder}/ill; while :; do sleep 0.05; done")
+        probe = ("livenessProbe: {exec: {command: %s}, periodSeconds: 1, failureThreshold: 1, terminationGracePeriodSeconds: 1}"
+                 % shell(f"test ! -e {self.folder}/ill || (rm {self.folder}/ill; echo ill; exit 9)"))
+        side = (f", initContainers: [{{name: side, image: i, restartPolicy: Always, command: {shell(script)}, {probe}}}]")
+        job = self.start(*self.probed("live", until(self.folder + "/go"), "resources: {}", more=side))
+        job.await_("container side: its liveness probe has failed, it is stopped: exit code 9: 'ill'")
+        job.await_("asked to end")
+        job.await_("lives")
+        self.file("go", "")
+        self.assertEqual(job.wait(), 0, job.said)
+
+    def test_one_that_never_starts_fails_with_its_pod(self):
+        probe = "startupProbe: {exec: {command: [sh, -c, 'sleep 1000; exit 0']}, periodSeconds: 1, failureThreshold: 2}"
+        said = self.run_job(*self.probed("never", "trap 'exit 7' TERM; while :; do sleep 0.05; done", probe), code=7)
+        self.assertIn("container node: its startup probe has failed, it is stopped: no answer in 1 s", said)
+        self.assertIn("TrainJob never: Failed", said)
+
+    def test_one_that_cannot_be_asked_counts_neither_way(self):
+        probe = "livenessProbe: {exec: {command: [no-such-command]}, periodSeconds: 1, failureThreshold: 1}"
+        job = self.start(*self.probed("asked", until(self.folder + "/go"), probe))
+        job.await_("container node: its liveness probe cannot be asked, which counts neither way: .*no-such-command: No such file")
+        self.file("go", "")
+        self.assertEqual(job.wait(), 0, job.said)
+        self.assertNotIn("has failed", job.said)
+
+    def test_what_waits_for_it_waits(self):
+        """A job's dependsOn with status Ready."""
+        jobs = """
+apiVersion: trainer.kubeflow.org/v1alpha1
+kind: TrainingRuntime
+metadata: {name: waits}
+spec:
+  mlPolicy: {numNodes: 1}
+  template: {spec: {replicatedJobs: [
+    {name: dataset-initializer, template: {metadata: {labels: {trainer.kubeflow.org/trainjob-ancestor-step: dataset-initializer}}, spec: {template: {spec: {
+      containers: [{name: dataset-initializer, image: i, command: FIRST, readinessProbe: {exec: {command: [test, -e, GO]}, periodSeconds: 1}}]}}}}},
+    {name: node, dependsOn: [{name: dataset-initializer, status: Ready}],
+     template: {metadata: {labels: {trainer.kubeflow.org/trainjob-ancestor-step: trainer}}, spec: {template: {spec: {containers: [{name: node, image: i}]}}}}}]}}
+"""
+        first = shell(f"echo first; {until(self.folder + '/end')}")
+        job = self.start(plain_job("waits", f"echo second; touch {self.folder}/end", runtime_name="waits"),
+                         jobs.replace("FIRST", first).replace("GO", self.folder + "/go"))
+        job.await_("first")
+        job.await_("its readiness probe has failed")
+        self.assertNotIn("second", job.said)
+        self.file("go", "")
+        self.assertEqual(job.wait(), 0, job.said)
+        self.assertIn("second", job.said)
+
+
+if __name__ == "__main__":
+    class_runner.main()

@@ -1,0 +1,80 @@
+// When a container is asked, and what its answers come to: row by row.
+#include "controller/local/probe_rule.h"
+
+#include <gtest/gtest.h>
+
+#include "base/text.h"
+
+namespace muster::controller {
+namespace {
+
+using std::chrono::seconds;
+using Kind = ProbeAnswer::Kind;
+
+constexpr TimePoint kBegun{seconds(1000)};
+
+Probe Thresholds(int successes, int failures) {
+  Probe probe;
+  probe.successes = successes;
+  probe.failures = failures;
+  return probe;
+}
+
+// What answers come to, one after the other, each given at once: of "+-!" "S.F" and so on; "." is no verdict, "|"
+// behind one says that nobody asks any more.
+std::string Verdicts(ProbeKind kind, const Probe& probe, std::string_view answers) {
+  ProbeState state;
+  std::string verdicts;
+  for (const char c : answers) {
+    const Kind answer = c == '+' ? Kind::kSuccess : c == '-' ? Kind::kFailure : Kind::kUnknown;
+    const ProbeStep step = CountAnswer(probe, kind, answer, kBegun, kBegun, &state);
+    verdicts += step.verdict == ProbeStep::Verdict::kNone      ? '.'
+                : step.verdict == ProbeStep::Verdict::kSuccess ? 'S'
+                                                               : 'F';
+    if (!step.next) verdicts += '|';
+  }
+  return verdicts;
+}
+
+TEST(ProbeRule, WhatAnswersComeTo) {
+  struct Row {
+    ProbeKind kind;
+    int successes, failures;
+    const char *answers, *verdicts;
+  };
+  for (const Row& row :
+       {Row{ProbeKind::kStartup, 1, 3, "+", "S|"}, Row{ProbeKind::kStartup, 1, 3, "--+", "..S|"},
+        Row{ProbeKind::kStartup, 1, 3, "---", "..F|"}, Row{ProbeKind::kStartup, 1, 1, "!!-", "..F|"},
+        Row{ProbeKind::kLiveness, 1, 3, "+--+---", "S..S..F|"}, Row{ProbeKind::kLiveness, 1, 2, "-!-", "..F|"},
+        Row{ProbeKind::kReadiness, 1, 3, "-+---+", ".S..FS"}, Row{ProbeKind::kReadiness, 3, 1, "++-+++", "..F..S"},
+        Row{ProbeKind::kReadiness, 2, 2, "+-+-++", ".....S"}, Row{ProbeKind::kReadiness, 1, 2, "--++--", ".FSS.F"},
+        Row{ProbeKind::kReadiness, 1, 2, "++++", "SSSS"}, Row{ProbeKind::kReadiness, 1, 2, "---", ".FF"},
+        Row{ProbeKind::kReadiness, 2, 2, "+!+", "..S"}}) {
+    SCOPED_TRACE(fmt::format("{} {}", NameOf(row.kind), row.answers));
+    EXPECT_EQ(Verdicts(row.kind, Thresholds(row.successes, row.failures), row.answers), row.verdicts);
+  }
+}
+
+TEST(ProbeRule, WhenItIsAskedFirst) {
+  Probe probe;
+  EXPECT_EQ(FirstQuestion(probe, kBegun, kBegun), kBegun);
+  EXPECT_EQ(FirstQuestion(probe, kBegun, kBegun + seconds(4)), kBegun + seconds(4)) << "not before it has started";
+  probe.first = seconds(9);
+  EXPECT_EQ(FirstQuestion(probe, kBegun, kBegun + seconds(4)), kBegun + seconds(9));
+  EXPECT_EQ(FirstQuestion(probe, kBegun, kBegun + seconds(12)), kBegun + seconds(12));
+}
+
+TEST(ProbeRule, WhenItIsAskedAgain) {
+  Probe probe;
+  probe.period = seconds(5);
+  ProbeState state;
+  const auto next = [&](seconds took) {
+    return CountAnswer(probe, ProbeKind::kReadiness, Kind::kSuccess, kBegun, kBegun + took, &state).next;
+  };
+  EXPECT_EQ(next(seconds(0)), kBegun + seconds(5));
+  EXPECT_EQ(next(seconds(4)), kBegun + seconds(5)) << "from question to question";
+  EXPECT_EQ(next(seconds(7)), kBegun + seconds(7)) << "the one that was due comes at once";
+}
+
+}  // namespace
+}  // namespace muster::controller
