@@ -286,10 +286,10 @@ void AddLocalFlags(CLI::App* app, std::function<int()>* run) {
                   "where containers without a workingDir run; else the current folder");
   app->add_option("--secret", flags->secrets, "NAME=FOLDER, a Secret: each file of the folder is a key");
   app->add_option("--config-map", flags->config_maps, "NAME=FOLDER, a ConfigMap: each file of the folder is a key");
-  app->add_option(
-      "--kill", flags->drills,
-      "TARGET:NUMBER[:SIGNAL]@WHEN, a fault on purpose: node:1@30s, rank:3@\"epoch 4\" (once a line of output "
-      "has that text), rank:0:STOP@5s");
+  app->add_option("--kill", flags->drills,
+                  "TARGET:NUMBER[:SIGNAL|:exit=CODE]@WHEN, a fault on purpose: node:1@30s, rank:3@\"epoch 4\" (once a "
+                  "line of output "
+                  "has that text), rank:0:STOP@5s, rank:1:exit=3@5s");
   app->add_option("--network", flags->network,
                   "private: each host has its own (needs root); shared: this machine's; auto, the default: private "
                   "where it can be had");

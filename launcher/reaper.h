@@ -32,7 +32,8 @@ class Reaper {
   Reaper(const Reaper&) = delete;
   Reaper& operator=(const Reaper&) = delete;
 
-  // Calls `done` once when `pid` (a child of this process) has been reaped. Never calls from inside Watch.
+  // Calls `done` once when `pid` (a child of this process) has been reaped; of a process that we trace, at its next
+  // stop or end, whichever wait4 tells first. Never calls from inside Watch.
   void Watch(pid_t pid, std::function<void(const Reaped&)> done);
   // Calls `stopped` with the signal whenever `pid`, which is watched, was stopped by one.
   void WatchStops(pid_t pid, std::function<void(int signal)> stopped);

@@ -10,7 +10,7 @@
 namespace muster::controller {
 namespace {
 
-constexpr int kMostNumber = 1'000'000;
+constexpr int kMostNumber = 1'000'000, kMostCode = 255;
 constexpr int64_t kMostTime = 1'000'000'000;  // ms
 
 std::optional<Duration> TimeIn(std::string_view text) {
@@ -41,7 +41,14 @@ StatusOr<Drill> ParseDrill(std::string_view text) {
   const auto number = ParseInt(parts[1]);
   if (!number || *number < 0 || *number > kMostNumber) return wrong(fmt::format("{} is no number", Quoted(parts[1])));
   drill.number = static_cast<int>(*number);
-  if (parts.size() == 3) {
+  constexpr std::string_view kExit = "exit=";
+  if (parts.size() == 3 && parts[2].starts_with(kExit)) {
+    const auto code = ParseInt(parts[2].substr(kExit.size()));
+    if (!code || *code < 0 || *code > kMostCode) {
+      return wrong(fmt::format("{} is no exit code: want exit=0 to exit={}", Quoted(parts[2]), kMostCode));
+    }
+    drill.exit_code = static_cast<int>(*code);
+  } else if (parts.size() == 3) {
     const auto signal = ParseSignal(parts[2]);
     if (!signal.ok()) return wrong(Message(signal.status()));
     drill.signal = *signal;

@@ -282,13 +282,32 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
       const auto run = pods_.find(UidOf(*pod));
       if (run == pods_.end() || (!by_rank && NodeRankOf(*pod) != drill.number)) continue;
       for (const char* container : {kTrainerContainer, kPyTorchContainer}) {
+        const std::string whom = fmt::format("{} {} on {}", by_rank ? "rank" : "node", drill.number, NameOf(*pod));
+        if (drill.exit_code) {
+          if (ForceEnd(drill, run->second.get(), container, entries, whom)) return;
+          continue;
+        }
         if (run->second->Signal(container, drill.signal, entries)) {
-          return events_.drill(fmt::format("{}: {} to {} {} on {}", drill.said, SignalName(drill.signal),
-                                           by_rank ? "rank" : "node", drill.number, NameOf(*pod)));
+          return events_.drill(fmt::format("{}: {} to {}", drill.said, SignalName(drill.signal), whom));
         }
       }
     }
     events_.drill(fmt::format("{}: nothing of that number runs", drill.said));
+  }
+
+  // False: there is no such process.
+  bool ForceEnd(const Drill& drill, PodRun* run, std::string_view container, const std::vector<std::string>& entries,
+                const std::string& whom) {
+    const auto tell = [weak = weak_from_this(), said = drill.said, code = *drill.exit_code,
+                       whom](const Status& status) {
+      auto self = weak.lock();
+      if (!self) return;
+      self->events_.drill(status.ok() ? fmt::format("{}: {} ends with {}", said, whom, code)
+                                      : fmt::format("{}: {} goes on: {}", said, whom, Message(status)));
+    };
+    const Status begun = run->EndWith(container, *drill.exit_code, entries, tell);
+    if (!begun.ok() && !absl::IsNotFound(begun)) tell(begun);
+    return !absl::IsNotFound(begun);
   }
 
   // Those whose pods are gone, and that have ended.

@@ -17,6 +17,7 @@
 #include "base/replace_file.h"
 #include "base/text.h"
 #include "controller/local/enter_container.h"
+#include "controller/local/forced_exit.h"
 #include "controller/local/pod_lifecycle.h"
 #include "controller/local/probe_run.h"
 #include "controller/local/process_tree.h"
@@ -136,20 +137,32 @@ class PodRun::Impl : public std::enable_shared_from_this<Impl> {
   }
 
   bool Signal(std::string_view name, int signal, const std::vector<std::string>& entries) {
-    for (size_t i = 0; i < cycle_.size(); ++i) {
-      if (cycle_.Program(i).name != name || !groups_[i]) continue;
-      for (const pid_t command : Commands(i)) {
-        const pid_t pid = entries.empty() ? command : FindBelow(command, entries);
-        if (pid > 0 && kill(pid, signal) == 0) return true;
-      }
-    }
-    return false;
+    const pid_t pid = Find(name, entries);
+    return pid > 0 && kill(pid, signal) == 0;
+  }
+
+  absl::Status EndWith(std::string_view name, int code, const std::vector<std::string>& entries,
+                       std::function<void(absl::Status)> done) {
+    const pid_t pid = Find(name, entries);
+    if (pid <= 0) return absl::NotFoundError("there is no such process");
+    return ForceExit(means_.reaper, pid, code, std::move(done));
   }
 
   bool over() const { return cycle_.over(); }
   Json Status(const Json& old) const { return cycle_.Status(old, WallNow()); }
 
  private:
+  pid_t Find(std::string_view name, const std::vector<std::string>& entries) const {
+    for (size_t i = 0; i < cycle_.size(); ++i) {
+      if (cycle_.Program(i).name != name || !groups_[i]) continue;
+      for (const pid_t command : Commands(i)) {
+        const pid_t pid = entries.empty() ? command : FindBelow(command, entries);
+        if (pid > 0) return pid;
+      }
+    }
+    return 0;
+  }
+
   void StartContainer(size_t i) {
     const ContainerProgram& container = cycle_.Program(i);
     std::weak_ptr<Impl> weak = weak_from_this();
@@ -354,6 +367,10 @@ void PodRun::Stop() { impl_->Stop(); }
 void PodRun::Kill() { impl_->Kill(); }
 bool PodRun::Signal(std::string_view name, int signal, const std::vector<std::string>& entries) {
   return impl_->Signal(name, signal, entries);
+}
+absl::Status PodRun::EndWith(std::string_view name, int code, const std::vector<std::string>& entries,
+                             std::function<void(absl::Status)> done) {
+  return impl_->EndWith(name, code, entries, std::move(done));
 }
 bool PodRun::over() const { return impl_->over(); }
 Json PodRun::Status(const Json& old) const { return impl_->Status(old); }

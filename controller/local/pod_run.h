@@ -56,6 +56,9 @@ class PodRun {
   // To the command of the container `name`, or to the process below it that was started with all of `entries`
   // ("RANK=3"). False: there is none.
   bool Signal(std::string_view name, int signal, const std::vector<std::string>& entries = {});
+  // The same process ends with `code`, as if by itself (forced_exit.h); `done` then. NotFound: there is none.
+  absl::Status EndWith(std::string_view name, int code, const std::vector<std::string>& entries,
+                       std::function<void(absl::Status)> done);
   // No container runs, and none starts again.
   bool over() const;
   // The pod's status, whole. `old`: the one before.

@@ -17,6 +17,7 @@ TEST(Drills, WhatIsMeant) {
     int number, signal;
     std::optional<Duration> after;
     const char* line;
+    std::optional<int> exit_code = {};
   };
   using std::chrono::milliseconds;
   const Row rows[] = {
@@ -28,6 +29,9 @@ TEST(Drills, WhatIsMeant) {
       {"rank:3@30", Drill::Target::kRank, 3, SIGKILL, std::nullopt, "30"},
       {"rank:3@s", Drill::Target::kRank, 3, SIGKILL, std::nullopt, "s"},
       {"rank:0:STOP@5s", Drill::Target::kRank, 0, SIGSTOP, milliseconds(5000), ""},
+      {"rank:2:exit=3@5s", Drill::Target::kRank, 2, SIGKILL, milliseconds(5000), "", 3},
+      {"node:0:exit=0@x", Drill::Target::kNode, 0, SIGKILL, std::nullopt, "x", 0},
+      {"node:0:exit=255@x", Drill::Target::kNode, 0, SIGKILL, std::nullopt, "x", 255},
       {"node:0:15@x", Drill::Target::kNode, 0, SIGTERM, std::nullopt, "x"},
   };
   for (const Row& row : rows) {
@@ -37,6 +41,7 @@ TEST(Drills, WhatIsMeant) {
     EXPECT_EQ(drill->target, row.target);
     EXPECT_EQ(drill->number, row.number);
     EXPECT_EQ(drill->signal, row.signal);
+    EXPECT_EQ(drill->exit_code, row.exit_code);
     EXPECT_EQ(drill->after, row.after);
     EXPECT_EQ(drill->text, row.line);
     EXPECT_EQ(drill->said, row.text);
@@ -57,6 +62,9 @@ TEST(Drills, WhatIsWrong) {
       {"node:-1@1s", "'-1' is no number"},
       {"node:x@1s", "'x' is no number"},
       {"node:1:WHAT@1s", "WHAT"},
+      {"node:1:exit=@1s", "'exit=' is no exit code: want exit=0 to exit=255"},
+      {"node:1:exit=256@1s", "'exit=256' is no exit code"},
+      {"node:1:exit=-1@1s", "'exit=-1' is no exit code"},
   };
   for (const Row& row : rows) EXPECT_THAT(std::string(Message(ParseDrill(row.text).status())), HasSubstr(row.message));
 }

@@ -1,11 +1,12 @@
 """How `muster local` asks containers how they are, and what follows."""
 import os
+import re
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 
-from local_case import LocalCase, free_port, plain_job, runtime, shell  # noqa: E402
+from local_case import LocalCase, free_port, plain_job, runtime, shell, train_job  # noqa: E402
 
 import class_runner  # noqa: E402  local_case.py says where it is
 
@@ -121,6 +122,43 @@ spec:
         self.file("go", "")
         self.assertEqual(job.wait(), 0, job.said)
         self.assertIn("second", job.said)
+
+
+# Rank 1 says which attempt it is in; the first attempt sleeps, or counts without a system call.
+ATTEMPTS = """import os, signal, sys
+attempt = int(os.environ["TORCHELASTIC_RESTART_COUNT"])
+os.write(1, f"rank {os.environ['RANK']} attempt {attempt}\\n".encode())
+while attempt == 0:
+    if sys.argv[1] == "sleeps":
+        signal.pause()
+"""
+
+
+class ExitCodes(LocalCase):
+    """Drills that make a process end with a code."""
+
+    def attempts(self, name, drill, how="sleeps", code=0):
+        script = self.file("attempts.py", ATTEMPTS)
+        return self.run_job(train_job(name, f"[torchrun, {script}, {how}]"), arguments=["--kill", drill], code=code)
+
+    def test_a_fatal_one_ends_the_job(self):
+        said = self.attempts("fatal", "rank:1:exit=3@rank 1 attempt 0", code=3)
+        self.assertIn("drill rank:1:exit=3@rank 1 attempt 0: rank 1 on fatal-node-0-1", said)
+        self.assertRegex(said, "rank 1 on fatal-node-0-1.* ends with 3")
+        self.assertNotIn("attempt 1", said)
+
+    def test_one_that_stands_for_a_signal_restarts_the_workers(self):
+        for how in ("sleeps", "counts"):
+            with self.subTest(how):
+                said = self.attempts(f"again-{how}", "rank:1:exit=137@rank 1 attempt 0", how)
+                self.assertEqual(sorted(re.findall(r"rank (\d) attempt 1", said)), ["0", "1"], said)
+                self.assertRegex(said, r"-node-0-1  success after")
+
+    def test_a_nodes(self):
+        script = f"if [ -e {self.folder}/back ]; then echo again; exit; fi; touch {self.folder}/back; echo first; sleep 1000"
+        said = self.run_job(plain_job("node", script), arguments=["--kill", "node:0:exit=143@first"])
+        self.assertRegex(said, r"drill node:0:exit=143@first: node 0 on node-node-0-0.* ends with 143")
+        self.assertRegex(said, r"node-node-0-0  exit code 143 .*, then success")
 
 
 if __name__ == "__main__":
