@@ -1,7 +1,9 @@
 #include "controller/local/enter_container.h"
 
 #include <fcntl.h>
+#include <linux/nsfs.h>
 #include <sched.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -18,37 +20,59 @@
 namespace muster::controller {
 namespace {
 
-// The user's first: it gives the right to join the others; files last, as /proc is looked up before.
-constexpr const char* kNamespaces[] = {"user", "ipc", "uts", "net", "mnt"};
+// The kinds that a container may have of its own, but for the users'. Files come last, as /proc is looked up before.
+constexpr const char* kNamespaces[] = {"ipc", "uts", "net", "mnt"};
 
-bool IsOurs(const std::string& theirs, const char* name) {
+struct Namespace {
+  std::string name;  // for people
+  Descriptor place;
+};
+
+bool IsOurs(const Descriptor& theirs, const char* kind) {
   struct stat a {
   }, b{};
-  return stat(theirs.c_str(), &a) == 0 && stat(fmt::format("/proc/self/ns/{}", name).c_str(), &b) == 0 &&
+  return fstat(theirs.get(), &a) == 0 && stat(fmt::format("/proc/self/ns/{}", kind).c_str(), &b) == 0 &&
          a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-Status Join(const std::string& pid) {
-  std::vector<std::pair<const char*, Descriptor>> joined;
-  for (const char* name : kNamespaces) {
-    const std::string path = fmt::format("/proc/{}/ns/{}", pid, name);
-    if (IsOurs(path, name)) continue;
-    Descriptor one(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-    if (!one.ok()) return ErrnoStatus(errno, path);
-    joined.emplace_back(name, std::move(one));
-  }
-  for (const auto& [name, one] : joined) {
-    if (setns(one.get(), 0) != 0)
-      return ErrnoStatus(errno, fmt::format("setns: namespace {} of process {}", name, pid));
-  }
+Status Join(const Namespace& one) {
+  if (setns(one.place.get(), 0) != 0) return ErrnoStatus(errno, fmt::format("setns: {}", one.name));
   return absl::OkStatus();
+}
+
+StatusOr<Namespace> NamespaceOf(const std::string& pid, const char* kind) {
+  Namespace one{.name = fmt::format("/proc/{}/ns/{}", pid, kind), .place = Descriptor()};
+  one.place = Descriptor(open(one.name.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!one.place.ok()) return ErrnoStatus(errno, one.name);
+  return one;
+}
+
+// Without root the right to join them comes with the namespace of users that owns them. bubblewrap makes it, and then
+// one more inside it for the command.
+Status JoinAll(const std::string& pid) {
+  MUSTER_ASSIGN_OR_RETURN(const Namespace user, NamespaceOf(pid, "user"));
+  std::vector<Namespace> theirs;
+  for (const char* kind : kNamespaces) {
+    MUSTER_ASSIGN_OR_RETURN(Namespace one, NamespaceOf(pid, kind));
+    if (!IsOurs(one.place, kind)) theirs.push_back(std::move(one));
+  }
+  if (!theirs.empty()) {
+    const Namespace owner{.name = fmt::format("the owner of {}", theirs.back().name),
+                          .place = Descriptor(ioctl(theirs.back().place.get(), NS_GET_USERNS))};
+    if (!owner.place.ok()) return ErrnoStatus(errno, owner.name);
+    if (!IsOurs(owner.place, "user")) MUSTER_RETURN_IF_ERROR(Join(owner));
+  }
+  // Before the files change, and with them /proc.
+  const bool has_inner = !IsOurs(user.place, "user");
+  for (const Namespace& one : theirs) MUSTER_RETURN_IF_ERROR(Join(one));
+  return has_inner ? Join(user) : absl::OkStatus();
 }
 
 StatusOr<int> Enter(const std::vector<std::string>& arguments) {
   if (arguments.size() < 3) return absl::InvalidArgumentError("want PID FOLDER COMMAND...");
   const pid_t parent = getppid();
-  MUSTER_RETURN_IF_ERROR(Join(arguments[0]));
-  // A joined namespace of users has taken it away.
+  MUSTER_RETURN_IF_ERROR(JoinAll(arguments[0]));
+  // To join a namespace of users takes it away.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) raise(SIGKILL);
   prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
