@@ -1,7 +1,5 @@
 #include "controller/local_command.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include <boost/asio/io_context.hpp>
@@ -22,8 +20,10 @@
 #include "controller/api/lenient.h"
 #include "controller/input_file.h"
 #include "controller/local/builtin_runtimes.h"
+#include "controller/local/job_folders.h"
 #include "controller/local/local_run.h"
 #include "controller/local/overrides.h"
+#include "controller/local/run_recorder.h"
 #include "controller/plan/plan_files.h"
 
 namespace muster::controller {
@@ -39,7 +39,17 @@ struct Flags {
   std::vector<std::string> secrets, config_maps;  // NAME=FOLDER
   std::vector<std::string> drills;
   bool dry_run = false;
+  bool keep = false;
 };
+
+RunRecord FirstRecord(const Flags& flags) {
+  RunRecord record{.begun = WallNow()};
+  for (const std::string& file : flags.files) {
+    std::error_code error;
+    record.files.push_back(file == "-" ? file : fs::absolute(file, error).string());
+  }
+  return record;
+}
 
 // The object of --secret and --config-map: each file of the folder is a key.
 StatusOr<Json> ObjectOfFolder(const char* kind, const char* flag, const std::string& text) {
@@ -64,21 +74,6 @@ StatusOr<Json> ObjectOfFolder(const char* kind, const char* flag, const std::str
               {std::string_view(kind) == "Secret" ? "stringData" : "data", std::move(data)}};
 }
 
-StatusOr<std::string> StateFolder(const Environment& environment) {
-  std::string folder = environment.Get("XDG_STATE_HOME").value_or("");
-  if (folder.empty()) {
-    const std::string home = environment.Get("HOME").value_or("");
-    if (home.empty()) {
-      return absl::FailedPreconditionError("neither XDG_STATE_HOME nor HOME is set: set one, for logs and volumes");
-    }
-    folder = home + "/.local/state";
-  }
-  if (folder[0] != '/') {
-    return absl::FailedPreconditionError(fmt::format("XDG_STATE_HOME: {} is no absolute path", Quoted(folder)));
-  }
-  return folder + "/muster";
-}
-
 // Beside this binary, else on PATH; empty: nowhere.
 std::string Program(const std::string& name, const Environment& environment) {
   std::error_code error;
@@ -90,22 +85,6 @@ std::string Program(const std::string& name, const Environment& environment) {
     if (!folder.empty() && access(found.c_str(), X_OK) == 0) return found;
   }
   return "";
-}
-
-// The job's folder, empty, and locked as long as the descriptor is open.
-StatusOr<std::string> TakeFolder(const std::string& state, const std::string& job, int* lock) {
-  const std::string folder = fmt::format("{}/jobs/{}", state, job);
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error) return absl::UnavailableError(fmt::format("{}: it cannot be made: {}", folder, error.message()));
-  *lock = open((folder + "/lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-  if (*lock < 0) return ErrnoStatus(errno, folder + "/lock");
-  if (flock(*lock, LOCK_EX | LOCK_NB) != 0) {
-    return absl::FailedPreconditionError(
-        fmt::format("a job {} runs here already; wait for its end, or give this one another name", Quoted(job)));
-  }
-  fs::remove_all(folder + "/pods", error);
-  return folder;
 }
 
 // ConfigMaps, Secrets and claims: of the flags, then of the files.
@@ -191,10 +170,9 @@ class Session {
     }
     if (muster.empty()) return absl::FailedPreconditionError("muster is neither beside this binary nor on PATH");
     MUSTER_ASSIGN_OR_RETURN(const std::string state, StateFolder(environment));
-    int lock = -1;
-    MUSTER_ASSIGN_OR_RETURN(const std::string folder, TakeFolder(state, job_->State().name, &lock));
+    MUSTER_ASSIGN_OR_RETURN(const TakenFolder taken, TakeJobFolder(state, job_->State().name));
     std::error_code error;
-    LocalRunOptions options{.folder = folder, .claims = state + "/claims"};
+    LocalRunOptions options{.folder = taken.path, .claims = state + "/claims"};
     options.work_folder = fs::canonical(flags.work_folder.empty() ? "." : flags.work_folder, error).string();
     if (error) {
       return absl::InvalidArgumentError(fmt::format("--workdir {}: {}", Quoted(flags.work_folder), error.message()));
@@ -216,6 +194,9 @@ class Session {
     const auto say = [&console](const std::string& text) {
       console.Write(launcher::Console::Stream::kErr, fmt::format("muster local: {}\n", text));
     };
+    RunRecorder recorder(taken.path, FirstRecord(flags), say);
+    if (taken.lost)
+      say("the run before was killed: what it left is removed, its logs are in " + taken.path + "/previous");
     asio::signal_set signals(loop, SIGINT, SIGTERM);
     int signal = 0;
     LocalRun run({loop, reaper, console, bwrap}, &world_, job_.get(), std::move(options),
@@ -223,6 +204,7 @@ class Session {
                   .trouble = say,
                   .ignored = [&say](const std::string& field) { say("not honoured here: " + field); },
                   .drill = [&say](const std::string& what) { say("drill " + what); },
+                  .changed = [&] { recorder.Note(job_->State(), run.pods()); },
                   .over =
                       [&] {
                         signals.cancel();
@@ -230,11 +212,14 @@ class Session {
                       }});
     AwaitSignals(&signals, &signal, &run);
     MUSTER_RETURN_IF_ERROR(run.Begin());
+    recorder.Note(job_->State(), {});
     loop.run();
     console.Drain(std::chrono::seconds(5));
-    close(lock);
     PrintTo(stderr, "{}", TableOf(run.ends()));
-    return signal != 0 ? 128 + signal : End();
+    const int code = signal != 0 ? 128 + signal : End();
+    recorder.End(job_->State(), run.pods(), code, WallNow());
+    if (!flags.keep) RemoveVolumes(taken.path);
+    return code;
   }
 
   void AwaitSignals(asio::signal_set* signals, int* signal, LocalRun* run) {
@@ -285,6 +270,8 @@ void AddLocalFlags(CLI::App* app, std::function<int()>* run) {
       "--kill", flags->drills,
       "TARGET:NUMBER[:SIGNAL]@WHEN, a fault on purpose: node:1@30s, rank:3@\"epoch 4\" (once a line of output "
       "has that text), rank:0:STOP@5s");
+  app->add_flag("--keep", flags->keep,
+                "leave the pods' volumes where they are after the end, until the job's next start");
   app->add_flag("--dry-run", flags->dry_run, "print what would run, as `muster-controller plan` does");
   app->callback([flags, run] { *run = [flags] { return Run(*flags); }; });
 }

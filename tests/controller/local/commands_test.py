@@ -1,0 +1,139 @@
+"""`muster ps` and `muster stop`, as a user types them, with real runs."""
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+
+from local_case import BIN, DEADLINE, LocalCase, clean, plain_job, runtime, wait_gone  # noqa: E402
+
+import class_runner  # noqa: E402  local_case.py says where it is
+
+HANGS = "trap 'echo bye; exit 0' TERM; echo pid $$; while :; do sleep 0.05; done"
+
+
+class CommandCase(LocalCase):
+    def muster(self, *words, code=0):
+        """What it has said, on both streams."""
+        done = subprocess.run([os.path.join(BIN, "muster"), *words], cwd=self.folder, timeout=DEADLINE, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                              env=clean(XDG_STATE_HOME=os.path.join(self.folder, "state")))
+        self.assertEqual(done.returncode, code, done.stdout)
+        return done.stdout
+
+    def row(self, name):
+        """Of `muster ps`."""
+        return next(re.split(r"  +", line) for line in self.muster("ps").splitlines() if line.startswith(name + " "))
+
+    def hanging(self, name, **more):
+        job = self.start(plain_job(name, HANGS, **more))
+        return job, int(job.await_(r"pid (\d+)")[1])
+
+    def path(self, *parts):
+        return os.path.join(self.folder, "state", "muster", "jobs", *parts)
+
+
+class Ps(CommandCase):
+    def test_nothing_yet(self):
+        self.assertEqual(self.muster("ps").splitlines()[1:], [])
+        self.assertEqual(json.loads(self.muster("ps", "--json")), [])
+
+    def test_what_becomes_of_jobs(self):
+        self.run_job(plain_job("fine", "true", nodes=2))
+        self.run_job(plain_job("bad", "exit 3"), code=3)
+        self.hanging("runs")
+        self.assertEqual(self.row("fine")[1:3] + self.row("fine")[4:], ["TrainJob", "Complete", "2", "0", "0"])
+        self.assertEqual(self.row("bad")[1:3] + self.row("bad")[4:], ["TrainJob", "Failed", "1", "0", "3"])
+        self.assertEqual(self.row("runs")[1:2] + self.row("runs")[4:], ["TrainJob", "1/1", "0", "-"])
+        jobs = {job["name"]: job for job in json.loads(self.muster("ps", "--json"))}
+        self.assertEqual([jobs[name]["runs"] for name in ("fine", "bad", "runs")], [False, False, True])
+        self.assertEqual([pod["host"] for pod in jobs["fine"]["pods"]], ["fine-node-0-0", "fine-node-0-1"])
+        self.assertEqual(jobs["fine"]["files"], [os.path.join(self.folder, "1-0.yaml")])
+
+    def test_a_killed_one_is_lost_until_its_next_start(self):
+        job, pid = self.hanging("gone")
+        job.process.kill()
+        job.wait()
+        self.assertTrue(wait_gone(pid))
+        self.assertEqual(self.row("gone")[2], "Lost")
+        self.assertIn("gone: `muster local` was killed", self.muster("ps"))
+        self.assertIn("gone does not run", self.muster("stop", "gone"))
+        said = self.run_job(plain_job("gone", "echo again"))
+        self.assertIn("the run before was killed", said)
+        self.assertEqual(self.row("gone")[2], "Complete")
+        logs = [os.path.join(folder, name) for folder, _, names in os.walk(self.path("gone", "previous")) for name in names]
+        self.assertTrue(any("pid " in open(log).read() for log in logs), logs)
+
+    def test_a_broken_record(self):
+        self.run_job(plain_job("broken", "true"))
+        for text, message in [("{", "no JSON"), ("[]", "no object"), ('{"kind": 1}', "'name' is not there"), ("", "JSON"), ("[" * 100_000, "no JSON")]:
+            with self.subTest(text[:20]):
+                with open(self.path("broken", "run.json"), "w") as file:
+                    file.write(text)
+                said = self.muster("ps")
+                self.assertIn(self.path("broken", "run.json"), said)
+                self.assertIn(message, said)
+        self.run_job(plain_job("broken", "true"))
+        self.assertEqual(self.row("broken")[2], "Complete")
+
+
+class Stop(CommandCase):
+    def test_with_grace_and_at_once(self):
+        job, pid = self.hanging("soft")
+        self.assertIn("soft: Stopped, exit code 143", self.muster("stop", "soft"))
+        self.assertEqual(job.wait(), 143)
+        self.assertIn("bye", job.said)
+        self.assertTrue(wait_gone(pid))
+        self.assertIn("soft has ended: Stopped", self.muster("stop", "soft"))
+        job = self.start(plain_job("hard", "trap '' TERM; echo pid $$; while :; do sleep 0.05; done"))
+        pid = int(job.await_(r"pid (\d+)")[1])
+        self.assertIn("hard: Stopped", self.muster("stop", "--now", "hard"))
+        job.wait()
+        self.assertTrue(wait_gone(pid))
+
+    def test_all(self):
+        jobs = [self.hanging(name)[0] for name in ("one", "two")]
+        said = self.muster("stop", "--all")
+        self.assertIn("one: Stopped", said)
+        self.assertIn("two: Stopped", said)
+        self.assertEqual([job.wait() for job in jobs], [143, 143])
+        self.assertIn("no job runs", self.muster("stop", "--all"))
+
+    def test_wrong_words(self):
+        self.run_job(plain_job("known", "true"))
+        self.assertIn("no job 'knwon' has run here; there are known", self.muster("stop", "knwon", code=78))
+        self.assertIn("no job '../known'", self.muster("stop", "../known", code=78))
+        self.assertIn("JOB, or --all, is required", self.muster("stop", code=64))
+
+    def test_another_process_with_its_number(self):
+        """A record that was copied, or is hostile: nobody else is signalled."""
+        job, _ = self.hanging("copied")
+        with open(self.path("copied", "run.json")) as file:
+            record = json.load(file)
+        for change in ({"pid": os.getpid()}, {"pid_started": record["pid_started"] + 1}, {"pid": 2**31 - 1}):
+            with self.subTest(change):
+                with open(self.path("copied", "run.json"), "w") as file:
+                    json.dump(record | change, file)
+                self.assertIn("is gone", self.muster("stop", "copied", code=78))
+        job.process.send_signal(signal.SIGTERM)
+        job.wait()
+
+
+class Keep(CommandCase):
+    def test_volumes_go_and_logs_stay(self):
+        pod = "containers: [{name: node, image: i, volumeMounts: [{name: v, mountPath: /srv/v}]}], volumes: [{name: v, emptyDir: {}}]"
+        job = plain_job("kept", "echo said; echo left > /srv/v/file", runtime_name="with-volume")
+        for arguments, left in [([], []), (["--keep"], ["file"])]:
+            with self.subTest(arguments):
+                self.run_job(job, runtime("with-volume", pod), arguments=arguments)
+                found = [name for _, _, names in os.walk(self.path("kept", "pods")) for name in names]
+                self.assertEqual(sorted(set(found) & {"file", "node.log"}), sorted(left + ["node.log"]))
+        self.assertFalse(os.path.exists(self.path("kept", "hosts.new")))
+
+
+if __name__ == "__main__":
+    class_runner.main()
