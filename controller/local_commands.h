@@ -10,6 +10,7 @@
 namespace muster::controller {
 
 // Each adds its flags; `run` is set by the parsing.
+void AddLogsFlags(CLI::App* app, std::function<int()>* run);  // logs_command.cc
 void AddPsFlags(CLI::App* app, std::function<int()>* run);    // ps_command.cc
 void AddStopFlags(CLI::App* app, std::function<int()>* run);  // stop_command.cc
 

@@ -22,6 +22,7 @@ struct Word {
 // agent/main.cc names them too, so that `muster NAME` comes here.
 constexpr Word kWords[] = {
     {"local", AddLocalFlags, "runs a TrainJob or a PyTorchJob on this machine, as a cluster would"},
+    {"logs", AddLogsFlags, "prints what the containers of a job have written"},
     {"ps", AddPsFlags, "lists the jobs of this machine: those that run, and what became of the others"},
     {"stop", AddStopFlags, "ends jobs that run on this machine, and waits for their end"},
 };

@@ -116,6 +116,15 @@ StatusOr<FoundJob> FindJob(const std::string& state, const std::string& name) {
                                 : fmt::format("there are {}{}", Join(names, ", "), count > kMostNames ? " ..." : "")));
 }
 
+StatusOr<FoundJob> PreviousRun(const FoundJob& job) {
+  const std::string folder = fmt::format("{}/{}", job.folder, kPrevious);
+  std::error_code error;
+  if (!fs::exists(folder, error)) return absl::NotFoundError(fmt::format("{} has run once only", job.name));
+  return FoundJob{.name = job.name, .folder = folder, .record = ReadRecord(folder)};
+}
+
+std::string OutputPath(const std::string& job_folder) { return fmt::format("{}/{}", job_folder, kOutput); }
+
 StatusOr<TakenFolder> TakeJobFolder(const std::string& state, const std::string& job) {
   const std::string folder = fmt::format("{}/jobs/{}", state, job);
   std::error_code error;

@@ -37,6 +37,11 @@ StatusOr<std::vector<FoundJob>> FindJobs(const std::string& state);
 // NotFound: no job has that name; says which ones there are.
 StatusOr<FoundJob> FindJob(const std::string& state, const std::string& name);
 
+// The run of the job before the one that FindJob() gives. NotFound: there was none.
+StatusOr<FoundJob> PreviousRun(const FoundJob& job);
+
+std::string OutputPath(const std::string& job_folder);  // of a detached run
+
 struct TakenFolder {
   std::string path;
   Descriptor lock;                // the job is this process's until it is closed, in all copies that a fork makes

@@ -13,6 +13,7 @@
 #include "controller/api/lenient.h"
 #include "controller/local/output_watch.h"
 #include "controller/local/pod_names.h"
+#include "controller/local/rank_marks.h"
 #include "controller/plan/pod_fields.h"
 
 namespace muster::controller {
@@ -201,6 +202,11 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
     PodRecord record{.name = NameOf(pod), .host = HostOf(pod), .node_rank = NodeRankOf(pod), .begun = WallNow()};
     for (const auto* containers : {&program.init_containers, &program.containers}) {
       for (const ContainerProgram& container : *containers) record.containers.push_back(container.name);
+    }
+    for (ContainerProgram& container : program.containers) {
+      if (container.name == kTrainerContainer || container.name == kPyTorchContainer) {
+        record.marks_ranks = MarkRanks(&container.environment);
+      }
     }
     PodView view{.hosts = HostsFile(), .prefix = fmt::format("[{}] ", HostOf(pod))};
     if (output_) {

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/replace_file.h"
 #include "base/text.h"
+#include "controller/local/job_logs.h"
 #include "controller/local/pod_lifecycle.h"
 #include "controller/local/process_tree.h"
 #include "controller/local/sandbox.h"
@@ -145,7 +146,7 @@ class PodRun::Impl : public std::enable_shared_from_this<Impl> {
                              ListRealFolder);
     spec.argv.insert(spec.argv.end(), container.command.begin(), container.command.end());
     spec.environment = container.environment;
-    const std::string log = fmt::format("{}/logs/{}.log", folder_, container.name);
+    const std::string log = NextLog(folder_ + "/logs", container.name);
     for (launcher::StreamSpec* stream : {&spec.output.out, &spec.output.err}) {
       stream->file = log;
       stream->prefix = view_.prefix;

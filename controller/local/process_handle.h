@@ -22,6 +22,7 @@ class ProcessHandle {
 
   // NotFound: it has ended. PermissionDenied: it is another user's.
   Status Signal(int signal) const;
+  int descriptor() const { return descriptor_.get(); }  // readable once it has ended
   // Blocks until it has ended.
   void AwaitEnd() const;
 

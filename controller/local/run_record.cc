@@ -41,6 +41,7 @@ PodRecord ReadPod(JsonFields* fields) {
   pod.begun = TimeOf(fields, "begun").value_or(WallTime());
   pod.ended = TimeOf(fields, "ended");
   pod.ready = fields->Flag("ready");
+  pod.marks_ranks = fields->Flag("marks_ranks");
   pod.exit_code = IntOf(fields, "exit_code", 0, 255);
   return pod;
 }
@@ -49,6 +50,7 @@ Json PodAsJson(const PodRecord& pod) {
   Json json = {
       {"name", pod.name}, {"host", pod.host}, {"containers", pod.containers}, {"begun", IsoMicroTime(pod.begun)}};
   if (pod.node_rank >= 0) json["node_rank"] = pod.node_rank;
+  if (pod.marks_ranks) json["marks_ranks"] = true;
   if (pod.ready) json["ready"] = true;
   if (pod.ended) {
     json["ended"] = IsoMicroTime(*pod.ended);

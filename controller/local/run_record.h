@@ -21,7 +21,8 @@ struct PodRecord {
   WallTime begun{};
   std::optional<WallTime> ended;
   bool ready = false;
-  int exit_code = 0;  // once it has ended
+  bool marks_ranks = false;  // each line of a rank begins with RankMark()
+  int exit_code = 0;         // once it has ended
   bool operator==(const PodRecord&) const = default;
 };
 

@@ -1,4 +1,4 @@
-"""`muster ps` and `muster stop`, as a user types them, with real runs."""
+"""`muster ps`, `muster logs` and `muster stop`, as a user types them, with real runs."""
 import json
 import os
 import re
@@ -9,7 +9,7 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 
-from local_case import BIN, DEADLINE, LocalCase, clean, plain_job, runtime, wait_gone  # noqa: E402
+from local_case import BIN, DEADLINE, Job, LocalCase, clean, plain_job, runtime, train_job, wait_gone  # noqa: E402
 
 import class_runner  # noqa: E402  local_case.py says where it is
 
@@ -79,6 +79,63 @@ class Ps(CommandCase):
                 self.assertIn(message, said)
         self.run_job(plain_job("broken", "true"))
         self.assertEqual(self.row("broken")[2], "Complete")
+
+
+class Logs(CommandCase):
+    def test_of_a_job_that_has_ended(self):
+        script = self.file("say.py", """import os
+os.write(1, f"I am {os.environ['RANK']}\\n".encode())
+os.write(2, f"no end of {os.environ['RANK']}".encode())
+""")
+        said = self.run_job(train_job("both", f"[torchrun, {script}]", processes=2))
+        self.assertIn("[both-node-0-1] [rank3]:I am 3\n", said)
+        logs = self.muster("logs", "both")
+        for rank in range(4):
+            self.assertIn(f"[both-node-0-{rank // 2}] [rank{rank}]:I am {rank}\n", logs)
+        self.assertLess(logs.index("I am 0"), logs.index("I am 2"))
+        self.assertEqual(sorted(self.muster("logs", "both", "--rank", "2").splitlines()),
+                         ["[both-node-0-1] I am 2", "[both-node-0-1] no end of 2"])
+        of_node = self.muster("logs", "both", "--node", "1")
+        self.assertIn("I am 3", of_node)
+        self.assertNotIn("[both-node-0-0]", of_node)
+        self.assertIn("both: no line of rank 4", self.muster("logs", "both", "--rank", "4", code=78))
+        self.assertIn("no job 'bth'", self.muster("logs", "bth", code=78))
+        self.assertIn("both has run once only", self.muster("logs", "both", "--previous", code=78))
+        self.run_job(plain_job("both", "echo the second; printf end", nodes=2))
+        self.assertEqual(self.muster("logs", "both", "--rank", "1").splitlines()[-2:], ["[both-node-0-1] the second", "[both-node-0-1] end"])
+        self.assertIn("I am 3", self.muster("logs", "both", "--previous"))
+
+    def follow(self, name):
+        follower = Job([os.path.join(BIN, "muster"), "logs", "-f", name], cwd=self.folder,
+                       env=clean(XDG_STATE_HOME=os.path.join(self.folder, "state")))
+        self.addCleanup(follower.end)
+        return follower
+
+    def test_followed_until_the_end(self):
+        job = self.start(plain_job("long", f"echo begins; while [ ! -e {self.folder}/go ]; do sleep 0.05; done; echo goes on; printf over"))
+        job.await_("begins")
+        follower = self.follow("long")
+        follower.await_("begins")
+        self.file("go", "")
+        self.assertEqual(job.wait(), 0, job.said)
+        self.assertEqual(follower.wait(), 0, follower.said)
+        self.assertIn("[long-node-0-0] goes on\n[long-node-0-0] over\n", follower.said)
+        self.assertIn("over", self.muster("logs", "-f", "long"))
+
+    def test_followed_over_a_restart_and_a_kill(self):
+        script = f"if [ -e {self.folder}/back ]; then echo again; sleep 1000; fi; touch {self.folder}/back; echo first; kill -9 $PPID"
+        job = self.start(plain_job("back", script))
+        job.await_("first")
+        follower = self.follow("back")
+        follower.await_(r"(?s)first.*again")
+        job.process.kill()
+        self.assertEqual(follower.wait(), 0, follower.said)
+
+    def test_nobody_reads(self):
+        self.run_job(plain_job("much", "seq 200000"))
+        done = subprocess.run(f"{BIN}/muster logs much | head -1", shell=True, capture_output=True, text=True, timeout=DEADLINE,
+                              env=clean(XDG_STATE_HOME=os.path.join(self.folder, "state")))
+        self.assertEqual((len(done.stdout.splitlines()), done.stderr), (1, ""))
 
 
 class Stop(CommandCase):
