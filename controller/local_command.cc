@@ -19,6 +19,7 @@
 #include "controller/admission/validate_files.h"
 #include "controller/api/lenient.h"
 #include "controller/input_file.h"
+#include "controller/local/background.h"
 #include "controller/local/builtin_runtimes.h"
 #include "controller/local/job_folders.h"
 #include "controller/local/local_run.h"
@@ -39,11 +40,11 @@ struct Flags {
   std::vector<std::string> secrets, config_maps;  // NAME=FOLDER
   std::vector<std::string> drills;
   bool dry_run = false;
-  bool keep = false;
+  bool keep = false, detach = false;
 };
 
 RunRecord FirstRecord(const Flags& flags) {
-  RunRecord record{.begun = WallNow()};
+  RunRecord record{.detached = flags.detach, .begun = WallNow()};
   for (const std::string& file : flags.files) {
     std::error_code error;
     record.files.push_back(file == "-" ? file : fs::absolute(file, error).string());
@@ -187,6 +188,30 @@ class Session {
       MUSTER_ASSIGN_OR_RETURN(Drill drill, ParseDrill(text));
       options.drills.push_back(std::move(drill));
     }
+    if (!flags.detach) return Carry(flags, taken, bwrap, std::move(options), [] {});
+    MUSTER_ASSIGN_OR_RETURN(Background background, Background::Fork(OutputPath(taken.path)));
+    if (!background.is_new()) {
+      MUSTER_RETURN_IF_ERROR(background.Await());
+      return TellDetached(job_->State().name, background.pid());
+    }
+    const auto code = Carry(flags, taken, bwrap, std::move(options), [&] { background.Tell(absl::OkStatus()); });
+    if (!code.ok()) background.Tell(code.status());
+    return code;
+  }
+
+  static int TellDetached(const std::string& job, pid_t pid) {
+    PrintTo(stderr,
+            "muster local: {} runs in the background, as process {}\n"
+            "  muster logs -f {}   shows what it writes\n"
+            "  muster ps        {}   shows what becomes of it\n"
+            "  muster stop {}      ends it\n",
+            job, pid, job, std::string(job.size(), ' '), job);
+    return 0;
+  }
+
+  // From the first pod to the end. `begun`: it runs, and its record says so.
+  StatusOr<int> Carry(const Flags& flags, const TakenFolder& taken, const std::string& bwrap, LocalRunOptions options,
+                      const std::function<void()>& begun) {
     asio::io_context loop;
     launcher::Reaper reaper(loop);
     launcher::Console console(loop);
@@ -213,6 +238,7 @@ class Session {
     AwaitSignals(&signals, &signal, &run);
     MUSTER_RETURN_IF_ERROR(run.Begin());
     recorder.Note(job_->State(), {});
+    begun();
     loop.run();
     console.Drain(std::chrono::seconds(5));
     PrintTo(stderr, "{}", TableOf(run.ends()));
@@ -270,6 +296,8 @@ void AddLocalFlags(CLI::App* app, std::function<int()>* run) {
       "--kill", flags->drills,
       "TARGET:NUMBER[:SIGNAL]@WHEN, a fault on purpose: node:1@30s, rank:3@\"epoch 4\" (once a line of output "
       "has that text), rank:0:STOP@5s");
+  app->add_flag("--detach", flags->detach,
+                "go on in the background once the job runs; `muster logs JOB` has its output");
   app->add_flag("--keep", flags->keep,
                 "leave the pods' volumes where they are after the end, until the job's next start");
   app->add_flag("--dry-run", flags->dry_run, "print what would run, as `muster-controller plan` does");

@@ -180,6 +180,43 @@ class Stop(CommandCase):
         job.wait()
 
 
+class Detach(CommandCase):
+    def setUp(self):
+        super().setUp()
+        self.addCleanup(self.muster, "stop", "--all", "--now")
+
+    def detach(self, name, script, *words, code=0):
+        return self.muster("local", "--detach", "-f", self.file(f"{name}.yaml", plain_job(name, script)), *words, code=code)
+
+    def test_from_its_start_to_its_end(self):
+        script = f"echo begins; while [ ! -e {self.folder}/go ]; do sleep 0.05; done; exit 4"
+        said = self.detach("night", script)
+        self.assertIn("muster logs -f night", said)
+        self.assertIn(self.row("night")[2], ("Starting", "Running", "Created"))
+        follower = Job([os.path.join(BIN, "muster"), "logs", "-f", "night"], env=clean(XDG_STATE_HOME=os.path.join(self.folder, "state")))
+        self.addCleanup(follower.end)
+        follower.await_("begins")
+        self.assertIn("a job 'night' runs here already", self.detach("night", script, code=78))
+        self.file("go", "")
+        self.assertEqual(follower.wait(), 0, follower.said)
+        self.assertIn("[night-node-0-0] begins", follower.said)
+        self.assertIn("TrainJob night: Failed", follower.said)
+        self.assertEqual((self.row("night")[2], self.row("night")[6]), ("Failed", "4"))
+        self.assertIn("begins", self.muster("logs", "--node", "0", "night"))
+
+    def test_stopped(self):
+        self.detach("night", HANGS)
+        self.assertIn("night: Stopped, exit code 143", self.muster("stop", "night"))
+        self.assertEqual(self.row("night")[2], "Stopped")
+
+    def test_what_cannot_start_is_said_at_once(self):
+        self.assertIn("spec.trainer.numNodes", self.muster("local", "--detach", "-f", self.file(
+            "job.yaml", plain_job("bad", "true").replace("numNodes: 1", "numNodes: one")), code=78))
+        self.assertIn("--kill 'node:1'", self.detach("bad", "true", "--kill", "node:1", code=78))
+        os.makedirs(self.path("bad", "output.log"))
+        self.assertIn("output.log: Is a directory", self.detach("bad", "true", code=78))
+
+
 class Keep(CommandCase):
     def test_volumes_go_and_logs_stay(self):
         pod = "containers: [{name: node, image: i, volumeMounts: [{name: v, mountPath: /srv/v}]}], volumes: [{name: v, emptyDir: {}}]"
