@@ -11,7 +11,6 @@
 #include "base/text.h"
 #include "controller/api/labels.h"
 #include "controller/api/lenient.h"
-#include "controller/local/output_watch.h"
 #include "controller/local/pod_names.h"
 #include "controller/local/rank_marks.h"
 #include "controller/plan/pod_fields.h"
@@ -84,9 +83,10 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
       });
       drill_timers_.push_back(std::move(timer));
     }
-    if (!texts.empty()) {
-      MUSTER_ASSIGN_OR_RETURN(output_, OutputWatch::Begin(means_.loop, options_.folder + "/drills", std::move(texts),
-                                                          [this](const std::string& text) { Seen(text); }));
+    if (!texts.empty() || events_.lines.take) {
+      MUSTER_ASSIGN_OR_RETURN(output_, OutputWatch::Begin(
+                                           means_.loop, options_.folder + "/drills", std::move(texts),
+                                           [this](const std::string& text) { Seen(text); }, events_.lines));
     }
     WakeSoon();
     return absl::OkStatus();

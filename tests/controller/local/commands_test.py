@@ -1,10 +1,15 @@
-"""`muster ps`, `muster logs` and `muster stop`, as a user types them, with real runs."""
+"""`muster ps`, `muster logs` and `muster stop`, a run in the background and one on a terminal."""
+import fcntl
 import json
 import os
+import pty
 import re
+import select
 import signal
+import struct
 import subprocess
 import sys
+import termios
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
@@ -215,6 +220,66 @@ class Detach(CommandCase):
         self.assertIn("--kill 'node:1'", self.detach("bad", "true", "--kill", "node:1", code=78))
         os.makedirs(self.path("bad", "output.log"))
         self.assertIn("output.log: Is a directory", self.detach("bad", "true", code=78))
+
+
+class StatusLine(CommandCase):
+    def on_terminal(self, text, columns=100, stdout=None, **environment):
+        """What a terminal has got; and the lines that it shows at the end."""
+        master, slave = pty.openpty()
+        self.addCleanup(os.close, master)
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+        process = subprocess.Popen([os.path.join(BIN, "muster-local"), "-f", self.file("job.yaml", text)], stdin=subprocess.DEVNULL,
+                                   stdout=stdout or slave, stderr=slave, cwd=self.folder, start_new_session=True,
+                                   env=clean(XDG_STATE_HOME=os.path.join(self.folder, "state"), **{"TERM": "xterm", **environment}))
+        os.close(slave)
+        self.addCleanup(process.kill)
+        got = b""
+        while select.select([master], [], [], DEADLINE)[0]:
+            try:
+                got += os.read(master, 65536)
+            except OSError:  # everybody has closed it
+                break
+        self.assertEqual(process.wait(DEADLINE), 0, got)
+        raw = got.decode()
+        shown = [re.split("\r\x1b\\[K", line)[-1] for line in raw.replace("\r\n", "\n").split("\n")]
+        return raw, shown
+
+    SCRIPT = """import os
+for i in range(300):
+    os.write(1 + i % 2, f"rank {os.environ['RANK']} line {i}\\n".encode())
+"""
+
+    def job(self, nodes=2):
+        return train_job("live", f"[torchrun, {self.file('say.py', self.SCRIPT)}]", nodes=nodes, processes=2)
+
+    def test_never_mixes_with_output(self):
+        raw, shown = self.on_terminal(self.job())
+        self.assertIn("live: Running | round 0 | 4 of 4 ranks ready", raw)
+        for rank in range(4):
+            for i in range(300):
+                self.assertIn(f"[live-node-0-{rank // 2}] [rank{rank}]:rank {rank} line {i}", shown)
+        self.assertFalse([line for line in shown if " ranks ready" in line and line.startswith("live:")], "it is gone at the end")
+        for line in shown:
+            self.assertNotRegex(line, r"\x1b|\r")
+
+    def test_a_narrow_terminal(self):
+        raw, _ = self.on_terminal(self.job(nodes=1), columns=20)
+        drawn = [line for line in re.split("\r\x1b\\[K|\n", raw) if line.startswith("live: ")]
+        self.assertTrue(drawn)
+        self.assertLessEqual(max(map(len, drawn)), 19, drawn)
+
+    def test_where_there_is_none(self):
+        for environment in ({"TERM": "dumb"}, {"TERM": ""}):
+            with self.subTest(environment):
+                self.assertNotIn("\x1b", self.on_terminal(plain_job("plain", "true"), **environment)[0])
+        self.assertNotIn("\x1b", self.run_job(plain_job("plain", "true"), env={"TERM": "xterm"}))
+
+    def test_output_that_goes_elsewhere_stays_clean(self):
+        with open(os.path.join(self.folder, "out"), "w+") as out:
+            raw, _ = self.on_terminal(plain_job("apart", "echo said", nodes=2), stdout=out)
+            out.seek(0)
+            self.assertEqual(sorted(line for line in out.read().splitlines() if "said" in line), ["[apart-node-0-0] said", "[apart-node-0-1] said"])
+        self.assertIn("2 of 2 nodes ready", raw)
 
 
 class Keep(CommandCase):
