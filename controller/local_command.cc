@@ -1,7 +1,5 @@
 #include "controller/local_command.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include <boost/asio/io_context.hpp>
@@ -21,10 +19,15 @@
 #include "controller/admission/validate_files.h"
 #include "controller/api/lenient.h"
 #include "controller/input_file.h"
+#include "controller/local/background.h"
 #include "controller/local/builtin_runtimes.h"
 #include "controller/local/isolation.h"
+#include "controller/local/job_folders.h"
 #include "controller/local/local_run.h"
 #include "controller/local/overrides.h"
+#include "controller/local/run_recorder.h"
+#include "controller/local/status_line.h"
+#include "controller/local/terminal.h"
 #include "controller/plan/plan_files.h"
 
 namespace muster::controller {
@@ -41,7 +44,17 @@ struct Flags {
   std::vector<std::string> drills;
   std::string network = "auto";
   bool dry_run = false;
+  bool keep = false, detach = false;
 };
+
+RunRecord FirstRecord(const Flags& flags) {
+  RunRecord record{.detached = flags.detach, .begun = WallNow()};
+  for (const std::string& file : flags.files) {
+    std::error_code error;
+    record.files.push_back(file == "-" ? file : fs::absolute(file, error).string());
+  }
+  return record;
+}
 
 // The object of --secret and --config-map: each file of the folder is a key.
 StatusOr<Json> ObjectOfFolder(const char* kind, const char* flag, const std::string& text) {
@@ -66,21 +79,6 @@ StatusOr<Json> ObjectOfFolder(const char* kind, const char* flag, const std::str
               {std::string_view(kind) == "Secret" ? "stringData" : "data", std::move(data)}};
 }
 
-StatusOr<std::string> StateFolder(const Environment& environment) {
-  std::string folder = environment.Get("XDG_STATE_HOME").value_or("");
-  if (folder.empty()) {
-    const std::string home = environment.Get("HOME").value_or("");
-    if (home.empty()) {
-      return absl::FailedPreconditionError("neither XDG_STATE_HOME nor HOME is set: set one, for logs and volumes");
-    }
-    folder = home + "/.local/state";
-  }
-  if (folder[0] != '/') {
-    return absl::FailedPreconditionError(fmt::format("XDG_STATE_HOME: {} is no absolute path", Quoted(folder)));
-  }
-  return folder + "/muster";
-}
-
 // Beside this binary, else on PATH; empty: nowhere.
 std::string Program(const std::string& name, const Environment& environment) {
   std::error_code error;
@@ -92,22 +90,6 @@ std::string Program(const std::string& name, const Environment& environment) {
     if (!folder.empty() && access(found.c_str(), X_OK) == 0) return found;
   }
   return "";
-}
-
-// The job's folder, empty, and locked as long as the descriptor is open.
-StatusOr<std::string> TakeFolder(const std::string& state, const std::string& job, int* lock) {
-  const std::string folder = fmt::format("{}/jobs/{}", state, job);
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error) return absl::UnavailableError(fmt::format("{}: it cannot be made: {}", folder, error.message()));
-  *lock = open((folder + "/lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-  if (*lock < 0) return ErrnoStatus(errno, folder + "/lock");
-  if (flock(*lock, LOCK_EX | LOCK_NB) != 0) {
-    return absl::FailedPreconditionError(
-        fmt::format("a job {} runs here already; wait for its end, or give this one another name", Quoted(job)));
-  }
-  fs::remove_all(folder + "/pods", error);
-  return folder;
 }
 
 // ConfigMaps, Secrets and claims: of the flags, then of the files.
@@ -189,10 +171,9 @@ class Session {
                       initializer = Program("muster-initializer", environment);
     if (muster.empty()) return absl::FailedPreconditionError("muster is neither beside this binary nor on PATH");
     MUSTER_ASSIGN_OR_RETURN(const std::string state, StateFolder(environment));
-    int lock = -1;
-    MUSTER_ASSIGN_OR_RETURN(const std::string folder, TakeFolder(state, job_->State().name, &lock));
+    MUSTER_ASSIGN_OR_RETURN(const TakenFolder taken, TakeJobFolder(state, job_->State().name));
     std::error_code error;
-    LocalRunOptions options{.folder = folder, .claims = state + "/claims"};
+    LocalRunOptions options{.folder = taken.path, .claims = state + "/claims"};
     options.work_folder = fs::canonical(flags.work_folder.empty() ? "." : flags.work_folder, error).string();
     if (error) {
       return absl::InvalidArgumentError(fmt::format("--workdir {}: {}", Quoted(flags.work_folder), error.message()));
@@ -208,8 +189,32 @@ class Session {
       MUSTER_ASSIGN_OR_RETURN(Drill drill, ParseDrill(text));
       options.drills.push_back(std::move(drill));
     }
-    MUSTER_ASSIGN_OR_RETURN(const NetworkMode mode, ParseNetworkMode(flags.network));
-    MUSTER_ASSIGN_OR_RETURN(const Isolation isolation, Isolate(mode, bwrap));
+    MUSTER_ASSIGN_OR_RETURN(mode_, ParseNetworkMode(flags.network));
+    if (!flags.detach) return Carry(flags, taken, bwrap, agent_files, std::move(options), [] {});
+    MUSTER_ASSIGN_OR_RETURN(Background background, Background::Fork(OutputPath(taken.path)));
+    if (!background.is_new()) {
+      MUSTER_RETURN_IF_ERROR(background.Await());
+      return TellDetached(job_->State().name, background.pid());
+    }
+    const auto code = Carry(flags, taken, bwrap, agent_files, std::move(options), [&] { background.Tell(absl::OkStatus()); });
+    if (!code.ok()) background.Tell(code.status());
+    return code;
+  }
+
+  static int TellDetached(const std::string& job, pid_t pid) {
+    PrintTo(stderr,
+            "muster local: {} runs in the background, as process {}\n"
+            "  muster logs -f {}   shows what it writes\n"
+            "  muster ps        {}   shows what becomes of it\n"
+            "  muster stop {}      ends it\n",
+            job, pid, job, std::string(job.size(), ' '), job);
+    return 0;
+  }
+
+  // From the first pod to the end. `begun`: it runs, and its record says so.
+  StatusOr<int> Carry(const Flags& flags, const TakenFolder& taken, const std::string& bwrap,
+                      const AgentFiles& agent_files, LocalRunOptions options, const std::function<void()>& begun) {
+    MUSTER_ASSIGN_OR_RETURN(const Isolation isolation, Isolate(mode_, bwrap));
     PrintTo(stderr, "muster local: {}\n", isolation.said);
     asio::io_context loop;
     launcher::Reaper reaper(loop);
@@ -218,26 +223,66 @@ class Session {
     const auto say = [&console](const std::string& text) {
       console.Write(launcher::Console::Stream::kErr, fmt::format("muster local: {}\n", text));
     };
-    asio::signal_set signals(loop, SIGINT, SIGTERM);
+    RunRecorder recorder(taken.path, FirstRecord(flags), say);
+    if (taken.lost)
+      say("the run before was killed: what it left is removed, its logs are in " + taken.path + "/previous");
+    asio::signal_set signals(loop, SIGINT, SIGTERM), resized(loop, SIGWINCH);
     int signal = 0;
+    StatusView view;
+    const bool live = IsLiveTerminal(STDERR_FILENO, Environment::OfProcess());
+    std::function<void()> show = [] {};
+    WantedLines lines{.text = std::string(kOwnLines)};
+    if (live) {
+      lines.take = [&](const std::string& pod, const std::string& line) {
+        view.Take(pod, line);
+        show();
+      };
+    }
     LocalRun run({loop, reaper, console, isolation.bwrap, isolation.network.get(), &agent_files}, &world_, job_.get(),
                  std::move(options),
                  {.event = [&say](const EventText& event) { say(fmt::format("{}: {}", event.reason, event.message)); },
                   .trouble = say,
                   .ignored = [&say](const std::string& field) { say("not honoured here: " + field); },
                   .drill = [&say](const std::string& what) { say("drill " + what); },
+                  .lines = std::move(lines),
+                  .changed =
+                      [&] {
+                        recorder.Note(job_->State(), run.pods());
+                        show();
+                      },
                   .over =
                       [&] {
                         signals.cancel();
+                        resized.cancel();
                         loop.stop();
                       }});
+    if (live) {
+      show = [&] {
+        console.SetFooter(StatusLine(view.Facts(job_->State(), run.pods()), TerminalWidth(STDERR_FILENO)));
+      };
+      AwaitResize(&resized, &show);
+      show();
+    }
     AwaitSignals(&signals, &signal, &run);
     MUSTER_RETURN_IF_ERROR(run.Begin());
+    recorder.Note(job_->State(), {});
+    begun();
     loop.run();
+    console.SetFooter("");
     console.Drain(std::chrono::seconds(5));
-    close(lock);
     PrintTo(stderr, "{}", TableOf(run.ends()));
-    return signal != 0 ? 128 + signal : End();
+    const int code = signal != 0 ? 128 + signal : End();
+    recorder.End(job_->State(), run.pods(), code, WallNow());
+    if (!flags.keep) RemoveVolumes(taken.path);
+    return code;
+  }
+
+  static void AwaitResize(asio::signal_set* resized, const std::function<void()>* show) {
+    resized->async_wait([resized, show](const boost::system::error_code& error, int) {
+      if (error) return;
+      (*show)();
+      AwaitResize(resized, show);
+    });
   }
 
   void AwaitSignals(asio::signal_set* signals, int* signal, LocalRun* run) {
@@ -262,6 +307,7 @@ class Session {
 
   World world_;
   std::unique_ptr<LocalJob> job_;
+  NetworkMode mode_ = NetworkMode::kAuto;
 };
 
 int Run(const Flags& flags) {
@@ -293,6 +339,10 @@ void AddLocalFlags(CLI::App* app, std::function<int()>* run) {
   app->add_option("--network", flags->network,
                   "private: each host has its own (needs root); shared: this machine's; auto, the default: private "
                   "where it can be had");
+  app->add_flag("--detach", flags->detach,
+                "go on in the background once the job runs; `muster logs JOB` has its output");
+  app->add_flag("--keep", flags->keep,
+                "leave the pods' volumes where they are after the end, until the job's next start");
   app->add_flag("--dry-run", flags->dry_run, "print what would run, as `muster-controller plan` does");
   app->callback([flags, run] { *run = [flags] { return Run(*flags); }; });
 }

@@ -1,8 +1,9 @@
-// The `muster-local` binary.
+// The `muster-local` binary: `muster-local -f job.yaml` runs a job, and a word before all flags does something else.
 #include <CLI/CLI.hpp>
 #include <functional>
 #include <string>
 #include <vector>
+#include <string_view>
 
 #include "base/descriptors.h"
 #include "base/text.h"
@@ -10,15 +11,34 @@
 #include "controller/command_line.h"
 #include "controller/local/enter_container.h"
 #include "controller/local_command.h"
+#include "controller/local_commands.h"
 
 namespace muster::controller {
 namespace {
 
+struct Word {
+  std::string_view name;
+  void (*add)(CLI::App* app, std::function<int()>* run);
+  const char* summary;
+};
+
+// agent/main.cc names them too, so that `muster NAME` comes here.
+constexpr Word kWords[] = {
+    {"local", AddLocalFlags, "runs a TrainJob or a PyTorchJob on this machine, as a cluster would"},
+    {"logs", AddLogsFlags, "prints what the containers of a job have written"},
+    {"ps", AddPsFlags, "lists the jobs of this machine: those that run, and what became of the others"},
+    {"stop", AddStopFlags, "ends jobs that run on this machine, and waits for their end"},
+};
+
 int Main(int argc, char** argv) {
-  CLI::App app{"runs a TrainJob or a PyTorchJob on this machine, as a cluster would", "muster local"};
+  const Word* word = &kWords[0];
+  for (const Word& known : kWords) {
+    if (argc > 1 && known.name == argv[1]) word = &known, --argc, ++argv;
+  }
+  CLI::App app{word->summary, fmt::format("muster {}", word->name)};
   app.set_version_flag("--version", fmt::format("muster-local {} (commit {})", Version(), Commit()));
   std::function<int()> run;
-  AddLocalFlags(&app, &run);
+  word->add(&app, &run);
   return ParseAndRun(argc, argv, &app, run);
 }
 

@@ -42,6 +42,8 @@ enum class Manner {
 // A pipe that polls writable takes this much (PIPE_BUF) at once, unless another writer is faster.
 constexpr size_t kPolledPiece = 4096;
 
+constexpr std::string_view kErase = "\r\033[K";  // the line that the cursor is in
+
 struct Channel {
   explicit Channel(asio::io_context& loop) : stall(loop) {}
   ~Channel() {
@@ -86,6 +88,13 @@ void OpenChannel(Channel& channel, const char* name, int descriptor) {
   }
 }
 
+bool SameTerminal(int a, int b) {
+  struct stat of_a {
+  }, of_b{};
+  return isatty(a) && isatty(b) && fstat(a, &of_a) == 0 && fstat(b, &of_b) == 0 && of_a.st_dev == of_b.st_dev &&
+         of_a.st_ino == of_b.st_ino;
+}
+
 ssize_t WriteSome(const Channel& channel, std::string_view text) {
   switch (channel.manner) {
     case Manner::kPlain:
@@ -124,7 +133,15 @@ class Console::Impl : public std::enable_shared_from_this<Impl> {
     }
   }
 
-  Channel& Of(Stream stream) { return stream == Stream::kOut ? out_ : err_; }
+  Channel& Of(Stream stream) { return stream == Stream::kOut && !one_terminal_ ? out_ : err_; }
+
+  void SetFooter(std::string line) {
+    if (line == footer_) return;
+    one_terminal_ = one_terminal_ || SameTerminal(options_.out, options_.err);
+    footer_ = std::move(line);
+    if (drawn_) EraseFooter();
+    DrawSoon();
+  }
 
   bool HasRoom(const Channel& channel) const {
     return channel.dead || channel.dropping || channel.bytes < options_.queue_bytes;
@@ -155,14 +172,14 @@ class Console::Impl : public std::enable_shared_from_this<Impl> {
     if (starts_line && channel.line_open) text.insert(0, 1, '\n');
     channel.line_open = text.back() != '\n';
     if (channel.dead || channel.dropping) return CountDropped(channel, text);
-    channel.bytes += text.size();
-    channel.queue.push_back(std::move(text));
-    if (!channel.waiting) Flush(channel);
+    if (drawn_ && &channel == &err_) EraseFooter();
+    Queue(channel, std::move(text));
     if (channel.bytes >= options_.queue_bytes && !channel.stall_armed) {
       channel.stall_armed = true;
       channel.last_progress = MonotonicClock::now();
       WatchForStall(channel);
     }
+    if (&channel == &err_) DrawSoon();
   }
 
   void WhenRoom(Channel& channel, std::function<void()> resume) {
@@ -191,6 +208,34 @@ class Console::Impl : public std::enable_shared_from_this<Impl> {
   }
 
  private:
+  void EraseFooter() {
+    drawn_ = false;
+    Queue(err_, std::string(kErase));
+  }
+
+  // Once for all that is written in this turn of the loop.
+  void DrawSoon() {
+    if (footer_.empty() || drawn_ || std::exchange(draws_soon_, true)) return;
+    asio::post(loop_, [weak = weak_from_this()] {
+      auto self = weak.lock();
+      if (!self || self->closed_) return;
+      self->draws_soon_ = false;
+      self->DrawFooter();
+    });
+  }
+
+  void DrawFooter() {
+    if (footer_.empty() || drawn_ || err_.line_open || err_.dead || err_.dropping || !err_.queue.empty()) return;
+    drawn_ = true;
+    Queue(err_, footer_);
+  }
+
+  void Queue(Channel& channel, std::string text) {
+    channel.bytes += text.size();
+    channel.queue.push_back(std::move(text));
+    if (!channel.waiting) Flush(channel);
+  }
+
   static void CountDropped(Channel& channel, std::string_view text) {
     channel.dropped_bytes += text.size();
     channel.dropped_lines += std::count(text.begin(), text.end(), '\n');
@@ -218,7 +263,11 @@ class Console::Impl : public std::enable_shared_from_this<Impl> {
 
   void Flush(Channel& channel) {
     Advance(channel);
-    if (!channel.queue.empty()) WaitForRoom(channel);
+    if (!channel.queue.empty()) {
+      WaitForRoom(channel);
+    } else if (&channel == &err_) {
+      DrawSoon();
+    }
     if (channel.bytes < options_.queue_bytes / 2 || channel.dead) {
       channel.stall_armed = false;
       channel.stall.cancel();
@@ -319,6 +368,10 @@ class Console::Impl : public std::enable_shared_from_this<Impl> {
   asio::posix::stream_descriptor ready_;  // an epoll set
   bool armed_ = false;
   bool closed_ = false;
+  std::string footer_;
+  bool drawn_ = false;         // the terminal shows the footer, or its bytes are queued
+  bool draws_soon_ = false;    // it has been posted
+  bool one_terminal_ = false;  // stdout goes through err_
   std::mutex log_mutex_;
   std::vector<std::string> log_lines_;
 };
@@ -335,6 +388,7 @@ void Console::Write(Stream stream, std::string text, bool starts_line) {
   impl_->WriteLog();
   impl_->Write(impl_->Of(stream), std::move(text), starts_line);
 }
+void Console::SetFooter(std::string line) { impl_->SetFooter(std::move(line)); }
 void Console::CarryLog() {
   carries_log_ = true;
   log::SetOutlet([weak = std::weak_ptr(impl_)](std::string line) {

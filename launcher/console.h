@@ -38,6 +38,11 @@ class Console {
   bool HasRoom(Stream stream) const;
   // Calls `resume` once, on the loop, as soon as there is room (again).
   void WhenRoom(Stream stream, std::function<void()> resume);
+  // A line without its end that stays below all that is written, for a stderr that is a terminal: it is erased before
+  // other text and drawn again after it, but not below a line that is still open. Where stdout is the same terminal, it
+  // goes through stderr from now on, so that both keep their order. Only text that shows, shorter than the terminal is
+  // wide. Empty: none. The last one must be empty: nothing else erases it.
+  void SetFooter(std::string line);
   // From now on the process's own log goes through this stderr, from whatever thread, until this is destroyed: a reader
   // that stops does not stop the loop. One console at a time.
   void CarryLog();

@@ -12,8 +12,8 @@
 #include "base/text.h"
 #include "controller/api/labels.h"
 #include "controller/api/lenient.h"
-#include "controller/local/output_watch.h"
 #include "controller/local/pod_names.h"
+#include "controller/local/rank_marks.h"
 #include "controller/plan/pod_fields.h"
 
 namespace muster::controller {
@@ -48,6 +48,13 @@ std::string NameServersFile(const HostFs& fs) {
     if (line.find("127.0.0.") == std::string_view::npos) return "";
   }
   return any && fs.Exists(kOfSystemd) ? kOfSystemd : "";
+}
+
+bool IsReady(const Json& pod) {
+  for (const Json& condition : ListField(PartOf(pod, "status"), "conditions")) {
+    if (TextField(condition, "type") == "Ready") return TextField(condition, "status") == "True";
+  }
+  return false;
 }
 
 // Its place among the job's nodes; -1: it is none.
@@ -102,9 +109,10 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
       });
       drill_timers_.push_back(std::move(timer));
     }
-    if (!texts.empty()) {
-      MUSTER_ASSIGN_OR_RETURN(output_, OutputWatch::Begin(means_.loop, options_.folder + "/drills", std::move(texts),
-                                                          [this](const std::string& text) { Seen(text); }));
+    if (!texts.empty() || events_.lines.take) {
+      MUSTER_ASSIGN_OR_RETURN(output_, OutputWatch::Begin(
+                                           means_.loop, options_.folder + "/drills", std::move(texts),
+                                           [this](const std::string& text) { Seen(text); }, events_.lines));
     }
     WakeSoon();
     return absl::OkStatus();
@@ -125,6 +133,7 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
   }
 
   const std::vector<PodEnd>& ends() const { return ends_; }
+  const std::vector<PodRecord>& pods() const { return records_; }
 
   void End() {
     timer_.cancel();
@@ -137,7 +146,10 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
   void Wake() {
     woken_ = false;
     for (const Json* pod : world_->List("Pod")) Tell(*pod);
-    if (stopped_) return EndIfOver();
+    if (stopped_) {
+      events_.changed();
+      return EndIfOver();
+    }
     const Controllers::Settled settled = controllers_.Settle(WallNow());
     for (const EventText& event : settled.events) events_.event(event);
     for (const std::string& trouble : settled.troubles) Once(trouble, events_.trouble);
@@ -148,6 +160,7 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
     for (const Json& pod : pods) Care(pod);
     Forget();
     if (settled.again) WakeAt(*settled.again);
+    events_.changed();
     EndIfOver();
   }
 
@@ -157,7 +170,11 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
     if (run == pods_.end()) return;
     Json told = pod;
     told["status"] = run->second->Status(PartOf(pod, "status"));
+    PodRecord& record = records_[places_[run->first]];
+    record.ready = IsReady(told);
     if (run->second->over() && ended_.insert(run->first).second) {
+      record.ended = WallNow();
+      record.exit_code = CodeOf(told);
       ends_.push_back(
           {.host = HostOf(pod), .exit_code = CodeOf(told), .lived = MonotonicClock::now() - begun_[run->first]});
     }
@@ -241,6 +258,15 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
     view.found = [weak = weak_from_this(), name = NameOf(pod)](const std::string& text) {
       if (auto self = weak.lock()) self->events_.event({true, "Unhealthy", fmt::format("{}: {}", name, text)});
     };
+    PodRecord record{.name = NameOf(pod), .host = HostOf(pod), .node_rank = NodeRankOf(pod), .begun = WallNow()};
+    for (const auto* containers : {&program.init_containers, &program.containers}) {
+      for (const ContainerProgram& container : *containers) record.containers.push_back(container.name);
+    }
+    for (ContainerProgram& container : program.containers) {
+      if (container.name == kTrainerContainer || container.name == kPyTorchContainer) {
+        record.marks_ranks = MarkRanks(&container.environment);
+      }
+    }
     if (output_) {
       view.filters = output_->texts();
       view.filter_file = output_->FileOf(NameOf(pod));
@@ -250,6 +276,8 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
           if (auto self = weak.lock()) self->WakeSoon();
         }));
     begun_[uid] = MonotonicClock::now();
+    places_[uid] = records_.size();
+    records_.push_back(std::move(record));
     if (world_->Update(std::move(spelled), WallNow()).ok()) WakeSoon();
     return absl::OkStatus();
   }
@@ -372,6 +400,8 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
   std::map<std::string, TimePoint> begun_;               // by uid
   std::set<std::string> ended_;                          // uids
   std::vector<PodEnd> ends_;
+  std::vector<PodRecord> records_;
+  std::map<std::string, size_t> places_;  // by uid, in records_
   std::set<std::string> said_;
   std::string written_;
   bool woken_ = false, stopped_ = false, over_ = false;
@@ -381,6 +411,7 @@ LocalRun::LocalRun(PodMeans means, World* world, LocalJob* job, LocalRunOptions 
     : impl_(std::make_shared<Impl>(means, world, job, std::move(options), std::move(events))) {}
 LocalRun::~LocalRun() { impl_->End(); }
 Status LocalRun::Begin() { return impl_->Begin(); }
+const std::vector<PodRecord>& LocalRun::pods() const { return impl_->pods(); }
 void LocalRun::Stop() { impl_->Stop(); }
 const std::vector<PodEnd>& LocalRun::ends() const { return impl_->ends(); }
 

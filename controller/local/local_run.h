@@ -11,7 +11,9 @@
 #include "base/status.h"
 #include "controller/local/controllers.h"
 #include "controller/local/drills.h"
+#include "controller/local/output_watch.h"
 #include "controller/local/pod_run.h"
+#include "controller/local/run_record.h"
 
 namespace muster::controller {
 
@@ -30,6 +32,8 @@ struct LocalRunEvents {
   std::function<void(const std::string&)> trouble;       // what could not be done, once each
   std::function<void(const std::string& path)> ignored;  // a field that is not honoured, once each
   std::function<void(const std::string& what)> drill;    // what a drill has done
+  WantedLines lines;                                     // of output
+  std::function<void()> changed;                         // the job's state or a pod's may be another one now
   std::function<void()> over;                            // the job has ended, and no process of it is left
 };
 
@@ -51,7 +55,8 @@ class LocalRun {
   // All pods get SIGTERM, and SIGKILL after their grace; then it is over. A second call kills at once.
   void Stop();
 
-  const std::vector<PodEnd>& ends() const;  // in their order
+  const std::vector<PodEnd>& ends() const;     // in their order
+  const std::vector<PodRecord>& pods() const;  // all that have begun, in their order
 
  private:
   class Impl;

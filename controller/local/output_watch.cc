@@ -19,12 +19,15 @@ namespace fs = std::filesystem;
 class OutputWatch::Impl : public std::enable_shared_from_this<Impl> {
  public:
   Impl(asio::io_context& loop, int inotify, std::string folder, std::vector<std::string> texts,
-       std::function<void(const std::string&)> found)
+       std::function<void(const std::string&)> found, WantedLines lines)
       : events_(loop, inotify),
         folder_(std::move(folder)),
         texts_(std::move(texts)),
         waited_(texts_),
-        found_(std::move(found)) {}
+        found_(std::move(found)),
+        lines_(std::move(lines)) {
+    if (lines_.take) texts_.push_back(lines_.text);
+  }
 
   void Wait() {
     events_.async_read_some(asio::buffer(buffer_),
@@ -55,6 +58,7 @@ class OutputWatch::Impl : public std::enable_shared_from_this<Impl> {
       std::string line;
       while (std::getline(file, line) && !file.eof()) {
         seen += static_cast<std::streamoff>(line.size()) + 1;
+        if (lines_.take && line.find(lines_.text) != std::string::npos) lines_.take(it->path().filename(), line);
         Take(line);
       }
     }
@@ -71,16 +75,18 @@ class OutputWatch::Impl : public std::enable_shared_from_this<Impl> {
 
   asio::posix::stream_descriptor events_;
   const std::string folder_;
-  const std::vector<std::string> texts_;
+  std::vector<std::string> texts_;
   std::vector<std::string> waited_;
   const std::function<void(const std::string&)> found_;
+  const WantedLines lines_;
   std::map<std::string, std::streamoff> seen_;
   std::array<char, 4096> buffer_{};
 };
 
 StatusOr<std::unique_ptr<OutputWatch>> OutputWatch::Begin(asio::io_context& loop, const std::string& folder,
                                                           std::vector<std::string> texts,
-                                                          std::function<void(const std::string&)> found) {
+                                                          std::function<void(const std::string&)> found,
+                                                          WantedLines lines) {
   std::error_code error;
   fs::remove_all(folder, error);
   fs::create_directories(folder, error);
@@ -92,7 +98,7 @@ StatusOr<std::unique_ptr<OutputWatch>> OutputWatch::Begin(asio::io_context& loop
     close(inotify);
     return ErrnoStatus(failed, folder);
   }
-  auto impl = std::make_shared<Impl>(loop, inotify, folder, std::move(texts), std::move(found));
+  auto impl = std::make_shared<Impl>(loop, inotify, folder, std::move(texts), std::move(found), std::move(lines));
   impl->Wait();
   return std::unique_ptr<OutputWatch>(new OutputWatch(std::move(impl)));
 }

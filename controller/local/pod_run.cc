@@ -18,6 +18,7 @@
 #include "base/text.h"
 #include "controller/local/enter_container.h"
 #include "controller/local/forced_exit.h"
+#include "controller/local/job_logs.h"
 #include "controller/local/pod_lifecycle.h"
 #include "controller/local/probe_run.h"
 #include "controller/local/process_tree.h"
@@ -190,7 +191,7 @@ class PodRun::Impl : public std::enable_shared_from_this<Impl> {
     spec.argv.insert(spec.argv.end(), container.command.begin(), container.command.end());
     spec.environment = container.environment;
     const Descriptor built = BuiltSign(i, &spec);
-    const std::string log = fmt::format("{}/logs/{}.log", folder_, container.name);
+    const std::string log = NextLog(folder_ + "/logs", container.name);
     for (launcher::StreamSpec* stream : {&spec.output.out, &spec.output.err}) {
       stream->file = log;
       stream->prefix = view_.prefix;

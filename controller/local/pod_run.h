@@ -2,7 +2,7 @@
 //
 // Folders and files are made, then the containers run as pod_lifecycle.h says, each in a session of its own; what a
 // container leaves behind ends with it. Its probes are asked while it runs (probe_rule.h). Output goes to the console,
-// each line with the pod's name before it, and to <folder>/logs/<container>.log.
+// each line with the pod's name before it, and to <folder>/logs/<container>.log; when it starts again, .1.log.
 #pragma once
 
 #include <boost/asio/io_context.hpp>

@@ -187,6 +187,41 @@ TEST_F(ConsoleTest, ATerminalThatIsHeldStopsNothing) {
   EXPECT_TRUE(Untouched());
 }
 
+TEST_F(ConsoleTest, AFooterStaysBelowWhatIsWritten) {
+  ASSERT_EQ(openpty(&reader_, &writer_, nullptr, nullptr, nullptr), 0);
+  fcntl(reader_, F_SETFL, O_NONBLOCK);
+  termios mode;
+  tcgetattr(writer_, &mode);
+  cfmakeraw(&mode);
+  tcsetattr(writer_, TCSANOW, &mode);
+  UseConsole({.out = writer_, .err = writer_});
+  std::string got;
+  const auto shows = [&](const std::string& expected) {
+    EXPECT_TRUE(Until([&] {
+      got += Take();
+      return got == expected;
+    })) << testing::PrintToString(got);
+    got.clear();
+  };
+  const std::string erase = "\r\033[K";
+  console_->SetFooter("one");
+  shows("one");
+  console_->Write(Console::Stream::kOut, "a\n");
+  console_->Write(Console::Stream::kErr, "b\n");
+  shows(erase + "a\nb\none");
+  console_->SetFooter("two");
+  shows(erase + "two");
+  console_->SetFooter("two");
+  console_->Write(Console::Stream::kOut, "a bar\r");
+  shows(erase + "a bar\r");
+  console_->SetFooter("three");
+  console_->Write(Console::Stream::kOut, "grows\n", false);
+  shows("grows\nthree");
+  console_->SetFooter("");
+  console_->Drain(minutes(1));
+  shows(erase);
+}
+
 TEST_F(ConsoleTest, DrainWaitsForTheReader) {
   MakePipe();
   fcntl(reader_, F_SETFL, 0);

@@ -25,7 +25,7 @@ class Runs(LocalCase):
         self.assertEqual([(rank, host) for rank, host, _ in places],
                          [("0", "here-node-0-0"), ("1", "here-node-0-0"), ("2", "here-node-0-1"), ("3", "here-node-0-1")], said)
         self.assertEqual(len({address for *_, address in places}), 1, said)
-        self.assertIn("[here-node-0-1] rank 3 of 4", said)
+        self.assertIn("[here-node-0-1] [rank3]:rank 3 of 4", said)
         self.assertIn("TrainJob here: Complete", said)
 
     def test_a_pytorch_job(self):

@@ -1,0 +1,164 @@
+#include "controller/local/job_folders.h"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+
+#include "base/folder_names.h"
+#include "base/quoted.h"
+#include "base/replace_file.h"
+#include "base/settings_file.h"
+#include "base/text.h"
+
+namespace muster::controller {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kLock = "lock";
+constexpr const char* kRecord = "run.json";
+constexpr const char* kOutput = "output.log";
+constexpr const char* kPods = "pods";
+constexpr const char* kLogs = "logs";  // in a pod's folder
+constexpr const char* kPrevious = "previous";
+constexpr size_t kMostNames = 10;  // in an error
+
+// An open file description's own lock: a question about it takes nothing, so nobody who looks gets in the way of who
+// starts.
+int AskLock(int fd, int command, struct flock* lock) {
+  *lock = {};
+  lock->l_type = F_WRLCK;
+  lock->l_whence = SEEK_SET;
+  return fcntl(fd, command, lock);
+}
+
+bool IsHeld(const std::string& folder) {
+  const Descriptor file(open(fmt::format("{}/{}", folder, kLock).c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
+  struct flock lock;
+  return file.ok() && AskLock(file.get(), F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+}
+
+StatusOr<RunRecord> ReadRecord(const std::string& folder) {
+  const std::string path = fmt::format("{}/{}", folder, kRecord);
+  MUSTER_ASSIGN_OR_RETURN(const std::string text, ReadSettingsFile(path));
+  auto record = ParseRunRecord(text);
+  if (!record.ok()) return Annotate(record.status(), path);
+  return record;
+}
+
+FoundJob Found(const std::string& state, const std::string& name) {
+  const std::string folder = fmt::format("{}/jobs/{}", state, name);
+  // The lock first: a run that ends in between has written its end.
+  const bool runs = IsHeld(folder);
+  return {.name = name, .folder = folder, .runs = runs, .record = ReadRecord(folder)};
+}
+
+StatusOr<std::vector<std::string>> JobNames(const std::string& state) {
+  const std::string folder = state + "/jobs";
+  auto names = NamesIn(AT_FDCWD, folder, folder);
+  if (absl::IsNotFound(names.status())) return std::vector<std::string>();
+  if (!names.ok()) return names.status();
+  std::sort(names->begin(), names->end());
+  return names;
+}
+
+void Move(const fs::path& from, const fs::path& to) {
+  std::error_code error;
+  fs::rename(from, to, error);
+  if (error) fs::remove_all(from, error);
+}
+
+// Logs of the run before, and of that one alone.
+void KeepPrevious(const std::string& folder) {
+  const fs::path own = folder, previous = own / kPrevious;
+  std::error_code error;
+  if (!fs::exists(own / kRecord, error) && !fs::exists(own / kPods, error)) return;
+  fs::remove_all(previous, error);
+  fs::create_directories(previous, error);
+  RemoveVolumes(folder);
+  for (const char* name : {kPods, kOutput, kRecord}) Move(own / name, previous / name);
+}
+
+}  // namespace
+
+StatusOr<std::string> StateFolder(const Environment& environment) {
+  std::string folder = environment.Get("XDG_STATE_HOME").value_or("");
+  if (folder.empty()) {
+    const std::string home = environment.Get("HOME").value_or("");
+    if (home.empty()) {
+      return absl::FailedPreconditionError("neither XDG_STATE_HOME nor HOME is set: set one, for logs and volumes");
+    }
+    folder = home + "/.local/state";
+  }
+  if (folder[0] != '/') {
+    return absl::FailedPreconditionError(fmt::format("XDG_STATE_HOME: {} is no absolute path", Quoted(folder)));
+  }
+  return folder + "/muster";
+}
+
+StatusOr<std::vector<FoundJob>> FindJobs(const std::string& state) {
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<std::string> names, JobNames(state));
+  std::vector<FoundJob> jobs;
+  for (const std::string& name : names) jobs.push_back(Found(state, name));
+  return jobs;
+}
+
+StatusOr<FoundJob> FindJob(const std::string& state, const std::string& name) {
+  MUSTER_ASSIGN_OR_RETURN(std::vector<std::string> names, JobNames(state));
+  if (std::find(names.begin(), names.end(), name) != names.end()) return Found(state, name);
+  const size_t count = names.size();
+  names.resize(std::min(count, kMostNames));
+  return absl::NotFoundError(
+      fmt::format("no job {} has run here; {}", Quoted(name),
+                  names.empty() ? fmt::format("{}/jobs has none", state)
+                                : fmt::format("there are {}{}", Join(names, ", "), count > kMostNames ? " ..." : "")));
+}
+
+StatusOr<FoundJob> PreviousRun(const FoundJob& job) {
+  const std::string folder = fmt::format("{}/{}", job.folder, kPrevious);
+  std::error_code error;
+  if (!fs::exists(folder, error)) return absl::NotFoundError(fmt::format("{} has run once only", job.name));
+  return FoundJob{.name = job.name, .folder = folder, .record = ReadRecord(folder)};
+}
+
+std::string OutputPath(const std::string& job_folder) { return fmt::format("{}/{}", job_folder, kOutput); }
+
+StatusOr<TakenFolder> TakeJobFolder(const std::string& state, const std::string& job) {
+  const std::string folder = fmt::format("{}/jobs/{}", state, job);
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) return absl::UnavailableError(fmt::format("{}: it cannot be made: {}", folder, error.message()));
+  const std::string path = fmt::format("{}/{}", folder, kLock);
+  TakenFolder taken{.path = folder, .lock = Descriptor(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644))};
+  if (!taken.lock.ok()) return ErrnoStatus(errno, path);
+  struct flock lock;
+  if (AskLock(taken.lock.get(), F_OFD_SETLK, &lock) != 0) {
+    if (errno != EAGAIN && errno != EACCES) return ErrnoStatus(errno, path);
+    return absl::FailedPreconditionError(fmt::format(
+        "a job {} runs here already; `muster stop {}` ends it, or give this one another name", Quoted(job), job));
+  }
+  const FoundJob before{.name = job, .folder = folder, .record = ReadRecord(folder)};
+  if (before.lost()) taken.lost = *before.record;
+  KeepPrevious(folder);
+  return taken;
+}
+
+void RemoveVolumes(const std::string& job_folder) {
+  const fs::path pods = fs::path(job_folder) / kPods;
+  std::error_code error;
+  for (const char* name : {"hosts", "drills"}) fs::remove_all(fs::path(job_folder) / name, error);
+  for (const std::string& pod : NamesIn(AT_FDCWD, pods, "").value_or(std::vector<std::string>())) {
+    for (const std::string& name : NamesIn(AT_FDCWD, pods / pod, "").value_or(std::vector<std::string>())) {
+      if (name != kLogs) fs::remove_all(pods / pod / name, error);
+    }
+  }
+}
+
+Status WriteRunRecord(const std::string& job_folder, const RunRecord& record) {
+  const std::string path = fmt::format("{}/{}", job_folder, kRecord);
+  return ReplaceFile(path, ToJson(record), {.temporary = path + ".new"});
+}
+
+}  // namespace muster::controller

@@ -1,0 +1,55 @@
+#include "controller/local/process_handle.h"
+
+#include <poll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <fstream>
+#include <string>
+
+#include "base/kernel_calls.h"
+#include "base/process_stat.h"
+#include "base/text.h"
+
+namespace muster::controller {
+namespace {
+
+constexpr size_t kStartField = 22;  // proc(5)
+
+Status Gone(pid_t pid) { return absl::NotFoundError(fmt::format("process {} has ended", pid)); }
+
+}  // namespace
+
+std::optional<int64_t> ProcessStart(pid_t pid) {
+  std::ifstream file(fmt::format("/proc/{}/stat", pid));
+  std::string line;
+  std::getline(file, line, '\0');
+  const auto stat = ProcessStat::Parse(line);
+  return stat && !stat->dead() ? stat->Field(kStartField) : std::nullopt;
+}
+
+StatusOr<ProcessHandle> ProcessHandle::Open(pid_t pid, int64_t started) {
+  Descriptor descriptor(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+  if (!descriptor.ok()) {
+    if (errno == ESRCH || errno == EINVAL) return Gone(pid);
+    return CallStatus(errno, "pidfd_open", fmt::format("process {}", pid));
+  }
+  // After the descriptor is there: now the number cannot become another one's unseen.
+  if (ProcessStart(pid) != started) return Gone(pid);
+  return ProcessHandle(pid, std::move(descriptor));
+}
+
+Status ProcessHandle::Signal(int signal) const {
+  if (syscall(SYS_pidfd_send_signal, descriptor_.get(), signal, nullptr, 0) == 0) return absl::OkStatus();
+  if (errno == ESRCH) return Gone(pid_);
+  return CallStatus(errno, "pidfd_send_signal", fmt::format("process {}", pid_));
+}
+
+void ProcessHandle::AwaitEnd() const {
+  pollfd ended{descriptor_.get(), POLLIN, 0};
+  while (poll(&ended, 1, -1) < 0 && errno == EINTR) {
+  }
+}
+
+}  // namespace muster::controller

@@ -1,0 +1,36 @@
+// A process of another program's, meant by its number and its start: a number alone may be another process's by now.
+// By pidfd: what is signalled is that very process.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+
+#include "base/descriptors.h"
+#include "base/status.h"
+
+namespace muster::controller {
+
+// Clock ticks since the machine began, as /proc/PID/stat has it; nothing: it is gone.
+std::optional<int64_t> ProcessStart(pid_t pid);
+
+class ProcessHandle {
+ public:
+  // NotFound: it has ended. FailedPrecondition: the system has no pidfds.
+  static StatusOr<ProcessHandle> Open(pid_t pid, int64_t started);
+
+  // NotFound: it has ended. PermissionDenied: it is another user's.
+  Status Signal(int signal) const;
+  int descriptor() const { return descriptor_.get(); }  // readable once it has ended
+  // Blocks until it has ended.
+  void AwaitEnd() const;
+
+ private:
+  ProcessHandle(pid_t pid, Descriptor descriptor) : pid_(pid), descriptor_(std::move(descriptor)) {}
+
+  pid_t pid_;
+  Descriptor descriptor_;
+};
+
+}  // namespace muster::controller

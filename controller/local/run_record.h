@@ -1,0 +1,49 @@
+// run.json: what became of one local run, for `muster ps` and whoever asks later. Pure; outside bytes.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/status.h"
+
+namespace muster::controller {
+
+inline constexpr size_t kMostPodRecords = 2048;  // the newest
+
+struct PodRecord {
+  std::string name, host;
+  int node_rank = -1;                   // -1: it is no node of the training
+  std::vector<std::string> containers;  // in the order in which they start
+  WallTime begun{};
+  std::optional<WallTime> ended;
+  bool ready = false;
+  bool marks_ranks = false;  // each line of a rank begins with RankMark()
+  int exit_code = 0;         // once it has ended
+  bool operator==(const PodRecord&) const = default;
+};
+
+struct RunRecord {
+  std::string kind, name;
+  std::vector<std::string> files;  // absolute
+  int64_t pid = 0;                 // of the process that runs it
+  int64_t pid_started = 0;         // of that process: clock ticks since the machine began, as /proc/PID/stat has it
+  bool detached = false;
+  WallTime begun{};
+  std::optional<WallTime> ended;
+  std::string state, message;  // as the job's status has them
+  int restarts = 0, budget = 0;
+  int exit_code = 0;            // once it has ended
+  std::vector<PodRecord> pods;  // in the order in which they began
+  bool operator==(const RunRecord&) const = default;
+};
+
+// InvalidArgument: says which field is wrong. Names of pods and containers are each one part of a path. Fields that are
+// not known are left out, and pods beyond kMostPodRecords.
+StatusOr<RunRecord> ParseRunRecord(std::string_view text);
+std::string ToJson(const RunRecord& record);
+
+}  // namespace muster::controller

@@ -1,0 +1,48 @@
+#include "controller/local/run_recorder.h"
+
+#include <unistd.h>
+
+#include "base/text.h"
+#include "controller/local/job_folders.h"
+#include "controller/local/process_handle.h"
+
+namespace muster::controller {
+
+RunRecorder::RunRecorder(std::string folder, RunRecord first, std::function<void(const std::string&)> trouble)
+    : folder_(std::move(folder)), record_(std::move(first)), trouble_(std::move(trouble)) {
+  record_.pid = getpid();
+  record_.pid_started = ProcessStart(getpid()).value_or(0);
+}
+
+void RunRecorder::Note(const LocalJobState& job, const std::vector<PodRecord>& pods) {
+  Fill(job, pods);
+  Write();
+}
+
+void RunRecorder::End(const LocalJobState& job, const std::vector<PodRecord>& pods, int exit_code, WallTime now) {
+  Fill(job, pods);
+  if (!job.finished) record_.state = "Stopped";
+  record_.ended = now;
+  record_.exit_code = exit_code;
+  Write();
+}
+
+void RunRecorder::Fill(const LocalJobState& job, const std::vector<PodRecord>& pods) {
+  record_.kind = job.kind;
+  record_.name = job.name;
+  record_.state = job.state;
+  record_.message = job.message;
+  record_.restarts = job.restarts;
+  record_.budget = job.budget;
+  record_.pods = pods;
+}
+
+void RunRecorder::Write() {
+  if (record_ == written_) return;
+  const Status written = WriteRunRecord(folder_, record_);
+  if (!written.ok() && !failed_) trouble_(std::string(Message(written)));
+  failed_ = !written.ok();
+  if (written.ok()) written_ = record_;
+}
+
+}  // namespace muster::controller

@@ -1,0 +1,107 @@
+#include <poll.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <memory>
+#include <string>
+
+#include "base/exit_codes.h"
+#include "base/print.h"
+#include "base/replace_file.h"
+#include "controller/local/folder_tree_watch.h"
+#include "controller/local/job_folders.h"
+#include "controller/local/job_logs.h"
+#include "controller/local/process_handle.h"
+#include "controller/local_commands.h"
+
+namespace muster::controller {
+namespace {
+
+constexpr int kLevels = 3;  // JOB/pods/POD/logs
+
+struct Flags {
+  std::string job;
+  LogChoice choice;
+  bool follow = false, previous = false;
+};
+
+// Prints what has come since the last time. Aborted: nobody reads it any more.
+Status Print(const std::vector<LogSource>& sources, bool all, LogReader* reader, bool* said) {
+  for (const LogSource& source : sources) {
+    for (std::string text; !(text = reader->Read(source, all)).empty();) {
+      *said = true;
+      MUSTER_RETURN_IF_ERROR(WriteAll(STDOUT_FILENO, text, "stdout", [](int error, std::string_view what) {
+        return error == EPIPE ? absl::AbortedError("") : ErrnoStatus(error, what);
+      }));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// A detached run has one file with all that it has said, in the order in which it came.
+std::vector<LogSource> SourcesOf(const Flags& flags, const std::string& folder, const RunRecord& record) {
+  if (record.detached && !flags.choice.rank && !flags.choice.node) return {{.path = OutputPath(folder)}};
+  return LogSources(folder, record, flags.choice);
+}
+
+// One that has begun a moment ago has no record yet; what it has written counts all the same.
+RunRecord RecordOf(const FoundJob& job) { return job.record.value_or(RunRecord()); }
+
+Status Follow(const Flags& flags, const std::string& state, FoundJob job, LogReader* reader, bool* said) {
+  MUSTER_ASSIGN_OR_RETURN(FolderTreeWatch watch, FolderTreeWatch::Begin(job.folder, kLevels));
+  while (true) {
+    MUSTER_RETURN_IF_ERROR(watch.Next());
+    // The end first: what is written after it is none of this run's.
+    MUSTER_ASSIGN_OR_RETURN(job, FindJob(state, flags.job));
+    const bool over = !job.runs;
+    MUSTER_RETURN_IF_ERROR(Print(SourcesOf(flags, job.folder, RecordOf(job)), over, reader, said));
+    if (over) return absl::OkStatus();
+    // Where its process is not to be seen (another container's), the record tells its end.
+    auto process = ProcessHandle::Open(static_cast<pid_t>(RecordOf(job).pid), RecordOf(job).pid_started);
+    pollfd events[] = {{watch.descriptor(), POLLIN, 0}, {process.ok() ? process->descriptor() : -1, POLLIN, 0}};
+    if (poll(events, 2, -1) < 0 && errno != EINTR) return ErrnoStatus(errno, "poll");
+  }
+}
+
+Status Logs(const Flags& flags) {
+  MUSTER_ASSIGN_OR_RETURN(const std::string state, StateFolder(Environment::OfProcess()));
+  MUSTER_ASSIGN_OR_RETURN(FoundJob job, FindJob(state, flags.job));
+  if (flags.previous) {
+    MUSTER_ASSIGN_OR_RETURN(job, PreviousRun(job));
+  }
+  const bool chosen = flags.choice.rank || flags.choice.node;
+  if (chosen && !job.record.ok()) return job.record.status();
+  LogReader reader;
+  bool said = false;
+  if (flags.follow && job.runs) {
+    MUSTER_RETURN_IF_ERROR(Follow(flags, state, job, &reader, &said));
+  } else {
+    MUSTER_RETURN_IF_ERROR(Print(SourcesOf(flags, job.folder, RecordOf(job)), true, &reader, &said));
+  }
+  if (!said && chosen) {
+    return absl::NotFoundError(fmt::format("{}: no line of {} {}", job.name, flags.choice.rank ? "rank" : "node",
+                                           flags.choice.rank.value_or(flags.choice.node.value_or(0))));
+  }
+  return absl::OkStatus();
+}
+
+int Run(const Flags& flags) {
+  const Status status = Logs(flags);
+  if (status.ok() || absl::IsAborted(status)) return 0;
+  PrintTo(stderr, "muster logs: {}\n", Message(status));
+  return kExitBadConfiguration;
+}
+
+}  // namespace
+
+void AddLogsFlags(CLI::App* app, std::function<int()>* run) {
+  auto flags = std::make_shared<Flags>();
+  app->add_option("JOB", flags->job, "the name of a job, as `muster ps` shows it")->required();
+  app->add_option("--rank", flags->choice.rank, "lines of that rank alone")->check(CLI::NonNegativeNumber);
+  app->add_option("--node", flags->choice.node, "lines of that node alone")->check(CLI::NonNegativeNumber);
+  app->add_flag("-f,--follow", flags->follow, "go on until the job has ended");
+  app->add_flag("--previous", flags->previous, "of the run before")->excludes("--follow");
+  app->callback([flags, run] { *run = [flags] { return Run(*flags); }; });
+}
+
+}  // namespace muster::controller

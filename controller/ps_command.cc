@@ -1,0 +1,49 @@
+#include <memory>
+
+#include "base/exit_codes.h"
+#include "base/print.h"
+#include "controller/local/job_table.h"
+#include "controller/local_commands.h"
+
+namespace muster::controller {
+namespace {
+
+struct Flags {
+  bool json = false;
+};
+
+int Fail(const Status& why) {
+  PrintTo(stderr, "muster ps: {}\n", Message(why));
+  return kExitBadConfiguration;
+}
+
+int Ps(const Flags& flags) {
+  const auto state = StateFolder(Environment::OfProcess());
+  if (!state.ok()) return Fail(state.status());
+  const auto jobs = FindJobs(*state);
+  if (!jobs.ok()) return Fail(jobs.status());
+  if (flags.json) {
+    PrintTo(stdout, "{}\n", WriteJson(JobsAsJson(*jobs), 1));
+    return 0;
+  }
+  PrintTo(stdout, "{}", JobTable(*jobs, WallNow()));
+  for (const FoundJob& job : *jobs) {
+    if (!job.lost()) continue;
+    PrintTo(stderr,
+            "muster ps: {}: `muster local` was killed; none of its processes is left. The logs are in {}, and the next "
+            "start of "
+            "the job removes the rest\n",
+            job.name, job.folder);
+  }
+  return 0;
+}
+
+}  // namespace
+
+void AddPsFlags(CLI::App* app, std::function<int()>* run) {
+  auto flags = std::make_shared<Flags>();
+  app->add_flag("--json", flags->json, "the records of the jobs, as JSON");
+  app->callback([flags, run] { *run = [flags] { return Ps(*flags); }; });
+}
+
+}  // namespace muster::controller

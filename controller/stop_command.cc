@@ -1,0 +1,117 @@
+#include <csignal>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/exit_codes.h"
+#include "base/print.h"
+#include "controller/local/job_folders.h"
+#include "controller/local/process_handle.h"
+#include "controller/local_commands.h"
+
+namespace muster::controller {
+namespace {
+
+struct Flags {
+  std::vector<std::string> jobs;
+  bool all = false, now = false;
+};
+
+void Say(std::string_view text) { PrintTo(stderr, "muster stop: {}\n", text); }
+
+// One that is asked to stop, until it has ended.
+struct Stopped {
+  FoundJob job;
+  ProcessHandle process;
+};
+
+// Nothing: it does not run, which is said.
+StatusOr<std::optional<Stopped>> Ask(const FoundJob& job, bool now) {
+  MUSTER_RETURN_IF_ERROR(job.runs || absl::IsNotFound(job.record.status()) ? absl::OkStatus() : job.record.status());
+  if (!job.runs) {
+    Say(job.record.ok() && job.record->ended ? fmt::format("{} has ended: {}", job.name, job.record->state)
+                                             : fmt::format("{} does not run; `muster local` was killed", job.name));
+    return std::nullopt;
+  }
+  if (absl::IsNotFound(job.record.status())) {
+    return absl::UnavailableError(fmt::format("{} is only just starting; try again", job.name));
+  }
+  MUSTER_RETURN_IF_ERROR(job.record.status());
+  auto process = ProcessHandle::Open(static_cast<pid_t>(job.record->pid), job.record->pid_started);
+  if (absl::IsNotFound(process.status())) {
+    return absl::FailedPreconditionError(
+        fmt::format("{}: its lock is held, and process {} of {}/run.json is gone: another machine or container runs "
+                    "it; stop it there",
+                    job.name, job.record->pid, job.folder));
+  }
+  MUSTER_RETURN_IF_ERROR(process.status());
+  // The second signal means: at once.
+  for (const int signal : now ? std::vector<int>{SIGTERM, SIGINT} : std::vector<int>{SIGTERM}) {
+    const Status sent = process->Signal(signal);
+    if (!sent.ok() && !absl::IsNotFound(sent)) return Annotate(sent, job.name);
+  }
+  return Stopped{job, *std::move(process)};
+}
+
+Status Tell(const std::string& state, const Stopped& stopped) {
+  stopped.process.AwaitEnd();
+  MUSTER_ASSIGN_OR_RETURN(const FoundJob job, FindJob(state, stopped.job.name));
+  MUSTER_RETURN_IF_ERROR(job.record.status());
+  if (!job.record->ended)
+    return absl::UnavailableError(fmt::format("{} was killed before it had said its end", job.name));
+  Say(fmt::format("{}: {}, {}", job.name, job.record->state, DescribeExit(job.record->exit_code)));
+  return absl::OkStatus();
+}
+
+StatusOr<int> Stop(const Flags& flags) {
+  MUSTER_ASSIGN_OR_RETURN(const std::string state, StateFolder(Environment::OfProcess()));
+  std::vector<FoundJob> jobs;
+  for (const std::string& name : flags.jobs) {
+    MUSTER_ASSIGN_OR_RETURN(FoundJob job, FindJob(state, name));
+    jobs.push_back(std::move(job));
+  }
+  if (flags.all) {
+    MUSTER_ASSIGN_OR_RETURN(std::vector<FoundJob> found, FindJobs(state));
+    for (FoundJob& job : found) {
+      if (job.runs) jobs.push_back(std::move(job));
+    }
+    if (jobs.empty()) Say("no job runs");
+  }
+  std::vector<Stopped> stopped;
+  int code = 0;
+  const auto note = [&code](const Status& status) {
+    if (status.ok()) return;
+    Say(Message(status));
+    code = kExitBadConfiguration;
+  };
+  for (const FoundJob& job : jobs) {
+    auto one = Ask(job, flags.now);
+    note(one.status());
+    if (one.ok() && *one) stopped.push_back(**std::move(one));
+  }
+  for (const Stopped& one : stopped) note(Tell(state, one));
+  return code;
+}
+
+int Run(const Flags& flags) {
+  const auto code = Stop(flags);
+  if (code.ok()) return *code;
+  Say(Message(code.status()));
+  return kExitBadConfiguration;
+}
+
+}  // namespace
+
+void AddStopFlags(CLI::App* app, std::function<int()>* run) {
+  auto flags = std::make_shared<Flags>();
+  CLI::Option* jobs = app->add_option("JOB", flags->jobs, "names of jobs, as `muster ps` shows them");
+  CLI::Option* all = app->add_flag("--all", flags->all, "every job that runs here");
+  jobs->excludes(all);
+  app->add_flag("--now", flags->now, "kill at once, without the pods' grace");
+  app->callback([flags, run, jobs, all] {
+    if (jobs->count() + all->count() == 0) throw CLI::RequiredError("JOB, or --all,");
+    *run = [flags] { return Run(*flags); };
+  });
+}
+
+}  // namespace muster::controller

@@ -1,0 +1,298 @@
+"""`muster ps`, `muster logs` and `muster stop`, a run in the background and one on a terminal."""
+import fcntl
+import json
+import os
+import pty
+import re
+import select
+import signal
+import struct
+import subprocess
+import sys
+import termios
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+
+from local_case import BIN, DEADLINE, Job, LocalCase, clean, plain_job, runtime, train_job, wait_gone  # noqa: E402
+
+import class_runner  # noqa: E402  local_case.py says where it is
+
+HANGS = "trap 'echo bye; exit 0' TERM; echo pid $$; while :; do sleep 0.05; done"
+
+
+class CommandCase(LocalCase):
+    def muster(self, *words, code=0):
+        """What it has said, on both streams."""
+        done = subprocess.run([os.path.join(BIN, "muster"), *words], cwd=self.folder, timeout=DEADLINE, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                              env=clean(XDG_STATE_HOME=os.path.join(self.folder, "state")))
+        self.assertEqual(done.returncode, code, done.stdout)
+        return done.stdout
+
+    def row(self, name):
+        """Of `muster ps`."""
+        return next(re.split(r"  +", line) for line in self.muster("ps").splitlines() if line.startswith(name + " "))
+
+    def hanging(self, name, **more):
+        job = self.start(plain_job(name, HANGS, **more))
+        return job, int(job.await_(r"pid (\d+)")[1])
+
+    def path(self, *parts):
+        return os.path.join(self.folder, "state", "muster", "jobs", *parts)
+
+
+class Ps(CommandCase):
+    def test_nothing_yet(self):
+        self.assertEqual(self.muster("ps").splitlines()[1:], [])
+        self.assertEqual(json.loads(self.muster("ps", "--json")), [])
+
+    def test_what_becomes_of_jobs(self):
+        self.run_job(plain_job("fine", "true", nodes=2))
+        self.run_job(plain_job("bad", "exit 3"), code=3)
+        self.hanging("runs")
+        self.assertEqual(self.row("fine")[1:3] + self.row("fine")[4:], ["TrainJob", "Complete", "2", "0", "0"])
+        self.assertEqual(self.row("bad")[1:3] + self.row("bad")[4:], ["TrainJob", "Failed", "1", "0", "3"])
+        self.assertEqual(self.row("runs")[1:2] + self.row("runs")[4:], ["TrainJob", "1/1", "0", "-"])
+        jobs = {job["name"]: job for job in json.loads(self.muster("ps", "--json"))}
+        self.assertEqual([jobs[name]["runs"] for name in ("fine", "bad", "runs")], [False, False, True])
+        self.assertEqual([pod["host"] for pod in jobs["fine"]["pods"]], ["fine-node-0-0", "fine-node-0-1"])
+        self.assertEqual(jobs["fine"]["files"], [os.path.join(self.folder, "1-0.yaml")])
+
+    def test_a_killed_one_is_lost_until_its_next_start(self):
+        job, pid = self.hanging("gone")
+        job.process.kill()
+        job.wait()
+        self.assertTrue(wait_gone(pid))
+        self.assertEqual(self.row("gone")[2], "Lost")
+        self.assertIn("gone: `muster local` was killed", self.muster("ps"))
+        self.assertIn("gone does not run", self.muster("stop", "gone"))
+        said = self.run_job(plain_job("gone", "echo again"))
+        self.assertIn("the run before was killed", said)
+        self.assertEqual(self.row("gone")[2], "Complete")
+        logs = [os.path.join(folder, name) for folder, _, names in os.walk(self.path("gone", "previous")) for name in names]
+        self.assertTrue(any("pid " in open(log).read() for log in logs), logs)
+
+    def test_a_broken_record(self):
+        self.run_job(plain_job("broken", "true"))
+        for text, message in [("{", "no JSON"), ("[]", "no object"), ('{"kind": 1}', "'name' is not there"), ("", "JSON"), ("[" * 100_000, "no JSON")]:
+            with self.subTest(text[:20]):
+                with open(self.path("broken", "run.json"), "w") as file:
+                    file.write(text)
+                said = self.muster("ps")
+                self.assertIn(self.path("broken", "run.json"), said)
+                self.assertIn(message, said)
+        self.run_job(plain_job("broken", "true"))
+        self.assertEqual(self.row("broken")[2], "Complete")
+
+
+class Logs(CommandCase):
+    def test_of_a_job_that_has_ended(self):
+        script = self.file("say.py", """import os
+os.write(1, f"I am {os.environ['RANK']}\\n".encode())
+os.write(2, f"no end of {os.environ['RANK']}".encode())
+""")
+        said = self.run_job(train_job("both", f"[torchrun, {script}]", processes=2))
+        self.assertIn("[both-node-0-1] [rank3]:I am 3\n", said)
+        logs = self.muster("logs", "both")
+        for rank in range(4):
+            self.assertIn(f"[both-node-0-{rank // 2}] [rank{rank}]:I am {rank}\n", logs)
+        self.assertLess(logs.index("I am 0"), logs.index("I am 2"))
+        self.assertEqual(sorted(self.muster("logs", "both", "--rank", "2").splitlines()),
+                         ["[both-node-0-1] I am 2", "[both-node-0-1] no end of 2"])
+        of_node = self.muster("logs", "both", "--node", "1")
+        self.assertIn("I am 3", of_node)
+        self.assertNotIn("[both-node-0-0]", of_node)
+        self.assertIn("both: no line of rank 4", self.muster("logs", "both", "--rank", "4", code=78))
+        self.assertIn("no job 'bth'", self.muster("logs", "bth", code=78))
+        self.assertIn("both has run once only", self.muster("logs", "both", "--previous", code=78))
+        self.run_job(plain_job("both", "echo the second; printf end", nodes=2))
+        self.assertEqual(self.muster("logs", "both", "--rank", "1").splitlines()[-2:], ["[both-node-0-1] the second", "[both-node-0-1] end"])
+        self.assertIn("I am 3", self.muster("logs", "both", "--previous"))
+
+    def follow(self, name):
+        follower = Job([os.path.join(BIN, "muster"), "logs", "-f", name], cwd=self.folder,
+                       env=clean(XDG_STATE_HOME=os.path.join(self.folder, "state")))
+        self.addCleanup(follower.end)
+        return follower
+
+    def test_followed_until_the_end(self):
+        job = self.start(plain_job("long", f"echo begins; while [ ! -e {self.folder}/go ]; do sleep 0.05; done; echo goes on; printf over"))
+        job.await_("begins")
+        follower = self.follow("long")
+        follower.await_("begins")
+        self.file("go", "")
+        self.assertEqual(job.wait(), 0, job.said)
+        self.assertEqual(follower.wait(), 0, follower.said)
+        self.assertIn("[long-node-0-0] goes on\n[long-node-0-0] over\n", follower.said)
+        self.assertIn("over", self.muster("logs", "-f", "long"))
+
+    def test_followed_over_a_restart_and_a_kill(self):
+        script = f"if [ -e {self.folder}/back ]; then echo again; sleep 1000; fi; touch {self.folder}/back; echo first; kill -9 $PPID"
+        job = self.start(plain_job("back", script))
+        job.await_("first")
+        follower = self.follow("back")
+        follower.await_(r"(?s)first.*again")
+        job.process.kill()
+        self.assertEqual(follower.wait(), 0, follower.said)
+
+    def test_nobody_reads(self):
+        self.run_job(plain_job("much", "seq 200000"))
+        done = subprocess.run(f"{BIN}/muster logs much | head -1", shell=True, capture_output=True, text=True, timeout=DEADLINE,
+                              env=clean(XDG_STATE_HOME=os.path.join(self.folder, "state")))
+        self.assertEqual((len(done.stdout.splitlines()), done.stderr), (1, ""))
+
+
+class Stop(CommandCase):
+    def test_with_grace_and_at_once(self):
+        job, pid = self.hanging("soft")
+        self.assertIn("soft: Stopped, exit code 143", self.muster("stop", "soft"))
+        self.assertEqual(job.wait(), 143)
+        self.assertIn("bye", job.said)
+        self.assertTrue(wait_gone(pid))
+        self.assertIn("soft has ended: Stopped", self.muster("stop", "soft"))
+        job = self.start(plain_job("hard", "trap '' TERM; echo pid $$; while :; do sleep 0.05; done"))
+        pid = int(job.await_(r"pid (\d+)")[1])
+        self.assertIn("hard: Stopped", self.muster("stop", "--now", "hard"))
+        job.wait()
+        self.assertTrue(wait_gone(pid))
+
+    def test_all(self):
+        jobs = [self.hanging(name)[0] for name in ("one", "two")]
+        said = self.muster("stop", "--all")
+        self.assertIn("one: Stopped", said)
+        self.assertIn("two: Stopped", said)
+        self.assertEqual([job.wait() for job in jobs], [143, 143])
+        self.assertIn("no job runs", self.muster("stop", "--all"))
+
+    def test_wrong_words(self):
+        self.run_job(plain_job("known", "true"))
+        self.assertIn("no job 'knwon' has run here; there are known", self.muster("stop", "knwon", code=78))
+        self.assertIn("no job '../known'", self.muster("stop", "../known", code=78))
+        self.assertIn("JOB, or --all, is required", self.muster("stop", code=64))
+
+    def test_another_process_with_its_number(self):
+        """A record that was copied, or is hostile: nobody else is signalled."""
+        job, _ = self.hanging("copied")
+        with open(self.path("copied", "run.json")) as file:
+            record = json.load(file)
+        for change in ({"pid": os.getpid()}, {"pid_started": record["pid_started"] + 1}, {"pid": 2**31 - 1}):
+            with self.subTest(change):
+                with open(self.path("copied", "run.json"), "w") as file:
+                    json.dump(record | change, file)
+                self.assertIn("is gone", self.muster("stop", "copied", code=78))
+        job.process.send_signal(signal.SIGTERM)
+        job.wait()
+
+
+class Detach(CommandCase):
+    def setUp(self):
+        super().setUp()
+        self.addCleanup(self.muster, "stop", "--all", "--now")
+
+    def detach(self, name, script, *words, code=0):
+        return self.muster("local", "--detach", "-f", self.file(f"{name}.yaml", plain_job(name, script)), *words, code=code)
+
+    def test_from_its_start_to_its_end(self):
+        script = f"echo begins; while [ ! -e {self.folder}/go ]; do sleep 0.05; done; exit 4"
+        said = self.detach("night", script)
+        self.assertIn("muster logs -f night", said)
+        self.assertIn(self.row("night")[2], ("Starting", "Running", "Created"))
+        follower = Job([os.path.join(BIN, "muster"), "logs", "-f", "night"], env=clean(XDG_STATE_HOME=os.path.join(self.folder, "state")))
+        self.addCleanup(follower.end)
+        follower.await_("begins")
+        self.assertIn("a job 'night' runs here already", self.detach("night", script, code=78))
+        self.file("go", "")
+        self.assertEqual(follower.wait(), 0, follower.said)
+        self.assertIn("[night-node-0-0] begins", follower.said)
+        self.assertIn("TrainJob night: Failed", follower.said)
+        self.assertEqual((self.row("night")[2], self.row("night")[6]), ("Failed", "4"))
+        self.assertIn("begins", self.muster("logs", "--node", "0", "night"))
+
+    def test_stopped(self):
+        self.detach("night", HANGS)
+        self.assertIn("night: Stopped, exit code 143", self.muster("stop", "night"))
+        self.assertEqual(self.row("night")[2], "Stopped")
+
+    def test_what_cannot_start_is_said_at_once(self):
+        self.assertIn("spec.trainer.numNodes", self.muster("local", "--detach", "-f", self.file(
+            "job.yaml", plain_job("bad", "true").replace("numNodes: 1", "numNodes: one")), code=78))
+        self.assertIn("--kill 'node:1'", self.detach("bad", "true", "--kill", "node:1", code=78))
+        os.makedirs(self.path("bad", "output.log"))
+        self.assertIn("output.log: Is a directory", self.detach("bad", "true", code=78))
+
+
+class StatusLine(CommandCase):
+    def on_terminal(self, text, columns=100, stdout=None, **environment):
+        """What a terminal has got; and the lines that it shows at the end."""
+        master, slave = pty.openpty()
+        self.addCleanup(os.close, master)
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+        process = subprocess.Popen([os.path.join(BIN, "muster-local"), "-f", self.file("job.yaml", text)], stdin=subprocess.DEVNULL,
+                                   stdout=stdout or slave, stderr=slave, cwd=self.folder, start_new_session=True,
+                                   env=clean(XDG_STATE_HOME=os.path.join(self.folder, "state"), **{"TERM": "xterm", **environment}))
+        os.close(slave)
+        self.addCleanup(process.kill)
+        got = b""
+        while select.select([master], [], [], DEADLINE)[0]:
+            try:
+                got += os.read(master, 65536)
+            except OSError:  # everybody has closed it
+                break
+        self.assertEqual(process.wait(DEADLINE), 0, got)
+        raw = got.decode()
+        shown = [re.split("\r\x1b\\[K", line)[-1] for line in raw.replace("\r\n", "\n").split("\n")]
+        return raw, shown
+
+    SCRIPT = """import os
+for i in range(300):
+    os.write(1 + i % 2, f"rank {os.environ['RANK']} line {i}\\n".encode())
+"""
+
+    def job(self, nodes=2):
+        return train_job("live", f"[torchrun, {self.file('say.py', self.SCRIPT)}]", nodes=nodes, processes=2)
+
+    def test_never_mixes_with_output(self):
+        raw, shown = self.on_terminal(self.job())
+        self.assertIn("live: Running | round 0 | 4 of 4 ranks ready", raw)
+        for rank in range(4):
+            for i in range(300):
+                self.assertIn(f"[live-node-0-{rank // 2}] [rank{rank}]:rank {rank} line {i}", shown)
+        self.assertFalse([line for line in shown if " ranks ready" in line and line.startswith("live:")], "it is gone at the end")
+        for line in shown:
+            self.assertNotRegex(line, r"\x1b|\r")
+
+    def test_a_narrow_terminal(self):
+        raw, _ = self.on_terminal(self.job(nodes=1), columns=20)
+        drawn = [line for line in re.split("\r\x1b\\[K|\n", raw) if line.startswith("live: ")]
+        self.assertTrue(drawn)
+        self.assertLessEqual(max(map(len, drawn)), 19, drawn)
+
+    def test_where_there_is_none(self):
+        for environment in ({"TERM": "dumb"}, {"TERM": ""}):
+            with self.subTest(environment):
+                self.assertNotIn("\x1b", self.on_terminal(plain_job("plain", "true"), **environment)[0])
+        self.assertNotIn("\x1b", self.run_job(plain_job("plain", "true"), env={"TERM": "xterm"}))
+
+    def test_output_that_goes_elsewhere_stays_clean(self):
+        with open(os.path.join(self.folder, "out"), "w+") as out:
+            raw, _ = self.on_terminal(plain_job("apart", "echo said", nodes=2), stdout=out)
+            out.seek(0)
+            self.assertEqual(sorted(line for line in out.read().splitlines() if "said" in line), ["[apart-node-0-0] said", "[apart-node-0-1] said"])
+        self.assertIn("2 of 2 nodes ready", raw)
+
+
+class Keep(CommandCase):
+    def test_volumes_go_and_logs_stay(self):
+        pod = "containers: [{name: node, image: i, volumeMounts: [{name: v, mountPath: /srv/v}]}], volumes: [{name: v, emptyDir: {}}]"
+        job = plain_job("kept", "echo said; echo left > /srv/v/file", runtime_name="with-volume")
+        for arguments, left in [([], []), (["--keep"], ["file"])]:
+            with self.subTest(arguments):
+                self.run_job(job, runtime("with-volume", pod), arguments=arguments)
+                found = [name for _, _, names in os.walk(self.path("kept", "pods")) for name in names]
+                self.assertEqual(sorted(set(found) & {"file", "node.log"}), sorted(left + ["node.log"]))
+        self.assertFalse(os.path.exists(self.path("kept", "hosts.new")))
+
+
+if __name__ == "__main__":
+    class_runner.main()

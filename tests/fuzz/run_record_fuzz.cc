@@ -1,0 +1,19 @@
+// libFuzzer: run.json as found on a disk, and what `muster ps` makes of it.
+#include "controller/local/job_table.h"
+#include "tests/fuzz/input.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace muster::controller;
+  auto record = ParseRunRecord({reinterpret_cast<const char*>(data), size});
+  if (record.ok()) {
+    const auto again = ParseRunRecord(ToJson(*record));
+    Must(again.ok());  // what was read can be written and read again
+    for (const PodRecord& pod : record->pods) Must(pod.name.find('/') == std::string::npos);
+  } else {
+    Must(!muster::Message(record.status()).empty());
+  }
+  const std::vector<FoundJob> jobs = {{.name = "job", .runs = size % 2 == 0, .record = std::move(record)}};
+  Must(!JobTable(jobs, muster::WallTime()).empty());
+  Must(JobsAsJson(jobs).size() == 1);
+  return 0;
+}
