@@ -17,11 +17,13 @@
 #include "base/print.h"
 #include "base/quoted.h"
 #include "base/settings_file.h"
+#include "base/state_folder.h"
 #include "base/version.h"
 #include "controller/admission/validate_files.h"
 #include "controller/api/lenient.h"
 #include "controller/input_file.h"
 #include "controller/local/builtin_runtimes.h"
+#include "controller/local/job_report.h"
 #include "controller/local/local_run.h"
 #include "controller/local/overrides.h"
 #include "controller/plan/plan_files.h"
@@ -64,21 +66,6 @@ StatusOr<Json> ObjectOfFolder(const char* kind, const char* flag, const std::str
               {std::string_view(kind) == "Secret" ? "stringData" : "data", std::move(data)}};
 }
 
-StatusOr<std::string> StateFolder(const Environment& environment) {
-  std::string folder = environment.Get("XDG_STATE_HOME").value_or("");
-  if (folder.empty()) {
-    const std::string home = environment.Get("HOME").value_or("");
-    if (home.empty()) {
-      return absl::FailedPreconditionError("neither XDG_STATE_HOME nor HOME is set: set one, for logs and volumes");
-    }
-    folder = home + "/.local/state";
-  }
-  if (folder[0] != '/') {
-    return absl::FailedPreconditionError(fmt::format("XDG_STATE_HOME: {} is no absolute path", Quoted(folder)));
-  }
-  return folder + "/muster";
-}
-
 // Beside this binary, else on PATH; empty: nowhere.
 std::string Program(const std::string& name, const Environment& environment) {
   std::error_code error;
@@ -94,7 +81,7 @@ std::string Program(const std::string& name, const Environment& environment) {
 
 // The job's folder, empty, and locked as long as the descriptor is open.
 StatusOr<std::string> TakeFolder(const std::string& state, const std::string& job, int* lock) {
-  const std::string folder = fmt::format("{}/jobs/{}", state, job);
+  const std::string folder = JobFolder(state, job);
   std::error_code error;
   fs::create_directories(folder, error);
   if (error) return absl::UnavailableError(fmt::format("{}: it cannot be made: {}", folder, error.message()));
@@ -104,7 +91,8 @@ StatusOr<std::string> TakeFolder(const std::string& state, const std::string& jo
     return absl::FailedPreconditionError(
         fmt::format("a job {} runs here already; wait for its end, or give this one another name", Quoted(job)));
   }
-  fs::remove_all(folder + "/pods", error);
+  for (const std::string& old : {folder + "/pods", AttemptsFolder(folder), ReportPath(folder)})
+    fs::remove_all(old, error);
   return folder;
 }
 
@@ -232,9 +220,11 @@ class Session {
     MUSTER_RETURN_IF_ERROR(run.Begin());
     loop.run();
     console.Drain(std::chrono::seconds(5));
-    close(lock);
     PrintTo(stderr, "{}", TableOf(run.ends()));
-    return signal != 0 ? 128 + signal : End();
+    const int code = signal != 0 ? 128 + signal : End();
+    TellReport(muster, folder);
+    close(lock);
+    return code;
   }
 
   void AwaitSignals(asio::signal_set* signals, int* signal, LocalRun* run) {
@@ -244,6 +234,13 @@ class Session {
       run->Stop();
       AwaitSignals(signals, signal, run);
     });
+  }
+
+  static void TellReport(const std::string& muster, const std::string& folder) {
+    const auto page = WriteJobReport(muster, folder);
+    if (absl::IsNotFound(page.status())) return;
+    PrintTo(stderr, "muster local: {}\n",
+            page.ok() ? "report: " + *page : fmt::format("there is no report: {}", Message(page.status())));
   }
 
   int End() {

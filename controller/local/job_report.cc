@@ -1,0 +1,37 @@
+#include "controller/local/job_report.h"
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+#include <filesystem>
+
+#include "base/asked_command.h"
+#include "base/state_folder.h"
+#include "base/text.h"
+
+namespace muster::controller {
+namespace {
+
+namespace asio = boost::asio;
+
+constexpr size_t kMostSaid = 64 << 10;
+constexpr std::chrono::seconds kLongest(30);
+
+}  // namespace
+
+StatusOr<std::string> WriteJobReport(const std::string& muster, const std::string& folder) {
+  const std::string attempts = AttemptsFolder(folder), page = ReportPath(folder);
+  std::error_code error;
+  // Agents make the folders of their records themselves.
+  if (!std::filesystem::is_directory(attempts, error)) return absl::NotFoundError("no agent has left a record");
+  std::vector<std::string> words = {muster, "report", attempts, "-o", page};
+  asio::io_context loop;
+  StatusOr<CommandAnswer> answer = absl::UnknownError("");
+  asio::co_spawn(loop, AskedCommand(std::move(words), Environment::OfProcess(), kMostSaid, kLongest),
+                 [&answer](std::exception_ptr, StatusOr<CommandAnswer> given) { answer = std::move(given); });
+  loop.run();
+  if (!answer.ok()) return Annotate(answer.status(), "muster report");
+  if (answer->code != 0) return absl::InternalError(answer->complaints);
+  return page;
+}
+
+}  // namespace muster::controller
