@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -96,7 +97,10 @@ StatusOr<std::string> TakeFolder(const std::string& state, const std::string& jo
   return folder;
 }
 
-// ConfigMaps, Secrets and claims: of the flags, then of the files.
+// Objects that pods use.
+const std::set<std::string_view> kObjects = {"ConfigMap", "Secret", "PersistentVolumeClaim"};
+
+// The flags' first, then those of the files.
 Status PutObjects(const Flags& flags, const std::vector<InputFile>& files, World* world) {
   for (const std::string& text : flags.secrets) {
     MUSTER_ASSIGN_OR_RETURN(Json object, ObjectOfFolder("Secret", "--secret", text));
@@ -108,7 +112,7 @@ Status PutObjects(const Flags& flags, const std::vector<InputFile>& files, World
   }
   MUSTER_ASSIGN_OR_RETURN(const std::vector<FileObject> objects, ReadFileObjects(files));
   for (const FileObject& object : objects) {
-    if (object.kind != "ConfigMap" && object.kind != "Secret" && object.kind != "PersistentVolumeClaim") continue;
+    if (!kObjects.contains(object.kind)) continue;
     const auto made = world->Create(object.document.object, WallNow());
     if (!made.ok()) return object.Wrong(Message(made.status()));
   }
@@ -151,7 +155,7 @@ class Session {
       files.push_back({fmt::format("built-in runtime {}", runtime.name), std::string(runtime.text)});
     }
     const auto edit = [&flags](Json* job) { return Override(flags.overrides, job); };
-    MUSTER_ASSIGN_OR_RETURN(const PlannedFiles planned, PlanFiles(files, options, edit));
+    MUSTER_ASSIGN_OR_RETURN(const PlannedFiles planned, PlanFiles(files, options, edit, kObjects));
     if (planned.jobs.size() + planned.pytorch_jobs.size() != 1) {
       return absl::InvalidArgumentError("the files have several jobs; give one at a time");
     }
