@@ -102,7 +102,7 @@ def broken_promises(attempts, events, *, workers, faults, killed, epochs, min_ac
     no time to say how their attempt ended, and no epoch was lost or done twice."""
     wrong = []
     worlds = [attempt.world for attempt in attempts if attempt.resumed]
-    if worlds.count(workers) != faults + 1 or worlds[-1] != workers or max(worlds) > workers:
+    if worlds.count(workers) != faults + 1 or worlds[-1] != workers or max(worlds) != workers:
         wrong.append(f"the attempts that trained had {worlds} workers, not {workers} at first and after each of {faults} faults")
     cut_off = sum(attempt.cut_off for attempt in attempts)
     if cut_off != killed:

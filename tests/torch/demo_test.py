@@ -20,18 +20,28 @@ DEMO = os.path.join(torch_test.ROOT, "e2e", "demo", "run")
 
 
 class Demo(unittest.TestCase):
-    def test_it_does_what_it_promises(self):
+    def setUp(self):
         place = tempfile.TemporaryDirectory(prefix="muster-demo-test-")
         self.addCleanup(place.cleanup)
-        process = subprocess.Popen([DEMO, "--python", torch_test.PYTHON, "--state", os.path.join(place.name, "state")], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                   text=True, start_new_session=True)
-        try:
-            said = process.communicate(timeout=torch_test.DEADLINE)[0]
-        finally:
-            if process.poll() is None:
-                process.send_signal(signal.SIGTERM)  # it ends its job
-                process.wait()
-        self.assertEqual(process.returncode, 0, said)
+        self.folder = place.name
+        self.state = os.path.join(self.folder, "state")
+
+    def start(self, **environment):
+        demo = subprocess.Popen([DEMO, "--python", torch_test.PYTHON, "--state", self.state], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                text=True, start_new_session=True, env={**os.environ, **environment})
+        self.addCleanup(demo.stdout.close)
+        self.addCleanup(self.end, demo)
+        return demo
+
+    def end(self, demo):
+        if demo.poll() is None:
+            demo.send_signal(signal.SIGTERM)  # it ends its job
+            demo.wait()
+
+    def test_it_does_what_it_promises(self):
+        demo = self.start()
+        said = demo.communicate(timeout=torch_test.DEADLINE)[0]
+        self.assertEqual(demo.returncode, 0, said)
         accuracy = re.search(r"^test accuracy (0\.\d{4}|1\.0000) \(at least 0\.95 promised\), ", said, re.MULTILINE)
         self.assertTrue(accuracy and float(accuracy[1]) >= 0.95, said)
         table = said[said.index("\nattempt  "):].splitlines()[1:]
@@ -44,6 +54,29 @@ class Demo(unittest.TestCase):
         page = re.search(r"^report: (\S+)$", said, re.MULTILINE)[1]
         with open(page) as file:
             self.assertIn("Succeeded after", file.read())
+
+    def test_ended_from_outside_it_leaves_nothing(self):
+        demo = self.start()
+        line = next((line for line in demo.stdout if re.search(r"epoch +1/24", line)), None)
+        self.assertIsNotNone(line)
+        demo.send_signal(signal.SIGTERM)
+        said = demo.communicate(timeout=torch_test.DEADLINE)[0]
+        self.assertEqual(demo.returncode, 1, said)
+        self.assertRegex(said, r"not as promised:\n +- it was interrupted")
+        self.assertEqual(subprocess.run(["pgrep", "-af", self.state], capture_output=True, text=True).stdout, "")
+
+    def test_what_is_not_as_promised_is_said(self):
+        """With a `muster local` that does nothing."""
+        for code, sentence in ((0, "the training did not come to its end"), (3, "the job ended with code 3")):
+            for name in ("muster", "muster-local"):
+                path = os.path.join(self.folder, name)
+                with open(path, "w") as file:
+                    file.write(f"#!/bin/sh\nexit {code}\n")
+                os.chmod(path, 0o755)
+            demo = self.start(MUSTER_BINARY=os.path.join(self.folder, "muster"))
+            said = demo.communicate(timeout=torch_test.DEADLINE)[0]
+            self.assertEqual(demo.returncode, 1, said)
+            self.assertIn(f"  - {sentence}\n", said)
 
 
 if __name__ == "__main__":

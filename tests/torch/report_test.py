@@ -86,6 +86,11 @@ class Report(unittest.TestCase):
         self.events.insert(5, start(2, 3, 20500))
         self.assertEqual(self.wrong(), [])
 
+    def test_nothing_has_run(self):
+        said = report.broken_promises([], [], workers=4, faults=2, killed=1, epochs=4, min_accuracy=0.95)
+        self.assertIn("the attempts that trained had [] workers", said[0])
+        self.assertIn("the training did not come to its end", said)
+
     def test_broken(self):
         rows = [
             (lambda: self.events.pop(1), "not 1 to 4"),
