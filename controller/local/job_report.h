@@ -8,8 +8,9 @@
 
 namespace muster::controller {
 
-// Its path. NotFound: no agent has left a record, as in a job without torchrun. `muster`: the path of the binary that
-// makes it; `folder`: of the run. Blocks, at most 30 s. Other errors say why there is no page.
+// Its path. `muster`: the path of the binary that makes it; `folder`: of the run. Blocks, at most 30 s. NotFound: no
+// agent has left a record, as in a job without torchrun, or one that fails before its first round. Other errors say why
+// there is no page.
 StatusOr<std::string> WriteJobReport(const std::string& muster, const std::string& folder);
 
 }  // namespace muster::controller

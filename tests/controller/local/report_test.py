@@ -58,6 +58,10 @@ class Reports(LocalCase):
         self.assertNotIn("report", said)
         self.assertFalse(os.path.exists(self.page("plain")))
 
+    def test_before_the_first_round_there_is_none(self):
+        said = self.run_job(train_job("early", "[torchrun, no-such-program.py]", nodes=1), code=127)
+        self.assertNotIn("report", said)
+
     def test_no_such_job(self):
         done = self.report("nothing")
         self.assertEqual(done.returncode, 78)
