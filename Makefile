@@ -34,7 +34,7 @@ build: deps
 demo: deps
 	@build-support/setup-torch-data
 	@[ -f build/build.ninja ] || cmake --preset release
-	@cmake --build build -j $(JOBS) --target muster
+	@cmake --build build -j $(JOBS) --target muster muster-local muster-initializer
 	@e2e/demo/run
 
 test: data build

@@ -1,4 +1,5 @@
-// `muster report LOGDIR`: what became of the runs whose logs lie in a folder, as one page.
+// `muster report LOGDIR`: what became of the runs whose logs lie in a folder, as one page. Or of a job of `muster
+// local`, by its name.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -13,6 +14,7 @@
 #include "base/exit_codes.h"
 #include "base/print.h"
 #include "base/replace_file.h"
+#include "base/state_folder.h"
 #include "base/text.h"
 
 namespace muster::agent {
@@ -32,6 +34,19 @@ Status WriteFile(const std::string& path, std::string_view text) {
   return status;
 }
 
+bool IsFolder(const std::string& path) {
+  struct stat facts {};
+  return stat(path.c_str(), &facts) == 0 && S_ISDIR(facts.st_mode);
+}
+
+// The folder of the local job of that name; empty: there is none, or it has left no records.
+std::string FolderOfLocalJob(const std::string& name) {
+  const auto state = StateFolder(Environment::OfProcess());
+  if (!state.ok() || name.find('/') != std::string::npos || name.starts_with('.')) return "";
+  const std::string folder = JobFolder(*state, name);
+  return IsFolder(AttemptsFolder(folder)) ? folder : "";
+}
+
 }  // namespace
 
 int ReportCommand(const std::vector<std::string>& arguments) {
@@ -39,10 +54,12 @@ int ReportCommand(const std::vector<std::string>& arguments) {
   std::string folder;
   std::string output;
   bool json = false;
-  app.add_option("LOGDIR", folder,
-                 "a --log-dir, the folder of one run in it, or a folder with the log folders of several nodes")
+  app.add_option(
+         "LOGDIR", folder,
+         "a --log-dir, the folder of one run in it, a folder with the log folders of several nodes, or the name "
+         "of a job of `muster local`")
       ->required();
-  app.add_option("-o,--output", output, "the page (default: LOGDIR/report.html); - is stdout");
+  app.add_option("-o,--output", output, "the page (default: LOGDIR/report.html, of a job in its folder); - is stdout");
   app.add_flag("--json", json, "print the same facts as JSON on stdout, no page");
   if (auto end = ParseCommandLine(app, arguments)) return *end;
   if (json && !output.empty()) {
@@ -54,10 +71,16 @@ int ReportCommand(const std::vector<std::string>& arguments) {
     PrintTo(stderr, "muster report: {}\n", message);
     return kExitBadConfiguration;
   };
+  if (const std::string job = IsFolder(folder) ? "" : FolderOfLocalJob(folder); !job.empty()) {
+    folder = AttemptsFolder(job);
+    if (output.empty() && !json) output = ReportPath(job);
+  }
   auto history = ReadAttemptHistory(folder);
   if (!history.ok()) {
     return fail(
-        fmt::format("{}; give what --log-dir of `muster run` named, or a folder above", Message(history.status())));
+        fmt::format("{}; give what --log-dir of `muster run` named, a folder above, or the name of a job "
+                    "of `muster local` that has left records",
+                    Message(history.status())));
   }
   for (const HistoryProblem& problem : history->problems) {
     PrintTo(stderr, "muster report: {}: {}\n", problem.path, problem.what);

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "base/print.h"
 #include "base/quoted.h"
 #include "base/settings_file.h"
+#include "base/state_folder.h"
 #include "base/version.h"
 #include "controller/admission/validate_files.h"
 #include "controller/api/lenient.h"
@@ -23,6 +25,7 @@
 #include "controller/local/builtin_runtimes.h"
 #include "controller/local/isolation.h"
 #include "controller/local/job_folders.h"
+#include "controller/local/job_report.h"
 #include "controller/local/local_run.h"
 #include "controller/local/overrides.h"
 #include "controller/local/run_recorder.h"
@@ -92,7 +95,10 @@ std::string Program(const std::string& name, const Environment& environment) {
   return "";
 }
 
-// ConfigMaps, Secrets and claims: of the flags, then of the files.
+// Objects that pods use.
+const std::set<std::string_view> kObjects = {"ConfigMap", "Secret", "PersistentVolumeClaim"};
+
+// The flags' first, then those of the files.
 Status PutObjects(const Flags& flags, const std::vector<InputFile>& files, World* world) {
   for (const std::string& text : flags.secrets) {
     MUSTER_ASSIGN_OR_RETURN(Json object, ObjectOfFolder("Secret", "--secret", text));
@@ -104,7 +110,7 @@ Status PutObjects(const Flags& flags, const std::vector<InputFile>& files, World
   }
   MUSTER_ASSIGN_OR_RETURN(const std::vector<FileObject> objects, ReadFileObjects(files));
   for (const FileObject& object : objects) {
-    if (object.kind != "ConfigMap" && object.kind != "Secret" && object.kind != "PersistentVolumeClaim") continue;
+    if (!kObjects.contains(object.kind)) continue;
     const auto made = world->Create(object.document.object, WallNow());
     if (!made.ok()) return object.Wrong(Message(made.status()));
   }
@@ -147,7 +153,7 @@ class Session {
       files.push_back({fmt::format("built-in runtime {}", runtime.name), std::string(runtime.text)});
     }
     const auto edit = [&flags](Json* job) { return Override(flags.overrides, job); };
-    MUSTER_ASSIGN_OR_RETURN(const PlannedFiles planned, PlanFiles(files, options, edit));
+    MUSTER_ASSIGN_OR_RETURN(const PlannedFiles planned, PlanFiles(files, options, edit, kObjects));
     if (planned.jobs.size() + planned.pytorch_jobs.size() != 1) {
       return absl::InvalidArgumentError("the files have several jobs; give one at a time");
     }
@@ -274,6 +280,7 @@ class Session {
     const int code = signal != 0 ? 128 + signal : End();
     recorder.End(job_->State(), run.pods(), code, WallNow());
     if (!flags.keep) RemoveVolumes(taken.path);
+    TellReport(agent_files.binary(), taken.path);
     return code;
   }
 
@@ -292,6 +299,13 @@ class Session {
       run->Stop();
       AwaitSignals(signals, signal, run);
     });
+  }
+
+  static void TellReport(const std::string& muster, const std::string& folder) {
+    const auto page = WriteJobReport(muster, folder);
+    if (absl::IsNotFound(page.status())) return;
+    PrintTo(stderr, "muster local: {}\n",
+            page.ok() ? "report: " + *page : fmt::format("there is no report: {}", Message(page.status())));
   }
 
   int End() {

@@ -2,8 +2,8 @@
 #include <CLI/CLI.hpp>
 #include <functional>
 #include <string>
-#include <vector>
 #include <string_view>
+#include <vector>
 
 #include "base/descriptors.h"
 #include "base/text.h"

@@ -5,8 +5,10 @@
 #include <memory>
 #include <string>
 
+#include "base/environment.h"
 #include "base/exit_codes.h"
 #include "base/print.h"
+#include "base/state_folder.h"
 #include "base/replace_file.h"
 #include "controller/local/folder_tree_watch.h"
 #include "controller/local/job_folders.h"

@@ -1,7 +1,9 @@
 #include <memory>
 
+#include "base/environment.h"
 #include "base/exit_codes.h"
 #include "base/print.h"
+#include "base/state_folder.h"
 #include "controller/local/job_table.h"
 #include "controller/local_commands.h"
 

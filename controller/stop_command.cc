@@ -3,8 +3,10 @@
 #include <string>
 #include <vector>
 
+#include "base/environment.h"
 #include "base/exit_codes.h"
 #include "base/print.h"
+#include "base/state_folder.h"
 #include "controller/local/job_folders.h"
 #include "controller/local/process_handle.h"
 #include "controller/local_commands.h"

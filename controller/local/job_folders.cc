@@ -10,6 +10,7 @@
 #include "base/quoted.h"
 #include "base/replace_file.h"
 #include "base/settings_file.h"
+#include "base/state_folder.h"
 #include "base/text.h"
 
 namespace muster::controller {
@@ -49,7 +50,7 @@ StatusOr<RunRecord> ReadRecord(const std::string& folder) {
 }
 
 FoundJob Found(const std::string& state, const std::string& name) {
-  const std::string folder = fmt::format("{}/jobs/{}", state, name);
+  const std::string folder = JobFolder(state, name);
   // The lock first: a run that ends in between has written its end.
   const bool runs = IsHeld(folder);
   return {.name = name, .folder = folder, .runs = runs, .record = ReadRecord(folder)};
@@ -78,25 +79,13 @@ void KeepPrevious(const std::string& folder) {
   fs::remove_all(previous, error);
   fs::create_directories(previous, error);
   RemoveVolumes(folder);
-  for (const char* name : {kPods, kOutput, kRecord}) Move(own / name, previous / name);
+  for (const fs::path& path : {own / kPods, own / kOutput, own / kRecord, fs::path(AttemptsFolder(folder)),
+                               fs::path(ReportPath(folder))}) {
+    Move(path, previous / path.filename());
+  }
 }
 
 }  // namespace
-
-StatusOr<std::string> StateFolder(const Environment& environment) {
-  std::string folder = environment.Get("XDG_STATE_HOME").value_or("");
-  if (folder.empty()) {
-    const std::string home = environment.Get("HOME").value_or("");
-    if (home.empty()) {
-      return absl::FailedPreconditionError("neither XDG_STATE_HOME nor HOME is set: set one, for logs and volumes");
-    }
-    folder = home + "/.local/state";
-  }
-  if (folder[0] != '/') {
-    return absl::FailedPreconditionError(fmt::format("XDG_STATE_HOME: {} is no absolute path", Quoted(folder)));
-  }
-  return folder + "/muster";
-}
 
 StatusOr<std::vector<FoundJob>> FindJobs(const std::string& state) {
   MUSTER_ASSIGN_OR_RETURN(const std::vector<std::string> names, JobNames(state));
@@ -126,7 +115,7 @@ StatusOr<FoundJob> PreviousRun(const FoundJob& job) {
 std::string OutputPath(const std::string& job_folder) { return fmt::format("{}/{}", job_folder, kOutput); }
 
 StatusOr<TakenFolder> TakeJobFolder(const std::string& state, const std::string& job) {
-  const std::string folder = fmt::format("{}/jobs/{}", state, job);
+  const std::string folder = JobFolder(state, job);
   std::error_code error;
   fs::create_directories(folder, error);
   if (error) return absl::UnavailableError(fmt::format("{}: it cannot be made: {}", folder, error.message()));

@@ -4,7 +4,9 @@
 //   STATE/jobs/JOB/run.json     run_record.h, replaced as a whole at each change
 //   STATE/jobs/JOB/output.log   what a detached run has said
 //   STATE/jobs/JOB/pods/POD     logs and volumes
-//   STATE/jobs/JOB/previous     run.json, output.log and pods/POD/logs of the run before
+//   STATE/jobs/JOB/attempts/POD records of the pod's agent
+//   STATE/jobs/JOB/report.html  the page made from them
+//   STATE/jobs/JOB/previous     all that, without volumes, of the run before
 //   STATE/claims/NAME           PersistentVolumeClaims
 //
 // A run whose lock is free and whose record has no end was killed: it is lost.
@@ -15,14 +17,10 @@
 #include <vector>
 
 #include "base/descriptors.h"
-#include "base/environment.h"
 #include "base/status.h"
 #include "controller/local/run_record.h"
 
 namespace muster::controller {
-
-// $XDG_STATE_HOME/muster, or ~/.local/state/muster. FailedPrecondition: neither variable says where.
-StatusOr<std::string> StateFolder(const Environment& environment);
 
 struct FoundJob {
   std::string name, folder;

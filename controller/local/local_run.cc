@@ -9,6 +9,7 @@
 #include "base/host_facts.h"
 #include "base/host_fs.h"
 #include "base/host_names.h"
+#include "base/state_folder.h"
 #include "base/text.h"
 #include "controller/api/labels.h"
 #include "controller/api/lenient.h"
@@ -234,6 +235,8 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
       place.environment.push_back(fmt::format("MUSTER_HTTP_PORT={}:{}", address, kAgentHttpPort));
       place.environment.push_back(fmt::format("MUSTER_RSH_LISTEN={}:{}", address, kAgentRshPort));
     }
+    // torchrun's --log-dir, where the job names none: what the report of the run is made from.
+    place.environment.push_back(fmt::format("PET_LOG_DIR={}/{}", AttemptsFolder(options_.folder), NameOf(pod)));
     Json spelled = pod;
     spelled["spec"]["nodeName"] = place.machine;
     const auto find = [this](std::string_view kind, std::string_view name) { return world_->Find(kind, name); };

@@ -82,7 +82,8 @@ StatusOr<PlannedPyTorchJob> PlanOne(const FileObject& pytorch_job, const PyTorch
 
 }  // namespace
 
-StatusOr<PlannedFiles> PlanFiles(const std::vector<InputFile>& files, const PlanOptions& options, const EditJob& edit) {
+StatusOr<PlannedFiles> PlanFiles(const std::vector<InputFile>& files, const PlanOptions& options, const EditJob& edit,
+                                 const std::set<std::string_view>& beside) {
   PlannedFiles planned;
   MUSTER_ASSIGN_OR_RETURN(std::vector<FileObject> objects, ReadFileObjects(files));
   std::vector<FileObject> train_jobs, runtimes, pytorch_jobs;
@@ -95,7 +96,7 @@ StatusOr<PlannedFiles> PlanFiles(const std::vector<InputFile>& files, const Plan
       runtimes.push_back(std::move(object));
     } else if (object.kind == kPyTorchJobKind) {
       pytorch_jobs.push_back(std::move(object));
-    } else {
+    } else if (!beside.contains(object.kind)) {
       planned.remarks.push_back(
           fmt::format("{}: {} {} is no part of the plan", object.Place("kind"), object.kind, Quoted(object.name)));
     }

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <functional>
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/json_fields.h"
@@ -37,10 +39,11 @@ struct PlannedFiles {
 
 // Every TrainJob in `files`, with its runtime, which is in `files` too; and every PyTorchJob. InvalidArgument:
 // "file:line: path: what is wrong".
-// `edit`: changes each job before it is read; its error is of the command line, not of a file.
+// `edit`: changes each job before it is read; its error is of the command line, not of a file. `beside`: kinds of
+// objects that the caller has a use for: no remark.
 using EditJob = std::function<Status(Json* job)>;
 StatusOr<PlannedFiles> PlanFiles(const std::vector<InputFile>& files, const PlanOptions& options,
-                                 const EditJob& edit = {});
+                                 const EditJob& edit = {}, const std::set<std::string_view>& beside = {});
 
 // The objects of `planned` as the controller would create them: Service, snapshot, Jobs. The UIDs that only a cluster
 // gives, and owner references by them, are left out.

@@ -1,8 +1,9 @@
 """What the attempts of a training run cost: the demo's table, and the promises it holds the launcher to.
 
-Pure: made from the records the agents leave (attempt.json), the events of the training and the faults the demo injected.
+Pure: made from the records that the agents leave (docs/attempt-json.md) and from the events of the training (train.py).
 """
 import dataclasses
+import re
 
 from training_run import epochs_done
 
@@ -14,29 +15,28 @@ class Attempt:
     round: int
     nodes: list
     world: int
-    restart_count: int
     started: int
     workers_started: int            # the last worker's
-    ended: int = 0                  # no worker was left, or its node was killed
-    reason: str = ""
-    resumed: int = 0                # the training's own first word
+    stopped: int                    # the first sign of its end
+    ended: int                      # no worker was left
+    reason: str
+    cut_off: int                    # records that do not say how they ended: their agents were killed
+    resumed: int = 0                # the training's own first word; 0: it ended before
     first_epoch: int = 0
     last_epoch: int = 0
     last_epoch_at: int = 0
-    complete: bool = True           # every record of it says why it ended, but those of killed nodes
 
 
 @dataclasses.dataclass
 class Loss:
-    """Time lost between two attempts."""
+    """Time lost between an attempt that trained and the next that does."""
     total: int        # from the last checkpoint until the training goes on from it
     redone: int       # work since that checkpoint, done again
-    launcher: int     # from the fault to the last new worker's start
+    launcher: int     # from the first sign of the end to the last new worker's start, of each attempt between
     program: int      # python, torch and gloo coming up
 
 
-def gather(records, events, faults):
-    """faults: [{"at": ms, "what": text, "node": name or None}], in order; the n-th ended the n-th attempt."""
+def gather(records, events):
     rounds = {}
     for record in records:
         rounds.setdefault((record["term"], record["round"]), []).append(record)
@@ -46,16 +46,12 @@ def gather(records, events, faults):
         started = [r["workers_started_unix_ms"] for r in group]
         if None in started:
             continue  # called off before its workers ran
-        fault = faults[len(attempts)] if len(attempts) < len(faults) else None
-        lost = [r for r in group if r["ended_unix_ms"] is None]
-        attempt = Attempt(
+        first = min(group, key=lambda r: r["stopping_unix_ms"] or r["ended_unix_ms"] or float("inf"))
+        attempts.append(Attempt(
             number=len(attempts), round=key[1], nodes=[r["node"] for r in group], world=group[0]["world_size"],
-            restart_count=group[0]["restart_count"], started=min(r["started_unix_ms"] for r in group), workers_started=max(started))
-        attempt.ended = max((r["ended_unix_ms"] for r in group if r["ended_unix_ms"]), default=fault["at"] if fault else 0)
-        first = min(group, key=lambda r: r["stopping_unix_ms"] or float("inf"))
-        attempt.reason = fault["what"] if fault and fault["node"] else first["reason"] or "?"
-        attempt.complete = all(fault and r["node"] == fault["node"] for r in lost)
-        attempts.append(attempt)
+            started=min(r["started_unix_ms"] for r in group), workers_started=max(started),
+            stopped=first["stopping_unix_ms"] or first["ended_unix_ms"] or 0, ended=max(r["ended_unix_ms"] or 0 for r in group),
+            reason=first["reason"] or "?", cut_off=sum(r["ended_unix_ms"] is None for r in group)))
     for event in events:
         attempt = next((a for a in attempts if a.round == event.get("round")), None)
         if attempt and event["event"] == "start":
@@ -65,13 +61,23 @@ def gather(records, events, faults):
     return attempts
 
 
-def losses(attempts, faults):
-    result = []
-    for before, after, fault in zip(attempts, attempts[1:], faults):
+def losses(attempts):
+    """By attempt: of each that trained, but for the last."""
+    result = {}
+    trained = [attempt for attempt in attempts if attempt.resumed]
+    for before, after in zip(trained, trained[1:]):
         checkpoint = before.last_epoch_at or before.resumed
-        result.append(Loss(total=after.resumed - checkpoint, redone=max(0, fault["at"] - checkpoint),
-                           launcher=after.workers_started - fault["at"], program=after.resumed - after.workers_started))
+        total, redone = after.resumed - checkpoint, max(0, before.stopped - checkpoint)
+        between = attempts[before.number:after.number + 1]
+        launcher = sum(later.workers_started - earlier.stopped for earlier, later in zip(between, between[1:]))
+        result[before.number] = Loss(total=total, redone=redone, launcher=launcher, program=total - redone - launcher)
     return result
+
+
+def in_short(reason):
+    """Without what only a reader of logs needs: the process and the host of a node, the end of stderr, how the loss was seen."""
+    text = re.sub(r"(node [\w.-]+)_\d+( \(host [\w.-]+\))?", r"\1", reason).split(" (stderr:")[0]
+    return re.sub(r" was lost.*", " was lost", text)
 
 
 def table(attempts, lost):
@@ -79,29 +85,30 @@ def table(attempts, lost):
         return f"{milliseconds / 1000:.2f} s"
 
     rows = [("attempt", "nodes", "workers", "epochs", "lasted", "why it ended", "time lost", "= work redone", "+ muster", "+ python, torch")]
-    for attempt, loss in zip(attempts, [*lost, None]):
+    for attempt in attempts:
+        loss = lost.get(attempt.number)
         rows.append((
-            str(attempt.number), str(len(attempt.nodes)), str(attempt.world), f"{attempt.first_epoch + 1}-{attempt.last_epoch}",
-            seconds(attempt.ended - attempt.started), attempt.reason,
+            str(attempt.number), str(len(attempt.nodes)), str(attempt.world),
+            f"{attempt.first_epoch + 1}-{attempt.last_epoch}" if attempt.last_epoch > attempt.first_epoch else "-",
+            seconds(attempt.ended - attempt.started), in_short(attempt.reason),
             *((seconds(loss.total), seconds(loss.redone), seconds(loss.launcher), seconds(loss.program)) if loss else ("-",) * 4)))
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows]
     return "\n".join([lines[0], "  ".join("-" * width for width in widths), *lines[1:]])
 
 
-def broken_promises(attempts, events, expected_worlds, epochs, min_accuracy):
-    """Sentences; none when all is as promised."""
+def broken_promises(attempts, events, *, workers, faults, killed, epochs, min_accuracy):
+    """Sentences; none when all is as promised: after each of the `faults` all `workers` train again, `killed` agents had
+    no time to say how their attempt ended, and no epoch was lost or done twice."""
     wrong = []
-    worlds = [attempt.world for attempt in attempts]
-    if worlds != expected_worlds:
-        wrong.append(f"the attempts had {worlds} workers, not {expected_worlds}")
-    for attempt in attempts:
-        if not attempt.complete:
-            wrong.append(f"attempt {attempt.number} has a record of a living node that does not say why it ended")
-    for attempt in attempts:
-        if not attempt.resumed:
-            wrong.append(f"attempt {attempt.number} ended before its training had started")
-    for before, after in zip(attempts, attempts[1:]):
+    worlds = [attempt.world for attempt in attempts if attempt.resumed]
+    if worlds.count(workers) != faults + 1 or worlds[-1] != workers or max(worlds) != workers:
+        wrong.append(f"the attempts that trained had {worlds} workers, not {workers} at first and after each of {faults} faults")
+    cut_off = sum(attempt.cut_off for attempt in attempts)
+    if cut_off != killed:
+        wrong.append(f"{cut_off} records do not say why the attempt ended; {killed} nodes were killed")
+    trained = [attempt for attempt in attempts if attempt.resumed]
+    for before, after in zip(trained, trained[1:]):
         if after.first_epoch - before.last_epoch not in (0, 1):  # 1: stopped between a checkpoint and saying so
             wrong.append(f"attempt {after.number} went on after epoch {after.first_epoch}; the checkpoint before it was of epoch {before.last_epoch}")
     done = epochs_done(events)

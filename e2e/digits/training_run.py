@@ -1,4 +1,4 @@
-"""Runs train.py on several nodes of this machine and says what happens: the demo and the PyTorch tests are built on it.
+"""Runs train.py on several nodes of this machine and says what happens: the PyTorch tests are built on it.
 
 A node is a `muster run` agent in a session of its own, with its own log folder. Nothing is polled: the training writes its
 events into a pipe, an agent's end is seen through its pidfd, and next_event() waits for either. Not thread-safe.
@@ -9,7 +9,6 @@ import json
 import os
 import resource
 import selectors
-import shutil
 import signal
 import subprocess
 import sys
@@ -203,9 +202,6 @@ class TrainingRun:
         self._selector.close()
         os.close(self._pipe)
         self._journal.close()
-
-    def remove(self):
-        shutil.rmtree(self.folder, ignore_errors=True)
 
     def _read_pipe(self):
         self._text += os.read(self._pipe, 1 << 16)

@@ -1,0 +1,27 @@
+#include "base/state_folder.h"
+
+#include "base/quoted.h"
+#include "base/text.h"
+
+namespace muster {
+
+StatusOr<std::string> StateFolder(const Environment& environment) {
+  std::string folder = environment.Get("XDG_STATE_HOME").value_or("");
+  if (folder.empty()) {
+    const std::string home = environment.Get("HOME").value_or("");
+    if (home.empty()) {
+      return absl::FailedPreconditionError("neither XDG_STATE_HOME nor HOME is set: set one, for logs and volumes");
+    }
+    folder = home + "/.local/state";
+  }
+  if (folder[0] != '/') {
+    return absl::FailedPreconditionError(fmt::format("XDG_STATE_HOME: {} is no absolute path", Quoted(folder)));
+  }
+  return folder + "/muster";
+}
+
+std::string JobFolder(std::string_view state, std::string_view job) { return fmt::format("{}/jobs/{}", state, job); }
+std::string AttemptsFolder(std::string_view job_folder) { return fmt::format("{}/attempts", job_folder); }
+std::string ReportPath(std::string_view job_folder) { return fmt::format("{}/report.html", job_folder); }
+
+}  // namespace muster
