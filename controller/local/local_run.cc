@@ -21,7 +21,6 @@ namespace {
 
 namespace asio = boost::asio;
 
-
 std::string NameOf(const Json& object) { return TextField(PartOf(object, "metadata"), "name"); }
 std::string UidOf(const Json& object) { return TextField(PartOf(object, "metadata"), "uid"); }
 
@@ -48,6 +47,16 @@ std::string NameServersFile(const HostFs& fs) {
     if (line.find("127.0.0.") == std::string_view::npos) return "";
   }
   return any && fs.Exists(kOfSystemd) ? kOfSystemd : "";
+}
+
+PodMeans WithLimits(PodMeans means, PodLimits* limits) {
+  means.limits = limits;
+  return means;
+}
+
+std::string TextOf(const char* path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
 }
 
 // Its place among the job's nodes; -1: it is none.
@@ -79,7 +88,8 @@ void CutNamesOfHosts(std::vector<std::string>* environment) {
 class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
  public:
   Impl(PodMeans means, World* world, LocalJob* job, LocalRunOptions options, LocalRunEvents events)
-      : means_(means),
+      : limits_("/sys/fs/cgroup", TextOf("/proc/self/cgroup"), options.folder + "/cgroup", job->State().name),
+        means_(WithLimits(means, &limits_)),
         world_(world),
         job_(job),
         options_(std::move(options)),
@@ -89,6 +99,7 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
         facts_(ReadHostFacts()) {}
 
   Status Begin() {
+    limits_.RemoveLeft();
     std::vector<std::string> texts;
     for (const Drill& drill : options_.drills) {
       if (!drill.after) {
@@ -209,6 +220,7 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
                    .own_root = !means_.bwrap.empty(),
                    .milli_cpus = int64_t{1000} * ContainerCpus(facts_),
                    .memory_bytes = facts_.memory_limit.value_or(facts_.memory_total),
+                   .gpus = facts_.gpus(),
                    .entrypoints = options_.entrypoints,
                    .environment = options_.environment};
     place.environment.push_back(fmt::format("HOSTNAME={}", HostOf(pod)));
@@ -240,6 +252,9 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
     }
     view.found = [weak = weak_from_this(), name = NameOf(pod)](const std::string& text) {
       if (auto self = weak.lock()) self->events_.event({true, "Unhealthy", fmt::format("{}: {}", name, text)});
+    };
+    view.unlimited = [weak = weak_from_this()](const std::string& why) {
+      if (auto self = weak.lock()) self->Once("limits of CPU and memory are not set: " + why, self->events_.trouble);
     };
     if (output_) {
       view.filters = output_->texts();
@@ -355,6 +370,7 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
     if (said_.insert(text).second) say(text);
   }
 
+  PodLimits limits_;
   const PodMeans means_;
   World* const world_;
   LocalJob* const job_;
