@@ -233,7 +233,8 @@ class PodRun::Impl : public std::enable_shared_from_this<Impl> {
   // command of a probe would see half of it. Ours, at whose other end it sits, is in built_[i].
   Descriptor BuiltSign(size_t i, launcher::WorkerSpec* spec) {
     built_[i].reset();
-    if (!HasProbes(cycle_.Program(i)) || spec->argv.front() != means_.bwrap) return Descriptor();
+    const auto bwrap = std::find(spec->argv.begin(), spec->argv.end(), means_.bwrap);
+    if (!HasProbes(cycle_.Program(i)) || bwrap == spec->argv.end()) return Descriptor();
     int ends[2] = {-1, -1};
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return Descriptor();
     Descriptor ours(ends[0]), theirs(ends[1]);
@@ -244,7 +245,7 @@ class PodRun::Impl : public std::enable_shared_from_this<Impl> {
     built_[i] = std::move(watched);
     spec->kept.push_back(theirs.get());
     const std::vector<std::string> words = {"--block-fd", std::to_string(theirs.get())};
-    spec->argv.insert(spec->argv.begin() + 1, words.begin(), words.end());
+    spec->argv.insert(bwrap + 1, words.begin(), words.end());
     return theirs;
   }
 
