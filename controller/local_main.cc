@@ -50,5 +50,8 @@ int main(int argc, char** argv) {
   if (argc > 1 && std::string_view(argv[1]) == muster::controller::kEnterWord) {
     return muster::controller::EnterContainer({argv + 2, argv + argc});
   }
+  if (argc > 1 && std::string_view(argv[1]) == muster::controller::kCgroupWord) {
+    return muster::controller::BecomeInCgroup({argv + 2, argv + argc});
+  }
   return muster::controller::Main(argc, argv);
 }

@@ -13,6 +13,7 @@
 
 #include "base/descriptors.h"
 #include "base/environment.h"
+#include "base/exec_pointers.h"
 #include "base/guarded_process.h"
 #include "base/print.h"
 #include "base/text.h"
@@ -91,6 +92,26 @@ std::vector<std::string> EnterWords(pid_t pid, const std::string& working_direct
                                     working_directory.empty() ? "/" : working_directory};
   words.insert(words.end(), command.begin(), command.end());
   return words;
+}
+
+std::vector<std::string> CgroupWords(const std::string& folder) {
+  if (folder.empty()) return {};
+  return {"/proc/self/exe", kCgroupWord, folder};
+}
+
+int BecomeInCgroup(const std::vector<std::string>& arguments) {
+  constexpr int kCannotRun = 126;
+  if (arguments.size() < 2) return kCannotRun;
+  const std::string place = arguments[0] + "/cgroup.procs";
+  const Descriptor file(open(place.c_str(), O_WRONLY | O_CLOEXEC));
+  if (!file.ok() || write(file.get(), "0", 1) != 1) {
+    PrintTo(stderr, "muster local: {}\n", Message(ErrnoStatus(errno, place)));
+    return kCannotRun;
+  }
+  const std::vector<std::string> words(arguments.begin() + 1, arguments.end());
+  execvp(words.front().c_str(), ExecPointers(words).data());
+  PrintTo(stderr, "muster local: {}\n", Message(ErrnoStatus(errno, words.front())));
+  return kCannotRun;
 }
 
 int EnterContainer(const std::vector<std::string>& arguments) {

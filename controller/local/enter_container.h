@@ -13,15 +13,21 @@
 
 namespace muster::controller {
 
-inline constexpr char kEnterWord[] = "enter-container";
+inline constexpr char kEnterWord[] = "enter-container", kCgroupWord[] = "in-cgroup";
 
 // The words that start `command` beside the process `pid` of a container.
 std::vector<std::string> EnterWords(pid_t pid, const std::string& working_directory,
                                     const std::vector<std::string>& command);
 
-// What these words do; `arguments` are those behind kEnterWord. The command's exit code, 128 + n for a signal. Where it
+// The words before those of a program that starts in the cgroup `folder`; none where it is empty.
+std::vector<std::string> CgroupWords(const std::string& folder);
+
+// What EnterWords do; `arguments` are those behind kEnterWord. The command's exit code, 128 + n for a signal. Where it
 // cannot be started the reason goes to stderr, and this process ends by SIGKILL, as no command's end makes it do. The
 // command and what it has started end with this process, and that with its parent.
 int EnterContainer(const std::vector<std::string>& arguments);
+
+// What CgroupWords do. It returns only where it fails, and has said so then: an exit code.
+int BecomeInCgroup(const std::vector<std::string>& arguments);
 
 }  // namespace muster::controller

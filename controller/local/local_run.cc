@@ -22,7 +22,6 @@ namespace {
 
 namespace asio = boost::asio;
 
-
 std::string NameOf(const Json& object) { return TextField(PartOf(object, "metadata"), "name"); }
 std::string UidOf(const Json& object) { return TextField(PartOf(object, "metadata"), "uid"); }
 
@@ -58,6 +57,16 @@ bool IsReady(const Json& pod) {
   return false;
 }
 
+PodMeans WithLimits(PodMeans means, PodLimits* limits) {
+  means.limits = limits;
+  return means;
+}
+
+std::string TextOf(const char* path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
 // Its place among the job's nodes; -1: it is none.
 int NodeRankOf(const Json& pod) {
   const Json& labels = MapField(PartOf(pod, "metadata"), "labels");
@@ -87,7 +96,8 @@ void CutNamesOfHosts(std::vector<std::string>* environment) {
 class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
  public:
   Impl(PodMeans means, World* world, LocalJob* job, LocalRunOptions options, LocalRunEvents events)
-      : means_(means),
+      : limits_("/sys/fs/cgroup", TextOf("/proc/self/cgroup"), options.folder + "/cgroup", job->State().name),
+        means_(WithLimits(means, &limits_)),
         world_(world),
         job_(job),
         options_(std::move(options)),
@@ -97,6 +107,7 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
         facts_(ReadHostFacts()) {}
 
   Status Begin() {
+    limits_.RemoveLeft();
     std::vector<std::string> texts;
     for (const Drill& drill : options_.drills) {
       if (!drill.after) {
@@ -227,6 +238,7 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
                    .own_root = !means_.bwrap.empty(),
                    .milli_cpus = int64_t{1000} * ContainerCpus(facts_),
                    .memory_bytes = facts_.memory_limit.value_or(facts_.memory_total),
+                   .gpus = facts_.gpus(),
                    .entrypoints = options_.entrypoints,
                    .environment = options_.environment};
     place.environment.push_back(fmt::format("HOSTNAME={}", HostOf(pod)));
@@ -270,6 +282,9 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
         record.marks_ranks = MarkRanks(&container.environment);
       }
     }
+    view.unlimited = [weak = weak_from_this()](const std::string& why) {
+      if (auto self = weak.lock()) self->Once("limits of CPU and memory are not set: " + why, self->events_.trouble);
+    };
     if (output_) {
       view.filters = output_->texts();
       view.filter_file = output_->FileOf(NameOf(pod));
@@ -386,6 +401,7 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
     if (said_.insert(text).second) say(text);
   }
 
+  PodLimits limits_;
   const PodMeans means_;
   World* const world_;
   LocalJob* const job_;

@@ -97,8 +97,7 @@ void ReadRest(Fields container, ContainerKind kind, const PodPaths& paths, const
               ContainerProgram* program) {
   program->working_directory = paths.In(container.Text("workingDir"));
   IsForPrograms(program->working_directory, container.PathOf("workingDir"), input.complaints);
-  program->milli_cpus = LimitOf(container, "cpu", 1000);
-  program->memory_bytes = LimitOf(container, "memory", 1);
+  program->limits = LimitsOf(container);
   if (kind == ContainerKind::kMain || program->sidecar) {
     program->startup = ProbeOf(container, "startupProbe", paths, input);
     program->liveness = ProbeOf(container, "livenessProbe", paths, input);

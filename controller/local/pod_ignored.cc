@@ -31,7 +31,6 @@ constexpr IgnoredField kOfPods[] = {
     {"setHostnameAsFQDN", "the host has its short name"},
     {"readinessGates", "they are not waited for"},
     {"resourceClaims", "this machine's devices are used as they are"},
-    {"resources", "limits of a whole pod are not set; give them to its containers"},
     {"ephemeralContainers", "they are not started"},
 };
 constexpr IgnoredField kOfContainers[] = {
@@ -62,17 +61,20 @@ void NoteTable(const Json& object, const Table& table, std::string_view prefix, 
 }
 
 bool IsOfThisMachine(std::string_view resource) { return resource == "cpu" || resource == "memory"; }
+bool IsGpu(std::string_view resource) { return resource.ends_with("/gpu"); }
 
 // Limits count before requests, as for extended resources both are equal.
 template <class Say>
-void NoteResources(const Json& resources, const Say& say) {
+void NoteResources(const Json& resources, int gpus, const Say& say) {
   std::set<std::string> named;
   for (const char* kind : {"limits", "requests"}) {
     for (const auto& [name, value] : MapField(resources, kind).items()) {
       const auto amount = ReadQuantity(value);
       if (IsOfThisMachine(name) || !amount.ok() || amount->IsZero() || !named.insert(name).second) continue;
+      if (IsGpu(name) && amount->Units() <= gpus) continue;  // each pod sees all of them
       say(fmt::format("resources.{}.{}", kind, name),
-          fmt::format("{} asked for, this machine's are used as they are", amount->Text()));
+          IsGpu(name) ? fmt::format("{} asked for, this machine has {}", amount->Text(), gpus)
+                      : fmt::format("{} asked for, this machine's are used as they are", amount->Text()));
     }
   }
   if (IsAskedFor(FindField(resources, "claims"))) {
@@ -81,12 +83,12 @@ void NoteResources(const Json& resources, const Say& say) {
 }
 
 template <class Say>
-void NoteContainer(const Json& container, const Say& say) {
+void NoteContainer(const Json& container, int gpus, const Say& say) {
   NoteTable(container, kOfContainers, "", say);
   const Json& security = PartOf(container, "securityContext");
   NoteTable(security, kOfSecurity, "securityContext.", say);
   if (IsAskedFor(FindField(PartOf(security, "capabilities"), "add"))) say("securityContext.capabilities.add", kRights);
-  NoteResources(PartOf(container, "resources"), say);
+  NoteResources(PartOf(container, "resources"), gpus, say);
   if (TextField(container, "terminationMessagePolicy") == "FallbackToLogsOnError") {
     say("terminationMessagePolicy", "the log does not stand in for a message that is missing");
   }
@@ -113,7 +115,7 @@ void IgnoredFields::Add(std::string_view field, std::string_view path, std::stri
   texts_.push_back(quoted.substr(1, quoted.size() - 2));
 }
 
-void NoteIgnored(const Fields& spec, IgnoredFields* ignored) {
+void NoteIgnored(const Fields& spec, int gpus, IgnoredFields* ignored) {
   const auto of_pod = [&](std::string_view field, std::string_view reason) {
     ignored->Say(spec.PathOf(field), reason);
   };
@@ -123,7 +125,7 @@ void NoteIgnored(const Fields& spec, IgnoredFields* ignored) {
     Fields copy = spec;
     for (const Fields& container : copy.Objects(list)) {
       if (!container) continue;
-      NoteContainer(*container.Whole(), [&](std::string_view field, std::string_view reason) {
+      NoteContainer(*container.Whole(), gpus, [&](std::string_view field, std::string_view reason) {
         ignored->OfContainer(container, field, reason);
       });
     }

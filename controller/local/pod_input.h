@@ -38,7 +38,8 @@ struct PodInput {
 
 // Names what the user asks of the pod and its containers that no process here gets. Fields that only a scheduler reads,
 // or that only take rights away, are left out: no program can miss them.
-void NoteIgnored(const Fields& spec, IgnoredFields* ignored);
+// `gpus`: of this machine; more of them are missed.
+void NoteIgnored(const Fields& spec, int gpus, IgnoredFields* ignored);
 
 // A DNS label (RFC 1123): a-z, 0-9 and '-', but no '-' at an end. Such a name is safe as the name of a folder.
 bool IsDnsLabel(std::string_view name);

@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "controller/local/pod_container.h"
 #include "controller/local/pod_input.h"
+#include "controller/local/pod_values.h"
 #include "controller/local/pod_volumes.h"
 
 namespace muster::controller {
@@ -73,12 +74,13 @@ StatusOr<PodProgram> ProgramOf(const Json& pod, const PodPlace& place, const Fin
   program.hostname = HostNameOf(whole, spec);
   program.subdomain = SubdomainOf(spec);
   ReadTimes(spec, &program);
+  program.limits = LimitsOf(spec);
   PodTree tree;
   tree.Add(PodFolder{.path = place.folder});
   tree.Add(PodFolder{.path = fmt::format("{}/volumes", place.folder)});
   MUSTER_RETURN_IF_ERROR(ReadContainers(spec, input, &tree, &program));
   MUSTER_RETURN_IF_ERROR(tree.Check(spec.PathOf("volumes")));
-  NoteIgnored(spec, &ignored);
+  NoteIgnored(spec, place.gpus, &ignored);
   program.folders = tree.TakeFolders();
   program.files = tree.Files();
   program.ignored = ignored.Take();

@@ -29,6 +29,7 @@ struct PodPlace {
   bool own_root = true;    // volumes are at their mountPath; else the container sees this machine's files alone
   int64_t milli_cpus = 0;  // of this machine: what a container without a limit may use
   int64_t memory_bytes = 0;
+  int gpus = 0;
   // Command lines that stand for images, by the image's last part without tag and digest: {"muster",
   // {"/usr/bin/muster"}}.
   std::map<std::string, std::vector<std::string>> entrypoints;
@@ -69,6 +70,11 @@ struct Probe {
   std::optional<std::chrono::seconds> grace;  // liveness, startup: in place of the pod's
 };
 
+struct ResourceLimits {
+  std::optional<int64_t> milli_cpus, memory_bytes;
+  bool any() const { return milli_cpus || memory_bytes; }
+};
+
 struct ContainerProgram {
   std::string name;
   bool sidecar = false;  // an init container that runs beside the others
@@ -79,7 +85,7 @@ struct ContainerProgram {
   std::vector<PodMount> mounts;          // a target comes after those above it; none where own_root is false
   std::string termination_message;       // the file of this machine that stands for its terminationMessagePath
   std::optional<Probe> startup, liveness, readiness;
-  std::optional<int64_t> milli_cpus, memory_bytes;  // limits
+  ResourceLimits limits;
 };
 
 struct PodProgram {
@@ -89,6 +95,7 @@ struct PodProgram {
   std::vector<ContainerProgram> init_containers;  // one after the other; a sidecar goes on
   std::vector<ContainerProgram> containers;       // together
   std::chrono::seconds grace{30};
+  ResourceLimits limits;                         // of all containers together
   std::optional<std::chrono::seconds> deadline;  // activeDeadlineSeconds
   // Fields that cannot be honoured here, by path, with the reason: "spec.containers[0].securityContext.runAsUser: ...".
   std::vector<std::string> ignored;

@@ -85,6 +85,7 @@ class PodRun::Impl : public std::enable_shared_from_this<Impl> {
         cycle_(program_, place.address, WallNow()),
         groups_(cycle_.size()),
         graces_(cycle_.size()),
+        cgroups_(cycle_.size()),
         built_(cycle_.size()),
         probes_(cycle_.size()),
         timer_(means.loop),
@@ -191,6 +192,9 @@ class PodRun::Impl : public std::enable_shared_from_this<Impl> {
     spec.argv.insert(spec.argv.end(), container.command.begin(), container.command.end());
     spec.environment = container.environment;
     const Descriptor built = BuiltSign(i, &spec);
+    cgroups_[i] = Limited(container);
+    const std::vector<std::string> before = CgroupWords(cgroups_[i]);
+    spec.argv.insert(spec.argv.begin(), before.begin(), before.end());
     const std::string log = NextLog(folder_ + "/logs", container.name);
     for (launcher::StreamSpec* stream : {&spec.output.out, &spec.output.err}) {
       stream->file = log;
@@ -216,11 +220,22 @@ class PodRun::Impl : public std::enable_shared_from_this<Impl> {
     probes_[i].reset();
   }
 
+  // The cgroup with its limits; empty: it has none.
+  std::string Limited(const ContainerProgram& container) {
+    if (means_.limits == nullptr) return "";
+    auto made =
+        means_.limits->Make(fs::path(folder_).filename().string(), program_.limits, container.name, container.limits);
+    if (made.ok()) return *std::move(made);
+    view_.unlimited(std::string(Message(made.status())));
+    return "";
+  }
+
   // Gives bubblewrap a descriptor that it closes (--block-fd) once the container's own view is complete: before that a
   // command of a probe would see half of it. Ours, at whose other end it sits, is in built_[i].
   Descriptor BuiltSign(size_t i, launcher::WorkerSpec* spec) {
     built_[i].reset();
-    if (!HasProbes(cycle_.Program(i)) || spec->argv.front() != means_.bwrap) return Descriptor();
+    const auto bwrap = std::find(spec->argv.begin(), spec->argv.end(), means_.bwrap);
+    if (!HasProbes(cycle_.Program(i)) || bwrap == spec->argv.end()) return Descriptor();
     int ends[2] = {-1, -1};
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return Descriptor();
     Descriptor ours(ends[0]), theirs(ends[1]);
@@ -231,7 +246,7 @@ class PodRun::Impl : public std::enable_shared_from_this<Impl> {
     built_[i] = std::move(watched);
     spec->kept.push_back(theirs.get());
     const std::vector<std::string> words = {"--block-fd", std::to_string(theirs.get())};
-    spec->argv.insert(spec->argv.begin() + 1, words.begin(), words.end());
+    spec->argv.insert(bwrap + 1, words.begin(), words.end());
     return theirs;
   }
 
@@ -252,7 +267,11 @@ class PodRun::Impl : public std::enable_shared_from_this<Impl> {
     const auto words = [this, i](const std::vector<std::string>& command) {
       const std::vector<pid_t> inside = groups_[i] ? Commands(i) : std::vector<pid_t>();
       if (inside.empty()) return std::vector<std::string>();
-      return EnterWords(inside.front(), cycle_.Program(i).working_directory, command);
+      std::vector<std::string> all = CgroupWords(cgroups_[i]);
+      for (std::string& word : EnterWords(inside.front(), cycle_.Program(i).working_directory, command)) {
+        all.push_back(std::move(word));
+      }
+      return all;
     };
     const ProbeMeans means{.loop = means_.loop,
                            .reaper = means_.reaper,
@@ -320,6 +339,10 @@ class PodRun::Impl : public std::enable_shared_from_this<Impl> {
       end.exit_code = records.front().exit_code;
       end.oom = records.front().oom_killed;
     }
+    if (!cgroups_[i].empty()) {
+      end.oom = end.oom || PodLimits::KilledForMemory(cgroups_[i]);
+      PodLimits::Remove(cgroups_[i]);
+    }
     end.message = MessageIn(cycle_.Program(i).termination_message);
     cycle_.Ended(i, std::move(end), WallNow());
     // Not from inside its own callback.
@@ -347,6 +370,7 @@ class PodRun::Impl : public std::enable_shared_from_this<Impl> {
   PodLifecycle cycle_;
   std::vector<std::unique_ptr<launcher::WorkerGroup>> groups_;
   std::vector<std::unique_ptr<asio::steady_timer>> graces_;             // until SIGKILL
+  std::vector<std::string> cgroups_;                                    // empty: none
   std::vector<std::unique_ptr<asio::posix::stream_descriptor>> built_;  // until the container's view is complete
   std::vector<std::unique_ptr<ProbeRun>> probes_;
   asio::steady_timer timer_, deadline_;

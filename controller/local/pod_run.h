@@ -15,6 +15,7 @@
 #include "base/json_fields.h"
 #include "base/status.h"
 #include "controller/local/agent_files.h"
+#include "controller/local/pod_limits.h"
 #include "controller/local/pod_network.h"
 #include "controller/local/pod_program.h"
 #include "launcher/console.h"
@@ -29,6 +30,7 @@ struct PodMeans {
   std::string bwrap;              // the path of bubblewrap; empty: containers see this machine's files
   PodNetwork* network = nullptr;  // null: all pods have this machine's
   const AgentFiles* agent_files = nullptr;
+  PodLimits* limits = nullptr;  // null: none are set
 };
 
 struct PodView {
@@ -39,6 +41,8 @@ struct PodView {
   std::string filter_file;           // to this file
   // What a probe has found, for people; on the loop.
   std::function<void(const std::string& text)> found = [](const std::string&) {};
+  // Why limits are not set.
+  std::function<void(const std::string& text)> unlimited = [](const std::string&) {};
 };
 
 class PodRun {

@@ -216,9 +216,12 @@ std::string ResourceValue(Fields ref, const Json* own, const PodInput& input) {
   return fmt::format("{}", amount / divisor + (amount % divisor > 0 ? 1 : 0));
 }
 
-std::optional<int64_t> LimitOf(Fields container, const char* resource, int64_t scale) {
-  const auto amount = Amount(container.Object("resources").Object("limits"), resource);
-  return amount && !amount->IsZero() ? std::optional(amount->Times(scale).Units()) : std::nullopt;
+ResourceLimits LimitsOf(Fields object) {
+  const auto limit = [&object](const char* resource, int64_t scale) {
+    const auto amount = Amount(object.Object("resources").Object("limits"), resource);
+    return amount && !amount->IsZero() ? std::optional(amount->Times(scale).Units()) : std::nullopt;
+  };
+  return {.milli_cpus = limit("cpu", 1000), .memory_bytes = limit("memory", 1)};
 }
 
 }  // namespace muster::controller

@@ -18,7 +18,7 @@ std::string FieldValue(Fields ref, FieldUse use, const PodInput& input);
 // has to name one.
 std::string ResourceValue(Fields ref, const Json* own, const PodInput& input);
 
-// A limit of `container` (cpu, memory), each unit of it times `scale`; nullopt: it has none, or 0.
-std::optional<int64_t> LimitOf(Fields container, const char* resource, int64_t scale);
+// Of a container, or of a pod's spec. 0 is none.
+ResourceLimits LimitsOf(Fields object);
 
 }  // namespace muster::controller

@@ -124,6 +124,37 @@ spec:
         self.assertIn("second", job.said)
 
 
+class Limits(LocalCase):
+    """By cgroup v2, where this machine has it; elsewhere the run goes on and says so."""
+
+    def limited(self, name, script, limits):
+        return plain_job(name, script, runtime_name=name), runtime(name, f"containers: [{{name: node, image: i, resources: {{limits: {limits}}}}}]", spec=ONCE)
+
+    def test_they_are_set_or_one_line_says_why_not(self):
+        said = self.run_job(*self.limited("set", "cat /proc/self/cgroup; cat /sys/fs/cgroup$(sed -n 's/^0:://p' /proc/self/cgroup)/cpu.max || true", "{cpu: 250m, memory: 1Gi}"))
+        if "limits of CPU and memory are not set" in said:
+            self.assertEqual(said.count("limits of CPU and memory are not set: "), 1, said)
+            self.skipTest("SKIPPED: no cgroup v2 of its own: " + re.search("are not set: (.*)", said)[1])
+        self.assertIn("25000 100000", said)
+        folder = re.search(r"0::(/.*/muster-local\.set)/", said)[1]
+        self.assertFalse(os.path.exists("/sys/fs/cgroup" + folder), "it is removed at the end")
+
+    def test_too_much_memory_is_oomkilled(self):
+        eats = f"{sys.executable} -c 'a = [bytes(1 << 20) for _ in range(400)]'"
+        job = self.start(*self.limited("oom", f"{eats}; echo ate", "{memory: 200Mi}"))
+        code = job.wait()
+        if "limits of CPU and memory are not set" in job.said:
+            self.skipTest("SKIPPED: no cgroup v2 of its own")
+        self.assertEqual(code, 137, job.said)
+        self.assertNotIn("ate", job.said)
+        self.assertRegex(job.said, "out of memory|OOMKilled")
+
+    def test_gpus_that_are_not_there_are_said(self):
+        said = self.run_job(*self.limited("gpus", "echo runs", "{nvidia.com/gpu: 1000}"))
+        self.assertRegex(said, r"resources.limits.nvidia.com/gpu: 1000 asked for, this machine has \d+")
+        self.assertIn("runs", said)
+
+
 # Rank 1 says which attempt it is in; the first attempt sleeps, or counts without a system call.
 ATTEMPTS = """import os, signal, sys
 attempt = int(os.environ["TORCHELASTIC_RESTART_COUNT"])

@@ -28,9 +28,9 @@ TEST(PodIgnored, FieldsOfContainersAreSaid) {
            {"terminationMessagePolicy: FallbackToLogsOnError",
             "terminationMessagePolicy: the log does not stand in for a message that is missing"},
            {"resources: {limits: {nvidia.com/gpu: 8}}",
-            "resources.limits.nvidia.com/gpu: 8 asked for, this machine's are used as they are"},
+            "resources.limits.nvidia.com/gpu: 8 asked for, this machine has 0"},
            {"resources: {requests: {nvidia.com/gpu: '2', cpu: 1}, limits: {nvidia.com/gpu: '2', memory: 1Gi}}",
-            "resources.limits.nvidia.com/gpu: 2 asked for, this machine's are used as they are"},
+            "resources.limits.nvidia.com/gpu: 2 asked for, this machine has 0"},
            {"resources: {requests: {rdma/hca: 1k}}",
             "resources.requests.rdma/hca: 1000 asked for, this machine's are used as they are"},
            {R"(resources: {limits: {"a\eb": 1}})",
@@ -76,6 +76,21 @@ TEST(PodIgnored, WhatNoProgramCanMissIsNotSaid) {
       IsEmpty());
 }
 
+TEST(PodIgnored, GpusThatAreThereAreNotMissed) {
+  PodPlace place = PlaceHere();
+  place.gpus = 2;
+  const auto ignored = [&place](const char* gpus) {
+    return ProgramFor(
+               fmt::format("{{containers: [{{name: c, command: [x], resources: {{limits: {{nvidia.com/gpu: {}}}}}}}]}}",
+                           gpus),
+               place)
+        .ignored;
+  };
+  EXPECT_THAT(ignored("2"), IsEmpty());
+  EXPECT_THAT(ignored("3"), ElementsAre("spec.containers[0].resources.limits.nvidia.com/gpu: 3 asked for, this machine "
+                                        "has 2"));
+}
+
 TEST(PodIgnored, TheSameOfSeveralContainersIsSaidOnce) {
   const PodProgram program = ProgramFor(R"({
     initContainers: [{name: a, command: [x], securityContext: {runAsUser: 1}, lifecycle: {stopSignal: SIGINT}}],
@@ -86,8 +101,7 @@ TEST(PodIgnored, TheSameOfSeveralContainersIsSaidOnce) {
               ElementsAre("spec.initContainers[0].lifecycle: hooks are not run",
                           "spec.initContainers[0].securityContext.runAsUser: 1 asked for, programs run as the user who "
                           "started them",
-                          "spec.containers[0].resources.limits.nvidia.com/gpu: 8 asked for, this machine's are used as "
-                          "they are",
+                          "spec.containers[0].resources.limits.nvidia.com/gpu: 8 asked for, this machine has 0",
                           "spec.containers[1].securityContext.runAsUser: 2 asked for, programs run as the user who "
                           "started them"));
 }

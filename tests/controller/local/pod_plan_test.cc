@@ -80,7 +80,7 @@ TEST(PodPlan, ANodeOfTorchRunsUnderTheAgent) {
   EXPECT_THAT(MountTexts(node), ElementsAre("/run/pod/volumes/muster-agent at /muster-agent (ro)",
                                             "/run/pod/volumes/muster-token at /muster-token (ro)"));
   EXPECT_EQ(node.restart, ContainerProgram::Restart::kNever);
-  EXPECT_EQ(node.milli_cpus, 4000);
+  EXPECT_EQ(node.limits.milli_cpus, 4000);
   ASSERT_TRUE(node.readiness);
   EXPECT_EQ(node.readiness->path, "/readyz");
   EXPECT_EQ(node.readiness->port, 29480);
@@ -91,7 +91,7 @@ TEST(PodPlan, ANodeOfTorchRunsUnderTheAgent) {
   for (const PodFile& file : program->files) files.push_back(fmt::format("{}={}", file.path, file.text));
   EXPECT_THAT(files, Contains("/run/pod/volumes/muster-token/token=secret"));
   EXPECT_THAT(program->ignored, ElementsAre("spec.containers[0].resources.limits.nvidia.com/gpu: 2 asked for, this "
-                                            "machine's are used as they are"));
+                                            "machine has 0"));
 }
 
 TEST(PodPlan, WithoutMountsTheNodeFindsItsFilesAtThisMachinesPaths) {

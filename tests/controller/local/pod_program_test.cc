@@ -65,15 +65,16 @@ TEST(PodProgram, ContainersStartAgainAsThePodSaysIt) {
 TEST(PodProgram, TimesAndLimitsAreRead) {
   const PodProgram usual = ProgramFor(fmt::format("{{{}}}", kOne));
   EXPECT_EQ(usual.grace, seconds(30));
-  EXPECT_FALSE(usual.deadline || usual.containers[0].milli_cpus || usual.containers[0].memory_bytes);
+  EXPECT_FALSE(usual.deadline || usual.containers[0].limits.any() || usual.limits.any());
   EXPECT_EQ(usual.containers[0].working_directory, "");
   const PodProgram given = ProgramFor(
       "{terminationGracePeriodSeconds: 0, activeDeadlineSeconds: 60, containers: [{name: c, command: [x], workingDir: "
-      "/w, resources: {limits: {cpu: 250m, memory: 1Mi}, requests: {cpu: 1m}}}]}");
+      "/w, resources: {limits: {cpu: 250m, memory: 1Mi}, requests: {cpu: 1m}}}], resources: {limits: {memory: 2Ki}}}");
   EXPECT_EQ(given.grace, seconds(0));
   EXPECT_EQ(given.deadline, seconds(60));
-  EXPECT_EQ(given.containers[0].milli_cpus, 250);
-  EXPECT_EQ(given.containers[0].memory_bytes, 1'048'576);
+  EXPECT_EQ(given.containers[0].limits.milli_cpus, 250);
+  EXPECT_EQ(given.containers[0].limits.memory_bytes, 1'048'576);
+  EXPECT_EQ(given.limits.memory_bytes, 2048);
   EXPECT_EQ(given.containers[0].working_directory, "/w");
 }
 
