@@ -49,6 +49,10 @@ class Data(LocalCase):
             with open(path, "wb") as file:
                 file.write(data)
 
+    def start(self, *files, arguments=(), **more):
+        """In this machine's network: the servers listen at 127.0.0.1."""
+        return super().start(*files, arguments=["--network", "shared", *arguments], **more)
+
     def secret(self, name, **keys):
         """--secret of these keys."""
         os.makedirs(os.path.join(self.folder, name))
