@@ -4,7 +4,8 @@
 //   STATE/jobs/JOB/run.json     run_record.h, replaced as a whole at each change
 //   STATE/jobs/JOB/output.log   what a detached run has said
 //   STATE/jobs/JOB/pods/POD     logs and volumes
-//   STATE/jobs/JOB/previous     run.json, output.log and pods/POD/logs of the run before
+//   STATE/jobs/JOB/attempts     records of the agents; report.html is made from them
+//   STATE/jobs/JOB/previous     the same of the run before, without volumes
 //   STATE/claims/NAME           PersistentVolumeClaims
 //
 // A run whose lock is free and whose record has no end was killed: it is lost.
