@@ -26,11 +26,10 @@
 #include "controller/local/isolation.h"
 #include "controller/local/job_folders.h"
 #include "controller/local/job_report.h"
+#include "controller/local/live_line.h"
 #include "controller/local/local_run.h"
 #include "controller/local/overrides.h"
 #include "controller/local/run_recorder.h"
-#include "controller/local/status_line.h"
-#include "controller/local/terminal.h"
 #include "controller/plan/plan_files.h"
 
 namespace muster::controller {
@@ -232,49 +231,33 @@ class Session {
     RunRecorder recorder(taken.path, FirstRecord(flags), say);
     if (taken.lost)
       say("the run before was killed: what it left is removed, its logs are in " + taken.path + "/previous");
-    asio::signal_set signals(loop, SIGINT, SIGTERM), resized(loop, SIGWINCH);
+    asio::signal_set signals(loop, SIGINT, SIGTERM);
     int signal = 0;
-    StatusView view;
-    const bool live = IsLiveTerminal(STDERR_FILENO, Environment::OfProcess());
-    std::function<void()> show = [] {};
-    WantedLines lines{.text = std::string(kOwnLines)};
-    if (live) {
-      lines.take = [&](const std::string& pod, const std::string& line) {
-        view.Take(pod, line);
-        show();
-      };
-    }
+    LiveLine live(loop, console);
     LocalRun run({loop, reaper, console, isolation.bwrap, isolation.network.get(), &agent_files}, &world_, job_.get(),
                  std::move(options),
                  {.event = [&say](const EventText& event) { say(fmt::format("{}: {}", event.reason, event.message)); },
                   .trouble = say,
                   .ignored = [&say](const std::string& field) { say("not honoured here: " + field); },
                   .drill = [&say](const std::string& what) { say("drill " + what); },
-                  .lines = std::move(lines),
+                  .lines = live.lines(),
                   .changed =
                       [&] {
                         recorder.Note(job_->State(), run.pods());
-                        show();
+                        live.Show();
                       },
                   .over =
                       [&] {
                         signals.cancel();
-                        resized.cancel();
+                        live.End();
                         loop.stop();
                       }});
-    if (live) {
-      show = [&] {
-        console.SetFooter(StatusLine(view.Facts(job_->State(), run.pods()), TerminalWidth(STDERR_FILENO)));
-      };
-      AwaitResize(&resized, &show);
-      show();
-    }
     AwaitSignals(&signals, &signal, &run);
     MUSTER_RETURN_IF_ERROR(run.Begin());
     recorder.Note(job_->State(), {});
+    live.Begin([&](const StatusView& view) { return view.Facts(job_->State(), run.pods()); });
     begun();
     loop.run();
-    console.SetFooter("");
     console.Drain(std::chrono::seconds(5));
     PrintTo(stderr, "{}", TableOf(run.ends()));
     const int code = signal != 0 ? 128 + signal : End();
@@ -282,14 +265,6 @@ class Session {
     if (!flags.keep) RemoveVolumes(taken.path);
     TellReport(agent_files.binary(), taken.path);
     return code;
-  }
-
-  static void AwaitResize(asio::signal_set* resized, const std::function<void()>* show) {
-    resized->async_wait([resized, show](const boost::system::error_code& error, int) {
-      if (error) return;
-      (*show)();
-      AwaitResize(resized, show);
-    });
   }
 
   void AwaitSignals(asio::signal_set* signals, int* signal, LocalRun* run) {

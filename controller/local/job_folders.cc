@@ -21,9 +21,12 @@ namespace fs = std::filesystem;
 constexpr const char* kLock = "lock";
 constexpr const char* kRecord = "run.json";
 constexpr const char* kOutput = "output.log";
+constexpr const char* kAttempts = "attempts";   // records of the agents
+constexpr const char* kReport = "report.html";  // made from them
 constexpr const char* kPods = "pods";
 constexpr const char* kLogs = "logs";  // in a pod's folder
 constexpr const char* kPrevious = "previous";
+constexpr const char* kNextPrevious = "previous.new";
 constexpr size_t kMostNames = 10;  // in an error
 
 // An open file description's own lock: a question about it takes nothing, so nobody who looks gets in the way of who
@@ -67,22 +70,24 @@ StatusOr<std::vector<std::string>> JobNames(const std::string& state) {
 
 void Move(const fs::path& from, const fs::path& to) {
   std::error_code error;
+  if (!fs::exists(from, error)) return;
   fs::rename(from, to, error);
   if (error) fs::remove_all(from, error);
 }
 
-// Logs of the run before, and of that one alone.
+// Logs of the run before, and of that one alone. A kill at any point leaves what the next start goes on with.
 void KeepPrevious(const std::string& folder) {
-  const fs::path own = folder, previous = own / kPrevious;
+  const fs::path own = folder, next = own / kNextPrevious, previous = own / kPrevious;
   std::error_code error;
-  if (!fs::exists(own / kRecord, error) && !fs::exists(own / kPods, error)) return;
-  fs::remove_all(previous, error);
-  fs::create_directories(previous, error);
+  if (!fs::exists(own / kRecord, error) && !fs::exists(own / kPods, error) && !fs::exists(next, error)) return;
   RemoveVolumes(folder);
-  for (const fs::path& path : {own / kPods, own / kOutput, own / kRecord, fs::path(AttemptsFolder(folder)),
-                               fs::path(ReportPath(folder))}) {
-    Move(path, previous / path.filename());
+  fs::create_directories(next, error);
+  for (const fs::path& path : {own / kPods, fs::path(AttemptsFolder(folder)), fs::path(ReportPath(folder)),
+                               own / kOutput, own / kRecord}) {
+    Move(path, next / path.filename());
   }
+  fs::remove_all(previous, error);
+  fs::rename(next, previous, error);
 }
 
 }  // namespace

