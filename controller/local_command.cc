@@ -159,12 +159,16 @@ class Session {
   StatusOr<int> Run(const Flags& flags) {
     MUSTER_ASSIGN_OR_RETURN(std::vector<InputFile> files, ReadInputs(flags.files));
     const PlanOptions options{.version = std::string(Version())};
-    MUSTER_RETURN_IF_ERROR(ValidatePyTorchJobs(files));
     MUSTER_RETURN_IF_ERROR(PutObjects(flags, files, &world_));
     for (const BuiltinRuntime& runtime : kBuiltinRuntimes) {
-      files.push_back({fmt::format("built-in runtime {}", runtime.name), std::string(runtime.text)});
+      files.push_back({.name = fmt::format("built-in runtime {}", runtime.name),
+                       .text = std::string(runtime.text),
+                       .is_own = false});
     }
-    const auto edit = [&flags](Json* job) { return Override(flags.overrides, job); };
+    const auto edit = [&flags](FileObject* job) -> Status {
+      MUSTER_RETURN_IF_ERROR(Override(flags.overrides, &job->document.object));
+      return job->kind == kPyTorchJobKind ? ValidatePyTorchJob(*job) : absl::OkStatus();
+    };
     MUSTER_ASSIGN_OR_RETURN(const PlannedFiles planned, PlanFiles(files, options, edit));
     if (planned.jobs.size() + planned.pytorch_jobs.size() != 1) {
       return absl::InvalidArgumentError("the files have several jobs; give one at a time");

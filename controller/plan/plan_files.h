@@ -37,8 +37,8 @@ struct PlannedFiles {
 
 // Every TrainJob in `files`, with its runtime, which is in `files` too; and every PyTorchJob. InvalidArgument:
 // "file:line: path: what is wrong".
-// `edit`: changes each job before it is read; its error is of the command line, not of a file.
-using EditJob = std::function<Status(Json* job)>;
+// `edit`: changes each job before it is read; its error is given as it is.
+using EditJob = std::function<Status(FileObject* job)>;
 StatusOr<PlannedFiles> PlanFiles(const std::vector<InputFile>& files, const PlanOptions& options,
                                  const EditJob& edit = {});
 
