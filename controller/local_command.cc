@@ -25,6 +25,8 @@
 #include "controller/local/isolation.h"
 #include "controller/local/local_run.h"
 #include "controller/local/overrides.h"
+#include "controller/local/pod_check.h"
+#include "controller/local/state_check.h"
 #include "controller/plan/plan_files.h"
 
 namespace muster::controller {
@@ -99,7 +101,13 @@ StatusOr<std::string> TakeFolder(const std::string& state, const std::string& jo
   const std::string folder = fmt::format("{}/jobs/{}", state, job);
   std::error_code error;
   fs::create_directories(folder, error);
-  if (error) return absl::UnavailableError(fmt::format("{}: it cannot be made: {}", folder, error.message()));
+  if (error) {
+    return absl::UnavailableError(
+        fmt::format("{}: it cannot be made: {}; set XDG_STATE_HOME to a folder that may be written, for "
+                    "logs and volumes",
+                    folder, error.message()));
+  }
+  MUSTER_RETURN_IF_ERROR(CheckStateFolder(folder));
   *lock = open((folder + "/lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
   if (*lock < 0) return ErrnoStatus(errno, folder + "/lock");
   if (flock(*lock, LOCK_EX | LOCK_NB) != 0) {
@@ -178,16 +186,33 @@ class Session {
       PrintTo(stdout, "{}", ObjectsAsYaml(PlannedObjects(planned)));
       return 0;
     }
+    MUSTER_RETURN_IF_ERROR(CheckPodCount(planned));
     if (planned.jobs.empty()) {
       MUSTER_ASSIGN_OR_RETURN(job_, BeginPyTorchJob(planned.pytorch_jobs[0], options, WallNow(), &world_));
     } else {
       MUSTER_ASSIGN_OR_RETURN(job_, BeginTrainJob(planned.jobs[0], options, WallNow(), &world_));
     }
-    return Follow(flags);
+    return Follow(flags, planned);
   }
 
  private:
-  StatusOr<int> Follow(const Flags& flags) {
+  // What no pod could start with is said before the first one does.
+  Status CheckObjects(const Flags& flags, const PlannedFiles& planned, const LocalRunOptions& options) {
+    std::vector<GivenObject> given;
+    const auto name_of = [](const std::string& text) { return text.substr(0, text.find('=')); };
+    for (const std::string& text : flags.secrets) given.push_back({"--secret", "Secret", name_of(text)});
+    for (const std::string& text : flags.config_maps) given.push_back({"--config-map", "ConfigMap", name_of(text)});
+    const PodPlace place{.folder = options.folder + "/pods/check",
+                         .claims = options.claims,
+                         .entrypoints = options.entrypoints,
+                         .environment = options.environment};
+    const auto find = [this](std::string_view kind, std::string_view name) { return world_.Find(kind, name); };
+    const PodCheck check = CheckPods(PlannedObjects(planned), place, given, find);
+    for (const std::string& remark : check.remarks) PrintTo(stderr, "muster local: {}\n", remark);
+    return check.status;
+  }
+
+  StatusOr<int> Follow(const Flags& flags, const PlannedFiles& planned) {
     const Environment environment = Environment::OfProcess();
     const std::string bwrap = Program("bwrap", environment), muster = Program("muster", environment),
                       initializer = Program("muster-initializer", environment);
@@ -195,12 +220,8 @@ class Session {
     MUSTER_ASSIGN_OR_RETURN(const std::string state, StateFolder(environment));
     int lock = -1;
     MUSTER_ASSIGN_OR_RETURN(const std::string folder, TakeFolder(state, job_->State().name, &lock));
-    std::error_code error;
     LocalRunOptions options{.folder = folder, .claims = state + "/claims"};
-    options.work_folder = fs::canonical(flags.work_folder.empty() ? "." : flags.work_folder, error).string();
-    if (error) {
-      return absl::InvalidArgumentError(fmt::format("--workdir {}: {}", Quoted(flags.work_folder), error.message()));
-    }
+    MUSTER_ASSIGN_OR_RETURN(options.work_folder, WorkFolder(flags.work_folder));
     const AgentFiles agent_files(state, muster);
     options.entrypoints["muster"] = {agent_files.binary()};
     if (!initializer.empty()) options.entrypoints["muster-initializer"] = {initializer};
@@ -208,6 +229,7 @@ class Session {
       const std::string value = environment.Get(name).value_or("");
       if (!value.empty()) options.environment.push_back(fmt::format("{}={}", name, value));
     }
+    MUSTER_RETURN_IF_ERROR(CheckObjects(flags, planned, options));
     for (const std::string& text : flags.drills) {
       MUSTER_ASSIGN_OR_RETURN(Drill drill, ParseDrill(text));
       options.drills.push_back(std::move(drill));

@@ -2,6 +2,7 @@
 
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <filesystem>
 #include <fstream>
 #include <set>
 
@@ -14,6 +15,7 @@
 #include "controller/api/lenient.h"
 #include "controller/local/output_watch.h"
 #include "controller/local/pod_names.h"
+#include "controller/local/working_folder.h"
 #include "controller/plan/pod_fields.h"
 
 namespace muster::controller {
@@ -225,6 +227,9 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
     for (auto* containers : {&program.init_containers, &program.containers}) {
       for (ContainerProgram& container : *containers) {
         if (container.working_directory.empty()) container.working_directory = options_.work_folder;
+        NeedWorkingFolder(
+            place.folder, [](const std::string& path) { return std::filesystem::exists(path); }, &container,
+            &program.folders);
         if (!HasOwnNetwork(pod)) CutNamesOfHosts(&container.environment);
       }
     }

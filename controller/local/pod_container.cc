@@ -97,6 +97,9 @@ void ReadRest(Fields container, ContainerKind kind, const PodPaths& paths, const
               ContainerProgram* program) {
   program->working_directory = paths.In(container.Text("workingDir"));
   IsForPrograms(program->working_directory, container.PathOf("workingDir"), input.complaints);
+  if (!program->working_directory.empty() && program->working_directory.front() != '/') {
+    container.Wrong("workingDir", program->working_directory, "is no absolute path");
+  }
   program->milli_cpus = LimitOf(container, "cpu", 1000);
   program->memory_bytes = LimitOf(container, "memory", 1);
   if (kind == ContainerKind::kMain || program->sidecar) {
