@@ -52,29 +52,50 @@ constexpr Subcommand kSubcommands[] = {
     {"version", VersionCommand, "print version, commit and protocol versions"},
 };
 
+// Of another binary, which images do not have: the word is its first argument.
+struct OthersSubcommand {
+  std::string_view name, program, summary;
+};
+
+constexpr OthersSubcommand kOthersSubcommands[] = {
+    {"local", "muster-local", "run a TrainJob or a PyTorchJob on this machine, without a cluster"},
+    {"init", "muster-local", "write a job file to begin with"},
+};
+
 std::string Usage() {
   std::string usage = "usage: muster SUBCOMMAND [arguments]\n\n";
   for (const Subcommand& subcommand : kSubcommands) {
+    usage += fmt::format("  {:<12} {}\n", subcommand.name, subcommand.summary);
+  }
+  usage += "\nWith muster-local beside this binary or on PATH:\n";
+  for (const OthersSubcommand& subcommand : kOthersSubcommands) {
     usage += fmt::format("  {:<12} {}\n", subcommand.name, subcommand.summary);
   }
   usage += "\n`muster SUBCOMMAND --help` says more. `muster NAME` runs muster-NAME found beside it or on PATH.\n";
   return usage;
 }
 
-// As git does: `muster local` is `muster-local`, beside this binary or on PATH.
-int RunExternal(const std::string& name, const std::vector<std::string>& arguments, char** argv) {
-  bool plain = name.find('/') == std::string::npos && !name.starts_with("-");
-  if (plain) {
-    std::string program = "muster-" + name;
-    std::vector<char*> forwarded = {program.data()};
-    for (size_t i = 0; i < arguments.size(); ++i) forwarded.push_back(argv[i + 2]);
-    forwarded.push_back(nullptr);
-    if (std::string self = OwnPath(); !self.empty()) {
-      execv((self.substr(0, self.rfind('/') + 1) + program).c_str(), forwarded.data());
-    }
-    execvp(program.c_str(), forwarded.data());
+// A program beside this binary, else on PATH. Comes back where there is none.
+void Become(std::string program, std::vector<std::string> arguments) {
+  std::vector<char*> forwarded = {program.data()};
+  for (std::string& argument : arguments) forwarded.push_back(argument.data());
+  forwarded.push_back(nullptr);
+  if (std::string self = OwnPath(); !self.empty()) {
+    execv((self.substr(0, self.rfind('/') + 1) + program).c_str(), forwarded.data());
   }
-  PrintTo(stderr, "muster: '{}' is no subcommand, and no muster-{} is beside this binary or on PATH\n\n{}", name, name,
+  execvp(program.c_str(), forwarded.data());
+}
+
+// As git does: `muster name` is `muster-name`.
+int RunExternal(const std::string& name, std::vector<std::string> arguments) {
+  std::string program = "muster-" + name;
+  for (const OthersSubcommand& subcommand : kOthersSubcommands) {
+    if (subcommand.name != name) continue;
+    program = subcommand.program;
+    arguments.insert(arguments.begin(), name);
+  }
+  if (name.find('/') == std::string::npos && !name.starts_with("-")) Become(program, std::move(arguments));
+  PrintTo(stderr, "muster: '{}' is no subcommand, and no {} is beside this binary or on PATH\n\n{}", name, program,
           Usage());
   return kExitUsage;
 }
@@ -105,7 +126,7 @@ int Main(int argc, char** argv) {
     return subcommand.main(arguments);
   }
   ReleaseSignals();
-  return RunExternal(name, arguments, argv);
+  return RunExternal(name, arguments);
 }
 
 }  // namespace

@@ -1,24 +1,42 @@
-// The `muster-local` binary.
+// The `muster-local` binary: `muster-local -f job.yaml` runs a job, and a word before all flags does something else.
 #include <CLI/CLI.hpp>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/descriptors.h"
 #include "base/text.h"
 #include "base/version.h"
 #include "controller/command_line.h"
+#include "controller/init_command.h"
 #include "controller/local/enter_container.h"
 #include "controller/local_command.h"
 
 namespace muster::controller {
 namespace {
 
+struct Word {
+  std::string_view name;
+  void (*add)(CLI::App* app, std::function<int()>* run);
+  const char* summary;
+};
+
+// agent/main.cc names them too, so that `muster NAME` comes here.
+constexpr Word kWords[] = {
+    {"local", AddLocalFlags, "runs a TrainJob or a PyTorchJob on this machine, as a cluster would"},
+    {"init", AddInitFlags, "writes a job file to begin with"},
+};
+
 int Main(int argc, char** argv) {
-  CLI::App app{"runs a TrainJob or a PyTorchJob on this machine, as a cluster would", "muster local"};
+  const Word* word = &kWords[0];
+  for (const Word& known : kWords) {
+    if (argc > 1 && known.name == argv[1]) word = &known, --argc, ++argv;
+  }
+  CLI::App app{word->summary, fmt::format("muster {}", word->name)};
   app.set_version_flag("--version", fmt::format("muster-local {} (commit {})", Version(), Commit()));
   std::function<int()> run;
-  AddLocalFlags(&app, &run);
+  word->add(&app, &run);
   return ParseAndRun(argc, argv, &app, run);
 }
 
