@@ -40,6 +40,7 @@ struct Flags {
   Overrides overrides;
   std::string work_folder;                        // empty: the current one
   std::vector<std::string> secrets, config_maps;  // NAME=FOLDER
+  std::vector<std::string> image_roots;           // [IMAGE=]FOLDER
   std::vector<std::string> drills;
   std::string network = "auto";
   bool dry_run = false;
@@ -197,14 +198,16 @@ class Session {
 
  private:
   // What no pod could start with is said before the first one does.
-  Status CheckObjects(const Flags& flags, const PlannedFiles& planned, const LocalRunOptions& options) {
+  Status CheckObjects(const Flags& flags, const PlannedFiles& planned, const LocalRunOptions& options, bool own_root) {
     std::vector<GivenObject> given;
     const auto name_of = [](const std::string& text) { return text.substr(0, text.find('=')); };
     for (const std::string& text : flags.secrets) given.push_back({"--secret", "Secret", name_of(text)});
     for (const std::string& text : flags.config_maps) given.push_back({"--config-map", "ConfigMap", name_of(text)});
     const PodPlace place{.folder = options.folder + "/pods/check",
                          .claims = options.claims,
+                         .own_root = own_root,
                          .entrypoints = options.entrypoints,
+                         .images = options.images,
                          .environment = options.environment};
     const auto find = [this](std::string_view kind, std::string_view name) { return world_.Find(kind, name); };
     const PodCheck check = CheckPods(PlannedObjects(planned), place, given, find);
@@ -222,6 +225,11 @@ class Session {
     MUSTER_ASSIGN_OR_RETURN(const std::string folder, TakeFolder(state, job_->State().name, &lock));
     LocalRunOptions options{.folder = folder, .claims = state + "/claims"};
     MUSTER_ASSIGN_OR_RETURN(options.work_folder, WorkFolder(flags.work_folder));
+    if (!flags.work_folder.empty()) options.shown_folder = options.work_folder;
+    for (const std::string& text : flags.image_roots) {
+      const ImageFlag flag = ReadImageFlag(text);
+      MUSTER_ASSIGN_OR_RETURN(options.images[flag.image], ReadImageRoot(flag.path));
+    }
     const AgentFiles agent_files(state, muster);
     options.entrypoints["muster"] = {agent_files.binary()};
     if (!initializer.empty()) options.entrypoints["muster-initializer"] = {initializer};
@@ -229,7 +237,7 @@ class Session {
       const std::string value = environment.Get(name).value_or("");
       if (!value.empty()) options.environment.push_back(fmt::format("{}={}", name, value));
     }
-    MUSTER_RETURN_IF_ERROR(CheckObjects(flags, planned, options));
+    MUSTER_RETURN_IF_ERROR(CheckObjects(flags, planned, options, !bwrap.empty()));
     for (const std::string& text : flags.drills) {
       MUSTER_ASSIGN_OR_RETURN(Drill drill, ParseDrill(text));
       options.drills.push_back(std::move(drill));
@@ -312,6 +320,9 @@ void AddLocalFlags(CLI::App* app, std::function<int()>* run) {
                   "where containers without a workingDir run; else the current folder");
   app->add_option("--secret", flags->secrets, "NAME=FOLDER, a Secret: each file of the folder is a key");
   app->add_option("--config-map", flags->config_maps, "NAME=FOLDER, a ConfigMap: each file of the folder is a key");
+  app->add_option(
+      "--image-root", flags->image_roots,
+      "[IMAGE=]FOLDER, an unpacked image: its containers, or all, see that folder as their root, read-only");
   app->add_option("--kill", flags->drills,
                   "TARGET:NUMBER[:SIGNAL|:exit=CODE]@WHEN, a fault on purpose: node:1@30s, rank:3@\"epoch 4\" (once a "
                   "line of output "

@@ -2,7 +2,6 @@
 
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <filesystem>
 #include <fstream>
 #include <set>
 
@@ -15,6 +14,7 @@
 #include "controller/api/lenient.h"
 #include "controller/local/output_watch.h"
 #include "controller/local/pod_names.h"
+#include "controller/local/root_files.h"
 #include "controller/local/working_folder.h"
 #include "controller/plan/pod_fields.h"
 
@@ -212,6 +212,8 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
                    .milli_cpus = int64_t{1000} * ContainerCpus(facts_),
                    .memory_bytes = facts_.memory_limit.value_or(facts_.memory_total),
                    .entrypoints = options_.entrypoints,
+                   .images = options_.images,
+                   .shown_folder = options_.shown_folder,
                    .environment = options_.environment};
     place.environment.push_back(fmt::format("HOSTNAME={}", HostOf(pod)));
     if (!HasOwnNetwork(pod)) {  // all have one network: each listens at its own address, for the ports are the same
@@ -228,7 +230,7 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
       for (ContainerProgram& container : *containers) {
         if (container.working_directory.empty()) container.working_directory = options_.work_folder;
         NeedWorkingFolder(
-            place.folder, [](const std::string& path) { return std::filesystem::exists(path); }, &container,
+            place.folder, [&container](const std::string& path) { return IsThere(container.root, path); }, &container,
             &program.folders);
         if (!HasOwnNetwork(pod)) CutNamesOfHosts(&container.environment);
       }

@@ -94,7 +94,7 @@ class BadFiles(Bad):
             with self.subTest(message):
                 self.assertNotIn("it has run", self.says(message, job, text))
         without_command = re.sub(r", command: .*}", "}", JOB)
-        self.says("or its files by --image-root DIR", without_command)
+        self.says("what image 'debian:12-slim' starts is not known here; give `command`, or the image by --oci FILE", without_command)
 
     def test_a_working_folder_that_is_not_there_is_made_for_the_pod(self):
         pod = "containers: [{name: node, image: i, workingDir: /nowhere/at/all}]"
