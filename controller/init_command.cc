@@ -13,6 +13,7 @@
 #include "base/exit_codes.h"
 #include "base/print.h"
 #include "base/quoted.h"
+#include "base/replace_file.h"
 #include "base/status.h"
 #include "base/text.h"
 #include "controller/local/job_samples.h"
@@ -33,17 +34,9 @@ Status WriteNew(const std::string& path, std::string_view text) {
         fmt::format("{}: it is there already; move it away, or give another name by --output", Quoted(path)));
   }
   if (file.get() < 0) return ErrnoStatus(errno, fmt::format("{}: it cannot be made", Quoted(path)));
-  while (!text.empty()) {
-    const ssize_t count = write(file.get(), text.data(), text.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) {
-      const int error = errno;
-      unlink(path.c_str());
-      return ErrnoStatus(error, fmt::format("{}: it cannot be written", Quoted(path)));
-    }
-    text.remove_prefix(static_cast<size_t>(count));
-  }
-  return absl::OkStatus();
+  const Status written = WriteAll(file.get(), text, Quoted(path));
+  if (!written.ok()) unlink(path.c_str());
+  return written;
 }
 
 int UnknownKind(const std::string& kind) {
