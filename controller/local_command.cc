@@ -22,6 +22,7 @@
 #include "controller/api/lenient.h"
 #include "controller/input_file.h"
 #include "controller/local/builtin_runtimes.h"
+#include "controller/local/image_archive.h"
 #include "controller/local/isolation.h"
 #include "controller/local/local_run.h"
 #include "controller/local/overrides.h"
@@ -41,6 +42,7 @@ struct Flags {
   std::string work_folder;                        // empty: the current one
   std::vector<std::string> secrets, config_maps;  // NAME=FOLDER
   std::vector<std::string> image_roots;           // [IMAGE=]FOLDER
+  std::vector<std::string> image_files;           // [IMAGE=]FILE
   std::vector<std::string> drills;
   std::string network = "auto";
   bool dry_run = false;
@@ -230,6 +232,13 @@ class Session {
       const ImageFlag flag = ReadImageFlag(text);
       MUSTER_ASSIGN_OR_RETURN(options.images[flag.image], ReadImageRoot(flag.path));
     }
+    for (const std::string& text : flags.image_files) {
+      const ImageFlag flag = ReadImageFlag(text);
+      const auto tell = [](const std::string& what) { PrintTo(stderr, "muster local: --oci {}\n", what); };
+      auto root = UnpackImage(flag.path, state + "/images", tell);
+      if (!root.ok()) return Annotate(root.status(), "--oci");
+      options.images[flag.image] = *std::move(root);
+    }
     const AgentFiles agent_files(state, muster);
     options.entrypoints["muster"] = {agent_files.binary()};
     if (!initializer.empty()) options.entrypoints["muster-initializer"] = {initializer};
@@ -323,6 +332,9 @@ void AddLocalFlags(CLI::App* app, std::function<int()>* run) {
   app->add_option(
       "--image-root", flags->image_roots,
       "[IMAGE=]FOLDER, an unpacked image: its containers, or all, see that folder as their root, read-only");
+  app->add_option("--oci", flags->image_files,
+                  "[IMAGE=]FILE, an image as `docker save` or an OCI layout has it: the same, unpacked once, with its "
+                  "Entrypoint, Cmd, Env and WorkingDir");
   app->add_option("--kill", flags->drills,
                   "TARGET:NUMBER[:SIGNAL|:exit=CODE]@WHEN, a fault on purpose: node:1@30s, rank:3@\"epoch 4\" (once a "
                   "line of output "
