@@ -254,6 +254,7 @@ class Session {
     MUSTER_ASSIGN_OR_RETURN(const NetworkMode mode, ParseNetworkMode(flags.network));
     MUSTER_ASSIGN_OR_RETURN(const Isolation isolation, Isolate(mode, bwrap));
     PrintTo(stderr, "muster local: {}\n", isolation.said);
+    RaiseOpenFiles();
     asio::io_context loop;
     launcher::Reaper reaper(loop);
     launcher::Console console(loop);

@@ -1,8 +1,10 @@
 #include "controller/local/state_check.h"
 
+#include <sys/resource.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "base/quoted.h"
@@ -10,6 +12,8 @@
 
 namespace muster::controller {
 namespace {
+
+constexpr rlim_t kMostOpenFiles = 65'536;  // beyond that, programs that close all of them would take long
 
 Status Unfit(const std::string& folder, std::string_view why) {
   return absl::FailedPreconditionError(
@@ -45,6 +49,13 @@ StatusOr<std::string> WorkFolder(const std::string& folder) {
   if (!std::filesystem::is_directory(whole, error)) return wrong("it is no folder");
   if (access(whole.c_str(), R_OK | X_OK) != 0) return wrong("it cannot be entered and read");
   return whole;
+}
+
+void RaiseOpenFiles() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = std::max(limit.rlim_cur, std::min(limit.rlim_max, kMostOpenFiles));
+  setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 }  // namespace muster::controller

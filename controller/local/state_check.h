@@ -1,4 +1,4 @@
-// Whether the folder with a run's logs and volumes can do what pods ask of it, and the folder that they run in.
+// What a run needs of this machine: a folder for logs and volumes, one to run in, descriptors for the pods' output.
 #pragma once
 
 #include <cstdint>
@@ -17,5 +17,8 @@ Status CheckStateFolder(const std::string& folder);
 // The absolute path of `folder`; empty: the current one. InvalidArgument names --workdir: it is not there, is no
 // folder, or cannot be entered.
 StatusOr<std::string> WorkFolder(const std::string& folder);
+
+// As many open files as the user may have, for pods as well: a job of 200 pods needs a thousand here.
+void RaiseOpenFiles();
 
 }  // namespace muster::controller

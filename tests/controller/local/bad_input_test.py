@@ -210,6 +210,13 @@ class BadMachines(Bad):
             said = self.run_job(job, code=78)
         self.assertIn(f"port {port} is taken by another process; free it, or choose another one", said)
 
+    def test_a_low_limit_of_open_files(self):
+        job = self.file("many.yaml", plain_job("many", "ulimit -Sn", nodes=20))
+        ran = subprocess.run(["sh", "-c", f"ulimit -Sn 64; exec {BIN}/muster-local -f {job}"], cwd=self.folder, capture_output=True, text=True,
+                             stdin=subprocess.DEVNULL, env=clean(XDG_STATE_HOME=os.path.join(self.folder, "state")))
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        self.assertNotIn("] 64\n", ran.stdout)
+
     def test_no_bubblewrap(self):
         self.says("install bubblewrap", JOB, env={"PATH": self.folder})
 
