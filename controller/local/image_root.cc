@@ -49,7 +49,7 @@ StatusOr<ImageRoot> ReadImageRoot(const std::string& path) {
 }
 
 std::vector<std::string> EnvironmentInRoot(const std::vector<std::string>& environment, const ImageRoot& root) {
-  std::vector<std::string> entries = {std::string(kUsualPath), "HOME=/tmp"};
+  std::vector<std::string> entries = {std::string(kUsualPath), "HOME=/tmp", "USER=user"};
   for (const std::string& entry : environment) {
     if (!IsOfMachine(entry)) entries.push_back(entry);
   }

@@ -34,7 +34,8 @@ ImageFlag ReadImageFlag(const std::string& text);
 StatusOr<ImageRoot> ReadImageRoot(const std::string& path);
 
 // `environment` of a container without an image, "KEY=VALUE", as one of `root` has it: PATH, HOME and the language are
-// the image's. HOME is /tmp where the image says none: the root is read-only.
+// the image's. HOME is /tmp where the image says none: the root is read-only. So is USER "user": the image's
+// /etc/passwd has no name for whoever runs this, and Python's getpass asks for one.
 std::vector<std::string> EnvironmentInRoot(const std::vector<std::string>& environment, const ImageRoot& root);
 
 }  // namespace muster::controller

@@ -171,7 +171,11 @@ StatusOr<ContainerProgram> ContainerOf(Fields container, ContainerKind kind, Res
   program.environment = EnvironmentOf(
       variables, root == nullptr ? input.place.environment : EnvironmentInRoot(input.place.environment, *root));
   ReadRest(container, kind, paths, input, &program);
-  if (root != nullptr) UseRoot(*root, input.place, &program);
+  if (root != nullptr && !input.place.own_root) {
+    container.Wrong("image", "its files need bubblewrap, which is not there; leave --oci and --image-root out");
+  } else if (root != nullptr) {
+    UseRoot(*root, input.place, &program);
+  }
   MUSTER_RETURN_IF_ERROR(input.complaints->status());
   return program;
 }

@@ -10,7 +10,7 @@ import unittest
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 
-from local_case import BIN, LocalCase, clean, free_port, plain_job, pytorch_job, runtime, train_job  # noqa: E402
+from local_case import BIN, DEADLINE, LocalCase, clean, free_port, plain_job, pytorch_job, runtime, train_job  # noqa: E402
 
 import class_runner  # noqa: E402  local_case.py says where it is
 
@@ -164,7 +164,8 @@ class BadMachines(Bad):
             raise unittest.SkipTest(f"SKIPPED: no mounts here: {tried.stderr.strip()}")
         job = self.file("job.yaml", JOB)
         return subprocess.run(["unshare", "--mount", "sh", "-c", script.replace("RUN", f"{BIN}/muster-local -f {job}")], capture_output=True,
-                              stdin=subprocess.DEVNULL, text=True, cwd=self.folder, env=clean(XDG_STATE_HOME=os.path.join(self.folder, "state")))
+                              stdin=subprocess.DEVNULL, text=True, cwd=self.folder, timeout=DEADLINE,
+                              env=clean(XDG_STATE_HOME=os.path.join(self.folder, "state")))
 
     def test_state_folders_that_do_not_serve(self):
         rows = [("noexec", "its file system is mounted noexec, and each pod's agent is a program there; set XDG_STATE_HOME to a folder"),
@@ -213,7 +214,7 @@ class BadMachines(Bad):
     def test_a_low_limit_of_open_files(self):
         job = self.file("many.yaml", plain_job("many", "ulimit -Sn", nodes=20))
         ran = subprocess.run(["sh", "-c", f"ulimit -Sn 64; exec {BIN}/muster-local -f {job}"], cwd=self.folder, capture_output=True, text=True,
-                             stdin=subprocess.DEVNULL, env=clean(XDG_STATE_HOME=os.path.join(self.folder, "state")))
+                             stdin=subprocess.DEVNULL, env=clean(XDG_STATE_HOME=os.path.join(self.folder, "state")), timeout=DEADLINE)
         self.assertEqual(ran.returncode, 0, ran.stderr)
         self.assertNotIn("] 64\n", ran.stdout)
 

@@ -42,10 +42,10 @@ TEST(ImageRoots, AreReadFromFlags) {
 TEST(ImageRoots, HaveVariablesOfTheirOwn) {
   const std::vector<std::string> machine = {"PATH=/here", "HOME=/root", "LANG=C", "TERM=x", "HOSTNAME=h"};
   EXPECT_THAT(EnvironmentInRoot(machine, {}),
-              ElementsAre("PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/tmp", "TERM=x",
-                          "HOSTNAME=h"));
+              ElementsAre("PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/tmp", "USER=user",
+                          "TERM=x", "HOSTNAME=h"));
   EXPECT_THAT(EnvironmentInRoot(machine, {.environment = {"PATH=/bin", "A=b=c", "HOME=/home/a"}}),
-              ElementsAre("TERM=x", "HOSTNAME=h", "PATH=/bin", "A=b=c", "HOME=/home/a"));
+              ElementsAre("USER=user", "TERM=x", "HOSTNAME=h", "PATH=/bin", "A=b=c", "HOME=/home/a"));
 }
 
 }  // namespace
