@@ -59,6 +59,7 @@ struct OthersSubcommand {
 
 constexpr OthersSubcommand kOthersSubcommands[] = {
     {"local", "muster-local", "run a TrainJob or a PyTorchJob on this machine, without a cluster"},
+    {"init", "muster-local", "write a job file to begin with"},
     {"logs", "muster-local", "print what a job of this machine has written"},
     {"ps", "muster-local", "list the jobs of this machine"},
     {"stop", "muster-local", "end jobs of this machine"},

@@ -6,7 +6,7 @@ list(SORT files)
 set(rows "")
 foreach(file ${files})
   file(READ ${file} text)
-  get_filename_component(name ${file} NAME_WE)
+  get_filename_component(name ${file} NAME_WLE)
   string(APPEND rows "    {\"${name}\", R\"yaml(${text})yaml\"},\n")
 endforeach()
 file(WRITE ${OUTPUT} "#include \"controller/local/builtin_runtimes.h\"

@@ -23,13 +23,16 @@
 #include "controller/input_file.h"
 #include "controller/local/background.h"
 #include "controller/local/builtin_runtimes.h"
+#include "controller/local/image_archive.h"
 #include "controller/local/isolation.h"
 #include "controller/local/job_folders.h"
 #include "controller/local/job_report.h"
 #include "controller/local/live_line.h"
 #include "controller/local/local_run.h"
 #include "controller/local/overrides.h"
+#include "controller/local/pod_check.h"
 #include "controller/local/run_recorder.h"
+#include "controller/local/state_check.h"
 #include "controller/plan/plan_files.h"
 
 namespace muster::controller {
@@ -43,6 +46,8 @@ struct Flags {
   Overrides overrides;
   std::string work_folder;                        // empty: the current one
   std::vector<std::string> secrets, config_maps;  // NAME=FOLDER
+  std::vector<std::string> image_roots;           // [IMAGE=]FOLDER
+  std::vector<std::string> image_files;           // [IMAGE=]FILE
   std::vector<std::string> drills;
   std::string network = "auto";
   bool dry_run = false;
@@ -146,12 +151,16 @@ class Session {
   StatusOr<int> Run(const Flags& flags) {
     MUSTER_ASSIGN_OR_RETURN(std::vector<InputFile> files, ReadInputs(flags.files));
     const PlanOptions options{.version = std::string(Version())};
-    MUSTER_RETURN_IF_ERROR(ValidatePyTorchJobs(files));
     MUSTER_RETURN_IF_ERROR(PutObjects(flags, files, &world_));
     for (const BuiltinRuntime& runtime : kBuiltinRuntimes) {
-      files.push_back({fmt::format("built-in runtime {}", runtime.name), std::string(runtime.text)});
+      files.push_back({.name = fmt::format("built-in runtime {}", runtime.name),
+                       .text = std::string(runtime.text),
+                       .is_own = false});
     }
-    const auto edit = [&flags](Json* job) { return Override(flags.overrides, job); };
+    const auto edit = [&flags](FileObject* job) -> Status {
+      MUSTER_RETURN_IF_ERROR(Override(flags.overrides, &job->document.object));
+      return job->kind == kPyTorchJobKind ? ValidatePyTorchJob(*job) : absl::OkStatus();
+    };
     MUSTER_ASSIGN_OR_RETURN(const PlannedFiles planned, PlanFiles(files, options, edit, kObjects));
     if (planned.jobs.size() + planned.pytorch_jobs.size() != 1) {
       return absl::InvalidArgumentError("the files have several jobs; give one at a time");
@@ -161,27 +170,54 @@ class Session {
       PrintTo(stdout, "{}", ObjectsAsYaml(PlannedObjects(planned)));
       return 0;
     }
+    MUSTER_RETURN_IF_ERROR(CheckPodCount(planned));
     if (planned.jobs.empty()) {
       MUSTER_ASSIGN_OR_RETURN(job_, BeginPyTorchJob(planned.pytorch_jobs[0], options, WallNow(), &world_));
     } else {
       MUSTER_ASSIGN_OR_RETURN(job_, BeginTrainJob(planned.jobs[0], options, WallNow(), &world_));
     }
-    return Follow(flags);
+    return Follow(flags, planned);
   }
 
  private:
-  StatusOr<int> Follow(const Flags& flags) {
+  // What no pod could start with is said before the first one does.
+  Status CheckObjects(const Flags& flags, const PlannedFiles& planned, const LocalRunOptions& options, bool own_root) {
+    std::vector<GivenObject> given;
+    const auto name_of = [](const std::string& text) { return text.substr(0, text.find('=')); };
+    for (const std::string& text : flags.secrets) given.push_back({"--secret", "Secret", name_of(text)});
+    for (const std::string& text : flags.config_maps) given.push_back({"--config-map", "ConfigMap", name_of(text)});
+    const PodPlace place{.folder = options.folder + "/pods/check",
+                         .claims = options.claims,
+                         .own_root = own_root,
+                         .entrypoints = options.entrypoints,
+                         .images = options.images,
+                         .environment = options.environment};
+    const auto find = [this](std::string_view kind, std::string_view name) { return world_.Find(kind, name); };
+    const PodCheck check = CheckPods(PlannedObjects(planned), place, given, find);
+    for (const std::string& remark : check.remarks) PrintTo(stderr, "muster local: {}\n", remark);
+    return check.status;
+  }
+
+  StatusOr<int> Follow(const Flags& flags, const PlannedFiles& planned) {
     const Environment environment = Environment::OfProcess();
     const std::string bwrap = Program("bwrap", environment), muster = Program("muster", environment),
                       initializer = Program("muster-initializer", environment);
     if (muster.empty()) return absl::FailedPreconditionError("muster is neither beside this binary nor on PATH");
     MUSTER_ASSIGN_OR_RETURN(const std::string state, StateFolder(environment));
     MUSTER_ASSIGN_OR_RETURN(const TakenFolder taken, TakeJobFolder(state, job_->State().name));
-    std::error_code error;
     LocalRunOptions options{.folder = taken.path, .claims = state + "/claims"};
-    options.work_folder = fs::canonical(flags.work_folder.empty() ? "." : flags.work_folder, error).string();
-    if (error) {
-      return absl::InvalidArgumentError(fmt::format("--workdir {}: {}", Quoted(flags.work_folder), error.message()));
+    MUSTER_ASSIGN_OR_RETURN(options.work_folder, WorkFolder(flags.work_folder));
+    if (!flags.work_folder.empty()) options.shown_folder = options.work_folder;
+    for (const std::string& text : flags.image_roots) {
+      const ImageFlag flag = ReadImageFlag(text);
+      MUSTER_ASSIGN_OR_RETURN(options.images[flag.image], ReadImageRoot(flag.path));
+    }
+    for (const std::string& text : flags.image_files) {
+      const ImageFlag flag = ReadImageFlag(text);
+      const auto tell = [](const std::string& what) { PrintTo(stderr, "muster local: --oci {}\n", what); };
+      auto root = UnpackImage(flag.path, state + "/images", tell);
+      if (!root.ok()) return Annotate(root.status(), "--oci");
+      options.images[flag.image] = *std::move(root);
     }
     const AgentFiles agent_files(state, muster);
     options.entrypoints["muster"] = {agent_files.binary()};
@@ -190,6 +226,7 @@ class Session {
       const std::string value = environment.Get(name).value_or("");
       if (!value.empty()) options.environment.push_back(fmt::format("{}={}", name, value));
     }
+    MUSTER_RETURN_IF_ERROR(CheckObjects(flags, planned, options, !bwrap.empty()));
     for (const std::string& text : flags.drills) {
       MUSTER_ASSIGN_OR_RETURN(Drill drill, ParseDrill(text));
       options.drills.push_back(std::move(drill));
@@ -221,6 +258,7 @@ class Session {
                       const AgentFiles& agent_files, LocalRunOptions options, const std::function<void()>& begun) {
     MUSTER_ASSIGN_OR_RETURN(const Isolation isolation, Isolate(mode_, bwrap));
     PrintTo(stderr, "muster local: {}\n", isolation.said);
+    RaiseOpenFiles();
     asio::io_context loop;
     launcher::Reaper reaper(loop);
     launcher::Console console(loop);
@@ -321,6 +359,12 @@ void AddLocalFlags(CLI::App* app, std::function<int()>* run) {
                   "where containers without a workingDir run; else the current folder");
   app->add_option("--secret", flags->secrets, "NAME=FOLDER, a Secret: each file of the folder is a key");
   app->add_option("--config-map", flags->config_maps, "NAME=FOLDER, a ConfigMap: each file of the folder is a key");
+  app->add_option(
+      "--image-root", flags->image_roots,
+      "[IMAGE=]FOLDER, an unpacked image: its containers, or all, see that folder as their root, read-only");
+  app->add_option("--oci", flags->image_files,
+                  "[IMAGE=]FILE, an image as `docker save` or an OCI layout has it: the same, unpacked once, with its "
+                  "Entrypoint, Cmd, Env and WorkingDir");
   app->add_option("--kill", flags->drills,
                   "TARGET:NUMBER[:SIGNAL|:exit=CODE]@WHEN, a fault on purpose: node:1@30s, rank:3@\"epoch 4\" (once a "
                   "line of output "

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "base/version.h"
 #include "controller/command_line.h"
+#include "controller/init_command.h"
 #include "controller/local/enter_container.h"
 #include "controller/local_command.h"
 #include "controller/local_commands.h"
@@ -25,6 +26,7 @@ struct Word {
 // agent/main.cc names them too, so that `muster NAME` comes here.
 constexpr Word kWords[] = {
     {"local", AddLocalFlags, "runs a TrainJob or a PyTorchJob on this machine, as a cluster would"},
+    {"init", AddInitFlags, "writes a job file to begin with"},
     {"logs", AddLogsFlags, "prints what the containers of a job have written"},
     {"ps", AddPsFlags, "lists the jobs of this machine: those that run, and what became of the others"},
     {"stop", AddStopFlags, "ends jobs that run on this machine, and waits for their end"},

@@ -13,4 +13,7 @@ namespace muster::controller {
 // reads the files next.
 Status ValidatePyTorchJobs(const std::vector<InputFile>& files);
 
+// The same of one PyTorchJob.
+Status ValidatePyTorchJob(const FileObject& job);
+
 }  // namespace muster::controller

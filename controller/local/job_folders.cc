@@ -12,6 +12,7 @@
 #include "base/settings_file.h"
 #include "base/state_folder.h"
 #include "base/text.h"
+#include "controller/local/state_check.h"
 
 namespace muster::controller {
 namespace {
@@ -123,7 +124,12 @@ StatusOr<TakenFolder> TakeJobFolder(const std::string& state, const std::string&
   const std::string folder = JobFolder(state, job);
   std::error_code error;
   fs::create_directories(folder, error);
-  if (error) return absl::UnavailableError(fmt::format("{}: it cannot be made: {}", folder, error.message()));
+  if (error) {
+    return absl::UnavailableError(
+        fmt::format("{}: it cannot be made: {}; set XDG_STATE_HOME to a folder that may be written, for logs and volumes",
+                    folder, error.message()));
+  }
+  MUSTER_RETURN_IF_ERROR(CheckStateFolder(folder));
   const std::string path = fmt::format("{}/{}", folder, kLock);
   TakenFolder taken{.path = folder, .lock = Descriptor(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644))};
   if (!taken.lock.ok()) return ErrnoStatus(errno, path);

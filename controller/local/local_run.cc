@@ -15,6 +15,8 @@
 #include "controller/api/lenient.h"
 #include "controller/local/pod_names.h"
 #include "controller/local/rank_marks.h"
+#include "controller/local/root_files.h"
+#include "controller/local/working_folder.h"
 #include "controller/plan/pod_fields.h"
 
 namespace muster::controller {
@@ -240,6 +242,8 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
                    .memory_bytes = facts_.memory_limit.value_or(facts_.memory_total),
                    .gpus = facts_.gpus(),
                    .entrypoints = options_.entrypoints,
+                   .images = options_.images,
+                   .shown_folder = options_.shown_folder,
                    .environment = options_.environment};
     place.environment.push_back(fmt::format("HOSTNAME={}", HostOf(pod)));
     if (!HasOwnNetwork(pod)) {  // all have one network: each listens at its own address, for the ports are the same
@@ -257,6 +261,9 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
     for (auto* containers : {&program.init_containers, &program.containers}) {
       for (ContainerProgram& container : *containers) {
         if (container.working_directory.empty()) container.working_directory = options_.work_folder;
+        NeedWorkingFolder(
+            place.folder, [&container](const std::string& path) { return IsThere(container.root, path); }, &container,
+            &program.folders);
         if (!HasOwnNetwork(pod)) CutNamesOfHosts(&container.environment);
       }
     }

@@ -23,6 +23,8 @@ struct LocalRunOptions {
   std::string work_folder;  // absolute: where containers without a workingDir run
   // As PodPlace has them.
   std::map<std::string, std::vector<std::string>> entrypoints;
+  ImageRoots images;
+  std::string shown_folder;
   std::vector<std::string> environment;
   std::vector<Drill> drills;
 };

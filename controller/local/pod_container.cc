@@ -25,30 +25,39 @@ std::vector<std::string> Words(Fields container, const char* field, const Variab
   return words;
 }
 
+// The command line that stands for the image of `container`; null: none does.
+const std::vector<std::string>* StandInFor(Fields container, const PodPlace& place) {
+  const auto known = place.entrypoints.find(std::string(ImageName(container.Text("image"))));
+  return known == place.entrypoints.end() || known->second.empty() ? nullptr : &known->second;
+}
+
 std::vector<std::string> CommandOf(Fields container, const Variables& variables, const PodPaths& paths,
-                                   const PodPlace& place) {
+                                   const PodPlace& place, const ImageRoot* root) {
   const std::string image = container.Text("image");
-  const auto known = place.entrypoints.find(std::string(ImageName(image)));
-  const bool is_known = known != place.entrypoints.end() && !known->second.empty();
+  const std::vector<std::string>* stand_in = StandInFor(container, place);
   std::vector<std::string> command = Words(container, "command", variables, paths);
-  const std::vector<std::string> args = Words(container, "args", variables, paths);
-  if (command.empty() && !is_known) {
-    container.Wrong("command", fmt::format("it is missing, and images are not run here: what image {} starts is not "
-                                           "known; give `command`, or its files by --image-root DIR",
-                                           Quoted(image)));
-  } else if (command.empty()) {
-    command = known->second;
-  } else if (is_known && command.front() == BaseName(known->second.front())) {
-    command.front() = known->second.front();
+  std::vector<std::string> args = Words(container, "args", variables, paths);
+  if (!command.empty()) {
+    if (stand_in != nullptr && command.front() == BaseName(stand_in->front())) command.front() = stand_in->front();
+  } else if (stand_in != nullptr) {
+    command = *stand_in;
+  } else {
+    if (root != nullptr) command = root->entrypoint;
+    if (root != nullptr && args.empty()) args = root->command;
+    if (command.empty() && (args.empty() || root == nullptr || root->command.empty())) {
+      container.Wrong("command", fmt::format("it is missing, and what image {} starts is not known here; give "
+                                             "`command`, or the image by --oci FILE",
+                                             Quoted(image)));
+    }
   }
   command.insert(command.end(), args.begin(), args.end());
   return command;
 }
 
 // Variables of the place, with those of the container over them.
-std::vector<std::string> EnvironmentOf(const Variables& variables, const PodPlace& place) {
+std::vector<std::string> EnvironmentOf(const Variables& variables, const std::vector<std::string>& of_place) {
   Variables all;
-  for (const std::string& entry : place.environment) {
+  for (const std::string& entry : of_place) {
     const size_t end = std::min(entry.find('='), entry.size());
     all.emplace(entry.substr(0, end), entry.substr(std::min(end + 1, entry.size())));
   }
@@ -97,6 +106,9 @@ void ReadRest(Fields container, ContainerKind kind, const PodPaths& paths, const
               ContainerProgram* program) {
   program->working_directory = paths.In(container.Text("workingDir"));
   IsForPrograms(program->working_directory, container.PathOf("workingDir"), input.complaints);
+  if (!program->working_directory.empty() && program->working_directory.front() != '/') {
+    container.Wrong("workingDir", program->working_directory, "is no absolute path");
+  }
   program->limits = LimitsOf(container);
   if (kind == ContainerKind::kMain || program->sidecar) {
     program->startup = ProbeOf(container, "startupProbe", paths, input);
@@ -106,6 +118,16 @@ void ReadRest(Fields container, ContainerKind kind, const PodPaths& paths, const
   if (!container.Objects("volumeDevices").empty()) {
     container.Wrong("volumeDevices", "block devices are not served here; mount a file system by volumeMounts");
   }
+}
+
+// Its files, and what its configuration says where the container does not.
+void UseRoot(const ImageRoot& root, const PodPlace& place, ContainerProgram* program) {
+  program->root = root.folder;
+  if (!program->working_directory.empty()) return;
+  program->working_directory = root.working_directory.empty() ? "/" : root.working_directory;
+  if (place.shown_folder.empty()) return;
+  program->working_directory = place.shown_folder;
+  program->mounts.push_back(PodMount{.source = place.shown_folder, .target = place.shown_folder});
 }
 
 Restart RestartOfContainer(Fields container, ContainerKind kind, Restart of_pod) {
@@ -141,9 +163,18 @@ StatusOr<ContainerProgram> ContainerOf(Fields container, ContainerKind kind, Res
     MUSTER_ASSIGN_OR_RETURN(variables, VariablesOf(container, paths, input));
     variables.emplace(kMessageVariable, program.termination_message);
   }
-  program.command = CommandOf(container, variables, paths, input.place);
-  program.environment = EnvironmentOf(variables, input.place);
+  const ImageRoot* root = StandInFor(container, input.place) != nullptr
+                              ? nullptr
+                              : RootOfImage(input.place.images, container.Text("image"));
+  program.command = CommandOf(container, variables, paths, input.place, root);
+  program.environment = EnvironmentOf(
+      variables, root == nullptr ? input.place.environment : EnvironmentInRoot(input.place.environment, *root));
   ReadRest(container, kind, paths, input, &program);
+  if (root != nullptr && !input.place.own_root) {
+    container.Wrong("image", "its files need bubblewrap, which is not there; leave --oci and --image-root out");
+  } else if (root != nullptr) {
+    UseRoot(*root, input.place, &program);
+  }
   MUSTER_RETURN_IF_ERROR(input.complaints->status());
   return program;
 }

@@ -17,6 +17,7 @@
 
 #include "base/json_fields.h"
 #include "base/status.h"
+#include "controller/local/image_root.h"
 
 namespace muster::controller {
 
@@ -33,6 +34,10 @@ struct PodPlace {
   // Command lines that stand for images, by the image's last part without tag and digest: {"muster",
   // {"/usr/bin/muster"}}.
   std::map<std::string, std::vector<std::string>> entrypoints;
+  ImageRoots images;
+  // Of this machine: containers with a root of their own see it at the same path and run there, if they do not say
+  // where; empty: none.
+  std::string shown_folder;
   std::vector<std::string> environment;  // "KEY=VALUE" that each container has, unless it says otherwise: PATH ..
 };
 
@@ -81,6 +86,7 @@ struct ContainerProgram {
   enum class Restart { kNever, kOnFailure, kAlways } restart = Restart::kNever;
   std::vector<std::string> command;
   std::vector<std::string> environment;  // "KEY=VALUE", complete
+  std::string root;                      // a folder that it sees as "/", read-only; empty: this machine's files
   std::string working_directory;         // empty: "/"
   std::vector<PodMount> mounts;          // a target comes after those above it; none where own_root is false
   std::string termination_message;       // the file of this machine that stands for its terminationMessagePath

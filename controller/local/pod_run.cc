@@ -184,6 +184,7 @@ class PodRun::Impl : public std::enable_shared_from_this<Impl> {
       const std::vector<std::string> words = SandboxWords({.bwrap = means_.bwrap,
                                                            .hostname = program_.hostname,
                                                            .files = view_.files,
+                                                           .root = container.root,
                                                            .mounts = container.mounts,
                                                            .working_directory = container.working_directory},
                                                           ListRealFolder);

@@ -14,6 +14,9 @@ namespace fs = std::filesystem;
 
 // Devices of this machine that a container sees beside bubblewrap's own: accelerators and their networks.
 constexpr std::array<std::string_view, 5> kDevices = {"nvidia", "infiniband", "dri", "kfd", "vfio"};
+// Empty and the container's own, where it has the root of an image.
+constexpr std::array<std::string_view, 3> kEmptied = {"/tmp", "/run", "/var/tmp"};
+constexpr char kResolver[] = "/etc/resolv.conf";
 constexpr int kMostLinks = 40;  // symbolic links on the way to one target, as Linux has it
 
 std::string Below(const std::string& folder, std::string_view name) {
@@ -27,6 +30,9 @@ class Words {
   std::vector<std::string> Make() {
     Add({spec_.bwrap, "--die-with-parent", "--unshare-ipc", "--unshare-uts", "--hostname", spec_.hostname});
     std::vector<PodMount> mounts = spec_.files;
+    if (!spec_.root.empty() && NeedsResolver()) {
+      mounts.push_back({.source = kResolver, .target = kResolver, .read_only = true});
+    }
     mounts.insert(mounts.end(), spec_.mounts.begin(), spec_.mounts.end());
     for (PodMount& mount : mounts) {
       mount.target = Open(mount.target);
@@ -37,6 +43,7 @@ class Words {
     Add({"--tmpfs", "/"});
     Show("/");
     AddDevices();
+    if (!spec_.root.empty()) AddWhatNoImageHas();
     for (const PodMount& mount : mounts) {
       Add({mount.read_only ? "--ro-bind" : "--bind", mount.source, mount.target});
     }
@@ -51,7 +58,7 @@ class Words {
 
   const FolderEntry* Find(const std::string& folder, std::string_view name) {
     auto [known, is_new] = entries_.try_emplace(folder);
-    if (is_new) known->second = list_(folder);
+    if (is_new) known->second = list_(InRoot(folder));
     const auto found = std::find_if(known->second.begin(), known->second.end(),
                                     [name](const FolderEntry& entry) { return entry.name == name; });
     return found == known->second.end() ? nullptr : &*found;
@@ -67,7 +74,7 @@ class Words {
       const std::string name = left.back();
       // Made anew, shown whole, or of another mount.
       const bool is_other = folder == "/" && (name == "dev" || name == "proc" || name == "sys");
-      if (is_other || places_.contains(folder)) break;
+      if (is_other || IsEmptied(Below(folder, name)) || places_.contains(folder)) break;
       if (name == "..") {
         left.pop_back();
         folder = fs::path(folder).parent_path().string();
@@ -106,25 +113,51 @@ class Words {
     Find(folder, "");
     for (const FolderEntry& entry : entries_[folder]) {
       const std::string path = Below(folder, entry.name);
-      if (path == "/dev") continue;
+      const bool is_made = IsEmptied(path) || (!spec_.root.empty() && (path == "/proc" || path == "/sys"));
+      if (path == "/dev" || is_made) continue;
       if (!entry.link.empty()) {
         Add({"--symlink", entry.link, path});
       } else if (opened_.contains(path)) {
         Add({"--tmpfs", path});
         Show(path);
       } else {
-        Add({"--bind-try", path, path});
+        Add({spec_.root.empty() ? "--bind-try" : "--ro-bind-try", InRoot(path), path});
       }
     }
   }
 
   void AddDevices() {
     Add({"--dev", "/dev"});
-    Find("/dev", "");
-    for (const FolderEntry& entry : entries_["/dev"]) {
+    for (const FolderEntry& entry : list_("/dev")) {
       const bool shown = std::any_of(kDevices.begin(), kDevices.end(),
                                      [&entry](std::string_view name) { return entry.name.starts_with(name); });
       if (shown) Add({"--dev-bind", Below("/dev", entry.name), Below("/dev", entry.name)});
+    }
+  }
+
+  std::string InRoot(const std::string& path) const {
+    return spec_.root.empty() ? path : path == "/" ? spec_.root : spec_.root + path;
+  }
+
+  bool NeedsResolver() const {
+    const auto is_resolver = [](const PodMount& mount) { return mount.target == kResolver; };
+    if (std::any_of(spec_.files.begin(), spec_.files.end(), is_resolver)) return false;
+    const std::vector<FolderEntry> entries = list_("/etc");
+    return std::any_of(entries.begin(), entries.end(), [](const auto& entry) { return entry.name == "resolv.conf"; });
+  }
+
+  bool IsEmptied(std::string_view path) const {
+    return !spec_.root.empty() && std::find(kEmptied.begin(), kEmptied.end(), path) != kEmptied.end();
+  }
+
+  void AddWhatNoImageHas() {
+    Add({"--bind", "/proc", "/proc", "--ro-bind-try", "/sys", "/sys"});
+    for (const std::string_view folder : kEmptied) {
+      const fs::path path(folder);
+      const bool is_top = path.parent_path() == "/";
+      const FolderEntry* entry = Find(path.parent_path().string(), path.filename().string());
+      // Below another folder, which is read-only, nothing can be made.
+      if (is_top || (entry != nullptr && entry->is_folder)) Add({"--tmpfs", std::string(folder)});
     }
   }
 

@@ -1,5 +1,5 @@
 // A container's own view of this machine's files, by bubblewrap: volumes at their mountPath, its own /dev/shm,
-// /etc/hosts and host name. Everything else is this machine's. Pure but for the listing of folders.
+// /etc/hosts and host name. Everything else is this machine's, or of an image. Pure but for the listing of folders.
 #pragma once
 
 #include <functional>
@@ -14,6 +14,9 @@ struct SandboxSpec {
   std::string bwrap;            // its path
   std::string hostname;         // of the pod
   std::vector<PodMount> files;  // of this pod, where its volumes have none: /etc/hosts
+  // A folder that stands for this machine's files, read-only; empty: these files themselves. /dev, /proc, /sys and
+  // /etc/resolv.conf are this machine's, /tmp, /run and /var/tmp are empty and the container's own.
+  std::string root;
   std::vector<PodMount> mounts;
   std::string working_directory;  // empty: "/"
 };

@@ -56,7 +56,9 @@ StatusOr<std::vector<FileObject>> ReadFileObjects(const std::vector<InputFile>& 
 
 std::string NamesOf(const std::vector<InputFile>& files) {
   std::vector<std::string> names;
-  for (const InputFile& file : files) names.push_back(file.name);
+  for (const InputFile& file : files) {
+    if (file.is_own) names.push_back(file.name);
+  }
   return Join(names, ", ");
 }
 

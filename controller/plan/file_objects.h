@@ -15,6 +15,7 @@ namespace muster::controller {
 struct InputFile {
   std::string name;  // for messages: "job.yaml", "-"
   std::string text;
+  bool is_own = true;  // of the user; else it comes with Muster
 };
 
 struct FileObject {
@@ -33,7 +34,7 @@ struct FileObject {
 // wrong", also of an object without a kind.
 StatusOr<std::vector<FileObject>> ReadFileObjects(const std::vector<InputFile>& files);
 
-// "a.yaml, b.yaml"
+// Of the user's own: "a.yaml, b.yaml"
 std::string NamesOf(const std::vector<InputFile>& files);
 
 std::string ObjectsAsYaml(const std::vector<Json>& objects);  // documents, "---" between them

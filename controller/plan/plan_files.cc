@@ -6,9 +6,13 @@
 #include "base/quoted.h"
 #include "base/text.h"
 #include "controller/api/old_shape.h"
+#include "controller/plan/known_fields.h"
+#include "controller/plan/nearest_names.h"
 
 namespace muster::controller {
 namespace {
+
+std::string Said(std::string_view kind, std::string_view name) { return fmt::format("{} {}", kind, Quoted(name)); }
 
 bool IsRuntime(std::string_view kind) { return kind == "TrainingRuntime" || kind == "ClusterTrainingRuntime"; }
 
@@ -23,12 +27,23 @@ StatusOr<const FileObject*> FindRuntime(const FileObject& train_job, const Train
   for (const FileObject& runtime : runtimes) {
     if (runtime.kind == job.runtime.kind && runtime.name == job.runtime.name) return &runtime;
   }
-  std::vector<std::string> names;
-  for (const FileObject& runtime : runtimes) names.push_back(fmt::format("{} {}", runtime.kind, Quoted(runtime.name)));
+  std::vector<std::string> all, names;
+  for (const FileObject& runtime : runtimes) {
+    all.push_back(Said(runtime.kind, runtime.name));
+    names.push_back(runtime.name);
+  }
+  std::vector<std::string> nearest;
+  for (const std::string& name : NearestNames(job.runtime.name, names)) {
+    for (const FileObject& runtime : runtimes) {
+      const std::string said = Said(runtime.kind, runtime.name);
+      const bool is_said = std::find(nearest.begin(), nearest.end(), said) != nearest.end();
+      if (runtime.name == name && !is_said) nearest.push_back(said);
+    }
+  }
   return train_job.Wrong(
-      fmt::format("spec.runtimeRef: {} {} is in none of the files; they have: {}. Give its file with "
-                  "-f",
-                  job.runtime.kind, Quoted(job.runtime.name), names.empty() ? "no runtime" : Join(names, ", ")));
+      fmt::format("spec.runtimeRef: {} is in none of the files; they have: {}. {}ive its file with -f",
+                  Said(job.runtime.kind, job.runtime.name), all.empty() ? "no runtime" : Join(all, ", "),
+                  nearest.empty() ? "G" : fmt::format("The nearest: {}. Name that, or g", Join(nearest, ", "))));
 }
 
 // A message of MakePlan that speaks of the runtime begins with its name.
@@ -43,6 +58,9 @@ StatusOr<PlannedTrainJob> PlanOne(const FileObject& train_job, const std::vector
   auto shape = NewestShape(train_job.document.object);
   if (!shape.ok()) return train_job.Wrong(Message(shape.status()));
   for (const std::string& warning : shape->warnings) remarks->push_back(train_job.Say(warning));
+  for (const std::string& field : UnknownTrainJobFields(train_job.document.object)) {
+    remarks->push_back(train_job.Say(field));
+  }
   PlannedTrainJob planned;
   auto job = ReadTrainJob(shape->object);
   if (!job.ok()) return train_job.Wrong(Message(job.status()));
@@ -89,7 +107,7 @@ StatusOr<PlannedFiles> PlanFiles(const std::vector<InputFile>& files, const Plan
   std::vector<FileObject> train_jobs, runtimes, pytorch_jobs;
   for (FileObject& object : objects) {
     const bool is_job = object.kind == "TrainJob" || object.kind == kPyTorchJobKind;
-    if (edit && is_job) MUSTER_RETURN_IF_ERROR(edit(&object.document.object));
+    if (edit && is_job) MUSTER_RETURN_IF_ERROR(edit(&object));
     if (object.kind == "TrainJob") {
       train_jobs.push_back(std::move(object));
     } else if (IsRuntime(object.kind)) {

@@ -39,9 +39,9 @@ struct PlannedFiles {
 
 // Every TrainJob in `files`, with its runtime, which is in `files` too; and every PyTorchJob. InvalidArgument:
 // "file:line: path: what is wrong".
-// `edit`: changes each job before it is read; its error is of the command line, not of a file. `beside`: kinds of
-// objects that the caller has a use for: no remark.
-using EditJob = std::function<Status(Json* job)>;
+// `edit`: changes each job before it is read; its error is given as it is. `beside`: kinds of objects that the caller
+// has a use for: no remark.
+using EditJob = std::function<Status(FileObject* job)>;
 StatusOr<PlannedFiles> PlanFiles(const std::vector<InputFile>& files, const PlanOptions& options,
                                  const EditJob& edit = {}, const std::set<std::string_view>& beside = {});
 

@@ -137,7 +137,7 @@ class LocalCase(unittest.TestCase):
         command = [os.path.join(BIN, "muster-local"), *arguments]
         for name in names:
             command += ["-f", name]
-        job = Job(command, cwd=self.folder, env=clean(XDG_STATE_HOME=os.path.join(self.folder, "state"), **(env or {})))
+        job = Job(command, cwd=self.folder, env=clean(**{"XDG_STATE_HOME": os.path.join(self.folder, "state"), **(env or {})}))
         self.addCleanup(job.end)
         return job
 

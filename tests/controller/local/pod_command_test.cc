@@ -34,8 +34,8 @@ TEST(PodCommand, IsTheContainersOrTheImages) {
 TEST(PodCommand, OfAnUnknownImageIsRefused) {
   EXPECT_EQ(
       Refused("{containers: [{name: a, command: [x]}, {name: b, image: 'r/pytorch:2', args: [x]}]}"),
-      "spec.containers[1].command: it is missing, and images are not run here: what image 'r/pytorch:2' starts is "
-      "not known; give `command`, or its files by --image-root DIR");
+      "spec.containers[1].command: it is missing, and what image 'r/pytorch:2' starts is not known here; give "
+      "`command`, or the image by --oci FILE");
   EXPECT_THAT(Refused("{initContainers: [{name: a}], containers: [{name: b, command: [x]}]}"),
               HasSubstr("spec.initContainers[0].command: it is missing"));
 }

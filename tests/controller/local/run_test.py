@@ -248,29 +248,5 @@ class Ends(LocalCase):
         self.assertIn("a job 'name' runs here already", said)
 
 
-class BadInput(LocalCase):
-    def test_what_is_wrong_is_said(self):
-        rows = [("kind: [", "1-0.yaml:1"), ("{}", "kind: it is missing"),
-                (plain_job("a", "x").replace("name: plain,", "name: plane,"), "ClusterTrainingRuntime 'plane' is in none of the files"),
-                (plain_job("a", "x").replace("numNodes: 1", "numNodes: one"), "spec.trainer.numNodes: 'one'"),
-                (plain_job("a", "x") + "---" + plain_job("b", "x"), "give one at a time"),
-                (pytorch_job("a", "[x]").replace("replicas: 1", "replicas: 2"), "must be 1")]
-        for text, message in rows:
-            with self.subTest(message):
-                self.count = 0
-                self.assertIn(message, self.run_job(text, code=78))
-
-    def test_what_a_pod_lacks(self):
-        pod = "containers: [{name: node, image: i, envFrom: [{secretRef: {name: key}}]}]"
-        run = self.start(plain_job("lacks", "true", runtime_name="keyed"), runtime("keyed", pod))
-        run.await_("there is no Secret 'key'")
-        run.process.send_signal(signal.SIGTERM)
-        self.assertEqual(run.wait(), 143)
-
-    def test_no_bubblewrap(self):
-        said = self.run_job(plain_job("none", "true"), code=78, env={"PATH": self.folder})
-        self.assertIn("install bubblewrap", said)
-
-
 if __name__ == "__main__":
     class_runner.main()

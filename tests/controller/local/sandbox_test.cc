@@ -183,5 +183,35 @@ TEST(Sandbox, ARealFolder) {
   std::filesystem::remove_all(path);
 }
 
+// The image has /srv and a link to /run; /etc/resolv.conf is this machine's.
+TEST(Sandbox, OfAnImagesRoot) {
+  const auto list = [](const std::string& path) -> std::vector<FolderEntry> {
+    static const auto* const kFolders = new std::map<std::string, std::vector<FolderEntry>>{
+        {"/etc", {File("resolv.conf")}},
+        {"/dev", {File("nvidia0")}},
+        {"/image",
+         {Link("bin", "usr/bin"), Folder("dev"), Folder("etc"), Folder("proc"), Folder("tmp"), Folder("usr"),
+          Folder("var")}},
+        {"/image/etc", {File("passwd"), Link("resolv.conf", "../run/resolv.conf")}},
+        {"/image/var", {Link("run", "/run"), Folder("tmp")}},
+    };
+    const auto found = kFolders->find(path);
+    return found == kFolders->end() ? std::vector<FolderEntry>() : found->second;
+  };
+  const SandboxSpec spec{.bwrap = "bwrap",
+                         .hostname = "h",
+                         .files = {{.source = "/h", .target = "/etc/hosts", .read_only = true}},
+                         .root = "/image",
+                         .mounts = {{.source = "/v", .target = "/var/run/data"}}};
+  const std::string words = Join(SandboxWords(spec, list), " ");
+  EXPECT_EQ(
+      words.substr(words.find("--tmpfs")),
+      "--tmpfs / --symlink usr/bin /bin --tmpfs /etc --ro-bind-try /image/etc/passwd /etc/passwd --symlink "
+      "../run/resolv.conf /etc/resolv.conf --ro-bind-try /image/usr /usr --ro-bind-try /image/var /var --dev /dev "
+      "--dev-bind /dev/nvidia0 /dev/nvidia0 --bind /proc /proc --ro-bind-try /sys /sys --tmpfs /tmp --tmpfs /run "
+      "--tmpfs /var/tmp --ro-bind /h /etc/hosts --bind /v /run/data --ro-bind /etc/resolv.conf /run/resolv.conf "
+      "--chdir / --");
+}
+
 }  // namespace
 }  // namespace muster::controller

@@ -1,0 +1,96 @@
+#include "controller/local/pod_check.h"
+
+#include <set>
+#include <utility>
+
+#include "base/quoted.h"
+#include "base/text.h"
+#include "controller/api/lenient.h"
+#include "controller/plan/nearest_names.h"
+#include "controller/plan/pod_object.h"
+
+namespace muster::controller {
+namespace {
+
+std::string NameOf(const Json& object) { return TextField(PartOf(object, "metadata"), "name"); }
+
+class Checker {
+ public:
+  Checker(const std::vector<Json>& objects, const PodPlace& place, const FindObject& find)
+      : objects_(objects), place_(place), find_(find) {}
+
+  Status Check() {
+    for (const Json& object : objects_) {
+      const std::string kind = TextField(object, "kind");
+      if (kind == "Pod") MUSTER_RETURN_IF_ERROR(CheckPod(object));
+      if (kind != "Job") continue;
+      MUSTER_ASSIGN_OR_RETURN(const Json pod, PodOfJob(object, 0, fmt::format("{}-0", NameOf(object))));
+      MUSTER_RETURN_IF_ERROR(CheckPod(pod));
+    }
+    return absl::OkStatus();
+  }
+
+  std::string RemarkOn(const GivenObject& given) const {
+    std::vector<std::string> names;
+    for (const auto& [kind, name] : used_) {
+      if (kind == given.kind && name == given.name) return "";
+      if (kind == given.kind) names.push_back(name);
+    }
+    const auto nearest = NearestNames(given.name, names);
+    return fmt::format(
+        "{} {}: no pod uses a {} of that name{}", given.flag, Quoted(given.name), given.kind,
+        names.empty() ? "" : fmt::format("; they use {}", Quoted(Join(nearest.empty() ? names : nearest, ", "))));
+  }
+
+ private:
+  Status CheckPod(const Json& pod) {
+    bool made_by_job = false;
+    const auto find = [&](std::string_view kind, std::string_view name) -> const Json* {
+      used_.emplace(kind, name);
+      const Json* found = find_(kind, name);
+      for (const Json& object : objects_) {
+        if (found == nullptr && TextField(object, "kind") == kind && NameOf(object) == name) {
+          made_by_job = true;
+          found = &object;
+        }
+      }
+      return found;
+    };
+    const Status status = ProgramOf(pod, place_, find).status();
+    // What the job makes gets its keys when it is made.
+    if (made_by_job && absl::IsNotFound(status)) return absl::OkStatus();
+    return Annotate(status, NameOf(pod));
+  }
+
+  const std::vector<Json>& objects_;
+  const PodPlace& place_;
+  const FindObject& find_;
+  std::set<std::pair<std::string, std::string>> used_;  // kind and name
+};
+
+}  // namespace
+
+Status CheckPodCount(const PlannedFiles& planned) {
+  int64_t count = 0;
+  for (const PlannedTrainJob& job : planned.jobs) {
+    for (const PlannedJob& each : job.plan.jobs) count += each.pods;
+  }
+  for (const PlannedPyTorchJob& job : planned.pytorch_jobs) {
+    for (const PlannedReplicas& replicas : job.plan.replicas) count += replicas.count;
+  }
+  if (count <= kMostPods) return absl::OkStatus();
+  return absl::InvalidArgumentError(fmt::format(
+      "the job has {} pods, and at most {} run on one machine; have fewer nodes by --nodes", count, kMostPods));
+}
+
+PodCheck CheckPods(const std::vector<Json>& objects, const PodPlace& place, const std::vector<GivenObject>& given,
+                   const FindObject& find) {
+  Checker checker(objects, place, find);
+  PodCheck check{.status = checker.Check(), .remarks = {}};
+  for (const GivenObject& one : given) {
+    if (std::string remark = checker.RemarkOn(one); !remark.empty()) check.remarks.push_back(std::move(remark));
+  }
+  return check;
+}
+
+}  // namespace muster::controller
