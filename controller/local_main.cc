@@ -35,7 +35,10 @@ constexpr Word kWords[] = {
 int Main(int argc, char** argv) {
   const Word* word = &kWords[0];
   for (const Word& known : kWords) {
-    if (argc > 1 && known.name == argv[1]) word = &known, --argc, ++argv;
+    if (argc < 2 || known.name != argv[1]) continue;
+    word = &known;
+    --argc, ++argv;
+    break;
   }
   CLI::App app{word->summary, fmt::format("muster {}", word->name)};
   app.set_version_flag("--version", fmt::format("muster-local {} (commit {})", Version(), Commit()));
