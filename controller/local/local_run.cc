@@ -246,9 +246,9 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
                    .shown_folder = options_.shown_folder,
                    .environment = options_.environment};
     place.environment.push_back(fmt::format("HOSTNAME={}", HostOf(pod)));
+    place.environment.push_back(fmt::format("MUSTER_HTTP_PORT={}:{}", address, kAgentHttpPort));
     if (!HasOwnNetwork(pod)) {  // all have one network: each listens at its own address, for the ports are the same
       place.environment.push_back(fmt::format("PET_LOCAL_ADDR={}", address));
-      place.environment.push_back(fmt::format("MUSTER_HTTP_PORT={}:{}", address, kAgentHttpPort));
       place.environment.push_back(fmt::format("MUSTER_RSH_LISTEN={}:{}", address, kAgentRshPort));
     }
     // torchrun's --log-dir, where the job names none: what the report of the run is made from.

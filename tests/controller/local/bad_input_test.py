@@ -218,9 +218,6 @@ class BadMachines(Bad):
         self.assertEqual(ran.returncode, 0, ran.stderr)
         self.assertNotIn("] 64\n", ran.stdout)
 
-    def test_no_bubblewrap(self):
-        self.says("install bubblewrap", JOB, env={"PATH": self.folder})
-
 
 if __name__ == "__main__":
     class_runner.main()

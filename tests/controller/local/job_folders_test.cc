@@ -38,13 +38,6 @@ class JobFolders : public testing::Test {
   std::string state_;
 };
 
-TEST_F(JobFolders, WhereTheyAre) {
-  EXPECT_EQ(*StateFolder({{"XDG_STATE_HOME", "/state"}, {"HOME", "/home/a"}}), "/state/muster");
-  EXPECT_EQ(*StateFolder({{"XDG_STATE_HOME", ""}, {"HOME", "/home/a"}}), "/home/a/.local/state/muster");
-  EXPECT_THAT(std::string(Message(StateFolder({{"XDG_STATE_HOME", "state"}}).status())), HasSubstr("'state'"));
-  EXPECT_THAT(std::string(Message(StateFolder({}).status())), HasSubstr("set one"));
-}
-
 TEST_F(JobFolders, TheLockSaysWhoRuns) {
   EXPECT_TRUE(FindJobs(state_)->empty());
   auto taken = TakeJobFolder(state_, "a");
