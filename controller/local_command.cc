@@ -238,7 +238,8 @@ class Session {
       MUSTER_RETURN_IF_ERROR(background.Await());
       return TellDetached(job_->State().name, background.pid());
     }
-    const auto code = Carry(flags, taken, bwrap, agent_files, std::move(options), [&] { background.Tell(absl::OkStatus()); });
+    const auto code =
+        Carry(flags, taken, bwrap, agent_files, std::move(options), [&] { background.Tell(absl::OkStatus()); });
     if (!code.ok()) background.Tell(code.status());
     return code;
   }

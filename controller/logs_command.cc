@@ -8,8 +8,8 @@
 #include "base/environment.h"
 #include "base/exit_codes.h"
 #include "base/print.h"
-#include "base/state_folder.h"
 #include "base/replace_file.h"
+#include "base/state_folder.h"
 #include "controller/local/folder_tree_watch.h"
 #include "controller/local/job_folders.h"
 #include "controller/local/job_logs.h"
@@ -26,6 +26,8 @@ struct Flags {
   LogChoice choice;
   bool follow = false, previous = false;
 };
+
+constexpr int kAskAgain = 500;  // ms
 
 // Prints what has come since the last time. Aborted: nobody reads it any more.
 Status Print(const std::vector<LogSource>& sources, bool all, LogReader* reader, bool* said) {
@@ -58,10 +60,11 @@ Status Follow(const Flags& flags, const std::string& state, FoundJob job, LogRea
     const bool over = !job.runs;
     MUSTER_RETURN_IF_ERROR(Print(SourcesOf(flags, job.folder, RecordOf(job)), over, reader, said));
     if (over) return absl::OkStatus();
-    // Where its process is not to be seen (another container's), the record tells its end.
+    // Where its process is not to be seen, it is another container's, or it has ended and a child that it had just
+    // forked still holds the lock. Then the record or the lock tells the end, and the lock has to be asked again.
     auto process = ProcessHandle::Open(static_cast<pid_t>(RecordOf(job).pid), RecordOf(job).pid_started);
     pollfd events[] = {{watch.descriptor(), POLLIN, 0}, {process.ok() ? process->descriptor() : -1, POLLIN, 0}};
-    if (poll(events, 2, -1) < 0 && errno != EINTR) return ErrnoStatus(errno, "poll");
+    if (poll(events, 2, process.ok() ? -1 : kAskAgain) < 0 && errno != EINTR) return ErrnoStatus(errno, "poll");
   }
 }
 

@@ -83,8 +83,8 @@ void KeepPrevious(const std::string& folder) {
   if (!fs::exists(own / kRecord, error) && !fs::exists(own / kPods, error) && !fs::exists(next, error)) return;
   RemoveVolumes(folder);
   fs::create_directories(next, error);
-  for (const fs::path& path : {own / kPods, fs::path(AttemptsFolder(folder)), fs::path(ReportPath(folder)),
-                               own / kOutput, own / kRecord}) {
+  for (const fs::path& path :
+       {own / kPods, fs::path(AttemptsFolder(folder)), fs::path(ReportPath(folder)), own / kOutput, own / kRecord}) {
     Move(path, next / path.filename());
   }
   fs::remove_all(previous, error);
@@ -125,9 +125,9 @@ StatusOr<TakenFolder> TakeJobFolder(const std::string& state, const std::string&
   std::error_code error;
   fs::create_directories(folder, error);
   if (error) {
-    return absl::UnavailableError(
-        fmt::format("{}: it cannot be made: {}; set XDG_STATE_HOME to a folder that may be written, for logs and volumes",
-                    folder, error.message()));
+    return absl::UnavailableError(fmt::format(
+        "{}: it cannot be made: {}; set XDG_STATE_HOME to a folder that may be written, for logs and volumes", folder,
+        error.message()));
   }
   MUSTER_RETURN_IF_ERROR(CheckStateFolder(folder));
   const std::string path = fmt::format("{}/{}", folder, kLock);

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "controller/api/lenient.h"
 #include "controller/plan/nearest_names.h"
+#include "controller/plan/pod_fields.h"
 #include "controller/plan/pod_object.h"
 
 namespace muster::controller {
@@ -25,10 +26,14 @@ class Checker {
       if (kind == "Pod") MUSTER_RETURN_IF_ERROR(CheckPod(object));
       if (kind != "Job") continue;
       MUSTER_ASSIGN_OR_RETURN(const Json pod, PodOfJob(object, 0, fmt::format("{}-0", NameOf(object))));
-      MUSTER_RETURN_IF_ERROR(CheckPod(pod));
+      const Status status = CheckPod(pod);
+      if (!status.ok() && IsStep(pod)) return status;
+      if (!status.ok()) remarks_.emplace_back(Message(status));
     }
     return absl::OkStatus();
   }
+
+  std::vector<std::string> TakeRemarks() { return std::move(remarks_); }
 
   std::string RemarkOn(const GivenObject& given) const {
     std::vector<std::string> names;
@@ -43,6 +48,14 @@ class Checker {
   }
 
  private:
+  // The training, or what comes before it. A job can do without its other pods.
+  static bool IsStep(const Json& pod) {
+    for (const char* name : {kTrainerContainer, "dataset-initializer", "model-initializer"}) {
+      if (FindNamed(PartOf(pod, "spec"), "containers", name) != nullptr) return true;
+    }
+    return false;
+  }
+
   Status CheckPod(const Json& pod) {
     bool made_by_job = false;
     const auto find = [&](std::string_view kind, std::string_view name) -> const Json* {
@@ -66,6 +79,7 @@ class Checker {
   const PodPlace& place_;
   const FindObject& find_;
   std::set<std::pair<std::string, std::string>> used_;  // kind and name
+  std::vector<std::string> remarks_;
 };
 
 }  // namespace
@@ -86,7 +100,8 @@ Status CheckPodCount(const PlannedFiles& planned) {
 PodCheck CheckPods(const std::vector<Json>& objects, const PodPlace& place, const std::vector<GivenObject>& given,
                    const FindObject& find) {
   Checker checker(objects, place, find);
-  PodCheck check{.status = checker.Check(), .remarks = {}};
+  PodCheck check{.status = checker.Check()};
+  check.remarks = checker.TakeRemarks();
   for (const GivenObject& one : given) {
     if (std::string remark = checker.RemarkOn(one); !remark.empty()) check.remarks.push_back(std::move(remark));
   }

@@ -23,8 +23,8 @@ struct GivenObject {
 };
 
 struct PodCheck {
-  Status status;                     // why one cannot run: as of ProgramOf, with the pod's name before it
-  std::vector<std::string> remarks;  // of `given` that no pod uses
+  Status status;                     // why a pod of a step cannot run: as of ProgramOf, with its name before it
+  std::vector<std::string> remarks;  // why a helper beside the steps cannot run, and what of `given` no pod uses
 };
 // `objects`: Jobs and pods of the job, and what it makes beside them (PlannedObjects). `find`: what else is there.
 PodCheck CheckPods(const std::vector<Json>& objects, const PodPlace& place, const std::vector<GivenObject>& given,

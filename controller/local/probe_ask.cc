@@ -63,8 +63,9 @@ class Question : public std::enable_shared_from_this<Question> {
   void Failed(std::string why) { Answer({ProbeAnswer::Kind::kFailure, std::move(why)}); }
   void Unknown(std::string why) { Answer({ProbeAnswer::Kind::kUnknown, std::move(why)}); }
 
-  const ProbeMeans& means_;
-  const Probe& probe_;
+  // Copies: an operation that was closed comes back once more, after whoever asked has gone.
+  const ProbeMeans means_;
+  const Probe probe_;
 
  private:
   friend class Handle;
@@ -172,7 +173,10 @@ class CommandQuestion : public Question {
   }
 
   // No Stop, which would look for what else has this environment: the container's own.
-  void Close() override { group_.reset(); }
+  void Close() override {
+    // Not from inside its own callback.
+    asio::post(means_.loop, [group = std::shared_ptr<launcher::WorkerGroup>(std::move(group_))] {});
+  }
 
   void Ended(const launcher::ExitRecord& record) {
     std::string said;

@@ -1,9 +1,9 @@
 // Kubernetes objects of one local run, in memory: what an API server would hold of it. One namespace. Pure: no I/O, and
 // no clock but the times given.
 //
-// An object is as it was created, with what an API server adds: uid, creationTimestamp, resourceVersion, generation, and
-// the labels of a Job's pods in its template.
-// Names are unique within a kind. What an object controls (owner references) is deleted when the object is gone.
+// An object is as it was created, with what an API server adds: uid, creationTimestamp, resourceVersion, generation,
+// and the labels of a Job's pods in its template. Names are unique within a kind. What an object controls (owner
+// references) is deleted when the object is gone.
 #pragma once
 
 #include <cstdint>
