@@ -44,7 +44,7 @@ class Torch(LocalCase):
         self.script = self.file("reduce.py", REDUCE)
 
     def check_ranks(self, said, size):
-        ranks = re.findall(rf"\[(\S+)\] \[rank\d\]:rank (\d) of {size} local (\S+) sum (\d+)", said)
+        ranks = re.findall(rf"\[(\S+)\] (?:\[rank\d\]:)?rank (\d) of {size} local (\S+) sum (\d+)", said)
         self.assertEqual(sorted(int(rank) for _, rank, _, _ in ranks), list(range(size)), said)
         self.assertEqual({total for *_, total in ranks}, {str(size * (size + 1) // 2)}, said)
         return ranks
