@@ -31,6 +31,7 @@ namespace {
 namespace asio = boost::asio;
 namespace fs = std::filesystem;
 
+constexpr int kMostTries = 5;          // to build a container's view of the files
 constexpr size_t kMostMessage = 4096;  // bytes of a termination message
 
 Status MakeFolder(const std::string& path) {
@@ -56,6 +57,14 @@ Status Prepare(const PodProgram& program, const std::string& folder, const Agent
     MUSTER_RETURN_IF_ERROR(ReplaceFile(file.path, file.text, {.mode = static_cast<mode_t>(file.mode)}));
   }
   return absl::OkStatus();
+}
+
+// Why bubblewrap has not started the command: a file system that it was about to show has been unmounted meanwhile, for
+// one. Empty: it has started it.
+std::string SandboxTrouble(const launcher::ExitRecord& record) {
+  const bool is_its_own =
+      record.exit_code == 1 && !record.stderr_tail.empty() && record.stderr_tail.back().starts_with("bwrap: ");
+  return is_its_own ? record.stderr_tail.back() : "";
 }
 
 // What the container has written there; empty: nothing.
@@ -85,6 +94,7 @@ class PodRun::Impl : public std::enable_shared_from_this<Impl> {
         cycle_(program_, place.address, WallNow()),
         groups_(cycle_.size()),
         graces_(cycle_.size()),
+        tries_(cycle_.size()),
         cgroups_(cycle_.size()),
         built_(cycle_.size()),
         probes_(cycle_.size()),
@@ -203,6 +213,7 @@ class PodRun::Impl : public std::enable_shared_from_this<Impl> {
       stream->filters = view_.filters;
       stream->filter_file = view_.filter_file;
     }
+    spec.output.err.keep_tail = true;
     const auto started = groups_[i]->Start({spec});
     if (!started.ok()) {
       groups_[i].reset();
@@ -331,7 +342,14 @@ class PodRun::Impl : public std::enable_shared_from_this<Impl> {
     });
   }
 
+  void StartAgain(size_t i) {
+    asio::post(means_.loop, [weak = weak_from_this(), i, group = std::shared_ptr(std::move(groups_[i]))] {
+      if (auto self = weak.lock()) self->StartContainer(i);
+    });
+  }
+
   void Gone(size_t i) {
+    const bool is_ending = graces_[i] != nullptr;
     graces_[i].reset();
     StopAsking(i);
     ContainerEnd end;
@@ -345,6 +363,11 @@ class PodRun::Impl : public std::enable_shared_from_this<Impl> {
       PodLimits::Remove(cgroups_[i]);
     }
     end.message = MessageIn(cycle_.Program(i).termination_message);
+    if (const std::string why = records.empty() ? "" : SandboxTrouble(records.front()); !why.empty()) {
+      if (!is_ending && ++tries_[i] < kMostTries) return StartAgain(i);
+      end = {.exit_code = 128, .reason = "ContainerCannotRun", .message = why};
+    }
+    tries_[i] = 0;
     cycle_.Ended(i, std::move(end), WallNow());
     // Not from inside its own callback.
     asio::post(means_.loop, [self = shared_from_this(), group = std::move(groups_[i])] { self->Step(); });
@@ -370,8 +393,9 @@ class PodRun::Impl : public std::enable_shared_from_this<Impl> {
   std::function<void()> changed_;
   PodLifecycle cycle_;
   std::vector<std::unique_ptr<launcher::WorkerGroup>> groups_;
-  std::vector<std::unique_ptr<asio::steady_timer>> graces_;             // until SIGKILL
-  std::vector<std::string> cgroups_;                                    // empty: none
+  std::vector<std::unique_ptr<asio::steady_timer>> graces_;  // until SIGKILL
+  std::vector<int> tries_;            // that bubblewrap itself has failed, since the last time that it did not
+  std::vector<std::string> cgroups_;  // empty: none
   std::vector<std::unique_ptr<asio::posix::stream_descriptor>> built_;  // until the container's view is complete
   std::vector<std::unique_ptr<ProbeRun>> probes_;
   asio::steady_timer timer_, deadline_;

@@ -1,6 +1,7 @@
 """What hosts of `muster local` have for themselves: a network of their own as root, addresses of this machine otherwise, and
 this machine's files where bubblewrap is not there. Nothing of it is left behind."""
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -185,6 +186,33 @@ data: {text: hello}
         job = self.start(plain_job("a", "true"), arguments=["--network", "private"])
         self.assertEqual(job.wait(), 78)
         self.assertIn("--network private: bubblewrap is not installed", job.said)
+
+
+class TroubledBubblewrap(LocalCase):
+    """It fails by itself, as where a file system goes while it is about to show it."""
+
+    def run_with(self, fails, **more):
+        """`fails`: a shell's test of $n, which counts its calls. The first only asks whether it runs here."""
+        programs = os.path.join(self.folder, "programs")
+        os.mkdir(programs)
+        script = self.file("programs/bwrap", f"""#!/bin/sh
+echo >> {self.folder}/calls
+n=$(wc -l < {self.folder}/calls)
+if {fails}; then echo "bwrap: Can't bind mount /tmp/x: No such file or directory" >&2; exit 1; fi
+exec {shutil.which("bwrap")} "$@"
+""")
+        os.chmod(script, 0o755)
+        return self.run_job(plain_job("troubled", "echo runs"), env={"PATH": f"{programs}:{os.environ['PATH']}"}, **more)
+
+    def test_once(self):
+        said = self.run_with("[ $n = 2 ]")
+        self.assertIn("] runs", said)
+        self.assertIn("TrainJob troubled: Complete\n", said)
+
+    def test_for_good(self):
+        """No code of the command's: the pod cannot run, which may be better elsewhere."""
+        said = self.run_with("[ $n -gt 1 ]", code=128, arguments=["--set", "spec.activeDeadlineSeconds=5"])
+        self.assertIn("Can't bind mount /tmp/x", said)
 
 
 if __name__ == "__main__":
