@@ -366,10 +366,10 @@ void AddLocalFlags(CLI::App* app, std::function<int()>* run) {
   app->add_option("--oci", flags->image_files,
                   "[IMAGE=]FILE, an image as `docker save` or an OCI layout has it: the same, unpacked once, with its "
                   "Entrypoint, Cmd, Env and WorkingDir");
-  app->add_option("--kill", flags->drills,
-                  "TARGET:NUMBER[:SIGNAL|:exit=CODE]@WHEN, a fault on purpose: node:1@30s, rank:3@\"epoch 4\" (once a "
-                  "line of output "
-                  "has that text), rank:0:STOP@5s, rank:1:exit=3@5s");
+  app->add_option(
+      "--kill", flags->drills,
+      "TARGET:NUMBER[:SIGNAL|:exit=CODE|:cut|:mend]@WHEN, a fault on purpose: node:1@30s, rank:3@\"epoch 4\" (once "
+      "a line of output has that text), rank:0:STOP@5s, rank:1:exit=3@5s, node:1:cut@5s");
   app->add_option("--network", flags->network,
                   "private: each host has its own (needs root); shared: this machine's; auto, the default: private "
                   "where it can be had");

@@ -48,6 +48,9 @@ StatusOr<Drill> ParseDrill(std::string_view text) {
       return wrong(fmt::format("{} is no exit code: want exit=0 to exit={}", Quoted(parts[2]), kMostCode));
     }
     drill.exit_code = static_cast<int>(*code);
+  } else if (parts.size() == 3 && (parts[2] == "cut" || parts[2] == "mend")) {
+    if (drill.target == Drill::Target::kRank) return wrong("a link is a node's: want node:1:cut");
+    drill.link = parts[2] == "cut" ? Drill::Link::kCut : Drill::Link::kMend;
   } else if (parts.size() == 3) {
     const auto signal = ParseSignal(parts[2]);
     if (!signal.ok()) return wrong(Message(signal.status()));

@@ -334,6 +334,7 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
     for (const Json* pod : world_->List("Pod")) {
       const auto run = pods_.find(UidOf(*pod));
       if (run == pods_.end() || (!by_rank && NodeRankOf(*pod) != drill.number)) continue;
+      if (drill.link != Drill::Link::kAsItIs) return CutLink(drill, *pod);
       for (const char* container : {kTrainerContainer, kPyTorchContainer}) {
         const std::string whom = fmt::format("{} {} on {}", by_rank ? "rank" : "node", drill.number, NameOf(*pod));
         if (drill.exit_code) {
@@ -346,6 +347,15 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
       }
     }
     events_.drill(fmt::format("{}: nothing of that number runs", drill.said));
+  }
+
+  void CutLink(const Drill& drill, const Json& pod) {
+    Status done = absl::FailedPreconditionError("hosts share this machine's network; it needs --network private");
+    const bool cut = drill.link == Drill::Link::kCut;
+    if (HasOwnNetwork(pod)) done = means_.network->Cut(HostOf(pod), cut);
+    events_.drill(done.ok()
+                      ? fmt::format("{}: node {} {}", drill.said, drill.number, cut ? "is cut off" : "is reached again")
+                      : fmt::format("{}: {}", drill.said, Message(done)));
   }
 
   // False: there is no such process.

@@ -18,6 +18,7 @@ TEST(Drills, WhatIsMeant) {
     std::optional<Duration> after;
     const char* line;
     std::optional<int> exit_code = {};
+    Drill::Link link = Drill::Link::kAsItIs;
   };
   using std::chrono::milliseconds;
   const Row rows[] = {
@@ -32,6 +33,8 @@ TEST(Drills, WhatIsMeant) {
       {"rank:2:exit=3@5s", Drill::Target::kRank, 2, SIGKILL, milliseconds(5000), "", 3},
       {"node:0:exit=0@x", Drill::Target::kNode, 0, SIGKILL, std::nullopt, "x", 0},
       {"node:0:exit=255@x", Drill::Target::kNode, 0, SIGKILL, std::nullopt, "x", 255},
+      {"node:1:cut@1s", Drill::Target::kNode, 1, SIGKILL, milliseconds(1000), "", {}, Drill::Link::kCut},
+      {"node:1:mend@x", Drill::Target::kNode, 1, SIGKILL, std::nullopt, "x", {}, Drill::Link::kMend},
       {"node:0:15@x", Drill::Target::kNode, 0, SIGTERM, std::nullopt, "x"},
   };
   for (const Row& row : rows) {
@@ -42,6 +45,7 @@ TEST(Drills, WhatIsMeant) {
     EXPECT_EQ(drill->number, row.number);
     EXPECT_EQ(drill->signal, row.signal);
     EXPECT_EQ(drill->exit_code, row.exit_code);
+    EXPECT_EQ(drill->link, row.link);
     EXPECT_EQ(drill->after, row.after);
     EXPECT_EQ(drill->text, row.line);
     EXPECT_EQ(drill->said, row.text);
@@ -57,6 +61,7 @@ TEST(Drills, WhatIsWrong) {
       {"node:1", "it does not say when"},
       {"node:1@", "it does not say when"},
       {"node@1s", "it does not say whom"},
+      {"rank:1:cut@1s", "a link is a node's: want node:1:cut"},
       {"node:1:KILL:2@1s", "it does not say whom"},
       {"pod:1@1s", "'pod' is neither node nor rank"},
       {"node:-1@1s", "'-1' is no number"},

@@ -91,6 +91,38 @@ class Private(LocalCase):
                 changes.recv(65536)
         self.assertNotIn(f"muster_{link}", output("nft", "list", "tables"))
 
+    def test_a_cut_link(self):
+        """What one host sends does not arrive, until it is mended; its link stays up."""
+        send = """
+import os, socket, sys
+rank = int(os.environ["JOB_COMPLETION_INDEX"])
+with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as here:
+    here.bind(("", 7777))
+    if rank == 0:
+        while (heard := here.recv(100)) != b"end":
+            print("heard", heard.decode(), flush=True)
+    else:
+        print("begins", flush=True)
+        for line, word in ((1, b"before"), (2, b"lost"), (3, b"end")):
+            open(f"go{line}").close()  # until it is told to go on
+            here.sendto(word, (sys.argv[1], 7777))
+            print("sent", word.decode(), flush=True)
+"""
+        self.file("send.py", send)
+        for line in (1, 2, 3):
+            os.mkfifo(os.path.join(self.folder, f"go{line}"))
+        job = self.start(plain_job("cut", "exec python3 send.py cut-node-0-0.cut", nodes=2), arguments=[
+            "--kill", "node:1:cut@heard before", "--kill", "node:1:mend@sent lost"])
+        job.await_("begins")
+        self.file("go1", "")
+        job.await_("heard before")
+        job.await_("drill node:1:cut@heard before: node 1 is cut off")
+        self.file("go2", "")
+        job.await_("node 1 is reached again")
+        self.file("go3", "")
+        self.assertEqual(job.wait(), 0, job.said)
+        self.assertNotIn("heard lost", job.said)
+
     def test_of_this_machine(self):
         runtime = """
 apiVersion: trainer.kubeflow.org/v1alpha1
@@ -127,6 +159,10 @@ class Shared(LocalCase):
         for job in jobs:
             self.assertEqual(job.wait(), 0, job.said)
         self.assertIn("all share this machine's network: --network shared\n", jobs[0].said)
+
+    def test_no_link_to_cut(self):
+        said = self.run_job(plain_job("cut", "echo now; sleep 1"), arguments=["--kill", "node:0:cut@now"])
+        self.assertIn("drill node:0:cut@now: hosts share this machine's network; it needs --network private", said)
 
     def test_a_wrong_mode(self):
         job = super().start(plain_job("a", "true"), arguments=["--network", "own"])
