@@ -256,7 +256,8 @@ StatusOr<int> NodeAgent::Impl::FreshStore() {
   }
   serving.keep_descriptors = kFilesOfARound;
   int port = fixed_port ? options_.endpoint_port : 0;
-  auto store = store::StoreServer::Listen(loop_, OpenTo(place_.address), static_cast<uint16_t>(port), serving);
+  const std::string host = fixed_port ? EndpointOpenTo(options_, place_.address) : OpenTo(place_.address);
+  auto store = store::StoreServer::Listen(loop_, host, static_cast<uint16_t>(port), serving);
   if (!store.ok() && port == 0) return Annotate(store.status(), "cannot open a port for the store");
   if (!store.ok()) {
     const Status status =

@@ -58,6 +58,14 @@ rendezvous::Coordinator::Options Serving(const RunOptions& options, const net::C
   return serving;
 }
 
+rendezvous::Coordinator::Options ServingEndpoint(const RunOptions& options, const net::Credentials& credentials,
+                                                 const std::string& address) {
+  rendezvous::Coordinator::Options serving = Serving(options, credentials, address);
+  serving.host = EndpointOpenTo(options, address);
+  serving.port = options.endpoint_port;
+  return serving;
+}
+
 constexpr std::string_view kProtectedBy = "--rdzv-conf token_file=,tls_cert=,tls_key=,tls_ca= protect it";
 
 // The others dial that name and find nobody, without a word here.
@@ -122,15 +130,14 @@ struct Search : std::enable_shared_from_this<Search> {
     conducting.only_run_id = options.run_id;
     if (host && options.max_nodes > 1) conducting.endpoint_hint = EndpointHint(options.endpoint_host, ThisMachine());
     place.conductor = std::make_unique<rendezvous::Conductor>(loop, conducting);
-    rendezvous::Coordinator::Options serving = Serving(options, credentials, place.address);
     place.behind_store = host && options.backend == Backend::kStatic;
-    if (place.behind_store) serving.host = "127.0.0.1";
     if (host) {
-      serving.port = place.behind_store ? 0 : options.endpoint_port;
+      rendezvous::Coordinator::Options serving = ServingEndpoint(options, credentials, place.address);
+      if (place.behind_store) serving.host = "127.0.0.1", serving.port = 0;
       auto coordinator = rendezvous::Coordinator::Serve(loop, *place.conductor, serving);
       if (coordinator.ok()) {
         place.coordinator = *std::move(coordinator);
-        SayIfOpen(credentials, OpenTo(place.address), options.endpoint_port, kProtectedBy);
+        SayIfOpen(credentials, EndpointOpenTo(options, place.address), options.endpoint_port, kProtectedBy);
       } else if (!guessed || !absl::IsAlreadyExists(coordinator.status())) {
         return Annotate(coordinator.status(), fmt::format("cannot serve the endpoint {}",
                                                           JoinHostPort(options.endpoint_host, options.endpoint_port)));
@@ -140,6 +147,7 @@ struct Search : std::enable_shared_from_this<Search> {
     }
     if (!place.coordinator) {
       place.endpoint = JoinHostPort(options.endpoint_host, options.endpoint_port);
+      rendezvous::Coordinator::Options serving = Serving(options, credentials, place.address);
       serving.port = 0;
       auto coordinator = rendezvous::Coordinator::Serve(loop, *place.conductor, serving);
       if (!coordinator.ok()) return Annotate(coordinator.status(), "cannot open a control port");
@@ -176,6 +184,10 @@ std::string OpenTo(const std::string& address) {
   return IsLoopbackText(address) ? address : "";
 }
 
+std::string EndpointOpenTo(const RunOptions& options, const std::string& address) {
+  return OpenTo(IsLoopbackText(options.endpoint_host) ? options.endpoint_host : address);
+}
+
 void SayIfOpen(const net::Credentials& credentials, const std::string& host, int port, std::string_view remedy) {
   if (!credentials.token.empty() || credentials.tls() || IsLoopbackText(host)) return;
   log::Info(fmt::format("serving the rendezvous on port {} of {}, without token or TLS, as torchrun does; {}", port,
@@ -186,13 +198,12 @@ bool TakeEndpoint(boost::asio::io_context& loop, const RunOptions& options, cons
                   RendezvousPlace* place) {
   if (place->endpoint_is == RendezvousPlace::Endpoint::kUnknown) AskForEndpoint(loop, options, place);
   if (place->endpoint_is != RendezvousPlace::Endpoint::kTaken) return false;
-  rendezvous::Coordinator::Options serving = Serving(options, credentials, place->address);
-  serving.port = options.endpoint_port;
-  auto coordinator = rendezvous::Coordinator::Serve(loop, *place->conductor, serving);
+  auto coordinator =
+      rendezvous::Coordinator::Serve(loop, *place->conductor, ServingEndpoint(options, credentials, place->address));
   if (!coordinator.ok()) return false;  // another agent of this machine was faster
   place->endpoint_coordinator = *std::move(coordinator);
   place->conductor->SetPlace(place->control_address, false);
-  SayIfOpen(credentials, OpenTo(place->address), options.endpoint_port, kProtectedBy);
+  SayIfOpen(credentials, EndpointOpenTo(options, place->address), options.endpoint_port, kProtectedBy);
   return true;
 }
 

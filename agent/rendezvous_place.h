@@ -56,6 +56,8 @@ bool TakeEndpoint(boost::asio::io_context& loop, const RunOptions& options, cons
 // Where a node with that address listens: at a loopback address alone, else at every one (""), since its peers may know
 // it by others too.
 std::string OpenTo(const std::string& address);
+// Where the node with that address serves the endpoint: where others dial it.
+std::string EndpointOpenTo(const RunOptions& options, const std::string& address);
 
 // Says so where anybody may speak to the rendezvous served at `host` (numeric; "": every address) and `port`; `remedy`
 // names the flags against it. Nothing on loopback.
