@@ -273,8 +273,14 @@ class Session {
     asio::signal_set signals(loop, SIGINT, SIGTERM);
     int signal = 0;
     LiveLine live(loop, console);
-    LocalRun run({loop, reaper, console, isolation.bwrap, isolation.network.get(), &agent_files}, &world_, job_.get(),
-                 std::move(options),
+    const PodMeans means{.loop = loop,
+                         .reaper = reaper,
+                         .console = console,
+                         .bwrap = isolation.bwrap,
+                         .network = isolation.network.get(),
+                         .agent_files = &agent_files,
+                         .own_pids = isolation.own_pids};
+    LocalRun run(means, &world_, job_.get(), std::move(options),
                  {.event = [&say](const EventText& event) { say(fmt::format("{}: {}", event.reason, event.message)); },
                   .trouble = say,
                   .ignored = [&say](const std::string& field) { say("not honoured here: " + field); },

@@ -5,11 +5,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <string_view>
+#include <vector>
 
 #include "base/descriptors.h"
+#include "base/exec_pointers.h"
 #include "base/quoted.h"
 #include "base/text.h"
 
@@ -18,25 +19,20 @@ namespace {
 
 constexpr size_t kMostError = 500;  // bytes
 
-// Why bubblewrap does not run here; empty: it does.
-std::string WhyNoSandbox(const std::string& bwrap) {
-  if (bwrap.empty()) return "bubblewrap is not installed (Debian's package bubblewrap)";
+// Why bubblewrap does not run here with those flags; empty: it does.
+std::string WhyNoSandbox(const std::string& bwrap, std::vector<std::string> words) {
   auto pipe = MakePipe();
   if (!pipe.ok()) return std::string(Message(pipe.status()));
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, pipe->writing.get(), STDERR_FILENO);
-  std::string program = bwrap;
-  std::array<std::string, 6> words = {"bwrap", "--unshare-ipc", "--unshare-uts", "--bind", "/", "/"};
-  std::array<char*, 8> arguments{};
-  for (size_t i = 0; i < words.size(); ++i) arguments[i] = words[i].data();
-  std::string command = "/bin/true";
-  arguments[words.size()] = command.data();
+  words.insert(words.begin(), bwrap);
+  words.insert(words.end(), {"--", "/bin/true"});
   pid_t child = -1;
-  const int error = posix_spawn(&child, program.c_str(), &actions, nullptr, arguments.data(), environ);
+  const int error = posix_spawn(&child, bwrap.c_str(), &actions, nullptr, ExecPointers(words).data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   pipe->writing.Close();
-  if (error != 0) return Message(ErrnoStatus(error, program)).data();
+  if (error != 0) return std::string(Message(ErrnoStatus(error, bwrap)));
   std::string said(kMostError, '\0');
   ssize_t size = 0;
   while ((size = read(pipe->reading.get(), said.data(), said.size())) < 0 && errno == EINTR) {
@@ -60,7 +56,14 @@ StatusOr<NetworkMode> ParseNetworkMode(const std::string& text) {
 
 StatusOr<Isolation> Isolate(NetworkMode mode, const std::string& bwrap) {
   Isolation isolation;
-  const std::string why_no_sandbox = WhyNoSandbox(bwrap);
+  const std::vector<std::string> words = {"--unshare-ipc", "--unshare-uts", "--bind", "/", "/"};
+  std::vector<std::string> with_pids = words;
+  with_pids.insert(with_pids.end(), {"--unshare-pid", "--proc", "/proc"});
+  std::string why_no_sandbox = "bubblewrap is not installed (Debian's package bubblewrap)";
+  if (!bwrap.empty()) {
+    isolation.own_pids = WhyNoSandbox(bwrap, with_pids).empty();
+    why_no_sandbox = isolation.own_pids ? "" : WhyNoSandbox(bwrap, words);
+  }
   std::string why_shared = "--network shared";
   if (why_no_sandbox.empty()) isolation.bwrap = bwrap;
   if (mode != NetworkMode::kShared) {

@@ -16,6 +16,7 @@ StatusOr<NetworkMode> ParseNetworkMode(const std::string& text);
 
 struct Isolation {
   std::string bwrap;                    // the path of bubblewrap; empty: pods share this machine's files
+  bool own_pids = false;                // a container has processes of its own, all of which end with it
   std::unique_ptr<PodNetwork> network;  // null: pods share this machine's, each with an address of 127.0.0.0/8
   std::string said;                     // in one line: what is each host's own, what is shared, and why
 };

@@ -192,6 +192,7 @@ class PodRun::Impl : public std::enable_shared_from_this<Impl> {
       spec.working_directory = container.working_directory;
     } else {
       const std::vector<std::string> words = SandboxWords({.bwrap = means_.bwrap,
+                                                           .own_pids = means_.own_pids,
                                                            .hostname = program_.hostname,
                                                            .files = view_.files,
                                                            .root = container.root,
@@ -277,7 +278,7 @@ class PodRun::Impl : public std::enable_shared_from_this<Impl> {
   void AskAbout(size_t i) {
     const ContainerProgram& container = cycle_.Program(i);
     const auto words = [this, i](const std::vector<std::string>& command) {
-      const std::vector<pid_t> inside = groups_[i] ? Commands(i) : std::vector<pid_t>();
+      const std::vector<pid_t> inside = groups_[i] ? Inside(i) : std::vector<pid_t>();
       if (inside.empty()) return std::vector<std::string>();
       std::vector<std::string> all = CgroupWords(cgroups_[i]);
       for (std::string& word : EnterWords(inside.front(), cycle_.Program(i).working_directory, command)) {
@@ -319,13 +320,24 @@ class PodRun::Impl : public std::enable_shared_from_this<Impl> {
     Tell();
   }
 
-  // bubblewrap waits for the command, which is its child.
+  // The processes that are the first in the container's namespaces.
+  std::vector<pid_t> Inside(size_t i) const {
+    std::vector<pid_t> inside;
+    for (const int64_t started : groups_[i]->pids()) {
+      const auto pid = static_cast<pid_t>(started);
+      const std::vector<pid_t> first = means_.bwrap.empty() ? std::vector<pid_t>{pid} : ChildrenOf(pid);
+      if (!first.empty()) inside.push_back(first.front());
+    }
+    return inside;
+  }
+
+  // Where the container has processes of its own, bubblewrap's process 1 starts the command.
   std::vector<pid_t> Commands(size_t i) const {
+    if (!means_.own_pids) return Inside(i);
     std::vector<pid_t> commands;
-    if (means_.bwrap.empty()) commands.assign(groups_[i]->pids().begin(), groups_[i]->pids().end());
-    if (means_.bwrap.empty()) return commands;
-    for (const int64_t bwrap : groups_[i]->pids()) {
-      for (const pid_t command : ChildrenOf(static_cast<pid_t>(bwrap))) commands.push_back(command);
+    for (const pid_t first : Inside(i)) {
+      const std::vector<pid_t> children = ChildrenOf(first);
+      if (!children.empty()) commands.push_back(children.front());
     }
     return commands;
   }

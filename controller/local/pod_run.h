@@ -30,6 +30,7 @@ struct PodMeans {
   std::string bwrap;              // the path of bubblewrap; empty: containers see this machine's files
   PodNetwork* network = nullptr;  // null: all pods have this machine's
   const AgentFiles* agent_files = nullptr;
+  bool own_pids = false;        // SandboxSpec's
   PodLimits* limits = nullptr;  // null: none are set
 };
 

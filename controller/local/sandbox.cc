@@ -29,6 +29,7 @@ class Words {
 
   std::vector<std::string> Make() {
     Add({spec_.bwrap, "--die-with-parent", "--unshare-ipc", "--unshare-uts", "--hostname", spec_.hostname});
+    if (spec_.own_pids) Add({"--unshare-pid"});
     std::vector<PodMount> mounts = spec_.files;
     if (!spec_.root.empty() && NeedsResolver()) {
       mounts.push_back({.source = kResolver, .target = kResolver, .read_only = true});
@@ -43,6 +44,7 @@ class Words {
     Add({"--tmpfs", "/"});
     Show("/");
     AddDevices();
+    if (spec_.own_pids) Add({"--proc", "/proc"});
     if (!spec_.root.empty()) AddWhatNoImageHas();
     for (const PodMount& mount : mounts) {
       Add({mount.read_only ? "--ro-bind" : "--bind", mount.source, mount.target});
@@ -113,7 +115,8 @@ class Words {
     Find(folder, "");
     for (const FolderEntry& entry : entries_[folder]) {
       const std::string path = Below(folder, entry.name);
-      const bool is_made = IsEmptied(path) || (!spec_.root.empty() && (path == "/proc" || path == "/sys"));
+      const bool is_made = IsEmptied(path) || (!spec_.root.empty() && (path == "/proc" || path == "/sys")) ||
+                           (spec_.own_pids && path == "/proc");
       if (path == "/dev" || is_made) continue;
       if (!entry.link.empty()) {
         Add({"--symlink", entry.link, path});
@@ -151,7 +154,8 @@ class Words {
   }
 
   void AddWhatNoImageHas() {
-    Add({"--bind", "/proc", "/proc", "--ro-bind-try", "/sys", "/sys"});
+    if (!spec_.own_pids) Add({"--bind", "/proc", "/proc"});
+    Add({"--ro-bind-try", "/sys", "/sys"});
     for (const std::string_view folder : kEmptied) {
       const fs::path path(folder);
       const bool is_top = path.parent_path() == "/";

@@ -11,8 +11,9 @@
 namespace muster::controller {
 
 struct SandboxSpec {
-  std::string bwrap;            // its path
-  std::string hostname;         // of the pod
+  std::string bwrap;      // its path
+  bool own_pids = false;  // it sees its own processes alone, and they end with it, whatever becomes of this process
+  std::string hostname;   // of the pod
   std::vector<PodMount> files;  // of this pod, where its volumes have none: /etc/hosts
   // A folder that stands for this machine's files, read-only; empty: these files themselves. /dev, /proc, /sys and
   // /etc/resolv.conf are this machine's, /tmp, /run and /var/tmp are empty and the container's own.

@@ -14,11 +14,11 @@ import termios
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 
-from local_case import BIN, DEADLINE, Job, LocalCase, clean, plain_job, runtime, train_job, wait_gone  # noqa: E402
+from local_case import BIN, DEADLINE, Job, LocalCase, clean, plain_job, runtime, train_job  # noqa: E402
 
 import class_runner  # noqa: E402  local_case.py says where it is
 
-HANGS = "trap 'echo bye; exit 0' TERM; echo pid $$; while :; do sleep 0.05; done"
+HANGS = "trap 'echo bye; exit 0' TERM; echo here; while :; do sleep 0.05; done"
 
 
 class CommandCase(LocalCase):
@@ -36,7 +36,8 @@ class CommandCase(LocalCase):
 
     def hanging(self, name, **more):
         job = self.start(plain_job(name, HANGS, **more))
-        return job, int(job.await_(r"pid (\d+)")[1])
+        job.await_("] here")
+        return job, self.processes()
 
     def path(self, *parts):
         return os.path.join(self.folder, "state", "muster", "jobs", *parts)
@@ -62,10 +63,10 @@ class Ps(CommandCase):
         self.assertEqual(jobs["fine"]["files"], [os.path.join(self.folder, "1-0.yaml")])
 
     def test_a_killed_one_is_lost_until_its_next_start(self):
-        job, pid = self.hanging("gone")
+        job, processes = self.hanging("gone")
         job.process.kill()
         job.wait()
-        self.assertTrue(wait_gone(pid))
+        self.assert_gone(processes)
         self.assertEqual(self.row("gone")[2], "Lost")
         self.assertIn("gone: `muster local` was killed", self.muster("ps"))
         self.assertIn("gone does not run", self.muster("stop", "gone"))
@@ -147,17 +148,18 @@ os.write(2, f"no end of {os.environ['RANK']}".encode())
 
 class Stop(CommandCase):
     def test_with_grace_and_at_once(self):
-        job, pid = self.hanging("soft")
+        job, processes = self.hanging("soft")
         self.assertIn("soft: Stopped, exit code 143", self.muster("stop", "soft"))
         self.assertEqual(job.wait(), 143)
         self.assertIn("bye", job.said)
-        self.assertTrue(wait_gone(pid))
+        self.assert_gone(processes)
         self.assertIn("soft has ended: Stopped", self.muster("stop", "soft"))
-        job = self.start(plain_job("hard", "trap '' TERM; echo pid $$; while :; do sleep 0.05; done"))
-        pid = int(job.await_(r"pid (\d+)")[1])
+        job = self.start(plain_job("hard", "trap '' TERM; echo here; while :; do sleep 0.05; done"))
+        job.await_("] here")
+        processes = self.processes()
         self.assertIn("hard: Stopped", self.muster("stop", "--now", "hard"))
         job.wait()
-        self.assertTrue(wait_gone(pid))
+        self.assert_gone(processes)
 
     def test_all(self):
         jobs = [self.hanging(name)[0] for name in ("one", "two")]

@@ -2,6 +2,7 @@
 import json
 import os
 import re
+import select
 import shutil
 import subprocess
 import sys
@@ -140,6 +141,28 @@ class LocalCase(unittest.TestCase):
         job = Job(command, cwd=self.folder, env=clean(**{"XDG_STATE_HOME": os.path.join(self.folder, "state"), **(env or {})}))
         self.addCleanup(job.end)
         return job
+
+    def processes(self):
+        """Descriptors of all processes in this test's containers: those that have its folder mounted."""
+        found, own = [], os.readlink("/proc/self/ns/mnt")
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                descriptor = os.pidfd_open(int(pid))
+                with open(f"/proc/{pid}/mountinfo") as file:
+                    inside = os.readlink(f"/proc/{pid}/ns/mnt") != own and f"{self.folder}/" in file.read()
+            except OSError:  # it has ended
+                continue
+            if inside:
+                found.append(descriptor)
+                self.addCleanup(os.close, descriptor)
+            else:
+                os.close(descriptor)
+        return found
+
+    def assert_gone(self, processes):
+        self.assertTrue(processes)
+        for process in processes:
+            self.assertTrue(select.select([process], [], [], DEADLINE)[0])
 
     def run_job(self, *files, code=0, **more):
         """Runs it to its end; what it has said."""

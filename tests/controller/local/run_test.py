@@ -7,7 +7,7 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 
-from local_case import LocalCase, plain_job, pytorch_job, runtime, shell, train_job, wait_gone  # noqa: E402
+from local_case import LocalCase, plain_job, pytorch_job, runtime, shell, train_job  # noqa: E402
 
 import class_runner  # noqa: E402  local_case.py says where it is
 
@@ -54,12 +54,8 @@ print("rank", os.environ["RANK"], "goes on", flush=True)
         self.assertIn("no such data", said)
 
     def test_a_killed_node_comes_back(self):
-        script = f"""if [ -e {self.folder}/back ]; then echo again; exit; fi; touch {self.folder}/back; echo first $PPID; sleep 1000"""
-        job = self.start(plain_job("node", script))
-        agent = int(job.await_(r"first (\d+)")[1])
-        os.kill(agent, signal.SIGKILL)
-        self.assertEqual(job.wait(), 0, job.said)
-        self.assertIn("[node-node-0-0] again", job.said)
+        script = f"""if [ -e {self.folder}/back ]; then echo again; exit; fi; touch {self.folder}/back; kill -9 $PPID; sleep 1000"""
+        self.assertIn("[node-node-0-0] again", self.run_job(plain_job("node", script)))
 
     def test_a_whole_pytorch_job_is_made_anew(self):
         """Its command is no torchrun: peers hear of the failure by the controller alone."""
@@ -212,35 +208,42 @@ class Drills(LocalCase):
 
 class Ends(LocalCase):
     def hanging(self, name):
-        job = self.start(plain_job(name, "trap 'echo bye; exit 0' TERM; echo pid $$; while :; do sleep 0.05; done", nodes=2))
-        job.await_(r"(?s)pid \d+.*pid \d+")
-        return job, [int(pid) for pid in re.findall(r"pid (\d+)", job.said)]
+        job = self.start(plain_job(name, "trap 'echo bye; exit 0' TERM; echo here; while :; do sleep 0.05; done", nodes=2))
+        job.await_(r"(?s)] here.*] here")
+        return job, self.processes()
 
     def test_told_to_end(self):
         for number in (signal.SIGINT, signal.SIGTERM):
             with self.subTest(number):
-                job, pids = self.hanging(f"told-{int(number)}")
+                job, processes = self.hanging(f"told-{int(number)}")
                 job.process.send_signal(number)
                 self.assertEqual(job.wait(), 128 + number, job.said)
                 self.assertEqual(job.said.count("bye"), 2, job.said)
-                for pid in pids:
-                    self.assertTrue(wait_gone(pid))
+                self.assert_gone(processes)
 
     def test_told_twice(self):
-        job = self.start(plain_job("twice", "trap '' TERM; echo pid $$; while :; do sleep 0.05; done"))
-        pid = int(job.await_(r"pid (\d+)")[1])
+        job = self.start(plain_job("twice", "trap '' TERM; echo here; while :; do sleep 0.05; done"))
+        job.await_("] here")
+        processes = self.processes()
         job.process.send_signal(signal.SIGINT)
         job.process.send_signal(signal.SIGTERM)
         self.assertIn(job.wait(), (130, 143), job.said)
-        self.assertTrue(wait_gone(pid))
+        self.assert_gone(processes)
 
     def test_killed(self):
-        job, pids = self.hanging("killed")
+        job, processes = self.hanging("killed")
         job.process.kill()
         job.wait()
-        for pid in pids:
-            self.assertTrue(wait_gone(pid))
+        self.assert_gone(processes)
         self.assertIn("fine", self.run_job(plain_job("killed", "echo fine")))
+
+    def test_killed_with_processes_that_the_container_has_started(self):
+        job = self.start(plain_job("deep", "sh -c 'sleep 1000; true' & echo here; wait"))
+        job.await_("] here")
+        processes = self.processes()
+        job.process.kill()
+        job.wait()
+        self.assert_gone(processes)
 
     def test_two_of_one_name(self):
         self.hanging("name")
