@@ -1,17 +1,19 @@
 """What hosts of `muster local` have for themselves: a network of their own as root, addresses of this machine otherwise, and
 this machine's files where bubblewrap is not there. Nothing of it is left behind."""
 import os
+import re
 import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 
-from local_case import DEADLINE, LocalCase, plain_job, pytorch_job, shell, train_job, wait_gone  # noqa: E402
+from local_case import BIN, DEADLINE, LocalCase, clean, plain_job, pytorch_job, shell, train_job, wait_gone  # noqa: E402
 
 import class_runner  # noqa: E402
 
@@ -50,8 +52,15 @@ class Private(LocalCase):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        if os.geteuid():
-            raise unittest.SkipTest("SKIPPED: only root makes networks")
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "job.yaml")
+            with open(path, "w") as file:
+                file.write(plain_job("asked", "true"))
+            tried = subprocess.run([os.path.join(BIN, "muster-local"), "--network", "private", "-f", path], capture_output=True, text=True,
+                                   env=clean(XDG_STATE_HOME=folder), timeout=DEADLINE)
+        why = re.search("--network private: .*", tried.stderr)
+        if why:
+            raise unittest.SkipTest(f"SKIPPED: {why[0]}")
 
     def start(self, *files, arguments=(), **more):
         return super().start(*files, arguments=["--network", "private", *arguments], **more)
