@@ -4,6 +4,7 @@
 
 #include "base/iso_time.h"
 #include "base/json_fields.h"
+#include "base/text.h"
 
 namespace muster::controller {
 namespace {

@@ -48,7 +48,11 @@ void APod(const Json& object, bool own_root) {
                    ? std::vector<FolderEntry>{{.name = "usr", .is_folder = true}, {.name = "bin", .link = "usr/bin"}}
                    : std::vector<FolderEntry>();
       };
-      Must(!SandboxWords({.bwrap = "bwrap", .hostname = "h", .hosts = "/hosts", .mounts = container.mounts}, list)
+      Must(!SandboxWords({.bwrap = "bwrap",
+                          .hostname = "h",
+                          .files = {{"/hosts", "/etc/hosts", true}},
+                          .mounts = container.mounts},
+                         list)
                 .empty());
     }
   }
