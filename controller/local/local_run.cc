@@ -273,8 +273,8 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
     if (HasOwnNetwork(pod)) {
       view.enter = means_.network->Enter(HostOf(pod));
       // Nothing listens at 127.0.0.53 there.
-      if (const std::string servers = NameServersFile(HostFs()); !servers.empty()) {
-        view.files.push_back({.source = servers, .target = "/etc/resolv.conf", .read_only = true});
+      if (!name_servers_.empty()) {
+        view.files.push_back({.source = name_servers_, .target = "/etc/resolv.conf", .read_only = true});
       }
     }
     view.found = [weak = weak_from_this(), name = NameOf(pod)](const std::string& text) {
@@ -430,6 +430,7 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
   std::map<std::string, Status> no_network_;  // by host name
   asio::steady_timer timer_;
   const HostFacts facts_;
+  const std::string name_servers_ = NameServersFile(HostFs());
   std::unique_ptr<OutputWatch> output_;
   std::vector<std::unique_ptr<asio::steady_timer>> drill_timers_;
   std::map<std::string, std::unique_ptr<PodRun>> pods_;  // by uid
