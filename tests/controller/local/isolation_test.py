@@ -13,7 +13,7 @@ import unittest
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 
-from local_case import BIN, DEADLINE, LocalCase, clean, plain_job, pytorch_job, shell, train_job, wait_gone  # noqa: E402
+from local_case import BIN, DEADLINE, LocalCase, clean, plain_job, pytorch_job, runtime, shell, train_job, wait_gone  # noqa: E402
 
 import class_runner  # noqa: E402
 
@@ -130,16 +130,8 @@ with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as here:
         self.assertNotIn("heard lost", job.said)
 
     def test_of_this_machine(self):
-        runtime = """
-apiVersion: trainer.kubeflow.org/v1alpha1
-kind: TrainingRuntime
-metadata: {name: open}
-spec:
-  mlPolicy: {numNodes: 1}
-  template: {spec: {replicatedJobs: [{name: node, template: {metadata: {labels: {trainer.kubeflow.org/trainjob-ancestor-step: trainer}},
-    spec: {template: {spec: {hostNetwork: true, containers: [{name: node, image: i}]}}}}}]}}
-"""
-        said = self.run_job(plain_job("open", "ls /sys/class/net; readlink /proc/self/ns/net", runtime_name="open"), runtime)
+        said = self.run_job(plain_job("open", "ls /sys/class/net; readlink /proc/self/ns/net", runtime_name="open"),
+                            runtime("open", "hostNetwork: true, containers: [{name: node, image: i}]"))
         self.assertIn(os.readlink("/proc/self/ns/net"), said)
 
     def test_pytorch(self):
@@ -198,22 +190,16 @@ class WithoutBubblewrap(LocalCase):
             self.assertRegex(said, rf"rank {rank} 127\.")
 
     def test_volumes_stand_for_their_paths(self):
-        runtime = """
-apiVersion: trainer.kubeflow.org/v1alpha1
-kind: TrainingRuntime
-metadata: {name: files}
-spec:
-  mlPolicy: {numNodes: 1}
-  template: {spec: {replicatedJobs: [{name: node, template: {metadata: {labels: {trainer.kubeflow.org/trainjob-ancestor-step: trainer}},
-    spec: {template: {spec: {volumes: [{name: v, emptyDir: {}}, {name: m, configMap: {name: words}}],
-      containers: [{name: node, image: i, env: [{name: OUT, value: /out}], volumeMounts: [{name: v, mountPath: /out}, {name: m, mountPath: /words}]}]}}}}}]}}
+        words = """
 ---
 apiVersion: v1
 kind: ConfigMap
 metadata: {name: words}
 data: {text: hello}
 """
-        said = self.run_job(plain_job("files", 'cp /words/text "$OUT/x" && cat /out/x', runtime_name="files"), runtime)
+        pod = """volumes: [{name: v, emptyDir: {}}, {name: m, configMap: {name: words}}], containers: [{name: node, image: i,
+          env: [{name: OUT, value: /out}], volumeMounts: [{name: v, mountPath: /out}, {name: m, mountPath: /words}]}]"""
+        said = self.run_job(plain_job("files", 'cp /words/text "$OUT/x" && cat /out/x', runtime_name="files"), runtime("files", pod) + words)
         self.assertIn("[files-node-0-0] hello", said)
         self.assertIn("nothing can be mounted here", said)
 
