@@ -80,9 +80,12 @@ class Private(LocalCase):
         job.await_("] up")
         link = link_of(gateway)
         self.assertRegex(link, "^mstr")
+        number = output("ip", "-o", "link", "show", link).split(":")[0]
         self.assertIn(f"muster_{link}\n", output("nft", "list", "tables"))
         job.process.send_signal(signal.SIGTERM)
         self.assertEqual(job.wait(), 143)
+        # By its number: another run may have a link of that name by now.
+        self.assertNotIn(number, [line.split(":")[0] for line in output("ip", "-o", "link").splitlines()])
 
     def test_killed(self):
         job = self.start(plain_job("killed", "ip route; exec sleep infinity"))
