@@ -213,6 +213,8 @@ class Deciding {
                            : reason == "FailedJobs"       ? "jobset failed due to one or more job failures"
                                                           : "applying FailJobSet failure policy action";
     if (!first_job.empty()) upstream += fmt::format(" (first failed job: {})", first_job);
+    // The failure that exceeded the budget was followed by no restart.
+    if (HasAgent()) status().restarts = std::min(status().restarts, plan_.max_restarts);
     SetFailed(job_, &status(), reason, upstream, cause, now_);
     Event(true, kFailed, cause.empty() ? upstream : cause);
     Stop();

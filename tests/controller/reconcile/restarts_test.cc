@@ -79,7 +79,7 @@ TEST(Decide, AForgedMessageCostsNoMoreThanTheBudget) {
   told.max_restarts = 0;
   observed.pods = {Failed(Pod(observed.jobs[0], 0), 139, told)};
   const Decision decision = Decide(Job(), TwoNodes(), observed, kNow);
-  EXPECT_EQ(decision.status.restarts, 4);
+  EXPECT_EQ(decision.status.restarts, 3);
   ASSERT_EQ(decision.status.failures.size(), 1U);
   EXPECT_EQ(decision.status.failures[0].message, " [2J [31mred /  31m");
 }
@@ -94,6 +94,7 @@ TEST(Decide, TheBudgetEnds) {
   ASSERT_NE(failed, nullptr);
   EXPECT_EQ(failed->reason, "ReachedMaxRestarts");
   EXPECT_THAT(failed->message, HasSubstr("was killed by SIGKILL"));
+  EXPECT_EQ(decision.status.restarts, 3) << "no restart follows the failure that exceeds the budget";
   EXPECT_THAT(Actions(decision), ElementsAre("suspend a-node-0")) << "its failed pod stays";
 }
 
