@@ -2,10 +2,12 @@
 
 #include <fcntl.h>
 #include <linux/nsfs.h>
+#include <poll.h>
 #include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -22,7 +24,7 @@ namespace muster::controller {
 namespace {
 
 // The kinds that a container may have of its own, but for the users'. Files come last, as /proc is looked up before.
-constexpr const char* kNamespaces[] = {"ipc", "uts", "net", "mnt"};
+constexpr const char* kNamespaces[] = {"ipc", "uts", "net", "pid", "mnt"};
 
 struct Namespace {
   std::string name;  // for people
@@ -69,14 +71,39 @@ Status JoinAll(const std::string& pid) {
   return has_inner ? Join(user) : absl::OkStatus();
 }
 
+// Only children of the one who joins it are in a namespace of processes: a child is it that goes on. It ends with its
+// parent, which gives its exit code on, and ends by the same signal. Returns in the child.
+Status GoOnInChild() {
+  MUSTER_ASSIGN_OR_RETURN(PipeEnds life, MakePipe());
+  const pid_t child = fork();
+  if (child < 0) return ErrnoStatus(errno, "fork");
+  if (child > 0) {
+    life.reading.Close();
+    int status = 0;
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
+    if (WIFSIGNALED(status)) raise(SIGKILL);
+    _exit(WEXITSTATUS(status));
+  }
+  life.writing.Close();
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  // A parent outside of the namespace has no number in it. It holds the other end as long as it lives.
+  pollfd parent{life.reading.get(), 0, 0};
+  if (poll(&parent, 1, 0) != 0) raise(SIGKILL);
+  return absl::OkStatus();
+}
+
 StatusOr<int> Enter(const std::vector<std::string>& arguments) {
   if (arguments.size() < 3) return absl::InvalidArgumentError("want PID FOLDER COMMAND...");
   const pid_t parent = getppid();
+  MUSTER_ASSIGN_OR_RETURN(const Namespace processes, NamespaceOf(arguments[0], "pid"));
+  const bool has_own_processes = !IsOurs(processes.place, "pid");
   MUSTER_RETURN_IF_ERROR(JoinAll(arguments[0]));
   // To join a namespace of users takes it away.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) raise(SIGKILL);
   prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+  if (has_own_processes) MUSTER_RETURN_IF_ERROR(GoOnInChild());
   if (chdir(arguments[1].c_str()) != 0) return ErrnoStatus(errno, arguments[1]);
   MUSTER_ASSIGN_OR_RETURN(const GuardedProcess process, StartGuarded({.words = {arguments.begin() + 2, arguments.end()},
                                                                       .environment = Environment::OfProcess().entries(),

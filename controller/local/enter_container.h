@@ -2,8 +2,8 @@
 // users.
 //
 // It gets the container's files, host name, /dev/shm and network by setns(2), its environment and its working folder by
-// the one who starts it. Namespaces that the container shares with us are left out, so it also serves a container that
-// has none of its own. Not the processes' one (CLONE_NEWPID), which containers share with this machine.
+// the one who starts it, and sees the container's processes. Namespaces that the container shares with us are left out,
+// so it also serves a container that has none of its own.
 #pragma once
 
 #include <sys/types.h>
