@@ -17,6 +17,7 @@ namespace {
 struct Flags {
   std::vector<std::string> jobs;
   bool all = false, now = false;
+  int timeout = 300;  // seconds
 };
 
 void Say(std::string_view text) { PrintTo(stderr, "muster stop: {}\n", text); }
@@ -55,8 +56,15 @@ StatusOr<std::optional<Stopped>> Ask(const FoundJob& job, bool now) {
   return Stopped{job, *std::move(process)};
 }
 
-Status Tell(const std::string& state, const Stopped& stopped) {
-  stopped.process.AwaitEnd();
+Status Tell(const std::string& state, const Stopped& stopped, const Flags& flags, TimePoint deadline) {
+  if (!stopped.process.AwaitEnd(deadline)) {
+    const std::string remedy =
+        flags.now ? fmt::format("`kill -9 {}` ends it, and the job's next start removes what is left",
+                                stopped.job.record->pid)
+                  : fmt::format("`muster stop --now {}` does not wait for its pods' grace", stopped.job.name);
+    return absl::DeadlineExceededError(
+        fmt::format("{} has been told to stop and still runs after {} s; {}", stopped.job.name, flags.timeout, remedy));
+  }
   MUSTER_ASSIGN_OR_RETURN(const FoundJob job, FindJob(state, stopped.job.name));
   MUSTER_RETURN_IF_ERROR(job.record.status());
   if (!job.record->ended)
@@ -91,7 +99,8 @@ StatusOr<int> Stop(const Flags& flags) {
     note(one.status());
     if (one.ok() && *one) stopped.push_back(**std::move(one));
   }
-  for (const Stopped& one : stopped) note(Tell(state, one));
+  const TimePoint deadline = MonotonicClock::now() + std::chrono::seconds(flags.timeout);
+  for (const Stopped& one : stopped) note(Tell(state, one, flags, deadline));
   return code;
 }
 
@@ -110,6 +119,9 @@ void AddStopFlags(CLI::App* app, std::function<int()>* run) {
   CLI::Option* all = app->add_flag("--all", flags->all, "every job that runs here");
   jobs->excludes(all);
   app->add_flag("--now", flags->now, "kill at once, without the pods' grace");
+  app->add_option("--timeout", flags->timeout, "seconds to wait for the end")
+      ->check(CLI::Range(1, 86400))
+      ->capture_default_str();
   app->callback([flags, run, jobs, all] {
     if (jobs->count() + all->count() == 0) throw CLI::RequiredError("JOB, or --all,");
     *run = [flags] { return Run(*flags); };

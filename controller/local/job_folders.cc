@@ -13,6 +13,7 @@
 #include "base/state_folder.h"
 #include "base/text.h"
 #include "controller/local/state_check.h"
+#include "controller/plan/nearest_names.h"
 
 namespace muster::controller {
 namespace {
@@ -101,6 +102,10 @@ StatusOr<std::vector<FoundJob>> FindJobs(const std::string& state) {
 StatusOr<FoundJob> FindJob(const std::string& state, const std::string& name) {
   MUSTER_ASSIGN_OR_RETURN(std::vector<std::string> names, JobNames(state));
   if (std::find(names.begin(), names.end(), name) != names.end()) return Found(state, name);
+  if (const std::vector<std::string> nearest = NearestNames(name, names); !nearest.empty()) {
+    return absl::NotFoundError(
+        fmt::format("no job {} has run here; the nearest names are {}", Quoted(name), Join(nearest, ", ")));
+  }
   const size_t count = names.size();
   names.resize(std::min(count, kMostNames));
   return absl::NotFoundError(

@@ -32,7 +32,7 @@ struct FoundJob {
 
 // In the order of their names; none where there is no such folder. Unavailable: it cannot be read.
 StatusOr<std::vector<FoundJob>> FindJobs(const std::string& state);
-// NotFound: no job has that name; says which ones there are.
+// NotFound: no job has that name; says which ones may be meant, else which ones there are.
 StatusOr<FoundJob> FindJob(const std::string& state, const std::string& name);
 
 // The run of the job before the one that FindJob() gives. NotFound: there was none.

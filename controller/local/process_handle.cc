@@ -4,7 +4,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <fstream>
 #include <string>
 
@@ -46,9 +48,13 @@ Status ProcessHandle::Signal(int signal) const {
   return CallStatus(errno, "pidfd_send_signal", fmt::format("process {}", pid_));
 }
 
-void ProcessHandle::AwaitEnd() const {
+bool ProcessHandle::AwaitEnd(TimePoint deadline) const {
   pollfd ended{descriptor_.get(), POLLIN, 0};
-  while (poll(&ended, 1, -1) < 0 && errno == EINTR) {
+  for (;;) {
+    const Duration left = std::max(deadline - MonotonicClock::now(), Duration::zero());
+    const auto wait = std::min<int64_t>(std::chrono::ceil<std::chrono::milliseconds>(left).count(), INT_MAX);
+    if (poll(&ended, 1, static_cast<int>(wait)) > 0) return true;
+    if (left == Duration::zero()) return false;
   }
 }
 

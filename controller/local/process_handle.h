@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "base/clock.h"
 #include "base/descriptors.h"
 #include "base/status.h"
 
@@ -23,8 +24,8 @@ class ProcessHandle {
   // NotFound: it has ended. PermissionDenied: it is another user's.
   Status Signal(int signal) const;
   int descriptor() const { return descriptor_.get(); }  // readable once it has ended
-  // Blocks until it has ended.
-  void AwaitEnd() const;
+  // Blocks until it has ended. False: it had not by the deadline.
+  bool AwaitEnd(TimePoint deadline) const;
 
  private:
   ProcessHandle(pid_t pid, Descriptor descriptor) : pid_(pid), descriptor_(std::move(descriptor)) {}

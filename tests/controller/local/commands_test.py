@@ -157,6 +157,8 @@ class Stop(CommandCase):
         job = self.start(plain_job("hard", "trap '' TERM; echo here; while :; do sleep 0.05; done"))
         job.await_("] here")
         processes = self.processes()
+        self.assertIn("hard has been told to stop and still runs after 1 s; `muster stop --now hard` does not wait",
+                      self.muster("stop", "--timeout", "1", "hard", code=78))
         self.assertIn("hard: Stopped", self.muster("stop", "--now", "hard"))
         job.wait()
         self.assert_gone(processes)
@@ -171,7 +173,7 @@ class Stop(CommandCase):
 
     def test_wrong_words(self):
         self.run_job(plain_job("known", "true"))
-        self.assertIn("no job 'knwon' has run here; there are known", self.muster("stop", "knwon", code=78))
+        self.assertIn("no job 'knwon' has run here; the nearest names are known", self.muster("stop", "knwon", code=78))
         self.assertIn("no job '../known'", self.muster("stop", "../known", code=78))
         self.assertIn("JOB, or --all, is required", self.muster("stop", code=64))
 

@@ -98,8 +98,10 @@ TEST_F(JobFolders, AKillWhileTheRunBeforeIsMovedLosesNothing) {
 TEST_F(JobFolders, AnUnknownName) {
   EXPECT_THAT(std::string(Message(FindJob(state_, "a").status())), HasSubstr("jobs has none"));
   for (int i = 10; i < 22; ++i) ASSERT_TRUE(TakeJobFolder(state_, fmt::format("job{}", i)).ok());
-  const std::string said(Message(FindJob(state_, "../job10").status()));
-  EXPECT_THAT(said, HasSubstr("no job '../job10' has run here; there are job10, job11"));
+  EXPECT_EQ(Message(FindJob(state_, "jbo21").status()),
+            "no job 'jbo21' has run here; the nearest names are job21, job11, job12");
+  const std::string said(Message(FindJob(state_, "../../etc").status()));
+  EXPECT_THAT(said, HasSubstr("no job '../../etc' has run here; there are job10, job11"));
   EXPECT_TRUE(said.ends_with("job19 ...")) << said;
 }
 
