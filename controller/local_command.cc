@@ -254,9 +254,17 @@ class Session {
     return 0;
   }
 
-  // From the first pod to the end. `begun`: it runs, and its record says so.
+  // From the first pod to the report. `begun`: it runs, and its record says so.
   StatusOr<int> Carry(const Flags& flags, const TakenFolder& taken, const std::string& bwrap,
                       const AgentFiles& agent_files, LocalRunOptions options, const std::function<void()>& begun) {
+    const auto code = CarryPods(flags, taken, bwrap, agent_files, std::move(options), begun);
+    // Nothing of the run is left but its folder, and signals end this process again.
+    if (code.ok()) TellReport(agent_files.binary(), taken.path);
+    return code;
+  }
+
+  StatusOr<int> CarryPods(const Flags& flags, const TakenFolder& taken, const std::string& bwrap,
+                          const AgentFiles& agent_files, LocalRunOptions options, const std::function<void()>& begun) {
     MUSTER_ASSIGN_OR_RETURN(const Isolation isolation, Isolate(mode_, bwrap));
     PrintTo(stderr, "muster local: {}\n", isolation.said);
     RaiseOpenFiles();
@@ -308,7 +316,6 @@ class Session {
     const int code = signal != 0 ? 128 + signal : End();
     recorder.End(job_->State(), run.pods(), code, WallNow());
     if (!flags.keep) RemoveVolumes(taken.path);
-    TellReport(agent_files.binary(), taken.path);
     return code;
   }
 

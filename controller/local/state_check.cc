@@ -35,6 +35,10 @@ Status CheckStateFolder(const std::string& folder) {
                  fmt::format("it has room for {} MiB, and a run needs {} MiB at least", room >> 20, kLeastRoom >> 20));
   }
   if (access(folder.c_str(), W_OK | X_OK) != 0) return Unfit(folder, "nothing may be written there");
+  std::error_code error;
+  if (std::filesystem::canonical(folder, error).string().starts_with("/dev/shm/")) {
+    return Unfit(folder, "each container has a /dev/shm of its own, and would not see this folder");
+  }
   return absl::OkStatus();
 }
 

@@ -177,6 +177,11 @@ class BadMachines(Bad):
                 self.assertEqual(ran.returncode, 78, ran.stderr)
                 self.assertIn(message, ran.stderr)
 
+    def test_a_state_folder_that_containers_do_not_see(self):
+        ran = self.in_namespace("mount -t tmpfs none /dev/shm && export XDG_STATE_HOME=/dev/shm && RUN")
+        self.assertEqual(ran.returncode, 78, ran.stderr)
+        self.assertIn("each container has a /dev/shm of its own, and would not see this folder; set XDG_STATE_HOME", ran.stderr)
+
     def test_places_that_are_no_matter(self):
         rows = ["mount -t tmpfs none /mnt && mount --bind /tmp /tmp && mount -o remount,bind,noexec /tmp && export XDG_STATE_HOME=/mnt && RUN",
                 "export TMPDIR=/nowhere && RUN", "mkdir -p t && mount -t tmpfs -o noexec,ro none t && export TMPDIR=$PWD/t && RUN"]
