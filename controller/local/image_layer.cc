@@ -101,7 +101,11 @@ class Unpacking {
   // `take` says whether there is more to do.
   template <typename Take>
   Status EachMember(const Take& take) {
-    archive_read_support_filter_all(archive_.get());
+    // Not archive_read_support_filter_all: for some first bytes that runs a program of this machine (lrzip, grzip).
+    archive_read_support_filter_gzip(archive_.get());
+    archive_read_support_filter_zstd(archive_.get());
+    archive_read_support_filter_xz(archive_.get());
+    archive_read_support_filter_bzip2(archive_.get());
     archive_read_support_format_tar(archive_.get());
     if (archive_read_open_fd(archive_.get(), file_, kReadAtOnce) != ARCHIVE_OK) return Broken();
     for (uint64_t members = 0;; ++members) {

@@ -1,12 +1,19 @@
-// What the fuzz targets share: a claim about what was read, and input whose first byte chooses.
+// What the fuzz targets share: claims about what was read, and input whose first byte chooses.
 #pragma once
 
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>
 
+#include "base/status.h"
+
 inline void Must(bool holds) {
   if (!holds) std::abort();
+}
+
+// An error says something, and not more than a person reads.
+inline void MustBeTold(const muster::Status& status, size_t most = 8192) {
+  Must(status.ok() || (!muster::Message(status).empty() && muster::Message(status).size() < most));
 }
 
 struct ChosenInput {

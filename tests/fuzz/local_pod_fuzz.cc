@@ -12,11 +12,6 @@ namespace muster::controller {
 namespace {
 
 constexpr int kDeepest = 100;
-constexpr size_t kMostMessage = 8192;
-
-void Said(const Status& status) {
-  Must(status.ok() || (!Message(status).empty() && Message(status).size() < kMostMessage));
-}
 
 bool IsBelow(const std::string& path, std::string_view folder) {
   return path.starts_with(folder) && path.find("/../") == std::string::npos && !path.ends_with("/..");
@@ -34,7 +29,7 @@ void APod(const Json& object, bool own_root) {
   const Json& data = PartOf(object, "data");
   const auto find = [&data](std::string_view, std::string_view) { return data.is_object() ? &data : nullptr; };
   const auto program = ProgramOf(PartOf(object, "pod"), place, find);
-  Said(program.status());
+  MustBeTold(program.status());
   if (!program.ok()) return;
   for (const PodFile& file : program->files) Must(IsBelow(file.path, "/state/pod/"));
   for (const auto* containers : {&program->init_containers, &program->containers}) {
@@ -64,7 +59,7 @@ void Flags(const Json& object) {
     if (set.is_string()) overrides.sets.push_back(set.get<std::string>());
   }
   Json job = PartOf(object, "job");
-  if (job.is_object()) Said(Override(overrides, &job));
+  if (job.is_object()) MustBeTold(Override(overrides, &job));
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ constexpr int kDeepest = 100;
 constexpr size_t kMostMessage = 4096;
 
 void Said(const Status& status) {
-  Must(status.ok() || (!Message(status).empty() && Message(status).size() < kMostMessage));
+  MustBeTold(status, kMostMessage);
   Must(Message(status).find_first_of("\r\n") == std::string_view::npos);
 }
 
