@@ -74,6 +74,18 @@ class Private(LocalCase):
         self.assertIn("[ports-node-0-1] from ports-node-0-0", said)
         self.assertRegex(said, r"\[ports-node-0-0\] host 0 heard 198\.(18|19)\.")
 
+    def test_forwarding_is_on_for_the_run_alone(self):
+        """In a network of the test's own, as this machine's is other tests', too."""
+        for name in ("up", "go"):
+            os.mkfifo(os.path.join(self.folder, name))
+        job = self.file("job.yaml", plain_job("forwards", "echo > up; cat go"))
+        script = ("ip link set lo up; show() { echo $1 $(cat /proc/sys/net/ipv4/ip_forward); }; show before; "
+                  f"{BIN}/muster-local --network private -f {job} & cat up; show during; echo > go; wait $!; echo ended $?; show after")
+        done = subprocess.run(["unshare", "--net", "sh", "-c", script], cwd=self.folder, capture_output=True, text=True, timeout=DEADLINE,
+                              env=clean(XDG_STATE_HOME=os.path.join(self.folder, "state")))
+        for line in ("before 0", "during 1", "ended 0", "after 0"):
+            self.assertIn(line, done.stdout.splitlines(), done.stdout + done.stderr)
+
     def test_they_reach_this_machine_and_its_network_stays_as_it_was(self):
         job = self.start(plain_job("reach", "ip route; echo up; exec sleep infinity"))
         gateway = job.await_(r"default via (198\.[0-9.]+)")[1]
