@@ -33,8 +33,7 @@ int Ps(const Flags& flags) {
     if (!job.lost()) continue;
     PrintTo(stderr,
             "muster ps: {}: `muster local` was killed; none of its processes is left. The logs are in {}, and the next "
-            "start of "
-            "the job removes the rest\n",
+            "start of the job removes the rest\n",
             job.name, job.folder);
   }
   return 0;

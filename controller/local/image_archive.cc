@@ -120,9 +120,9 @@ class Unpacker {
       say_("another start unpacks an image: this one waits for it");
       if (flock(lock.get(), LOCK_EX) != 0) return ErrnoStatus(errno, images_ + "/lock");
     }
-    if (!fs::exists(folder_)) {
+    std::error_code ignored;
+    if (!fs::exists(folder_, ignored)) {
       const Status made = Annotate(Make(image, S_ISDIR(kind.st_mode)), Quoted(path_));
-      std::error_code ignored;
       if (!made.ok()) fs::remove_all(folder_ + kUnfinished, ignored);
       MUSTER_RETURN_IF_ERROR(made);
     }

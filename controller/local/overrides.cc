@@ -59,22 +59,18 @@ StatusOr<Json> Variable(const std::string& text) {
   return EnvValue(text.substr(0, equals), text.substr(equals + 1));
 }
 
-// The list of an object's field; one that is none, or not there, becomes an empty one: who reads the job says it.
-Json& List(Json* object, const char* name) {
-  Json& list = (*object)[name];
-  if (!list.is_array()) list = Json::array();
-  return list;
-}
-
+// A field of another type stays as it is: the reader of the job reports it.
 Status OverrideTrainJob(const Overrides& overrides, Json* spec) {
   Json& trainer = (*spec)["trainer"];
-  if (!trainer.is_object()) trainer = Json::object();
+  if (trainer.is_null()) trainer = Json::object();
+  if (!trainer.is_object()) return absl::OkStatus();
   if (overrides.nodes) trainer["numNodes"] = *overrides.nodes;
   if (overrides.processes) trainer["numProcPerNode"] = *overrides.processes;
   for (const std::string& text : overrides.env) {
     MUSTER_ASSIGN_OR_RETURN(const Json variable, Variable(text));
-    List(&trainer, "env");
-    UpsertEnv(variable, &trainer);
+    Json& list = trainer["env"];
+    if (list.is_null()) list = Json::array();
+    if (list.is_array()) UpsertEnv(variable, &trainer);
   }
   return absl::OkStatus();
 }

@@ -49,7 +49,7 @@ Status Prepare(const PodProgram& program, const std::string& folder, const Agent
     return absl::UnavailableError(fmt::format("{}/volumes: it cannot be removed: {}", folder, error.message()));
   MUSTER_RETURN_IF_ERROR(MakeFolder(folder + "/logs"));
   for (const PodFolder& one : program.folders) {
-    if (!fs::exists(one.path)) MUSTER_RETURN_IF_ERROR(MakeFolder(one.path));
+    if (!fs::exists(one.path, error)) MUSTER_RETURN_IF_ERROR(MakeFolder(one.path));
     if (one.of_agent && agent_files != nullptr) agent_files->PutInto(one.path);
   }
   for (const PodFile& file : program.files) {

@@ -75,12 +75,13 @@ void StatusView::Take(const std::string& pod, std::string_view line) {
   const size_t begins = line.find(kOwnLines);
   if (begins == std::string_view::npos) return;
   line.remove_prefix(begins + kOwnLines.size());
-  if (const auto round = ReadRound(line); round && workers_.size() < kMostPods) {
+  const auto has_room = [&pod](const auto& map) { return map.size() < kMostPods || map.contains(pod); };
+  if (const auto round = ReadRound(line); round && has_room(workers_)) {
     round_ = round->number;
     ranks_ = round->ranks;
     workers_[pod] = round->workers;
   }
-  if (const auto download = ReadDownload(line); download && downloads_.size() < kMostPods) downloads_[pod] = *download;
+  if (const auto download = ReadDownload(line); download && has_room(downloads_)) downloads_[pod] = *download;
 }
 
 StatusFacts StatusView::Facts(const LocalJobState& job, const std::vector<PodRecord>& pods) const {

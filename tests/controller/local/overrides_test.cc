@@ -28,6 +28,8 @@ TEST(Overrides, OfATrainJob) {
       {{.sets = {"spec.trainer.env[1].value=no"}},
        "{trainer: {env: [{name: A}, {name: B}]}}",
        "{trainer: {env: [{name: A}, {name: B, value: false}]}}"},
+      {{.nodes = 2, .env = {"A=b"}}, "{trainer: 5}", "{trainer: 5}"},
+      {{.env = {"A=b"}}, "{trainer: {env: {A: c}}}", "{trainer: {env: {A: c}}}"},
       {{.sets = {"spec.suspend=true", "spec.suspend=false"}}, "{}", "{trainer: {}, suspend: false}"},
   };
   for (const Row& row : rows) {
