@@ -9,9 +9,9 @@
 #include <fstream>
 #include <set>
 
-#include "agent/failure_summary.h"
-#include "agent/log_layout.h"
 #include "agent/start_check.h"
+#include "agent/torch/failure_summary.h"
+#include "agent/torch/log_layout.h"
 #include "base/environment.h"
 #include "base/exit_codes.h"
 #include "base/host_fs.h"

@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "agent/attempt_record.h"
 #include "agent/hang_evidence.h"
-#include "agent/log_layout.h"
-#include "agent/run_options.h"
+#include "agent/report/attempt_record.h"
+#include "agent/torch/log_layout.h"
+#include "agent/torch/run_options.h"
 #include "agent/wiring.h"
 #include "base/status.h"
 #include "base/worker_failure.h"

@@ -3,9 +3,9 @@
 
 #include "agent/command_line.h"
 #include "agent/commands.h"
-#include "agent/flag_values.h"
 #include "agent/rendezvous_place.h"
-#include "agent/service_links.h"
+#include "agent/torch/flag_values.h"
+#include "agent/torch/service_links.h"
 #include "agent/watch.h"
 #include "base/environment.h"
 #include "base/exit_codes.h"

@@ -13,7 +13,7 @@
 #include <string>
 
 #include "agent/last_words.h"
-#include "agent/run_options.h"
+#include "agent/torch/run_options.h"
 
 namespace muster::agent {
 

@@ -18,7 +18,7 @@
 #include <string>
 #include <string_view>
 
-#include "agent/run_options.h"
+#include "agent/torch/run_options.h"
 #include "base/termination_message.h"
 #include "rendezvous/round.h"
 
@@ -34,7 +34,8 @@ struct JobEnd {
   std::optional<rendezvous::Verdict> verdict;
 };
 
-// A `muster exec` with one command, as the user wrote it, on one node: it has no rank, and a run may be inside it. Pure.
+// A `muster exec` with one command, as the user wrote it, on one node: it has no rank, and a run may be inside it.
+// Pure.
 bool IsOneCommand(const RunOptions& options);
 
 // What the run inside the command said, where the file holds `text`; nullopt: there was none, or this is not one

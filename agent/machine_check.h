@@ -45,7 +45,6 @@ std::vector<MachineFigure> MeasureMachine(const MachineCheckOptions& options);
 MachineFigure MeasureMemory(TimePoint until);
 std::vector<MachineFigure> MeasureLoopback(TimePoint until);  // both figures
 MachineFigure MeasureDisk(const std::string& folder, TimePoint until);
-std::vector<MachineFigure> MeasurePeers(const std::vector<net::HostPort>& peers, TimePoint until);
 
 // Which CPUs copy. `caches`: for each usable CPU the CPUs that share its last-level cache, as the kernel's
 // list; `cache_bytes` of one such cache; `buffer_bytes` for all. At most `at_most`, spread over as many caches as the

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "agent/commands.h"
-#include "agent/early_signals.h"
 #include "agent/installation.h"
 #include "agent/start_check.h"
+#include "agent/torch/early_signals.h"
 #include "base/descriptors.h"
 #include "base/exit_codes.h"
 #include "base/inherited.h"

@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "agent/mpi_host_files.h"
-#include "agent/rsh_place.h"
+#include "agent/torch/rsh_place.h"
 #include "base/attach.h"
 #include "base/descriptors.h"
 #include "base/host_names.h"

@@ -13,8 +13,8 @@
 #include <memory>
 #include <string>
 
-#include "agent/flag_reader.h"
-#include "agent/wire_mpi.h"
+#include "agent/torch/flag_reader.h"
+#include "agent/torch/wire_mpi.h"
 #include "base/exit_codes.h"
 #include "base/status.h"
 

@@ -5,7 +5,6 @@
 #include <csignal>
 
 #include "agent/attempt.h"
-#include "agent/early_signals.h"
 #include "agent/error_file.h"
 #include "agent/hang_guard.h"
 #include "agent/last_words.h"
@@ -17,7 +16,8 @@
 #include "agent/rendezvous_place.h"
 #include "agent/start_check.h"
 #include "agent/this_node.h"
-#include "agent/torch_env.h"
+#include "agent/torch/early_signals.h"
+#include "agent/torch/torch_env.h"
 #include "agent/watch.h"
 #include "agent/wiring.h"
 #include "base/environment.h"

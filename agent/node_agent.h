@@ -15,7 +15,7 @@
 
 #include <memory>
 
-#include "agent/run_options.h"
+#include "agent/torch/run_options.h"
 #include "base/status.h"
 
 namespace muster::agent {

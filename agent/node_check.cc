@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "agent/check_report.h"
-#include "agent/early_signals.h"
+#include "agent/torch/early_signals.h"
 #include "base/environment.h"
 #include "base/exit_codes.h"
 #include "base/host_names.h"

@@ -1,10 +1,10 @@
-// The part of machine_check.h that needs a loop: how long a TCP connect to a peer takes.
+#include "agent/peer_round_trip.h"
+
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <memory>
 
-#include "agent/machine_check.h"
 #include "base/host_names.h"
 #include "base/text.h"
 #include "net/resolver.h"

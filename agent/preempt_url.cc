@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "agent/http_fetch.h"
-#include "agent/preempt_rules.h"
+#include "agent/watch/preempt_rules.h"
 #include "base/log.h"
 #include "base/text.h"
 

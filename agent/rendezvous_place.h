@@ -15,7 +15,7 @@
 #include <string>
 #include <string_view>
 
-#include "agent/run_options.h"
+#include "agent/torch/run_options.h"
 #include "base/status.h"
 #include "net/credentials.h"
 #include "net/resolver.h"

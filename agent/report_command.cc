@@ -6,11 +6,11 @@
 
 #include <cerrno>
 
-#include "agent/attempt_history.h"
 #include "agent/command_line.h"
 #include "agent/commands.h"
-#include "agent/report_page.h"
-#include "agent/run_summary.h"
+#include "agent/report/attempt_history.h"
+#include "agent/report/report_page.h"
+#include "agent/report/run_summary.h"
 #include "base/exit_codes.h"
 #include "base/print.h"
 #include "base/replace_file.h"

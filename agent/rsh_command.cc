@@ -10,8 +10,8 @@
 
 #include "agent/commands.h"
 #include "agent/mpi_launcher.h"
-#include "agent/rsh_place.h"
-#include "agent/service_links.h"
+#include "agent/torch/rsh_place.h"
+#include "agent/torch/service_links.h"
 #include "base/descriptors.h"
 #include "base/environment.h"
 #include "base/exit_codes.h"

@@ -2,7 +2,7 @@
 // the launcher's verdict. Does the duties of a main process meanwhile: orphans, signals, grace.
 #pragma once
 
-#include "agent/run_options.h"
+#include "agent/torch/run_options.h"
 
 namespace muster::agent {
 

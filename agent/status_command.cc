@@ -4,10 +4,10 @@
 
 #include "agent/command_line.h"
 #include "agent/commands.h"
-#include "agent/flag_values.h"
 #include "agent/status_inquiry.h"
-#include "agent/status_text.h"
+#include "agent/torch/flag_values.h"
 #include "agent/wait_targets.h"
+#include "agent/watch/status_text.h"
 #include "base/exit_codes.h"
 #include "base/print.h"
 #include "base/text.h"

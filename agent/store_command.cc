@@ -5,7 +5,7 @@
 
 #include "agent/command_line.h"
 #include "agent/commands.h"
-#include "agent/flag_values.h"
+#include "agent/torch/flag_values.h"
 #include "base/exit_codes.h"
 #include "base/log.h"
 #include "base/text.h"

@@ -18,7 +18,7 @@
 
 #include "agent/command_line.h"
 #include "agent/commands.h"
-#include "agent/flag_values.h"
+#include "agent/torch/flag_values.h"
 #include "agent/wait_targets.h"
 #include "base/exit_codes.h"
 #include "base/not_yet.h"

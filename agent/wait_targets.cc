@@ -5,7 +5,7 @@
 #include <cctype>
 #include <vector>
 
-#include "agent/flag_values.h"
+#include "agent/torch/flag_values.h"
 #include "base/host_names.h"
 #include "base/text.h"
 

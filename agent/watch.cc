@@ -6,7 +6,7 @@
 #include <fstream>
 
 #include "agent/status_inquiry.h"
-#include "agent/status_text.h"
+#include "agent/watch/status_text.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "base/version.h"

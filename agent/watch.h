@@ -10,8 +10,8 @@
 #include <optional>
 #include <string>
 
-#include "agent/round_ledger.h"
-#include "agent/run_options.h"
+#include "agent/torch/run_options.h"
+#include "agent/watch/round_ledger.h"
 #include "base/status.h"
 #include "http/server.h"
 #include "net/credentials.h"

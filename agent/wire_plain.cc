@@ -4,12 +4,12 @@
 
 #include <algorithm>
 
-#include "agent/inner_environment.h"
 #include "agent/installation.h"
 #include "agent/mpi_launcher.h"
-#include "agent/pod_facts.h"
-#include "agent/service_links.h"
-#include "agent/torch_env.h"
+#include "agent/torch/inner_environment.h"
+#include "agent/torch/pod_facts.h"
+#include "agent/torch/service_links.h"
+#include "agent/torch/torch_env.h"
 #include "agent/wiring.h"
 #include "base/environment.h"
 #include "base/inherited.h"

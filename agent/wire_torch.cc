@@ -1,9 +1,9 @@
 // torchrun's workers: command line, environment, streams.
-#include "agent/failure_summary.h"
-#include "agent/inner_environment.h"
-#include "agent/service_links.h"
-#include "agent/torch_command.h"
-#include "agent/torch_env.h"
+#include "agent/torch/failure_summary.h"
+#include "agent/torch/inner_environment.h"
+#include "agent/torch/service_links.h"
+#include "agent/torch/torch_command.h"
+#include "agent/torch/torch_env.h"
 #include "agent/wiring.h"
 #include "base/environment.h"
 

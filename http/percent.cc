@@ -1,5 +1,7 @@
 #include "http/percent.h"
 
+#include <algorithm>
+
 namespace muster::http {
 namespace {
 
@@ -50,6 +52,21 @@ std::string PercentDecode(std::string_view text, bool plus_is_space) {
     decoded += plus_is_space && text[i] == '+' ? ' ' : text[i];
   }
   return decoded;
+}
+
+std::string CanonicalQuery(const QueryParameters& query) {
+  QueryParameters encoded;
+  encoded.reserve(query.size());
+  for (const auto& [name, value] : query) encoded.emplace_back(PercentEncode(name), PercentEncode(value));
+  std::sort(encoded.begin(), encoded.end());
+  std::string text;
+  for (const auto& [name, value] : encoded) {
+    if (!text.empty()) text += '&';
+    text += name;
+    text += '=';
+    text += value;
+  }
+  return text;
 }
 
 }  // namespace muster::http

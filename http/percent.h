@@ -5,6 +5,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace muster::http {
 
@@ -15,5 +17,11 @@ std::optional<unsigned> HexDigit(char c);
 std::string PercentEncode(std::string_view text, std::string_view kept = "");
 // Bad escapes stay as they are. `plus_is_space`: as forms have it.
 std::string PercentDecode(std::string_view text, bool plus_is_space = false);
+
+using QueryParameters = std::vector<std::pair<std::string, std::string>>;  // decoded; any order
+
+// "name=value&..." in SigV4's order and encoding; also a form of OAuth's. What is sent must be what is signed. A
+// parameter without a value is "name=".
+std::string CanonicalQuery(const QueryParameters& query);
 
 }  // namespace muster::http

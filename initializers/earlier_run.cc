@@ -7,7 +7,7 @@
 
 #include "base/text.h"
 #include "initializers/entry_path.h"
-#include "initializers/own_files.h"
+#include "initializers/metadata_files.h"
 #include "initializers/staging.h"
 
 namespace muster::initializers {
@@ -28,7 +28,7 @@ StatusOr<EarlierRun> EarlierRun::Read(const std::string& target, const Wanted& w
                                       const std::function<void(const std::string&)>& say,
                                       const std::function<Status()>& between) {
   EarlierRun run;
-  auto manifest = ReadOwnManifest(target, kManifestName);
+  auto manifest = ReadMetadataManifest(target, kManifestName);
   if (!manifest.ok()) {
     if (!absl::IsInvalidArgument(manifest.status())) return run;
     say(fmt::format("the manifest cannot be read ({}); what is there is fetched again", Message(manifest.status())));
@@ -132,7 +132,7 @@ uint64_t StagedBytes(const std::string& target, const std::string& source, const
   struct stat facts {};
   if (lstat(fmt::format("{}/{}/staging/{}", target, kOwnFolder, name).c_str(), &facts) == 0) return entry.size;
   uint64_t bytes = 0;
-  auto ranges = ReadOwnFile(target, fmt::format("staging/{}{}", name, kRanges));
+  auto ranges = ReadMetadataFile(target, fmt::format("staging/{}{}", name, kRanges));
   if (!ranges.ok()) return 0;
   for (const StagedRange& staged : ReadRangeLines(*ranges, entry.size)) bytes += staged.range.length;
   return bytes;

@@ -11,9 +11,9 @@
 #include "http/cloud_clock.h"
 #include "http/endpoint_url.h"
 #include "http/percent.h"
+#include "initializers/answer_checks.h"
 #include "initializers/disk_pool.h"
 #include "initializers/hub_answers.h"
-#include "initializers/web_file.h"
 
 namespace muster::initializers {
 namespace {

@@ -8,7 +8,8 @@
 #include "base/version.h"
 #include "http/client_threads.h"
 #include "initializers/after_publish.h"
-#include "initializers/archive_reader.h"
+#include "initializers/archives/archive_reader.h"
+#include "initializers/archives/unpackers.h"
 #include "initializers/earlier_run.h"
 #include "initializers/entry_path.h"
 #include "initializers/failure.h"
@@ -16,12 +17,11 @@
 #include "initializers/lease.h"
 #include "initializers/local_copy.h"
 #include "initializers/local_folder.h"
+#include "initializers/metadata_files.h"
 #include "initializers/needed_room.h"
 #include "initializers/open_source.h"
-#include "initializers/own_files.h"
 #include "initializers/publication.h"
 #include "initializers/transfer.h"
-#include "initializers/unpackers.h"
 
 namespace muster::initializers {
 namespace {
@@ -55,7 +55,7 @@ class Initialize::Impl {
   Status OpenStaging();
   Status OpenProvider();
   StatusOr<bool> IsComplete();
-  bool ThenIsDue() const { return !options_.then.empty() && HasOwnFile(options_.target, kThenName); }
+  bool ThenIsDue() const { return !options_.then.empty() && HasMetadataFile(options_.target, kThenName); }
   bool Writes() const { return !options_.dry_run && unwritable_.ok(); }
   bool NothingHasChanged() const { return !any_staged_ && before_.all_kept() && result_.kept_files == result_.files; }
   void List();

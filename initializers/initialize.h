@@ -15,12 +15,12 @@
 #include <vector>
 
 #include "base/status.h"
+#include "initializers/archives/unpack.h"
 #include "initializers/lease.h"
 #include "initializers/manifest.h"
 #include "initializers/settings.h"
 #include "initializers/source.h"
 #include "initializers/transfer.h"
-#include "initializers/unpack.h"
 
 namespace muster::initializers {
 

@@ -15,7 +15,7 @@
 #include "base/host_names.h"
 #include "base/text.h"
 #include "initializers/failure.h"
-#include "initializers/own_files.h"
+#include "initializers/metadata_files.h"
 
 namespace muster::initializers {
 namespace {
@@ -125,7 +125,7 @@ StatusOr<LeaseSight> Lease::Impl::See() const {
   LeaseSight sight;
   MUSTER_ASSIGN_OR_RETURN(sight.number, Highest(folder_.get(), shown_));
   if (!sight.number) return sight;
-  const auto file = OpenOwnFile(folder_.get(), FileName(*sight.number), O_RDONLY);
+  const auto file = OpenMetadataFile(folder_.get(), FileName(*sight.number), O_RDONLY);
   if (!file.ok()) return sight;  // gone meanwhile: the next look will tell; or no file, which stays silent
   char buffer[kLongestText];
   const ssize_t got = pread(file->get(), buffer, sizeof buffer, 0);

@@ -12,7 +12,7 @@
 #include "base/text.h"
 #include "initializers/entry_path.h"
 #include "initializers/manifest.h"
-#include "initializers/own_files.h"
+#include "initializers/metadata_files.h"
 
 namespace muster::initializers {
 namespace {
@@ -123,7 +123,7 @@ Status Walk::Begin(std::vector<Entry>* entries) {
   if (!S_ISDIR(facts.st_mode)) {
     return absl::FailedPreconditionError(fmt::format("{} is neither a file nor a folder", place_.path));
   }
-  if (auto manifest = ReadOwnManifest(*real, kManifestName); manifest.ok()) {
+  if (auto manifest = ReadMetadataManifest(*real, kManifestName); manifest.ok()) {
     while (!manifest->files.empty()) {
       ManifestFile file = manifest->files.PopFront();
       if (!file.verified) continue;

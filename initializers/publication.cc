@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "initializers/after_publish.h"
 #include "initializers/entry_path.h"
-#include "initializers/own_files.h"
+#include "initializers/metadata_files.h"
 
 namespace muster::initializers {
 namespace {
@@ -113,12 +113,12 @@ Status Publish(Staging& staging, const std::string& target, Manifest manifest, c
   return Settle(staging, target, std::move(manifest), meanwhile);
 }
 
-bool IsHalfPublished(const std::string& target) { return HasOwnFile(target, kNext); }
+bool IsHalfPublished(const std::string& target) { return HasMetadataFile(target, kNext); }
 
 StatusOr<bool> FinishPublication(Staging& staging, const std::string& target, const Plan& plan,
                                  const std::function<void(const std::string&)>& say,
                                  const Staging::Meanwhile& meanwhile) {
-  auto next = ReadOwnManifest(target, kNext);
+  auto next = ReadMetadataManifest(target, kNext);
   if (!next.ok() && !absl::IsInvalidArgument(next.status())) return false;
   const auto drop = [&](std::string_view why) {
     say(fmt::format("what an earlier start was publishing in {} cannot be finished ({}); beginning anew", target, why));

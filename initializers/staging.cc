@@ -21,7 +21,7 @@
 #include "initializers/disk_pool.h"
 #include "initializers/entry_path.h"
 #include "initializers/failure.h"
-#include "initializers/own_files.h"
+#include "initializers/metadata_files.h"
 
 namespace muster::initializers {
 namespace {
@@ -260,7 +260,7 @@ uint64_t Staging::Held(const std::string& name) {
 }
 
 Status Staging::OpenHashes() {
-  MUSTER_ASSIGN_OR_RETURN(hashes_, OpenOwnFile(folder_.get(), kHashes, O_RDWR | O_CREAT | O_APPEND));
+  MUSTER_ASSIGN_OR_RETURN(hashes_, OpenMetadataFile(folder_.get(), kHashes, O_RDWR | O_CREAT | O_APPEND));
   HashLines lines([this](const std::string& name) { return earlier_.IsWhole(name); });
   MUSTER_RETURN_IF_ERROR(ReadPieces(hashes_.get(), [&](std::string_view piece) {
     lines.Add(piece);
@@ -288,7 +288,7 @@ bool Staging::CanClone(const std::string& path) {
   const auto [known, first] = clones_.try_emplace(facts.st_dev, false);
   if (!first) return known->second;
   const Descriptor from(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY));
-  const auto to = OpenOwnFile(folder_.get(), kClone, O_WRONLY | O_CREAT);
+  const auto to = OpenMetadataFile(folder_.get(), kClone, O_WRONLY | O_CREAT);
   known->second = from.ok() && to.ok() && ioctl(to->get(), FICLONE, from.get()) == 0;
   unlinkat(folder_.get(), kClone, 0);
   return known->second;
@@ -300,15 +300,15 @@ StatusOr<std::unique_ptr<StagedFile>> Staging::OpenPart(const std::string& name,
   const std::string part = fmt::format("{}{}", name, kPart);
   constexpr int kFlags = O_RDWR | O_CREAT;
   if (direct && !in_memory_) {
-    auto opened = OpenOwnFile(folder_.get(), part, kFlags | O_DIRECT);
+    auto opened = OpenMetadataFile(folder_.get(), part, kFlags | O_DIRECT);
     staged->direct_ = opened.ok();  // EINVAL: the file system has no such thing
     if (opened.ok()) staged->file_ = *std::move(opened);
   }
   if (!staged->direct_) {
-    MUSTER_ASSIGN_OR_RETURN(staged->file_, OpenOwnFile(folder_.get(), part, kFlags));
+    MUSTER_ASSIGN_OR_RETURN(staged->file_, OpenMetadataFile(folder_.get(), part, kFlags));
   }
   const std::string ranges = fmt::format("{}{}", name, kRanges);
-  MUSTER_ASSIGN_OR_RETURN(staged->ranges_, OpenOwnFile(folder_.get(), ranges, kFlags | O_APPEND));
+  MUSTER_ASSIGN_OR_RETURN(staged->ranges_, OpenMetadataFile(folder_.get(), ranges, kFlags | O_APPEND));
   MUSTER_ASSIGN_OR_RETURN(const std::string text, ReadAll(staged->ranges_.get(), kLongestRanges));
   staged->noted_ = ReadRangeLines(text, size);
   // A cut line must not swallow the next one.
@@ -324,7 +324,7 @@ StatusOr<std::unique_ptr<StagedFile>> Staging::OpenPart(const std::string& name,
 Status Staging::WriteWhole(const std::string& name, std::string_view bytes, const StagedHash& hash, bool sync) {
   earlier_.Claim(name);
   const std::string part = fmt::format("{}{}", name, kPart);
-  MUSTER_ASSIGN_OR_RETURN(Descriptor file, OpenOwnFile(folder_.get(), part, O_WRONLY | O_CREAT | O_TRUNC));
+  MUSTER_ASSIGN_OR_RETURN(Descriptor file, OpenMetadataFile(folder_.get(), part, O_WRONLY | O_CREAT | O_TRUNC));
   MUSTER_RETURN_IF_ERROR(Annotate(WriteAll(file.get(), bytes.data(), bytes.size(), 0), target_));
   if (sync && fdatasync(file.get()) != 0 && !IsNotOffered(errno)) return DiskStatus(errno, part);
   if (file.Close() != 0) return DiskStatus(errno, part);
@@ -370,7 +370,7 @@ Status Staging::LinkStaged(const std::string& name, const std::string& other) {
 Status Staging::CopyStaged(const std::string& name, const std::string& other) {
   MUSTER_ASSIGN_OR_RETURN(const Descriptor from, OpenWhole(other));
   const std::string part = fmt::format("{}{}", name, kPart);
-  MUSTER_ASSIGN_OR_RETURN(Descriptor to, OpenOwnFile(folder_.get(), part, O_WRONLY | O_CREAT | O_TRUNC));
+  MUSTER_ASSIGN_OR_RETURN(Descriptor to, OpenMetadataFile(folder_.get(), part, O_WRONLY | O_CREAT | O_TRUNC));
   uint64_t offset = 0;
   Status written;
   MUSTER_RETURN_IF_ERROR(ReadPieces(from.get(), [&](std::string_view piece) {
@@ -403,7 +403,7 @@ const StagedHash* Staging::HashOf(const std::string& name) const {
 }
 
 StatusOr<Descriptor> Staging::OpenWhole(const std::string& name) const {
-  return OpenOwnFile(folder_.get(), name, O_RDONLY);
+  return OpenMetadataFile(folder_.get(), name, O_RDONLY);
 }
 
 StatusOr<int> Staging::FolderOf(const std::string& path) {
@@ -471,7 +471,7 @@ Status Staging::SyncEach() {
   };
   MUSTER_ASSIGN_OR_RETURN(const std::vector<std::string> names, NamesIn(folder_.get(), ".", target_));
   for (const std::string& name : names) {
-    MUSTER_ASSIGN_OR_RETURN(const Descriptor file, OpenOwnFile(folder_.get(), name, O_RDONLY));
+    MUSTER_ASSIGN_OR_RETURN(const Descriptor file, OpenMetadataFile(folder_.get(), name, O_RDONLY));
     MUSTER_RETURN_IF_ERROR(sync(file.get()));
   }
   return sync(folder_.get());

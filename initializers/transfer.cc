@@ -44,7 +44,7 @@ Transfer::Impl::Impl(asio::io_context& loop, TransferMeans means, TransferOption
       pool_(means.pool),
       options_(std::move(options)),
       events_(std::move(events)),
-      pace_(Within(options_.pace, pool_.blocks().count())),
+      request_limit_(Within(options_.request_limit, pool_.blocks().count())),
       range_size_(options_.range),
       ahead_(std::make_shared<Blocks>(loop_, kBlocksAhead)),
       context_{loop_,
@@ -56,7 +56,7 @@ Transfer::Impl::Impl(asio::io_context& loop, TransferMeans means, TransferOption
                  ++counts_.retries;
                  events_.say(text);
                },
-               [this] { pace_.Throttled(MonotonicClock::now()); },
+               [this] { request_limit_.Throttled(MonotonicClock::now()); },
                [this] { ++counts_.requests; }} {}
 
 void Transfer::Impl::Add(const std::vector<Entry>& entries) {
@@ -100,7 +100,7 @@ void Transfer::Impl::Release(const std::shared_ptr<File>& file) {
 
 void Transfer::Impl::Dispatch() {
   if (ended_ || std::exchange(dispatching_, true)) return;
-  while (active_ < pace_.target() && StartNext()) {
+  while (active_ < request_limit_.target() && StartNext()) {
   }
   dispatching_ = false;
 }
@@ -242,8 +242,8 @@ void Transfer::Impl::Verified(const std::shared_ptr<File>& file, const std::opti
   }
   if (!file->large) {
     counts_.bytes_done += file->entry.size;
-    const bool busy = active_ >= pace_.target() - 1;
-    pace_.Progressed(file->entry.size, 1, busy, MonotonicClock::now());
+    const bool busy = active_ >= request_limit_.target() - 1;
+    request_limit_.Progressed(file->entry.size, 1, busy, MonotonicClock::now());
     return FileDone(file, std::move(hash));
   }
   auto status = std::make_shared<Status>();

@@ -27,9 +27,9 @@
 #include "http/retry.h"
 #include "initializers/disk_pool.h"
 #include "initializers/mover.h"
-#include "initializers/pace.h"
 #include "initializers/provider.h"
 #include "initializers/range_size.h"
+#include "initializers/request_limit.h"
 #include "initializers/staging.h"
 
 namespace muster::initializers {
@@ -43,7 +43,7 @@ struct TransferOptions {
   bool sync_each = false;  // each file on the disk as it is whole; else one sync before publishing
   http::Limits limits;
   http::RetryRules retry;
-  PaceLimits pace;
+  RequestLimitOptions request_limit;
 };
 
 // What it works with; all of it outlives it.

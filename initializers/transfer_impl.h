@@ -79,7 +79,7 @@ class Transfer::Impl : public std::enable_shared_from_this<Impl> {
   DiskPool& pool_;
   const TransferOptions options_;
   MoveEvents events_;
-  Pace pace_;
+  RequestLimit request_limit_;
   RangeSize range_size_;
   const std::shared_ptr<Blocks> ahead_;  // of what is hashed in order
   std::mt19937_64 random_{std::random_device{}()};

@@ -139,7 +139,7 @@ ByteRange Transfer::Impl::NextOf(const File& file) const {
   const uint64_t left = file.entry.size - file.next;
   if (!file.entry.ranges) return {file.next, left};
   const bool waits = file.ordered && !InPassing();  // for its turn to be hashed
-  const uint64_t most = waits ? range_size_.NextInOrder() : range_size_.Next(left, pace_.target());
+  const uint64_t most = waits ? range_size_.NextInOrder() : range_size_.Next(left, request_limit_.target());
   return NextRange(file.next, file.entry.size, most, file.unit, *file.noted);
 }
 
@@ -329,10 +329,10 @@ void Transfer::Impl::RangeDone(const std::shared_ptr<Range>& range) {
   if (range->hash) {
     for (auto& value : range->hash->Finish()) file->verifier->Add(value.offset, value.length, std::move(value.value));
   }
-  const bool busy = active_ >= pace_.target();
+  const bool busy = active_ >= request_limit_.target();
   --active_;
   file->ranges.remove(range);
-  pace_.Progressed(range->range.length, 1, busy, MonotonicClock::now());
+  request_limit_.Progressed(range->range.length, 1, busy, MonotonicClock::now());
   WholeIfDone(file);
   Dispatch();
 }

@@ -14,7 +14,7 @@
 #include "initializers/disk_pool.h"
 #include "initializers/file_hash.h"
 #include "initializers/manifest.h"
-#include "initializers/own_files.h"
+#include "initializers/metadata_files.h"
 
 namespace muster::initializers {
 namespace {
@@ -67,7 +67,7 @@ std::optional<std::string> Check(int folder, const ManifestFile& file, std::span
 
 StatusOr<FolderCheck> VerifyFolder(const std::string& folder, int threads, const std::atomic<bool>& stop) {
   const TimePoint began = MonotonicClock::now();
-  auto manifest = ReadOwnManifest(folder, kManifestName);
+  auto manifest = ReadMetadataManifest(folder, kManifestName);
   if (!manifest.ok() && !absl::IsInvalidArgument(manifest.status())) {
     return absl::FailedPreconditionError(fmt::format("{}: {}; nothing says what has to be there: bring it in first",
                                                      folder, Message(manifest.status())));

@@ -113,4 +113,9 @@ Status ReadXml(std::string_view xml, const XmlElementEnd& ended) {
   return status;
 }
 
+std::optional<std::string_view> Below(std::string_view path, std::string_view parent) {
+  if (path.size() <= parent.size() || !path.starts_with(parent) || path[parent.size()] != '/') return std::nullopt;
+  return path.substr(parent.size() + 1);
+}
+
 }  // namespace muster::initializers

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -23,5 +24,8 @@ using XmlElementEnd = std::function<Status(std::string_view path, std::string_vi
 // InvalidArgument names line and reason, and shows how a document begins that is no XML at all: a login page, say. What
 // stood before the fault has been handed out by then.
 Status ReadXml(std::string_view xml, const XmlElementEnd& ended);
+
+// "a/b/c" below "a/b": "c".
+std::optional<std::string_view> Below(std::string_view path, std::string_view parent);
 
 }  // namespace muster::initializers

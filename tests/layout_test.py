@@ -32,7 +32,7 @@ ALLOWED = {
     "controller": {"base", "http", "launcher"},  # launcher: controller/local alone
 }
 # The same inside a room: its folders, in the order of who may include whom. Files beside them may include all.
-INSIDE = {"controller": ["api", "plan", "reconcile", "admission", "kube", "local"]}
+INSIDE = {"controller": ["api", "plan", "reconcile", "admission", "kube", "local"], "agent": ["torch", "report", "watch"]}
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 CPP_SLEEPS = re.compile(r"\bsleep_(?:for|until)\b")
 SLEEPS = re.compile(r"\bsleep_for\b|\bsleep_until\b|\b(?:u|nano)?sleep\s*\(\s*\d|\btime\.sleep\(")
@@ -89,6 +89,32 @@ def wrong_includes_inside(path, source):
             (len(rest) == 1 or (rest[0] in order and order.index(rest[0]) > order.index(folders[0])))]
 
 
+def unit_of(path):
+    """What is one piece in the order of a room's files: a folder inside of it, else a header with its source."""
+    room, *inside = pathlib.PurePath(path).with_suffix("").parts
+    return "/".join([room, inside[0]])
+
+
+def folders_in_a_loop(files):
+    """Folders inside of rooms that include what, by whatever way, includes them. `files`: path -> text."""
+    includes = {}
+    for path, source in files.items():
+        unit = unit_of(path)
+        includes.setdefault(unit, set()).update(
+            unit_of(other) for other in INCLUDE.findall(source) if other.split("/")[0] == path.split("/")[0] and unit_of(other) != unit)
+
+    def reached(unit):
+        found, left = set(), [unit]
+        while left:
+            new = includes.get(left.pop(), set()) - found
+            found |= new
+            left += new
+        return found
+
+    folders = {unit_of(path) for path in files if len(pathlib.PurePath(path).parts) > 2}
+    return sorted(folder for folder in folders if folder in reached(folder))
+
+
 def classes_with_tests(files):
     """(file, class) of each that unittest would run, of `files`: name of a Python file -> its text. A class without a base is
     one that others are made of."""
@@ -139,6 +165,18 @@ class Layout(unittest.TestCase):
         self.assertEqual(wrong_includes_inside("controller/kube/x.cc", includes), ["controller/health.h"])
         self.assertEqual(wrong_includes_inside("controller/x.cc", includes), [])
 
+    def test_a_folder_inside_a_room_is_in_no_loop(self):
+        """It may include files beside it, which then do not include it."""
+        for room in ALLOWED:
+            files = {str(path): text(path) for path in tracked(room) if path.suffix in SOURCES}
+            self.assertEqual(folders_in_a_loop(files), [])
+
+    def test_the_scan_sees_a_loop(self):
+        files = {"agent/torch/x.cc": '#include "agent/a.h"\n', "agent/a.h": '#include "agent/b.h"\n', "agent/b.cc": '#include "agent/watch/w.h"\n'}
+        self.assertEqual(folders_in_a_loop(files), [])
+        files["agent/b.cc"] += '#include "agent/torch/x.h"\n'
+        self.assertEqual(folders_in_a_loop(files), ["agent/torch"])
+
     def test_the_scan_sees_a_wrong_arrow(self):
         self.assertEqual(wrong_includes("launcher", '#include "base/log.h"\n#  include "rendezvous/round.h"\n'),
                          ["rendezvous/round.h"])
@@ -175,7 +213,7 @@ class Layout(unittest.TestCase):
         self.assertEqual(wall_clock_lines("agent/x.cc", "record_.ended_unix_ms = UnixMillis();  // shown"), [])
 
     def test_every_test_class_is_run(self):
-        for folder in ("tests/outer", "tests/initializers", "tests/torch"):
+        for folder in ("tests/outer", "tests/initializers", "tests/torch", "tests/controller/local", "tests/controller/cluster"):
             files = {path.name: text(path) for path in tracked(folder) if path.suffix == ".py"}
             listing = text(f"{folder}/CMakeLists.txt")
             forgotten = [place for place in classes_with_tests(files) if not is_run(listing, *place)]

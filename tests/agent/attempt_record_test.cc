@@ -1,4 +1,4 @@
-#include "agent/attempt_record.h"
+#include "agent/report/attempt_record.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -7,7 +7,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "agent/attempt_history.h"
+#include "agent/report/attempt_history.h"
 
 namespace muster::agent {
 namespace {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "initializers/archive_reader.h"
+#include "initializers/archives/archive_reader.h"
 #include "initializers/entry_path.h"
 
 using muster::initializers::ArchiveReader;

@@ -1,8 +1,8 @@
 // libFuzzer: attempt.json as found on a disk, and the page made from it.
 #include <cstdlib>
 
-#include "agent/attempt_history.h"
-#include "agent/report_page.h"
+#include "agent/report/attempt_history.h"
+#include "agent/report/report_page.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace muster::agent;

@@ -1,7 +1,7 @@
 // libFuzzer: what hands out AWS's keys answers. The first byte chooses: a word of the metadata service, the portal of
 // single sign-on, a process, else an endpoint of keys.
 #include "base/text.h"
-#include "initializers/aws_answers.h"
+#include "initializers/aws/answers.h"
 #include "tests/fuzz/input.h"
 
 namespace muster::initializers {

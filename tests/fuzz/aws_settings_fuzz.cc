@@ -4,8 +4,8 @@
 
 #include "base/text.h"
 #include "http/endpoint_url.h"
-#include "initializers/aws_identity.h"
-#include "initializers/aws_settings.h"
+#include "initializers/aws/identity.h"
+#include "initializers/aws/settings.h"
 #include "tests/fuzz/input.h"
 
 namespace muster::initializers {

@@ -1,5 +1,5 @@
 // libFuzzer: what Google Cloud Storage answers. The first byte chooses: a page, an object, or an error.
-#include "initializers/gcs_answers.h"
+#include "initializers/google/gcs_answers.h"
 #include "tests/fuzz/input.h"
 
 namespace muster::initializers {

@@ -1,6 +1,6 @@
 // libFuzzer: what the servers that hand out Google's tokens answer. The first byte chooses: the IAM credentials API, a
 // subject token, an error; else OAuth's.
-#include "initializers/google_answers.h"
+#include "initializers/google/answers.h"
 #include "tests/fuzz/input.h"
 
 namespace muster::initializers {

@@ -1,7 +1,7 @@
 // libFuzzer: a credentials file of Google's, as somebody may have mounted it.
 #include <cstdlib>
 
-#include "initializers/google_identity.h"
+#include "initializers/google/identity.h"
 #include "tests/fuzz/input.h"
 
 namespace muster::initializers {

@@ -1,7 +1,7 @@
 // libFuzzer: what a metadata service answers, and the URL it is asked at.
 #include <cstdlib>
 
-#include "agent/preempt_rules.h"
+#include "agent/watch/preempt_rules.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace muster::agent;

@@ -2,8 +2,9 @@
 #include <map>
 
 #include "base/text.h"
-#include "initializers/s3_answers.h"
-#include "initializers/s3_checksums.h"
+#include "initializers/aws/s3_answers.h"
+#include "initializers/aws/s3_checksums.h"
+#include "initializers/xml_error.h"
 #include "tests/fuzz/input.h"
 
 namespace muster::initializers {
@@ -17,7 +18,7 @@ void Page(std::string_view xml) {
 }
 
 void Error(std::string_view xml) {
-  const S3Error error = ParseS3Error(xml);
+  const XmlError error = ParseXmlError(xml);
   Must(error.code.size() <= 128 && error.message.size() <= 1024);
   for (const std::string& text : {error.code, error.message, error.region, error.endpoint}) {
     Must(text.find_first_of("\r\n") == std::string::npos);

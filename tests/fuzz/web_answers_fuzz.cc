@@ -2,6 +2,7 @@
 // header "name: value" a line.
 #include "base/base64.h"
 #include "base/text.h"
+#include "initializers/answer_checks.h"
 #include "initializers/web_file.h"
 #include "tests/fuzz/input.h"
 

@@ -4,7 +4,7 @@
 #include <map>
 #include <string>
 
-#include "initializers/aws_config.h"
+#include "initializers/aws/config.h"
 
 namespace muster::initializers {
 

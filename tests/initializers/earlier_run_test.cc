@@ -8,7 +8,7 @@
 #include <fstream>
 
 #include "base/text.h"
-#include "initializers/own_files.h"
+#include "initializers/metadata_files.h"
 
 namespace muster::initializers {
 namespace {

@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 
 #include "base/text.h"
-#include "initializers/aws_identity.h"
-#include "initializers/aws_settings.h"
+#include "initializers/aws/identity.h"
+#include "initializers/aws/settings.h"
 #include "tests/initializers/aws_case.h"
 
 namespace muster::initializers {

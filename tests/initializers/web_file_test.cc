@@ -1,4 +1,5 @@
 #include "initializers/web_file.h"
+#include "initializers/answer_checks.h"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,48 @@
+// The command line of a worker, as torchrun builds it (config_from_args of torch/distributed/run.py).
+//
+//   script           PYTHON -u script args
+//   -m               PYTHON -u -m module args
+//   --no-python      script args
+//   --run-path       PYTHON -u -c "<runpy.run_path>" script args
+//   muster launch    ... script --local-rank=N args, unless --use-env
+// "${local_rank}" in an argument is replaced; "$$" is "$"; any other "$x" stays.
+// --numa-binding puts "numactl --physcpubind=..." in front (numa_binding.h).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "agent/torch/run_options.h"
+#include "base/environment.h"
+#include "base/host_fs.h"
+#include "base/status.h"
+
+namespace muster::agent {
+
+// What the choice of commands looks at.
+struct CommandSurroundings {
+  HostFs fs;
+  Environment environment;
+  std::string self = "/proc/self/exe";  // this binary; links to it are not the real torchrun
+  std::vector<int> usable_cpus;
+};
+CommandSurroundings RealSurroundings();
+
+// The first executable `name` in the folders of `path` ("a:b"), skipping those in `skip` (by device and inode, so links
+// count as what they point to); empty: none. A name with '/' is taken as it is.
+std::string FindOnPath(std::string_view name, std::string_view path, const HostFs& fs,
+                       const std::vector<std::string>& skip = {});
+
+// The real torchrun: the first on PATH that is not this binary or a link to it; empty: none.
+std::string FindRealTorchrun(const CommandSurroundings& surroundings);
+
+// The python that torchrun would use: PYTHON_EXEC; the launcher itself where it is a python; the one that the head of
+// the launcher names (script_head.h), a torchrun other than this binary; python3; python. NotFound when there is none.
+StatusOr<std::string> FindPython(const CommandSurroundings& surroundings, std::string_view launcher = "torchrun");
+
+// argv of one worker. NotFound: no python, or no numactl.
+StatusOr<std::vector<std::string>> WorkerCommand(const RunOptions& options, int local_rank,
+                                                 const CommandSurroundings& surroundings);
+StatusOr<std::vector<std::string>> WorkerCommand(const RunOptions& options, int local_rank);
+
+}  // namespace muster::agent

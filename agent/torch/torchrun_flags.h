@@ -1,0 +1,40 @@
+// The command lines of `muster run`, `launch` and `exec`. torchrun's: every flag, spelling, abbreviation and PET_*
+// variable, plus Muster's (docs/torchrun-flags.md).
+//
+// Rules of argparse (torch/distributed/run.py, argparse_util.py): options first, then the script, then everything else
+// verbatim; dash and underscore spellings; any unique prefix; "--flag=value" and "--flag value"; command line over
+// PET_* over TRAINER_* over default. One table drives parsing, PET_*, abbreviations and the help text.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "agent/torch/flag_reader.h"
+#include "agent/torch/run_options.h"
+#include "agent/torch/torchrun_flag_table.h"
+#include "base/host_facts.h"
+#include "base/status.h"
+
+namespace muster::agent {
+
+struct ParsedRun {
+  enum class Outcome {
+    kRun,       // options are good
+    kHelp,      // print `text` on stdout, end 0
+    kHandOver,  // only the real torchrun can do this; `text` says what and why. Hand `torchruns` over (handover.h)
+  };
+  Outcome outcome = Outcome::kRun;
+  RunOptions options;    // of a hand-over only log and termination log
+  size_t script_at = 0;  // place of the script among `arguments`, wherever a torchrun inside stands
+  std::string text;
+  TorchrunsPart torchruns;
+  std::vector<Overruled> overruled;  // not among options.warnings, which every simulated node says for itself
+};
+
+// `arguments` without the program's name. InvalidArgument names the flag or variable and its value (exit code 64).
+// `facts`: of this machine, where the number of an XGBoost job's pods depends on them.
+StatusOr<ParsedRun> ParseRun(const std::vector<std::string>& arguments, const Environment& environment,
+                             CalledAs called_as = CalledAs::kRun, const HostFacts& facts = {});
+
+}  // namespace muster::agent
