@@ -26,7 +26,7 @@ struct Flags {
   std::string kind = "torch", output = "job.yaml";
 };
 
-// A file that is there is never changed.
+// Never changes an existing file.
 Status WriteNew(const std::string& path, std::string_view text) {
   const Descriptor file(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
   if (file.get() < 0 && errno == EEXIST) {

@@ -6,8 +6,8 @@
 
 namespace muster::controller {
 
-// Reads flags into `app`; after its parse, `run` writes the file and gives the process's exit code: 0; 64 where the
-// kind is not known; 78 where the file is there already, or cannot be written.
+// Adds the flags to `app`. After the parse, `run` writes the file and returns the exit code of the process: 0; 64: the
+// kind is unknown; 78: the file exists already, or cannot be written.
 void AddInitFlags(CLI::App* app, std::function<int()>* run);
 
 }  // namespace muster::controller

@@ -44,7 +44,7 @@ namespace fs = std::filesystem;
 struct Flags {
   std::vector<std::string> files;
   Overrides overrides;
-  std::string work_folder;                        // empty: the current one
+  std::string work_folder;                        // empty: the current folder
   std::vector<std::string> secrets, config_maps;  // NAME=FOLDER
   std::vector<std::string> image_roots;           // [IMAGE=]FOLDER
   std::vector<std::string> image_files;           // [IMAGE=]FILE
@@ -63,7 +63,7 @@ RunRecord FirstRecord(const Flags& flags) {
   return record;
 }
 
-// The object of --secret and --config-map: each file of the folder is a key.
+// Makes the object of --secret or --config-map: each file of the folder is a key.
 StatusOr<Json> ObjectOfFolder(const char* kind, const char* flag, const std::string& text) {
   const size_t equals = text.find('=');
   if (equals == std::string::npos || equals == 0) {
@@ -86,7 +86,7 @@ StatusOr<Json> ObjectOfFolder(const char* kind, const char* flag, const std::str
               {std::string_view(kind) == "Secret" ? "stringData" : "data", std::move(data)}};
 }
 
-// Beside this binary, else on PATH; empty: nowhere.
+// The path of a program: beside this binary, else on PATH; empty: not found.
 std::string Program(const std::string& name, const Environment& environment) {
   std::error_code error;
   const fs::path own = fs::read_symlink("/proc/self/exe", error).parent_path() / name;
@@ -102,7 +102,7 @@ std::string Program(const std::string& name, const Environment& environment) {
 // Objects that pods use.
 const std::set<std::string_view> kObjects = {"ConfigMap", "Secret", "PersistentVolumeClaim"};
 
-// The flags' first, then those of the files.
+// Creates the objects of the flags, then those of the files.
 Status PutObjects(const Flags& flags, const std::vector<InputFile>& files, World* world) {
   for (const std::string& text : flags.secrets) {
     MUSTER_ASSIGN_OR_RETURN(Json object, ObjectOfFolder("Secret", "--secret", text));
@@ -180,7 +180,7 @@ class Session {
   }
 
  private:
-  // What no pod could start with is said before the first one does.
+  // Reports missing objects before the first pod starts.
   Status CheckObjects(const Flags& flags, const PlannedFiles& planned, const LocalRunOptions& options, bool own_root) {
     std::vector<GivenObject> given;
     const auto name_of = [](const std::string& text) { return text.substr(0, text.find('=')); };
@@ -254,11 +254,11 @@ class Session {
     return 0;
   }
 
-  // From the first pod to the report. `begun`: it runs, and its record says so.
+  // Runs the job from the first pod to the report. Calls `begun` once the job runs and run.json is written.
   StatusOr<int> Carry(const Flags& flags, const TakenFolder& taken, const std::string& bwrap,
                       const AgentFiles& agent_files, LocalRunOptions options, const std::function<void()>& begun) {
     const auto code = CarryPods(flags, taken, bwrap, agent_files, std::move(options), begun);
-    // Nothing of the run is left but its folder, and signals end this process again.
+    // By now only the run's folder is left, and signals end this process as usual.
     if (code.ok()) TellReport(agent_files.binary(), taken.path);
     return code;
   }

@@ -1,4 +1,4 @@
-// `muster local`: a job file runs on this machine.
+// `muster local`: runs a job file on this machine.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -6,8 +6,8 @@
 
 namespace muster::controller {
 
-// Reads flags into `app`; after its parse, `run` runs the job and gives the process's exit code: the job's. 64 and 78
-// as in base/exit_codes.h; 143 and 130 where a signal has ended it.
+// Adds the flags to `app`. After the parse, `run` runs the job and returns the exit code of the process: the job's; 64
+// and 78 as in base/exit_codes.h; 143 or 130 if SIGTERM or SIGINT ended the run.
 void AddLocalFlags(CLI::App* app, std::function<int()>* run);
 
 }  // namespace muster::controller

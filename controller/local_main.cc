@@ -1,4 +1,4 @@
-// The `muster-local` binary: `muster-local -f job.yaml` runs a job, and a word before all flags does something else.
+// The `muster-local` binary: `muster-local -f job.yaml` runs a job. A first argument of kWords chooses another command.
 #include <CLI/CLI.hpp>
 #include <functional>
 #include <string>
@@ -23,7 +23,7 @@ struct Word {
   const char* summary;
 };
 
-// agent/main.cc names them too, so that `muster NAME` comes here.
+// agent/main.cc has the same names, so that `muster NAME` starts this binary.
 constexpr Word kWords[] = {
     {"local", AddLocalFlags, "runs a TrainJob or a PyTorchJob on this machine, as a cluster would"},
     {"init", AddInitFlags, "writes a job file to begin with"},

@@ -29,7 +29,7 @@ struct Flags {
 
 constexpr int kAskAgain = 500;  // ms
 
-// Prints what has come since the last time. Aborted: nobody reads it any more.
+// Prints the new lines. Aborted: the reader of stdout has closed it.
 Status Print(const std::vector<LogSource>& sources, bool all, LogReader* reader, bool* said) {
   for (const LogSource& source : sources) {
     for (std::string text; !(text = reader->Read(source, all)).empty();) {
@@ -42,26 +42,26 @@ Status Print(const std::vector<LogSource>& sources, bool all, LogReader* reader,
   return absl::OkStatus();
 }
 
-// A detached run has one file with all that it has said, in the order in which it came.
+// A detached run has one file with all its output, in the order in which it came.
 std::vector<LogSource> SourcesOf(const Flags& flags, const std::string& folder, const RunRecord& record) {
   if (record.detached && !flags.choice.rank && !flags.choice.node) return {{.path = OutputPath(folder)}};
   return LogSources(folder, record, flags.choice);
 }
 
-// One that has begun a moment ago has no record yet; what it has written counts all the same.
+// A run that has just begun has no record yet. Its logs are printed all the same.
 RunRecord RecordOf(const FoundJob& job) { return job.record.value_or(RunRecord()); }
 
 Status Follow(const Flags& flags, const std::string& state, FoundJob job, LogReader* reader, bool* said) {
   MUSTER_ASSIGN_OR_RETURN(FolderTreeWatch watch, FolderTreeWatch::Begin(job.folder, kLevels));
   while (true) {
     MUSTER_RETURN_IF_ERROR(watch.Next());
-    // The end first: what is written after it is none of this run's.
+    // Looks for the end before it reads: an ended run writes nothing more, so the last read is complete.
     MUSTER_ASSIGN_OR_RETURN(job, FindJob(state, flags.job));
     const bool over = !job.runs;
     MUSTER_RETURN_IF_ERROR(Print(SourcesOf(flags, job.folder, RecordOf(job)), over, reader, said));
     if (over) return absl::OkStatus();
-    // Where its process is not to be seen, it is another container's, or it has ended and a child that it had just
-    // forked still holds the lock. Then the record or the lock tells the end, and the lock has to be asked again.
+    // If the process cannot be found, it is in another container, or it has ended and a child that it had just forked
+    // still holds the lock. Then only the record and the lock tell the end, and the lock has to be polled.
     auto process = ProcessHandle::Open(static_cast<pid_t>(RecordOf(job).pid), RecordOf(job).pid_started);
     pollfd events[] = {{watch.descriptor(), POLLIN, 0}, {process.ok() ? process->descriptor() : -1, POLLIN, 0}};
     if (poll(events, 2, process.ok() ? -1 : kAskAgain) < 0 && errno != EINTR) return ErrnoStatus(errno, "poll");

@@ -22,13 +22,13 @@ struct Flags {
 
 void Say(std::string_view text) { PrintTo(stderr, "muster stop: {}\n", text); }
 
-// One that is asked to stop, until it has ended.
+// A job that has been asked to stop.
 struct Stopped {
   FoundJob job;
   ProcessHandle process;
 };
 
-// Nothing: it does not run, which is said.
+// Returns nullopt if the job does not run, after printing that.
 StatusOr<std::optional<Stopped>> Ask(const FoundJob& job, bool now) {
   MUSTER_RETURN_IF_ERROR(job.runs || absl::IsNotFound(job.record.status()) ? absl::OkStatus() : job.record.status());
   if (!job.runs) {
@@ -48,7 +48,7 @@ StatusOr<std::optional<Stopped>> Ask(const FoundJob& job, bool now) {
                     job.name, job.record->pid, job.folder));
   }
   MUSTER_RETURN_IF_ERROR(process.status());
-  // The second signal means: at once.
+  // A second signal kills at once.
   for (const int signal : now ? std::vector<int>{SIGTERM, SIGINT} : std::vector<int>{SIGTERM}) {
     const Status sent = process->Signal(signal);
     if (!sent.ok() && !absl::IsNotFound(sent)) return Annotate(sent, job.name);

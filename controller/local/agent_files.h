@@ -1,4 +1,4 @@
-// One installed Muster for all pods on this machine, so that `muster install` finds its work done in each. Blocking.
+// One copy of `muster` for all pods on this machine, so that `muster install` has nothing left to do. Blocking.
 #pragma once
 
 #include <string>
@@ -9,15 +9,15 @@ namespace muster::controller {
 
 class AgentFiles {
  public:
-  // Copies `binary`, the path of `muster`, into <state>/agent, unless it is there already, as its size and time say. A
-  // process killed meanwhile leaves one temporary name, which the next copy writes over. Where it cannot be copied, the
-  // binary itself is used, and each pod gets a copy.
+  // Copies `binary`, the path of `muster`, to <state>/agent/muster, unless a copy of the same size and modification
+  // time is there. If the copy fails, binary() is `binary` itself, and `muster install` copies it for each pod. A
+  // killed process may leave one of at most 64 temporary files, which later copies overwrite.
   AgentFiles(const std::string& state, const std::string& binary);
 
-  // What to start for `muster`: the copy, else the binary.
+  // The program to start for the command `muster`: the copy, or `binary` if there is no copy.
   const std::string& binary() const { return binary_; }
-  // Puts what `muster install` would into `folder`, which is there: hard links, where the file system has them. What
-  // cannot be put there is left to `muster install`.
+  // Puts the files of `muster install` into `folder`, which must exist: a hard link to the copy, and symbolic links to
+  // that. If the file system refuses a link, the rest is left to `muster install`.
   void PutInto(const std::string& folder) const;
 
  private:

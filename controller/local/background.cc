@@ -24,7 +24,7 @@ StatusOr<Background> Background::Fork(const std::string& output) {
   const Descriptor nothing(open("/dev/null", O_RDONLY | O_CLOEXEC));
   if (!nothing.ok()) return ErrnoStatus(errno, "/dev/null");
   MUSTER_ASSIGN_OR_RETURN(PipeEnds word, MakePipe());
-  fflush(nullptr);  // else both would write what waits
+  fflush(nullptr);  // else both processes would write the buffered output
   const pid_t pid = fork();
   if (pid < 0) return ErrnoStatus(errno, "fork");
   if (pid > 0) return Background(pid, std::move(word.reading), output);
@@ -37,7 +37,7 @@ StatusOr<Background> Background::Fork(const std::string& output) {
 
 void Background::Tell(const Status& started) {
   const std::string word = started.ok() ? std::string(kRuns) : fmt::format("{}{}", kFailed, Message(started));
-  // The first process may be gone: then nobody wants to know.
+  // If the first process has ended, the write fails, which does not matter.
   static_cast<void>(WriteAll(word_.get(), std::string_view(word).substr(0, kMostWord), "the first process"));
   word_.Close();
 }

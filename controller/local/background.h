@@ -1,4 +1,4 @@
-// A command that goes on in the background once it is known that it runs.
+// A command that continues in a background process. The first process waits until the command runs.
 #pragma once
 
 #include <sys/types.h>
@@ -12,17 +12,17 @@ namespace muster::controller {
 
 class Background {
  public:
-  // Forks; nothing but this thread goes on in the new process, so before any other one is started. The new process has
-  // a session of its own, nothing to read, and `output`, emptied, as stdout and stderr. Errors: `output` cannot be
-  // written, no process or descriptor is left.
+  // Forks. Call it before other threads start: only the calling thread is in the new process. That has a session of its
+  // own, /dev/null as stdin, and the file `output`, truncated, as stdout and stderr. Errors: `output` cannot be
+  // written, or there are no more processes or descriptors.
   static StatusOr<Background> Fork(const std::string& output);
 
   bool is_new() const { return pid_ == 0; }
-  pid_t pid() const { return pid_; }  // in the first process: the new one's
+  pid_t pid() const { return pid_; }  // in the first process: of the new process
 
-  // In the new process, once: it runs, or why not.
+  // In the new process, once. `started`: OK if the command runs, else why it does not.
   void Tell(const Status& started);
-  // In the first one: waits for that word. Unavailable: why not, or that the new process ended without a word.
+  // In the first process: waits for Tell(). Unavailable: Tell()'s error, or the new process ended without Tell().
   Status Await();
 
  private:

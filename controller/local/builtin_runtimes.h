@@ -1,4 +1,4 @@
-// The runtimes of controller/manifests/runtimes, as they are installed in a cluster: a job may name them without a
+// The runtimes of controller/manifests/runtimes, which are also installed in clusters. A job may name them without a
 // file.
 #pragma once
 

@@ -13,7 +13,7 @@ class Means {
   Means(const Action& action, const Meta& owner, WallTime now, World* world)
       : action_(action), owner_(owner), now_(now), world_(world) {}
 
-  // One of the name that is there stays, if it is the job's.
+  // With kUse an existing object stays as it is; else the job must control it, and kUpdate merges `object` into it.
   Status Create(Json object) {
     const std::string kind = TextField(object, "kind");
     const Json* there = world_->Find(kind, action_.name);
@@ -33,7 +33,7 @@ class Means {
     return Create(std::move(object));
   }
 
-  // From the template as it is stored.
+  // Makes the pod from the Job's template in the world.
   Status CreatePodOfJob() {
     const Json* job = world_->Find("Job", action_.job);
     if (job == nullptr) return absl::OkStatus();

@@ -1,4 +1,4 @@
-// One action of a decision, carried out in a World. Pure, but for the random bytes of tokens.
+// Carries out one action of a decision in a World. Pure, except for the random bytes of tokens.
 #pragma once
 
 #include "controller/api/meta.h"
@@ -7,9 +7,9 @@
 
 namespace muster::controller {
 
-// OK: it is so now. An object of the name that is needed and that another one's controller has: FailedPrecondition.
-// What has gone, or been made anew, is neither changed nor deleted. `owner`: the job that the action is about, of
-// `owner_kind`.
+// OK: the world is now as the action wants it. An object that has gone, or that was deleted and created again, is
+// neither changed nor deleted, and that is OK too. FailedPrecondition: an object with the needed name exists and is not
+// controlled by `owner`. `owner`: the job that the action is about; `owner_kind`: its kind.
 Status CarryOut(const Action& action, std::string_view owner_kind, const Meta& owner, WallTime now, World* world);
 
 }  // namespace muster::controller

@@ -10,7 +10,7 @@
 namespace muster::controller {
 namespace {
 
-constexpr int kMostPasses = 1000;  // of one Settle: more would be a fault of ours, and must not hang the run
+constexpr int kMostPasses = 1000;  // of one Settle(): a fault in the controllers must not hang the run
 
 void Earlier(const std::optional<WallTime>& time, std::optional<WallTime>* earliest) {
   if (time) *earliest = *earliest ? std::min(**earliest, *time) : *time;
@@ -41,12 +41,12 @@ Controllers::Settled Controllers::Settle(WallTime now) {
 
 Status Controllers::StepOne(const std::string& name, WallTime now, Settled* settled) {
   const Json* found = world_->Find("Job", name);
-  if (found == nullptr) return absl::OkStatus();  // a step before has deleted it
+  if (found == nullptr) return absl::OkStatus();  // an earlier step has deleted it
   Json job = *found;
   const std::string uid = TextField(job["metadata"], "uid");
   MUSTER_ASSIGN_OR_RETURN(const JobStep step, StepJob(job, world_->ControlledBy("Pod", uid), now));
   Earlier(step.again, &settled->again);
-  // The status first: a pod whose finalizer goes has been counted in it.
+  // The status is written first, so that a pod is counted in it before the pod loses its finalizer.
   job["status"] = step.status;
   MUSTER_RETURN_IF_ERROR(world_->Update(job, now));
   for (const std::string& pod_name : step.counted) {

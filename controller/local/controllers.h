@@ -1,5 +1,5 @@
-// The controllers of a cluster, for the objects of one local run: the job's own passes and, for each of its Jobs, what
-// Kubernetes' Job controller does. Pure, but for the random bytes of tokens. Not thread-safe.
+// A cluster's controllers for the objects of one local run: Muster's passes for the job, and for each batch/v1 Job the
+// steps of Kubernetes' Job controller. Pure, except for the random bytes of tokens. Not thread-safe.
 #pragma once
 
 #include <optional>
@@ -13,16 +13,16 @@ namespace muster::controller {
 
 class Controllers {
  public:
-  // Both outlive it.
+  // `world` and `job` outlive the Controllers.
   Controllers(World* world, LocalJob* job) : world_(world), job_(job) {}
 
   struct Settled {
     std::vector<EventText> events;      // in their order
-    std::optional<WallTime> again;      // then something is due, even if nothing changes
-    std::vector<std::string> troubles;  // what could not be done; tried again with the next call
+    std::optional<WallTime> again;      // call Settle() again then, even if nothing has changed
+    std::vector<std::string> troubles;  // errors; the next call tries again
   };
 
-  // Pass after pass until none changes anything. Call it when something has changed in the world, and at `again`.
+  // Makes passes until a pass changes nothing. Call it when an object in the world has changed, and at `again`.
   Settled Settle(WallTime now);
 
  private:

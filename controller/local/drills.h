@@ -1,5 +1,5 @@
-// Faults on purpose in a local run: which process gets which signal, or ends with which code, which node's link is cut,
-// and when. Pure; outside bytes.
+// Faults that the user orders in a local run (--kill): a signal to a process, an exit code of a process, or a cut of a
+// node's link, and when. Pure; outside bytes.
 #pragma once
 
 #include <optional>
@@ -13,18 +13,18 @@ namespace muster::controller {
 
 struct Drill {
   enum class Target { kNode, kRank } target = Target::kNode;
-  int number = 0;                // node rank, or rank
+  int number = 0;                // node rank, or rank of a worker
   int signal = 9;                // SIGKILL
-  std::optional<int> exit_code;  // in place of a signal: it ends with this, as if by itself
-  enum class Link { kAsItIs, kCut, kMend } link = Link::kAsItIs;  // of a node, in place of a signal
-  std::optional<Duration> after;                                  // from the beginning of the run
-  std::string text;                                               // else: once a line of output has this
-  std::string said;                                               // as the user gave it
+  std::optional<int> exit_code;  // in place of a signal: the process ends with this code, as if by itself
+  enum class Link { kAsItIs, kCut, kMend } link = Link::kAsItIs;  // in place of a signal: of a node's network link
+  std::optional<Duration> after;                                  // since the beginning of the run
+  std::string text;  // without `after`: once a line of output contains this
+  std::string said;  // the flag's value, for messages
 };
 
 // "node:1@30s", "rank:3@epoch 4", "rank:0:STOP@500ms", "rank:0:exit=3@1s", "node:1:cut@2s":
-// TARGET:NUMBER[:SIGNAL|:exit=CODE|:cut|:mend]@WHEN. A number with ms, s or m is a time; anything else a text.
-// InvalidArgument names the value and what is wanted.
+// TARGET:NUMBER[:SIGNAL|:exit=CODE|:cut|:mend]@WHEN. If WHEN is a number with ms, s or m, it is a time, else a text.
+// InvalidArgument: names the value and the wanted form.
 StatusOr<Drill> ParseDrill(std::string_view text);
 
 }  // namespace muster::controller

@@ -23,7 +23,7 @@
 namespace muster::controller {
 namespace {
 
-// The kinds that a container may have of its own, but for the users'. Files come last, as /proc is looked up before.
+// The namespaces that a container may have of its own, except users. mnt is the last: joining it changes /proc.
 constexpr const char* kNamespaces[] = {"ipc", "uts", "net", "pid", "mnt"};
 
 struct Namespace {
@@ -50,8 +50,8 @@ StatusOr<Namespace> NamespaceOf(const std::string& pid, const char* kind) {
   return one;
 }
 
-// Without root the right to join them comes with the namespace of users that owns them. bubblewrap makes it, and then
-// one more inside it for the command.
+// Without root, a process may join these namespaces only from the user namespace that owns them. bubblewrap creates
+// that one, and another one inside it for the command.
 Status JoinAll(const std::string& pid) {
   MUSTER_ASSIGN_OR_RETURN(const Namespace user, NamespaceOf(pid, "user"));
   std::vector<Namespace> theirs;
@@ -65,14 +65,14 @@ Status JoinAll(const std::string& pid) {
     if (!owner.place.ok()) return ErrnoStatus(errno, owner.name);
     if (!IsOurs(owner.place, "user")) MUSTER_RETURN_IF_ERROR(Join(owner));
   }
-  // Before the files change, and with them /proc.
+  // Checked before the mount namespace changes, and /proc with it.
   const bool has_inner = !IsOurs(user.place, "user");
   for (const Namespace& one : theirs) MUSTER_RETURN_IF_ERROR(Join(one));
   return has_inner ? Join(user) : absl::OkStatus();
 }
 
-// Only children of the one who joins it are in a namespace of processes: a child is it that goes on. It ends with its
-// parent, which gives its exit code on, and ends by the same signal. Returns in the child.
+// Forks, and returns in the child only: setns(2) puts only the caller's children into a PID namespace. The parent waits,
+// then exits with the child's code; it ends by SIGKILL if the child was killed. The child ends with its parent.
 Status GoOnInChild() {
   MUSTER_ASSIGN_OR_RETURN(PipeEnds life, MakePipe());
   const pid_t child = fork();
@@ -87,7 +87,7 @@ Status GoOnInChild() {
   }
   life.writing.Close();
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  // A parent outside of the namespace has no number in it. It holds the other end as long as it lives.
+  // getppid() is 0 here, since the parent is outside of the namespace. It holds the pipe's other end while it lives.
   pollfd parent{life.reading.get(), 0, 0};
   if (poll(&parent, 1, 0) != 0) raise(SIGKILL);
   return absl::OkStatus();
@@ -99,7 +99,7 @@ StatusOr<int> Enter(const std::vector<std::string>& arguments) {
   MUSTER_ASSIGN_OR_RETURN(const Namespace processes, NamespaceOf(arguments[0], "pid"));
   const bool has_own_processes = !IsOurs(processes.place, "pid");
   MUSTER_RETURN_IF_ERROR(JoinAll(arguments[0]));
-  // To join a namespace of users takes it away.
+  // Joining a user namespace clears the parent-death signal.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) raise(SIGKILL);
   prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);

@@ -1,9 +1,7 @@
-// A command inside a container that runs, which is what an exec probe is: `muster-local enter-container`, not for
-// users.
+// Runs a command inside a running container, for exec probes: `muster-local enter-container`, which is not for users.
 //
-// It gets the container's files, host name, /dev/shm and network by setns(2), its environment and its working folder by
-// the one who starts it, and sees the container's processes. Namespaces that the container shares with us are left out,
-// so it also serves a container that has none of its own.
+// The command joins the container's mount, host name, IPC, network and PID namespaces by setns(2); those that the
+// container shares with this process are skipped. Its environment is this process's; the working folder is an argument.
 #pragma once
 
 #include <sys/types.h>
@@ -15,19 +13,19 @@ namespace muster::controller {
 
 inline constexpr char kEnterWord[] = "enter-container", kCgroupWord[] = "in-cgroup";
 
-// The words that start `command` beside the process `pid` of a container.
+// The words that start `command` in the namespaces of the process `pid` of a container.
 std::vector<std::string> EnterWords(pid_t pid, const std::string& working_directory,
                                     const std::vector<std::string>& command);
 
-// The words before those of a program that starts in the cgroup `folder`; none where it is empty.
+// The words to put before a program so that it starts in the cgroup `folder`; none if `folder` is empty.
 std::vector<std::string> CgroupWords(const std::string& folder);
 
-// What EnterWords do; `arguments` are those behind kEnterWord. The command's exit code, 128 + n for a signal. Where it
-// cannot be started the reason goes to stderr, and this process ends by SIGKILL, as no command's end makes it do. The
-// command and what it has started end with this process, and that with its parent.
+// Runs the words of EnterWords(); `arguments`: those behind kEnterWord. Returns the command's exit code, 128 + n for a
+// signal. If the command cannot be started, prints the reason to stderr and ends this process by SIGKILL, which no end
+// of the command causes. The command's process group ends with this process, and this process with its parent.
 int EnterContainer(const std::vector<std::string>& arguments);
 
-// What CgroupWords do. It returns only where it fails, and has said so then: an exit code.
+// Runs the words of CgroupWords(). Returns only if that fails, after printing the reason: an exit code.
 int BecomeInCgroup(const std::vector<std::string>& arguments);
 
 }  // namespace muster::controller

@@ -1,4 +1,4 @@
-// A process that calls exit_group(2) next, whatever it was about to do. One file for each processor.
+// Makes a traced process call exit_group(2) next, whatever it was about to do. One .cc file for each architecture.
 #pragma once
 
 #include <sys/types.h>
@@ -7,8 +7,8 @@
 
 namespace muster::controller {
 
-// `pid`: one that we trace, in a stop. Its next instruction becomes the call, in its own copy of the page. Errors: the
-// kernel refuses, or this processor is none that is known here.
+// `pid`: a process that this process traces, and that is stopped. The instruction that it runs next is replaced by a
+// system call, in its private copy of the page. Errors: ptrace(2) fails, or this architecture is not supported.
 Status CallExitNext(pid_t pid, int code);
 
 }  // namespace muster::controller

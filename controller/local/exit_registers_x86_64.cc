@@ -25,7 +25,7 @@ Status CallExitNext(pid_t pid, int code) {
   }
   registers.rax = SYS_exit_group;
   registers.rdi = static_cast<unsigned long long>(code);
-  registers.orig_rax = static_cast<unsigned long long>(-1);  // a call that was interrupted is not made again
+  registers.orig_rax = static_cast<unsigned long long>(-1);  // an interrupted system call is not restarted
   if (ptrace(PTRACE_SETREGS, pid, nullptr, &registers) != 0) return ErrnoStatus(errno, "ptrace: PTRACE_SETREGS");
   return absl::OkStatus();
 }

@@ -28,7 +28,7 @@ Status FolderTreeWatch::Next() {
   return Add(folder_, levels_);
 }
 
-// The watch first, then what is in the folder: what comes in between is seen by one or the other.
+// Adds the watch before it lists the folder. So a subfolder that comes in between is either listed or reported.
 Status FolderTreeWatch::Add(const std::string& folder, int levels) {
   if (!watched_.contains(folder)) {
     constexpr uint32_t kChanges = IN_CREATE | IN_MOVED_TO | IN_MODIFY | IN_ONLYDIR | IN_DONT_FOLLOW;

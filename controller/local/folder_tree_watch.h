@@ -1,4 +1,4 @@
-// What happens in a job's folder and below it, by inotify. For what has no loop.
+// Watches a job's folder and its subfolders by inotify. For code that has no event loop.
 #pragma once
 
 #include <set>
@@ -11,12 +11,12 @@ namespace muster::controller {
 
 class FolderTreeWatch {
  public:
-  // Watches `folder` and the folders that are in it now, at most `levels` below it. Errors name a folder.
+  // Watches `folder` and its present subfolders, at most `levels` levels below it. Errors name a folder.
   static StatusOr<FolderTreeWatch> Begin(const std::string& folder, int levels);
 
-  // Readable once something has happened.
+  // Readable once a file or folder has been changed, created or moved in.
   int descriptor() const { return inotify_.get(); }
-  // Forgets what has happened, and watches folders that have come. Look at the files after it.
+  // Drops the events so far, and watches new subfolders. Read the files after this call, so that no change is missed.
   Status Next();
 
  private:

@@ -1,5 +1,5 @@
-// Makes a process end with an exit code, as if it had called exit_group(2) itself: by ptrace(2), for an instant. No
-// handler of its own runs. Loop thread only.
+// Makes a process end with an exit code, as if it had called exit_group(2) itself. It traces the process for an instant
+// by ptrace(2). No exit handler of the process runs. Loop thread only.
 #pragma once
 
 #include <sys/types.h>
@@ -11,9 +11,9 @@
 
 namespace muster::controller {
 
-// `pid`: a descendant of this process that nobody traces, and no child of it that is watched. `done` is called once, on
-// the loop, with OK when it is about to end; never where it ends before, or never stops (stuck in the kernel). Errors
-// at once: it may not be traced; names the remedy.
+// `pid`: a descendant that no process traces, and no child that the reaper watches. `done` is called on the loop, once:
+// with OK when the process is about to end, else with an error of ptrace(2); never if the process ends before, or never
+// stops (stuck in the kernel). Errors at once: the process may not be traced; names the remedy.
 Status ForceExit(launcher::Reaper& reaper, pid_t pid, int code, std::function<void(Status)> done);
 
 }  // namespace muster::controller

@@ -28,7 +28,7 @@ constexpr size_t kMostJson = size_t{4} << 20;  // bytes of an index, a manifest 
 constexpr size_t kReadAtOnce = size_t{256} << 10;
 constexpr char kUnfinished[] = ".part";
 
-// As images name it.
+// This machine's architecture, by the name that images use.
 std::string Architecture() {
   utsname machine{};
   uname(&machine);
@@ -36,7 +36,6 @@ std::string Architecture() {
   return name == "x86_64" ? "amd64" : name == "aarch64" ? "arm64" : std::string(name);
 }
 
-// Pieces until the end, or until `take` has enough.
 Status ReadPieces(int file, const std::string& name, const std::function<Status(std::string_view)>& take) {
   const auto bytes = std::make_unique<char[]>(kReadAtOnce);
   for (;;) {
@@ -88,7 +87,7 @@ StatusOr<Descriptor> MadeFolder(const std::string& path) {
   return OpenFolder(path);
 }
 
-// Of its index, which names all else by digest.
+// The digest of the image's index, which names the other parts.
 StatusOr<std::string> KeyOf(const Descriptor& image, const std::string& path, bool is_folder) {
   for (const char* name : {"index.json", "manifest.json"}) {
     const auto text = is_folder ? SmallFile(image.get(), name) : FileInTar(image.get(), path, name, kMostJson);
@@ -96,7 +95,7 @@ StatusOr<std::string> KeyOf(const Descriptor& image, const std::string& path, bo
     if (text.ok()) return Sha256Hex(*text);
     if (!absl::IsNotFound(text.status())) return text.status();
   }
-  return Sha256Hex("");  // whoever reads its parts says what is wrong
+  return Sha256Hex("");  // ReadImageParts says what is wrong
 }
 
 class Unpacker {
@@ -130,7 +129,7 @@ class Unpacker {
   }
 
  private:
-  // What an earlier start has made. Its own files of JSON are kept beside the root.
+  // The unpacked root. Its settings come from the image's JSON files, which are kept beside it.
   StatusOr<ImageRoot> Known() {
     MUSTER_ASSIGN_OR_RETURN(const Descriptor kept, OpenFolder(folder_ + "/image"));
     MUSTER_ASSIGN_OR_RETURN(ImageParts parts, Parts(kept.get()));
@@ -171,7 +170,7 @@ class Unpacker {
     return error ? absl::UnavailableError(fmt::format("{}: {}", folder_, error.message())) : absl::OkStatus();
   }
 
-  // The JSON alone: layers are not needed again.
+  // Keeps the JSON files alone: the layers are not needed again.
   static Status KeepWhatItSays(int from, const std::string& part) {
     const std::string kept = part + "/image", said = part + "/said";
     Status wrong;

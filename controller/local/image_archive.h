@@ -1,6 +1,6 @@
-// Images of --oci, each unpacked once into the state folder: <images>/<sha256 of what it says of itself>/root.
+// Images of --oci, each unpacked once into the state folder: <images>/<SHA-256 of index.json or manifest.json>/root.
 //
-// A start that is killed leaves <images>/*.part, which the next one that unpacks takes away. Blocking.
+// A process that is killed while it unpacks leaves <images>/*.part, which the next one that unpacks removes. Blocking.
 #pragma once
 
 #include <functional>
@@ -11,9 +11,9 @@
 
 namespace muster::controller {
 
-// `path`: an OCI image layout or what `docker save` writes, a tar (also compressed) or a folder. `images`: absolute,
-// made where it is missing. `say`: to a person, before what may take long. Errors name the file and, where there is
-// one, the remedy: those of ReadImageParts and UnpackTar.
+// `path`: an OCI image layout, or the output of `docker save`, as a tar (also compressed) or a folder. `images`:
+// absolute, created if missing. `say`: for a person, before what may take long, and if members are left out. Errors:
+// those of ReadImageParts and UnpackTar, with the file's name and, if there is one, the remedy.
 StatusOr<ImageRoot> UnpackImage(const std::string& path, const std::string& images,
                                 const std::function<void(const std::string&)>& say);
 

@@ -31,7 +31,7 @@ constexpr std::string_view kWhiteout = ".wh.", kOpaque = ".wh..wh..opq", kOther 
 constexpr mode_t kPermissions = 0777;  // without setuid, setgid and sticky
 constexpr mode_t kOwnersFile = 0600, kOwnersFolder = 0700;
 
-// "./a//b/" is "a/b". Nothing: it leads out of the root.
+// "./a//b/" becomes "a/b". nullopt: the path leads out of the root.
 std::optional<std::string> TidyMember(std::string_view path) {
   std::vector<std::string> parts;
   for (const std::string_view part : Split(path, '/')) {
@@ -48,7 +48,7 @@ std::string FolderOf(const std::string& path) {
 
 std::string NameIn(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
-// libarchive brings names into the thread's own character set, and drops those that do not fit.
+// libarchive converts names into the thread's character set, and drops names that it cannot convert.
 class InUtf8 {
  public:
   InUtf8() : utf8_(newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr)), before_(uselocale(utf8_)) {}
@@ -171,7 +171,7 @@ class Unpacking {
     return OpenInRoot(root_, path, kFlags);
   }
 
-  // A folder of the root is open: nothing else is walked through, links neither.
+  // `folder` is an open folder of the root. Follows no symbolic link.
   Status Remove(int folder, const std::string& name) const {
     struct stat there {};
     if (fstatat(folder, name.c_str(), &there, AT_SYMLINK_NOFOLLOW) != 0) return absl::OkStatus();
@@ -221,7 +221,7 @@ class Unpacking {
     const int64_t size = archive_entry_size(entry);
     if (size > end && ftruncate(file.get(), size) != 0) return Failed(errno, path);
     if (fchmod(file.get(), (archive_entry_perm(entry) & kPermissions) | kOwnersFile) != 0) return Failed(errno, path);
-    // Python takes compiled files only beside a source of the time that they name.
+    // Python uses a compiled file only if its source has the modification time that the file names.
     const timespec times[2] = {{.tv_sec = 0, .tv_nsec = UTIME_OMIT},
                                {.tv_sec = archive_entry_mtime(entry), .tv_nsec = archive_entry_mtime_nsec(entry)}};
     futimens(file.get(), times);
@@ -241,7 +241,7 @@ class Unpacking {
 
   Status TakeOut(const std::string& path, const std::string& name) {
     const std::string above = FolderOf(path);
-    if (name != kOpaque && name.starts_with(kOther)) return absl::OkStatus();  // aufs's own
+    if (name != kOpaque && name.starts_with(kOther)) return absl::OkStatus();  // a marker of aufs itself
     const auto folder = OpenInRoot(root_, above.empty() ? "." : above, O_RDONLY | O_DIRECTORY);
     if (!folder.ok()) return absl::OkStatus();
     if (name != kOpaque) {
@@ -261,7 +261,7 @@ class Unpacking {
     return absl::OkStatus();
   }
 
-  // It, or something below it.
+  // Whether this layer has made the path, or something below it.
   bool IsOfThisLayer(const std::string& folder, const std::string& name) const {
     const std::string path = folder.empty() ? name : fmt::format("{}/{}", folder, name);
     const auto first = made_.lower_bound(path + "/");

@@ -1,5 +1,6 @@
-// What an image's own files say of it: an OCI image layout (index.json), or what `docker save` writes (manifest.json).
-// Pure; outside bytes. Sources: OCI image-spec 1.1, image-layout.md, manifest.md, config.md; moby's image/tarexport.
+// The layers and the settings of an image, as its JSON files name them: an OCI image layout (index.json), or the output
+// of `docker save` (manifest.json). Pure; outside bytes. Sources: OCI image-spec 1.1, image-layout.md, manifest.md,
+// config.md; moby's image/tarexport.
 #pragma once
 
 #include <functional>
@@ -12,21 +13,21 @@
 
 namespace muster::controller {
 
-// A file of the image's, by its path in it, whole. NotFound: there is none.
+// Returns the whole content of a file of the image; `path` is relative to the image. NotFound: there is no such file.
 using ReadImageFile = std::function<StatusOr<std::string>(const std::string& path)>;
 
 struct ImageParts {
   std::vector<std::string> layers;  // paths of tars, the lowest first
-  ImageRoot settings;               // without a folder
+  ImageRoot settings;               // `folder` is empty
 };
 
 inline constexpr size_t kMostLayers = 1000;
 
-// `architecture`: of this machine, as images name it: amd64. InvalidArgument: it is no image, is one of several, has
-// none for Linux on that architecture, or a blob does not have the digest that names it.
+// `architecture`: this machine's, by the name that images use, as "amd64". InvalidArgument: there is no image, there
+// are several, there is none for Linux on that architecture, or the content of a blob does not match its digest.
 StatusOr<ImageParts> ReadImageParts(const ReadImageFile& read, std::string_view architecture);
 
-// "blobs/sha256/<hex>" has a name that says its digest; empty: `path` has none.
+// The digest in the path "blobs/sha256/<hex>"; empty: `path` names no digest.
 std::string_view DigestOfPath(std::string_view path);
 
 }  // namespace muster::controller

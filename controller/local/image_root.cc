@@ -11,7 +11,7 @@
 namespace muster::controller {
 namespace {
 
-// As container runtimes set it where an image says none.
+// The PATH that container runtimes set if an image sets none.
 constexpr std::string_view kUsualPath = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 bool IsOfMachine(std::string_view entry) {

@@ -1,5 +1,5 @@
-// What stands for the image of a container: a folder with its files, and what its configuration says. Pure but for
-// ReadImageRoot.
+// What replaces the image of a container here: a folder with its files, and the settings of its configuration. Pure,
+// except for ReadImageRoot.
 #pragma once
 
 #include <map>
@@ -13,29 +13,29 @@ namespace muster::controller {
 
 struct ImageRoot {
   std::string folder;  // absolute; the containers see it as "/", read-only
-  // Of the image's configuration, for containers that do not say it themselves.
+  // The image's configuration, used for a container that does not set the field itself.
   std::vector<std::string> entrypoint, command;
   std::vector<std::string> environment;  // "KEY=VALUE"
   std::string working_directory;         // empty: "/"
 };
 
-// By the image as a pod names it, or by its last part without tag and digest; "": all others. The images of Muster,
-// which are this machine's binaries, have none.
+// By an image's name in the pod, or the last part of that name without tag and digest; "": all other images. Muster's
+// own images, which this machine's binaries replace, get none.
 using ImageRoots = std::map<std::string, ImageRoot, std::less<>>;
-const ImageRoot* RootOfImage(const ImageRoots& roots, std::string_view image);  // null: there is none
+const ImageRoot* RootOfImage(const ImageRoots& roots, std::string_view image);  // null: none
 
-// "[IMAGE=]PATH" of a flag. What begins with '/' or '.' is a path, whatever else it has.
+// "[IMAGE=]PATH", the value of a flag. A value that begins with '/' or '.' is a path, even if it contains '='.
 struct ImageFlag {
   std::string image, path;
 };
 ImageFlag ReadImageFlag(const std::string& text);
 
-// Of --image-root: the folder at `path`. InvalidArgument names the flag: it is no folder that can be read.
+// The folder of --image-root. InvalidArgument: `path` is no folder that can be read; names the flag.
 StatusOr<ImageRoot> ReadImageRoot(const std::string& path);
 
-// `environment` of a container without an image, "KEY=VALUE", as one of `root` has it: PATH, HOME and the language are
-// the image's. HOME is /tmp where the image says none: the root is read-only. So is USER "user": the image's
-// /etc/passwd has no name for whoever runs this, and Python's getpass asks for one.
+// Turns `environment` ("KEY=VALUE") of a container on this machine's files into that of one in `root`. This machine's
+// PATH, HOME and LANG are dropped; the image's variables win. Defaults: the usual PATH; HOME=/tmp, since the root is
+// read-only; USER=user, since the image's /etc/passwd lacks this process's user and Python's getpass asks for a name.
 std::vector<std::string> EnvironmentInRoot(const std::vector<std::string>& environment, const ImageRoot& root);
 
 }  // namespace muster::controller

@@ -19,7 +19,7 @@ namespace {
 
 constexpr size_t kMostError = 500;  // bytes
 
-// Why bubblewrap does not run here with those flags; empty: it does.
+// Why bubblewrap does not run here with the flags `words`; empty: it runs.
 std::string WhyNoSandbox(const std::string& bwrap, std::vector<std::string> words) {
   auto pipe = MakePipe();
   if (!pipe.ok()) return std::string(Message(pipe.status()));

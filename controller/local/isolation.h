@@ -1,4 +1,4 @@
-// What keeps the hosts of a run apart on this machine. Blocking.
+// Decides how the hosts of a run are isolated from one another on this machine. Blocking.
 #pragma once
 
 #include <memory>
@@ -9,19 +9,19 @@
 
 namespace muster::controller {
 
-// --network. kAuto: a private one where it can be had.
+// --network. kAuto: a private network if that is possible, else the shared one.
 enum class NetworkMode { kAuto, kPrivate, kShared };
-// InvalidArgument: it is none of "auto", "private", "shared".
+// InvalidArgument: `text` is none of "auto", "private", "shared".
 StatusOr<NetworkMode> ParseNetworkMode(const std::string& text);
 
 struct Isolation {
   std::string bwrap;                    // the path of bubblewrap; empty: pods share this machine's files
-  bool own_pids = false;                // a container has processes of its own, all of which end with it
-  std::unique_ptr<PodNetwork> network;  // null: pods share this machine's, each with an address of 127.0.0.0/8
-  std::string said;                     // in one line: what is each host's own, what is shared, and why
+  bool own_pids = false;                // a container has its own PID namespace: all its processes end with it
+  std::unique_ptr<PodNetwork> network;  // null: pods share this machine's network, with addresses of 127.0.0.0/8
+  std::string said;                     // one line for the user: what each host has of its own, what is shared, and why
 };
 
-// `bwrap`: where bubblewrap lies; empty: it is not installed. FailedPrecondition: kPrivate cannot be had; says why.
+// `bwrap`: the path of bubblewrap; empty: it is not installed. FailedPrecondition: kPrivate is impossible; says why.
 StatusOr<Isolation> Isolate(NetworkMode mode, const std::string& bwrap);
 
 }  // namespace muster::controller

@@ -29,8 +29,7 @@ constexpr const char* kPrevious = "previous";
 constexpr const char* kNextPrevious = "previous.new";
 constexpr size_t kMostNames = 10;  // in an error
 
-// An open file description's own lock: a question about it takes nothing, so nobody who looks gets in the way of who
-// starts.
+// Uses an open file description lock. F_OFD_GETLK only queries it, so a reader never keeps a run from starting.
 int AskLock(int fd, int command, struct flock* lock) {
   *lock = {};
   lock->l_type = F_WRLCK;
@@ -54,7 +53,7 @@ StatusOr<RunRecord> ReadRecord(const std::string& folder) {
 
 FoundJob Found(const std::string& state, const std::string& name) {
   const std::string folder = JobFolder(state, name);
-  // The lock first: a run that ends in between has written its end.
+  // Queries the lock before it reads the record: a run that ends in between has written its end.
   const bool runs = IsHeld(folder);
   return {.name = name, .folder = folder, .runs = runs, .record = ReadRecord(folder)};
 }
@@ -75,7 +74,7 @@ void Move(const fs::path& from, const fs::path& to) {
   if (error) fs::remove_all(from, error);
 }
 
-// Logs of the run before, and of that one alone. A kill at any point leaves what the next start goes on with.
+// Keeps the logs of the previous run, and of no older one. If it is killed at any point, the next start continues.
 void KeepPrevious(const std::string& folder) {
   const fs::path own = folder, next = own / kNextPrevious, previous = own / kPrevious;
   std::error_code error;

@@ -1,15 +1,15 @@
-// The folders of jobs in the state directory, on disk: who runs, what became of the others.
+// The folders of jobs in the state directory: which jobs run, and how the others ended.
 //
 //   STATE/jobs/JOB/lock         held by the process that runs the job, as long as it lives
 //   STATE/jobs/JOB/run.json     run_record.h, replaced as a whole at each change
-//   STATE/jobs/JOB/output.log   what a detached run has said
+//   STATE/jobs/JOB/output.log   the output of a detached run
 //   STATE/jobs/JOB/pods/POD     logs and volumes
 //   STATE/jobs/JOB/attempts/POD records of the pod's agent
-//   STATE/jobs/JOB/report.html  the page made from them
-//   STATE/jobs/JOB/previous     all that, without volumes, of the run before
+//   STATE/jobs/JOB/report.html  the page of `muster report` about them
+//   STATE/jobs/JOB/previous     the same of the previous run, without volumes
 //   STATE/claims/NAME           PersistentVolumeClaims
 //
-// A run whose lock is free and whose record has no end was killed: it is lost.
+// If the lock is free and the record has no end, the run was killed. Such a run is called lost.
 #pragma once
 
 #include <optional>
@@ -30,7 +30,7 @@ struct FoundJob {
   bool lost() const { return !runs && record.ok() && !record->ended; }
 };
 
-// In the order of their names; none where there is no such folder. Unavailable: it cannot be read.
+// All jobs, in the order of their names; empty if there is no such folder. Unavailable: it cannot be read.
 StatusOr<std::vector<FoundJob>> FindJobs(const std::string& state);
 // NotFound: no job has that name; says which ones may be meant, else which ones there are.
 StatusOr<FoundJob> FindJob(const std::string& state, const std::string& name);
@@ -42,15 +42,15 @@ std::string OutputPath(const std::string& job_folder);  // of a detached run
 
 struct TakenFolder {
   std::string path;
-  Descriptor lock;                // the job is this process's until it is closed, in all copies that a fork makes
-  std::optional<RunRecord> lost;  // the run before was killed
+  Descriptor lock;                // held until all copies of the descriptor, also those of forks, are closed
+  std::optional<RunRecord> lost;  // the record of the previous run, if that was killed
 };
 
-// Makes the job's folder, locks it, moves what is worth keeping of the run before to `previous`, and removes the rest,
-// also what a kill -9 has left. FailedPrecondition: the job runs already. Unavailable: the folder cannot be made.
+// Creates and locks the job's folder. Moves logs and records of the previous run to `previous`, and removes the rest,
+// also of a killed run. FailedPrecondition: the job runs already, or as of CheckStateFolder(). Unavailable: no folder.
 StatusOr<TakenFolder> TakeJobFolder(const std::string& state, const std::string& job);
 
-// Removes what only a run needs: of the pods' folders all but the logs, so volumes, and with them copies of Secrets.
+// Removes what only a run needs: all but the logs in the pods' folders. So no volume, and no copy of a Secret, is left.
 void RemoveVolumes(const std::string& job_folder);
 
 Status WriteRunRecord(const std::string& job_folder, const RunRecord& record);

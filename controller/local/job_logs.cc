@@ -102,7 +102,7 @@ std::string LogReader::Read(const LogSource& source, bool all) {
       take(std::string_view(place.open).substr(begins, ends - begins));
     }
     place.open.erase(0, begins);
-    // A line without an end must not fill the memory.
+    // Bounds the memory for a line without a line feed.
     if (place.open.size() > kMostAtOnce) {
       take(place.open);
       place.open.clear();

@@ -1,5 +1,4 @@
-// What the containers of a job have written, line by line, with their pods' prefixes; once, or as it grows. For one
-// thread.
+// Reads the logs of a job's containers line by line, with the pods' prefixes, also while they grow. For one thread.
 #pragma once
 
 #include <cstdint>
@@ -15,35 +14,35 @@
 namespace muster::controller {
 
 struct LogChoice {
-  std::optional<int> rank, node;  // of that rank alone, of that node alone
+  std::optional<int> rank, node;  // if set: only lines of that rank, or of that node
   bool Takes(const PodRecord& pod) const;
 };
 
 struct LogSource {
   std::string path, prefix;
-  std::string mark;  // lines that begin with it are meant, and shown without it; empty: all
+  std::string mark;  // only lines that begin with it are shown, without it; empty: all
   bool operator==(const LogSource&) const = default;
 };
 
-// In the order of the record: a pod after the other, and in it a container after the other. Those that the record does
-// not have come last, unless there is a choice. `folder`: the job's, or that of the run before it.
+// In the order of the record: one pod after the other, and in a pod one container after the other. Pods that the record
+// does not have come last, and only without a choice. `folder`: that of the job, or of its previous run.
 std::vector<LogSource> LogSources(const std::string& folder, const RunRecord& record, const LogChoice& choice);
 
-// The order in which files of a container began: "node.log", "node.1.log" ..; nothing: that is no log.
+// Orders a container's logs by their beginnings: "node.log", "node.1.log" and so on. nullopt: `file` is no log.
 struct LogName {
   std::string container;
   int64_t number = 0;
   auto operator<=>(const LogName&) const = default;
 };
 std::optional<LogName> ReadLogName(std::string_view file);
-// The first of them that is not in `folder`.
+// The path of the first such name that is not yet in `folder`.
 std::string NextLog(const std::string& folder, const std::string& container);
 
 class LogReader {
  public:
-  // The lines that `source` has beyond those that were given before, each with its line feed. What has no line feed yet
-  // waits for it, unless `all`. One that has become shorter is read from its beginning. Empty: nothing new, or the file
-  // is gone. At most about kMostAtOnce bytes: call again until it is empty.
+  // The lines of `source` that earlier calls have not returned, each with its line feed. A line without a line feed is
+  // held back until its line feed comes, unless `all`. A file that has become shorter is read from its beginning.
+  // Empty: nothing new, or the file is gone. At most about kMostAtOnce bytes: call again until it returns nothing.
   std::string Read(const LogSource& source, bool all);
 
  private:

@@ -31,7 +31,7 @@ const Json& ReadyCondition(const Json& pod) {
   return found == conditions.end() ? *kNone : *found;
 }
 
-// The restarts of those containers of a list that run beside the others.
+// Calls `count` for the containers of a list that run side by side: of init containers, only the sidecars.
 using Count = std::function<void(const Json& status)>;
 void ForRunning(const Json& pod, const char* list, const Count& count) {
   const bool init = std::string_view(list) == "initContainerStatuses";
@@ -40,7 +40,7 @@ void ForRunning(const Json& pod, const char* list, const Count& count) {
   }
 }
 
-// When the last of its containers ended, sidecars with them; nothing: not all of them have.
+// When the last of the pod's containers and sidecars ended; nullopt: not all of them have ended.
 std::optional<WallTime> EndOfContainers(const Json& pod) {
   std::optional<WallTime> last;
   bool all = true;
@@ -72,7 +72,7 @@ int MostRestarts(const Json& pod, const char* list) {
   return most;
 }
 
-// What goes first has the smaller one: what has come less far, and of the rest what is newer.
+// The sort key of GoesFirst(): pods that have made less progress come first, and of equal ones the newer pods.
 auto RankOf(const JobPod& pod) {
   const Json& object = *pod.object;
   const bool placed = !TextField(PartOf(object, "spec"), "nodeName").empty();

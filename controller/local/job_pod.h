@@ -1,4 +1,4 @@
-// One pod of a Job, as far as the Job's steps need it. Pure; outside bytes.
+// The facts of one pod that the steps of its Job need. Pure; outside bytes.
 // Source: Kubernetes 1.36, pkg/controller: job/backoff_utils.go, controller_utils.go (ActivePods).
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace muster::controller {
 
-// On a pod, with backoffLimitPerIndex: how often its index has failed before it.
+// Annotations of a pod of a Job with backoffLimitPerIndex: how often its index failed before this pod.
 inline constexpr char kIndexFailuresAnnotation[] = "batch.kubernetes.io/job-index-failure-count";
 inline constexpr char kIndexIgnoredAnnotation[] = "batch.kubernetes.io/job-index-ignored-failure-count";
 
@@ -18,11 +18,11 @@ struct JobPod {
   const Json* object = nullptr;
   std::string name, phase;
   int index = -1;        // -1: it has none
-  bool tracked = false;  // it has the finalizer: it is not in the status yet
+  bool tracked = false;  // it has the finalizer: the Job's status does not count it yet
   bool deleted = false;  // it has a deletionTimestamp
   bool ready = false;
   int restarts = 0;               // of all its containers
-  int failures = 0, ignored = 0;  // of its index before it
+  int failures = 0, ignored = 0;  // of its index, before this pod
   WallTime ended;                 // if it has ended
 
   bool Ended() const { return phase == "Succeeded" || phase == "Failed"; }
@@ -30,10 +30,10 @@ struct JobPod {
   bool Terminating() const { return !Ended() && deleted; }
 };
 
-// It points to `object`, which must outlive it.
+// The JobPod points to `object`, which must outlive it.
 StatusOr<JobPod> ReadJobPod(const Json& object);
 
-// Of two active pods, where there are too many: `a` goes rather than `b`. A strict order.
+// Whether `a` is removed before `b` if there are too many active pods. A strict order.
 bool GoesFirst(const JobPod& a, const JobPod& b);
 
 }  // namespace muster::controller

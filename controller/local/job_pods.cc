@@ -73,7 +73,7 @@ class Sync {
   void TellEnd();
   void WriteStatus();
 
-  const Json& status_;  // of the last step
+  const Json& status_;  // from the last step
   Json conditions_;
   const bool deleted_;
   const JobRules rules_;
@@ -82,12 +82,12 @@ class Sync {
 
   JobStep step_;
   std::optional<std::string> started_, completed_;  // startTime, completionTime
-  std::vector<const JobPod*> active_;               // before this step
+  std::vector<const JobPod*> active_;               // active before this step
   std::set<const JobPod*> removed_;
   int active_count_ = 0, ready_ = 0, terminating_ = 0, failed_ = 0;
   Indexes succeeded_, failed_indexes_;
-  // With backoffLimitPerIndex: of each index that waits for another pod, the one that failed last. It stays uncounted
-  // until then, because it tells how often its index has failed.
+  // With backoffLimitPerIndex: for each index that waits for another pod, the pod that failed last. It stays uncounted
+  // until then, because its annotations say how often the index has failed.
   std::map<int, const JobPod*> last_failures_;
   std::optional<Verdict> verdict_;
 };
@@ -98,7 +98,7 @@ bool Sync::IsTrue(const char* type) const {
   });
 }
 
-// Whether it has changed. One that has never been true is not written as false.
+// Returns whether the condition has changed. A condition that has never been true is not added as False.
 bool Sync::SetCondition(const char* type, bool value, const std::string& reason, const std::string& message) {
   const char* status = value ? "True" : "False";
   const std::string now = IsoTime(now_);
@@ -124,7 +124,7 @@ std::optional<WallTime> Sync::Deadline() const {
   return *started + std::chrono::seconds(*rules_.deadline_seconds);
 }
 
-// One that is being deleted counts as failed, unless only those are replaced that have ended.
+// A pod that is being deleted counts as failed, unless the Job replaces only pods that have ended.
 bool Sync::Failed(const JobPod& pod) const {
   if (pod.phase == "Failed") return true;
   return !rules_.only_replace_failed && pod.Terminating();
@@ -232,7 +232,7 @@ void Sync::Remove(const JobPod& pod) {
   if (pod.ready) --ready_;
 }
 
-// Active pods without a valid index, all but one of each index, and of the rest as many as make `least`.
+// The active pods to remove: those without a valid index, all but one of each index, and others up to `least`.
 std::vector<const JobPod*> Sync::TooMany(int least) const {
   std::vector<const JobPod*> pods = active_;
   std::sort(pods.begin(), pods.end(), [](const JobPod* a, const JobPod* b) { return GoesFirst(*a, *b); });
@@ -264,7 +264,7 @@ void Sync::Manage() {
   Create(most);
 }
 
-// The end of the pause after the failures that have come since the last success; nothing: there is none.
+// The end of the pause after the failures since the last success; nullopt: there is no pause.
 std::optional<WallTime> Sync::PauseOfJob() const {
   if (rules_.backoff_limit_per_index) return std::nullopt;
   std::optional<WallTime> success, failure;
@@ -334,8 +334,8 @@ void Sync::TellSuspended() {
   }
 }
 
-// Those that have ended, those that are removed, and all once the Job has ended. Of a Job that has failed, those that
-// still ran count as failed.
+// Counts pods that have ended, pods that are removed, and all pods once the Job has a verdict. If the Job has failed,
+// pods that still run count as failed.
 void Sync::CountEnded() {
   for (const JobPod& pod : pods_) {
     if (!pod.tracked) continue;
@@ -349,7 +349,7 @@ void Sync::CountEnded() {
   }
 }
 
-// First that it is bound to end, then, once no pod runs, that it has.
+// Sets the condition that the Job is going to end, and once no pod is terminating the condition that it has ended.
 void Sync::TellEnd() {
   const auto& [success, reason, message] = *verdict_;
   const char* bound = success ? "SuccessCriteriaMet" : "FailureTarget";

@@ -65,7 +65,7 @@ void ReadPolicies(Fields spec, JobRules* rules) {
   }
 }
 
-// The first container that ended with a code that the rule is for.
+// The first container whose exit code matches the rule; null: none.
 const Json* MatchExitCodes(const FailureRule& rule, const Json& status) {
   for (const char* list : {"containerStatuses", "initContainerStatuses"}) {
     for (const Json& container : ListField(status, list)) {

@@ -1,5 +1,5 @@
-// The rules of one Indexed batch/v1 Job: its spec with Kubernetes' defaults, and what its policies say of pods and
-// indexes. Pure; outside bytes.
+// The rules of one Indexed batch/v1 Job: its spec with Kubernetes' defaults, and what its policies decide about pods
+// and indexes. Pure; outside bytes.
 // Source: Kubernetes 1.36, pkg/controller/job: pod_failure_policy.go, success_policy.go, indexed_job_utils.go;
 // pkg/apis/batch/v1/defaults.go.
 #pragma once
@@ -18,21 +18,22 @@ namespace muster::controller {
 
 using Indexes = std::set<int>;
 
-// "0-2,5": those below `completions`.
+// Reads a text like "0-2,5". Indexes of `completions` and more are left out.
 Indexes ReadIndexes(const std::string& text, int completions);
 std::string WriteIndexes(const Indexes& indexes);
 
-// A rule of podFailurePolicy. Either by the exit code of a container or by a condition of the pod.
+// A rule of podFailurePolicy. It matches the exit code of a container, or a condition of the pod.
 struct FailureRule {
   std::string action;  // FailJob, FailIndex, Ignore, Count
   bool by_exit_codes = false;
   std::string container;  // empty: any
-  bool in = true;         // the code is one of `codes`; else: is none of them
+  bool in = true;         // true: the code is one of `codes`; false: it is none of them
   std::set<int> codes;
   std::vector<std::pair<std::string, std::string>> conditions;  // type and status
 };
 
-// A rule of successPolicy: all of `indexes` have succeeded, or `count` of them; without them: `count` of all.
+// A rule of successPolicy. It holds if all of `indexes`, or `count` of them, have succeeded; without `indexes`: if
+// `count` of all have.
 struct SuccessRule {
   std::optional<Indexes> indexes;
   std::optional<int> count;
@@ -44,8 +45,8 @@ struct JobRules {
   int backoff_limit = 6;
   std::optional<int> backoff_limit_per_index, max_failed_indexes;
   std::optional<int> deadline_seconds;  // activeDeadlineSeconds
-  bool only_replace_failed = false;  // a pod that is being deleted is neither failed nor replaced before it has ended
-  bool restarts_on_failure = false;  // the pods' restartPolicy is OnFailure
+  bool only_replace_failed = false;     // a pod counts as failed, and is replaced, only once it has ended
+  bool restarts_on_failure = false;     // the pods' restartPolicy is OnFailure
   bool has_failure_policy = false;
   std::vector<FailureRule> failure_rules;
   std::vector<SuccessRule> success_rules;
@@ -54,15 +55,15 @@ struct JobRules {
 // InvalidArgument: the spec cannot be read, or is not of an Indexed Job; names the path.
 StatusOr<JobRules> ReadJobRules(const Json& job);
 
-// What podFailurePolicy says of a failed pod.
+// The decision of podFailurePolicy about a failed pod.
 struct FailureMatch {
-  std::string fails_job;  // the message of the failure; empty: the Job does not fail by it
+  std::string fails_job;  // the message, if the Job fails because of this pod; else empty
   bool fails_index = false;
-  bool counts = true;  // as one of the failures that limits are for
+  bool counts = true;  // the failure counts towards the limits
 };
 FailureMatch MatchFailure(const JobRules& rules, const Json& pod);
 
-// The message of the first rule of successPolicy that holds.
+// The message of the first rule of successPolicy that holds; nullopt: none holds.
 std::optional<std::string> MatchSuccess(const JobRules& rules, const Indexes& succeeded);
 
 }  // namespace muster::controller

@@ -1,4 +1,4 @@
-// Jobs to begin with: `muster init`. Each runs as it is, by `muster local` and in a cluster.
+// The job files that `muster init` writes. Each runs unchanged, by `muster local` and in a cluster.
 #pragma once
 
 #include <span>
@@ -7,11 +7,11 @@
 namespace muster::controller {
 
 struct JobSample {
-  std::string_view name;     // the word of the command line
+  std::string_view name;     // the kind on the command line
   std::string_view summary;  // in a line
   std::string_view text;     // YAML, with comments
 };
 
-extern const std::span<const JobSample> kJobSamples;  // the usual one first
+extern const std::span<const JobSample> kJobSamples;  // the default first
 
 }  // namespace muster::controller

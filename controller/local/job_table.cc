@@ -16,7 +16,7 @@ std::string StateOf(const FoundJob& job) {
   return job.record->state.empty() ? "Starting" : job.record->state;
 }
 
-// Those that are ready, of those that there are; once the job has ended, how many there were.
+// "ready/all" nodes while the job runs; the number of all nodes after that.
 std::string NodesOf(const FoundJob& job) {
   std::set<int> all, ready;
   for (const PodRecord& pod : job.record->pods) {
@@ -55,7 +55,7 @@ std::string JobTable(const std::vector<FoundJob>& jobs, WallTime now) {
   for (const FoundJob& job : jobs) rows.push_back(RowOf(job, now));
   std::array<size_t, std::tuple_size_v<Row>> widths{};
   for (const Row& row : rows) {
-    if (row[3].empty()) continue;  // an error runs on to the end of its line
+    if (row[3].empty()) continue;  // an error message takes the rest of its line
     for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
   }
   std::string table;

@@ -10,12 +10,12 @@
 
 namespace muster::controller {
 
-// "45 s", "3 min", "2 h", "5 d"; a moment still to come is "0 s".
+// The time since `then`: "45 s", "3 min", "2 h", "5 d". If `then` is in the future: "0 s".
 std::string Ago(WallTime then, WallTime now);
 
 // A line for each job below a line of titles. A job whose record cannot be read has a line that says so.
 std::string JobTable(const std::vector<FoundJob>& jobs, WallTime now);
-// The records, and for each job what its lock says: `runs`, `lost`; `error` in the place of a record that is broken.
+// The records, each with `name`, `runs` and `lost` (FoundJob). `error` replaces a record that is broken.
 Json JobsAsJson(const std::vector<FoundJob>& jobs);
 
 }  // namespace muster::controller

@@ -48,7 +48,7 @@ Address Ipv4(uint32_t address, int bits) {
   return made;
 }
 
-// In a thread of its own, since a namespace is a thread's.
+// Runs `what` in a thread of its own, since each thread has its own current network namespace.
 Status Aside(const std::function<Status()>& what) {
   Status status;
   std::thread([&] { status = what(); }).join();
@@ -152,7 +152,7 @@ Status Links::AddDefaultRoute(uint32_t gateway) {
   rtnl_route_set_family(route.get(), AF_INET);
   rtnl_route_set_dst(route.get(), all.get());
   rtnl_route_nh_set_gateway(hop, through.get());
-  rtnl_route_add_nexthop(route.get(), hop);  // which owns it now
+  rtnl_route_add_nexthop(route.get(), hop);  // the route owns it now
   return Wrong(rtnl_route_add(socket_.get(), route.get(), NLM_F_CREATE), "the default route cannot be set");
 }
 

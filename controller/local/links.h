@@ -1,4 +1,4 @@
-// Network links of one namespace, by rtnetlink (libnl). Blocking. Not thread-safe.
+// Makes and changes network links of one network namespace, by rtnetlink (libnl). Blocking. Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -13,24 +13,24 @@ struct nl_sock;
 
 namespace muster::controller {
 
-// A network namespace that nothing is in yet. It goes with its last descriptor and its last process.
+// Creates a network namespace without processes. It exists as long as a descriptor of it or a process in it.
 StatusOr<Descriptor> NewNetwork();
 
 class Links {
  public:
-  // Of the namespace `network`, or of this thread's: -1.
+  // The links of the namespace `network`; -1: of this thread's namespace.
   static StatusOr<Links> Of(int network = -1);
 
-  // A pair of links: `name` here, which is up, a port of bridge `bridge` where that is not empty, and `peer` in the
-  // namespace `network`, which is not. AlreadyExists: one of the names is taken.
+  // Creates a veth pair: `name` in this namespace, up, and a port of the bridge `bridge` unless that is empty; `peer`
+  // in the namespace `network`, down. AlreadyExists: one of the names is taken.
   Status AddPair(const std::string& name, const std::string& bridge, const std::string& peer, int network);
   Status AddBridge(const std::string& name);
   Status Remove(const std::string& name);
-  // `name` gets the IPv4 address (host byte order) with its subnet of `bits`.
+  // Gives `name` the IPv4 address (host byte order) and its subnet of `bits` bits.
   Status SetAddress(const std::string& name, uint32_t address, int bits);
   Status SetUp(const std::string& name);
   Status AddDefaultRoute(uint32_t gateway);
-  // Makes `name` a port of `bridge`, or of none: "".
+  // Makes `name` a port of `bridge`; "": of no bridge.
   Status SetBridge(const std::string& name, const std::string& bridge);
 
  private:

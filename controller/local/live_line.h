@@ -1,4 +1,4 @@
-// The status line of a run on a terminal, kept up to date. Loop thread only.
+// Keeps the status line of a run on a terminal up to date. Loop thread only.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -13,15 +13,15 @@ namespace muster::controller {
 
 class LiveLine {
  public:
-  // Where stderr is no terminal that can erase a line (terminal.h), nothing is ever drawn.
+  // Draws nothing if stderr is no terminal that can erase a line (terminal.h).
   LiveLine(boost::asio::io_context& loop, launcher::Console& console);
 
-  // What it wants of the run's output.
+  // The lines of the run's output that it needs.
   WantedLines lines();
-  // `facts`: where the run is now, asked for at each Show() and when the terminal gets another width.
+  // `facts` gives the state of the run. It is called at each Show(), and when the terminal's width changes.
   void Begin(std::function<StatusFacts(const StatusView& view)> facts);
   void Show();
-  void End();  // erases it; before what is printed last
+  void End();  // erases the line; call it before the last output
 
  private:
   void AwaitResize();

@@ -10,9 +10,9 @@
 namespace muster::controller {
 namespace {
 
-constexpr char kUsualNamespace[] = "default";  // as kubectl's, where nobody names one
+constexpr char kUsualNamespace[] = "default";  // kubectl's default, for a job that names none
 
-// All actions, in order; the first one that fails ends it.
+// Carries out all actions in order, up to the first that fails.
 Status CarryOutAll(const Steps& steps, std::string_view kind, const Meta& owner, WallTime now, World* world) {
   for (const Action& action : steps.actions) {
     MUSTER_RETURN_IF_ERROR(CarryOut(action, kind, owner, now, world));
@@ -20,7 +20,7 @@ Status CarryOutAll(const Steps& steps, std::string_view kind, const Meta& owner,
   return absl::OkStatus();
 }
 
-// The object of the job itself, by whose uid the others belong to it.
+// Creates the object of the job itself. The other objects name its uid as their owner.
 StatusOr<Meta> Place(std::string_view api, std::string_view kind, const Meta& meta, WallTime now, World* world) {
   MUSTER_ASSIGN_OR_RETURN(
       const Json* made,
@@ -32,7 +32,7 @@ StatusOr<Meta> Place(std::string_view api, std::string_view kind, const Meta& me
   return placed;
 }
 
-// Objects of a kind as decisions see them. One that cannot be read is none of this run's own.
+// Reads objects of a kind for a decision. Skips objects that cannot be read: the run itself has made none of those.
 template <class Read>
 auto ReadAll(const std::vector<const Json*>& objects, Read read) {
   std::vector<typename decltype(read(Json()))::value_type> all;

@@ -27,7 +27,7 @@ namespace asio = boost::asio;
 std::string NameOf(const Json& object) { return TextField(PartOf(object, "metadata"), "name"); }
 std::string UidOf(const Json& object) { return TextField(PartOf(object, "metadata"), "uid"); }
 
-// The first of its containers' codes that is not 0.
+// The first exit code of its containers that is not 0; 0: there is none.
 int CodeOf(const Json& pod) {
   for (const char* list : {"initContainerStatuses", "containerStatuses"}) {
     for (const Json& container : ListField(PartOf(pod, "status"), list)) {
@@ -38,8 +38,8 @@ int CodeOf(const Json& pod) {
   return 0;
 }
 
-// The file that names the servers of /etc/resolv.conf where those are reached from this machine's own network alone, as
-// systemd-resolved's is; empty: they are reached from everywhere.
+// The resolv.conf with the real name servers, if /etc/resolv.conf names only 127.0.0.x, as with systemd-resolved: hosts
+// with a network of their own cannot reach those. Empty: they can use /etc/resolv.conf.
 std::string NameServersFile(const HostFs& fs) {
   constexpr char kOfSystemd[] = "/run/systemd/resolve/resolv.conf";
   const std::string text = fs.Read("/etc/resolv.conf").value_or("");
@@ -69,7 +69,7 @@ std::string TextOf(const char* path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// Its place among the job's nodes; -1: it is none.
+// The node rank of the pod; -1: it is no node of the training.
 int NodeRankOf(const Json& pod) {
   const Json& labels = MapField(PartOf(pod, "metadata"), "labels");
   const std::string type = TextField(labels, kReplicaTypeLabel);
@@ -83,8 +83,8 @@ int NodeRankOf(const Json& pod) {
   return number ? static_cast<int>(*number) : -1;
 }
 
-// Open MPI knows its own host by the host's name, or by an address of an interface, which a pod's is not here. Names
-// that it cuts at the first dot are that name, and resolve here, too.
+// Open MPI recognizes its own host by the host name or an interface's address, which is not a pod's if hosts share this
+// machine's network. So names are cut at the first dot: that is the host name, which resolves here, too.
 void CutNamesOfHosts(std::vector<std::string>* environment) {
   for (std::string& entry : *environment) {
     for (const char* name : {"OMPI_MCA_orte_keep_fqdn_hostnames", "PRTE_MCA_prte_keep_fqdn_hostnames"}) {
@@ -178,7 +178,7 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
     EndIfOver();
   }
 
-  // A pod's status goes into the world.
+  // Writes the pod's status into the world.
   void Tell(const Json& pod) {
     const auto run = pods_.find(UidOf(pod));
     if (run == pods_.end()) return;
@@ -218,7 +218,7 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
     return means_.network != nullptr && !PartOf(pod, "spec").value("hostNetwork", false);
   }
 
-  // Before its name is written for the others.
+  // Gives the pod's host its network and address. Call it before WriteHosts(), which writes the address.
   void JoinNetwork(const Json& pod) {
     if (means_.network == nullptr || !joined_.insert(HostOf(pod)).second) return;
     StatusOr<std::string> address = means_.network->gateway();
@@ -247,11 +247,11 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
                    .environment = options_.environment};
     place.environment.push_back(fmt::format("HOSTNAME={}", HostOf(pod)));
     place.environment.push_back(fmt::format("MUSTER_HTTP_PORT={}:{}", address, kAgentHttpPort));
-    if (!HasOwnNetwork(pod)) {  // all have one network: each listens at its own address, for the ports are the same
+    if (!HasOwnNetwork(pod)) {  // hosts share one network and its ports: each listens at its own address
       place.environment.push_back(fmt::format("PET_LOCAL_ADDR={}", address));
       place.environment.push_back(fmt::format("MUSTER_RSH_LISTEN={}:{}", address, kAgentRshPort));
     }
-    // torchrun's --log-dir, where the job names none: what the report of the run is made from.
+    // torchrun's --log-dir, unless the job sets one. The report of the run is made from the files there.
     place.environment.push_back(fmt::format("PET_LOG_DIR={}/{}", AttemptsFolder(options_.folder), NameOf(pod)));
     Json spelled = pod;
     spelled["spec"]["nodeName"] = place.machine;
@@ -272,7 +272,7 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
                  .prefix = fmt::format("[{}] ", HostOf(pod))};
     if (HasOwnNetwork(pod)) {
       view.enter = means_.network->Enter(HostOf(pod));
-      // Nothing listens at 127.0.0.53 there.
+      // No name server listens on the loopback of the host's own network.
       if (!name_servers_.empty()) {
         view.files.push_back({.source = name_servers_, .target = "/etc/resolv.conf", .read_only = true});
       }
@@ -307,7 +307,7 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
     return absl::OkStatus();
   }
 
-  // Nobody resolves the names of the pods there.
+  // Replaces names of pods by addresses: containers without an /etc/hosts of their own cannot resolve them.
   void PutAddresses(PodProgram* program) {
     const auto names = hosts_.NamesOf(world_->List("Pod"));
     for (PodFile& file : program->files) file.text = WithAddresses(file.text, names);
@@ -358,7 +358,7 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
                       : fmt::format("{}: {}", drill.said, Message(done)));
   }
 
-  // False: there is no such process.
+  // Makes the process end with the drill's code. False: there is no such process.
   bool ForceEnd(const Drill& drill, PodRun* run, std::string_view container, const std::vector<std::string>& entries,
                 const std::string& whom) {
     const auto tell = [weak = weak_from_this(), said = drill.said, code = *drill.exit_code,
@@ -373,7 +373,7 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
     return !absl::IsNotFound(begun);
   }
 
-  // Those whose pods are gone, and that have ended.
+  // Kills the runs of pods that are gone from the world, and forgets those that have ended.
   void Forget() {
     std::set<std::string> there;
     for (const Json* pod : world_->List("Pod")) there.insert(UidOf(*pod));
@@ -385,7 +385,7 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
 
   std::string HostsFile() const { return options_.folder + "/hosts"; }
 
-  // The same file, since containers have it mounted.
+  // Writes the file in place, since containers have this inode mounted.
   void WriteHosts() {
     const std::string text = hosts_.FileOf(world_->List("Pod"), world_->List("Service"));
     if (text == written_) return;

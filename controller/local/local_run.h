@@ -1,4 +1,4 @@
-// A job on this machine, from its first pod to its end. Loop thread only.
+// Runs a job on this machine, from its first pod to its end. Loop thread only.
 #pragma once
 
 #include <functional>
@@ -18,10 +18,10 @@
 namespace muster::controller {
 
 struct LocalRunOptions {
-  std::string folder;       // absolute: of this run, in the state directory
-  std::string claims;       // absolute: has a folder for each PersistentVolumeClaim
+  std::string folder;       // absolute: this run's folder in the state directory
+  std::string claims;       // absolute: with a folder for each PersistentVolumeClaim
   std::string work_folder;  // absolute: where containers without a workingDir run
-  // As PodPlace has them.
+  // The same as in PodPlace.
   std::map<std::string, std::vector<std::string>> entrypoints;
   ImageRoots images;
   std::string shown_folder;
@@ -30,35 +30,35 @@ struct LocalRunOptions {
 };
 
 struct LocalRunEvents {
-  std::function<void(const EventText&)> event;           // what kubectl describe would show
-  std::function<void(const std::string&)> trouble;       // what could not be done, once each
-  std::function<void(const std::string& path)> ignored;  // a field that is not honoured, once each
+  std::function<void(const EventText&)> event;           // an event, as `kubectl describe` shows it
+  std::function<void(const std::string&)> trouble;       // an error; each text once
+  std::function<void(const std::string& path)> ignored;  // a field without effect here, with the reason; once each
   std::function<void(const std::string& what)> drill;    // what a drill has done
-  WantedLines lines;                                     // of output
-  std::function<void()> changed;                         // the job's state or a pod's may be another one now
-  std::function<void()> over;                            // the job has ended, and no process of it is left
+  WantedLines lines;                                     // lines of output to report
+  std::function<void()> changed;                         // the state of the job or of a pod may have changed
+  std::function<void()> over;                            // the job has ended, and none of its processes is left
 };
 
 // A pod that has ended.
 struct PodEnd {
-  std::string host;  // stays when a pod is made anew
+  std::string host;  // the same for a pod and its replacement
   int exit_code = 0;
   Duration lived{};
 };
 
 class LocalRun {
  public:
-  // `world` has the objects of the user's files; it and `job` outlive the run.
+  // `world` holds the objects of the user's files. `world` and `job` must outlive the run.
   LocalRun(PodMeans means, World* world, LocalJob* job, LocalRunOptions options, LocalRunEvents events);
   ~LocalRun();
 
-  // Unavailable: the output cannot be watched for drills.
+  // Starts the run. Unavailable: the output cannot be watched for drills.
   Status Begin();
-  // All pods get SIGTERM, and SIGKILL after their grace; then it is over. A second call kills at once.
+  // Sends SIGTERM to all pods, and SIGKILL after their grace. A second call sends SIGKILL at once.
   void Stop();
 
-  const std::vector<PodEnd>& ends() const;     // in their order
-  const std::vector<PodRecord>& pods() const;  // all that have begun, in their order
+  const std::vector<PodEnd>& ends() const;     // in the order of the ends
+  const std::vector<PodRecord>& pods() const;  // all pods that have begun, in the order of their start
 
  private:
   class Impl;

@@ -39,7 +39,7 @@ Status RunIn(nft_ctx* context, const std::string& commands) {
       fmt::format("nftables: {}", error.substr(0, std::min(error.find('\n'), error.size()))));
 }
 
-// "ip filter FORWARD": a chain that drops what no rule of it accepts. Empty: none.
+// A chain whose policy drops forwarded packets that no rule accepts: "ip filter FORWARD". Empty: there is none.
 StatusOr<std::string> DroppingChain() {
   const Context context = MakeContext();
   if (!context) return absl::FailedPreconditionError("nftables cannot be used");
@@ -65,8 +65,8 @@ Status SetForward(char value) {
 
 }  // namespace
 
-// The note says that the setting was off before the first of those that hold the lock, which is on the setting itself.
-// It goes with the machine's next start, as the setting does.
+// Each run holds a shared lock on the file of the setting itself. A note in /run says that the setting was off before
+// the first of these runs switched it on. Note and setting are both reset when the machine starts.
 class Masquerade::Impl {
  public:
   Impl() {
@@ -92,7 +92,7 @@ class Masquerade::Impl {
   ~Impl() {
     rules_.reset();
     if (!lock_.ok()) return;
-    // Alone: nobody else needs it.
+    // The exclusive lock says that no other run needs the setting.
     if (flock(lock_.get(), LOCK_EX | LOCK_NB) == 0 && access(note_.c_str(), F_OK) == 0) {
       if (SetForward('0').ok()) unlink(note_.c_str());
     }
@@ -109,7 +109,7 @@ class Masquerade::Impl {
 
   std::string note_;
   Descriptor lock_;
-  Context rules_;  // the table goes with it
+  Context rules_;  // the kernel removes the table when its socket is closed
 };
 
 Masquerade::Masquerade(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

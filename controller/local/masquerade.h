@@ -1,4 +1,4 @@
-// Forwards what comes in by one link of this machine, with this machine's address. Blocking. Not thread-safe.
+// Forwards packets from one link of this machine with this machine's address (NAT). Blocking. Not thread-safe.
 #pragma once
 
 #include <memory>
@@ -10,10 +10,10 @@ namespace muster::controller {
 
 class Masquerade {
  public:
-  // `link`: an interface of this machine; `subnet`: "198.18.8.0/21", what is behind it. FailedPrecondition: a firewall
-  // drops what is forwarded, or the kernel has no nftables.
+  // `link`: an interface of this machine; `subnet`: the addresses behind it, as "198.18.8.0/21". FailedPrecondition: a
+  // firewall drops forwarded packets, or the kernel has no nftables.
   static StatusOr<std::unique_ptr<Masquerade>> Make(const std::string& link, const std::string& subnet);
-  // Takes its rules back, and net.ipv4.ip_forward where no other run needs it.
+  // Removes its rules. If a run has switched net.ipv4.ip_forward on and no other run needs it, switches it off.
   ~Masquerade();
 
  private:

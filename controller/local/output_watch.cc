@@ -48,7 +48,7 @@ class OutputWatch::Impl : public std::enable_shared_from_this<Impl> {
   std::string FileOf(const std::string& pod) const { return fmt::format("{}/{}", folder_, pod); }
 
  private:
-  // New lines of all files; the last line of one may be cut off.
+  // Reads the new lines of all files. A last line without a line feed is not complete yet, and waits.
   void Look() {
     std::error_code error;
     for (fs::directory_iterator it(folder_, error), end; !error && it != end; it.increment(error)) {

@@ -1,5 +1,5 @@
-// Tells when one of several texts has come in the output of a run's containers, and gives lines that have another one:
-// the launcher copies such lines to files of one folder, which is watched by inotify. Loop thread only.
+// Reports when each of several texts has come in the output of a run's containers, and gives each line with another
+// text. The launcher copies such lines to files of one folder, which is watched by inotify. Loop thread only.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -12,15 +12,15 @@
 
 namespace muster::controller {
 
-// Each line with `text`, of whatever pod.
+// `take` gets each line of a pod's output that contains `text`.
 struct WantedLines {
   std::string text;
-  std::function<void(const std::string& pod, const std::string& line)> take;  // empty: none is wanted
+  std::function<void(const std::string& pod, const std::string& line)> take;  // empty: no lines are wanted
 };
 
 class OutputWatch {
  public:
-  // `folder` is made. `found`: a text that has come for the first time. Errors name the folder.
+  // Creates `folder` anew. `found` is called once for each of `texts`, when it first comes. Errors name the folder.
   static StatusOr<std::unique_ptr<OutputWatch>> Begin(boost::asio::io_context& loop, const std::string& folder,
                                                       std::vector<std::string> texts,
                                                       std::function<void(const std::string& text)> found,

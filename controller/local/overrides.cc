@@ -17,7 +17,7 @@ Status WrongSet(std::string_view set, std::string_view why) {
       fmt::format("--set {}: {}; want PATH=VALUE as in spec.trainer.args='[a, b]'", Quoted(set), why));
 }
 
-// A part of a path: "env[0]" is the field env, then its entry 0.
+// Moves `at` along one part of a path: "env[0]" is the field env, then its entry 0.
 Status Descend(std::string_view set, std::string_view part, Json** at) {
   const size_t bracket = part.find('[');
   const std::string name(part.substr(0, bracket));

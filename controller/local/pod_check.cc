@@ -48,7 +48,7 @@ class Checker {
   }
 
  private:
-  // The training, or what comes before it. A job can do without its other pods.
+  // Whether the pod is of the training or of a step before it. A job can do without its other pods.
   static bool IsStep(const Json& pod) {
     for (const char* name : {kTrainerContainer, "dataset-initializer", "model-initializer"}) {
       if (FindNamed(PartOf(pod, "spec"), "containers", name) != nullptr) return true;
@@ -70,7 +70,7 @@ class Checker {
       return found;
     };
     const Status status = ProgramOf(pod, place_, find).status();
-    // What the job makes gets its keys when it is made.
+    // An object that the job creates gets its keys at its creation, so a missing key is no error here.
     if (made_by_job && absl::IsNotFound(status)) return absl::OkStatus();
     return Annotate(status, NameOf(pod));
   }

@@ -1,5 +1,5 @@
-// What keeps the pods of a job from running here, found before the first one starts: nobody brings a Secret later, as
-// somebody may in a cluster. Pure; outside bytes.
+// Finds what keeps the pods of a job from running here, before the first pod starts. In a cluster somebody may add a
+// missing Secret later; here nobody can. Pure; outside bytes.
 #pragma once
 
 #include <string>
@@ -12,21 +12,21 @@
 
 namespace muster::controller {
 
-inline constexpr int64_t kMostPods = 1000;  // of a job on one machine: each is at least an agent, about 10 MB
+inline constexpr int64_t kMostPods = 1000;  // of a job on one machine: each has at least an agent, of about 10 MB
 
-// InvalidArgument: the job has more than kMostPods; says how to have fewer.
+// InvalidArgument: the job has more than kMostPods pods; says how to have fewer.
 Status CheckPodCount(const PlannedFiles& planned);
 
-// An object of a flag, which some pod is meant to use.
+// An object that a flag gives, so that a pod uses it.
 struct GivenObject {
   std::string flag, kind, name;  // "--secret", "Secret", "key"
 };
 
 struct PodCheck {
-  Status status;                     // why a pod of a step cannot run: as of ProgramOf, with its name before it
-  std::vector<std::string> remarks;  // why a helper beside the steps cannot run, and what of `given` no pod uses
+  Status status;                     // why a pod of a step cannot run: an error of ProgramOf, after the pod's name
+  std::vector<std::string> remarks;  // why a pod that is no step cannot run, and which of `given` no pod uses
 };
-// `objects`: Jobs and pods of the job, and what it makes beside them (PlannedObjects). `find`: what else is there.
+// `objects`: the Jobs, pods and other objects that the job creates (PlannedObjects). `find` finds all others.
 PodCheck CheckPods(const std::vector<Json>& objects, const PodPlace& place, const std::vector<GivenObject>& given,
                    const FindObject& find);
 

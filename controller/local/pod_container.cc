@@ -15,7 +15,7 @@ using Restart = ContainerProgram::Restart;
 
 constexpr char kMessagePath[] = "/dev/termination-log", kMessageVariable[] = "MUSTER_TERMINATION_LOG";
 
-// The texts of command or args, as the container gets them.
+// The words of the field command or args, with paths and $(NAME) replaced.
 std::vector<std::string> Words(Fields container, const char* field, const Variables& variables, const PodPaths& paths) {
   std::vector<std::string> words;
   for (const std::string& word : container.Texts(field).value_or(std::vector<std::string>())) {
@@ -25,7 +25,7 @@ std::vector<std::string> Words(Fields container, const char* field, const Variab
   return words;
 }
 
-// The command line that stands for the image of `container`; null: none does.
+// The command line that replaces the image of `container`; null: there is none.
 const std::vector<std::string>* StandInFor(Fields container, const PodPlace& place) {
   const auto known = place.entrypoints.find(std::string(ImageName(container.Text("image"))));
   return known == place.entrypoints.end() || known->second.empty() ? nullptr : &known->second;
@@ -54,7 +54,7 @@ std::vector<std::string> CommandOf(Fields container, const Variables& variables,
   return command;
 }
 
-// Variables of the place, with those of the container over them.
+// The variables of the place, which the container's own variables override.
 std::vector<std::string> EnvironmentOf(const Variables& variables, const std::vector<std::string>& of_place) {
   Variables all;
   for (const std::string& entry : of_place) {
@@ -67,10 +67,10 @@ std::vector<std::string> EnvironmentOf(const Variables& variables, const std::ve
   return environment;
 }
 
-// The file that stands for terminationMessagePath, seen there by the container.
+// Adds a file of this machine that the container sees at its terminationMessagePath.
 void AddMessageFile(Fields container, const PodInput& input, ContainerProgram* program, PodTree* tree) {
   const std::string folder = fmt::format("{}/termination-messages", input.place.folder);
-  constexpr int kWritableByAll = 0666;  // as the kubelet makes it: the program may run as another user
+  constexpr int kWritableByAll = 0666;  // as the kubelet does: the program may run as another user
   program->termination_message = fmt::format("{}/{}", folder, program->name);
   tree->Add(PodFolder{.path = folder});
   tree->Add(PodFile{.path = program->termination_message, .text = "", .mode = kWritableByAll});
@@ -81,11 +81,11 @@ void AddMessageFile(Fields container, const PodInput& input, ContainerProgram* p
                    [](const PodMount& a, const PodMount& b) { return a.target < b.target; });
 }
 
-// What stands in for the mounts where the container sees this machine's files.
+// Replaces the mounts by paths on this machine, for a container that sees this machine's files.
 PodPaths PathsInsteadOf(const Fields& container, std::vector<PodMount>* mounts, const PodInput& input) {
   PodPaths paths;
   for (const PodMount& mount : *mounts) paths.Add(mount.target, mount.source);
-  if (mounts->size() > 1) {  // one is of the termination message
+  if (mounts->size() > 1) {  // one mount is that of the termination message
     input.ignored->OfContainer(container, "volumeMounts",
                                "nothing can be mounted here: in command, args, env and workingDir the volumes' folders "
                                "stand for their paths");
@@ -120,7 +120,7 @@ void ReadRest(Fields container, ContainerKind kind, const PodPaths& paths, const
   }
 }
 
-// Its files, and what its configuration says where the container does not.
+// Sets the root folder, and the working folder unless the container sets one.
 void UseRoot(const ImageRoot& root, const PodPlace& place, ContainerProgram* program) {
   program->root = root.folder;
   if (!program->working_directory.empty()) return;
@@ -131,7 +131,7 @@ void UseRoot(const ImageRoot& root, const PodPlace& place, ContainerProgram* pro
 }
 
 Restart RestartOfContainer(Fields container, ContainerKind kind, Restart of_pod) {
-  // An init container has to end well once; a pod that always starts its containers again does not mean it.
+  // An init container has to succeed once: for it, the pod's policy Always means OnFailure.
   const bool until_done = kind == ContainerKind::kInit && of_pod == Restart::kAlways;
   return RestartOf(container, until_done ? Restart::kOnFailure : of_pod);
 }
@@ -153,7 +153,7 @@ StatusOr<ContainerProgram> ContainerOf(Fields container, ContainerKind kind, Res
   program.sidecar = kind == ContainerKind::kInit && program.restart == Restart::kAlways;
   MUSTER_RETURN_IF_ERROR(input.complaints->status());
 
-  // A subPathExpr has the variables as they are in the container, before paths change in them.
+  // A subPathExpr uses the variables as the job sets them, before container paths in their values are replaced.
   MUSTER_ASSIGN_OR_RETURN(Variables variables, VariablesOf(container, PodPaths(), input));
   MUSTER_ASSIGN_OR_RETURN(program.mounts, MountsOf(container, volumes, variables, tree));
   AddMessageFile(container, input, &program, tree);

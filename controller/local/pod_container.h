@@ -1,4 +1,4 @@
-// One container of a pod. Pure; outside bytes.
+// Reads one container of a pod. Pure; outside bytes.
 #pragma once
 
 #include "base/status.h"
@@ -7,13 +7,13 @@
 
 namespace muster::controller {
 
-// What `container`, of initContainers or of containers, comes to in a pod whose restartPolicy is `pod_restart`. What
-// has to be made for it goes into `tree`. Errors as of ProgramOf.
+// The program of `container`, an entry of initContainers (kInit) or of containers (kMain), in a pod whose restartPolicy
+// is `pod_restart`. Adds the folders and files that it needs to `tree`. Errors: as of ProgramOf.
 enum class ContainerKind { kInit, kMain };
 StatusOr<ContainerProgram> ContainerOf(Fields container, ContainerKind kind, ContainerProgram::Restart pod_restart,
                                        const PodVolumes& volumes, const PodInput& input, PodTree* tree);
 
-// A restartPolicy; `otherwise`: it is not there.
+// The field restartPolicy of `object`; `otherwise` if it is missing.
 ContainerProgram::Restart RestartOf(Fields object, ContainerProgram::Restart otherwise);
 
 }  // namespace muster::controller

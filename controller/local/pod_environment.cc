@@ -8,7 +8,7 @@
 namespace muster::controller {
 namespace {
 
-// Puts a variable in; complains where no program can be given it.
+// Sets a variable. Complains if no program can get such a variable.
 void Put(const std::string& path, const std::string& name, std::string value, Complaints* complaints,
          Variables* variables) {
   const bool good = !name.empty() && name.find('=') == std::string::npos && IsForPrograms(name, path, complaints);
@@ -36,7 +36,7 @@ Status TakeAllOf(Fields source, const PodPaths& paths, const PodInput& input, Va
   return absl::OkStatus();
 }
 
-// nullopt: there is none, and that is allowed.
+// nullopt: the object or the key is missing, and optional.
 StatusOr<std::optional<std::string>> KeyValue(Fields ref, std::string_view kind, const PodInput& input) {
   const std::string key = ref.NeedText("key");
   MUSTER_ASSIGN_OR_RETURN(const auto data, DataOf(ref, "name", kind, input.find));

@@ -1,4 +1,4 @@
-// Variables of a container, and texts that refer to them. Pure; outside bytes.
+// The variables of a container, and texts that refer to variables. Pure; outside bytes.
 // Source: Kubernetes, kubelet_pods.go (makeEnvironmentVariables), third_party/forked/golang/expansion.
 #pragma once
 
@@ -16,16 +16,16 @@ namespace muster::controller {
 
 using Variables = std::map<std::string, std::string, std::less<>>;
 
-// `text` with $(NAME) replaced by what `value_of` gives for it, and $$ by $; a reference without an end stays.
+// Replaces each $(NAME) in `text` by value_of(NAME), and $$ by $. A reference without an end stays as it is.
 std::string Expand(std::string_view text, const std::function<std::string(std::string_view name)>& value_of);
-// The same; a reference to a variable that is not there stays as it is.
+// The same with `variables`. A reference to a missing variable stays as it is.
 std::string Expand(std::string_view text, const Variables& variables);
 
-// What envFrom and env of `container` come to. A value with one of `paths` gets that path on this machine; one that is
-// made of others gets it through these. NotFound: a ConfigMap, a Secret or a key is missing that is not optional.
+// The variables of envFrom and env. Container paths in values become this machine's (`paths`) before $(NAME) inserts
+// other values. NotFound: a ConfigMap, a Secret or a key is missing and not optional.
 StatusOr<Variables> VariablesOf(Fields container, const PodPaths& paths, const PodInput& input);
 
-// Complains about a byte 0 in a text that a program is to be given.
+// False, with a complaint, if `text` contains a byte 0: it ends the text of a program's argument or variable.
 bool IsForPrograms(const std::string& text, const std::string& path, Complaints* complaints);
 
 }  // namespace muster::controller

@@ -1,4 +1,4 @@
-// What each part of a pod's program is made from, and where it says what is wrong or ignored. Pure.
+// What each part of ProgramOf() reads, and where it reports wrong and ignored fields. Pure.
 #pragma once
 
 #include <set>
@@ -12,8 +12,8 @@
 
 namespace muster::controller {
 
-// Fields that are not honoured, with the reason. Several containers that have the same field with the same reason give
-// one entry, with the path of the first.
+// Collects fields that have no effect here, each with the reason. If several containers have the same field with the
+// same reason, there is one entry, with the path of the first.
 class IgnoredFields {
  public:
   void OfContainer(const Fields& container, std::string_view field, std::string_view reason);
@@ -36,9 +36,9 @@ struct PodInput {
   IgnoredFields* ignored;
 };
 
-// Names what the user asks of the pod and its containers that no process here gets. Fields that only a scheduler reads,
-// or that only take rights away, are left out: no program can miss them.
-// `gpus`: of this machine; more of them are missed.
+// Collects what the pod and its containers ask for and do not get here. Leaves out fields that only a scheduler reads,
+// or that only take rights away: no program needs these. `gpus`: of this machine; a container that asks for more is
+// reported.
 void NoteIgnored(const Fields& spec, int gpus, IgnoredFields* ignored);
 
 // A DNS label (RFC 1123): a-z, 0-9 and '-', but no '-' at an end. Such a name is safe as the name of a folder.

@@ -12,7 +12,7 @@ namespace {
 using std::chrono::seconds;
 
 constexpr seconds kFirstPause{10}, kLongestPause{300};
-constexpr std::chrono::minutes kLongLife{10};  // after it the pauses begin anew
+constexpr std::chrono::minutes kLongLife{10};  // a run of this length resets the pauses
 
 std::string ReasonOf(const ContainerEnd& end) {
   if (!end.reason.empty()) return end.reason;
@@ -37,7 +37,7 @@ const ContainerProgram& PodLifecycle::Program(Position container) const {
 
 bool PodLifecycle::IsRunning(Position container) const { return containers_[container].state == State::kRunning; }
 
-// By its restart policy. A sidecar starts again as long as the pod's containers run, or may come to run.
+// Whether the ended container starts again by its policy; a sidecar: while other containers run or still may.
 bool PodLifecycle::StartsAgain(Position container) const {
   const Container& it = containers_[container];
   if (stopped_ || it.state != State::kEnded) return false;
@@ -57,7 +57,7 @@ bool PodLifecycle::IsDone(Position container) const {
   return containers_[container].state == State::kEnded && !StartsAgain(container);
 }
 
-// Whether the pod's containers have ended for good, or never will run.
+// Whether all containers that are no init containers have ended for good.
 bool PodLifecycle::AreContainersDone() const {
   for (Position i = program_.init_containers.size(); i < containers_.size(); ++i) {
     if (!IsDone(i)) return false;
@@ -84,7 +84,7 @@ void PodLifecycle::End(Position container, Step* step) {
   step->stop.push_back(container);
 }
 
-// The first init container that holds up those behind it begins, if it has not. True: there is none.
+// Starts, in order, the init containers that may run now. True: the containers behind them may start.
 bool PodLifecycle::NextInit(Step* step, WallTime now) {
   const bool has_begun = HasBegun();
   for (Position i = 0; i < program_.init_containers.size(); ++i) {
@@ -169,7 +169,7 @@ void PodLifecycle::Started(Position container, WallTime now) {
 
 void PodLifecycle::Ended(Position container, ContainerEnd end, WallTime now) {
   Container& it = containers_[container];
-  if (it.state != State::kRunning) Started(container, now);  // it could not start
+  if (it.state != State::kRunning) Started(container, now);  // it failed to start
   const bool short_life = now - it.begun < kLongLife;
   const bool first = it.restarts == 0 || !short_life;
   it.pause = first ? seconds(0) : std::clamp(it.pause * 2, kFirstPause, kLongestPause);
@@ -247,10 +247,10 @@ Json PodLifecycle::StateOf(Position container) const {
   return {{"waiting", {{"reason", "PodInitializing"}}}};
 }
 
-// One that starts again waits, and its last state is its end.
+// A container that will start again is reported as waiting, with its end as the last state.
 Json PodLifecycle::StatusOf(Position container) const {
   const Container& it = containers_[container];
-  const bool comes_first = IsInit(container) && !IsSidecar(container);  // it is ready once it has succeeded
+  const bool comes_first = IsInit(container) && !IsSidecar(container);  // then ready means: it has succeeded
   Json status = {{"name", Program(container).name},
                  {"ready", comes_first ? it.state == State::kEnded && it.end->exit_code == 0 : it.ready},
                  {"started", it.started},

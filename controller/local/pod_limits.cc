@@ -23,7 +23,7 @@ constexpr int64_t kPeriod = 100'000, kShortest = 1000;  // microseconds
 constexpr char kPrefix[] = "muster-local.";
 constexpr char kRemedy[] = "start it by `systemd-run --user --scope -p Delegate=yes muster local ...`, or as root";
 
-// A file of the kernel's: one write, and none is made.
+// Writes a file of cgroupfs in one write(2). Never creates it.
 Status Put(const std::string& path, const std::string& text) {
   const Descriptor file(open(path.c_str(), O_WRONLY | O_CLOEXEC));
   if (!file.ok() || write(file.get(), text.data(), text.size()) < 0) {
@@ -58,13 +58,13 @@ Status Limit(const std::string& folder, const ResourceLimits& limits) {
   if (limits.milli_cpus) MUSTER_RETURN_IF_ERROR(Put(folder + "/cpu.max", CpuMax(*limits.milli_cpus)));
   if (!limits.memory_bytes) return absl::OkStatus();
   MUSTER_RETURN_IF_ERROR(Put(folder + "/memory.max", std::to_string(*limits.memory_bytes)));
-  // Neither is there on every kernel.
+  // Some kernels lack one of these files.
   Put(folder + "/memory.swap.max", "0").IgnoreError();
   Put(folder + "/memory.oom.group", "1").IgnoreError();
   return absl::OkStatus();
 }
 
-// It and all below it, as far as nothing runs there. The kernel's files in them go along.
+// Removes the cgroup and those below it, except those with processes. rmdir(2) removes the kernel's files with them.
 bool RemoveTree(const std::string& folder) {
   std::error_code error;
   for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
@@ -74,7 +74,7 @@ bool RemoveTree(const std::string& folder) {
   return rmdir(folder.c_str()) == 0 || errno == ENOENT;
 }
 
-// The path below the mount; nothing: there is no cgroup v2.
+// The path of this process' cgroup below the mount; nullopt: there is no cgroup v2.
 std::optional<std::string> OwnPath(const std::string& lines) {
   for (const std::string_view line : Split(lines, '\n')) {
     if (!line.starts_with("0::/")) continue;
@@ -104,7 +104,7 @@ void PodLimits::RemoveLeft() {
   std::string left;
   if (!std::getline(file, left)) return;
   const fs::path path(left);
-  // Nothing else is ours to remove, whatever the file says.
+  // The file may be wrong: removes nothing but a cgroup with the prefix below the mount.
   if (!left.starts_with(mount_ + "/") || path.lexically_normal() != path ||
       !path.filename().string().starts_with(kPrefix)) {
     return;
@@ -171,7 +171,7 @@ StatusOr<std::string> PodLimits::FindBase() {
 
 Status PodLimits::MoveInto(const std::string& base) {
   base_ = base;
-  leaf_ = base + "/muster-local-self";  // no name of a job's
+  leaf_ = base + "/muster-local-self";  // cannot be the name of a job's cgroup
   MUSTER_RETURN_IF_ERROR(MakeFolder(leaf_));
   return Put(leaf_ + "/cgroup.procs", "0");
 }

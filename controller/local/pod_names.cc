@@ -34,7 +34,7 @@ std::string HostOf(const Json& pod) {
 
 void PodNames::SetAddress(const std::string& host, std::string address) { addresses_[host] = std::move(address); }
 
-// Two runs at a time seldom meet: the second and third number go by the process.
+// The second and the third number come from the process ID, so two runs at a time seldom have the same addresses.
 std::string PodNames::AddressOf(const Json& pod) {
   auto [known, is_new] = addresses_.try_emplace(HostOf(pod));
   if (is_new) {
@@ -80,7 +80,7 @@ std::string WithAddresses(std::string_view text, const std::map<std::string, std
     size_t end = at;
     while (end < text.size() && IsOfName(text[end])) ++end;
     const std::string_view word = text.substr(at, end - at);
-    const std::string_view name = word.substr(0, word.find_last_not_of('.') + 1);  // a sentence ends with one, too
+    const std::string_view name = word.substr(0, word.find_last_not_of('.') + 1);  // dots at the end may end a sentence
     const auto known = names.find(std::string(name));
     if (known == names.end()) {
       replaced += word;

@@ -1,4 +1,4 @@
-// Names of a run's pods, as a cluster's DNS has them, and their addresses, one for each host name. Not thread-safe.
+// The names of a run's pods as a cluster's DNS has them, and an address for each host name. Not thread-safe.
 #pragma once
 
 #include <map>
@@ -10,29 +10,29 @@
 
 namespace muster::controller {
 
-// The pod's host name: spec.hostname, else its own name. It stays when a Job's pod is made anew.
+// The pod's host name: spec.hostname, else the pod's name. The replacement of a Job's pod has the same host name.
 std::string HostOf(const Json& pod);
 
 class PodNames {
  public:
-  // A pod that takes another one's place has its host name, and so its address. One of 127.0.0.0/8, where none is set.
+  // The address of the pod's host name, and so of its replacement: that of SetAddress(), else one of 127.0.0.0/8.
   std::string AddressOf(const Json& pod);
   void SetAddress(const std::string& host, std::string address);
 
-  // The names that stand for one pod alone, with its address: its host name, and <hostname>.<subdomain> with what may
-  // follow it.
+  // Maps names that mean a single pod to its address: the host name, and <hostname>.<subdomain>, also with
+  // .<namespace>, .svc and .cluster.local behind it.
   std::map<std::string, std::string> NamesOf(const std::vector<const Json*>& pods);
 
-  // What stands in /etc/hosts: the name of each pod, <hostname>.<subdomain> where there is a Service of that name, and
-  // the names of Services, each also with .<namespace>, .svc and .cluster.local behind it.
+  // The text of /etc/hosts: each pod's host name, the Services that select it, and <hostname>.<subdomain> if one of
+  // them is the subdomain. The last two also with .<namespace>, .svc and .cluster.local behind.
   std::string FileOf(const std::vector<const Json*>& pods, const std::vector<const Json*>& services);
 
  private:
   std::map<std::string, std::string> addresses_;  // by host name
 };
 
-// `text` with each of the names that stands in it as a whole name replaced by its address, for a container whose names
-// nobody resolves. What has been put in is not looked at again.
+// Replaces each of the names in `text`, as a whole name, by its address. For a container that cannot resolve these
+// names. An address that has been inserted is not searched again.
 std::string WithAddresses(std::string_view text, const std::map<std::string, std::string>& names);
 
 }  // namespace muster::controller

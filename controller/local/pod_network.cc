@@ -21,7 +21,7 @@
 namespace muster::controller {
 namespace {
 
-// RFC 2544's, for measurements: no machine of the internet has one.
+// Addresses for measurements (RFC 2544), which no machine of the internet has.
 constexpr uint32_t kFirst = (198u << 24) | (18u << 16);
 constexpr int kBits = 21;
 constexpr uint32_t kSize = 1u << (32 - kBits);
@@ -35,7 +35,7 @@ std::string Text(uint32_t address) {
   return text;
 }
 
-// True where an interface of this machine has an address in the subnet, or one whose subnet has it.
+// True if an interface of this machine has an address in the subnet, or an address whose subnet contains it.
 bool IsTaken(uint32_t subnet) {
   ifaddrs* all = nullptr;
   if (getifaddrs(&all) != 0) return false;
@@ -52,7 +52,7 @@ bool IsTaken(uint32_t subnet) {
   return taken;
 }
 
-// True while no other process has the number. It is free again when the descriptor goes.
+// True if no other process has the number. It is free again when `claim` is closed.
 bool Claim(int number, Descriptor* claim) {
   sockaddr_un name{};
   name.sun_family = AF_UNIX;
@@ -82,7 +82,7 @@ class PodNetwork::Impl {
     return absl::OkStatus();
   }
 
-  // The kernel would remove it, too, but some time after this process has ended.
+  // Removes the link at once. The kernel would do so only some time after the end of this process.
   ~Impl() {
     if (connected_) own_->Remove(link_).IgnoreError();
   }
@@ -127,8 +127,8 @@ class PodNetwork::Impl {
     Descriptor network;
   };
 
-  // The link between this machine and the switch, of the first number that is free. A killed run's link goes a moment
-  // after its number.
+  // Makes the link between this machine and the switch, with the first free number. The link of a killed run disappears
+  // a moment after its number is free.
   Status Connect() {
     Status last = absl::ResourceExhaustedError("no subnet of 198.18.0.0/15 is free");
     for (int number = 0; number < kSubnets; ++number) {

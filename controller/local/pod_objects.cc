@@ -12,7 +12,7 @@ std::string HowToGive(std::string_view kind, std::string_view name) {
   return fmt::format("give it by {} {}=DIR, or as a file by -f", kind == "Secret" ? "--secret" : "--config-map", name);
 }
 
-// The values of `field`, decoded. What a Secret holds is not shown.
+// The decoded values of `field`. Complaints do not show the values, which may be secret.
 std::map<std::string, std::string> Decoded(Fields object, const char* field, std::string_view field_of_texts) {
   std::map<std::string, std::string> values = object.TextMap(field);
   for (auto& [key, value] : values) {

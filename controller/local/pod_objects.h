@@ -15,13 +15,13 @@ namespace muster::controller {
 struct ObjectData {
   std::string kind, name;
   std::map<std::string, std::string> texts;  // a Secret's values, decoded; a ConfigMap's data
-  std::map<std::string, std::string> bytes;  // a ConfigMap's binaryData: of files alone
+  std::map<std::string, std::string> bytes;  // a ConfigMap's binaryData: for files alone
 
-  const std::string* Find(const std::string& key) const;  // null: it is in neither
+  const std::string* Find(const std::string& key) const;  // null: it has no such key
 };
 
-// The object of `kind` (ConfigMap, Secret) that `use` names in its field `name_field`. nullopt: it is not there, and
-// `use` says optional. NotFound: it is not there. InvalidArgument: its name is missing, or a value cannot be read.
+// The object of `kind` (ConfigMap, Secret) that the field `name_field` of `use` names. nullopt: it is missing, and
+// `use` is optional. NotFound: it is missing. InvalidArgument: its name is missing, or a value cannot be read.
 StatusOr<std::optional<ObjectData>> DataOf(Fields use, const char* name_field, std::string_view kind,
                                            const FindObject& find);
 

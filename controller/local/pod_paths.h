@@ -1,4 +1,4 @@
-// Paths of a container and where they are on this machine, for a container that has no root of its own. Pure.
+// Translates a container's paths into paths on this machine, for a container without a root of its own. Pure.
 #pragma once
 
 #include <map>
@@ -9,14 +9,14 @@ namespace muster::controller {
 
 class PodPaths {
  public:
-  // `path` and what is below it is at `source`. Both absolute, without a slash at the end.
+  // `path` of the container, with all below it, is `source` on this machine. Both absolute, without a slash at the end.
   void Add(const std::string& path, const std::string& source) { sources_[path] = source; }
   bool empty() const { return sources_.empty(); }
 
-  // `text` with each known path replaced that begins a word, as a whole path component: with /data known, "/data/x",
+  // Replaces each known path in `text` that begins a word and ends with a path component. With /data known, "/data/x",
   // "--in=/data" and "cat '/data'" change; "/database", "a/data" and "file:///data" do not. Words stand between white
-  // space, quotes, = : , and the shell's operators ; & | < > ( ). The longest path counts, and what has been put in is
-  // not looked at again.
+  // space, quotes, = : , and the shell's operators ; & | < > ( ). If several paths match, the longest is replaced. Text
+  // that has been inserted is not searched again.
   std::string In(std::string_view text) const;
 
  private:

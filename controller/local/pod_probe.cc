@@ -28,7 +28,7 @@ int PortOf(Fields action, const Fields& container) {
   return number;
 }
 
-// As the kubelet does it: only variables with a value count, as they are written.
+// As in the kubelet, $(NAME) knows only variables with a literal value, which is not expanded.
 std::vector<std::string> CommandOf(Fields exec, const Fields& container, const PodPaths& paths) {
   Variables variables;
   for (const Json& variable : ListField(*container.Whole(), "env")) {
@@ -42,7 +42,7 @@ std::vector<std::string> CommandOf(Fields exec, const Fields& container, const P
   return command;
 }
 
-// As a URL has it.
+// The path as a URL writes it.
 std::string PathIn(const std::string& text) {
   std::string path = text.starts_with('/') ? "" : "/";
   for (const char c : text) {

@@ -1,4 +1,4 @@
-// startupProbe, livenessProbe and readinessProbe of a container. Pure; outside bytes.
+// Reads startupProbe, livenessProbe and readinessProbe of a container. Pure; outside bytes.
 #pragma once
 
 #include <optional>
@@ -8,8 +8,8 @@
 
 namespace muster::controller {
 
-// The field `name` of `container`; nullopt: it is not there, or is of a kind that is not asked here, which is noted as
-// ignored. A command's paths are those on this machine. Defaults are the API server's.
+// The probe in field `name` of `container`; nullopt: the field is missing, or its kind is not supported here, which is
+// noted as ignored. Paths in a command are those on this machine. Defaults are the API server's.
 std::optional<Probe> ProbeOf(Fields container, const char* name, const PodPaths& paths, const PodInput& input);
 
 }  // namespace muster::controller

@@ -11,7 +11,7 @@
 namespace muster::controller {
 namespace {
 
-// The pod's own name may be longer than a host's can be: then its beginning is the host's.
+// spec.hostname, else the pod's name, cut to the length of a host name.
 std::string HostNameOf(Fields pod, Fields spec) {
   const std::string given = spec.Text("hostname");
   if (!given.empty() && !IsDnsLabel(given))

@@ -31,7 +31,7 @@ namespace {
 namespace asio = boost::asio;
 namespace fs = std::filesystem;
 
-constexpr int kMostTries = 5;          // to build a container's view of the files
+constexpr int kMostTries = 5;          // to set up a container's sandbox
 constexpr size_t kMostMessage = 4096;  // bytes of a termination message
 
 Status MakeFolder(const std::string& path) {
@@ -42,7 +42,7 @@ Status MakeFolder(const std::string& path) {
 }
 
 Status Prepare(const PodProgram& program, const std::string& folder, const AgentFiles* agent_files) {
-  // A pod that is made anew may have the name of the one before it, whose volumes have ended with it.
+  // The replacement of a pod may have the same name. It must not see the old pod's volumes.
   std::error_code error;
   fs::remove_all(folder + "/volumes", error);
   if (error)
@@ -59,15 +59,15 @@ Status Prepare(const PodProgram& program, const std::string& folder, const Agent
   return absl::OkStatus();
 }
 
-// Why bubblewrap has not started the command: a file system that it was about to show has been unmounted meanwhile, for
-// one. Empty: it has started it.
+// Why bubblewrap has failed before it started the command: for example, a file system that it was about to mount has
+// been unmounted meanwhile. Empty: it has started the command.
 std::string SandboxTrouble(const launcher::ExitRecord& record) {
   const bool is_its_own =
       record.exit_code == 1 && !record.stderr_tail.empty() && record.stderr_tail.back().starts_with("bwrap: ");
   return is_its_own ? record.stderr_tail.back() : "";
 }
 
-// What the container has written there; empty: nothing.
+// The termination message in the file; empty: the container has written none.
 std::string MessageIn(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::string text(kMostMessage, '\0');
@@ -117,7 +117,7 @@ class PodRun::Impl : public std::enable_shared_from_this<Impl> {
 
   void Step() {
     PodLifecycle::Step step;
-    do {  // a start may be what another container waits for
+    do {  // another container may wait for a start of this step
       step = cycle_.Next(WallNow());
       for (const size_t i : step.start) StartContainer(i);
       for (const size_t i : step.stop) AskToEnd(i);
@@ -184,7 +184,7 @@ class PodRun::Impl : public std::enable_shared_from_this<Impl> {
                                              if (auto self = weak.lock()) self->Gone(i);
                                            }};
     groups_[i] = std::make_unique<launcher::WorkerGroup>(means_.loop, means_.reaper, means_.console, std::move(events));
-    // What the life before has written there says nothing of this one.
+    // Removes the message of the container's previous run.
     std::ofstream(container.termination_message, std::ios::trunc);
     launcher::WorkerSpec spec;
     spec.argv = view_.enter;
@@ -233,7 +233,7 @@ class PodRun::Impl : public std::enable_shared_from_this<Impl> {
     probes_[i].reset();
   }
 
-  // The cgroup with its limits; empty: it has none.
+  // The container's cgroup with its limits; empty: it has none.
   std::string Limited(const ContainerProgram& container) {
     if (means_.limits == nullptr) return "";
     auto made =
@@ -243,8 +243,8 @@ class PodRun::Impl : public std::enable_shared_from_this<Impl> {
     return "";
   }
 
-  // Gives bubblewrap a descriptor that it closes (--block-fd) once the container's own view is complete: before that a
-  // command of a probe would see half of it. Ours, at whose other end it sits, is in built_[i].
+  // Gives bubblewrap a descriptor that it closes (--block-fd) once the sandbox is complete; built_[i], the other end,
+  // is readable then. A probe's command that starts earlier would see an incomplete sandbox.
   Descriptor BuiltSign(size_t i, launcher::WorkerSpec* spec) {
     built_[i].reset();
     const auto bwrap = std::find(spec->argv.begin(), spec->argv.end(), means_.bwrap);
@@ -320,7 +320,7 @@ class PodRun::Impl : public std::enable_shared_from_this<Impl> {
     Tell();
   }
 
-  // The processes that are the first in the container's namespaces.
+  // The first processes in the container's namespaces.
   std::vector<pid_t> Inside(size_t i) const {
     std::vector<pid_t> inside;
     for (const int64_t started : groups_[i]->pids()) {
@@ -331,7 +331,7 @@ class PodRun::Impl : public std::enable_shared_from_this<Impl> {
     return inside;
   }
 
-  // Where the container has processes of its own, bubblewrap's process 1 starts the command.
+  // The processes of the command. With own_pids they are children of the namespace's process 1, bubblewrap's.
   std::vector<pid_t> Commands(size_t i) const {
     if (!means_.own_pids) return Inside(i);
     std::vector<pid_t> commands;
@@ -342,7 +342,7 @@ class PodRun::Impl : public std::enable_shared_from_this<Impl> {
     return commands;
   }
 
-  // As the kubelet does: SIGTERM to the command alone, SIGKILL to all that is left after the grace.
+  // As the kubelet does: SIGTERM to the command alone, and after the grace SIGKILL to all processes that are left.
   void AskToEnd(size_t i) {
     if (!groups_[i]) return;
     StopAsking(i);
@@ -381,7 +381,7 @@ class PodRun::Impl : public std::enable_shared_from_this<Impl> {
     }
     tries_[i] = 0;
     cycle_.Ended(i, std::move(end), WallNow());
-    // Not from inside its own callback.
+    // Destroys the group later, since this is a callback of the group itself.
     asio::post(means_.loop, [self = shared_from_this(), group = std::move(groups_[i])] { self->Step(); });
     Tell();
   }
@@ -405,10 +405,10 @@ class PodRun::Impl : public std::enable_shared_from_this<Impl> {
   std::function<void()> changed_;
   PodLifecycle cycle_;
   std::vector<std::unique_ptr<launcher::WorkerGroup>> groups_;
-  std::vector<std::unique_ptr<asio::steady_timer>> graces_;  // until SIGKILL
-  std::vector<int> tries_;            // that bubblewrap itself has failed, since the last time that it did not
-  std::vector<std::string> cgroups_;  // empty: none
-  std::vector<std::unique_ptr<asio::posix::stream_descriptor>> built_;  // until the container's view is complete
+  std::vector<std::unique_ptr<asio::steady_timer>> graces_;             // until SIGKILL
+  std::vector<int> tries_;                                              // failures of bubblewrap itself in a row
+  std::vector<std::string> cgroups_;                                    // empty: none
+  std::vector<std::unique_ptr<asio::posix::stream_descriptor>> built_;  // until the container's sandbox is complete
   std::vector<std::unique_ptr<ProbeRun>> probes_;
   asio::steady_timer timer_, deadline_;
 };

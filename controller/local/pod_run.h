@@ -1,8 +1,8 @@
-// One pod as processes of this machine: what the kubelet does with its containers. Loop thread only.
+// Runs one pod as processes of this machine, as the kubelet runs its containers. Loop thread only.
 //
-// Folders and files are made, then the containers run as pod_lifecycle.h says, each in a session of its own; what a
-// container leaves behind ends with it. Its probes are asked while it runs (probe_rule.h). Output goes to the console,
-// each line with the pod's name before it, and to <folder>/logs/<container>.log; when it starts again, .1.log.
+// It makes the pod's folders and files, then runs the containers by the rules of pod_lifecycle.h, each in a session of
+// its own, with its probes (probe_rule.h). When a container ends, the processes that it has left are killed. Output
+// goes to the console with PodView::prefix, and to <folder>/logs/<container>.log; after a restart to .1.log.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -28,45 +28,45 @@ struct PodMeans {
   launcher::Reaper& reaper;
   launcher::Console& console;
   std::string bwrap;              // the path of bubblewrap; empty: containers see this machine's files
-  PodNetwork* network = nullptr;  // null: all pods have this machine's
+  PodNetwork* network = nullptr;  // null: all pods use this machine's network
   const AgentFiles* agent_files = nullptr;
-  bool own_pids = false;        // SandboxSpec's
-  PodLimits* limits = nullptr;  // null: none are set
+  bool own_pids = false;        // as in SandboxSpec
+  PodLimits* limits = nullptr;  // null: no limits are set
 };
 
 struct PodView {
-  std::vector<PodMount> files;       // that stand for /etc/hosts and /etc/resolv.conf
-  std::vector<std::string> enter;    // the words before a command that runs in the pod's network; none: this machine's
-  std::string prefix;                // before each line of output
-  std::vector<std::string> filters;  // lines that have one of these are copied
+  std::vector<PodMount> files;       // replacements of /etc/hosts and /etc/resolv.conf
+  std::vector<std::string> enter;    // put before a command to run it in the pod's network; empty: this machine's
+  std::string prefix;                // put before each line of output
+  std::vector<std::string> filters;  // lines that contain one of these are copied
   std::string filter_file;           // to this file
-  // What a probe has found, for people; on the loop.
+  // Gets results of probes, for people. Called on the loop.
   std::function<void(const std::string& text)> found = [](const std::string&) {};
-  // Why limits are not set.
+  // Gets the reason if limits are not set.
   std::function<void(const std::string& text)> unlimited = [](const std::string&) {};
 };
 
 class PodRun {
  public:
-  // `changed`: its status is another one now; called on the loop, never from inside a call. Errors: a folder or a file
-  // cannot be made; names it.
+  // `changed` is called when the pod's status may have changed: on the loop, never from inside a call of this class.
+  // Errors: a folder or a file cannot be made; names it.
   static StatusOr<std::unique_ptr<PodRun>> Start(PodMeans means, PodProgram program, const PodPlace& place,
                                                  PodView view, std::function<void()> changed);
-  ~PodRun();  // kills what is left
+  ~PodRun();  // kills all processes that are left
 
-  // It is deleted: its containers get SIGTERM, and SIGKILL after its grace.
+  // Stops the pod: SIGTERM to its containers, and SIGKILL after the grace.
   void Stop();
-  // The same, with SIGKILL at once.
+  // Stops the pod with SIGKILL at once.
   void Kill();
-  // To the command of the container `name`, or to the process below it that was started with all of `entries`
-  // ("RANK=3"). False: there is none.
+  // Sends `signal` to the command of the container `name`, or to the process below it that was started with all of
+  // `entries` ("RANK=3"). False: there is no such process.
   bool Signal(std::string_view name, int signal, const std::vector<std::string>& entries = {});
-  // The same process ends with `code`, as if by itself (forced_exit.h); `done` then. NotFound: there is none.
+  // Makes the same process end with `code`, as ForceExit() does (forced_exit.h). NotFound: there is no such process.
   absl::Status EndWith(std::string_view name, int code, const std::vector<std::string>& entries,
                        std::function<void(absl::Status)> done);
-  // No container runs, and none starts again.
+  // True if no container runs, and none starts again.
   bool over() const;
-  // The pod's status, whole. `old`: the one before.
+  // The whole status of the pod. `old`: the previous status.
   Json Status(const Json& old) const;
 
  private:

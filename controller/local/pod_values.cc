@@ -11,7 +11,7 @@
 namespace muster::controller {
 namespace {
 
-// As Go's strconv.Quote writes it, but all that is valid and no control character stays as it is.
+// Quotes as Go's strconv.Quote does, except that all valid characters but control characters stay as they are.
 std::string GoQuoted(std::string_view text) {
   constexpr std::string_view kSpecial = "\a\b\f\n\r\t\v\\\"", kLetters = "abfnrtv\\\"";
   std::string quoted = "\"";
@@ -33,7 +33,7 @@ std::string GoQuoted(std::string_view text) {
   return quoted + '"';
 }
 
-// key="value", one a line, in the order of the keys.
+// key="value" lines, in the order of the keys.
 std::string MapText(const Json& map) {
   std::vector<std::string> lines;
   for (const auto& [key, value] : map.items()) {
@@ -97,7 +97,7 @@ std::string KnownFields(FieldUse use) {
   return Join(paths, ", ");
 }
 
-// An amount in `object`; nullopt: it is not there, or wrong.
+// The amount in a field of `object`; nullopt: it is missing, or wrong.
 std::optional<Quantity> Amount(Fields object, const char* name) {
   const Json* value = object.Find(name);
   if (value == nullptr) return std::nullopt;
@@ -113,7 +113,7 @@ std::optional<Quantity> Amount(Fields object, const char* name) {
   return *amount;
 }
 
-// The part of a resource's name behind "limits." or "requests.", and where it stands.
+// The two parts of "limits.NAME" or "requests.NAME".
 struct ResourcePath {
   const char* kind;
   std::string name;
@@ -129,11 +129,11 @@ std::optional<ResourcePath> SplitResource(std::string_view path) {
   return std::nullopt;
 }
 
-// Of a CPU, thousandths count.
+// CPUs are counted in thousandths.
 int64_t ScaleOf(std::string_view resource) { return resource == "cpu" ? 1000 : 1; }
 
-// In the scale of the resource. A request that is not there is as the limit, as the API server sets it; a limit that is
-// not there is what the machine has.
+// In units of ScaleOf(). A missing request equals the limit, as the API server sets it. A missing limit is the amount
+// that this machine has.
 int64_t ResourceAmount(Fields container, const ResourcePath& of, const PodPlace& place) {
   Fields resources = container.Object("resources");
   for (const char* kind : {of.kind, "limits"}) {
@@ -156,7 +156,7 @@ bool IsDivisor(std::string_view resource, const Quantity& divisor) {
   });
 }
 
-// In the scale of the resource; 0 is the field's default and means 1.
+// In units of ScaleOf(). 0 is the field's default and means 1.
 int64_t Divisor(Fields ref, std::string_view resource) {
   const Quantity divisor = Amount(ref, "divisor").value_or(Quantity());
   if (divisor.IsZero()) return ScaleOf(resource);
@@ -168,7 +168,7 @@ int64_t Divisor(Fields ref, std::string_view resource) {
   return divisor.Times(ScaleOf(resource)).Units();
 }
 
-// The container of the pod that `ref` names, else `own`, with its path. Of nothing where there is none.
+// The container of the pod that `ref` names, else `own`, with its path. The Fields are false if there is none.
 Fields NamedContainer(Fields ref, const Json* own, const PodInput& input) {
   const std::string name = own == nullptr ? ref.NeedText("containerName") : ref.Text("containerName");
   const Json* found = name.empty() ? own : nullptr;

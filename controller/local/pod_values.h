@@ -1,4 +1,4 @@
-// What fieldRef and resourceFieldRef stand for. Pure; outside bytes.
+// The values of fieldRef and resourceFieldRef. Pure; outside bytes.
 // Source: Kubernetes, pkg/fieldpath/fieldpath.go, pkg/api/v1/resource/helpers.go.
 #pragma once
 
@@ -10,15 +10,14 @@
 
 namespace muster::controller {
 
-// The value of a `fieldRef`. Complains where a variable, or a file of a volume, cannot have it.
+// The value of a `fieldRef`. Complains if its field is not available to variables, or to files of volumes.
 enum class FieldUse { kVariable, kFile };
 std::string FieldValue(Fields ref, FieldUse use, const PodInput& input);
 
-// The value of a `resourceFieldRef`. `own`: the container whose resources are meant where `ref` names none; null: it
-// has to name one.
+// The value of a `resourceFieldRef`. `own`: the container to use if `ref` names none; null: `ref` has to name one.
 std::string ResourceValue(Fields ref, const Json* own, const PodInput& input);
 
-// Of a container, or of a pod's spec. 0 is none.
+// The limits of a container, or of a pod's spec. A limit of 0 is no limit.
 ResourceLimits LimitsOf(Fields object);
 
 }  // namespace muster::controller

@@ -13,7 +13,6 @@ namespace {
 
 constexpr int kMostMode = 0777, kUsualMode = 0644;
 
-// Of the file at `path` below the volume.
 void Put(const std::string& path, std::string text, int mode, VolumeFiles* files) {
   if (!path.empty()) (*files)[path] = VolumeFile{std::move(text), mode};
 }
@@ -26,7 +25,7 @@ std::string PathOfItem(Fields item) {
   return path;
 }
 
-// A key is the name of a file where no items say another. As the API server takes it: letters, digits, '-', '_', '.'.
+// Without items, each key becomes the name of a file. The API server allows letters, digits, '-', '_', '.' in keys.
 bool IsKey(std::string_view key) {
   constexpr size_t kLongestKey = 253;
   return !key.empty() && key.size() <= kLongestKey && key != "." && !key.starts_with("..") &&

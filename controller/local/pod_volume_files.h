@@ -16,11 +16,11 @@ struct VolumeFile {
 };
 using VolumeFiles = std::map<std::string, VolumeFile>;  // by their path below the volume
 
-// Of `source`, a volume's field `type`. NotFound: a ConfigMap, Secret or key is missing that is not optional.
+// The files of `source`, a volume's field `type`. NotFound: a ConfigMap, Secret or key is missing and not optional.
 StatusOr<VolumeFiles> FilesOfVolume(Fields source, std::string_view type, const PodInput& input);
 
-// `path`, tidy, where it leads to something below a folder; empty: it does not, which `object` complains about at its
-// field `name`.
+// TidyPath() of a relative `path` without "..". Empty: `path` is empty, or wrong, of which `object` has complained at
+// its field `name`.
 std::string PathBelow(Fields object, const char* name, std::string_view path);
 
 }  // namespace muster::controller

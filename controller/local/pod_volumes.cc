@@ -14,7 +14,7 @@ namespace {
 
 constexpr char kTypes[] = "emptyDir, hostPath, persistentVolumeClaim, configMap, secret, downwardAPI, projected";
 
-// "emptyDir" where the volume has no type, as the API server sets it; empty: it has several.
+// The type of the volume. Without one it is "emptyDir", the API server's default. Empty: the volume has several.
 std::string TypeOf(Fields volume) {
   std::string type;
   for (const auto& [field, value] : volume.Whole()->items()) {
@@ -106,7 +106,7 @@ StatusOr<PodVolume> Make(Fields volume, const std::string& name, const PodInput&
   return PodVolume{.source = folder, .read_only = true};
 }
 
-// Below the volume; ".": all of it.
+// The path of the mount below the volume; ".": the whole volume.
 std::string SubPath(Fields mount, const Variables& variables) {
   const std::string path = mount.Text("subPath"), expression = mount.Text("subPathExpr");
   if (expression.empty()) return PathBelow(mount, "subPath", path.empty() ? "." : path);

@@ -1,4 +1,4 @@
-// Volumes of a pod: what has to be made for them, and what a container sees of them. Pure; outside bytes.
+// The volumes of a pod: the folders and files to make, and the mounts of each container. Pure; outside bytes.
 #pragma once
 
 #include <map>
@@ -13,14 +13,14 @@
 
 namespace muster::controller {
 
-// Folders and files to make, each once, a folder after those above it.
+// Folders and files to make, each once. A folder comes after its parent folders.
 class PodTree {
  public:
   void Add(PodFolder folder);
-  // Each folder on the way from `folder`, which is there, to `relative` below it.
+  // Adds each folder on the way from `folder`, which exists, to `relative` below it.
   void AddBelow(const std::string& folder, std::string_view relative);
   void Add(PodFile file) { files_[file.path] = std::move(file); }
-  // InvalidArgument: a file is the folder of something else, too. `where`: of the volumes.
+  // InvalidArgument: a path is both a file and a folder. `where`: the path of the field volumes, for the message.
   Status Check(std::string_view where) const;
   bool HasFile(const std::string& path) const { return files_.contains(path); }
 
@@ -39,17 +39,17 @@ struct PodVolume {
 };
 using PodVolumes = std::map<std::string, PodVolume, std::less<>>;
 
-// The volumes of a pod by name, and what has to be made for them. NotFound as of ProgramOf.
+// The volumes of a pod by name. Adds what has to be made for them to `tree`. NotFound: as of ProgramOf.
 StatusOr<PodVolumes> VolumesOf(Fields spec, const PodInput& input, PodTree* tree);
 
-// What `container` mounts, ordered by target; folders of subPath go into `tree`.
+// The mounts of `container`, ordered by target. Adds the folders of subPath to `tree`.
 StatusOr<std::vector<PodMount>> MountsOf(Fields container, const PodVolumes& volumes, const Variables& variables,
                                          PodTree* tree);
 
-// The absolute path in a container that the text in `field` says. Complains where it is missing, the root or has "..".
+// The absolute path in the container that `field` gives. Complains if the field is missing, is the root, or has "..".
 std::string TargetOf(Fields object, const char* field);
 
-// Without "." and "//", and without a slash at the end.
+// `path` without "." and "//", and without a slash at the end.
 std::string TidyPath(std::string_view path);
 
 }  // namespace muster::controller

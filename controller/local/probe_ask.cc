@@ -20,11 +20,11 @@ namespace beast = boost::beast;
 using asio::ip::tcp;
 using boost::system::error_code;
 
-constexpr char kUserAgent[] = "kube-probe/1.36";  // servers know probes by it
-constexpr size_t kMostBody = 10 << 10;            // bytes that are read of an answer
+constexpr char kUserAgent[] = "kube-probe/1.36";  // servers recognize probes by it
+constexpr size_t kMostBody = 10 << 10;            // bytes of an answer that are read
 constexpr size_t kMostSaid = 200;
 
-// What each kind of question shares: its limit, and that it is answered once.
+// The common part of all kinds of probes: the time limit, and that `answered` is called once.
 class Question : public std::enable_shared_from_this<Question> {
  public:
   Question(const ProbeMeans& means, const Probe& probe, std::function<void(ProbeAnswer)> answered)
@@ -48,7 +48,7 @@ class Question : public std::enable_shared_from_this<Question> {
 
  protected:
   virtual void Put() = 0;
-  virtual void Close() = 0;  // nobody waits for it any more
+  virtual void Close() = 0;  // drops the operation that is under way
 
   void Answer(ProbeAnswer answer) {
     if (!answered_) return;
@@ -63,7 +63,7 @@ class Question : public std::enable_shared_from_this<Question> {
   void Failed(std::string why) { Answer({ProbeAnswer::Kind::kFailure, std::move(why)}); }
   void Unknown(std::string why) { Answer({ProbeAnswer::Kind::kUnknown, std::move(why)}); }
 
-  // Copies: an operation that was closed comes back once more, after whoever asked has gone.
+  // Copies, because a closed operation still calls its handler, when the caller's objects may be gone.
   const ProbeMeans means_;
   const Probe probe_;
 
@@ -136,7 +136,7 @@ class HttpQuestion : public NetworkQuestion {
                              });
   }
 
-  // The head is enough: what follows changes nothing.
+  // Reads the head alone: the status code decides.
   void Read() {
     beast::http::async_read_header(
         stream_, buffer_, answer_, [this, self = shared_from_this()](const error_code& error, size_t /*bytes*/) {
@@ -172,9 +172,9 @@ class CommandQuestion : public Question {
     if (!started.ok()) Unknown(std::string(Message(started)));
   }
 
-  // No Stop, which would look for what else has this environment: the container's own.
+  // Does not call WorkerGroup::Stop(): that kills orphans with this environment, and it is the container's own.
   void Close() override {
-    // Not from inside its own callback.
+    // Destroys the group later, since this may be a callback of the group itself.
     asio::post(means_.loop, [group = std::shared_ptr<launcher::WorkerGroup>(std::move(group_))] {});
   }
 
@@ -183,7 +183,7 @@ class CommandQuestion : public Question {
     for (const auto* tail : {&record.stderr_tail, &record.stdout_tail}) {
       if (said.empty() && !tail->empty()) said = Quoted(tail->back(), kMostSaid);
     }
-    if (record.signal != 0) return Unknown(said);  // EnterContainer's word
+    if (record.signal != 0) return Unknown(said);  // EnterContainer() ends so if it cannot start the command
     if (record.exit_code == 0) return Succeeded();
     Failed(fmt::format("exit code {}{}{}", record.exit_code, said.empty() ? "" : ": ", said));
   }

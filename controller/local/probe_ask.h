@@ -1,9 +1,9 @@
-// One question to a container, as the kubelet puts it: httpGet, tcpSocket, exec. Loop thread only.
+// Runs one probe of a container once, as the kubelet does: httpGet, tcpSocket, exec. Loop thread only.
 //
-// httpGet: one GET, without a proxy; a code of 200 to 399 is a success. A redirection is one, too: it is not followed,
-// unlike the kubelet's way with those to the same host. tcpSocket: a connection that opens. exec: the command ends with
-// 0 (enter_container.h says what it sees); one that cannot be started is no answer (kUnknown), as in Kubernetes. What
-// takes longer than the probe's timeoutSeconds has failed.
+// httpGet: one GET, without a proxy; a status code of 200 to 399 is a success. A redirect is a success and is not
+// followed; the kubelet follows redirects to the same host. tcpSocket: success if the connection opens. exec: success
+// if the command ends with 0 (enter_container.h says what the command sees). A command that cannot be started gives
+// kUnknown, as in Kubernetes. A probe that takes longer than its timeoutSeconds has failed.
 // Source: Kubernetes 1.36, pkg/probe/{http,tcp,exec}, pkg/kubelet/prober/prober.go.
 #pragma once
 
@@ -25,12 +25,12 @@ struct ProbeMeans {
   launcher::Reaper& reaper;
   launcher::Console& console;
   std::string address;  // of the pod
-  // The words that run a command in the container; nothing: it does not run.
+  // The words that run a command in the container; empty: the container does not run.
   std::function<std::vector<std::string>(const std::vector<std::string>& command)> words;
   std::vector<std::string> environment;  // of the container
 };
 
-// `answered` is called once, never from inside the call, unless the handle goes before.
+// Calls `answered` once, never from inside this call, and not after the returned handle is destroyed.
 std::shared_ptr<void> AskContainer(const ProbeMeans& means, const Probe& probe,
                                    std::function<void(ProbeAnswer)> answered);
 

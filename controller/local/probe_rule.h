@@ -1,10 +1,10 @@
-// When a container is asked how it is, and what its answers come to, as the kubelet decides it. Pure.
+// Decides when a probe of a container runs and what its results mean, as the kubelet does. Pure.
 //
-// The first question comes initialDelaySeconds after the container's start, the others every periodSeconds; liveness
-// and readiness not before the startup probe has succeeded. failureThreshold (successThreshold) failures (successes) in
-// a row make a verdict, and each further one repeats it. A question that could not be put (kUnknown) counts as none.
-// After the verdict that startup has succeeded, or that startup or liveness has failed, nobody asks until the container
-// starts anew. Unlike the kubelet's, questions have no random phase.
+// A probe first runs initialDelaySeconds after the container's start, then every periodSeconds; liveness and readiness
+// probes not before the startup probe has succeeded. failureThreshold (successThreshold) failures (successes) in a row
+// make a verdict, and each further one repeats it. A result kUnknown counts neither way. After the verdict that startup
+// has succeeded, or that startup or liveness has failed, the probe does not run again until the container is restarted.
+// Unlike in the kubelet, there is no random delay.
 // Source: Kubernetes 1.36, pkg/kubelet/prober/worker.go (run, doProbe), prober_manager.go (UpdatePodStatus).
 #pragma once
 
@@ -22,25 +22,24 @@ std::string_view NameOf(ProbeKind kind);  // "startup"
 
 struct ProbeAnswer {
   enum class Kind { kSuccess, kFailure, kUnknown } kind = Kind::kSuccess;
-  std::string said;  // why it is no success, for people
+  std::string said;  // why it is not a success, for people
 };
 
-// Of one probe, since its container has started.
+// The state of one probe since its container has started.
 struct ProbeState {
-  std::optional<ProbeAnswer::Kind> last;  // that counted
-  int run = 0;                            // so many alike
+  std::optional<ProbeAnswer::Kind> last;  // the last answer that counted
+  int run = 0;                            // how many answers like it came in a row
 };
 
 struct ProbeStep {
   enum class Verdict { kNone, kSuccess, kFailure } verdict = Verdict::kNone;
-  std::optional<TimePoint> next;  // the next question
+  std::optional<TimePoint> next;  // when the probe runs next; nullopt: never
 };
 
-// The moment of the first question. `begun`: the container's start; `asks`: when its startup probe has succeeded, or
-// its start.
+// When the probe runs first. `begun`: the container's start. `asks`: when its startup probe succeeded, or its start.
 TimePoint FirstQuestion(const Probe& probe, TimePoint begun, TimePoint asks);
 
-// The answer to the question of the moment `asked` has come: now.
+// Counts an `answer` that has come `now`, of a probe that ran at `asked`.
 ProbeStep CountAnswer(const Probe& probe, ProbeKind kind, ProbeAnswer::Kind answer, TimePoint asked, TimePoint now,
                       ProbeState* state);
 

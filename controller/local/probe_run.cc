@@ -39,9 +39,9 @@ class ProbeRun::Impl : public std::enable_shared_from_this<Impl> {
     const std::optional<Probe>& probe;
     ProbeState state;
     ProbeStep::Verdict verdict = ProbeStep::Verdict::kNone;
-    bool is_unknown = false;  // that has been told
+    bool is_unknown = false;  // kUnknown has been reported
     asio::steady_timer timer;
-    std::shared_ptr<void> question;  // that waits for its answer
+    std::shared_ptr<void> question;  // the probe that is under way
   };
 
   void BeginOthers() {
@@ -76,7 +76,7 @@ class ProbeRun::Impl : public std::enable_shared_from_this<Impl> {
     if (unknown) one->is_unknown = true;
     if (!unknown) one->verdict = step.verdict;
     if (one->kind == ProbeKind::kStartup && step.verdict == ProbeStep::Verdict::kSuccess) BeginOthers();
-    const Found found = found_;  // it may destroy us
+    const Found found = found_;  // it may destroy this object
     found(one->kind, answer);
   }
 

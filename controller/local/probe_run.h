@@ -1,5 +1,5 @@
-// The probes of one container while it runs: asks when it is time (probe_rule.h), and tells what has been found. Loop
-// thread only. It asks until it is destroyed.
+// Runs the probes of one container at the times of probe_rule.h, until it is destroyed, and reports the verdicts. Loop
+// thread only.
 #pragma once
 
 #include <functional>
@@ -14,12 +14,12 @@ namespace muster::controller {
 
 class ProbeRun {
  public:
-  // `found`: a verdict, with what was said in the answer that made it; only where it is another than the probe's
-  // verdict before. kUnknown, once for each probe: it cannot be asked. On the loop, never from inside a call; it may
-  // destroy the run.
+  // `found` gets a verdict that differs from the probe's previous one, with the answer that made it. It gets kUnknown
+  // once for each probe, if the probe cannot be run. It is called on the loop, never from inside a call of this class,
+  // and may destroy the ProbeRun.
   using Found = std::function<void(ProbeKind kind, const ProbeAnswer& answer)>;
 
-  // The container has started now. Both outlive it: `program` and what `means` refers to.
+  // Call it when the container has started. `program`, and what `means` refers to, must outlive the ProbeRun.
   ProbeRun(ProbeMeans means, const ContainerProgram& program, Found found);
   ~ProbeRun();
 

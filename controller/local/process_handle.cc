@@ -37,7 +37,7 @@ StatusOr<ProcessHandle> ProcessHandle::Open(pid_t pid, int64_t started) {
     if (errno == ESRCH || errno == EINVAL) return Gone(pid);
     return CallStatus(errno, "pidfd_open", fmt::format("process {}", pid));
   }
-  // After the descriptor is there: now the number cannot become another one's unseen.
+  // The start is read after the pidfd is open: a process that got the ID later has another start.
   if (ProcessStart(pid) != started) return Gone(pid);
   return ProcessHandle(pid, std::move(descriptor));
 }

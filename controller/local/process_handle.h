@@ -1,5 +1,5 @@
-// A process of another program's, meant by its number and its start: a number alone may be another process's by now.
-// By pidfd: what is signalled is that very process.
+// A process, identified by its ID and its start time, since the ID alone may be reused. It is held by a pidfd, so a
+// signal reaches no other process.
 #pragma once
 
 #include <sys/types.h>
@@ -13,7 +13,7 @@
 
 namespace muster::controller {
 
-// Clock ticks since the machine began, as /proc/PID/stat has it; nothing: it is gone.
+// The start time in clock ticks since the machine's start, from /proc/PID/stat; nullopt: the process has ended.
 std::optional<int64_t> ProcessStart(pid_t pid);
 
 class ProcessHandle {

@@ -1,4 +1,4 @@
-// Processes below others, as /proc has them. They may end at any moment: what is gone is left out.
+// Finds descendants of a process in /proc. Processes may end at any moment; those that have ended are left out.
 #pragma once
 
 #include <sys/types.h>
@@ -10,7 +10,7 @@ namespace muster::controller {
 
 std::vector<pid_t> ChildrenOf(pid_t pid);
 
-// The process below `top` that is nearest to it and was started with each of `entries` ("KEY=VALUE"); 0: there is none.
+// The nearest descendant of `top` that was started with all of `entries` ("KEY=VALUE"); 0: there is none.
 pid_t FindBelow(pid_t top, const std::vector<std::string>& entries);
 
 }  // namespace muster::controller

@@ -16,7 +16,7 @@ bool MarkRanks(std::vector<std::string>* environment) {
   }
   known.Set("PET_TEE", "3");
   known.Set("PET_LOG_LINE_PREFIX_TEMPLATE", "[rank${rank}]:");
-  // Else each run would have a folder in TMPDIR.
+  // Without it, torchrun would make a folder in TMPDIR for each run.
   if (!known.NonBlank("PET_LOG_DIR")) known.Set("PET_LOG_DIR", "/dev/null");
   *environment = known.entries();
   return true;

@@ -1,4 +1,4 @@
-// Whose line it is, where one container runs several ranks: torchrun's --tee with a prefix of ours. Pure.
+// Marks lines of output with their rank, if one container runs several: sets torchrun's --tee and a prefix. Pure.
 #pragma once
 
 #include <string>
@@ -6,11 +6,11 @@
 
 namespace muster::controller {
 
-// What a line of that rank begins with: "[rank3]:".
+// The beginning of each line of that rank: "[rank3]:".
 std::string RankMark(int rank);
 
-// Asks the torchrun of a container with this environment ("KEY=VALUE") for marks. False: it runs one process, or the
-// job says itself where the output of ranks goes; nothing is changed then.
+// Sets the variables that make torchrun mark its lines in the `environment` ("KEY=VALUE") of a container. False,
+// without a change: torchrun runs one process, or the job itself sets where the output of ranks goes.
 bool MarkRanks(std::vector<std::string>* environment);
 
 }  // namespace muster::controller

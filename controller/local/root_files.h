@@ -1,4 +1,4 @@
-// Paths of a root that is not this machine's: symbolic links, absolute ones too, and ".." lead nowhere out of it.
+// Opens paths with a folder as their root: symbolic links, also absolute ones, and ".." do not lead out of it.
 #pragma once
 
 #include <string>
@@ -8,11 +8,11 @@
 
 namespace muster::controller {
 
-// As open() with `path` seen from inside of the folder `root`. Errors as of open(), names the path. FailedPrecondition:
+// Like open(2) with the folder `root` as the root of `path`. Errors: as of open(2); names the path. FailedPrecondition:
 // the kernel is older than 5.6.
 StatusOr<Descriptor> OpenInRoot(int root, const std::string& path, int flags, mode_t mode = 0);
 
-// Whether something is at `path` inside of the folder `root`; empty: on this machine.
+// Whether `path` exists inside of the folder `root`. An empty `root` is this machine's root.
 bool IsThere(const std::string& root, const std::string& path);
 
 }  // namespace muster::controller

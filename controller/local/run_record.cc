@@ -20,7 +20,7 @@ std::optional<WallTime> TimeOf(JsonFields* fields, const char* name) {
   return time.ok() ? std::optional(*time) : std::nullopt;
 }
 
-// One part of a path.
+// Whether the name is one component of a path.
 bool IsPlainName(const std::string& name) {
   return !name.empty() && name != "." && name != ".." &&
          name.find_first_of(std::string_view("/\0", 2)) == std::string::npos;

@@ -1,4 +1,4 @@
-// run.json: what became of one local run, for `muster ps` and whoever asks later. Pure; outside bytes.
+// run.json: the record of one local run, which `muster ps` and others read. Pure; outside bytes.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct PodRecord {
   WallTime begun{};
   std::optional<WallTime> ended;
   bool ready = false;
-  bool marks_ranks = false;  // each line of a rank begins with RankMark()
+  bool marks_ranks = false;  // each line of output of a rank begins with RankMark()
   int exit_code = 0;         // once it has ended
   bool operator==(const PodRecord&) const = default;
 };
@@ -34,15 +34,15 @@ struct RunRecord {
   bool detached = false;
   WallTime begun{};
   std::optional<WallTime> ended;
-  std::string state, message;  // as the job's status has them
+  std::string state, message;  // from the job's status
   int restarts = 0, budget = 0;
   int exit_code = 0;            // once it has ended
   std::vector<PodRecord> pods;  // in the order in which they began
   bool operator==(const RunRecord&) const = default;
 };
 
-// InvalidArgument: says which field is wrong. Names of pods and containers are each one part of a path. Fields that are
-// not known are left out, and pods beyond kMostPodRecords.
+// InvalidArgument: says which field is wrong. Each name of a pod or container in the result is one component of a path.
+// Unknown fields are skipped. So are all but the newest kMostPodRecords pods.
 StatusOr<RunRecord> ParseRunRecord(std::string_view text);
 std::string ToJson(const RunRecord& record);
 

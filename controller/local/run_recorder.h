@@ -12,13 +12,13 @@ namespace muster::controller {
 
 class RunRecorder {
  public:
-  // `first`: files, detached and begun; the rest comes from this process. `trouble`: run.json cannot be written, said
-  // once.
+  // `first`: with files, detached and begun; pid and pid_started are set to this process'. `trouble` is called if
+  // run.json cannot be written: once, and again after a write that succeeded.
   RunRecorder(std::string folder, RunRecord first, std::function<void(const std::string&)> trouble);
 
-  // Writes if something is another than before.
+  // Writes run.json if the record has changed.
   void Note(const LocalJobState& job, const std::vector<PodRecord>& pods);
-  // The run is over. Where the job has not finished, it was stopped.
+  // Call it at the end of the run. If the job has not finished, its state is "Stopped".
   void End(const LocalJobState& job, const std::vector<PodRecord>& pods, int exit_code, WallTime now);
 
  private:

@@ -12,12 +12,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Devices of this machine that a container sees beside bubblewrap's own: accelerators and their networks.
+// Devices of this machine that a container sees in addition to bubblewrap's: accelerators and their networks.
 constexpr std::array<std::string_view, 5> kDevices = {"nvidia", "infiniband", "dri", "kfd", "vfio"};
-// Empty and the container's own, where it has the root of an image.
+// Folders that are empty and the container's own, if it has the root of an image.
 constexpr std::array<std::string_view, 3> kEmptied = {"/tmp", "/run", "/var/tmp"};
 constexpr char kResolver[] = "/etc/resolv.conf";
-constexpr int kMostLinks = 40;  // symbolic links on the way to one target, as Linux has it
+constexpr int kMostLinks = 40;  // symbolic links on the way to one target, Linux's limit
 
 std::string Below(const std::string& folder, std::string_view name) {
   return folder == "/" ? fmt::format("/{}", name) : fmt::format("{}/{}", folder, name);
@@ -39,7 +39,7 @@ class Words {
       mount.target = Open(mount.target);
       places_.insert(mount.target);
     }
-    // One inside another comes after it.
+    // A mount inside another one comes after it.
     std::stable_sort(mounts.begin(), mounts.end(), [](const auto& a, const auto& b) { return a.target < b.target; });
     Add({"--tmpfs", "/"});
     Show("/");
@@ -66,15 +66,15 @@ class Words {
     return found == known->second.end() ? nullptr : &*found;
   }
 
-  // The path of `target` without symbolic links, which bubblewrap would follow out of the container's own view. Where
-  // nothing is there, the folders above it are shown entry by entry.
+  // The path of `target` without symbolic links, which bubblewrap would follow out of the container's root. If nothing
+  // is there, the folders above it are marked to be shown entry by entry.
   std::string Open(const std::string& target) {
     std::string folder = "/";
-    std::vector<std::string> left;  // the next name last
+    std::vector<std::string> left;  // the next name is the last one
     PutBefore(target, &left);
     for (int links = 0; !left.empty();) {
       const std::string name = left.back();
-      // Made anew, shown whole, or of another mount.
+      // Made by bubblewrap, shown as a whole, or below another mount.
       const bool is_other = folder == "/" && (name == "dev" || name == "proc" || name == "sys");
       if (is_other || IsEmptied(Below(folder, name)) || places_.contains(folder)) break;
       if (name == "..") {
@@ -98,7 +98,6 @@ class Words {
     return folder;
   }
 
-  // The names of `path`, before those that are left.
   static void PutBefore(const std::string& path, std::vector<std::string>* left) {
     const auto names = Split(path, '/');
     for (auto name = names.rbegin(); name != names.rend(); ++name) {
@@ -160,7 +159,7 @@ class Words {
       const fs::path path(folder);
       const bool is_top = path.parent_path() == "/";
       const FolderEntry* entry = Find(path.parent_path().string(), path.filename().string());
-      // Below another folder, which is read-only, nothing can be made.
+      // A missing folder can be made at the top alone: all other parents are read-only.
       if (is_top || (entry != nullptr && entry->is_folder)) Add({"--tmpfs", std::string(folder)});
     }
   }

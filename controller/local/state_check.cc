@@ -13,7 +13,7 @@
 namespace muster::controller {
 namespace {
 
-constexpr rlim_t kMostOpenFiles = 65'536;  // beyond that, programs that close all of them would take long
+constexpr rlim_t kMostOpenFiles = 65'536;  // with more, programs that close all possible descriptors take long
 
 Status Unfit(const std::string& folder, std::string_view why) {
   return absl::FailedPreconditionError(

@@ -8,18 +8,18 @@
 
 namespace muster::controller {
 
-inline constexpr uint64_t kLeastRoom = uint64_t{32} << 20;  // bytes: the agent's copy and the first logs
+inline constexpr uint64_t kLeastRoom = uint64_t{32} << 20;  // bytes, for the agent's copy and the first logs
 
-// `folder` is there. FailedPrecondition: nothing may be written there, its file system is read-only, is full, or runs
-// no programs, which each pod's agent is, or it is in /dev/shm, where containers see another one; names the folder and
-// the remedy.
+// `folder` must exist. FailedPrecondition: nothing may be written there, or its file system is read-only, has less than
+// kLeastRoom, or is noexec (each pod's agent is a program there), or it is in /dev/shm, of which each container has its
+// own; names the folder and the remedy.
 Status CheckStateFolder(const std::string& folder);
 
-// The absolute path of `folder`; empty: the current one. InvalidArgument names --workdir: it is not there, is no
-// folder, or cannot be entered.
+// The absolute path of `folder`; empty: of the current folder. InvalidArgument: it does not exist, is no folder, or
+// cannot be entered and read; names --workdir.
 StatusOr<std::string> WorkFolder(const std::string& folder);
 
-// As many open files as the user may have, for pods as well: a job of 200 pods needs a thousand here.
+// Raises the limit of open files, which pods inherit, up to 65,536: a job of 200 pods needs a thousand here.
 void RaiseOpenFiles();
 
 }  // namespace muster::controller

@@ -10,7 +10,7 @@
 namespace muster::controller {
 namespace {
 
-constexpr size_t kMostPods = 4096;  // that are remembered
+constexpr size_t kMostPods = 4096;  // pods that are remembered
 constexpr size_t kMostDownload = 200;
 constexpr std::string_view kCut = "...";
 
@@ -64,7 +64,7 @@ std::string StatusLine(const StatusFacts& facts, int width) {
   }
   if (facts.restarts_left) parts.push_back(Counted(*facts.restarts_left, "restart") + " left");
   std::string line = Printable(Join(parts, " | "));
-  // The last column stays free: some terminals go to the next line there.
+  // The last column stays free: some terminals wrap there.
   const size_t room = width > 1 ? static_cast<size_t>(width) - 1 : 0;
   if (line.size() <= room) return line;
   if (room < kCut.size()) return "";

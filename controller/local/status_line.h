@@ -1,4 +1,4 @@
-// One line for a terminal: where a run is now. Pure; outside bytes.
+// One line for a terminal that shows the state of a run. Pure; outside bytes.
 #pragma once
 
 #include <map>
@@ -13,25 +13,25 @@
 namespace muster::controller {
 
 struct StatusFacts {
-  std::string name, state;  // empty: it begins
+  std::string name, state;  // `state` is empty at the beginning
   int nodes = 0, nodes_ready = 0;
   std::optional<int> round;
-  int ranks = 0, ranks_ready = 0;  // 0 ranks: no torchrun has said how many there are
+  int ranks = 0, ranks_ready = 0;  // 0 ranks: no agent has printed how many there are
   std::optional<int> restarts_left;
-  std::string download;  // "12 MB of 50 MB, 3 of 10 files"; empty: none goes on
+  std::string download;  // "12 MB of 50 MB, 3 of 10 files"; empty: there is no download
 };
 
-// Printable ASCII, shorter than `width`, which is that of the terminal; empty: there is no room for anything.
+// Printable ASCII, shorter than `width`, the terminal's. Empty: there is no room.
 //   hello: Running | round 1 | 3 of 4 ranks ready | 2 restarts left
 std::string StatusLine(const StatusFacts& facts, int width);
 
-// What the agent and the initializer say of themselves, among other output: lines with this are theirs.
+// Lines of output that contain this come from the agent or the initializer.
 inline constexpr std::string_view kOwnLines = " I muster ";
 
-// Follows a run by its record and by such lines.
+// Follows a run by its record and by lines with kOwnLines.
 class StatusView {
  public:
-  // `line`: with kOwnLines, of that pod; a worker may have written it.
+  // `line`: a line of output of `pod`. It contains kOwnLines, but may be a worker's.
   void Take(const std::string& pod, std::string_view line);
   StatusFacts Facts(const LocalJobState& job, const std::vector<PodRecord>& pods) const;
 

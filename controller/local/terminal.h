@@ -5,9 +5,9 @@
 
 namespace muster::controller {
 
-// `fd` is a terminal that can erase a line: TERM is set, and not to "dumb". NO_COLOR changes nothing, since the line
-// has no colour.
+// Whether `fd` is a terminal that can erase a line: TERM is set and is not "dumb". NO_COLOR has no effect, since the
+// line has no colour.
 bool IsLiveTerminal(int fd, const Environment& environment);
-int TerminalWidth(int fd);  // in columns; 80 where it is not known
+int TerminalWidth(int fd);  // in columns; 80 if it is not known
 
 }  // namespace muster::controller

@@ -16,7 +16,7 @@ void NeedWorkingFolder(const std::string& pod_folder, const std::function<bool(c
                        ContainerProgram* container, std::vector<PodFolder>* folders) {
   const std::string path = TidyPath(container->working_directory);
   if (path.empty() || path == "/") return;
-  const PodMount* mount = nullptr;  // the lowest that has it
+  const PodMount* mount = nullptr;  // the innermost mount that contains the folder
   for (const PodMount& one : container->mounts) {
     if (IsIn(path, one.target) && (mount == nullptr || one.target.size() > mount->target.size())) mount = &one;
   }

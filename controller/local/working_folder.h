@@ -1,5 +1,5 @@
-// The folder that a container's command runs in is made where it is not there, as the kubelet has it. Pure but for the
-// question whether it is there.
+// Creates the working folder of a container's command if it is missing, as the kubelet does. Pure, except for
+// `is_there`.
 #pragma once
 
 #include <functional>
@@ -10,9 +10,9 @@
 
 namespace muster::controller {
 
-// In a volume it is made in the volume; elsewhere a folder below `pod_folder` is mounted in its place, so nothing is
-// made among this machine's own. What is missing goes to `folders`. A folder of a read-only volume stays missing.
-// `is_there`: of an absolute path as the container sees it without mounts.
+// A missing working folder in a volume is created there, but not in a read-only one. Elsewhere a folder below
+// `pod_folder` is mounted in its place, so nothing is created in this machine's own folders. Adds the folders to create
+// to `folders`. `is_there`: whether an absolute path exists in the container without its mounts.
 void NeedWorkingFolder(const std::string& pod_folder, const std::function<bool(const std::string& path)>& is_there,
                        ContainerProgram* container, std::vector<PodFolder>* folders);
 

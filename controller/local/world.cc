@@ -14,7 +14,7 @@ bool IsBeingDeleted(const Json& object) {
   return FindField(PartOf(object, "metadata"), "deletionTimestamp") != nullptr;
 }
 
-// Nobody has to do anything before the object may be gone.
+// Whether the object may be removed now: it has no finalizers and, if it is a pod, has ended.
 bool MayGo(const Json& object) {
   if (!ListField(PartOf(object, "metadata"), "finalizers").empty()) return false;
   if (TextField(object, "kind") != "Pod") return true;
@@ -22,7 +22,7 @@ bool MayGo(const Json& object) {
   return phase == "Succeeded" || phase == "Failed";
 }
 
-// What only an API server writes.
+// Keeps the fields that only an API server writes.
 void KeepStamps(const Json& known, Json* object) {
   for (const char* field : {"uid", "creationTimestamp", "deletionTimestamp", "resourceVersion", "generation"}) {
     const Json* value = FindField(PartOf(known, "metadata"), field);
@@ -41,7 +41,7 @@ bool IsControlledBy(const Json& object, std::string_view uid) {
   return false;
 }
 
-// By which whoever looks at a Job's pods knows them. Source: Kubernetes 1.36, pkg/registry/batch/job/strategy.go.
+// Adds the labels by which the pods of a Job are found. Source: Kubernetes 1.36, pkg/registry/batch/job/strategy.go.
 void AddJobLabels(const std::string& name, Json* job) {
   if (FindField(PartOf(*job, "spec"), "template") == nullptr) return;
   Json& labels = (*job)["spec"]["template"]["metadata"]["labels"];

@@ -1,9 +1,9 @@
-// Kubernetes objects of one local run, in memory: what an API server would hold of it. One namespace. Pure: no I/O, and
-// no clock but the times given.
+// The Kubernetes objects of one local run, in memory, as an API server would store them. One namespace. Pure: no I/O,
+// and no clock but the given times.
 //
-// An object is as it was created, with what an API server adds: uid, creationTimestamp, resourceVersion, generation,
-// and the labels of a Job's pods in its template. Names are unique within a kind. What an object controls (owner
-// references) is deleted when the object is gone.
+// To a created object it adds what an API server adds: uid, creationTimestamp, resourceVersion, generation, and the
+// labels of a Job's pods in its template. Names are unique within a kind. When an object is removed, the objects that
+// it controls (owner references) are deleted.
 #pragma once
 
 #include <cstdint>
@@ -21,26 +21,26 @@ namespace muster::controller {
 
 class World {
  public:
-  // The object as it is stored now. AlreadyExists: there is one of that kind and name. InvalidArgument: it has no kind
-  // or no name.
+  // Returns the object as it is stored. AlreadyExists: there is an object of that kind and name. InvalidArgument: the
+  // object has no kind or no name.
   StatusOr<const Json*> Create(Json object, WallTime now);
 
-  // In the place of the one that is there, whose uid it must have, if it has one. What an API server adds stays,
-  // deletionTimestamp too; generation rises where `spec` has changed. Nothing happens where nothing has changed.
-  // NotFound: it is gone.
+  // Replaces the stored object of the same kind and name. If `object` has a uid, it must be the stored one's. What an
+  // API server adds stays, also deletionTimestamp. generation rises if `spec` has changed. No effect if nothing has
+  // changed. NotFound: the object is gone.
   Status Update(Json object, WallTime now);
 
-  // It is gone. One with finalizers, and a pod that has not ended, gets a deletionTimestamp, and is gone by the Update
-  // that takes the last of them off, or says that the pod has ended. Nothing happens where it is gone already. `uid`:
-  // of the object that is meant; empty: whichever has the name.
+  // Removes the object. An object with finalizers, or a pod that has not ended, only gets a deletionTimestamp; the
+  // Update after which neither holds removes it. No effect if the object is gone already. `uid`: of the object that is
+  // meant; empty: any object of that name.
   void Delete(std::string_view kind, std::string_view name, std::string_view uid, WallTime now);
 
   const Json* Find(std::string_view kind, std::string_view name) const;  // null: there is none
   std::vector<const Json*> List(std::string_view kind) const;            // in the order of their names
-  // Those that the object with this uid controls.
+  // The objects of `kind` that the object with this uid controls.
   std::vector<const Json*> ControlledBy(std::string_view kind, std::string_view uid) const;
 
-  uint64_t version() const { return version_; }  // it has risen: something has changed
+  uint64_t version() const { return version_; }  // rises with each change
 
  private:
   using Objects = std::map<std::pair<std::string, std::string>, Json>;  // by kind and name

@@ -1,4 +1,4 @@
-"""`muster local` where a file, a flag or the machine is wrong: each message names the place and the remedy."""
+"""`muster local` with a wrong file, flag or machine: each message names the place and the remedy."""
 import json
 import os
 import re
@@ -19,7 +19,7 @@ JOB = plain_job("a", "echo it has run")
 
 class Bad(LocalCase):
     def says(self, message, *files, code=78, **more):
-        """One start; the files have the names 1-0.yaml, 1-1.yaml."""
+        """Runs the job and checks its message. The files get the names 1-0.yaml, 1-1.yaml."""
         self.count = 0
         said = self.run_job(*files, code=code, **more)
         self.assertIn(message, said)
@@ -158,7 +158,7 @@ class BadFlags(Bad):
 
 class BadMachines(Bad):
     def in_namespace(self, script):
-        """As root with mounts of its own, which end with it."""
+        """Runs `script` as root in a mount namespace of its own."""
         tried = subprocess.run(["unshare", "--mount", "mount", "-t", "tmpfs", "none", "/mnt"], capture_output=True, text=True)
         if tried.returncode:
             raise unittest.SkipTest(f"SKIPPED: no mounts here: {tried.stderr.strip()}")

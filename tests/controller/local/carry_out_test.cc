@@ -1,4 +1,4 @@
-// Actions carried out on objects in memory.
+// Carries out actions on objects in memory.
 #include "controller/local/carry_out.h"
 
 #include <gmock/gmock.h>
@@ -33,7 +33,7 @@ class CarryOutTest : public testing::Test {
 
   Status Do(const Action& action) { return CarryOut(action, "TrainJob", owner_, kNow, &world_); }
 
-  // One of this kind that the owner controls, with this `data`.
+  // An object of this kind, with this `data`, that the owner controls.
   Json Owned(const char* kind, const char* name, const char* data = "planned") const {
     Json object = {{"apiVersion", "v1"}, {"kind", kind}, {"metadata", OwnedMetadata("t/v1", "TrainJob", owner_, name)}};
     object["data"]["is"] = data;
@@ -67,7 +67,7 @@ TEST_F(CarryOutTest, OneOfTheNameThatIsThere) {
   struct Row {
     IfThere if_there;
     bool owned;
-    const char* is;  // what it is then; empty: FailedPrecondition
+    const char* is;  // the object's data afterwards; empty: FailedPrecondition
   };
   for (const Row& row : std::vector<Row>{{IfThere::kBelongs, true, "old"},
                                          {IfThere::kUpdate, true, "planned"},

@@ -23,7 +23,7 @@ HANGS = "trap 'echo bye; exit 0' TERM; echo here; while :; do sleep 0.05; done"
 
 class CommandCase(LocalCase):
     def muster(self, *words, code=0):
-        """What it has said, on both streams."""
+        """The output of the command, stdout and stderr."""
         done = subprocess.run([os.path.join(BIN, "muster"), *words], cwd=self.folder, timeout=DEADLINE, stdin=subprocess.DEVNULL,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                               env=clean(XDG_STATE_HOME=os.path.join(self.folder, "state")))
@@ -31,7 +31,7 @@ class CommandCase(LocalCase):
         return done.stdout
 
     def row(self, name):
-        """Of `muster ps`."""
+        """The columns of the job's line of `muster ps`."""
         return next(re.split(r"  +", line) for line in self.muster("ps").splitlines() if line.startswith(name + " "))
 
     def hanging(self, name, **more):
@@ -56,7 +56,7 @@ class Ps(CommandCase):
         self.assertEqual(self.row("bad")[1:3] + self.row("bad")[4:], ["TrainJob", "Failed", "1", "0", "3"])
         kind, nodes, *others = self.row("runs")[1:2] + self.row("runs")[4:]
         self.assertEqual([kind, *others], ["TrainJob", "0", "-"])
-        self.assertRegex(nodes, "^[01]/1$")  # a pod is ready once its probe has been asked
+        self.assertRegex(nodes, "^[01]/1$")  # a pod is ready once its probe has succeeded
         jobs = {job["name"]: job for job in json.loads(self.muster("ps", "--json"))}
         self.assertEqual([jobs[name]["runs"] for name in ("fine", "bad", "runs")], [False, False, True])
         self.assertEqual([pod["host"] for pod in jobs["fine"]["pods"]], ["fine-node-0-0", "fine-node-0-1"])
@@ -74,7 +74,7 @@ class Ps(CommandCase):
         self.assertIn("the run before was killed", said)
         self.assertEqual(self.row("gone")[2], "Complete")
         logs = [os.path.join(folder, name) for folder, _, names in os.walk(self.path("gone", "previous")) for name in names]
-        self.assertIn("node.log", [os.path.basename(log) for log in logs])  # its last lines die with their writer
+        self.assertIn("node.log", [os.path.basename(log) for log in logs])  # its last lines may be lost with its writer
 
     def test_a_broken_record(self):
         self.run_job(plain_job("broken", "true"))
@@ -178,7 +178,7 @@ class Stop(CommandCase):
         self.assertIn("JOB, or --all, is required", self.muster("stop", code=64))
 
     def test_another_process_with_its_number(self):
-        """A record that was copied, or is hostile: nobody else is signalled."""
+        """A copied or hostile record: no other process gets a signal."""
         job, _ = self.hanging("copied")
         with open(self.path("copied", "run.json")) as file:
             record = json.load(file)
@@ -230,7 +230,7 @@ class Detach(CommandCase):
 
 class StatusLine(CommandCase):
     def on_terminal(self, text, columns=100, stdout=None, until=b"", **environment):
-        """What a terminal has got; and the lines that it shows at the end. Once it has got `until` the job may end."""
+        """Runs the job on a terminal. After `until` the job may end. Returns all output, and the lines shown at the end."""
         master, slave = pty.openpty()
         self.addCleanup(os.close, master)
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
@@ -243,7 +243,7 @@ class StatusLine(CommandCase):
         while select.select([master], [], [], DEADLINE)[0]:
             try:
                 got += os.read(master, 65536)
-            except OSError:  # everybody has closed it
+            except OSError:  # all processes have closed it
                 break
             if re.search(until, got):
                 self.file("go", "")

@@ -1,4 +1,4 @@
-"""Data for jobs of `muster local`: from a real S3 server and from a hub, into a claim that nodes share and later runs keep."""
+"""Data for jobs of `muster local`: from a real S3 server and from a hub, into a claim that nodes and later runs share."""
 import os
 import random
 import shutil
@@ -21,7 +21,7 @@ SUMS = "cd /workspace/$WHAT && find . -type f -not -path './.muster/*' | sort | 
 
 
 def with_data(name):
-    """A runtime whose initializer `name` fills the claim that its nodes have, too."""
+    """A runtime whose initializer `name` fills the claim that its nodes mount, too."""
     return f"""
 apiVersion: trainer.kubeflow.org/v1alpha1
 kind: TrainingRuntime
@@ -50,11 +50,11 @@ class Data(LocalCase):
                 file.write(data)
 
     def start(self, *files, arguments=(), **more):
-        """In this machine's network: the servers listen at 127.0.0.1."""
+        """Starts the job in this machine's network, since the servers listen at 127.0.0.1."""
         return super().start(*files, arguments=["--network", "shared", *arguments], **more)
 
     def secret(self, name, **keys):
-        """--secret of these keys."""
+        """The flag --secret for a Secret with these keys."""
         os.makedirs(os.path.join(self.folder, name))
         for key, value in keys.items():
             self.file(os.path.join(name, key), value)
@@ -65,7 +65,7 @@ class Data(LocalCase):
                               capture_output=True, text=True).stdout
 
     def check_nodes(self, said, name):
-        """Both have read the same files as the source's."""
+        """Checks that both nodes have read the files of the source."""
         for rank in (0, 1):
             prefix = f"[{name}-node-0-{rank}] "
             told = "".join(line.removeprefix(prefix) for line in said.splitlines(keepends=True) if line.startswith(prefix) and "  ./" in line)
@@ -99,7 +99,7 @@ class FromS3(Data):
                 f"env: [{{name: AWS_ENDPOINT_URL, value: '{self.store.url}'}}, {{name: AWS_REGION, value: {region}}}]}}")
 
     def test_nodes_share_what_came_once(self):
-        """The second run finds it in the claim, and nothing is received again."""
+        """The second run finds the data in the claim and downloads nothing."""
         self.fill("first")
         keys = self.secret("keys", AWS_ACCESS_KEY_ID=minio_server.KEY, AWS_SECRET_ACCESS_KEY=minio_server.SECRET)
         runtime = with_data("dataset-initializer")
@@ -111,7 +111,7 @@ class FromS3(Data):
         self.assertIn("2 files, 9.0 MiB; no byte was moved", said)
 
     def test_a_wrong_key(self):
-        """Fatal: the job ends with the initializer's code, and no node begins."""
+        """A wrong key is fatal: the job ends with the initializer's code, and no node begins."""
         self.fill("second")
         keys = self.secret("keys", AWS_ACCESS_KEY_ID=minio_server.KEY, AWS_SECRET_ACCESS_KEY="another")
         run = self.start(self.job("wrong", self.of_bucket("second"), "dataset"), with_data("dataset-initializer"), arguments=keys)

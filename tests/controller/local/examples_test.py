@@ -1,4 +1,4 @@
-"""Files as users have them (tests/controller/examples), by `muster local`: each as it is, but for what lies in images alone."""
+"""Files of users (tests/controller/examples) by `muster local`: unchanged, except for what only the images contain."""
 import glob
 import os
 import re
@@ -13,15 +13,15 @@ import class_runner  # noqa: E402  local_case.py says where it is
 
 EXAMPLES = os.path.join(HERE, "..", "examples")
 MANIFESTS = os.path.join(HERE, "..", "..", "..", "controller", "manifests", "runtimes")
-# Stands for the script of the images.
+# Replaces the script of the images.
 TRAIN = """import os, sys
 os.write(1, f"rank {os.environ['RANK']} of {os.environ['WORLD_SIZE']} {' '.join(sys.argv[1:])}\\n".encode())
 """
-HERE_TOO = "[torchrun, train.py]"  # in the folder of --workdir
+HERE_TOO = "[torchrun, train.py]"  # train.py is in the folder of --workdir
 
 
 def job(name, runtime, kind="ClusterTrainingRuntime", more=""):
-    """Of a runtime that is alone in its file."""
+    """A TrainJob for a runtime whose file has no job."""
     return f"""
 apiVersion: trainer.kubeflow.org/v1alpha1
 kind: TrainJob
@@ -37,7 +37,7 @@ def read(name, folder=EXAMPLES):
 
 
 class Examples(LocalCase):
-    # What belongs together: every file is in one of them.
+    # Files that belong together. Every file is in TOGETHER or ALONE.
     TOGETHER = [["trainjob-v21.yaml", "runtime-with-data-v21.yaml"], ["trainjob-v23.yaml"], ["pytorchjob-elastic.yaml"], ["pytorchjob-exitcode.yaml"],
                 ["runtime-elastic-v21.yaml"], ["runtime-mpi.yaml"]]
     ALONE = {"runtime-elastic-v21.yaml": job("scaled", "torch-elastic", "TrainingRuntime", "  trainer: {numNodes: 2, numProcPerNode: 1}"),
@@ -46,10 +46,10 @@ class Examples(LocalCase):
     def setUp(self):
         super().setUp()
         self.file("train.py", TRAIN)
-        self.port = free_port()  # nobody else's on this machine, where pods share its network
+        self.port = free_port()  # pods may share this machine's network, so no other process may have the port
 
     def with_port(self, text):
-        """A runtime of torchrun, with the test's own port."""
+        """The runtime `text`, with the test's own port for torchrun."""
         return re.sub(r"(- name: node\n( +))image:", rf'\1env: [{{name: PET_MASTER_PORT, value: "{self.port}"}}]\n\2image:', text)
 
     def check_ranks(self, said, size, words=""):
@@ -57,7 +57,7 @@ class Examples(LocalCase):
         self.assertEqual(ranks, list(range(size)), said)
 
     def made(self, name, files):
-        """A folder with such files."""
+        """Makes a folder with these files."""
         folder = os.path.join(self.folder, name)
         os.makedirs(folder)
         for key, text in files.items():
@@ -65,7 +65,7 @@ class Examples(LocalCase):
         return folder
 
     def claim(self, name, files):
-        """The folder of a PersistentVolumeClaim."""
+        """Makes the folder of a PersistentVolumeClaim, with these files."""
         return self.made(os.path.join("state", "muster", "claims", name), files)
 
     def test_all_of_them_are_planned(self):
@@ -78,7 +78,7 @@ class Examples(LocalCase):
                 self.assertRegex(said, r"kind: (Job|Pod)\n")
 
     def test_everything_a_train_job_could_carry(self):
-        """Data, a model, GPUs that this machine lacks, and a helper whose image alone knows its command."""
+        """Data, a model, GPUs that this machine lacks, and a helper pod whose command is in its image alone."""
         for name, files in {"data": {"a": "1"}, "model": {"weights": "2"}, "keys": {"AWS_ACCESS_KEY_ID": "K"}, "hf": {"token": "t"}}.items():
             self.made(name, files)
         workspace = self.claim("workspace", {"train.py": TRAIN})

@@ -1,4 +1,4 @@
-"""The table of failures (e2e/controller/failure_rows.py) by `muster local`: as in a cluster, where e2e/controller/run runs it."""
+"""The table of failures (e2e/controller/failure_rows.py) by `muster local`. e2e/controller/run runs it in a cluster."""
 import concurrent.futures
 import json
 import os
@@ -27,7 +27,7 @@ class Table(LocalCase):
         return folder
 
     def outcome(self, row, job):
-        """(state, code, restarts, lives) of a row when it has ended."""
+        """(state, code, restarts, lives) of the row's job at its end."""
         folder = self.folder_of(row.name)
         if row.killed is not None:
             failure_rows.kill_agent(row, folder, DEADLINE)
@@ -37,7 +37,7 @@ class Table(LocalCase):
         return state, code, int(restarts or 0), failure_rows.lives(row, folder)
 
     def run_rows(self, rows):
-        """Some at the same time."""
+        """Runs the rows, AT_A_TIME at the same time."""
         lock = threading.Lock()
 
         def run(row):
@@ -61,7 +61,7 @@ class Table(LocalCase):
         self.run_rows(failure_rows.pytorch_rows(self.folder_of, free_port))
 
     def test_a_pod_of_the_same_name_begins_empty(self):
-        """A PyTorchJob's, which is made anew under its name."""
+        """The replacement of a PyTorchJob's pod has the pod's name, and empty volumes."""
         folder = self.folder_of("empty")
         script = (f'[ "$RANK" = 0 ] && {{ until [ -e {folder}/over ]; do sleep 0.05; done; exit; }}\n'
                   f'[ -e /own/left ] && echo left over; : > /own/left; [ -e {folder}/once ] && {{ : > {folder}/over; exit; }}\n: > {folder}/once; exit 143')

@@ -1,4 +1,4 @@
-"""How `muster local` asks containers how they are, and what follows."""
+"""How `muster local` runs the probes of containers, and what follows."""
 import os
 import re
 import sys
@@ -12,7 +12,7 @@ import class_runner  # noqa: E402  local_case.py says where it is
 
 ONCE = "failurePolicy: {maxRestarts: 0},"
 
-# Answers 503 until the file is there, then 200; of a path that is not /up: 404. It writes down what it was asked.
+# Answers 503 until the file exists, then 200; 404 for a path other than /up. Records its requests.
 SERVER = """import http.server, os, sys
 folder, port = sys.argv[1], int(sys.argv[2])
 class Answers(http.server.BaseHTTPRequestHandler):
@@ -38,7 +38,7 @@ class Probes(LocalCase):
         return plain_job(name, script, runtime_name=name), runtime(name, pod, spec=ONCE)
 
     def test_an_exec_probe_sees_what_the_container_sees(self):
-        """Its files, /dev/shm, host name, processes, environment and working folder; the job is Running once it has succeeded."""
+        """Files, /dev/shm, host name, processes, environment and working folder. The node is ready once the probe has succeeded."""
         probe = shell("echo asked $(hostname) $(pwd) $COLOR $(ls /dev/shm) $(cat /proc/self/comm) $(pgrep -x -c idle) >> asked; test -e /dev/shm/up")
         pod = f"containers: [{{name: node, image: i, env: [{{name: COLOR, value: red}}], readinessProbe: {{exec: {{command: {probe}}}, periodSeconds: 1}}}}]"
         job = self.start(plain_job("seen", f"cp $(command -v sleep) idle; ./idle 1000 & touch /dev/shm/up; {until(self.folder + '/go')}; kill $!", runtime_name="seen"),
@@ -72,7 +72,7 @@ class Probes(LocalCase):
         job.await_("all 1 node are ready")
 
     def test_one_that_does_not_live_is_started_again_by_its_policy(self):
-        """In its own grace, with SIGTERM first."""
+        """A container whose liveness probe fails gets SIGTERM and the probe's own grace."""
         script = (f"if [ -e {self.folder}/again ]; then echo lives; exit; fi; touch {self.folder}/again; "
                   f"trap 'echo asked to end' TERM; touch {self.folder}/ill; while :; do sleep 0.05; done")
         probe = ("livenessProbe: {exec: {command: %s}, periodSeconds: 1, failureThreshold: 1, terminationGracePeriodSeconds: 1}"
@@ -100,7 +100,7 @@ class Probes(LocalCase):
         self.assertNotIn("has failed", job.said)
 
     def test_what_waits_for_it_waits(self):
-        """A job's dependsOn with status Ready."""
+        """A step whose dependsOn has the status Ready waits for a readiness probe."""
         jobs = """
 apiVersion: trainer.kubeflow.org/v1alpha1
 kind: TrainingRuntime

@@ -1,4 +1,4 @@
-"""`muster local --image-root` and `--oci`: containers in an image, a real one of busybox."""
+"""`muster local --image-root` and `--oci`: containers in an image of busybox."""
 import gzip
 import hashlib
 import io
@@ -29,7 +29,7 @@ class ImageCase(LocalCase):
             raise unittest.SkipTest("SKIPPED: busybox-static is not installed")
 
     def root(self, name="root", **files):
-        """A folder with busybox, as an image has it: /bin is a link to /usr/bin."""
+        """Makes a folder with busybox, like that of an image: /bin is a link to /usr/bin."""
         root = os.path.join(self.folder, name)
         for folder in ("usr/bin", "etc", "opt/app", "var/tmp", "tmp", "proc"):
             os.makedirs(os.path.join(root, folder))
@@ -61,7 +61,7 @@ class Roots(ImageCase):
         self.assertEqual(os.listdir(os.path.join(root, "opt/app")), ["name"])
 
     def test_torchrun_runs_in_it_by_the_agent(self):
-        """The agent comes from the image of Muster, which is this machine's."""
+        """The agent is the muster binary of this machine, which replaces Muster's image."""
         job = plain_job("agent", "echo $PET_NNODES from $(cat /opt/app/name)", nodes=2, runtime_name="torch")
         said = self.run_job(job, runtime("torch", "containers: [{name: node, image: i}]", torch=True), arguments=["--image-root", self.root()])
         for node in (0, 1):
@@ -136,7 +136,7 @@ CONFIG = {"Entrypoint": ["/bin/sh", "-c"], "Cmd": ["echo by the image alone $0"]
 
 
 def oci_layout(layers, change=lambda name, value: value, compress=False):
-    """A tar of an OCI image layout. `change`: of index, manifest and config before they are written."""
+    """A tar of an OCI image layout. `change`: changes index, manifest and config before they are written."""
     tar = Tar().add("oci-layout", b'{"imageLayoutVersion": "1.0.0"}')
 
     def blob(content):
@@ -160,7 +160,7 @@ def docker_archive(layers):
     tar = Tar().add("config.json", config)
     for i, layer in enumerate(layers):
         tar.add(f"{i}/layer.tar", layer)
-    tar.add("same/layer.tar", kind=tarfile.SYMTYPE, target="../0/layer.tar")  # as old versions write a layer that is there twice
+    tar.add("same/layer.tar", kind=tarfile.SYMTYPE, target="../0/layer.tar")  # as old versions of docker repeat a layer
     names = ["0/layer.tar", "same/layer.tar", *[f"{i}/layer.tar" for i in range(1, len(layers))]]
     return tar.add("manifest.json", json.dumps([{"Config": "config.json", "RepoTags": ["a:1"], "Layers": names}]).encode()).end()
 

@@ -1,4 +1,4 @@
-"""`muster init`: each file that it writes is a plan, and runs."""
+"""`muster init`: each file that it writes can be planned, and runs."""
 import os
 import re
 import shutil
@@ -52,7 +52,7 @@ class Writes(InitCase):
 
 
 class Runs(InitCase):
-    """As they are, but for the port of the PyTorchJob."""
+    """The files run unchanged, except for the port of the PyTorchJob."""
 
     def runs(self, kind, expected, path=None):
         text = self.init(kind, "-o", "-").stdout

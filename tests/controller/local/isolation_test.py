@@ -1,5 +1,5 @@
-"""What hosts of `muster local` have for themselves: a network of their own as root, addresses of this machine otherwise, and
-this machine's files where bubblewrap is not there. Nothing of it is left behind."""
+"""Isolation of the hosts of `muster local`: a network of their own as root, else addresses of this machine; without
+bubblewrap, this machine's files. Nothing of it is left behind."""
 import os
 import re
 import shutil
@@ -19,13 +19,13 @@ import class_runner  # noqa: E402
 
 RTMGRP_LINK = 1  # linux/rtnetlink.h
 
-# Each host listens at the same port of all its addresses; host 0 takes a connection of each other.
+# Each host listens at the same port of all its addresses; host 0 accepts a connection from the other host.
 SERVE = """
 import os, socket, sys
 rank = int(os.environ["JOB_COMPLETION_INDEX"])
 with socket.create_server(("", 7777)) as server:
     if rank:
-        open("listens").close()  # until the other does
+        open("listens").close()  # blocks until the other host listens
         with socket.create_connection((sys.argv[1], 7777)) as peer:
             print("from", peer.recv(100).decode(), flush=True)
     else:
@@ -41,13 +41,13 @@ def output(*command):
 
 
 def link_of(gateway):
-    """This machine's link with that address; None: there is none."""
+    """The name of this machine's link with that address; None: there is none."""
     lines = [line.split() for line in output("ip", "-o", "-4", "addr", "show").splitlines()]
     return next((line[1] for line in lines if line[3].split("/")[0] == gateway), None)
 
 
 class Private(LocalCase):
-    """A network of its own for each host."""
+    """Each host has its own network."""
 
     @classmethod
     def setUpClass(cls):
@@ -96,7 +96,7 @@ class Private(LocalCase):
         self.assertIn(f"muster_{link}\n", output("nft", "list", "tables"))
         job.process.send_signal(signal.SIGTERM)
         self.assertEqual(job.wait(), 143)
-        # By its number: another run may have a link of that name by now.
+        # Searches by the link's number: another run may have a link of that name by now.
         self.assertNotIn(number, [line.split(":")[0] for line in output("ip", "-o", "link").splitlines()])
 
     def test_killed(self):
@@ -105,7 +105,7 @@ class Private(LocalCase):
         self.assertRegex(link_of(gateway), "^mstr")
         job.process.kill()
         job.wait()
-        # The kernel removes the link with the last process and descriptor, by its own thread.
+        # A kernel thread removes the link, some time after the last process and descriptor.
         with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as changes:
             changes.bind((0, RTMGRP_LINK))
             changes.settimeout(DEADLINE)
@@ -113,7 +113,7 @@ class Private(LocalCase):
                 changes.recv(65536)
 
     def test_a_cut_link(self):
-        """What one host sends does not arrive, until it is mended; its link stays up."""
+        """Packets of a host whose link is cut do not arrive until the link is mended. The link stays up."""
         send = """
 import os, socket, sys
 rank = int(os.environ["JOB_COMPLETION_INDEX"])
@@ -125,7 +125,7 @@ with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as here:
             print("heard", heard.decode(), flush=True)
     else:
         for line, word in ((1, b"before"), (2, b"lost"), (3, b"end")):
-            open(f"go{line}").close()  # until it is told to go on
+            open(f"go{line}").close()  # blocks until the test opens the FIFO
             here.sendto(word, (sys.argv[1], 7777))
             print("sent", word.decode(), flush=True)
 """
@@ -155,13 +155,13 @@ with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as here:
 
 
 class Shared(LocalCase):
-    """This machine's network for all."""
+    """All hosts share this machine's network."""
 
     def start(self, *files, arguments=(), **more):
         return super().start(*files, arguments=["--network", "shared", *arguments], **more)
 
     def test_two_jobs_at_one_port(self):
-        """Each serves its rendezvous at 29500 of its own address."""
+        """Each job serves its rendezvous at port 29500 of an address of its own."""
         jobs = []
         for name in ("one", "two"):
             command = '[torchrun, --no-python, sh, -c, "echo ready; while [ ! -e go ]; do sleep 0.1; done"]'
@@ -185,7 +185,7 @@ class Shared(LocalCase):
 
 class WithoutBubblewrap(LocalCase):
     def start(self, *files, env=None, **more):
-        """With a PATH that has all programs but bwrap."""
+        """Starts the job with a PATH that has all programs but bwrap."""
         programs = os.path.join(self.folder, "programs")
         if not os.path.isdir(programs):
             os.mkdir(programs)
@@ -232,10 +232,10 @@ data: {text: hello}
 
 
 class TroubledBubblewrap(LocalCase):
-    """It fails by itself, as where a file system goes while it is about to show it."""
+    """bubblewrap itself fails, as when a file system is unmounted before bubblewrap mounts it."""
 
     def run_with(self, fails, **more):
-        """`fails`: a shell's test of $n, which counts its calls. The first only asks whether it runs here."""
+        """Runs a job with a bwrap that fails if the shell's test `fails` of $n, the call's number, holds. Call 1 is a check."""
         programs = os.path.join(self.folder, "programs")
         os.mkdir(programs)
         script = self.file("programs/bwrap", f"""#!/bin/sh
@@ -253,7 +253,7 @@ exec {shutil.which("bwrap")} "$@"
         self.assertIn("TrainJob troubled: Complete\n", said)
 
     def test_for_good(self):
-        """No code of the command's: the pod cannot run, which may be better elsewhere."""
+        """If bubblewrap always fails, the pod ends with 128, not with a code of the command: another machine may run it."""
         said = self.run_with("[ $n -gt 1 ]", code=128, arguments=["--set", "spec.activeDeadlineSeconds=5"])
         self.assertIn("Can't bind mount /tmp/x", said)
 

@@ -6,7 +6,7 @@
 namespace muster::controller {
 namespace {
 
-// What a step comes to, without what is empty: create, annotations, remove, counted, again (s from now), and of the
+// The result of a step without empty fields: create, annotations, remove, counted, again (s from now), and of the
 // status the counts, indexes, started (s), and conditions as "Failed: BackoffLimitExceeded" or "not Suspended: ...".
 Json Shown(const JobStep& step) {
   Json shown;

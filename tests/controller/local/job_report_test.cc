@@ -26,7 +26,7 @@ class JobReport : public testing::Test {
     fs::create_directories(file.parent_path());
     std::ofstream(file) << "{}";
   }
-  // What stands for the binary: a script.
+  // Makes a script that replaces the binary.
   std::string Program(const std::string& script) {
     const fs::path file = folder_ / "program";
     std::ofstream(file) << "#!/bin/sh\n" << script << "\n";
@@ -53,7 +53,7 @@ TEST_F(JobReport, IsNotMadeWithoutARecord) {
   EXPECT_TRUE(absl::IsNotFound(Write("true").status()));
   fs::create_directories(folder_ / "attempts/pod-0/run");
   EXPECT_TRUE(absl::IsNotFound(Write("true").status()));
-  Record("pod-0/run/attempt_0/0/1/2/attempt.json");  // none of the agent's
+  Record("pod-0/run/attempt_0/0/1/2/attempt.json");  // not a record of an agent: too deep
   EXPECT_TRUE(absl::IsNotFound(Write("true").status()));
 }
 

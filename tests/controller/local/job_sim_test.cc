@@ -1,4 +1,4 @@
-// Random lives of Jobs whose pods end, and are deleted, as they like. The seed of a failed life is printed.
+// Random lives of Jobs whose pods end and are deleted at random. Prints the seed of a life that fails.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -111,7 +111,7 @@ class Life {
     EXPECT_TRUE(!step.again || *step.again > now_);
     const int counted = Apply(step);
     EXPECT_LE(CountField(step.status, "failed") - before, counted);
-    // Removed pods of a Job that goes on, and what still ran when it succeeded, has not failed.
+    // Pods that were removed from a Job that goes on, and pods that still ran when the Job succeeded, have not failed.
     if (!ignores_ && !over && !Is("SuccessCriteriaMet") && (step.remove.empty() || Is("FailureTarget"))) {
       EXPECT_EQ(CountField(step.status, "failed") - before, counted);
     }
@@ -120,7 +120,7 @@ class Life {
     CheckAgain(step);
   }
 
-  // How many of the counted pods have not succeeded.
+  // Applies the step. Returns how many of the counted pods have not succeeded.
   int Apply(const JobStep& step) {
     int failed = 0;
     for (const std::string& name : step.counted) {
@@ -144,7 +144,7 @@ class Life {
     return failed;
   }
 
-  // For a pod, for a moment, or for somebody to resume it.
+  // Whether the Job waits: for a pod, for a time, or to be resumed.
   bool Waits(const JobStep& step) const {
     return CountField(step.status, "active") + CountField(step.status, "terminating") > 0 || step.again ||
            FlagField(job_["spec"], "suspend", false);
@@ -178,7 +178,7 @@ class Life {
     return false;
   }
 
-  // Steps without a change come to rest at once: all that follows is that pods which were waited for are counted.
+  // A second step at once creates only after a removal, and removes only after a creation. Else it only counts pods.
   void CheckAgain(const JobStep& step) {
     const JobStep second = Stepped();
     EXPECT_TRUE(second.create.empty() || !step.remove.empty());

@@ -25,7 +25,7 @@ inline std::string At(int seconds) { return IsoTime(kNow + std::chrono::seconds(
 // A list in YAML.
 inline Json ListOf(std::string_view text) { return YamlOf(fmt::format("{{list: {}}}", text))["list"]; }
 
-// An Indexed Job with 3 completions, all at once; `spec` and `status` are YAML and go over it.
+// An Indexed Job with 3 completions, all at once. `spec` and `status` are YAML, whose fields override its own.
 inline Json LocalJob(std::string_view spec, std::string_view status = "{}") {
   Json job = {{"apiVersion", "batch/v1"},
               {"kind", "Job"},

@@ -1,4 +1,4 @@
-"""What tests of `muster local` share: jobs in YAML, a run of the command, and what it has said."""
+"""Shared by the tests of `muster local`: jobs in YAML, a run of the command, and its output."""
 import json
 import os
 import re
@@ -20,7 +20,7 @@ BIN = os.environ.get("MUSTER_BIN", os.path.join(HERE, "..", "..", "..", "build",
 
 
 def runtime(name, pod, torch=False, spec=""):
-    """Of one step whose pods have this spec; `spec`: more fields of the JobSet's."""
+    """A runtime with one step, whose pods have the spec `pod`. `spec`: more fields for the JobSet's spec."""
     labels, policy = ("{trainer.kubeflow.org/framework: torch}", "{torch: {}}") if torch else ("{}", "{numNodes: 1}")
     return f"""
 apiVersion: trainer.kubeflow.org/v1alpha1
@@ -34,7 +34,7 @@ spec:
 
 
 def train_job(name, command, nodes=2, processes=1, port=None):
-    """Of a runtime of its own for torchrun. `port`: of the rendezvous; a free one unless given."""
+    """A TrainJob with a runtime of its own for torchrun. `port`: of the rendezvous; a free one unless given."""
     pod = f'containers: [{{name: node, image: i, env: [{{name: PET_MASTER_PORT, value: "{port or free_port()}"}}]}}]'
     return f"""
 apiVersion: trainer.kubeflow.org/v1alpha1
@@ -47,12 +47,12 @@ spec:
 
 
 def shell(script):
-    """A command for YAML. In a pod's command $$ is one $."""
+    """A command for YAML. Doubles each $$, since $$ in a pod's command means one $."""
     return f"[sh, -c, {json.dumps(script.replace('$$', '$$$$'))}]"
 
 
 def plain_job(name, script, nodes=1, more="", runtime_name="plain"):
-    """Of a command without a framework."""
+    """A TrainJob of a command without a framework."""
     return f"""
 apiVersion: trainer.kubeflow.org/v1alpha1
 kind: TrainJob
@@ -79,7 +79,7 @@ spec:
 
 
 class Job:
-    """A `muster local` that runs, and what it has said, on both streams."""
+    """A running `muster local`, and its output of both streams."""
 
     def __init__(self, command, **how):
         self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
@@ -143,7 +143,7 @@ class LocalCase(unittest.TestCase):
         return job
 
     def processes(self):
-        """Descriptors of all processes in this test's containers: those that have its folder mounted."""
+        """pidfds of all processes in this test's containers, which have the test's folder mounted."""
         found, own = [], os.readlink("/proc/self/ns/mnt")
         for pid in filter(str.isdigit, os.listdir("/proc")):
             try:
@@ -165,7 +165,7 @@ class LocalCase(unittest.TestCase):
             self.assertTrue(select.select([process], [], [], DEADLINE)[0])
 
     def run_job(self, *files, code=0, **more):
-        """Runs it to its end; what it has said."""
+        """Runs the job to its end, and returns its output."""
         job = self.start(*files, **more)
         self.assertEqual(job.wait(), code, job.said)
         return job.said

@@ -1,4 +1,4 @@
-// A whole job in memory: plan, world, controllers, and the lives of its pods; only the processes are played.
+// A whole job in memory: plan, world, controllers, and the lives of its pods. Only the processes are simulated.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -54,7 +54,7 @@ spec:
     Worker: {replicas: 1, restartPolicy: ExitCode, template: {spec: {containers: [{name: pytorch, image: i, command: [a]}]}}}
 )";
 
-// Pods whose init containers succeed at once, and whose containers run until they are told to end.
+// A job whose init containers succeed at once, and whose other containers run until the test ends them.
 class Played {
  public:
   explicit Played(const std::vector<InputFile>& files) {
@@ -68,7 +68,7 @@ class Played {
     Settle();
   }
 
-  // All that follows from what is there.
+  // Runs controllers and pods until nothing changes.
   void Settle() {
     for (uint64_t before = 0; before != world_.version();) {
       before = world_.version();
@@ -83,7 +83,7 @@ class Played {
     Settle();
   }
 
-  // The containers of the pods whose names begin so end with this code. How many pods these are.
+  // Ends the containers of the pods with this prefix, with this code. Returns the number of these pods.
   int End(std::string_view prefix, int code) {
     int ended = 0;
     for (const Json* pod : std::vector<const Json*>(world_.List("Pod"))) {

@@ -1,4 +1,4 @@
-"""Open MPI, Debian's own, by `muster local`: a launcher and its nodes over `muster rsh`, by the built-in runtime."""
+"""Debian's Open MPI by `muster local`: a launcher and its nodes over `muster rsh`, with the built-in runtime."""
 import os
 import re
 import shutil
@@ -14,7 +14,7 @@ import class_runner  # noqa: E402  local_case.py says where it is
 
 PROGRAM = os.path.join(HERE, "..", "..", "outer", "mpi_program.c")
 MPIRUN, MPICC = "mpirun.openmpi", "mpicc.openmpi"
-QUIET = "--mca btl tcp,self --mca pml ob1"  # nobody looks for InfiniBand
+QUIET = "--mca btl tcp,self --mca pml ob1"  # does not search for InfiniBand
 
 
 class Mpi(LocalCase):
@@ -26,7 +26,7 @@ class Mpi(LocalCase):
             cls.skipTest(cls, f"SKIPPED: there is no {' and no '.join(missing)}: install libopenmpi-dev and openmpi-bin")
 
     def solve(self, nodes):
-        """Of the program, on so many nodes of two; the launcher is one of them."""
+        """Starts the program on `nodes` nodes with two processes each; the launcher is one of the nodes."""
         program = os.path.join(self.folder, "program")
         subprocess.run([MPICC, "-o", program, PROGRAM], check=True)
         return self.start(f"""
@@ -47,7 +47,7 @@ spec:
         self.assertEqual({host for _, host in ranks}, {"solve-launcher-0-0", *(f"solve-node-0-{i}" for i in range(nodes - 1))}, job.said)
 
     def test_one_node(self):
-        """The launcher alone."""
+        """The launcher is the only node."""
         self.check_ranks(1)
 
     def test_two_nodes(self):

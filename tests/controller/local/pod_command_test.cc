@@ -1,4 +1,4 @@
-// Command lines: of images that are not run, with variables, and with this machine's paths.
+// Command lines: instead of images, with variables, and with this machine's paths.
 #include "controller/local/pod_paths.h"
 #include "tests/controller/local/pod_made.h"
 
@@ -32,10 +32,9 @@ TEST(PodCommand, IsTheContainersOrTheImages) {
 }
 
 TEST(PodCommand, OfAnUnknownImageIsRefused) {
-  EXPECT_EQ(
-      Refused("{containers: [{name: a, command: [x]}, {name: b, image: 'r/pytorch:2', args: [x]}]}"),
-      "spec.containers[1].command: it is missing, and what image 'r/pytorch:2' starts is not known here; give "
-      "`command`, or the image by --oci FILE");
+  EXPECT_EQ(Refused("{containers: [{name: a, command: [x]}, {name: b, image: 'r/pytorch:2', args: [x]}]}"),
+            "spec.containers[1].command: it is missing, and what image 'r/pytorch:2' starts is not known here; give "
+            "`command`, or the image by --oci FILE");
   EXPECT_THAT(Refused("{initContainers: [{name: a}], containers: [{name: b, command: [x]}]}"),
               HasSubstr("spec.initContainers[0].command: it is missing"));
 }

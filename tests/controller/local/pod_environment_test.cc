@@ -1,4 +1,4 @@
-// Variables: their sources, their order, and what is said of wrong ones.
+// Variables: their sources, their order, and the messages about wrong ones.
 #include "controller/local/pod_environment.h"
 
 #include "tests/controller/local/pod_made.h"
@@ -122,7 +122,7 @@ TEST(PodEnvironment, EnvGoesBeforeEnvFromAndThePlace) {
                                                  "S_plain=as it is", "S_token=t0", "TWICE=first-two-t0", "b.c=three"));
 }
 
-// A variable `env[0]`.
+// The message about a wrong variable `env[0]`.
 std::string RefusedVariable(const std::string& variable, absl::StatusCode code = absl::StatusCode::kInvalidArgument) {
   return Refused(fmt::format("{{containers: [{{name: c, command: [x], env: [{}]}}]}}", variable), code);
 }

@@ -1,4 +1,4 @@
-// What is said of fields that are not honoured.
+// The messages about fields that have no effect here.
 #include "tests/controller/local/pod_made.h"
 
 namespace muster::controller {

@@ -1,4 +1,4 @@
-// The life of one pod's containers, call by call: what starts, what stops, and what ReadPod reads of the status.
+// The life of one pod's containers, call by call: which ones start and stop, and what ReadPod reads from the status.
 #include "controller/local/pod_lifecycle.h"
 
 #include <gmock/gmock.h>
@@ -30,14 +30,14 @@ ContainerProgram Sidecar(const char* name, bool startup = false) {
   return program;
 }
 
-// One pod; its containers go by their names.
+// One pod. Its containers are called by their names.
 class Played {
  public:
   Played(std::vector<ContainerProgram> init, std::vector<ContainerProgram> containers)
       : program_{.init_containers = std::move(init), .containers = std::move(containers)},
         cycle_(program_, "127.1.0.2", kNow) {}
 
-  // What is to be done now: "start a b, stop c, again 10" (seconds from now). What is to start does.
+  // The next step: "start a b, stop c, again 10" (seconds from now). Containers that are told to start have started.
   std::string Next() {
     const PodLifecycle::Step step = cycle_.Next(now_);
     std::string text;
@@ -54,7 +54,7 @@ class Played {
     return text;
   }
 
-  // It ends so, and then comes what Next says.
+  // The container ends with `code`. Returns Next().
   std::string End(std::string_view container, int code = 0) {
     cycle_.Ended(At(container), {.exit_code = code}, now_);
     return Next();
@@ -65,13 +65,13 @@ class Played {
     return Next();
   }
 
-  // Its startup probe succeeds.
+  // The container's startup probe succeeds. Returns Next().
   std::string Up(std::string_view container) {
     cycle_.StartupDone(At(container));
     return Next();
   }
 
-  // Its startup or liveness probe fails.
+  // The container's startup or liveness probe fails. Returns Next().
   std::string Fail(std::string_view container, std::optional<seconds> grace) {
     cycle_.Unhealthy(At(container), grace);
     return Next();

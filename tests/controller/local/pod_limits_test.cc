@@ -1,4 +1,4 @@
-// Where a container's cgroup is made, and what is written there: on a folder that stands for the kernel's.
+// Where a container's cgroup is made, and what is written there. A plain folder replaces cgroupfs.
 #include "controller/local/pod_limits.h"
 
 #include <gmock/gmock.h>
@@ -35,7 +35,7 @@ class PodLimitsTest : public testing::Test {
     std::ifstream file(mount_ + path);
     return {std::istreambuf_iterator<char>(file), {}};
   }
-  // With the files that the kernel makes.
+  // Makes a cgroup with the files that the kernel makes.
   void Cgroup(const std::string& path, const std::string& processes, const std::string& given) const {
     Write(path + "/cgroup.controllers", "cpuset cpu io memory pids\n");
     Write(path + "/cgroup.procs", processes);
@@ -44,7 +44,7 @@ class PodLimitsTest : public testing::Test {
       Write(fmt::format("{}/{}", path, file), "");
     }
   }
-  // Those that are made for a container `p/c` of the job `j`.
+  // Makes the kernel's files of the cgroups for a container `p/c` of the job `j`.
   void Places(const std::string& base) const {
     for (const char* path : {"", "/p", "/p/c"}) Cgroup(fmt::format("{}/muster-local.j{}", base, path), "", "");
   }

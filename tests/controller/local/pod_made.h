@@ -31,7 +31,7 @@ inline PodPlace PlaceWithoutRoots() {
   return place;
 }
 
-// ConfigMaps and Secrets that are there.
+// Finds the ConfigMaps and Secrets of the tests.
 inline const Json* FindHere(std::string_view kind, std::string_view name) {
   static const Json* const kObjects = new Json(YamlOf(R"(
 ConfigMap:
@@ -75,14 +75,14 @@ inline PodProgram ProgramFor(std::string_view spec, const PodPlace& place = Plac
   return program.value_or(PodProgram());
 }
 
-// The only container of a pod with it; `container` and `rest` (of the pod's spec) are YAML of a flow style.
+// The program of the only container of a pod. `container` and `rest` (of the pod's spec) are YAML in flow style.
 inline ContainerProgram ContainerFor(std::string_view container, const PodPlace& place = PlaceHere(),
                                      std::string_view rest = "") {
   const PodProgram program = ProgramFor(fmt::format("{{containers: [{}]{}}}", container, rest), place);
   return program.containers.size() == 1 ? program.containers[0] : ContainerProgram();
 }
 
-// The message of a refusal with this code; empty: there is none.
+// The message of the error with this code; empty: there is none.
 inline std::string Refused(std::string_view spec, absl::StatusCode code = absl::StatusCode::kInvalidArgument,
                            const PodPlace& place = PlaceHere()) {
   const auto program = TryProgram(spec, place);
@@ -91,7 +91,7 @@ inline std::string Refused(std::string_view spec, absl::StatusCode code = absl::
   return std::string(Message(program.status()));
 }
 
-// A variable's value; "-": it is not there.
+// A variable's value; "-": it is missing.
 inline std::string VariableOf(const ContainerProgram& container, std::string_view name) {
   for (const std::string& entry : container.environment) {
     if (entry.starts_with(fmt::format("{}=", name))) return entry.substr(name.size() + 1);
@@ -99,7 +99,7 @@ inline std::string VariableOf(const ContainerProgram& container, std::string_vie
   return "-";
 }
 
-// "<source> at <target>", with "(ro)" behind it where it is read-only; the termination message is left out.
+// "<source> at <target>" for each mount, with "(ro)" behind it if it is read-only. Leaves out the termination message.
 inline std::vector<std::string> MountTexts(const ContainerProgram& container) {
   std::vector<std::string> texts;
   for (const PodMount& mount : container.mounts) {

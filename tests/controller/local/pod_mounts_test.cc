@@ -1,4 +1,4 @@
-// What a container sees of volumes: order, subPath, subPathExpr, and what is said of wrong ones.
+// The mounts of a container: order, subPath, subPathExpr, and the messages about wrong ones.
 #include "tests/controller/local/pod_made.h"
 
 namespace muster::controller {

@@ -1,4 +1,4 @@
-// A pod as the planner makes it: of the runtime torch-distributed with two nodes.
+// A pod that the planner makes: of the runtime torch-distributed with two nodes.
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -117,7 +117,7 @@ TEST(PodPlan, AMissingTokenIsNamed) {
       "or as a file by -f");
 }
 
-// Pods of all plans that are kept as examples of the planner's.
+// The pods of all plans that are kept as examples for the planner.
 TEST(PodPlan, EveryPlannedPodHasAProgram) {
   const Json object = {{"data", {{"hostfile", ""}}},
                        {"stringData", {{"token", "t"}, {"ssh-privatekey", "k"}, {"ssh-publickey", "k"}}}};
@@ -169,7 +169,7 @@ containers:
   volumeMounts: [{name: c, mountPath: /c, subPathExpr: $(V)/x}, {name: e, mountPath: /e, readOnly: true}]
 )";
 
-// A value of another kind anywhere in a pod is refused, or does not count: nothing else happens.
+// A value of a wrong kind anywhere in a pod is either refused or ignored.
 TEST(PodPlan, ValuesOfOtherKindsDoNoHarm) {
   const Json others = {nullptr, 5, -1, 1.5, true, "..", "\x01", Json::array({5}), {{"a", 5}}};
   const FindObject find = [](std::string_view kind, std::string_view name) {

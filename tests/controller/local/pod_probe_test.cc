@@ -48,7 +48,7 @@ TEST(PodProbe, OpensAPortOrRunsACommand) {
   EXPECT_EQ(tcp.port, 8080);
   const Probe exec = ProbeFor("{exec: {command: [test, '$(A)', '$(B)', '$(NO)']}}");
   EXPECT_EQ(exec.kind, Probe::Kind::kExec);
-  EXPECT_THAT(exec.command, ElementsAre("test", "1", "$(A)", "$(NO)"));  // as the kubelet: values as they are written
+  EXPECT_THAT(exec.command, ElementsAre("test", "1", "$(A)", "$(NO)"));  // as in the kubelet: values are not expanded
 }
 
 TEST(PodProbe, ACommandHasThisMachinesPaths) {

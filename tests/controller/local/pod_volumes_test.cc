@@ -1,4 +1,4 @@
-// Volumes: folders, files, and what is said of wrong ones.
+// Volumes: folders, files, and the messages about wrong ones.
 #include "tests/controller/local/pod_made.h"
 
 namespace muster::controller {

@@ -1,4 +1,4 @@
-// When a container is asked, and what its answers come to: row by row.
+// When a probe runs, and what its results mean: row by row.
 #include "controller/local/probe_rule.h"
 
 #include <gtest/gtest.h>
@@ -20,8 +20,8 @@ Probe Thresholds(int successes, int failures) {
   return probe;
 }
 
-// What answers come to, one after the other, each given at once: of "+-!" "S.F" and so on; "." is no verdict, "|"
-// behind one says that nobody asks any more.
+// The verdicts after each of the `answers` ("+-!"), which come without delay: "S.F" and so on. "." is no verdict; "|"
+// behind one says that the probe does not run again.
 std::string Verdicts(ProbeKind kind, const Probe& probe, std::string_view answers) {
   ProbeState state;
   std::string verdicts;

@@ -58,7 +58,7 @@ print("rank", os.environ["RANK"], "goes on", flush=True)
         self.assertIn("[node-node-0-0] again", self.run_job(plain_job("node", script)))
 
     def test_a_whole_pytorch_job_is_made_anew(self):
-        """Its command is no torchrun: peers hear of the failure by the controller alone."""
+        """Its command is not torchrun: the other pods learn of the failure from the controller alone."""
         script = (f'if [ $RANK = 0 ]; then touch {self.folder}/first; while [ ! -e {self.folder}/second ]; do sleep 0.05; done; exit; fi; '
                   f'if [ -e {self.folder}/first-worker ]; then touch {self.folder}/second; echo both; exit; fi; '
                   f'while [ ! -e {self.folder}/first ]; do sleep 0.05; done; touch {self.folder}/first-worker; kill -9 $$')
@@ -121,7 +121,7 @@ spec:
             self.assertIn(f"[{node}] one two three", said)
 
     def test_sidecars_probes_and_a_deadline(self):
-        """A sidecar ends after the others; a pod has its time."""
+        """A sidecar ends after the other containers. A pod is stopped at its deadline."""
         pod = """
     volumes: [{name: v, emptyDir: {}}],
     initContainers: [{name: side, image: i, restartPolicy: Always, volumeMounts: [{name: v, mountPath: /srv/v}], startupProbe: {exec: {command: [test, -e, /srv/v/trapped]}, periodSeconds: 1},

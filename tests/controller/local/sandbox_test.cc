@@ -1,4 +1,4 @@
-// The words before a command, for a machine of few folders.
+// The words before a command, on a machine with few folders.
 #include "controller/local/sandbox.h"
 
 #include <gmock/gmock.h>
@@ -49,7 +49,7 @@ std::vector<std::string> WordsFor(std::vector<PodMount> mounts, const ListFolder
       list);
 }
 
-// Options with what belongs to them, one a line: from the root on, to the one before --chdir.
+// The options with their arguments, one option a line, from the root to the one before --chdir.
 std::vector<std::string> LinesFor(std::vector<PodMount> mounts, const ListFolder& list = ListHere) {
   std::vector<std::string> lines;
   bool is_in = false;
@@ -79,7 +79,7 @@ const std::vector<std::string> kRoot = {"tmpfs /",
 const std::vector<std::string> kDevices = {"dev /dev", "dev-bind /dev/kfd /dev/kfd",
                                            "dev-bind /dev/nvidia0 /dev/nvidia0"};
 
-// What the lines are with these in the place of one of kRoot, and these mounts.
+// The lines that are expected if `shown` replaces entries of kRoot, with these mounts.
 std::vector<std::string> Expected(std::map<std::string, std::vector<std::string>> shown,
                                   std::vector<std::string> mounts) {
   std::vector<std::string> lines;

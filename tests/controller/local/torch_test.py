@@ -1,4 +1,4 @@
-"""Real PyTorch by `muster local`: nodes that meet as in a cluster, and reduce a number over all ranks."""
+"""Real PyTorch by `muster local`: nodes meet as in a cluster, and reduce a number over all ranks."""
 import os
 import re
 import subprocess
@@ -11,7 +11,7 @@ from local_case import LocalCase, pytorch_job, train_job  # noqa: E402
 
 import class_runner  # noqa: E402  local_case.py says where it is
 
-# Debian's, and the newest one that build-support/setup-venv of the agent's tests has made.
+# Debian's PyTorch, and the newest one, which build-support/setup-newest-torch installs.
 CACHE = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
 PYTHONS = {"Debian's": "/usr/bin/python3", "the newest": os.path.join(CACHE, "muster", "torch-newest", "bin", "python")}
 
@@ -57,7 +57,7 @@ class Torch(LocalCase):
                 self.assertEqual(places, {str(rank): (f"reduce-node-0-{rank // 2}", str(rank % 2)) for rank in range(4)}, said)
 
     def test_a_worker_dies(self):
-        """All ranks meet again."""
+        """After a worker's death all ranks meet again."""
         python = next(iter(self.pythons.values()))
         said = self.run_job(train_job("dies", f"[torchrun, {self.script}]", processes=2), arguments=["--env", f"PYTHON_EXEC={python}", "--env", "DIES=3"])
         self.check_ranks(said, 4)

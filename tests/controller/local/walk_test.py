@@ -1,8 +1,8 @@
-"""docs/local.md, "Five minutes": each command of it as it is written, in one shell, and what the page says that it prints.
+"""docs/local.md, "Five minutes": each command unchanged, in one shell, and the output that the page shows.
 
     $ command        runs; with <<'END' up to the line END
-    anything else    is found in what the command printed, in this order; times and the home folder may be others
-    ...              lines that the page leaves out
+    anything else    is found in the command's output, in this order; times and the home folder may differ
+    ...              lines that the page omits
 """
 import os
 import re
@@ -22,7 +22,7 @@ TIME = re.compile(r"\b[0-9.]+ s\b")
 
 
 def steps(page):
-    """[(command, [line that it prints])] of the page's walk."""
+    """[(command, [line of its output])] of the page's walk."""
     found, lines = [], iter(re.findall(r"^    (.*)$", SECTION.search(page)[1], re.MULTILINE))
     for line in lines:
         if not line.startswith("$ "):
@@ -38,7 +38,7 @@ def steps(page):
 
 
 def missing(wanted, said):
-    """The first line of `wanted` that is not among those of `said` after the one before it; None: all are there."""
+    """The first line of `wanted` that `said` lacks behind the previous line's place; None: all are there."""
     left = iter(said)
     return next((line for line in wanted if line not in left), None)
 

@@ -1,4 +1,4 @@
-// Objects of one run, call by call.
+// The objects of one run, call by call.
 #include "controller/local/world.h"
 
 #include <gmock/gmock.h>
@@ -22,7 +22,7 @@ using ::testing::IsEmpty;
 constexpr WallTime kNow{std::chrono::seconds(1'800'000'000)};
 constexpr WallTime kLater = kNow + std::chrono::seconds(7);
 
-// What the world has stored of it.
+// Creates an object and returns it as stored.
 Json Made(World* world, std::string_view yaml) {
   const auto made = world->Create(YamlOf(yaml), kNow);
   if (!made.ok()) {
@@ -184,7 +184,7 @@ TEST(World, APodIsGoneOnceItHasEndedWithoutFinalizers) {
   struct Row {
     const char *kind, *phase;
     bool finalizer;
-    const char* says;  // what takes it away; empty: the Delete itself
+    const char* says;  // the phase of the Update that removes it; empty: Delete removes it
   };
   for (const Row& row : std::vector<Row>{{"Pod", "Pending", false, "Failed"},
                                          {"Pod", "Running", false, "Succeeded"},
@@ -207,7 +207,7 @@ TEST(World, APodIsGoneOnceItHasEndedWithoutFinalizers) {
     }
     ASSERT_NE(world.Find(row.kind, "a"), nullptr);
     EXPECT_EQ(world.Find(row.kind, "a")->at("metadata")["deletionTimestamp"], IsoMicroTime(kLater));
-    object["metadata"]["labels"]["seen"] = "yes";  // from a copy that is older than the deletion
+    object["metadata"]["labels"]["seen"] = "yes";  // an update by a copy that is older than the deletion
     ASSERT_TRUE(world.Update(object, kLater).ok());
     ASSERT_NE(world.Find(row.kind, "a"), nullptr);
     EXPECT_EQ(world.Find(row.kind, "a")->at("metadata")["deletionTimestamp"], IsoMicroTime(kLater));
