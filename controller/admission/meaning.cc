@@ -31,7 +31,7 @@ std::set<std::string> KeysOf(const Json* one, const Json* other) {
   return keys;
 }
 
-// `amounts`: inside of a container's resources.
+// `amounts`: the values are inside a container's resources, and are compared as quantities.
 bool Same(const Json* one, const Json* other, bool amounts) {
   if (IsEmpty(one) || IsEmpty(other)) return IsEmpty(one) && IsEmpty(other);
   if (one->is_object() && other->is_object()) {

@@ -1,4 +1,4 @@
-// Parts of objects compared by what they mean, not by how they are written. Pure; outside bytes.
+// Compares parts of objects by meaning: different notations of one value are equal. Pure; untrusted input.
 #pragma once
 
 #include <set>
@@ -9,19 +9,19 @@
 
 namespace muster::controller {
 
-// What is null or empty ("", [], {}, an object of such) counts as absent, as typed clients leave it out; resources are
-// amounts: "1000m" is 1. Null pointers: absent.
+// Null and empty values ("", [], {}, an object of such values) count as absent, since typed clients leave them out.
+// Resources are compared as quantities: "1000m" is 1. A null pointer counts as absent.
 bool SameMeaning(const Json* one, const Json* other);
 
 // The names of the fields that differ between two objects; a null pointer is an object without fields.
 std::set<std::string> Differing(const Json* one, const Json* other);
 
-// What it says before it is known to be well-formed, with its defaults.
+// These read a TrainJob or another object that need not be well-formed. RuntimeRefOf() fills in the defaults.
 RuntimeRef RuntimeRefOf(const Json& train_job);
 bool IsSuspended(const Json& train_job);
 bool IsBeingDeleted(const Json& object);
 
-// Shown to whom uses a runtime that has label trainer.kubeflow.org/support: deprecated.
+// Whether a runtime has the label trainer.kubeflow.org/support: deprecated, and the warning for its users.
 bool IsDeprecated(const Json& runtime);
 std::string DeprecationOf(std::string_view what, std::string_view name);
 

@@ -10,14 +10,14 @@
 namespace muster::controller {
 namespace {
 
-// The API server may ask twice about one request, each time for 10 s at most: a stamp that is younger is this one's.
-// In seconds: nanoseconds do not reach back to every year that somebody may write.
+// The API server may ask twice about one request, each time for 10 s at most, so a younger stamp is of the same
+// request. In seconds, because nanoseconds overflow for some years that a user may write.
 constexpr std::chrono::seconds kOneRequest(30);
 
-// Null: it is not given.
+// Null: absent.
 const Json& NumNodes(const Json& train_job) { return PartOf(train_job, "spec", "trainer", "numNodes"); }
 
-// Null: there is none.
+// The patch of `manager`; null: there is none.
 const Json* FindPatch(const Json& train_job, const std::string& manager) {
   for (const Json& patch : ListField(PartOf(train_job, "spec"), "runtimePatches")) {
     if (TextField(patch, "manager") == manager) return &patch;
@@ -25,7 +25,7 @@ const Json* FindPatch(const Json& train_job, const std::string& manager) {
   return nullptr;
 }
 
-// True: they are back.
+// Restores the old fields in `object` where MutateTrainJob says so. True: it restored some.
 bool KeepOldFields(const AdmissionRequest& request, Json* object) {
   const Json* before = FindField(request.old_object, "spec");
   const auto spec = object->find("spec");
@@ -67,7 +67,7 @@ void StampPatches(const Json& old_object, WallTime now, Json* spec) {
   }
 }
 
-// Null: the job is not elastic, or its runtime cannot be read: the validating webhook says so.
+// numNodes of an elastic job. Null: it is not elastic, or the runtime is invalid, which the validating webhook reports.
 Json ElasticNodes(const Json& runtime, const Json& old_object) {
   const auto read = ReadRuntime(runtime);
   if (!read.ok()) return Json();

@@ -1,4 +1,4 @@
-// What the API server stores of a TrainJob instead of what was given. Pure; outside bytes.
+// The mutating webhook of TrainJobs. Pure; untrusted input.
 #pragma once
 
 #include "base/clock.h"
@@ -6,22 +6,22 @@
 
 namespace muster::controller {
 
-// Whether the runtime decides about anything here: it may be elastic, and the number of nodes is not given.
+// Whether MutateTrainJob needs the runtime: the request gives no number of nodes, so an elastic runtime decides it.
 bool MutationNeedsRuntime(const AdmissionRequest& request);
 
-// Of a CREATE or UPDATE of a TrainJob, a patch that
+// For a CREATE or UPDATE of a TrainJob, makes a patch that
+// - restores the old fields (kOldPatchFields) if an UPDATE has removed all of them, and the patch of manager
+//   muster.dev/v21 is unchanged or in neither object: a client of v2.2 or later drops fields that it does not know. A
+//   warning says how to remove the fields. A client of v2.1 that removes them drops the patch too: nothing is restored;
+// - converts the old shape to the newest one (api/old_shape.h), with its warnings;
+// - sets spec.trainer.numNodes of an elastic job if it is absent, since /scale needs the field: to the number that the
+//   plan uses, or in an UPDATE to the number that the job has;
+// - stamps runtimePatches[].time: of a new patch, if it has none; of a changed patch, unless its time is new and
+// younger
+//   than 30 s, and so from an earlier review of this request. An unchanged patch keeps its time.
 //
-//   puts the fields of the old patch back where all of them have gone, and the patch of manager muster.dev/v21 is as
-//   it was, or has never been: a client of v2.2 or later drops what it does not know. The warning says how to be rid
-//   of them. A client of v2.1 that takes them away drops that patch, too, so they go;
-//   turns the old shape into the newest one (api/old_shape.h), with its warnings;
-//   sets spec.trainer.numNodes of an elastic job where it is not given, since /scale needs the field: the number that
-//   the plan takes; of an UPDATE, the number that the job has;
-//   stamps runtimePatches[].time: of a patch that is new, where it has none; of one that has changed, always; one that
-//   has not changed keeps the time that it had.
-//
-// The patch of the patched object is empty, so that the API server may ask again. `runtime`: null: there is none, or
-// MutationNeedsRuntime says no. Refuses (422) what is no TrainJob of either shape.
+// A second call for the patched object gives an empty patch, since the API server may ask twice. `runtime` is null if
+// it does not exist or MutationNeedsRuntime is false. Refuses (422) an object that is no TrainJob of either shape.
 Verdict MutateTrainJob(const AdmissionRequest& request, const Json* runtime, WallTime now);
 
 }  // namespace muster::controller

@@ -19,7 +19,7 @@ constexpr const char* kFixedOfPod[] = {
     "terminationGracePeriodSeconds"};
 constexpr const char* kManagedContainers[] = {"node", "dataset-initializer", "model-initializer"};
 
-// A DNS name as Kubernetes has it (RFC 1123): labels of small letters, digits and '-', with points between.
+// Whether `name` is a DNS subdomain (RFC 1123): labels of small letters, digits and '-', with points between.
 bool IsDnsName(std::string_view name) {
   const auto is_alnum = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
   const auto parts = Split(name, '.');
@@ -29,7 +29,7 @@ bool IsDnsName(std::string_view name) {
          });
 }
 
-// The one of a list whose `key` is `name`; null: there is none.
+// The object in `list` whose `key` is `name`; null: there is none.
 const Json& Named(const Json& list, const char* key, const std::string& name) {
   static const Json kNone;
   const auto found = std::find_if(list.begin(), list.end(), [&](const Json& of) { return TextField(of, key) == name; });
@@ -42,7 +42,7 @@ const Json& JobsOf(const Json& patch) {
 
 const Json& PodOf(const Json& job) { return PodSpec(PartOf(job, "template")); }
 
-// With what it is called in messages.
+// The path of a patched pod, for messages.
 std::string PodPath(size_t patch, std::string_view job) {
   return fmt::format(
       "spec.runtimePatches[{}].trainingRuntimeSpec.template.spec.replicatedJobs[{}].template.spec.template.spec", patch,

@@ -1,4 +1,4 @@
-// Rules about spec.runtimePatches that need more than the plan. Pure.
+// Rules for spec.runtimePatches that the plan does not check. Pure.
 #pragma once
 
 #include "controller/admission/review.h"
@@ -7,16 +7,16 @@
 
 namespace muster::controller {
 
-// A manager is a path with a domain before it: "kueue.x-k8s.io/manager".
+// Refuses a manager that is no path with a domain before it, such as "kueue.x-k8s.io/manager".
 void CheckManagers(const TrainJob& job, Verdict* verdict);
 
-// No variable that the runtime sets in a container `node`, `dataset-initializer` or `model-initializer` of a step of
-// the TrainJob: spec.trainer.env and spec.initializer are for those. Names that the runtime does not set are added.
+// Refuses a variable that the runtime sets in the container `node`, `dataset-initializer` or `model-initializer` of a
+// step: spec.trainer.env and spec.initializer are for those. A patch may add other variables.
 void CheckPatchedVariables(const TrainJob& job, const Runtime& runtime, Verdict* verdict);
 
-// Of an UPDATE that changes the patches, both TrainJobs in the newest shape. Beside the time (validate_train_job.h),
-// upstream's immutable fields of a pod: serviceAccountName, volumes, containers ... once they are set. The patch that
-// old_shape.h makes is free of that, as v2.1 was.
+// For an UPDATE that changes the patches; both TrainJobs are in the newest shape. Refuses a change while the job runs
+// (validate_train_job.h), and a change of the pod fields that upstream makes immutable once they are set:
+// serviceAccountName, volumes, containers ... The patch that old_shape.h makes may change these, as in v2.1.
 void CheckPatchChange(const Json& before, const Json& after, Verdict* verdict);
 
 }  // namespace muster::controller

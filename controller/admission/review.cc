@@ -10,7 +10,7 @@ namespace {
 
 constexpr char kApi[] = "admission.k8s.io/v1";
 constexpr char kKind[] = "AdmissionReview";
-constexpr int kDeepest = 100;  // levels; an object that users write has 30
+constexpr int kDeepest = 100;  // levels of nesting; users' objects have about 30
 
 std::string_view ReasonOf(int code) {
   switch (code) {

@@ -1,4 +1,4 @@
-// What the API server asks of a webhook (AdmissionReview of admission.k8s.io/v1), and the answer. Pure; outside bytes.
+// AdmissionReview (admission.k8s.io/v1): requests of the API server to a webhook, and answers. Pure; untrusted input.
 #pragma once
 
 #include <initializer_list>
@@ -20,9 +20,9 @@ struct AdmissionRequest {
   Json object, old_object;  // null: the operation has none
 };
 
-// Codes of refusals, and so the reasons: 422 (Invalid) where Kubeflow Trainer's definitions refuse by CEL, which is the
-// form of an object and fields that are immutable; 403 (Forbidden) where its webhooks refuse: what does not fit the
-// runtime, patches at the wrong time; 503 (ServiceUnavailable) where Muster could not look something up.
+// HTTP codes of refusals. 422 (Invalid): the form of an object, or a change of an immutable field; in Kubeflow Trainer,
+// CEL in the definitions refuses these. 403 (Forbidden): a job that does not fit its runtime, or a patch at the wrong
+// time; in Kubeflow Trainer, webhooks refuse these. 503 (ServiceUnavailable): Muster could not look something up.
 inline constexpr int kInvalid = 422, kForbidden = 403, kUnavailable = 503;
 
 struct Refusal {
@@ -38,15 +38,15 @@ struct Verdict {
   void Refuse(int code, std::string why) { refusals.push_back({code, std::move(why)}); }
 };
 
-// InvalidArgument (HTTP 400): it is no AdmissionReview of v1, or lacks what each one has.
+// InvalidArgument (HTTP 400): `body` is no AdmissionReview of v1, or lacks a required field.
 StatusOr<AdmissionRequest> ReadReview(std::string_view body);
 
-// A request about /scale (autoscaling/v1 Scale) as the UPDATE of the object that it comes to. `now`: that object;
-// `path`: where its number of replicas is.
+// Converts a request for /scale (autoscaling/v1 Scale) to an UPDATE of the object that is scaled. `now`: that object as
+// it is; `path`: the path of its number of replicas.
 AdmissionRequest UpdateByScale(const AdmissionRequest& request, const Json& now,
                                std::initializer_list<const char*> path);
 
-// The AdmissionReview that answers the request `uid`. All refusals are in its message; the code is the first one's.
+// The AdmissionReview that answers the request `uid`. Its message has all refusals; its code is that of the first one.
 std::string WriteReview(std::string_view uid, const Verdict& verdict);
 
 }  // namespace muster::controller

@@ -1,5 +1,5 @@
-// Whether the webhooks would let the PyTorchJobs of a user's files in: what `plan` and `convert` ask first. Pure;
-// outside bytes.
+// Checks whether the webhooks would accept the PyTorchJobs in a user's files. `plan` and `convert` call this first.
+// Pure; untrusted input.
 #pragma once
 
 #include <vector>
@@ -9,11 +9,11 @@
 
 namespace muster::controller {
 
-// InvalidArgument: "file:line: path: what is wrong" for each refusal, a line each. What is no YAML is told by whoever
-// reads the files next.
+// InvalidArgument: "file:line: path: what is wrong" for each refusal, a line each. OK if a file is no YAML: the caller
+// reads the files afterwards and reports that.
 Status ValidatePyTorchJobs(const std::vector<InputFile>& files);
 
-// The same of one PyTorchJob.
+// The same for one PyTorchJob.
 Status ValidatePyTorchJob(const FileObject& job);
 
 }  // namespace muster::controller

@@ -15,9 +15,9 @@ namespace {
 constexpr char kMultiKueue[] = "kueue.x-k8s.io/multikueue";
 constexpr char kReplicaSpecs[] = "spec.pytorchReplicaSpecs";
 constexpr char kManagedBy[] = "spec.runPolicy.managedBy";
-constexpr size_t kMostRefusals = 20;  // that one answer tells
+constexpr size_t kMostRefusals = 20;  // in one answer
 
-// "text", as the API server shows values; on one line, and not too long.
+// "text" in double quotes, as in the API server's messages; on one line, and cut if it is long.
 std::string Value(std::string_view text) {
   std::string value = Quoted(text);
   value.front() = value.back() = '"';
@@ -38,7 +38,7 @@ bool SameManager(const Json& one, const Json& other) {
   return (a == nullptr ? own : *a) == (b == nullptr ? own : *b);
 }
 
-// An elasticPolicy without fields is one all the same.
+// Compares by meaning, without runPolicy.suspend. An elasticPolicy without fields differs from none.
 bool SameSpec(const Json& one, const Json& other) {
   Json a = PartOf(one, "spec"), b = PartOf(other, "spec");
   for (Json* spec : {&a, &b}) {
@@ -49,7 +49,7 @@ bool SameSpec(const Json& one, const Json& other) {
   return SameMeaning(&a, &b) && elastic == (FindField(b, "elasticPolicy") != nullptr);
 }
 
-// The longest name of a pod and its Service. An autoscaler may make as many nodes as elasticPolicy lets it.
+// The longest name of a pod and its Service. With an autoscaler, Workers are counted up to elasticPolicy.maxReplicas.
 std::string LongestName(const PyTorchJob& job) {
   std::string longest;
   for (const ReplicaSpec& replica : job.replicas) {
@@ -97,7 +97,7 @@ class Validator {
     if (IsPyTorchJobManagedByMuster(job_)) JudgePlan(*job);
   }
 
-  // torchrun never begins below the least, and the nodes beyond the most stand by.
+  // With fewer Workers than minReplicas training does not begin; pods beyond maxReplicas stand by.
   void WarnOfRange(const PyTorchJob& job) {
     const ReplicaSpec* workers = job.Find(ReplicaType::kWorker);
     if (!job.elastic || workers == nullptr) return;
@@ -124,7 +124,7 @@ class Validator {
 
   void JudgeManager() {
     const Json* manager = ManagerOf(job_);
-    if (manager == nullptr || !manager->is_string()) return;  // the form says the latter
+    if (manager == nullptr || !manager->is_string()) return;  // ReadPyTorchJob() reports a wrong kind
     const std::string text = manager->get<std::string>();
     if (text == kManagedByTrainingOperator || text == kMultiKueue) return;
     Refuse(kManagedBy, fmt::format("Unsupported value: {}: supported values: \"{}\", \"{}\"", Value(text),
@@ -159,7 +159,7 @@ class Validator {
     if (specs.is_null() || specs == Json::object()) {
       return Required(kReplicaSpecs, "must be required; give it Master, Worker, or both");
     }
-    if (!specs.is_object()) return;  // the form says it
+    if (!specs.is_object()) return;  // ReadPyTorchJob() reports it
     for (const auto& [key, replica] : specs.items()) {
       const std::string path = PathOfReplica(key);
       const bool master = key == ReplicaName(ReplicaType::kMaster);
@@ -199,7 +199,7 @@ class Validator {
     }
   }
 
-  // What Muster could not make of a job that training-operator would take.
+  // Refuses a job that training-operator would accept but Muster cannot plan.
   void JudgePlan(const PyTorchJob& job) {
     const std::string name = LongestName(job);
     if (name.size() <= kLongestLabel) {
@@ -209,7 +209,7 @@ class Validator {
     }
     if (request_.operation == "UPDATE") {
       const auto before = ReadPyTorchJob(request_.old_object);
-      if (before.ok() && LongestName(*before).size() >= name.size()) return;  // it cannot be mended any more
+      if (before.ok() && LongestName(*before).size() >= name.size()) return;  // an existing job cannot get another name
     }
     const size_t over = name.size() - kLongestLabel;
     Refuse("metadata.name",

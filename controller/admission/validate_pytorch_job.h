@@ -1,11 +1,11 @@
-// Whether a PyTorchJob (kubeflow.org/v1) may be stored as it is given. Pure; outside bytes.
+// The validating webhook of PyTorchJobs (kubeflow.org/v1). Pure; untrusted input.
 //
-// CREATE: the rules and messages of training-operator's webhook (403), with what to do; then its form, which is what
-// ReadPyTorchJob says (422); then what Muster cannot make (403). A job of another manager is spared the last.
+// CREATE checks the rules of training-operator's webhook (403; its messages, with the remedy added), then the form by
+// ReadPyTorchJob (422), then, unless the job has another manager, whether Muster can plan it (403).
 //
-// UPDATE: nothing where the job is being deleted. Else runPolicy.managedBy is immutable (403), by meaning: absent is
-// kubeflow.org/training-operator. Then as CREATE, unless the spec means the same as before, runPolicy.suspend aside,
-// or the job is another manager's. So suspending and resuming always succeed.
+// UPDATE checks nothing if the job is being deleted. Else runPolicy.managedBy is immutable (403); absent means
+// kubeflow.org/training-operator. Then the checks of CREATE, unless the spec without runPolicy.suspend means the same
+// as before, or the job has another manager. So suspending and resuming always succeed.
 //
 // Source: training-operator v1.9, pkg/webhooks/pytorch/pytorchjob_webhook.go, pkg/common/util/webhooks.go.
 #pragma once
@@ -17,7 +17,7 @@ namespace muster::controller {
 
 Verdict ValidatePyTorchJob(const AdmissionRequest& request, const PyTorchOptions& options);
 
-// A request about /scale (autoscaling/v1 Scale) as the UPDATE of the PyTorchJob that it comes to. `job`: as it is now.
+// Converts a request for /scale (autoscaling/v1 Scale) to an UPDATE of the PyTorchJob. `job`: the job as it is now.
 AdmissionRequest PyTorchUpdateByScale(const AdmissionRequest& request, const Json& job);
 
 }  // namespace muster::controller

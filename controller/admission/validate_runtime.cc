@@ -76,7 +76,7 @@ class Judge {
     const std::string name = TextField(runtime_.coordinator, "replicatedJob");
     const auto job = std::find_if(runtime_.jobs.begin(), runtime_.jobs.end(),
                                   [&](const ReplicatedJob& of) { return of.name == name; });
-    if (job == runtime_.jobs.end()) return;  // ReadRuntime says it
+    if (job == runtime_.jobs.end()) return;  // ReadRuntime() reports it
     const auto check = [&](const char* field, int64_t most, std::string_view of) {
       const Json* number = FindField(runtime_.coordinator, field);
       const int64_t index = number == nullptr ? 0 : WholeNumber(*number).value_or(0);
@@ -91,7 +91,7 @@ class Judge {
                       "is NonIndexed",
                       kPath, Quoted(name)));
     }
-    // Of the trainer step, the number of nodes is the TrainJob's.
+    // In the trainer step, the TrainJob decides the number of nodes.
     if (job->step != Step::kTrainer) check("podIndex", Count(*job, "completions"), "completions");
   }
 

@@ -1,4 +1,4 @@
-// Whether a TrainingRuntime or ClusterTrainingRuntime may be stored as it is given, or deleted. Pure; outside bytes.
+// The validating webhooks of TrainingRuntimes and ClusterTrainingRuntimes. Pure; untrusted input.
 #pragma once
 
 #include <string>
@@ -8,19 +8,19 @@
 
 namespace muster::controller {
 
-// On a runtime, "true": it cannot be deleted while a TrainJob that has not ended uses it. A label, so that the
-// webhook's objectSelector spares all others the question.
+// On a runtime, "true": it cannot be deleted while a TrainJob that has not ended uses it. This is a label because the
+// webhook's objectSelector needs one: other runtimes are deleted without a call of the webhook.
 inline constexpr char kProtectedLabel[] = "muster.dev/protected";
 
-// CREATE, and UPDATE where the spec means something else than before, all 403: what ReadRuntime says; upstream's rules
-// of the steps of a TrainJob; what JobSet asks of a coordinator and of the number of pods. Warns of a runtime that is
-// deprecated, and of one of which no TrainJob could be planned. Other operations: nothing.
+// CREATE, and UPDATE that changes the meaning of the spec. Checks, all with 403: ReadRuntime; upstream's rules for the
+// steps of a TrainJob; JobSet's rules for the coordinator and the number of pods. Warns if a new runtime is deprecated,
+// or if a TrainJob without fields of its own could not be planned. Other operations are allowed.
 Verdict ValidateRuntime(const AdmissionRequest& request, const PlanOptions& options);
 
-// Whether a DELETE has to be refused while a TrainJob for which UsesRuntime is true exists.
+// Whether `request` is a DELETE that must be refused while UsesRuntime() is true for a TrainJob.
 bool IsProtected(const AdmissionRequest& request);
 bool UsesRuntime(const Json& train_job, const AdmissionRequest& request);
-// `job`: KeyOf one of them.
+// `job`: the key (KeyOf) of a TrainJob that uses the runtime.
 Verdict RefuseDelete(const AdmissionRequest& request, std::string_view job);
 
 }  // namespace muster::controller

@@ -17,13 +17,13 @@
 namespace muster::controller {
 namespace {
 
-// In the newest shape; as it stands where it cannot be read.
+// `train_job` in the newest shape, or unchanged if it cannot be converted.
 Json Newest(const Json& train_job) {
   auto made = NewestShape(train_job);
   return made.ok() ? std::move(made->object) : train_job;
 }
 
-// The trainer with what an annotation says for it, without the number of nodes.
+// spec.trainer without numNodes, and with numProcPerNode of the annotation if the field is absent.
 Json TrainerOf(const Json& train_job) {
   Json trainer = MapField(PartOf(train_job, "spec"), "trainer");
   trainer.erase("numNodes");
@@ -43,7 +43,7 @@ Json PatchesOf(const Json& train_job) {
   return by_manager;
 }
 
-// What an UPDATE changes, by meaning; both objects in the newest shape.
+// The changes of an UPDATE, by meaning. Both objects are in the newest shape.
 struct Change {
   Json before, after;
   bool any = false, nodes = false, trainer = false, patches = false;
@@ -58,7 +58,7 @@ struct Change {
     patches = !SameMeaning(&old_patches, &new_patches);
   }
 
-  // What the plan depends on, of all that may change.
+  // Whether the plan may change.
   bool plan() const { return nodes || trainer || patches; }
 
   static const Json& NumNodes(const Json& train_job) { return PartOf(train_job, "spec", "trainer", "numNodes"); }
@@ -119,7 +119,7 @@ class Validator {
     return std::nullopt;
   }
 
-  // By which the job runs, or will; none: it has gone, or nothing of it is known.
+  // The runtime by which the job runs or will run: the snapshot's, else the current one. None: neither is known.
   std::optional<Json> JudgingRuntime(const Json& object) const {
     if (facts_.snapshot != nullptr) {
       TrainJob job;
@@ -144,10 +144,10 @@ class Validator {
     for (const Notice& notice : plan->notices) verdict_.warnings.push_back(notice.message);
   }
 
-  // Upstream wants a volume of the name `initializer`. Here one of any name will do; none leads to data that is lost.
+  // Upstream demands a volume named `initializer`. Muster accepts any name; without a volume the data would be lost.
   void CheckInitializerVolumes(const TrainJob& job, const Runtime& runtime) {
     const auto patched = ApplyPatches(job, runtime);
-    if (!patched.ok()) return;  // the plan says it
+    if (!patched.ok()) return;  // MakePlan() reports it
     for (const ReplicatedJob& of : patched->jobs) {
       const bool dataset = of.step == Step::kDatasetInitializer;
       if (dataset ? !job.dataset : of.step != Step::kModelInitializer || !job.model) continue;

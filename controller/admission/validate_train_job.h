@@ -1,15 +1,16 @@
-// Whether a TrainJob may be stored as it is given. Pure; outside bytes.
+// The validating webhook of TrainJobs. Pure; untrusted input.
 //
-// CREATE, in this order: its form (422); managers of patches; its runtime, which must be there; what the plan says; and
-// what upstream asks of initializers and patches beyond that. A job of another manager is judged by its form alone.
+// CREATE checks, in this order: the form (422); that the runtime exists; managers of patches; the runtime's form;
+// patched variables; the plan; the volumes of initializers. For a job of another manager only the form is checked.
 //
-// UPDATE: nothing where the spec means the same as before, or the job is being deleted. Else (422) spec.runtimeRef,
-// initializer, trainer, managedBy and activeDeadlineSeconds are immutable, by meaning. spec.trainer.numNodes may change
-// while the job is suspended before or after, and of an elastic job at any time; a job that waits in a queue of Kueue
-// must be suspended after. runtimePatches may change while the job is suspended before or after and none of its Jobs is
-// active (403). Then, if the trainer or the patches have changed, as CREATE, by the snapshot of the runtime where there
-// is one. So suspending and resuming always succeed. A job whose runtime has gone is not refused for that. Of a job
-// that has ended, only what is immutable counts.
+// UPDATE checks nothing if the spec means the same as before, or the job is being deleted. Else:
+// - spec.runtimeRef, initializer, trainer, managedBy and activeDeadlineSeconds are immutable, by meaning (422).
+// - spec.trainer.numNodes may change if the job is suspended before or after the update, and of an elastic job at any
+//   time. A job in a queue of Kueue must be suspended after the update.
+// - runtimePatches may change if the job is suspended before or after the update and none of its Jobs is active (403).
+// - If the trainer, numNodes or the patches have changed, the form and the plan are checked as in CREATE; managers,
+//   variables and volumes only if the patches have. The runtime is the snapshot's, else the current one, if any.
+// So suspending and resuming always succeed. For a job that has ended, only the first two points apply.
 #pragma once
 
 #include "controller/admission/review.h"
@@ -18,16 +19,16 @@
 namespace muster::controller {
 
 struct TrainJobFacts {
-  const Json* runtime = nullptr;   // of spec.runtimeRef, as it is now; null: there is none
-  const Json* snapshot = nullptr;  // the ConfigMap (plan.h); null: there is none
+  const Json* runtime = nullptr;   // the one in spec.runtimeRef, as it is now; null: it does not exist
+  const Json* snapshot = nullptr;  // the ConfigMap (plan.h); null: it does not exist
 };
 
-// Whether the facts change the verdict. Of a CREATE there is no snapshot.
+// Whether ValidateTrainJob needs the facts. A CREATE has no snapshot.
 bool ValidationNeedsFacts(const AdmissionRequest& request);
 
 Verdict ValidateTrainJob(const AdmissionRequest& request, const TrainJobFacts& facts, const PlanOptions& options);
 
-// A request about /scale (autoscaling/v1 Scale) as the UPDATE of the TrainJob that it comes to. `job`: as it is now.
+// Converts a request for /scale (autoscaling/v1 Scale) to an UPDATE of the TrainJob. `job`: the TrainJob as it is now.
 AdmissionRequest UpdateByScale(const AdmissionRequest& request, const Json& job);
 
 }  // namespace muster::controller

@@ -30,7 +30,7 @@ bool IsLabel(std::string_view name) {
 
 void Complaints::Wrong(std::string_view path, std::string_view what) {
   if (!status_.ok()) return;
-  // Keys are outside text, too. A path is shown whole as a rule, without quotes.
+  // Keys are untrusted text: the path is escaped like a value, but shown without quotes.
   constexpr size_t kMostPath = 1000;
   const std::string quoted = Quoted(path, kMostPath);
   const std::string_view shown = std::string_view(quoted).substr(1, quoted.size() - 2);
@@ -53,7 +53,7 @@ std::optional<int64_t> WholeNumber(const Json& value) {
   if (value.is_number_integer()) return value.get<int64_t>();
   if (!value.is_number_float()) return std::nullopt;
   const double number = value.get<double>();
-  constexpr double kLimit = 9007199254740992.0;  // above 2^53 a double is no exact number
+  constexpr double kLimit = 9007199254740992.0;  // a double beyond 2^53 is not exact
   if (!(number >= -kLimit && number <= kLimit) || std::trunc(number) != number) return std::nullopt;
   return static_cast<int64_t>(number);
 }

@@ -1,7 +1,7 @@
-// Reading the fields of a Kubernetes object that somebody else wrote. Pure; outside bytes.
+// Reads the fields of a Kubernetes object. Pure; untrusted input.
 //
-// Of all that is wrong, the first complaint is kept, with the whole path and the value:
-// "spec.trainer.numNodes: 'four' is no whole number". Absent and null are the same, as in Kubernetes.
+// The first fault is kept as a complaint, with the whole path and the value:
+// "spec.trainer.numNodes: 'four' is no whole number". A null field counts as absent, as in Kubernetes.
 #pragma once
 
 #include <cstdint>
@@ -22,14 +22,14 @@ namespace muster::controller {
 std::string PathOf(std::string_view parent, std::string_view name);
 std::string PathOf(std::string_view parent, size_t index);
 
-// A value in a message: 'text', 5, true, "a list", "an object".
+// `value` for a message: 'text', 5, true, a list, an object.
 std::string Shown(const Json& value);
 
 inline constexpr size_t kLongestLabel = 63;
-// A DNS label as names of Services are (RFC 1035): a-z, 0-9 and '-', a letter first and no '-' last.
+// Whether `name` is a DNS label (RFC 1035), as a Service's name must be: a-z, 0-9, '-', a letter first, no '-' last.
 bool IsLabel(std::string_view name);
 
-// The first complaint about an object.
+// Keeps the first complaint about an object.
 class Complaints {
  public:
   void Wrong(std::string_view path, std::string_view what);                          // "path: what"
@@ -42,10 +42,10 @@ class Complaints {
   Status status_;
 };
 
-// One object, or nothing: of nothing every field is absent. It points into the JSON, which must outlive it.
+// A view of one object, or of no object: then every field is absent. The JSON must outlive it.
 class Fields {
  public:
-  // Complains where `object` is neither null nor an object.
+  // Complains if `object` is neither null nor an object.
   Fields(const Json* object, std::string path, Complaints* complaints);
 
   explicit operator bool() const { return object_ != nullptr; }
@@ -53,24 +53,23 @@ class Fields {
   std::string PathOf(std::string_view name) const { return controller::PathOf(path_, name); }
   Complaints* complaints() const { return complaints_; }
 
-  const Json* Whole() const { return object_; }  // null: nothing
+  const Json* Whole() const { return object_; }  // null: no object
   const Json* Find(const char* name) const;      // null: absent
   Json Copy(const char* name) const;             // null: absent
 
   std::string Text(const char* name);      // empty: absent
-  std::string NeedText(const char* name);  // complains where it is absent or empty
+  std::string NeedText(const char* name);  // complains if the field is absent or empty
   bool Flag(const char* name, bool otherwise);
   // A number without a fraction: 2.0 counts as 2.
   std::optional<int64_t> Number(const char* name, int64_t least, int64_t most = std::numeric_limits<int64_t>::max());
   std::optional<int> Int(const char* name, int least, int most = std::numeric_limits<int>::max());
   std::map<std::string, std::string> TextMap(const char* name);
   std::optional<std::vector<std::string>> Texts(const char* name);
-  // One of `words`; empty where it is absent.
+  // One of `words`; empty: absent.
   std::string Word(const char* name, const std::vector<std::string_view>& words);
 
-  Fields Object(const char* name);  // of nothing where it is absent
-  // Each object of a list of objects.
-  std::vector<Fields> Objects(const char* name);
+  Fields Object(const char* name);                // of no object if the field is absent
+  std::vector<Fields> Objects(const char* name);  // of a list
 
   void Wrong(const char* name, std::string_view what) { complaints_->Wrong(PathOf(name), what); }
   void Wrong(const char* name, std::string_view value, std::string_view what) {
@@ -83,10 +82,10 @@ class Fields {
   Complaints* complaints_;
 };
 
-// {labels, annotations} of a template's metadata: each where it has texts, else null.
+// {labels, annotations} of a template's metadata, without those that are empty; null: both are empty.
 Json LabelsAndAnnotations(Fields metadata);
 
-// The number that `value` is, where it is a whole one that fits.
+// nullopt: `value` is no whole number, does not fit, or is a double beyond 2^53 (not exact).
 std::optional<int64_t> WholeNumber(const Json& value);
 
 }  // namespace muster::controller

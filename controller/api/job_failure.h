@@ -1,5 +1,5 @@
-// status.failures[] of a job: what died, and why. Muster's own field, the same for every kind of job. Pure; outside
-// bytes.
+// status.failures[] of a job: which container or pod failed, and why. The field is Muster's own, and the same for every
+// kind of job. Pure; untrusted input.
 #pragma once
 
 #include <cstddef>
@@ -12,27 +12,27 @@
 
 namespace muster::controller {
 
-inline constexpr size_t kMostFailures = 10;  // that a status keeps, the newest last
+inline constexpr size_t kMostFailures = 10;  // in a status
 
 struct Failure {
   WallTime time{};
-  std::string pod, job, node;  // names; node: of the cluster; job: of the batch/v1 Job
-  std::string pod_uid;         // where names of pods are used again; else empty
+  std::string pod, job, node;  // names: of the pod, its batch/v1 Job, its cluster node
+  std::string pod_uid;         // of PyTorchJobs, whose pods reuse names; else empty
   std::string container;
   std::optional<int> rank, node_rank;
   int exit_code = 0;
   std::string signal;  // "SIGKILL"; empty: none
   bool oom = false;
-  std::string reason;   // Error, OOMKilled, Evicted, DeadlineExceeded ...: of the container or the pod
-  std::string message;  // for people: the worker's exception, or the tail of what it wrote
+  std::string reason;   // of the container or the pod: Error, OOMKilled, Evicted, DeadlineExceeded ...
+  std::string message;  // for people: the worker's exception, or the tail of its output
   bool counted = true;  // against the restart budget
-  std::string origin;   // where the pods go: the same for those that ended for one failure; else empty
+  std::string origin;   // of PyTorchJobs: one key for all pods that ended for the same failure; else empty
   bool operator==(const Failure&) const = default;
 };
 
-// The newest kMostFailures of `status`. What is malformed in one counts as absent.
+// The last kMostFailures, the newest last. A malformed field counts as absent. An entry that is no object is left out.
 std::vector<Failure> ReadFailures(const Json& status);
-// None: no field.
+// Writes the last kMostFailures. Writes no field if there are none.
 void WriteFailures(const std::vector<Failure>& failures, Json* status);
 
 }  // namespace muster::controller

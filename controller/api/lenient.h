@@ -1,5 +1,5 @@
-// Fields read without complaints: one of another kind counts as absent. For what the cluster itself writes, such as a
-// status, so that nobody's edit stops a job; and for what has been checked before. Pure; outside bytes.
+// Reads fields without complaints: a field of a wrong kind counts as absent. Use it for a status, so that a wrong edit
+// does not stop a job, for what else the cluster writes, and for what has been checked before. Pure; untrusted input.
 #pragma once
 
 #include <optional>
@@ -17,15 +17,15 @@ bool FlagField(const Json& object, const char* name, bool otherwise);
 std::optional<WallTime> TimeField(const Json& object, const char* name);
 const Json& ListField(const Json& object, const char* name);  // an empty list: absent
 const Json& MapField(const Json& object, const char* name);   // an empty object: absent
-const Json& PartOf(const Json& object, const char* name);     // as it is; null: absent
+const Json& PartOf(const Json& object, const char* name);     // of any kind; null: absent
 template <class... Names>
 const Json& PartOf(const Json& object, const char* name, const char* inner, Names... others) {
   return PartOf(PartOf(object, name), inner, others...);
 }
 
-// Takes out every field that is null, and of lists every null.
+// Removes every field that is null, in objects at any depth. A null item of a list stays.
 void DropNulls(Json* json);
-// Writes a text that is not empty.
+// Writes `text` if it is not empty.
 void PutText(Json& object, const char* name, const std::string& text);
 
 }  // namespace muster::controller

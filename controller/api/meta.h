@@ -1,4 +1,4 @@
-// What every Kubernetes object has, as far as Muster reads it. Pure; outside bytes.
+// The metadata of a Kubernetes object, as far as Muster reads it. Pure; untrusted input.
 #pragma once
 
 #include <cstdint>
@@ -21,30 +21,30 @@ struct OwnerReference {
 };
 
 struct Meta {
-  std::string ns;  // empty: of the whole cluster
+  std::string ns;  // namespace; empty: the object is cluster-scoped, or does not say
   std::string name;
   std::string uid;
   std::string resource_version;
   int64_t generation = 0;
   std::optional<WallTime> created;
-  std::optional<WallTime> deleted;  // it is being deleted since then
+  std::optional<WallTime> deleted;  // deletionTimestamp; none: it is not being deleted
   std::map<std::string, std::string> labels, annotations;
   std::vector<OwnerReference> owners;
 
-  std::string_view Label(std::string_view key) const;       // empty: it has none
-  std::string_view Annotation(std::string_view key) const;  // empty: it has none
-  const OwnerReference* Controller() const;                 // null: nobody's
+  std::string_view Label(std::string_view key) const;       // empty: absent
+  std::string_view Annotation(std::string_view key) const;  // empty: absent
+  const OwnerReference* Controller() const;                 // null: no controller owns it
   bool IsControlledBy(const Meta& owner) const;             // its controller has the owner's uid
 };
 
-// metadata of `object`. InvalidArgument names the path of what is wrong: "metadata.name: it is missing".
+// metadata of `object`. InvalidArgument begins with the path: "metadata.name: it is missing".
 StatusOr<Meta> ReadMeta(const Json& object);
 
 // {apiVersion, kind, name, uid, controller: true, blockOwnerDeletion: true}
 Json OwnerReferenceTo(std::string_view api_version, std::string_view kind, const Meta& owner);
 
-// {name, namespace, ownerReferences} of an object of `owner`, as far as `owner` has a namespace and a UID: a reference
-// names the UID.
+// {name, namespace, ownerReferences} of an object that belongs to `owner`. namespace is left out if `owner` has none,
+// ownerReferences if it has no UID.
 Json OwnedMetadata(std::string_view api_version, std::string_view kind, const Meta& owner, std::string_view name);
 
 }  // namespace muster::controller

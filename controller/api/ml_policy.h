@@ -1,4 +1,4 @@
-// mlPolicy and podGroupPolicy of a runtime. Pure; outside bytes.
+// mlPolicy and podGroupPolicy of a runtime. Pure; untrusted input.
 #pragma once
 
 #include "controller/api/fields.h"
@@ -6,9 +6,9 @@
 
 namespace muster::controller {
 
-// `spec` is a runtime's. Complaints name the path.
+// Both read `spec` of a runtime, and leave complaints in it.
 MlPolicy ReadMlPolicy(Fields& spec);
-// Null: none.
+// podGroupPolicy as it stands; null: none.
 Json ReadPodGroupPolicy(Fields& spec);
 
 }  // namespace muster::controller

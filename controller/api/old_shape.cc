@@ -12,7 +12,6 @@
 namespace muster::controller {
 namespace {
 
-// Whether one of the fields is there of which the patch is made.
 bool HasPatchFields(const Json& spec) {
   return std::any_of(std::begin(kOldPatchFields), std::end(kOldPatchFields),
                      [&](const char* name) { return FindField(spec, name) != nullptr; });
@@ -24,7 +23,7 @@ const Json* ProcPerNode(const Json& spec) {
   return value != nullptr && value->is_string() ? value : nullptr;
 }
 
-// The object in the field of an object, made where there is none.
+// The object in field `name`; makes an empty one if the field is absent.
 Json& Inner(Json& object, const char* name) {
   Json& inner = object[name];
   if (inner.is_null()) inner = Json::object();
@@ -53,7 +52,7 @@ void MoveProcPerNode(Json& object, Complaints& complaints, std::vector<std::stri
       fmt::format("{}: {} is taken as the number {}; write it without quotes", kPath, Quoted(text), text));
 }
 
-// Entries of replicated jobs, each made of the overrides that name it.
+// Makes replicatedJobs of the patch: one entry for each job that an override names.
 class Jobs {
  public:
   // `pod_template` is {metadata, spec}.
@@ -70,7 +69,7 @@ class Jobs {
     }
   }
 
-  // The objects of a list of overrides.
+  // The overrides in list `name`; complains if there are more than kMost.
   static std::vector<Fields> Overrides(Fields& spec, const char* name) {
     std::vector<Fields> overrides = spec.Objects(name);
     if (overrides.size() <= kMost) return overrides;
@@ -97,7 +96,7 @@ class Jobs {
   Json jobs_ = Json::array();
 };
 
-// Takes what is no pod field out of an override of v2.0.
+// The pod fields of an override of v2.0: all but targetJobs.
 Json PodSpecOf(const Fields& override) {
   Json spec = *override.Whole();
   spec.erase("targetJobs");
@@ -112,7 +111,7 @@ Json PodTemplateOf(Fields& override) {
   return pod_template;
 }
 
-// The patch of the old fields; null: they are all empty.
+// The patch made from the old fields; null: they are all empty.
 Json MakePatch(Fields& spec) {
   Jobs made;
   for (Fields& override : Jobs::Overrides(spec, "podSpecOverrides")) {
@@ -130,7 +129,7 @@ Json MakePatch(Fields& spec) {
   return {{"manager", kOldShapeManager}, {"trainingRuntimeSpec", {{"template", std::move(whole)}}}};
 }
 
-// Puts the patch in the place of the one that was made before, else first.
+// Replaces the patch of kOldShapeManager in place; inserts a new one at the front. A null patch removes it.
 void PutPatch(Json& spec, Json patch) {
   Json& patches = spec["runtimePatches"];
   if (patches.is_null()) patches = Json::array();
@@ -141,7 +140,7 @@ void PutPatch(Json& spec, Json patch) {
   } else if (patch.is_null()) {
     patches.erase(found);
   } else {
-    // The time is of who made the patch, not of its content.
+    // The webhook stamps the time; keep it.
     if (const Json* time = FindField(*found, "time")) patch["time"] = *time;
     *found = std::move(patch);
   }

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kMostPort = 65535;
 
-// The objects of a list, each with a name that no other one has.
+// The objects of a list. Complains unless each has a name of its own.
 std::vector<Fields> Named(Fields& object, const char* list) {
   std::vector<Fields> items = object.Objects(list);
   std::set<std::string> names;
@@ -70,7 +70,7 @@ void CheckPodSpec(Fields spec, Extent extent) {
   }
 }
 
-// The object in a field; complains where a whole template lacks it.
+// The object in field `name`. Complains if a whole template lacks it.
 Fields Inner(Fields& object, const char* name, Extent extent) {
   Fields inner = object.Object(name);
   if (!inner && extent == Extent::kWhole) object.Wrong(name, "it is missing");

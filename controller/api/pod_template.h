@@ -1,6 +1,5 @@
-// The parts of Kubernetes' own types that Muster reads or changes: Job and pod templates, env, resources. They stay
-// JSON as they stand; these functions make sure that each field which a plan looks at has its kind. Pure; outside
-// bytes.
+// Checks parts of Kubernetes' own types: Job and pod templates, env, resources. The parts stay JSON as they stand.
+// After a check without complaint, each field that a plan reads has the right kind. Pure; untrusted input.
 #pragma once
 
 #include "base/json_fields.h"
@@ -9,27 +8,27 @@
 
 namespace muster::controller {
 
-// A whole template has containers; a part of one, in a patch, may lack anything but names.
+// kWhole: the template must have containers. kPart, in a patch: it may lack anything but names.
 enum class Extent { kWhole, kPart };
 
-// batch/v1 JobTemplateSpec {metadata, spec}. Complains unless, where they are there: labels and annotations are maps of
-// texts; containers, initContainers, volumes, schedulingGates have names, each once; env, ports, volumeMounts, command,
-// args, resources have their kinds; counts are whole numbers.
+// Checks a batch/v1 JobTemplateSpec {metadata, spec}. Labels and annotations must be maps of texts. Items of
+// containers, initContainers, volumes and schedulingGates must have names, each once in its list. env, ports,
+// volumeMounts, command, args and resources must have their kinds. Counts must be whole numbers.
 void CheckJobTemplate(Fields job_template, Extent extent);
 
-// core/v1 PodTemplateSpec {metadata, spec}: its part of the above.
+// The same for a core/v1 PodTemplateSpec {metadata, spec}.
 void CheckPodTemplate(Fields pod_template, Extent extent);
 
-// []EnvVar: objects with names, each once, and texts as values.
+// []EnvVar: objects with names, each once. A value must be a text.
 void CheckEnv(Fields& object, const char* name);
 
-// ResourceRequirements: requests and limits are quantities.
+// ResourceRequirements: requests and limits must be quantities, claims must have names.
 void CheckResources(Fields resources);
 
-// A map of quantities, none below 0.
+// Field `name` must be a map of quantities, none below 0.
 void CheckQuantities(Fields& object, const char* name);
 
-// The same for a template that patches have changed. InvalidArgument begins with a path below `path`.
+// CheckJobTemplate (kWhole) of a template that patches have changed. InvalidArgument begins with a path below `path`.
 Status CheckedJobTemplate(const Json& job_template, std::string_view path);
 
 }  // namespace muster::controller

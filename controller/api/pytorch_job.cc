@@ -116,7 +116,7 @@ void ReadProcesses(Fields& spec, PyTorchJob* job) {
   }
   const auto number = ParseInt(text);
   if (number && *number >= 1 && std::in_range<int>(*number)) return;
-  // Of words torchrun knows some more, by the devices that its PyTorch has.
+  // Accepts any word: which ones torchrun knows depends on the devices of its PyTorch.
   if ((text[0] | 0x20) >= 'a' && (text[0] | 0x20) <= 'z') return;
   spec.Wrong("nprocPerNode", text, "is no whole number of 1 or more, and no word such as auto, cpu, gpu");
 }

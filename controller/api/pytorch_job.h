@@ -1,5 +1,4 @@
-// PyTorchJob (kubeflow.org/v1) as Muster reads it, with the defaults that training-operator fills in. Pure; outside
-// bytes.
+// PyTorchJob (kubeflow.org/v1) as Muster reads it, with training-operator's defaults filled in. Pure; untrusted input.
 //
 // Pod templates stay JSON as they stand. docs/pytorchjob.md says what each field does. Source: training-operator v1.9,
 // pytorch_types.go, common_types.go, pytorch_defaults.go.
@@ -38,7 +37,7 @@ struct ReplicaSpec {
   ReplicaType type = ReplicaType::kWorker;
   int replicas = 1;
   RestartPolicy restart = RestartPolicy::kOnFailure;  // never kOwn
-  Json pod_template;                                  // PodTemplateSpec: metadata and spec are objects, nothing is null
+  Json pod_template;  // PodTemplateSpec: metadata and spec are objects, no field is null
 };
 
 struct ElasticPolicy {
@@ -81,7 +80,7 @@ struct ReplicaStatus {
   bool operator==(const ReplicaStatus&) const = default;
 };
 
-// status.countedPods[]: restarts that a pod, which is still there, has been charged for.
+// status.countedPods[]: the restarts of a pod that still exists, as far as they are in status.restarts.
 struct CountedPod {
   std::string uid;
   int restarts = 0;
@@ -93,14 +92,14 @@ struct PyTorchJobStatus {
   std::optional<ReplicaStatus> master, worker;
   std::optional<WallTime> start_time, completion_time;
   // Muster's own.
-  std::string message;            // why nothing happens yet
+  std::string message;            // why the job does not run yet
   int attempt = 0;                // how often all pods were made anew
   int restarts = 0;               // used up of backoffLimit
   std::vector<Failure> failures;  // the newest last
   std::vector<CountedPod> counted;
 
   const JobCondition* Find(std::string_view type) const;
-  bool Is(std::string_view type) const;  // the condition is there, and true
+  bool Is(std::string_view type) const;  // the condition exists and is true
   bool Finished() const;                 // Succeeded or Failed is true
   std::optional<ReplicaStatus>& Of(ReplicaType type) { return type == ReplicaType::kMaster ? master : worker; }
   const std::optional<ReplicaStatus>& Of(ReplicaType type) const {
@@ -112,7 +111,7 @@ struct PyTorchJobStatus {
 struct PyTorchJob {
   Meta meta;
   std::vector<ReplicaSpec> replicas;  // Master first; each type at most once
-  std::string processes_per_node;     // nprocPerNode; empty: only the deprecated one of elasticPolicy is there
+  std::string processes_per_node;     // nprocPerNode; empty: use the deprecated one in elasticPolicy
   std::optional<ElasticPolicy> elastic;
   CleanPodPolicy clean = CleanPodPolicy::kNone;
   std::optional<int64_t> ttl_seconds_after_finished, active_deadline_seconds;
@@ -121,25 +120,25 @@ struct PyTorchJob {
   bool suspend = false;
   PyTorchJobStatus status;
 
-  const ReplicaSpec* Find(ReplicaType type) const;  // null: it has none
+  const ReplicaSpec* Find(ReplicaType type) const;  // null: none of this type
   int AllReplicas() const;                          // pods of all types
 };
 
-// InvalidArgument names the path, the value and what is wanted. Keys of pytorchReplicaSpecs count in any letter case,
-// as training-operator's defaulting takes them. The status never makes an error.
+// InvalidArgument names the path, the value and the right form. Keys of pytorchReplicaSpecs count in any letter case,
+// as in training-operator's defaulting. A malformed status is no error.
 StatusOr<PyTorchJob> ReadPyTorchJob(const Json& object);
 
-// Paths of fields of the spec that a PyTorchJob does not have, pod templates aside: the API server drops them. Of
-// those that are fields of runPolicy, with that in brackets.
+// Paths of the fields in the spec that a PyTorchJob does not define; the API server drops them. Pod templates are not
+// searched. A field of runPolicy that stands directly in spec has the right place in brackets.
 std::vector<std::string> UnknownFieldsOf(const Json& object);
 
-// False: runPolicy.managedBy names another controller, or nobody (""): Muster leaves the object alone.
+// False: runPolicy.managedBy names another controller or is empty. Then Muster does not touch the object.
 bool IsPyTorchJobManagedByMuster(const Json& object);
 
-// What is malformed counts as absent.
+// A malformed field counts as absent.
 PyTorchJobStatus ReadPyTorchJobStatus(const Json& status);
 
-// All counters are always there, so that an apply takes back what another writer had put there.
+// Writes all counters, zeros too, so that an apply overwrites another writer's values.
 Json WritePyTorchJobStatus(const PyTorchJobStatus& status);
 
 }  // namespace muster::controller

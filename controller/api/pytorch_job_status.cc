@@ -1,4 +1,4 @@
-// The status of a PyTorchJob <-> JSON.
+// Reads and writes the status of a PyTorchJob.
 #include <algorithm>
 
 #include "base/iso_time.h"

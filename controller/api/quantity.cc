@@ -19,7 +19,7 @@ constexpr Wide kMost = Wide{std::numeric_limits<int64_t>::max()} * kNano;
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
-// Takes the digits off the front of `text`.
+// Removes the leading digits of `text` and returns them.
 std::string_view TakeDigits(std::string_view& text) {
   const auto end = std::find_if_not(text.begin(), text.end(), IsDigit);
   const std::string_view digits = text.substr(0, static_cast<size_t>(end - text.begin()));
@@ -30,7 +30,7 @@ std::string_view TakeDigits(std::string_view& text) {
 // 10 * value + digit, kMost at most.
 Wide Append(Wide value, int digit) { return std::min(value * 10 + digit, kMost); }
 
-// What stands behind the number: a power of ten or of 1024.
+// The unit behind the number: 10^tens or 1024^kibis.
 struct Unit {
   int tens = 0;
   int kibis = 0;
@@ -55,7 +55,7 @@ std::optional<Unit> UnitOf(std::string_view suffix) {
       if (exponent.starts_with('-')) return std::nullopt;
     }
     const auto tens = ParseInt(exponent);
-    constexpr int64_t kLimit = 1000;  // beyond it all amounts are the limit or a billionth
+    constexpr int64_t kLimit = 1000;  // beyond it every amount is the limit or a billionth
     if (!tens) return std::nullopt;
     return Unit{.tens = static_cast<int>(std::clamp(*tens, -kLimit, kLimit))};
   }
@@ -103,7 +103,7 @@ std::string Quantity::Text() const {
   Nanos per_unit = kNano;
   for (const char* unit : kUnits) {
     if (nanos_ % per_unit == 0) {
-      // Below a whole unit it may be more than an int64_t has room for: then whole units are exact enough.
+      // Counted in m, u or n the number may not fit an int64_t. Then whole units are exact enough.
       const Nanos number = nanos_ / per_unit;
       if (number > std::numeric_limits<int64_t>::max() || number < -std::numeric_limits<int64_t>::max()) break;
       return fmt::format("{}{}", static_cast<int64_t>(number), unit);
@@ -120,7 +120,7 @@ Quantity Quantity::operator+(Quantity other) const {
 }
 
 Quantity Quantity::Times(int64_t count) const {
-  // An amount has 94 bits at most.
+  // An amount has 94 bits at most, so the product fits 128 bits.
   constexpr int64_t kMostCount = std::numeric_limits<int32_t>::max();
   Quantity product;
   product.nanos_ = std::clamp<Nanos>(nanos_ * std::clamp(count, -kMostCount, kMostCount), -kMost, kMost);

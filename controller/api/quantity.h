@@ -1,4 +1,4 @@
-// Amounts as Kubernetes writes them: "500m", "1Gi", "2e3", 4. Pure; outside bytes.
+// Kubernetes quantities: "500m", "1Gi", "2e3", 4. Pure; untrusted input.
 #pragma once
 
 #include <compare>
@@ -11,8 +11,8 @@
 
 namespace muster::controller {
 
-// Exact to a billionth, between -(2^63 - 1) and 2^63 - 1 whole units: what is finer is rounded away from zero and what
-// is larger becomes the limit, as Kubernetes does. Two spellings of one amount are equal: "1000m" and "1".
+// A multiple of a billionth, from -(2^63 - 1) to 2^63 - 1 whole units. As in Kubernetes, a finer amount is rounded away
+// from zero, and a larger one becomes the limit. Two spellings of one amount are equal: "1000m" and "1".
 class Quantity {
  public:
   Quantity() = default;
@@ -33,8 +33,8 @@ class Quantity {
   Nanos nanos_ = 0;
 };
 
-// InvalidArgument names the text: a sign, digits with a point, then one of n u m k M G T P E, Ki Mi Gi Ti Pi Ei, or an
-// exponent ("e3", "E3").
+// InvalidArgument names the text. Accepted: a sign, digits with a point, then one of n u m k M G T P E, Ki Mi Gi Ti Pi
+// Ei, or an exponent ("e3", "E3").
 StatusOr<Quantity> ParseQuantity(std::string_view text);
 // A text or a number.
 StatusOr<Quantity> ReadQuantity(const Json& value);

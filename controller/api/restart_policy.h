@@ -1,13 +1,13 @@
-// What a failure of a job's pod means. docs/restarts.md, docs/pytorchjob.md.
+// What a failure of a job's pod leads to. docs/restarts.md, docs/pytorchjob.md.
 #pragma once
 
 namespace muster::controller {
 
 enum class RestartPolicy {
-  kOwn,       // what the Job itself says: restartPolicy, backoffLimit ...
-  kExitCode,  // a fatal code fails the job; of others the pod is replaced
+  kOwn,       // the Job's own fields decide: restartPolicy, backoffLimit ...
+  kExitCode,  // a fatal code fails the job; after another code the pod is replaced
   kOnFailure,
-  kNever,  // it fails the job
+  kNever,  // any failure fails the job
   kAlways
 };
 

@@ -16,9 +16,9 @@ namespace muster::controller {
 namespace {
 
 constexpr size_t kLongestPattern = 1024;
-constexpr size_t kMostJobs = 100;  // status.jobsStatus has no room for more
+constexpr size_t kMostJobs = 100;  // maxItems of status.jobsStatus in the CRD
 
-// Fields that are often written at a wrong level, by the level where they belong.
+// Fields that users often write at a wrong level, grouped by the right level.
 constexpr const char* kJobSet[] = {"replicatedJobs", "successPolicy",       "failurePolicy", "startupPolicy",
                                    "network",        "volumeClaimPolicies", "coordinator"};
 constexpr const char* kJob[] = {"parallelism", "completions", "backoffLimit", "completionMode", "podFailurePolicy"};
@@ -124,7 +124,7 @@ ReplicatedJob ReadReplicatedJob(Fields& fields, const Names& earlier) {
   return job;
 }
 
-// `name` lists replicated jobs.
+// The names in list `name`. Complains if one is no replicated job.
 std::vector<std::string> ReadTargets(Fields& fields, const char* name, const Names& jobs) {
   std::vector<std::string> targets = fields.Texts(name).value_or(std::vector<std::string>());
   for (size_t i = 0; i < targets.size(); ++i) {

@@ -1,6 +1,6 @@
-// TrainingRuntime and ClusterTrainingRuntime (trainer.kubeflow.org/v1alpha1) as Muster reads them, with JobSet's spec
-// inside, with the defaults of JobSet's webhook. Pure; outside bytes. Job templates stay JSON as they stand. Runtimes
-// of v2.0 and v2.1 are read as well: mlPolicy.torch.numProcPerNode, mlPolicy.torch.elasticPolicy. Source: Kubeflow
+// TrainingRuntime and ClusterTrainingRuntime (trainer.kubeflow.org/v1alpha1) as Muster reads them. The spec of a JobSet
+// inside has the defaults of JobSet's webhook. Job templates stay JSON as they stand. The fields of v2.0 and v2.1 are
+// read too: mlPolicy.torch.numProcPerNode, mlPolicy.torch.elasticPolicy. Pure; untrusted input. Source: Kubeflow
 // Trainer v2.3, trainingruntime_types.go; JobSet v0.12, jobset_types.go.
 #pragma once
 
@@ -17,7 +17,7 @@ namespace muster::controller {
 
 inline constexpr char kAncestorLabel[] = "trainer.kubeflow.org/trainjob-ancestor-step";
 
-// Which part of a TrainJob goes into a replicated job, by kAncestorLabel on its template.
+// The part of a TrainJob that goes into a replicated job. kAncestorLabel on the job's template tells it.
 enum class Step { kDatasetInitializer, kModelInitializer, kTrainer, kOther };
 
 struct Dependency {
@@ -33,29 +33,29 @@ struct ReplicatedJob {
   int replicas = 1;
   std::vector<Dependency> depends_on;
   Step step = Step::kOther;
-  Json job_template;  // batch/v1 JobTemplateSpec: {metadata, spec}, as pod_template.h checks it
+  Json job_template;  // batch/v1 JobTemplateSpec {metadata, spec}, checked by pod_template.h
 };
 
 struct SuccessPolicy {
-  bool all = true;                // false: any
-  std::vector<std::string> jobs;  // empty: all of them
+  bool all = true;                // operator All; false: Any
+  std::vector<std::string> jobs;  // names of replicated jobs; empty: all of them
 };
 
-// What is done when Jobs have failed as it says. An empty list matches anything.
+// The action for a failed Job that matches all lists. An empty list matches anything.
 struct FailureRule {
   enum class Action { kFail, kRestart, kRestartUncounted };
 
   std::string name;
   Action action = Action::kFail;
   std::vector<std::string> reasons;   // of the Job's failure
-  std::vector<std::string> patterns;  // RE2; one of them is found in the message of the Job's failure
+  std::vector<std::string> patterns;  // RE2; one must be found in the message of the Job's failure
   std::vector<std::string> jobs;      // replicated jobs
 };
 
 struct FailurePolicy {
   int max_restarts = 0;
   std::string restart_strategy = "Recreate";  // or BlockingRecreate, InPlaceRestart
-  std::vector<FailureRule> rules;             // the first that matches counts
+  std::vector<FailureRule> rules;             // the first match decides
 };
 
 enum class Framework { kPlain, kTorch, kMpi, kJax, kXgboost, kFlux };
@@ -64,9 +64,9 @@ struct MlPolicy {
   bool given = false;
   std::optional<int> num_nodes;
   Framework framework = Framework::kPlain;
-  // Of the framework, as it stands; null: none. torch: numProcPerNode is auto, cpu, gpu, a number or a number as a
-  // text; elasticPolicy is {minNodes, maxNodes, maxRestarts, metrics}. mpi, flux: numProcPerNode is a number. No
-  // defaults.
+  // The framework's field as it stands, without defaults; null: none. torch: numProcPerNode is auto, cpu, gpu, a number
+  // or a number as a text; elasticPolicy is {minNodes, maxNodes, maxRestarts, metrics}. mpi, flux: numProcPerNode is a
+  // number.
   Json policy;
 };
 
@@ -78,20 +78,20 @@ struct Runtime {
   Json template_metadata;  // labels and annotations of template.metadata; null: none
   std::vector<ReplicatedJob> jobs;
   SuccessPolicy success;
-  std::optional<FailurePolicy> failure;  // none: the runtime says nothing
+  std::optional<FailurePolicy> failure;  // none: the runtime has no failurePolicy
   std::string subdomain;                 // empty: the TrainJob's name
   bool publish_not_ready_addresses = true;
   bool dns_hostnames = true;
   bool in_order = false;                           // startupPolicy InOrder
   Json coordinator;                                // {replicatedJob, jobIndex, podIndex}; null: none
   Json volume_claim_policies;                      // [{templates, retentionPolicy}]; null: none
-  std::optional<int64_t> child_ttl_seconds;        // template.spec.ttlSecondsAfterFinished: of Jobs and pods
-  std::optional<int64_t> active_deadline_seconds;  // runPolicy.activeDeadlineSeconds: of TrainJobs that name none
-  std::optional<int64_t> train_job_ttl_seconds;    // runPolicy.ttlSecondsAfterFinished: of TrainJobs that name none
+  std::optional<int64_t> child_ttl_seconds;        // template.spec.ttlSecondsAfterFinished, for Jobs and pods
+  std::optional<int64_t> active_deadline_seconds;  // runPolicy.activeDeadlineSeconds, for TrainJobs without one
+  std::optional<int64_t> train_job_ttl_seconds;    // runPolicy.ttlSecondsAfterFinished, for TrainJobs without one
 };
 
-// InvalidArgument names the path, the value and what is wanted; of a field that stands at a wrong level, such as
-// failurePolicy beside template, also the path where it belongs.
+// InvalidArgument names the path, the value and the right form. For a field at a wrong level, such as failurePolicy
+// beside template, it names the right path.
 StatusOr<Runtime> ReadRuntime(const Json& object);
 
 }  // namespace muster::controller

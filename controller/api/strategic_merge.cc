@@ -19,7 +19,7 @@ constexpr char kRetainKeys[] = "$retainKeys";
 struct KeyedList {
   std::string_view field;
   std::array<const char*, 2> keys;  // the second may be null
-  bool one_of = false;              // beside its name, an item has one field
+  bool one_of = false;              // an item has its name and one other field
 };
 
 constexpr KeyedList kKeyedLists[] = {
@@ -49,7 +49,7 @@ class Merge {
  public:
   explicit Merge(Complaints& complaints) : complaints_(complaints) {}
 
-  // Takes `original` and gives it with the patch over it.
+  // `original` with `patch` over it.
   Json Value(Json original, const Json& patch, std::string_view field, const std::string& path, int depth) {
     if (depth > kDeepest) {
       complaints_.Wrong(path, fmt::format("it is nested more than {} levels deep", kDeepest));
@@ -61,7 +61,7 @@ class Merge {
   }
 
  private:
-  // merge, replace or delete.
+  // $patch of `object`; "merge" if it has none. Complains of another word than merge, replace, delete.
   std::string DirectiveOf(const Json& object, const std::string& path) {
     const Json* directive = FindField(object, kPatch);
     if (directive == nullptr) return "merge";
@@ -111,7 +111,7 @@ class Merge {
     }
   }
 
-  // Where the patch gives a field beside the name, those of the original that it does not give are gone.
+  // If the patch gives a field beside the name, removes the original's fields that the patch does not give.
   static void KeepOne(Json& original, const Json& patch) {
     const auto gives = [](const Json& object, const std::string& name) {
       return name != "name" && !IsDirective(name) && !object[name].is_null();
@@ -125,7 +125,7 @@ class Merge {
     }
   }
 
-  // The item's key as a text that no other key has; empty where it has none.
+  // The item's key as a text. Different keys give different texts. Empty: the item has no key.
   static std::string KeyOf(const Json& item, const KeyedList& list) {
     const Json* first = FindField(item, list.keys[0]);
     if (first == nullptr) return "";
@@ -161,7 +161,7 @@ class Merge {
       Json& target = original[place->second];
       target = Object(std::move(target), item, list.one_of, item_path, depth + 1);
     }
-    // What was deleted is null now.
+    // A deleted item is null by now.
     original.erase(std::remove_if(original.begin(), original.end(), [](const Json& item) { return item.is_null(); }),
                    original.end());
     return original;

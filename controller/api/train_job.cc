@@ -95,7 +95,7 @@ RuntimePatch ReadPatch(Fields& fields) {
 std::vector<RuntimePatch> ReadPatches(Fields& spec) {
   std::vector<RuntimePatch> patches;
   std::vector<Fields> objects = spec.Objects("runtimePatches");
-  // The old shape's patch may come on top of upstream's limit.
+  // Upstream's limit, and the patch that NewestShape() may have added.
   if (objects.size() > kMostPatches + 1) {
     spec.Wrong("runtimePatches", fmt::format("{} patches are more than {}", objects.size(), kMostPatches));
     return patches;

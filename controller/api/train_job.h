@@ -1,8 +1,7 @@
-// TrainJob (trainer.kubeflow.org/v1alpha1) as Muster reads it, in its newest shape. Pure; outside bytes.
+// TrainJob (trainer.kubeflow.org/v1alpha1) as Muster reads it, in its newest shape. Pure; untrusted input.
 //
-// Fields of Kubernetes' own types (env, resources, parts of pod templates) stay JSON as they stand. The shape of v2.0
-// and v2.1 becomes this one in old_shape.h. docs/api.md lists the fields. Source: Kubeflow Trainer v2.3,
-// trainjob_types.go.
+// Fields of Kubernetes' own types (env, resources, parts of pod templates) stay JSON as they stand. old_shape.h
+// converts the shape of v2.0 and v2.1. docs/api.md lists the fields. Source: Kubeflow Trainer v2.3, trainjob_types.go.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +20,7 @@ namespace muster::controller {
 inline constexpr char kTrainerGroup[] = "trainer.kubeflow.org";
 inline constexpr char kTrainerApi[] = "trainer.kubeflow.org/v1alpha1";
 inline constexpr char kManagedByMuster[] = "trainer.kubeflow.org/trainjob-controller";
-// On a TrainJob: auto, cpu or gpu, where the old shape had that as spec.trainer.numProcPerNode.
+// On a TrainJob: auto, cpu or gpu, converted from spec.trainer.numProcPerNode of the old shape.
 inline constexpr char kNumProcAnnotation[] = "muster.dev/num-proc-per-node";
 
 struct RuntimeRef {
@@ -34,7 +33,7 @@ struct RuntimeRef {
 struct Initializer {
   std::string storage_uri;
   Json env = Json::array();  // []EnvVar
-  std::string secret;        // every key of it becomes a variable; empty: none
+  std::string secret;        // each key of this Secret becomes a variable; empty: none
 };
 
 struct Trainer {
@@ -49,7 +48,7 @@ struct Trainer {
 struct RuntimePatch {
   std::string manager;
   Json metadata;         // template.metadata: labels and annotations; null: none
-  Json replicated_jobs;  // template.spec.replicatedJobs: strategic merge by name; null: none
+  Json replicated_jobs;  // template.spec.replicatedJobs, merged by name; null: none
 };
 
 // metav1.Condition.
@@ -72,18 +71,18 @@ struct JobsStatus {
 struct TrainJobStatus {
   std::vector<Condition> conditions;
   std::vector<JobsStatus> jobs;
-  // Muster's own, beside upstream's.
+  // The fields down to `failures` are Muster's own.
   std::string state;    // Created, Initializing, Waiting, Running, Restarting, Suspended, Complete, Failed
   std::string reason;   // a word for the column Reason; empty: none
-  std::string message;  // why nothing happens yet, or why it ended
+  std::string message;  // why the job does not run yet, or why it ended
   std::optional<WallTime> start_time, completion_time;
-  std::optional<int64_t> ttl_seconds;  // the runtime's ttlSecondsAfterFinished, when it ended
+  std::optional<int64_t> ttl_seconds;  // the runtime's ttlSecondsAfterFinished at the job's end
   int nodes = 0, ready_nodes = 0;      // of the trainer step
   std::string selector;                // of the pods of an elastic trainer step, for autoscalers; empty: none
-  int attempt = 0;                     // of the trainer step: how often it was made anew
-  int restarts = 0;                    // used up of the budget, wherever they happened
+  int attempt = 0;                     // how often the trainer step was made anew
+  int restarts = 0;                    // used up of the budget, by agents and by new pods or Jobs
   std::vector<Failure> failures;       // the newest last, kMostFailures at most
-  Json others;                         // fields of status that are not Muster's (trainerStatus): kept as they are
+  Json others;                         // fields of other writers (trainerStatus), kept as they are
 
   const Condition* Find(std::string_view type) const;
   bool Finished() const;  // Complete or Failed is true
@@ -98,24 +97,24 @@ struct TrainJob {
   std::vector<RuntimePatch> patches;  // later ones win
   bool suspend = false;
   std::optional<int64_t> active_deadline_seconds;
-  std::optional<int64_t> ttl_seconds_after_finished;  // Muster's own
+  std::optional<int64_t> ttl_seconds_after_finished;  // a field of Muster's own
   std::string managed_by = kManagedByMuster;
   TrainJobStatus status;
 };
 
-// InvalidArgument names the path, the value and what is wanted: "spec.trainer.numNodes: 'four' is no whole number". An
-// object of the old shape is read as NewestShape() makes it. env, resources and parts of templates have been checked by
-// pod_template.h, and metadata of a patch is {labels, annotations}, maps of texts. The status never makes an error.
+// InvalidArgument names the path, the value and the right form: "spec.trainer.numNodes: 'four' is no whole number". An
+// object of the old shape is converted by NewestShape() first. env, resources and parts of templates are checked by
+// pod_template.h; metadata of a patch is {labels, annotations}, maps of texts. A malformed status is no error.
 StatusOr<TrainJob> ReadTrainJob(const Json& object);
 
-// False: managedBy names another controller, so Muster leaves the object alone, whatever else is in it.
+// False: managedBy names another controller. Then Muster does not touch the object, whatever else is in it.
 bool IsManagedByMuster(const Json& object);
 
-// `status` of a TrainJob. What is malformed in it counts as absent: an edit of somebody else must not stop the job.
+// `status` of a TrainJob. A malformed field counts as absent, so that a wrong edit of the status does not stop the job.
 TrainJobStatus ReadStatus(const Json& status);
 
-// `status` as the API has it; conditions, jobsStatus and all counters are always there. The API's times have no
-// fractions of a second: to see whether a status has changed, compare what this gives.
+// `status` for the API. Writes conditions, jobsStatus and all counters even if they are empty or 0. The API's times
+// have no fractions of a second, so compare the results of this function to see whether a status has changed.
 Json WriteStatus(const TrainJobStatus& status);
 
 }  // namespace muster::controller

@@ -1,4 +1,4 @@
-// The status of a TrainJob <-> JSON.
+// Reads and writes the status of a TrainJob.
 #include <algorithm>
 #include <array>
 
@@ -11,7 +11,7 @@
 namespace muster::controller {
 namespace {
 
-// The fields of status that are read here; all else is kept in `others`.
+// The fields that are read here. All other fields are kept in `others`.
 constexpr std::array<std::string_view, 14> kOwnFields = {
     "conditions", "jobsStatus", "state",          "reason",
     "message",    "startTime",  "completionTime", "ttlSecondsAfterFinished",

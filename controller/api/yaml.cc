@@ -21,14 +21,14 @@ namespace muster::controller {
 namespace {
 
 constexpr int kDeepest = 100;
-// Lines of paths are for messages: paths that are longer, and those beyond this sum, have none.
+// Lines are for messages only. A longer path has no line, nor has any path beyond kMostPathBytes in all.
 constexpr size_t kLongestPath = 512;
 constexpr size_t kMostPathBytes = 16 << 20;
-constexpr size_t kBytesForNode = 64;  // of text that aliases repeat
+constexpr size_t kBytesForNode = 64;  // of anchored and repeated text, per node of the budget
 
 constexpr std::string_view kYamlTag = "tag:yaml.org,2002:";
 
-// How much an alias repeats.
+// The size of a value that an alias repeats. depth: levels of nesting.
 struct Weight {
   size_t nodes = 0, bytes = 0;
   int depth = 0;
@@ -48,7 +48,7 @@ Weight WeightOf(const Json& value) {
   return weight;
 }
 
-// Counts what all documents of a text hold, and stops where it is too much.
+// Bounds the nodes of all documents of a text, and the bytes in anchors and aliases. Throws beyond a bound.
 class Budget {
  public:
   explicit Budget(size_t most_nodes) : nodes_(most_nodes), bytes_(most_nodes * kBytesForNode), most_(most_nodes) {}
@@ -66,10 +66,10 @@ class Budget {
   const size_t most_;
 };
 
-// Makes JSON of what the parser tells. Complaints are thrown as the parser's own are, and do not leave this file.
+// Builds JSON from the parser's events. Throws YAML::ParserException, as the parser does; Parse() catches it.
 class Builder : public YAML::EventHandler {
  public:
-  // `text_size`: bytes of all documents.
+  // `text_size`: bytes of the whole text.
   Builder(Budget& budget, size_t text_size) : budget_(budget), text_size_(text_size) {}
 
   void OnDocumentStart(const YAML::Mark&) override {}
@@ -98,7 +98,7 @@ class Builder : public YAML::EventHandler {
       stack_.back().has_key = stack_.back().merge_key = true;
       return;
     }
-    // The parser forgives a quote behind which the text ends.
+    // The parser accepts a text that ends right after an opening quote.
     if (tag == "!" && text.empty() && static_cast<size_t>(mark.pos) + 1 >= text_size_) {
       throw YAML::ParserException(mark, "the text ends within quotes");
     }
@@ -124,15 +124,15 @@ class Builder : public YAML::EventHandler {
   const YAML::Mark& start() const { return start_; }
 
  private:
-  // A list or map that is not complete yet.
+  // A list or map whose end has not come yet.
   struct Frame {
     Json value;
     YAML::Mark mark;
     YAML::anchor_t anchor = YAML::NullAnchor;
-    size_t path_size = 0;  // of the path to it
-    std::string key;       // whose value comes next
+    size_t path_size = 0;  // of its path
+    std::string key;       // the value of this key comes next
     bool has_key = false, merge_key = false;
-    std::vector<Json> merges;  // maps whose keys it has where it has none of its own
+    std::vector<Json> merges;  // the maps under <<, in their order
   };
 
   struct Anchored {
@@ -187,7 +187,7 @@ class Builder : public YAML::EventHandler {
     Add(frame.mark, std::move(frame.value));
   }
 
-  // Keeps a copy for aliases.
+  // Keeps a copy of an anchored value, for aliases.
   void Keep(const YAML::Mark& mark, YAML::anchor_t anchor, const Json& value) {
     if (anchor == YAML::NullAnchor) return;
     const Weight weight = WeightOf(value);
@@ -210,7 +210,7 @@ class Builder : public YAML::EventHandler {
     Note(mark);
   }
 
-  // Before a value: those of maps have a path by their keys already.
+  // Sets path_ before a value. Key() has set it already for a value in a map.
   void Enter(const YAML::Mark& mark) {
     if (stack_.empty()) {
       start_ = mark;
@@ -253,7 +253,7 @@ class Builder : public YAML::EventHandler {
     }
   }
 
-  // The map's own keys win, then those of the map that is named first.
+  // Adds the merged maps' keys. The map's own keys win, then those of the first merged map.
   static void Merge(Frame& frame) {
     for (Json& map : frame.merges) {
       for (auto& [key, value] : map.get_ref<Json::object_t&>()) frame.value.emplace(key, std::move(value));
@@ -275,7 +275,7 @@ Status WrongAt(int line, int column, std::string_view what) {
   return absl::InvalidArgumentError(fmt::format("line {}, column {}: {}", line + 1, column + 1, what));
 }
 
-// The parser takes some bytes for the end of the text, or for another encoding.
+// Refuses bytes that the parser would take for the end of the text, or for another encoding.
 Status CheckBytes(std::string_view text) {
   int line = 0;
   size_t line_start = 0;
@@ -293,8 +293,8 @@ Status CheckBytes(std::string_view text) {
   return absl::OkStatus();
 }
 
-// The text for the parser, which forgives quotes that are not closed where the text ends with a line: a comment
-// follows, which such a quote makes a part of its text.
+// The text for the parser, with an empty comment behind the last line end. Without it the parser would accept a text
+// that ends inside quotes right after a line end.
 std::string WithEnd(std::string_view text) {
   const size_t end = text.find_last_not_of(" \t");
   if (end == std::string_view::npos || (text[end] != '\n' && text[end] != '\r')) return std::string(text);
@@ -327,7 +327,7 @@ StatusOr<std::vector<YamlDocument>> Parse(std::string_view text, size_t most_nod
   }
 }
 
-// The items of a v1 List, each with its own lines.
+// Adds `document`, or the items of a v1 List, each with its own lines.
 void AddItems(YamlDocument document, std::vector<YamlDocument>& documents) {
   const Json* items = FindField(document.object, "items");
   const bool is_list = TextField(document.object, "kind") == "List" &&
@@ -371,7 +371,7 @@ Status LocatedIn(const YamlDocument& document, std::string_view file, const Stat
 StatusOr<std::vector<YamlDocument>> ReadYaml(std::string_view text, size_t most_nodes) {
   auto parsed = Parse(text, most_nodes);
   if (!parsed.ok() && Strip(text).starts_with('{')) {
-    // YAML lacks some JSON: tabs as indentation, characters as two escapes.
+    // Some JSON is no YAML: tabs as indentation, a character as two \u escapes.
     auto json = ReadJson(text, kDeepest - 1);
     if (json.ok()) parsed = std::vector<YamlDocument>{{.object = *std::move(json), .lines = {{"", 1}}}};
   }

@@ -46,7 +46,7 @@ bool IsFloat(std::string_view text) {
   return !text.empty() && Digits(text) == text.size();
 }
 
-// With 0x, 0o, 0b or, for octal, 0 in front.
+// Prefixes: 0x, 0o, 0b; a bare 0 is octal too.
 std::optional<Json> Integer(std::string_view text) {
   const bool negative = text.starts_with('-');
   const bool sign = negative || text.starts_with('+');
@@ -66,7 +66,7 @@ std::optional<Json> Integer(std::string_view text) {
   return Json(static_cast<int64_t>(negative ? -number : number));
 }
 
-// One without a fraction becomes a whole number, as Kubernetes' JSON writes it: 1e3 is 1000.
+// A number without a fraction becomes an integer up to 2^53, as in Kubernetes' JSON: 1e3 is 1000.
 std::optional<Json> Float(std::string_view text) {
   if (text.starts_with('+')) text.remove_prefix(1);
   double number = 0;

@@ -1,4 +1,4 @@
-// What a plain scalar of YAML means to kubectl (sigs.k8s.io/yaml, which is YAML 1.1 in this). Pure; outside bytes.
+// Reads a plain scalar of YAML as kubectl does (sigs.k8s.io/yaml follows YAML 1.1 here). Pure; untrusted input.
 #pragma once
 
 #include <optional>
@@ -8,7 +8,7 @@
 
 namespace muster::controller {
 
-// null, true, false, a number or the text itself. nullopt: a number that JSON does not have (.inf, .nan).
+// null, true, false, a number, or the text itself. nullopt: a number that JSON does not have (.inf, .nan).
 std::optional<Json> PlainScalar(std::string_view text);
 
 }  // namespace muster::controller

@@ -1,4 +1,4 @@
-// JSON -> YAML.
+// Writes JSON as YAML.
 #include <algorithm>
 
 #include "base/text.h"
@@ -12,21 +12,21 @@ constexpr size_t kStep = 2;
 
 bool IsPrintable(char c) { return c >= 0x20 && c < 0x7f; }
 
-// Whether `text` without quotes is read as the same text.
+// Whether readers get the same text if `text` stands without quotes.
 bool IsPlain(std::string_view text) {
   if (text.empty() || !std::all_of(text.begin(), text.end(), IsPrintable)) return false;
   if (text.front() == ' ' || text.back() == ' ' || text.back() == ':' || text == "<<" || text == "-") return false;
   if (std::string_view("?:,[]{}#&*!|>'\"%@`=").find(text.front()) != std::string_view::npos) return false;
   if (text.starts_with("- ") || text.starts_with("---") || text.starts_with("...")) return false;
   if (text.find(": ") != std::string_view::npos || text.find(" #") != std::string_view::npos) return false;
-  // Other readers take 12:30 for a number of base 60, and 2026-01-02 for a time.
+  // Other readers take 12:30 for a number in base 60, and 2026-01-02 for a time.
   const bool digit = text[0] >= '0' && text[0] <= '9';
   if (digit && text.find_first_of(":-") != std::string_view::npos) return false;
   const auto read = PlainScalar(text);
   return read && read->is_string();
 }
 
-// Whether a text of several lines can stand as a block ("|"): its first line tells the indentation.
+// Whether `text` has several lines and can stand as a block ("|"), whose first line sets the indentation.
 bool IsBlock(std::string_view text) {
   if (text.find('\n') == std::string_view::npos || text.ends_with("\n\n") || text.front() == ' ' ||
       text.front() == '\n' || text.front() == '\t') {
@@ -50,7 +50,7 @@ class Writer {
  public:
   std::string Take() { return std::move(out_); }
 
-  // A map or list that is not empty. `begun`: its first line has its indentation already.
+  // Writes a map or list that is not empty. `begun`: the indentation of its first line is written already.
   void Block(const Json& value, size_t indent, bool begun) {
     for (auto item = value.begin(); item != value.end(); ++item) {
       if (!begun) out_.append(indent, ' ');
@@ -65,7 +65,7 @@ class Writer {
     }
   }
 
-  // What stands behind "key:" or "-".
+  // Writes the value behind "key:" or "-".
   void Value(const Json& value, size_t indent, bool in_map) {
     if (value.is_structured() && !value.empty()) {
       out_ += in_map ? "\n" : " ";
@@ -78,7 +78,7 @@ class Writer {
   }
 
  private:
-  // YAML ends a key that has no "?" after 1024 characters.
+  // In YAML, a key of more than 1024 characters needs a "?".
   void Key(const std::string& key, size_t indent) {
     constexpr size_t kLongestSimple = 1000;
     if (key.size() <= kLongestSimple) {

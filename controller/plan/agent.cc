@@ -14,16 +14,16 @@ namespace muster::controller {
 namespace {
 
 constexpr char kFolder[] = "/muster-agent";
-constexpr int kUsualGrace = 30;           // terminationGracePeriodSeconds where a pod says nothing; the agent knows it
-constexpr int kRoomForTheEnd = 5;         // seconds between the agent's grace and the kubelet's
-constexpr int64_t kNobodyOfNote = 65532;  // a user that is not root
+constexpr int kUsualGrace = 30;           // Kubernetes' default terminationGracePeriodSeconds; the agent assumes it
+constexpr int kRoomForTheEnd = 5;         // seconds by which the agent's grace is shorter than the kubelet's
+constexpr int64_t kNobodyOfNote = 65532;  // any user but root
 constexpr int kProbePeriod = 5;
 
 void Note(std::string_view reason, std::string message, std::vector<Notice>* notices) {
   notices->push_back({std::string(reason), std::move(message)});
 }
 
-// The trainer's CPU and memory: the pod's quality-of-service class, its request and its quota stay what they were.
+// The trainer's CPU and memory, so that the pod's quality-of-service class, request and quota stay the same.
 Json InstallerResources(const Json& container) {
   Json resources = Json::object();
   for (const char* kind : {"requests", "limits"}) {
@@ -53,7 +53,7 @@ Status CheckRoomForAgent(const AgentPlace& place) {
 void Install(const PlanOptions& options, Json* pod, Json* container) {
   Json installer = {{"name", kAgentContainer},
                     {"image", options.agent_image},
-                    {"imagePullPolicy", "IfNotPresent"},  // also of a tag `latest`: no pull for each pod
+                    {"imagePullPolicy", "IfNotPresent"},  // also for the tag `latest`: not every pod pulls
                     {"command", Json::array({"muster", "install", kFolder})},
                     {"securityContext", HelperSecurity(*pod, *container)},
                     {"volumeMounts", Json::array({{{"name", kAgentContainer}, {"mountPath", kFolder}}})}};
@@ -94,8 +94,8 @@ void AddVariables(const Json& pod, const AgentUse& use, Json* container) {
   AddMissingEnv(wanted, container);
 }
 
-// The port that the kubelet can ask; none: the container has closed it, put it on one address or takes it from
-// elsewhere, or the pod has its node's network, where other agents may have the port.
+// The agent's HTTP port for the kubelet's probe. None: MUSTER_HTTP_PORT is no plain number (the port is off, bound to
+// one address, or from a valueFrom), or the pod has its node's network, where another agent may hold the port.
 std::optional<int> ProbedPort(const Json& pod, const Json& container) {
   if (FlagField(pod, "hostNetwork", false)) return std::nullopt;
   if (FindNamed(container, "env", "MUSTER_HTTP_PORT") == nullptr) return kAgentHttpPort;
@@ -116,7 +116,7 @@ void AddProbe(const Json& pod, Json* container) {
 // True: the Job's backoffLimit is the budget.
 bool SetFailurePolicy(const Runtime& runtime, int max_restarts, RestartPolicy policy, ReplicatedJob* of,
                       std::vector<Notice>* notices) {
-  if (policy == RestartPolicy::kNever) return false;  // ApplyRestartPolicy says it all
+  if (policy == RestartPolicy::kNever) return false;  // ApplyRestartPolicy sets all fields
   Json& spec = of->job_template["spec"];
   Json& pod = PodSpec(of->job_template);
   const std::string where = fmt::format("job '{}' of runtime '{}'", of->name, runtime.meta.name);
@@ -220,7 +220,7 @@ StatusOr<Injection> InjectAgent(const Runtime& runtime, const PlanOptions& optio
   if (policy == RestartPolicy::kOwn) policy = RestartPolicy::kExitCode;
   use.max_restarts = max_restarts;
   use.policy = policy;
-  // Pods that look each other up before they are ready would not be found.
+  // Without publishNotReadyAddresses, pods find each other only once they are ready; a probe would delay that.
   use.probe = runtime.publish_not_ready_addresses;
   Json& pod = PodSpec(of->job_template);
   const AgentPlace place{

@@ -1,7 +1,7 @@
-// Runs a container's command under `muster exec`: an init container copies the agent into an emptyDir. In a Job of a
-// runtime it also stops the Job at a fatal exit code. What the user says about these things stays as he says. Pure.
+// Runs a container's command under `muster exec`. An init container copies the agent into an emptyDir. For a Job of a
+// runtime, this also makes the Job fail at a fatal exit code. Fields and variables that the user has set stay. Pure.
 //
-// A torchrun that is found without PATH is taken over by `muster exec --wire=torch`: torchrun_command.h.
+// A torchrun that is started without a look-up in PATH runs under `muster exec --wire=torch`: torchrun_command.h.
 //
 // The agent reads its budget from PET_MAX_RESTARTS (for a torchrun inside the command), the policy from
 // MUSTER_RESTART_POLICY, the grace from MUSTER_SHUTDOWN_TIMEOUT. Its HTTP port is open by default (docs/watching.md).
@@ -20,47 +20,46 @@
 
 namespace muster::controller {
 
-inline constexpr char kAgentContainer[] = "muster-agent";  // the init container, and its volume
+inline constexpr char kAgentContainer[] = "muster-agent";  // name of the init container and of its volume
 inline constexpr char kMaxRestartsVariable[] = "PET_MAX_RESTARTS";
 
-// Whether kAgentAnnotation of the TrainJob, else the runtime, leaves the agent in. InvalidArgument: it is neither
-// "on" nor "off".
+// False: kAgentAnnotation of the TrainJob, else of the runtime, is "off". InvalidArgument: neither "on" nor "off".
 StatusOr<bool> WantsAgent(const TrainJob& job, const Runtime& runtime);
 
-// Whether `container` has a command: without one it is in the image alone.
+// Whether `container` has a command. Without one, only the image knows the command.
 bool CommandIsKnown(const Json& container);
 
-// Whether its command is the agent already.
+// Whether the command of `container` is muster already.
 bool IsAgent(const Json& container);
 
-// The number in PET_MAX_RESTARTS of `container`; none: it is not there, or comes from elsewhere. InvalidArgument: it is
-// no number.
+// The number in PET_MAX_RESTARTS of `container`; none: the variable is absent, or has a valueFrom. InvalidArgument: its
+// value is no whole number from 0 to 1,000,000.
 StatusOr<std::optional<int>> OwnRestarts(std::string_view job_name, const Json& container);
 
 // How `muster exec` is called.
 struct AgentUse {
   std::vector<std::string> flags;
-  bool replaces = false;            // it has no command: it takes the place of the container's
-  std::optional<int> max_restarts;  // PET_MAX_RESTARTS, where the container has none
+  bool replaces = false;            // `muster exec` gets no command, and replaces the container's command and args
+  std::optional<int> max_restarts;  // PET_MAX_RESTARTS, unless the container has it
   RestartPolicy policy = RestartPolicy::kExitCode;
-  bool probe = true;  // the kubelet asks it whether the pod is ready, where the container has no probe
+  bool probe = true;  // add a readinessProbe of the agent, unless the container has one
 };
 
-// The container that gets it.
+// The container that gets the agent.
 struct AgentPlace {
   std::string name;           // for messages: "runtime 'a': job 'node'", "spec.pytorchReplicaSpecs.Worker"
-  std::string no_command;     // for one whose command is not known: "since ...; give ..."
+  std::string no_command;     // for the notice of an unknown command: "since ...; give ..."
   Json* pod = nullptr;        // PodSpec
-  Json* container = nullptr;  // of the pod; null: it has none
+  Json* container = nullptr;  // of `pod`; null: the pod has no such container
 };
 
-// True: the command runs under the agent, or was the agent already. Notices say why not. InvalidArgument: the pod has a
-// volume, init container or mount of the agent's name.
+// True: the command runs under the agent, or was the agent already. False: a notice says why not. InvalidArgument: the
+// pod has a volume or container of the agent's name, or a mount at its folder.
 StatusOr<bool> PutAgent(const AgentPlace& place, const PlanOptions& options, const AgentUse& use,
                         std::vector<Notice>* notices);
 
-// securityContext of an init container of Muster's own in `pod`. It needs no right at all. It runs as `container` does;
-// where that is only said not to be root, as some other user, since the agent's image names none.
+// securityContext of an init container of Muster's own in `pod`: no privileges, and the user of `container`. With
+// runAsNonRoot but no runAsUser the user is 65532, since the agent's image names none.
 Json HelperSecurity(const Json& pod, const Json& container);
 
 struct Injection {
@@ -68,7 +67,8 @@ struct Injection {
   bool budget_in_job = false;  // the Job's backoffLimit is the budget
 };
 
-// PutAgent into `of`, whose pods have the container `node`; `use` says the rest of it.
+// PutAgent for the container `node` of `of`. Then sets restartPolicy, podFailurePolicy and backoffLimit, unless the
+// runtime has set them or `policy` is kNever (ApplyRestartPolicy). Of `use`, only flags and replaces count.
 StatusOr<Injection> InjectAgent(const Runtime& runtime, const PlanOptions& options, AgentUse use, int max_restarts,
                                 RestartPolicy policy, ReplicatedJob* of, std::vector<Notice>* notices);
 

@@ -1,4 +1,4 @@
-// An annotation by which a job, or else a TrainJob's runtime, chooses between two ways. Pure.
+// Reads an annotation of a job, else of a TrainJob's runtime, that chooses between two words. Pure.
 #pragma once
 
 #include <string_view>
@@ -9,11 +9,11 @@
 
 namespace muster::controller {
 
-// `one` or `other`; empty: neither has the annotation. InvalidArgument: it says something else.
+// `one` or `other`; empty: neither object has the annotation. InvalidArgument: it is another word.
 StatusOr<std::string_view> ChoiceOf(const TrainJob& job, const Runtime& runtime, const char* annotation,
                                     std::string_view one, std::string_view other);
 
-// The same of one object. `prefix` goes before the path in the message.
+// The same for one object. `prefix` goes before the path in the message.
 StatusOr<std::string_view> ChoiceOf(const Meta& meta, const char* annotation, std::string_view one,
                                     std::string_view other, std::string_view prefix = "");
 

@@ -50,7 +50,7 @@ class Converter {
   const Json& RunPolicy() const { return PartOf(object_, "spec", "runPolicy"); }
   void Remark(std::string_view path, std::string_view what) { remarks_.push_back(fmt::format("{}: {}", path, what)); }
 
-  // PET_MAX_RESTARTS as v1's pods have it: of elasticPolicy, else the container's own.
+  // PET_MAX_RESTARTS in v1's pods: from elasticPolicy, else the container's own.
   void ReadOwnRestarts() {
     const Json& container = PartOf(pods_.pod_template, "spec", "containers")[pods_.trainer];
     if (const auto own = OwnRestarts(kNodeJob, container); own.ok()) own_restarts_ = *own;
@@ -93,7 +93,6 @@ class Converter {
     return "auto";
   }
 
-  // The agent runs the command where it is known.
   bool WithAgent() const { return pods_.own_command && job_.meta.Annotation(kAgentAnnotation) != "off"; }
 
   void AddRestarts() {
@@ -148,7 +147,7 @@ class Converter {
     }
   }
 
-  // v1 takes the scheduler from a flag of the operator, so the job does not say which it is.
+  // The job does not name its gang scheduler: in v1 a flag of the operator does.
   void AddScheduling() {
     constexpr char kPath[] = "spec.runPolicy.schedulingPolicy";
     const SchedulingPolicy& policy = job_.scheduling;
@@ -213,7 +212,7 @@ class Converter {
     }
   }
 
-  // Which pods make a success. cleanPodPolicy decides in v1 whether the others may go on after it.
+  // Sets which pods must succeed. In v1, cleanPodPolicy decides whether the other pods run on after that.
   void AddSuccess() {
     if (job_.AllReplicas() < 2 || (!plan_.has_master && !plan_.elastic)) return;
     const std::string path = plan_.has_master ? ReplicaPath(ReplicaType::kMaster) : "spec.elasticPolicy";
@@ -247,7 +246,7 @@ class Converter {
     return metadata;
   }
 
-  // Both objects, once they have been read and planned.
+  // Both objects, after a check that they can be read and planned.
   StatusOr<ConvertedJob> Checked() {
     Json annotations = job_.meta.annotations;
     for (const char* left_out : {kAppliedAnnotation, kRestartAnnotation}) annotations.erase(left_out);
@@ -276,7 +275,7 @@ class Converter {
   PyTorchPlan plan_;
   ConvertedPods pods_;
   std::optional<int> own_restarts_;
-  Json train_job_, runtime_;     // spec of each
+  Json train_job_, runtime_;     // the spec of each
   Json job_set_, job_template_;  // template.spec of the runtime, and the template of its job
   std::vector<std::string> remarks_;
 };

@@ -1,6 +1,6 @@
-// A PyTorchJob (kubeflow.org/v1) as a TrainJob with a TrainingRuntime of its own, both of the PyTorchJob's name. The
-// pods of the TrainJob have the same environment, with their own host names. Pure. docs/pytorchjob.md says what becomes
-// of each field.
+// Converts a PyTorchJob (kubeflow.org/v1) to a TrainJob with a TrainingRuntime of its own, both named as the
+// PyTorchJob. The pods of the TrainJob get the same environment, with the host names of the TrainJob. Pure.
+// docs/pytorchjob.md has the conversion of each field.
 #pragma once
 
 #include <string>
@@ -13,15 +13,15 @@ namespace muster::controller {
 
 struct ConvertedJob {
   Json runtime, train_job;
-  // What has no counterpart, or another meaning. Each begins with the path in the PyTorchJob.
+  // Fields without a counterpart, or with another meaning. Each remark begins with the path in the PyTorchJob.
   std::vector<std::string> remarks;
 };
 
 struct ConvertOptions {
-  std::string gang_scheduler;  // what the operator was run with: "volcano", another scheduler's name; empty: nothing
+  std::string gang_scheduler;  // the operator's --gang-scheduler-name: "volcano" or another; empty: none
 };
 
-// InvalidArgument names the path, the value and the remedy: `object` is no PyTorchJob that Muster could run, or no
+// InvalidArgument names the path, the value and the remedy: Muster could not run `object` as a PyTorchJob, or no
 // TrainJob could run its pods.
 StatusOr<ConvertedJob> ConvertPyTorchJob(const Json& object, const ConvertOptions& options);
 

@@ -1,5 +1,4 @@
-// Files with PyTorchJobs in, the same files with TrainJobs and runtimes out: for `muster-controller convert`. Pure;
-// outside bytes.
+// `muster-controller convert`: replaces the PyTorchJobs in files by TrainJobs and runtimes. Pure; untrusted input.
 #pragma once
 
 #include <string>
@@ -13,12 +12,12 @@
 namespace muster::controller {
 
 struct ConvertedFiles {
-  std::vector<Json> objects;         // in the order of the files; of each PyTorchJob the runtime, then the TrainJob
+  std::vector<Json> objects;         // in the order of the files; for a PyTorchJob its runtime, then its TrainJob
   std::vector<std::string> remarks;  // "file:line: path: ..."
 };
 
-// Objects of other kinds stay as they are, which a remark says. InvalidArgument: "file:line: path: what is wrong", or
-// there is no PyTorchJob.
+// Objects of other kinds stay as they are, with a remark. InvalidArgument: "file:line: path: what is wrong", or the
+// files have no PyTorchJob.
 StatusOr<ConvertedFiles> ConvertFiles(const std::vector<InputFile>& files, const ConvertOptions& options);
 
 }  // namespace muster::controller

@@ -16,9 +16,9 @@
 namespace muster::controller {
 namespace {
 
-constexpr size_t kMostPaths = 12;  // in one remark
+constexpr size_t kMostPaths = 12;  // listed in one remark
 
-// What the Trainer sets in the container `node`, whatever the container says.
+// The Trainer always sets these variables in the container `node`.
 constexpr std::array<std::string_view, 4> kOfTrainer = {"PET_NNODES", "PET_NPROC_PER_NODE", "PET_NODE_RANK",
                                                         "PET_MASTER_ADDR"};
 
@@ -30,7 +30,7 @@ bool IsRank(std::string_view name) { return name == "RANK" || name == "PET_NODE_
 
 bool IsLetterOrDigit(char c) { return (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z'); }
 
-// Whether a host name may begin at `at`. A single '/' before it is a path's, two are a URL's.
+// Whether a host name may begin at `at`. A single '/' before it belongs to a path; two belong to a URL.
 bool BeginsHost(std::string_view text, size_t at) {
   if (at == 0) return true;
   const char before = text[at - 1];
@@ -42,7 +42,7 @@ bool EndsHost(std::string_view text, size_t at) {
   return at == text.size() || (!IsLetterOrDigit(text[at]) && text[at] != '-' && text[at] != '_');
 }
 
-// The rank of the pod whose v1 name stands at the beginning of `text`, and how long that name is.
+// A v1 host name at the beginning of `text`: the pod's rank, and the length of the name.
 struct HostInText {
   int rank;
   size_t size;
@@ -92,8 +92,8 @@ bool AreNamed(const Json& list) {
          std::all_of(list.begin(), list.end(), [](const Json& entry) { return !TextField(entry, "name").empty(); });
 }
 
-// Appends the paths at which `master` and `worker` differ. Lists of named objects are compared by name; of what only
-// one has, the path is given.
+// Appends the paths at which `master` and `worker` differ. Lists of named objects are compared by name. A path that
+// only one of them has is a difference.
 void Compare(const Json& master, const Json& worker, const std::string& path, std::vector<std::string>* paths) {
   if (master == worker || SameScalar(master, worker)) return;
   const auto is_empty = [](const Json& json) { return json.is_null() || (json.is_structured() && json.empty()); };
@@ -125,7 +125,7 @@ void Compare(const Json& master, const Json& worker, const std::string& path, st
   paths->push_back(path);
 }
 
-// A template as the comparison takes it: without what v1 settles itself.
+// A template without what v1 sets itself: restartPolicy and the port pytorchjob-port.
 Json Compared(Json pod_template) {
   Json& pod = pod_template["spec"];
   pod.erase("restartPolicy");
@@ -152,7 +152,7 @@ class PodConverter {
     RemarkDifferences();
     ConvertedPods pods{.pod_template = spec_.pod_template, .processes = "", .trainer = main_};
     Json& pod = pods.pod_template["spec"];
-    pod.erase("restartPolicy");  // v1 overwrites it
+    pod.erase("restartPolicy");  // v1 overwrites the field
     ForEachText(Path("spec"), &pod, [this](const std::string& path, Json* text) { MoveHosts(path, text); });
     const Json planned = PodOfReplica(job_, plan_, plan_.replicas.front(), 0, {})["spec"]["containers"];
     for (size_t i = 0; i < planned.size(); ++i) {
@@ -197,8 +197,8 @@ class PodConverter {
     *text = moved;
   }
 
-  // `planned`: the variables of container `index` as v1 sets them. The Trainer sets some of them itself in its own
-  // container.
+  // The variables of container `index`. `planned`: those in v1. Leaves out variables of the container `node` that the
+  // Trainer sets itself.
   Json Environment(const Json& planned, size_t index) {
     Json env = Json::array();
     const auto& own = spec_.pod_template["spec"]["containers"][index];
@@ -207,7 +207,7 @@ class PodConverter {
       if (index == main_ && IsOfTrainer(name)) {
         RemarkOverridden(name, FindNamed(own, "env", name));
       } else if (index == main_ && name == kMaxRestartsVariable && job_.elastic && job_.elastic->max_restarts) {
-        continue;  // of the elasticPolicy
+        continue;  // the runtime's elasticPolicy sets it
       } else if (IsRank(name) && plan_.has_master) {
         env.push_back(IndexVariable(name));
       } else {
@@ -217,7 +217,7 @@ class PodConverter {
     return env;
   }
 
-  // v1 sets it only where there is a Master.
+  // `own`: the variable in the PyTorchJob. With a Master v1 overwrites it too, so there is no remark.
   void RemarkOverridden(const std::string& name, const Json* own) {
     if (own == nullptr || plan_.has_master || name == "PET_NNODES" || name == "PET_NPROC_PER_NODE") return;
     remarks_.push_back(fmt::format("{}: variable {} is left out: the Trainer sets it itself in each pod",
@@ -227,7 +227,7 @@ class PodConverter {
   Json Moved(Json variable) const {
     if (!variable.contains("value")) return variable;
     std::string value = variable["value"].get<std::string>();
-    // Node 0 stays when the job becomes smaller; node 1, which is Worker 0, does not.
+    // When the job shrinks, node 0 stays, but node 1, which is Worker 0, may go. So the nodes meet at node 0.
     const bool meets = plan_.has_master && TextField(variable, "name") == "PET_RDZV_ENDPOINT";
     const std::string worker = ReplicaObjectName(job_.meta, ReplicaType::kWorker, 0) + ":";
     if (meets && value.starts_with(worker)) {
@@ -237,7 +237,7 @@ class PodConverter {
     return variable;
   }
 
-  // `pytorch` becomes `node`, wherever it is named.
+  // Renames the container `pytorch` to `node`, with all references to it.
   Status RenameContainer(Json* pod_template) const {
     Json& pod = (*pod_template)["spec"];
     const std::string old = TextField(pod["containers"][main_], "name");
@@ -263,7 +263,7 @@ class PodConverter {
     return absl::OkStatus();
   }
 
-  // resourceFieldRef.containerName, in variables and volumes.
+  // In resourceFieldRef.containerName of variables and volumes.
   static void RenameReferences(const std::string& old, Json* json) {
     if (json->is_object()) {
       for (auto& [key, value] : json->items()) {
@@ -280,9 +280,9 @@ class PodConverter {
 
   const PyTorchJob& job_;
   const PyTorchPlan& plan_;
-  const ReplicaSpec& spec_;  // whose template it is
+  const ReplicaSpec& spec_;  // its template is used
   std::vector<std::string>& remarks_;
-  size_t main_ = 0;  // of the containers
+  size_t main_ = 0;  // index of the container `pytorch`, else 0
 };
 
 }  // namespace

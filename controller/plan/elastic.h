@@ -1,9 +1,9 @@
-// Elastic jobs, whose number of pods may change while they run: what tells their pods that number, and what changes it.
-// Pure.
+// Elastic jobs: the number of their pods may change while they run. Tells the pods that number, and plans the
+// autoscaler that changes it. Pure.
 //
-// Each pod has the number as an annotation, which the kubelet brings into a file. The agents watch that file
-// (--nodes-file), so the first round needs no last call, and pods that come later are taken in together. The controller
-// changes the annotation of the pods that are there; the template of a Job cannot be changed.
+// Each pod has the number in an annotation, and the kubelet writes it into a file. The agents watch the file
+// (--nodes-file). So the first round needs no last call, and pods that come later join together. The controller updates
+// the annotation of existing pods, because the template of a Job is immutable.
 #pragma once
 
 #include <string>
@@ -13,26 +13,26 @@
 
 namespace muster::controller {
 
-// On a pod of an elastic job: how many pods its Job is meant to have.
+// On a pod of an elastic job: the number of pods that its Job should have.
 inline constexpr char kNodesAnnotation[] = "muster.dev/nodes";
 inline constexpr char kQueueLabel[] = "kueue.x-k8s.io/queue-name";  // on a TrainJob: Kueue has admitted its pods
 
-// Whether the pods of the trainer step may become more and fewer while it runs: it is elastic, and no quota is booked
-// for a number of them.
+// Whether the number of pods of the trainer step may change while it runs: the job is elastic, and Kueue has not booked
+// quota for a number of pods.
 bool Scales(const Draft& draft);
 
-// The container of a pod template hears how many pods there are meant to be. A file that the container names itself
-// stays.
+// Gives `container` of a pod template the file with the number of pods, and MUSTER_NODES_FILE with its path. Does
+// nothing if the container has that variable.
 void TellNodes(int pods, Json* pod_template, Json* container);
 
-// A HorizontalPodAutoscaler of the job's name, which changes its number of pods by its /scale.
+// A HorizontalPodAutoscaler, named as the job, that changes the number of pods through the job's /scale.
 PlannedObject Autoscaler(std::string_view api_version, std::string_view kind, const std::string& name, int least,
                          int most, const Json& metrics);
 
-// Puts one into the draft where elasticPolicy.metrics asks for one.
+// Adds one if the job is elastic and elasticPolicy.metrics is not empty; a notice instead if Scales() is false.
 void AddAutoscaler(Draft* draft);
 
-// status.selector: how an autoscaler finds the pods of the trainer step.
+// status.selector, by which an autoscaler finds the pods of the trainer step.
 std::string PodSelector(const std::string& train_job, const std::string& replicated_job);
 
 }  // namespace muster::controller

@@ -5,7 +5,7 @@
 namespace muster::controller {
 namespace {
 
-// "line 3, column 5: ..." of a file becomes "file:3:5: ...".
+// Turns "line 3, column 5: ..." into "file:3:5: ...".
 Status WrongYaml(const InputFile& file, std::string_view message) {
   constexpr std::string_view kLine = "line ", kColumn = ", column ";
   const size_t column = message.find(kColumn), end = message.find(": ");

@@ -1,5 +1,5 @@
-// The Kubernetes objects of a user's files, each with its place for messages; and objects as text again. Pure; outside
-// bytes.
+// Reads the Kubernetes objects in a user's files, each with its place for messages, and writes objects as text. Pure;
+// untrusted input.
 #pragma once
 
 #include <string>
@@ -15,26 +15,26 @@ namespace muster::controller {
 struct InputFile {
   std::string name;  // for messages: "job.yaml", "-"
   std::string text;
-  bool is_own = true;  // of the user; else it comes with Muster
+  bool is_own = true;  // the user's; false: it comes with Muster
 };
 
 struct FileObject {
   const InputFile* file;
   YamlDocument document;
-  std::string kind, name;  // empty: the object says none
+  std::string kind, name;  // empty: absent
 
   // "job.yaml:12"
   std::string Place(std::string_view path) const;
-  // The place, then `message`, which begins with a path of this object where it has one.
+  // "job.yaml:12: " and `message`. The line is that of the path at the beginning of `message`, if there is one.
   std::string Say(std::string_view message) const;
   Status Wrong(std::string_view message) const;  // InvalidArgument
 };
 
 // The objects of all files, in their order; they point into `files`. InvalidArgument: "file:line:column: what is
-// wrong", also of an object without a kind.
+// wrong", or "file:line: ..." for an object without a kind.
 StatusOr<std::vector<FileObject>> ReadFileObjects(const std::vector<InputFile>& files);
 
-// Of the user's own: "a.yaml, b.yaml"
+// The user's own files: "a.yaml, b.yaml"
 std::string NamesOf(const std::vector<InputFile>& files);
 
 std::string ObjectsAsYaml(const std::vector<Json>& objects);  // documents, "---" between them

@@ -11,7 +11,7 @@ namespace {
 
 constexpr char kIndexPath[] = "metadata.annotations['batch.kubernetes.io/job-completion-index']";
 
-// Of a framework, in the order of their names.
+// The variables that Muster sets for a framework, in alphabetical order.
 std::vector<std::string_view> ReservedNames(Framework framework) {
   switch (framework) {
     case Framework::kTorch:
@@ -59,7 +59,7 @@ void SettleSteps(Draft* draft) {
   const ReplicatedJob* launcher = JobNamed(*draft, kMpiLauncher);
   ReplicatedJob* nodes = JobNamed(*draft, kMpiNodes);
   if (launcher == nullptr || launcher->step != Step::kTrainer || nodes == nullptr) return;
-  // Whatever its label says: the job's command is mpirun, for the launcher alone.
+  // spec.trainer.command is mpirun and belongs to the launcher alone, whatever label the nodes' job has.
   nodes->step = Step::kOther;
   draft->workers = nodes->name;
 }

@@ -1,8 +1,8 @@
-// What a framework adds to a plan: how many pods its jobs have, what their containers are told, and the objects that
-// they need beside them. One file each: torch.cc, mpi.cc, jax.cc ... Pure.
+// What a framework adds to a plan: the number of pods of its jobs, variables and ports of their containers, and further
+// objects. Each framework has a file: torch.cc, mpi.cc, jax.cc ... Pure.
 //
-// By then the runtime's jobs are patched and ordered, and spec.trainer is in the containers `node` of the trainer step.
-// The agent comes after the framework.
+// AddFramework() needs patched and ordered jobs, with spec.trainer in the containers `node` of the trainer step. The
+// agent is added after it.
 #pragma once
 
 #include <map>
@@ -29,37 +29,34 @@ struct Draft {
   std::string subdomain;
   NodeCount nodes;
   std::vector<ReplicatedJob> jobs;  // in the runtime's order
-  std::map<std::string, int> pods;  // by replicated job, where the framework decides it
-  // By replicated job; a job of the trainer step that is not here has the agent without flags, others have none.
+  std::map<std::string, int> pods;  // by replicated job, if the framework decides it
+  // By replicated job. A job that is not here gets the agent without flags if it is of the trainer step, else no agent.
   std::map<std::string, AgentUse> agents;
-  // A job that spec.trainer goes into as well, but for its command: its pods are nodes too. Empty: none.
+  // Another job that gets spec.trainer, all but command and args. Its pods are nodes too. Empty: none.
   std::string workers;
-  bool agents_meet = false;            // they need the job's token
-  std::vector<PlannedObject> objects;  // without the metadata that all objects share: job_object.h adds it
+  bool agents_meet = false;            // the agents talk to each other, so they need the job's token
+  std::vector<PlannedObject> objects;  // without the shared metadata, which job_object.h adds
   std::vector<Notice> notices;
 };
 
-// Null: the runtime has no trainer step.
-ReplicatedJob* FirstTrainer(Draft& draft);
-// Null: there is none of that name.
-ReplicatedJob* JobNamed(Draft& draft, std::string_view name);
-// The container `node` of a job; null: there is none.
-Json* TrainerContainer(ReplicatedJob& of);
-// The host of pod 0 of a job, as the other pods find it.
+ReplicatedJob* FirstTrainer(Draft& draft);                     // null: the runtime has no trainer step
+ReplicatedJob* JobNamed(Draft& draft, std::string_view name);  // null: no job has that name
+Json* TrainerContainer(ReplicatedJob& of);                     // the container `node`; null: the job has none
+// The host name of pod 0 of a job, for the other pods.
 std::string FirstHost(const Draft& draft, const ReplicatedJob& of);
-// The TrainJob's UID, else its name: the same for all pods of this job, and of no other one.
+// The TrainJob's UID, else its name. All pods of the job get the same one, and no other job has it.
 std::string JobId(const TrainJob& job);
-// {name, valueFrom}: the pod's index among those of its Job.
+// {name, valueFrom}: a variable with the pod's completion index.
 Json IndexVariable(std::string_view name);
 
-// Which jobs are the trainer step and which its workers, where the framework has a word in it. Before spec.trainer.
+// If the framework is MPI, sets the trainer step and its workers. Call it before spec.trainer goes in.
 void SettleSteps(Draft* draft);
 
 // Adds what the runtime's framework needs. InvalidArgument names the path, the value and the remedy.
 Status AddFramework(Draft* draft);
 
-// The names of variables that Muster sets for `framework`: no spec.trainer.env and no patch may have them.
-// InvalidArgument: `path` and those that are in `env`.
+// Checks that `env` has no variable that Muster sets for `framework`. Neither spec.trainer.env nor a patch may have
+// one. InvalidArgument names `path` and the variables.
 Status CheckReservedNames(Framework framework, std::string_view path, const Json& env);
 
 Status AddTorch(Draft* draft);

@@ -12,14 +12,14 @@ namespace {
 struct Kind {
   Step step;
   const char* container;
-  const char* config;    // as upstream's messages call spec.initializer's part
+  const char* config;    // the name in upstream's messages
   const char* argument;  // of muster-initializer
 };
 
 constexpr Kind kDataset = {Step::kDatasetInitializer, "dataset-initializer", "datasetConfig", "dataset"};
 constexpr Kind kModel = {Step::kModelInitializer, "model-initializer", "modelConfig", "model"};
 
-// Muster's image serves both kinds; the runtimes of others' images do not say which one is meant.
+// Muster's image serves both kinds and needs the argument. Runtimes written for upstream's images do not give one.
 void ChooseKind(const Kind& kind, std::vector<ReplicatedJob>* jobs) {
   for (ReplicatedJob& of : *jobs) {
     Json* container =

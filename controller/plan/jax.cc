@@ -1,5 +1,5 @@
-// JAX: one process a node, found through the first one. The agents of a job of several nodes meet, so that all begin
-// together and are restarted together.
+// JAX: one process on each node. The processes find each other through the first node. If there are several nodes,
+// their agents meet, so that all processes begin and restart together.
 #include "base/text.h"
 #include "controller/plan/framework.h"
 #include "controller/plan/pod_fields.h"

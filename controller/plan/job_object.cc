@@ -16,11 +16,11 @@ namespace muster::controller {
 namespace {
 
 constexpr size_t kMostLabelValue = 63;
-constexpr std::string_view kKueuePrefix = "kueue.x-k8s.io/";  // for Kueue on the TrainJob; on a Job it would queue that
+constexpr std::string_view kKueuePrefix = "kueue.x-k8s.io/";  // for the TrainJob; Kueue would queue a Job that has it
 
 std::string Key(std::string_view name) { return fmt::format("{}{}", kJobSetPrefix, name); }
 
-// `over` goes over what `metadata` has in `field`.
+// Merges `over` into `field` of `metadata`; `over` wins.
 void Put(const Json& over, const char* field, Json* metadata) {
   if (!over.is_object() || over.empty()) return;
   Json& map = (*metadata)[field];
@@ -28,7 +28,7 @@ void Put(const Json& over, const char* field, Json* metadata) {
   map.update(over);
 }
 
-// The shared labels and annotations go below the object's own.
+// Merges the shared labels and annotations into the object's own; the object's own win.
 void PutShared(const Json& shared, Json* metadata) {
   for (const char* field : {"labels", "annotations"}) {
     Json merged = Json::object();
@@ -47,7 +47,7 @@ std::string Coordinator(const JobFrame& frame) {
                   CountField(coordinator, "podIndex"), frame.subdomain);
 }
 
-// What JobSet calls its labels; it gives the same keys and values as annotations.
+// The labels of JobSet, which sets the same keys and values as annotations.
 Json JobSetKeys(const JobFrame& frame, const ReplicatedJob& of, int index, const std::string& name) {
   int all = 0, before = 0, group = 0, before_in_group = 0;
   bool passed = false;
@@ -79,7 +79,7 @@ Json JobSetKeys(const JobFrame& frame, const ReplicatedJob& of, int index, const
   return keys;
 }
 
-// As the annotations of the Job ask for it; the pod gets them, too.
+// Places the pods by the annotations of the Job (placement.h), and copies these annotations to the pod.
 void PlaceApart(const Json& job_metadata, const std::string& ns, Json* pod) {
   const Json& annotations = job_metadata["annotations"];
   const std::string topology = TextField(annotations, kExclusiveAnnotation);
@@ -111,8 +111,8 @@ Json MakeJob(const JobFrame& frame, const ReplicatedJob& of, int index, int pods
   Json spec = std::move(job_template["spec"]);
   if (FindField(spec, "completionMode") == nullptr) spec["completionMode"] = "Indexed";
   spec["parallelism"] = spec["completions"] = pods;
-  spec.erase("suspend");  // the TrainJob's counts
-  // Kubernetes would delete the Job of a step that is over while others still run, and it would be made anew.
+  spec.erase("suspend");  // the TrainJob's field decides
+  // An annotation replaces the field: else Kubernetes deletes a finished step's Job too early, and it is made anew.
   std::optional<int64_t> ttl = frame.runtime.child_ttl_seconds;
   if (const Json* own = FindField(spec, "ttlSecondsAfterFinished")) {
     if (const auto seconds = WholeNumber(*own)) ttl = std::min(ttl.value_or(*seconds), *seconds);
@@ -129,7 +129,7 @@ Json MakeJob(const JobFrame& frame, const ReplicatedJob& of, int index, int pods
   if (frame.runtime.dns_hostnames) pod_spec["subdomain"] = frame.subdomain;
   PlaceApart(metadata, frame.job.meta.ns, &pod);
   if (FindField(pod_spec, "restartPolicy") == nullptr) {
-    // Kubernetes takes no other one beside a podFailurePolicy.
+    // Kubernetes accepts only Never beside a podFailurePolicy.
     pod_spec["restartPolicy"] = FindField(spec, "podFailurePolicy") == nullptr ? "OnFailure" : "Never";
   }
   return {{"apiVersion", "batch/v1"}, {"kind", "Job"}, {"metadata", std::move(metadata)}, {"spec", std::move(spec)}};

@@ -1,4 +1,4 @@
-// The Kubernetes objects of a plan: batch/v1 Jobs and the headless Service, with the labels that JobSet gives. Pure.
+// The Kubernetes objects of a plan: batch/v1 Jobs and the headless Service, with JobSet's labels. Pure.
 #pragma once
 
 #include <string>
@@ -12,25 +12,25 @@
 namespace muster::controller {
 
 inline constexpr char kJobSetPrefix[] = "jobset.sigs.k8s.io/";
-inline constexpr char kVersionAnnotation[] = "muster.dev/version";  // on a Job: of the Muster that planned it
+inline constexpr char kVersionAnnotation[] = "muster.dev/version";  // on a Job: the version of Muster that planned it
 
-// What all objects of one TrainJob share.
+// What MakeJob, MakeService and MakeOwned need of one TrainJob.
 struct JobFrame {
   const TrainJob& job;
   const Runtime& runtime;
-  const std::vector<ReplicatedJob>& jobs;  // of the runtime, patched, in its order
+  const std::vector<ReplicatedJob>& jobs;  // the runtime's, patched, in its order
   std::string subdomain;
-  // {labels, annotations} of the runtime and the patches, for every object.
+  // {labels, annotations} of the runtime and the patches. Every object gets them, without Kueue's.
   Json shared_metadata;
   std::string version;
 };
 
-// Job number `index` of `of`, of attempt 0, with `pods` completions.
+// Job number `index` of `of`, for attempt 0, with `pods` completions.
 Json MakeJob(const JobFrame& frame, const ReplicatedJob& of, int index, int pods);
 
 Json MakeService(const JobFrame& frame);
 
-// `object`, which has a kind and a name, becomes the TrainJob's: namespace, owner, labels and annotations.
+// Gives `object`, which has a kind and a name, the TrainJob's namespace, owner, labels and annotations.
 void MakeOwned(const JobFrame& frame, Json* object);
 
 }  // namespace muster::controller

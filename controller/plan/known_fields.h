@@ -1,4 +1,4 @@
-// Fields of a TrainJob that nobody reads: most often a name with a letter that is wrong. Pure; outside bytes.
+// Finds fields that a TrainJob does not have, most often misspelt names. Pure; untrusted input.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace muster::controller {
 
-// "spec.trainer.numNode: is no field of a TrainJob: it counts for nothing; 'numNodes' is one". Of spec and of what is
-// below it, as deep as the TrainJob's own fields go; either shape. An API server drops such fields.
+// "spec.trainer.numNode: is no field of a TrainJob: it counts for nothing; 'numNodes' is one". Looks at spec,
+// runtimeRef, trainer, initializer and its two parts, in either shape. An API server drops such fields.
 std::vector<std::string> UnknownTrainJobFields(const Json& job);
 
 }  // namespace muster::controller

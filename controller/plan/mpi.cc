@@ -1,5 +1,5 @@
-// MPI: one launcher, the nodes that its mpirun starts processes in, and the list of them. mpirun reaches the nodes
-// through `muster rsh`, or by ssh where the image insists on it. docs/mpi.md says how.
+// MPI: one launcher, the nodes in which its mpirun starts processes, and the hostfile. mpirun reaches the nodes through
+// `muster rsh`, or by ssh if the image needs it. docs/mpi.md says how.
 #include <algorithm>
 
 #include "base/quoted.h"
@@ -18,7 +18,7 @@ namespace {
 constexpr char kRshAnnotation[] = "muster.dev/rsh";  // on the TrainJob or the runtime: "muster" or "ssh"
 constexpr char kHostsVolume[] = "mpi-hostfile", kHostsKey[] = "hostfile", kHostsFolder[] = "/etc/mpi";
 constexpr int kEveryoneReads = 0444;
-constexpr char kPatience[] = "-o ConnectionAttempts=10";  // of ssh; `muster rsh` waits by itself
+constexpr char kPatience[] = "-o ConnectionAttempts=10";  // for ssh; `muster rsh` waits anyway
 
 class MpiDraft {
  public:
@@ -57,7 +57,7 @@ class MpiDraft {
           "launcher and node; runtime '{}' lacks the job '{}'",
           path, count, draft_.runtime.meta.name, launcher_ == nullptr ? kMpiLauncher : kMpiNodes));
     }
-    if (launcher_ == nullptr) std::swap(launcher_, nodes_);  // one pod that is both
+    if (launcher_ == nullptr) std::swap(launcher_, nodes_);  // one pod is both
     if (launcher_ == nullptr) {
       return Wrong(fmt::format("spec.mlPolicy.mpi: there is no job '{}'; mpirun runs in its pod", kMpiLauncher));
     }
@@ -70,7 +70,7 @@ class MpiDraft {
     return absl::OkStatus();
   }
 
-  // Of each host: what the job says, else the runtime, else its GPUs.
+  // Slots of each host: the job's number, else the runtime's if it is more than 1, else the GPUs, at least 1.
   StatusOr<int> Slots() const {
     if (draft_.job.trainer && draft_.job.trainer->num_proc_per_node) return *draft_.job.trainer->num_proc_per_node;
     if (const std::string_view word = draft_.job.meta.Annotation(kNumProcAnnotation); !word.empty()) {
@@ -98,7 +98,7 @@ class MpiDraft {
     return said.empty() || said == "OpenMPI";
   }
 
-  // The ConfigMap <job>-mpi-hostfile, in the launcher's pod. In the runtime's order, as upstream lists them.
+  // The ConfigMap <job>-mpi-hostfile, mounted in the launcher's pod. The hosts are in the runtime's order, as upstream.
   void AddHosts() {
     std::string hosts;
     for (const ReplicatedJob& of : draft_.jobs) {
@@ -135,7 +135,7 @@ class MpiDraft {
       return AddMissingEnv({EnvValue("HYDRA_HOST_FILE", file), EnvValue("HYDRA_LAUNCH_EXTRA_ARGS", kPatience)},
                            container);
     }
-    // Open MPI 5 has new names for them, which a runtime may have brought for want of these.
+    // Open MPI 5 reads new names. A runtime that was written without Muster may set them itself; its values stay.
     AddMissingEnv(
         {EnvValue("PRTE_MCA_prte_default_hostfile", file), EnvValue("PRTE_MCA_prte_keep_fqdn_hostnames", "true"),
          EnvValue("PRTE_MCA_prte_set_default_slots", slots), EnvValue("PRTE_MCA_plm_ssh_args", kPatience)},
@@ -147,7 +147,7 @@ class MpiDraft {
         container);
   }
 
-  // What the container runs, as far as the pod says it.
+  // Command and arguments of the container, as far as the pod gives them.
   static std::string CommandLine(const Json& container) {
     std::string line;
     for (const char* field : {"command", "args"}) {
@@ -156,7 +156,7 @@ class MpiDraft {
     return line;
   }
 
-  // Why ssh has to do, where nobody has chosen; empty: it need not.
+  // Without the annotation: why mpirun has to use ssh; empty: it can use `muster rsh`.
   std::string NeedOfSsh() {
     if (launcher_->step != Step::kTrainer) {
       return fmt::format("job '{}' has no label {}: trainer, so it runs as it is written", launcher_->name,
@@ -193,14 +193,14 @@ class MpiDraft {
   void UseMusterRsh() {
     AddMissingEnv(Json::array({EnvValue("MUSTER_MPI_HOSTS", fmt::format("{}/{}", kHostsFolder, kHostsKey))}),
                   TrainerContainer(*launcher_));
-    // The kubelet puts the number in. Without the flag a failed mpirun would be started again in a new pod alone.
+    // The kubelet fills in the number. Without the flag, only a new pod would restart a failed mpirun.
     draft_.agents[launcher_->name] = {
         .flags = {"--wire=mpi", fmt::format("--max-restarts=$({})", kMaxRestartsVariable)}};
     if (nodes_ == nullptr) return;
     draft_.agents_meet = draft_.pods[nodes_->name] > 0;
     Json* container = TrainerContainer(*nodes_);
     const bool replaces = !IsAgent(*container);
-    // They ask the program that is replaced.
+    // The probes were written for the program that the agent replaces.
     for (const char* probe : {"readinessProbe", "livenessProbe", "startupProbe"}) {
       if (replaces) container->erase(probe);
     }
@@ -219,7 +219,7 @@ class MpiDraft {
   Draft& draft_;
   const Json& policy_;
   ReplicatedJob* launcher_ = nullptr;
-  ReplicatedJob* nodes_ = nullptr;  // null: the launcher's pod is all there is
+  ReplicatedJob* nodes_ = nullptr;  // null: the launcher's pod is the only one
   bool launcher_is_node_ = false;
   int slots_ = 1;
 };

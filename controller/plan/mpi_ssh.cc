@@ -12,8 +12,8 @@ constexpr char kVolume[] = "mpi-ssh-auth";
 constexpr char kPrivate[] = "ssh-privatekey", kPublic[] = "ssh-publickey";
 constexpr char kRootsFolder[] = "/root/.ssh";
 
-// ssh refuses a key of its own user that others can read. The kubelet makes the files root's, so for another user they
-// must be readable: by the pod's fsGroup, else by all.
+// ssh refuses a private key that its user owns and others can read. The kubelet makes root the owner of the files. So
+// another user needs a key that the pod's fsGroup can read, or all users if there is none.
 int ModeOfKey(const std::string& path, const Json& pod, const Json& container) {
   const Json* user = SecurityField(pod, container, "runAsUser");
   if (user == nullptr ? path == kRootsFolder : *user == 0) return 0600;

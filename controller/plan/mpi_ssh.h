@@ -1,5 +1,5 @@
-// The ssh layout of an MPI job, where its image insists on sshd: a key pair in a Secret of the job, mounted where ssh
-// and sshd look. Pure.
+// ssh for an MPI job whose image needs sshd: a key pair in a Secret of the job, mounted where ssh and sshd look for it.
+// Pure.
 #pragma once
 
 #include <string>
@@ -16,13 +16,13 @@ struct SshKeys {
   std::string public_key;   // a line of authorized_keys
 };
 
-// <job>-mpi-ssh-auth-<the first letters of the job's uid>, without the keys. It cannot be changed.
+// The Secret <job>-mpi-ssh-auth-<the first letters of the job's uid>, without the keys. It is immutable.
 PlannedObject SshSecret(const TrainJob& job);
 
-// The Secret of a plan, with the keys in it.
+// SshSecret() with the keys in it.
 Json WithSshKeys(Json secret, const SshKeys& keys);
 
-// Mounts the keys at `path` in the container `node` of `of`, with modes that ssh and sshd of its user accept.
+// Mounts the keys at `path` in the container `node` of `of`, with file modes that ssh and sshd accept for its user.
 void MountSshKeys(const TrainJob& job, const std::string& path, ReplicatedJob* of);
 
 }  // namespace muster::controller

@@ -27,7 +27,7 @@ std::string ShortName(std::string_view name, size_t most) {
   if (most <= kHashLetters + 1) return hash.substr(0, most);
   std::string_view beginning = name.substr(0, most - kHashLetters - 1);
   while (!beginning.empty() && (beginning.back() == '-' || beginning.back() == '.')) beginning.remove_suffix(1);
-  // Where separators went, more of the hash fills the place.
+  // If separators were removed, more of the hash fills the place.
   return fmt::format("{}-{}", beginning, std::string_view(hash).substr(0, most - beginning.size() - 1));
 }
 

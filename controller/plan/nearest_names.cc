@@ -9,14 +9,14 @@ namespace {
 
 constexpr size_t kLongest = 256;  // bytes of a name that are compared
 constexpr size_t kMostNames = 3;
-constexpr size_t kLeastBeginning = 3;  // letters of a beginning that says something
+constexpr size_t kLeastBeginning = 3;  // letters of a prefix
 
 }  // namespace
 
 size_t EditDistance(std::string_view a, std::string_view b) {
   a = a.substr(0, kLongest);
   b = b.substr(0, kLongest);
-  // Rows of the table of distances between beginnings: of `a` less one letter, and less two.
+  // Rows of the table of distances between prefixes. `last` has one letter of `a` less than `row`, `before` two less.
   std::vector<size_t> before(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
   std::iota(last.begin(), last.end(), size_t{0});
   for (size_t i = 1; i <= a.size(); ++i) {

@@ -1,4 +1,4 @@
-// Names that a person may have meant. Pure; outside bytes.
+// Finds the known names nearest to a misspelt one. Pure; untrusted input.
 #pragma once
 
 #include <string>
@@ -7,12 +7,12 @@
 
 namespace muster::controller {
 
-// How many letters have to be put in, taken out, changed, or swapped with the next one, to make `b` of `a`. Names of
-// more than 256 bytes are compared by their first 256.
+// The number of letters to insert, delete, change, or swap with the next one, to turn `a` into `b`. Only the first 256
+// bytes of a name count.
 size_t EditDistance(std::string_view a, std::string_view b);
 
-// Those of `names` that `name` may stand for, the nearest first, three at most: a third of its letters differ, or one
-// is the beginning of the other.
+// Those of `names` that the user may have meant by `name`, the nearest first, three at most: about a third of its
+// letters differ at most, or one name is a prefix of the other, with 3 letters or more.
 std::vector<std::string> NearestNames(std::string_view name, const std::vector<std::string>& names);
 
 }  // namespace muster::controller

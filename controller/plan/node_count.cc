@@ -10,7 +10,7 @@ namespace {
 
 constexpr int kMostPods = 1'000'000;
 
-// A number of elasticPolicy; none: it is not there.
+// A number in elasticPolicy; none: absent.
 StatusOr<std::optional<int>> ElasticNumber(const Runtime& runtime, const char* name, int least) {
   Complaints complaints;
   Fields policy(&runtime.ml_policy.policy, fmt::format("runtime '{}': spec.mlPolicy.torch", runtime.meta.name),

@@ -1,4 +1,4 @@
-// How many pods the trainer step has, and between which numbers it may have them. Pure.
+// The number of pods of the trainer step, and its bounds. Pure.
 #pragma once
 
 #include <optional>
@@ -12,17 +12,17 @@ namespace muster::controller {
 
 struct NodeCount {
   int pods = 1;
-  int least = 1, most = 1;  // the same where it is not elastic
+  int least = 1, most = 1;  // bounds; both are `pods` unless elastic
   bool elastic = false;
 
   std::string Text() const;  // "4"; elastic: "1:4"
 };
 
 // spec.trainer.numNodes, else the runtime's: mlPolicy.numNodes, else maxNodes of its elasticPolicy, else 1.
-// InvalidArgument: the number is beyond the elasticPolicy, or that contradicts itself.
+// InvalidArgument: the number is outside minNodes and maxNodes, or minNodes is more than maxNodes.
 StatusOr<NodeCount> ReadNodeCount(const TrainJob& job, const Runtime& runtime);
 
-// elasticPolicy.maxRestarts; none: the runtime does not say it.
+// elasticPolicy.maxRestarts; none: absent.
 StatusOr<std::optional<int>> ElasticRestarts(const Runtime& runtime);
 
 }  // namespace muster::controller

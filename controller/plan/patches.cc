@@ -12,7 +12,7 @@
 namespace muster::controller {
 namespace {
 
-// Patches that name nothing of the runtime are what they would add: by mistake.
+// One entry of replicatedJobs in a patch. Refuses containers that the runtime lacks: a merge would add them by mistake.
 class PatchedJob {
  public:
   PatchedJob(Framework framework, std::string path, const Json& patch, ReplicatedJob* of)
@@ -29,7 +29,7 @@ class PatchedJob {
     return absl::OkStatus();
   }
 
-  // Of the pod as all patches left it.
+  // Checks the volumes of patched mounts. Call it after all patches: any of them may add the volume.
   Status CheckMounts() const {
     for (const char* list : {"containers", "initContainers"}) {
       for (const Json& container : Patched(list)) {
@@ -84,7 +84,7 @@ StatusOr<ReplicatedJob*> FindJob(std::string_view path, const std::string& name,
                                                 names.empty() ? "none" : Join(names, ", ")));
 }
 
-// Labels and annotations of `over` go over those of `metadata`.
+// Merges labels and annotations of `over` into `metadata`; `over` wins.
 void MergeMetadata(const Json& over, Json* metadata) {
   for (const char* field : {"labels", "annotations"}) {
     for (const auto& [key, value] : MapField(over, field).items()) {

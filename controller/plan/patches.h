@@ -1,4 +1,4 @@
-// What a TrainJob changes in its runtime: spec.runtimePatches. Pure.
+// Applies spec.runtimePatches of a TrainJob to its runtime. Pure.
 #pragma once
 
 #include <vector>
@@ -11,13 +11,13 @@
 namespace muster::controller {
 
 struct PatchedRuntime {
-  std::vector<ReplicatedJob> jobs;  // in the order of the runtime; templates as TidyJobTemplate leaves them
+  std::vector<ReplicatedJob> jobs;  // in the runtime's order; templates have passed TidyJobTemplate
   Json metadata;                    // labels and annotations for every object
 };
 
-// The patches go over the runtime in their order, by strategic merge. InvalidArgument names the path in the TrainJob: a
-// patch speaks of a job, container, init container or volume that is not there (with the names that are), sets a
-// variable that Muster sets, or leaves a template that is none.
+// Merges the patches into the runtime in their order, by strategic merge. InvalidArgument names the path in the
+// TrainJob: a patch names a job, container, init container or volume that does not exist (the message has the names
+// that do), sets a variable that Muster sets, or makes a template invalid.
 StatusOr<PatchedRuntime> ApplyPatches(const TrainJob& job, const Runtime& runtime);
 
 }  // namespace muster::controller

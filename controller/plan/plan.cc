@@ -25,9 +25,8 @@
 namespace muster::controller {
 namespace {
 
-constexpr int64_t kMostJobs = 10'000;  // of one TrainJob
+constexpr int64_t kMostJobs = 10'000;  // in one TrainJob
 
-// Fills one plan, step by step.
 class Planner {
  public:
   Planner(const TrainJob& job, const Runtime& runtime, const PlanOptions& options)
@@ -135,7 +134,7 @@ class Planner {
     return absl::OkStatus();
   }
 
-  // spec.trainer into the containers `node` of the trainer step.
+  // Puts spec.trainer into the containers `node` of the trainer step and of MPI's workers.
   Status OverrideTrainers() {
     if (job_.trainer) {
       MUSTER_RETURN_IF_ERROR(CheckReservedNames(runtime_.ml_policy.framework, "spec.trainer.env", job_.trainer->env));
@@ -216,7 +215,7 @@ class Planner {
     return absl::OkStatus();
   }
 
-  // The first that names one: the container's own PET_MAX_RESTARTS, the elasticPolicy, the failurePolicy.
+  // The container's PET_MAX_RESTARTS, else maxRestarts of elasticPolicy or failurePolicy, else the agent's default.
   Status ReadBudget(ReplicatedJob* first, bool wants_agent) {
     MUSTER_ASSIGN_OR_RETURN(const auto own, OwnRestarts(first->name, *TrainerContainer(*first)));
     MUSTER_ASSIGN_OR_RETURN(const auto elastic, ElasticRestarts(runtime_));
@@ -269,7 +268,7 @@ class Planner {
   Draft draft_;
   Plan plan_;
   std::map<std::string, RestartPolicy> restart_;  // by replicated job
-  std::map<std::string, Injection> injections_;   // the same
+  std::map<std::string, Injection> injections_;   // by replicated job
 };
 
 }  // namespace

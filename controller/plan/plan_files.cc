@@ -46,7 +46,7 @@ StatusOr<const FileObject*> FindRuntime(const FileObject& train_job, const Train
                   nearest.empty() ? "G" : fmt::format("The nearest: {}. Name that, or g", Join(nearest, ", "))));
 }
 
-// A message of MakePlan that speaks of the runtime begins with its name.
+// If `message` of MakePlan begins with "runtime 'NAME': ", the fault is in the runtime.
 Status WrongPlan(const FileObject& train_job, const FileObject& runtime, std::string_view message) {
   const std::string prefix = fmt::format("runtime '{}': ", runtime.name);
   if (message.starts_with(prefix)) return runtime.Wrong(message.substr(prefix.size()));

@@ -1,5 +1,4 @@
-// Files in, plans out: TrainJobs with their runtimes, and PyTorchJobs, as users have them in files, for
-// `muster-controller plan`. Pure; outside bytes.
+// `muster-controller plan`: plans the TrainJobs and PyTorchJobs in a user's files. Pure; untrusted input.
 #pragma once
 
 #include <functional>
@@ -33,24 +32,24 @@ struct PlannedPyTorchJob {
 struct PlannedFiles {
   std::vector<PlannedTrainJob> jobs;
   std::vector<PlannedPyTorchJob> pytorch_jobs;
-  // For people: notices of the plans, fields of the old shape, objects without a part.
+  // For people: notices of the plans, fields of the old shape, unknown fields, objects that are in no plan.
   std::vector<std::string> remarks;
 };
 
-// Every TrainJob in `files`, with its runtime, which is in `files` too; and every PyTorchJob. InvalidArgument:
+// Plans every TrainJob in `files`, by its runtime, which must be in `files` too, and every PyTorchJob. InvalidArgument:
 // "file:line: path: what is wrong".
-// `edit`: changes each job before it is read; its error is given as it is. `beside`: kinds of objects that the caller
-// has a use for: no remark.
+// `edit` changes each job before it is read; its error is returned unchanged. Objects of the kinds `beside` get no
+// remark: the caller uses them.
 using EditJob = std::function<Status(FileObject* job)>;
 StatusOr<PlannedFiles> PlanFiles(const std::vector<InputFile>& files, const PlanOptions& options,
                                  const EditJob& edit = {}, const std::set<std::string_view>& beside = {});
 
-// The objects of `planned` as the controller would create them: Service, snapshot, Jobs. The UIDs that only a cluster
-// gives, and owner references by them, are left out.
+// The objects of `planned` as the controller would create them: Service, snapshot, further objects, Jobs. UIDs, which a
+// cluster gives, and owner references are left out.
 std::vector<Json> PlannedObjects(const PlannedTrainJob& planned);
-// The same: objects beside, then Service and pod of each replica.
+// The same: further objects, then Service and pod of each replica.
 std::vector<Json> PlannedObjects(const PlannedPyTorchJob& planned);
-// Of all jobs: TrainJobs first.
+// The objects of all jobs, TrainJobs first.
 std::vector<Json> PlannedObjects(const PlannedFiles& planned);
 
 }  // namespace muster::controller

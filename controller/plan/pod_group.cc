@@ -14,14 +14,14 @@ namespace muster::controller {
 namespace {
 
 constexpr char kQueueAnnotation[] = "scheduling.volcano.sh/queue-name";
-constexpr int kUsualTimeout = 60;  // seconds, as the API's default
+constexpr int kUsualTimeout = 60;  // seconds, the API's default
 
 bool IsInitializer(const ReplicatedJob& of) {
   return of.step == Step::kDatasetInitializer || of.step == Step::kModelInitializer;
 }
 
 std::vector<ReplicatedJob*> Gang(Draft* draft) {
-  std::map<std::string, int> waves;  // of jobs that are no initializers
+  std::map<std::string, int> waves;  // by job, without initializers
   std::map<int, int64_t> pods;
   for (const ReplicatedJob& of : draft->jobs) {
     if (IsInitializer(of)) continue;
@@ -42,7 +42,7 @@ std::vector<ReplicatedJob*> Gang(Draft* draft) {
   return gang;
 }
 
-// The group is placed once so many pods of the job fit: an elastic step begins with its least.
+// How many pods of the job must fit before the group is placed. An elastic step can begin with minNodes pods.
 int64_t MembersOf(const Draft& draft, const ReplicatedJob& of) {
   const int pods = draft.pods.at(of.name);
   const bool elastic = draft.nodes.elastic && of.step == Step::kTrainer;
@@ -68,7 +68,8 @@ Json PodGroup(std::string_view api, const Draft& draft, Json spec) {
           {"spec", std::move(spec)}};
 }
 
-// Some documents write {topologyKey, networkPolicy} in the place of {mode, highestTierAllowed}, or beside it.
+// networkTopology of the PodGroup. Some documents use {topologyKey, networkPolicy} instead of {mode,
+// highestTierAllowed}, or beside it: networkPolicy gives the mode, and topologyKey becomes an affinity of the pods.
 Json Topology(const Json& volcano, const Draft& draft, const std::vector<ReplicatedJob*>& gang) {
   Json topology = MapField(volcano, "networkTopology");
   for (const char* name : {"topologyKey", "networkPolicy"}) {

@@ -1,4 +1,4 @@
-// The pods of a job that a scheduler places all at once or not at all: spec.podGroupPolicy of the runtime. Pure.
+// spec.podGroupPolicy of a runtime: a gang scheduler places the pods of the group all at once or not at all. Pure.
 // Source: Kubeflow Trainer v2.3, plugins coscheduling and volcano.
 #pragma once
 
@@ -8,10 +8,10 @@
 
 namespace muster::controller {
 
-// Adds the PodGroup, named as the TrainJob, and says in the pods that they belong to it. These are the pods that begin
-// together: of the waves in which the jobs begin, initializers apart, the one with the most pods. `metadata`: {labels,
-// annotations} of the runtime and the patches; the queue is there. `draft->pods` has each job. InvalidArgument: the
-// queue is empty.
+// Adds the PodGroup, named as the TrainJob, and marks its pods as members. Members are pods that begin together: jobs
+// other than initializers begin in waves, by their dependencies, and the wave with the most pods is the group.
+// `metadata`: {labels, annotations} of the runtime and the patches, with Volcano's queue. `draft->pods` must have each
+// job. InvalidArgument: the queue is empty, or a resource of a pod is no quantity.
 Status AddPodGroup(const Json& metadata, Draft* draft);
 
 }  // namespace muster::controller

@@ -11,7 +11,7 @@ namespace muster::controller {
 namespace {
 
 constexpr char kIndexVariable[] = "JOB_COMPLETION_INDEX";
-constexpr size_t kMostPrefix = 58;  // of a name with 5 letters behind it
+constexpr size_t kMostPrefix = 58;  // of a name that ends with 5 letters
 
 void AddIndexVariable(const char* list, Json* pod_spec) {
   Json* containers = pod_spec->contains(list) ? &(*pod_spec)[list] : nullptr;

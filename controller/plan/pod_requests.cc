@@ -10,7 +10,7 @@ namespace {
 
 using Requests = std::map<std::string, Quantity>;
 
-// Requests go over limits.
+// Requests and limits of a container; a request wins over a limit.
 StatusOr<Requests> RequestsOf(const Json& resources) {
   Requests requests;
   for (const char* kind : {"limits", "requests"}) {
@@ -32,7 +32,7 @@ void RaiseTo(const Requests& least, Requests* requests) {
 }  // namespace
 
 StatusOr<Requests> PodRequests(const Json& pod) {
-  Requests all, sidecars, most;  // most: of init containers
+  Requests all, sidecars, most;  // most: the highest need of an init container
   for (const Json& container : ListField(pod, "containers")) {
     MUSTER_ASSIGN_OR_RETURN(const Requests own, RequestsOf(PartOf(container, "resources")));
     Add(own, &all);

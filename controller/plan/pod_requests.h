@@ -1,4 +1,4 @@
-// What a pod asks of a node, as the scheduler counts it. Pure.
+// What a pod requests of a node, as the scheduler counts it. Pure.
 #pragma once
 
 #include <cstdint>
@@ -11,16 +11,16 @@
 
 namespace muster::controller {
 
-// Of a PodSpec, by resource: its containers together, or an init container with the sidecars that run by then, where
-// that is more; its overhead on top. A limit counts where there is no request; the pod's own resources count before
-// those of its containers. InvalidArgument: one is no quantity. Source: Kubernetes,
+// The requests of a PodSpec, by resource. The sum of all containers and sidecars counts, or an init container with the
+// sidecars before it if that is more. The overhead is added. A limit counts if there is no request. The pod's own
+// resources replace those of its containers. InvalidArgument: an amount is no quantity. Source: Kubernetes,
 // component-helpers/resource/helpers.go.
 StatusOr<std::map<std::string, Quantity>> PodRequests(const Json& pod);
 
-// Of several pods together.
+// The sum of the requests of several pods.
 class RequestSum {
  public:
-  Status Add(const Json& pod, int64_t pods);  // so many pods of one PodSpec. Errors: as PodRequests
+  Status Add(const Json& pod, int64_t pods);  // `pods` pods of one PodSpec. Errors: as PodRequests
   Json Resources() const;                     // a ResourceList: {"cpu": "6", ..}
 
  private:

@@ -10,7 +10,7 @@
 namespace muster::controller {
 namespace {
 
-// What the first `members` pods ask for, the master's first.
+// The requests of the first `members` pods, the master first.
 StatusOr<Json> LeastResources(const PyTorchPlan& plan, int members) {
   RequestSum requests;
   for (const PlannedReplicas& replicas : plan.replicas) {

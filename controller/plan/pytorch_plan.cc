@@ -26,7 +26,7 @@ Json& MainContainer(PlannedReplicas& replicas) {
   return found == nullptr ? pod["containers"][0] : *found;
 }
 
-// Adds the port pytorchjob-port where it is not there; gives its number.
+// The number of the port pytorchjob-port. Adds the port if it is absent.
 int SettlePort(Json* container) {
   for (const Json& port : ListField(*container, "ports")) {
     if (TextField(port, "name") == kPyTorchPortName) return CountField(port, "containerPort");
@@ -98,7 +98,7 @@ class Planner {
     return absl::OkStatus();
   }
 
-  // A whole job is restarted by the controller and the agents: the kubelet starts no container of it again.
+  // With RestartScope::kJob the controller and the agents restart the job, so the kubelet must restart no container.
   void SetRestartPolicy(PlannedReplicas* replicas) {
     std::string policy = "Never";
     if (plan_.restart == RestartScope::kPod && replicas->restart == RestartPolicy::kOnFailure) policy = "OnFailure";
@@ -114,7 +114,7 @@ class Planner {
     pod["restartPolicy"] = policy;
   }
 
-  // The same in all containers, but for the rank.
+  // The variables of all containers. PodOfReplica() sets the rank.
   Json Environment() const {
     Json variables = Json::array();
     const auto put = [&variables](std::string_view name, std::string_view value) {
@@ -128,12 +128,12 @@ class Planner {
     if (plan_.has_master) {
       const std::string host = ReplicaObjectName(job_.meta, ReplicaType::kMaster, 0);
       const std::string port = fmt::format("{}", master_port_);
-      // By training-operator the deprecated number of elasticPolicy multiplies nothing.
+      // In training-operator, nProcPerNode of elasticPolicy (deprecated) does not count for WORLD_SIZE.
       const auto number = ParseInt(job_.processes_per_node);
       for (const char* name : {"MASTER_ADDR", "PET_MASTER_ADDR"}) put(name, host);
       for (const char* name : {"MASTER_PORT", "PET_MASTER_PORT"}) put(name, port);
       put("WORLD_SIZE", fmt::format("{}", all * number.value_or(1)));
-      for (const char* name : {"RANK", "PET_NODE_RANK"}) put(name, "0");  // PodOfReplica knows it
+      for (const char* name : {"RANK", "PET_NODE_RANK"}) put(name, "0");  // PodOfReplica() sets it
     }
     put("PET_NPROC_PER_NODE", processes);
     if (!plan_.elastic) {
@@ -163,9 +163,9 @@ class Planner {
                            .pod = &PodOf(*replicas),
                            .container = &MainContainer(*replicas)};
     AgentUse use;
-    // Which failure is restarted in the pod. What Always does after a success, the kubelet does.
+    // Decides which failures the agent restarts in the pod. Under Always, the kubelet restarts after a success.
     use.policy = replicas->restart == RestartPolicy::kExitCode ? RestartPolicy::kExitCode : RestartPolicy::kOnFailure;
-    use.probe = false;  // of a job that has none, a pod that runs is ready
+    use.probe = false;  // as in v1: a running pod without a probe of its own is ready
     const bool is_torchrun = TorchrunOf(*place.container) != Torchrun::kNone;
     MUSTER_ASSIGN_OR_RETURN(replicas->agent, PutAgent(place, options_.agent, use, &plan_.notices));
     replicas->meets = replicas->agent && is_torchrun;
@@ -184,7 +184,7 @@ class Planner {
     return absl::OkStatus();
   }
 
-  // Agents of several pods meet: they know each other by it.
+  // Agents of several pods authenticate to each other by the token.
   void AddToken() {
     if (job_.AllReplicas() < 2 && !plan_.elastic) return;
     bool asks = false;
@@ -202,7 +202,7 @@ class Planner {
   int master_port_ = kPyTorchPort, worker_port_ = kPyTorchPort;
 };
 
-// The labels that v1 puts on a replica's pod and Service; the Service selects by them.
+// v1's labels of a replica's pod and Service. They are the selector of the Service.
 Json LabelsOf(const Meta& job, ReplicaType type, int index) {
   return {{kOperatorNameLabel, kPyTorchOperator},
           {kTrainingJobLabel, job.name},
@@ -267,7 +267,7 @@ Json ServiceOfReplica(const PyTorchJob& job, const PlannedReplicas& replicas, in
       OwnedMetadata(kKubeflowApi, kPyTorchJobKind, job.meta, ReplicaObjectName(job.meta, replicas.type, index));
   const Json labels = LabelsOf(job.meta, replicas.type, index);
   metadata["labels"] = labels;
-  // A name that resolves once the pod has an address: a readiness probe of the master must not hold up the workers.
+  // The name resolves once the pod has an address, so that a readiness probe of the master does not delay the workers.
   const Json spec = {
       {"clusterIP", "None"}, {"publishNotReadyAddresses", true}, {"selector", labels}, {"ports", replicas.ports}};
   return {{"apiVersion", "v1"}, {"kind", "Service"}, {"metadata", std::move(metadata)}, {"spec", spec}};

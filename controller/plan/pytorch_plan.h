@@ -1,9 +1,8 @@
-// What a PyTorchJob comes to: pods and Services, one of each for a replica, named, labelled and wired as
-// training-operator v1.9 names, labels and wires them. Pure: the same inputs give the same bytes. docs/pytorchjob.md
-// says what differs.
+// Plans a PyTorchJob: a pod and a Service for each replica, with the names, labels and variables of training-operator
+// v1.9. Pure: the same inputs give the same bytes. docs/pytorchjob.md says what differs.
 //
-// A container whose command is known runs under the agent (agent.h), unless muster.dev/agent is "off". Such a job's
-// environment is the same; a torchrun in it is Muster's.
+// A container whose command is known runs under the agent (agent.h), unless muster.dev/agent is "off". The variables
+// of v1 are the same with the agent; a torchrun in the command is Muster's.
 #pragma once
 
 #include <optional>
@@ -16,79 +15,79 @@
 namespace muster::controller {
 
 inline constexpr char kRestartAnnotation[] = "muster.dev/restart";  // on a PyTorchJob: "pod" or "job"
-// On the pods that Muster makes of one: status.attempt when they were made.
+// On the pods of a PyTorchJob: status.attempt when Muster made the pod.
 inline constexpr char kAttemptAnnotation[] = "muster.dev/attempt";
-// PET_MAX_RESTARTS where a job has no limit of its own.
+// PET_MAX_RESTARTS of a job without a limit.
 inline constexpr int kUnlimitedRestarts = 1'000'000;
 
 inline constexpr char kVolcanoScheduler[] = "volcano";
-inline constexpr char kWaitContainer[] = "init-pytorch";  // in workers: it waits for the master
+inline constexpr char kWaitContainer[] = "init-pytorch";  // init container of workers that waits for the master
 
-// What is made anew when a pod fails.
+// What restarts when a pod fails.
 enum class RestartScope {
-  kPod,  // that pod, as training-operator does it
-  kJob   // the round on all nodes: in place where all pods have the agent, else all pods
+  kPod,  // that pod, as with training-operator
+  kJob   // all nodes: the workers in their pods if RestartsInPlace(), else all pods are made anew
 };
 
 struct PyTorchOptions {
   PlanOptions agent;
-  RestartScope restart = RestartScope::kPod;  // of jobs without the annotation
-  std::string wait_image;                     // of the init container init-pytorch; empty: the agent's
-  int wait_tries = 100;                       // of 2 s each
-  std::string wait_template;   // YAML of the containers in its place, with {{.MasterAddr}} ...; empty: none
+  RestartScope restart = RestartScope::kPod;  // for jobs without the annotation
+  std::string wait_image;                     // for the init container init-pytorch; empty: the agent's
+  int wait_tries = 100;                       // 2 s each
+  std::string wait_template;   // YAML of the containers to use instead, with {{.MasterAddr}} ...; empty: none
   std::string gang_scheduler;  // "volcano", another scheduler's name; empty: none
-  bool with_agent = true;      // false: pods that another operator has made run, and have none: the new ones meet them
+  bool with_agent = true;      // false: another operator's pods run without the agent, and the new pods must meet them
 };
 
 struct PlannedReplicas {
   ReplicaType type = ReplicaType::kWorker;
   int count = 1;
-  int first_rank = 0;  // of replica 0
+  int first_rank = 0;  // rank of replica 0
   RestartPolicy restart = RestartPolicy::kOnFailure;
-  bool agent = false;  // the container `pytorch` runs under it
-  bool meets = false;  // and is torchrun: the agents restart the workers of all pods in their pods
-  Json pod_template;   // of all its pods, without what differs between them
-  Json ports;          // of the Services
+  bool agent = false;  // the container `pytorch` runs under the agent
+  bool meets = false;  // and its command is torchrun: the agents can restart the workers of all pods in place
+  Json pod_template;   // what all its pods have in common
+  Json ports;          // the Services' ports
 };
 
 struct PyTorchPlan {
   std::vector<PlannedReplicas> replicas;  // Master first
-  std::vector<PlannedObject> objects;     // beside pods and Services, made before them
+  std::vector<PlannedObject> objects;     // further objects, created before pods and Services
   RestartScope restart = RestartScope::kPod;
   bool has_master = false, elastic = false;
-  bool pods_are_ranks = false;       // RANK of a pod is that of its only process, as far as the job says
-  bool waits_for_pod_group = false;  // pods are made once Volcano has let the PodGroup in
-  std::optional<int> budget;         // restarts; none: no limit
+  bool pods_are_ranks = false;       // each pod has one process, whose rank is the pod's RANK, as far as the job says
+  bool waits_for_pod_group = false;  // create pods once Volcano has admitted the PodGroup
+  std::optional<int> budget;         // of restarts; none: no limit
   std::vector<Notice> notices;
 
-  const PlannedReplicas* Find(ReplicaType type) const;  // null: it has none
-  bool RestartsInPlace() const;                         // all replicas meet
+  const PlannedReplicas* Find(ReplicaType type) const;  // null: none of this type
+  bool RestartsInPlace() const;                         // `meets` of all replicas
 };
 
 // InvalidArgument names the path, the value and the remedy.
 StatusOr<PyTorchPlan> PlanPyTorchJob(const PyTorchJob& job, const PyTorchOptions& options);
 
-// <job>-<master|worker>-<index>: of the pod, and of its Service.
+// <job>-<master|worker>-<index>: the name of the pod and of its Service.
 std::string ReplicaObjectName(const Meta& job, ReplicaType type, int index);
-// The labels of all pods of a type: "a=b,c=d".
+// A label selector for all pods of a type: "a=b,c=d".
 std::string ReplicaSelector(const Meta& job, ReplicaType type);
 
-// What differs between two makings of one pod.
+// The parts of a pod that differ between attempts.
 struct PodAttempt {
   int attempt = 0;
-  int restarts_left = 0;  // of the budget, where the agents restart
+  int restarts_left = 0;  // of the budget; used with RestartScope::kJob
 };
 Json PodOfReplica(const PyTorchJob& job, const PyTorchPlan& plan, const PlannedReplicas& replicas, int index,
                   const PodAttempt& attempt);
 Json ServiceOfReplica(const PyTorchJob& job, const PlannedReplicas& replicas, int index);
 
-// init-pytorch in pods that wait for `master`, a host name. InvalidArgument: the template is no list of containers, or
-// has a placeholder that is not known.
+// The init containers (init-pytorch) that wait until `master`, a host name, resolves. InvalidArgument: the template is
+// no list of containers, or has an unknown placeholder.
 StatusOr<Json> WaitContainers(const PyTorchOptions& options, const std::string& master, const Json& pod,
                               const Json& container);
 
-// The PodGroup of a gang scheduler into `plan`, and what its pods say about it. `metadata`: the job's annotations go
-// to the group.
+// Adds the PodGroup of a gang scheduler to `plan`, and marks the pods as its members. The PodGroup gets the job's
+// annotations.
 Status AddPodGroup(const PyTorchJob& job, const PyTorchOptions& options, PyTorchPlan* plan);
 
 }  // namespace muster::controller

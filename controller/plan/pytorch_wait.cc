@@ -1,4 +1,4 @@
-// The init container by which workers wait until the master's name resolves.
+// The init container in which workers wait until the master's name resolves.
 #include <algorithm>
 #include <array>
 
@@ -17,7 +17,7 @@ namespace {
 constexpr int kTrySeconds = 2;
 constexpr char kFlag[] = "--pytorch-init-container-template-file";
 
-// `text` with its placeholders, as Go's text/template writes them: "{{.MasterAddr}}", with blanks inside or without.
+// Fills in the placeholders of `text`, in the syntax of Go's text/template: "{{.MasterAddr}}" or "{{ .MasterAddr }}".
 StatusOr<std::string> Filled(std::string_view text, const PyTorchOptions& options, const std::string& image,
                              const std::string& master) {
   const std::array<std::pair<std::string_view, std::string>, 3> values = {
@@ -41,7 +41,7 @@ StatusOr<std::string> Filled(std::string_view text, const PyTorchOptions& option
 }
 
 StatusOr<Json> ReadTemplate(const std::string& text) {
-  // A list of containers is no document by itself.
+  // ReadYaml() accepts only objects as documents, and `text` is a list.
   auto documents = ReadYaml(fmt::format("initContainers:\n{}", text));
   if (!documents.ok()) return Annotate(documents.status(), fmt::format("{} (one line further down)", kFlag));
   Complaints complaints;

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view kWords = "auto, cpu, gpu or a whole number from 1 on";
 
-// How many of a resource are asked for: its request, else its limit.
+// The amount of a resource, in whole units: its request, else its limit.
 int64_t UnitsOf(const Json& resources, const char* name) {
   for (const char* kind : {"requests", "limits"}) {
     const auto read = ReadQuantity(PartOf(resources, kind, name));
@@ -27,7 +27,7 @@ bool IsGpu(std::string_view resource) {
   return Lower(resource).find("gpu") != std::string::npos || resource.starts_with("nvidia.com/mig-");
 }
 
-// Devices of other kinds, each driven by one worker.
+// A device that is no GPU. One worker drives one device.
 bool IsOtherDevice(std::string_view resource) {
   const std::string name = Lower(resource);
   return name == "google.com/tpu" || name.starts_with("huawei.com/ascend") || name.starts_with("habana.ai/gaudi") ||
@@ -47,7 +47,7 @@ int64_t Sum(const Json& resources, Wanted wanted) {
   return sum;
 }
 
-// A word or a number as mlPolicy.torch has it.
+// Checks a word or a number, as mlPolicy.torch.numProcPerNode has it.
 StatusOr<std::string> WordOrNumber(std::string_view path, const Json& value) {
   std::string text = value.is_string() ? value.get<std::string>() : WriteJson(value);
   if (text == "auto" || text == "cpu" || text == "gpu") return text;

@@ -1,4 +1,4 @@
-// What a container asks for: the TrainJob's share over the runtime's, and how many workers that is for. Pure.
+// The resources of a container, from the TrainJob and its runtime, and the number of workers for them. Pure.
 #pragma once
 
 #include <cstdint>
@@ -11,15 +11,16 @@
 
 namespace muster::controller {
 
-// ResourceRequirements: requests and limits of `own` go over those of `runtime` key by key, claims by name.
+// ResourceRequirements: merges requests and limits of `own` into those of `runtime` by key, claims by name; `own` wins.
 Json MergedResources(Json runtime, const Json& own);
 
-// How many GPUs they are, and slices of GPUs.
+// The number of GPUs and slices of GPUs.
 int64_t GpusOf(const Json& resources);
 
 // PET_NPROC_PER_NODE of a container with these (merged) resources: a number, or a word that the agent resolves in the
-// pod. The first of: spec.trainer.numProcPerNode; kNumProcAnnotation; mlPolicy.torch.numProcPerNode of the runtime;
-// "auto" where it asks for GPUs, their slices or claims; the number of other devices; the CPUs, rounded up, at least 1.
+// pod. The first that applies: spec.trainer.numProcPerNode; kNumProcAnnotation; mlPolicy.torch.numProcPerNode of the
+// runtime; "auto" if the container requests GPUs, slices of GPUs or claims; the number of other devices; the CPUs,
+// rounded up, at least 1. InvalidArgument: the annotation or the runtime's field is neither a number nor a known word.
 StatusOr<std::string> ProcessesPerNode(const TrainJob& job, const Runtime& runtime, const Json& resources);
 
 }  // namespace muster::controller

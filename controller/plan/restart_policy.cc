@@ -11,7 +11,7 @@
 namespace muster::controller {
 namespace {
 
-constexpr int kLastFatalCode = 127;  // base/exit_codes.h: from 128 on trying again makes sense
+constexpr int kLastFatalCode = 127;  // base/exit_codes.h: codes from 128 are retryable
 
 constexpr std::pair<RestartPolicy, std::string_view> kNames[] = {{RestartPolicy::kExitCode, "exit-code"},
                                                                  {RestartPolicy::kOnFailure, "on-failure"},

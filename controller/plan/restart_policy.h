@@ -1,4 +1,4 @@
-// The annotation muster.dev/restart-policy on a job template: what a failure of a pod of that job means. Pure.
+// The annotation muster.dev/restart-policy on a job template: what a failure of that job's pods leads to. Pure.
 // docs/restarts.md has the policies.
 #pragma once
 
@@ -13,18 +13,18 @@ namespace muster::controller {
 
 inline constexpr char kRestartPolicyAnnotation[] = "muster.dev/restart-policy";
 
-// kOwn: the annotation is not there. InvalidArgument: it is none of the policies.
+// kOwn: the annotation is absent. InvalidArgument: it is no policy.
 StatusOr<RestartPolicy> ReadRestartPolicy(const Runtime& runtime, const ReplicatedJob& of);
 
-// "exit-code", as the annotation and the agent write it.
+// "exit-code", as in the annotation and in MUSTER_RESTART_POLICY; empty: kOwn.
 std::string_view RestartPolicyName(RestartPolicy policy);
 
-// podFailurePolicy of a Job: under exit-code a fatal code of `container` (empty: of any) fails the Job at once; a pod
-// that lost its node is replaced and not counted.
+// podFailurePolicy of a Job. Under exit-code a fatal code of `container` (empty: of any container) fails the Job at
+// once. Under every policy a disrupted pod (condition DisruptionTarget) is replaced and not counted.
 Json PodFailurePolicyOf(RestartPolicy policy, std::string_view container);
 
-// The fields of a Job that make `policy` hold. InvalidArgument: the runtime says otherwise there, or the policy needs
-// the agent and the pods have none.
+// Sets the fields of a Job that enforce `policy`. InvalidArgument: the runtime has another value in one of them, or the
+// policy needs the agent and `agent` is false.
 Status ApplyRestartPolicy(const Runtime& runtime, RestartPolicy policy, bool agent, ReplicatedJob* of);
 
 }  // namespace muster::controller

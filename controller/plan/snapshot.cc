@@ -1,4 +1,4 @@
-// ConfigMap <job>-runtime-snapshot: what a job was planned by, whatever becomes of its runtime.
+// ConfigMap <job>-runtime-snapshot keeps the runtime by which a job is planned, whatever happens to the runtime later.
 #include "base/quoted.h"
 #include "base/text.h"
 #include "controller/api/lenient.h"
@@ -23,7 +23,7 @@ std::string SnapshotName(const TrainJob& job) { return fmt::format("{}-runtime-s
 
 Json MakeSnapshot(const TrainJob& job, const Json& runtime) {
   Json kept = runtime;
-  // Items of lists come without these two.
+  // Items of lists lack apiVersion and kind.
   if (TextField(kept, "apiVersion").empty()) kept["apiVersion"] = kTrainerApi;
   if (TextField(kept, "kind").empty()) kept["kind"] = job.runtime.kind;
   if (const auto metadata = kept.find("metadata"); metadata != kept.end() && metadata->is_object()) {

@@ -23,7 +23,7 @@ std::string OwnSecretName(const Meta& job, std::string_view purpose) {
 PlannedObject OwnSecret(const std::string& name, PlannedObject::Fill fill) {
   PlannedObject planned;
   planned.object = {{"apiVersion", "v1"}, {"kind", "Secret"}, {"metadata", {{"name", name}}}, {"immutable", true}};
-  // One that is there has the job's uid in its name: an earlier call made it, and Secrets are not read.
+  // An existing Secret has the job's uid in its name, so an earlier call made it. The controller does not read Secrets.
   planned.if_there = PlannedObject::IfThere::kUse;
   planned.fill = fill;
   return planned;

@@ -1,5 +1,5 @@
-// Secrets of one job alone. The token is one, by which the agents of its pods know each other. Pure.
-// docs/rendezvous.md says what the agents do with it.
+// Secrets that belong to one job alone, such as the token by which the agents of its pods authenticate to each other.
+// Pure. docs/rendezvous.md says what the agents do with the token.
 #pragma once
 
 #include <string>
@@ -11,25 +11,24 @@
 
 namespace muster::controller {
 
-// <job>-<purpose>-<the first letters of the job's uid>: no job that had the name before, and nobody else, has made it.
+// <job>-<purpose>-<the first letters of the job's uid>, so neither an earlier job of the name nor anybody else made it.
 std::string OwnSecretName(const Meta& job, std::string_view purpose);
 
-// A Secret of such a name, without what `fill` puts into it. It cannot be changed.
+// An immutable Secret of that name, still without the content of `fill`.
 PlannedObject OwnSecret(const std::string& name, PlannedObject::Fill fill);
 
-// <job>-token-...
-std::string TokenSecretName(const Meta& job);
+std::string TokenSecretName(const Meta& job);  // <job>-token-...
 
-// That Secret, without the token. It cannot be changed.
+// The Secret TokenSecretName(), still without the token. It is immutable.
 PlannedObject TokenSecret(const Meta& job);
 
-// The container asks for its token: MUSTER_TOKEN_FILE is its own already.
+// Whether the container has MUSTER_TOKEN_FILE already, and so a token of its own.
 bool HasOwnToken(const Json& container);
 
-// `container` of `pod` reads the token of the Secret.
+// Mounts `secret` in `container` of `pod`, and sets MUSTER_TOKEN_FILE.
 void MountToken(const std::string& secret, Json* pod, Json* container);
 
-// The Secret of a plan, with the token in it.
+// TokenSecret() with the token in it.
 Json WithToken(Json secret, const std::string& token);
 
 }  // namespace muster::controller

@@ -18,7 +18,7 @@ struct TorchFacts {
   std::string processes;  // PET_NPROC_PER_NODE
   std::string master;     // host of node 0
   std::string job_id;
-  bool elastic = false;  // the nodes are a range: only the c10d rendezvous takes one
+  bool elastic = false;  // the number of nodes is a range, which only the c10d rendezvous accepts
 };
 
 StatusOr<TorchFacts> FactsFor(const Draft& draft, ReplicatedJob& first) {
@@ -32,8 +32,8 @@ StatusOr<TorchFacts> FactsFor(const Draft& draft, ReplicatedJob& first) {
   return facts;
 }
 
-// The five PET_* variables; without `master` those three that say nothing of node 0. A PET_MASTER_PORT that the
-// container has already stays as it is.
+// Adds the five PET_* variables; without `master` only the three that are not about node 0. PET_MASTER_PORT of the
+// container stays.
 void AddTorchVariables(const TorchFacts& facts, bool master, Json* container) {
   Json variables = Json::array();
   variables.push_back(EnvValue("PET_NNODES", facts.nodes));
@@ -46,8 +46,8 @@ void AddTorchVariables(const TorchFacts& facts, bool master, Json* container) {
   UpsertEnvFirst(variables, container);
 }
 
-// The same, with the port of the rendezvous. TRAINER_* variables, the names that older runtimes write in their
-// arguments, and PET_RDZV_* of an elastic job, where the container has none of that name.
+// Adds the PET_* variables and the port of the rendezvous. Also adds TRAINER_*, the names that arguments of older
+// runtimes use, and PET_RDZV_* of an elastic job, unless the container has them.
 void AddTorchEnvironment(const TorchFacts& facts, bool master, Json* container) {
   const Json* own_port = EnvText(*container, "PET_MASTER_PORT");
   const std::string port = own_port == nullptr ? fmt::format("{}", kTrainerPort) : own_port->get<std::string>();
@@ -115,7 +115,7 @@ Status AddTorch(Draft* draft) {
     if (torchtune) MUSTER_RETURN_IF_ERROR(AddRecipe(*draft, facts.processes, facts.master, TrainerContainer(of)));
     AddTorchEnvironment(facts, !torchtune, TrainerContainer(of));
   }
-  // Agents of torchrun meet at a port of rank 0's pod, unless there is one pod alone.
+  // The agents of torchrun meet at a port of rank 0's pod, unless the job always has one pod.
   draft->agents_meet = draft->nodes.pods > 1 || draft->nodes.elastic;
   AddAutoscaler(draft);
   return InjectIntoTargets(facts, draft->runtime, &draft->jobs);

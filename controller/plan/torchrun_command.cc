@@ -44,7 +44,7 @@ bool IsLoginShell(const std::vector<std::string>& words) {
   });
 }
 
-// The word torchrun, alone: no part of a path or of a longer name.
+// Whether `text` has the word torchrun by itself, not as part of a path or of a longer name.
 bool NamesTorchrun(std::string_view text) {
   constexpr std::string_view kBefore = " \t\n;&|(`\"'{", kAfter = " \t\n;&|)`\"'";
   for (size_t at = text.find(kName); at != std::string_view::npos; at = text.find(kName, at + 1)) {

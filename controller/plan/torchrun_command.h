@@ -1,4 +1,4 @@
-// Whether a container's command is torchrun, as far as its words say. Pure.
+// Tells from the words of a container's command whether it is torchrun. Pure.
 #pragma once
 
 #include "base/json_fields.h"
@@ -6,12 +6,12 @@
 namespace muster::controller {
 
 enum class Torchrun {
-  kNone,    // another command, or a script inside which nobody sees
-  kByPath,  // `torchrun` is looked up in PATH, perhaps by a shell: it is Muster's. Or the command is Muster already
-  kDirect   // /opt/conda/bin/torchrun, python -m torch.distributed.run: `muster exec --wire=torch` takes its place
+  kNone,    // another command, or a script, whose content is unknown
+  kByPath,  // `torchrun`, found in PATH (perhaps by a shell), so it is Muster's; or the command is muster already
+  kDirect   // /opt/conda/bin/torchrun, python -m torch.distributed.run: needs `muster exec --wire=torch`
 };
 
-// A login shell sets PATH anew, so its torchrun is the image's: kNone.
+// Under a login shell the result is kNone: the shell sets PATH anew, so its torchrun is the image's.
 Torchrun TorchrunOf(const Json& container);
 
 }  // namespace muster::controller

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view kSmallLlamas[] = {"llama3_2/1B", "llama3_2/3B"}, kBigLlama = "llama3_3/70B",
                            kQwen = "qwen2_5/1.5B";
-// Where the initializers lay the model, and where the result goes: the runtime says it.
+// The runtime sets these: the folders of the model and of the result.
 constexpr std::array<std::string_view, 4> kOfRuntime = {"output_dir", "tokenizer.path", "tokenizer.merges_file",
                                                         "checkpointer.checkpoint_dir"};
 
@@ -93,7 +93,7 @@ Status Check(const Tuning& tuning, const TrainJob& job) {
                fmt::format("must have gpu resource with value 1 for {} model", tuning.model));
 }
 
-// {recipe, the end of the config's name}
+// {recipe, suffix of the config's name}
 std::pair<std::string, std::string> Recipe(const Tuning& tuning) {
   const std::string method = tuning.qlora ? "_qlora" : tuning.lora ? "_lora" : "_full";
   const std::string recipe = method == "_full" ? "full_finetune" : "lora_finetune";

@@ -1,5 +1,5 @@
-// torchtune: a job whose command is `tune run` gets the recipe and the config that fit its model, nodes and devices.
-// Pure. Source: Kubeflow Trainer v2.3, plugins/torch/torchtune.go.
+// torchtune: adds the recipe and the config for the job's model, nodes and devices to the command `tune run`. Pure.
+// Source: Kubeflow Trainer v2.3, plugins/torch/torchtune.go.
 #pragma once
 
 #include <string>
@@ -10,11 +10,11 @@
 
 namespace muster::controller {
 
-// Whether spec.trainer.command is `tune run`, which leaves the rest to the runtime.
+// Whether spec.trainer.command is just `tune run`: then recipe and config are up to AddRecipe().
 bool AsksTorchtune(const TrainJob& job);
 
 // Completes the command of `container`. `processes` is PET_NPROC_PER_NODE, `master` the host of node 0.
-// InvalidArgument: torchtune has no such model, or no recipe for what is asked.
+// InvalidArgument: torchtune has no such model, or no recipe for the model, nodes, devices and arguments.
 Status AddRecipe(const Draft& draft, const std::string& processes, const std::string& master, Json* container);
 
 }  // namespace muster::controller

@@ -6,11 +6,11 @@
 namespace muster::controller {
 namespace {
 
-// Upstream's names: callbacks of the SDK and of Transformers read them.
+// Upstream's names. Callbacks of the SDK and of Transformers read these files.
 constexpr char kVolume[] = "kubeflow-trainer-token";
 constexpr char kFolder[] = "/var/run/secrets/kubeflow/trainer";
 constexpr char kToken[] = "token", kAuthority[] = "ca.crt";
-constexpr int kTokenSeconds = 3600;  // the kubelet renews it after 80 % of them
+constexpr int kTokenSeconds = 3600;  // the kubelet renews the token after 80 % of this time
 
 }  // namespace
 
@@ -47,7 +47,7 @@ void AddStatusServer(const StatusServerAddress& server, Draft* draft) {
                     {"kind", "ConfigMap"},
                     {"metadata", {{"name", config_map}}},
                     {"data", {{kAuthority, server.ca}}}};
-  planned.if_there = PlannedObject::IfThere::kUpdate;  // the authority may be another one after a resume
+  planned.if_there = PlannedObject::IfThere::kUpdate;  // the authority may have changed before a resume
   draft->objects.push_back(std::move(planned));
 }
 

@@ -1,5 +1,5 @@
-// How the pods of a job reach the status server (controller/kube/status_server.h), as Kubeflow Trainer tells them where
-// its gate TrainJobStatus is on. Pure.
+// Tells the pods of a job how to reach the status server (controller/kube/status_server.h), in the same way as Kubeflow
+// Trainer with its feature gate TrainJobStatus. Pure.
 #pragma once
 
 #include <string>
@@ -11,13 +11,13 @@ namespace muster::controller {
 
 inline constexpr char kStatusPosts[] = "/apis/trainer.kubeflow.org/v1alpha1/namespaces/";
 
-// kStatusPosts + "NS/trainjobs/NAME/status": where the progress of a job is posted. It is the audience of the tokens,
-// too, so that a pod's token for one job is of no use for another.
+// kStatusPosts + "NS/trainjobs/NAME/status": the path to which pods post the progress of a job. It is also the audience
+// of their tokens, so that a token for one job is not valid for another.
 std::string TrainerStatusPath(std::string_view ns, std::string_view name);
 
 // Adds to each container of the trainer step the variables KUBEFLOW_TRAINER_SERVER_{URL,CA_CERT,TOKEN} and a volume
-// with a token of the pod and the server's authority; to the job the ConfigMap that has the authority. A variable of
-// the same name that is there stays.
+// with the pod's token and the server's certificate authority. Adds the ConfigMap with the authority to the job. An
+// existing variable of the same name stays.
 void AddStatusServer(const StatusServerAddress& server, Draft* draft);
 
 }  // namespace muster::controller

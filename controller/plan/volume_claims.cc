@@ -11,7 +11,7 @@
 namespace muster::controller {
 namespace {
 
-constexpr size_t kMostEntries = 50;  // of policies, and of templates in each
+constexpr size_t kMostEntries = 50;  // in a list: of policies, or of a policy's templates
 
 bool MountsVolume(const Json& pod, std::string_view volume) {
   for (const char* list : {"initContainers", "containers"}) {
@@ -26,7 +26,7 @@ void CheckCount(Fields& fields, const char* name, size_t count) {
   if (count > kMostEntries) fields.Wrong(name, fmt::format("{} entries are more than {}", count, kMostEntries));
 }
 
-// The name of the claim as pods call it.
+// Plans the claim. Returns its name in the runtime, which is also the name of the pods' volume.
 std::string ReadClaim(Fields& claim, bool retain, Draft* draft) {
   Fields metadata = claim.Object("metadata");
   const std::string name = metadata.NeedText("name");

@@ -1,5 +1,5 @@
-// The claims of a runtime's volumeClaimPolicies: PersistentVolumeClaims `<claim>-<job>`, made before the initializers.
-// Pure. Source: JobSet v0.12, jobset_controller.go.
+// volumeClaimPolicies of a runtime: PersistentVolumeClaims named <claim>-<job>, created before the initializers. Pure.
+// Source: JobSet v0.12, jobset_controller.go.
 #pragma once
 
 #include "base/status.h"
@@ -7,8 +7,8 @@
 
 namespace muster::controller {
 
-// Adds the claims, and a volume of the claim's name to each pod that mounts one. A claim that is there is used, whoever
-// made it. One that is retained has no owner. InvalidArgument names the path, the value and the remedy.
+// Adds the claims. A pod that mounts a volume of a claim's name gets the volume. An existing claim is used, whoever
+// made it. A claim with whenDeleted Retain has no owner. InvalidArgument names the path, the value and the remedy.
 Status AddVolumeClaims(Draft* draft);
 
 }  // namespace muster::controller

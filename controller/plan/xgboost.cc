@@ -1,5 +1,5 @@
-// XGBoost: the tracker is on the first node, and each GPU is a worker. The agents of a job of several nodes meet, so
-// that all begin together and are restarted together.
+// XGBoost: the tracker runs on the first node, and there is one worker for each GPU. If there are several nodes, their
+// agents meet, so that all workers begin and restart together.
 #include <algorithm>
 
 #include "base/text.h"
@@ -21,7 +21,7 @@ Status AddXgboost(Draft* draft) {
   for (ReplicatedJob& of : draft->jobs) {
     if (of.step != Step::kTrainer) continue;
     Json* container = TrainerContainer(of);
-    // For the agent: how many pods there are does not follow from the number of workers.
+    // The agent needs the number of pods, which does not follow from the number of workers.
     AddMissingEnv(Json::array({EnvValue("TRAINER_NNODES", draft->nodes.Text())}), container);
     UpsertEnvFirst(variables, container);
     UpsertPort(kTrainerPort, container);

@@ -1,4 +1,4 @@
-// libFuzzer: a body that somebody sends to the webhooks, and what they answer.
+// libFuzzer: the body of a request to the webhooks, and their answer.
 #include "controller/admission/meaning.h"
 #include "controller/admission/mutate.h"
 #include "controller/admission/validate_pytorch_job.h"
@@ -17,7 +17,7 @@ void Said(const Verdict& verdict) {
   Must(answer.is_object() && answer["response"]["allowed"] == verdict.refusals.empty());
 }
 
-// A patch leads to what needs none.
+// Checks that the patched object needs no further patch.
 void Mutate(AdmissionRequest request, const Json* runtime) {
   const Verdict verdict = MutateTrainJob(request, runtime, kNow);
   Said(verdict);

@@ -1,4 +1,4 @@
-// --extract: archives from anywhere. What is given out is a path below the target, whatever the bytes say.
+// libFuzzer: archives for --extract. Every path that the reader returns is below the target, whatever the bytes are.
 #include <sys/mman.h>
 #include <unistd.h>
 

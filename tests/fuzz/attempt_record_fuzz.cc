@@ -1,4 +1,4 @@
-// libFuzzer: attempt.json as found on a disk, and the page made from it.
+// libFuzzer: attempt.json from a disk, and the page made from it.
 #include <cstdlib>
 
 #include "agent/report/attempt_history.h"
@@ -9,7 +9,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   auto record = ParseAttemptRecord({reinterpret_cast<const char*>(data), size});
   if (!record.ok()) return 0;
   auto again = ParseAttemptRecord(ToJson(*record));
-  if (!again.ok()) abort();  // what was read can be written and read again
+  if (!again.ok()) abort();  // a record that was read can be written and read again
   std::vector<AttemptFile> files = {{"first", *std::move(record)}, {"second", *std::move(again)}};
   std::vector<RunSummary> runs = Summarize(files);
   if (ReportPage("folder", runs, {}).find("<script") != std::string::npos) abort();

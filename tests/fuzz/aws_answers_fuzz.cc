@@ -1,5 +1,5 @@
-// libFuzzer: what hands out AWS's keys answers. The first byte chooses: a word of the metadata service, the portal of
-// single sign-on, a process, else an endpoint of keys.
+// libFuzzer: answers of the sources of AWS credentials. The first byte chooses: a word of the metadata service, the
+// portal of single sign-on, a credential process, else a credentials endpoint.
 #include "base/text.h"
 #include "initializers/aws/answers.h"
 #include "tests/fuzz/input.h"

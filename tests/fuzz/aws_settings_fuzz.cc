@@ -1,5 +1,5 @@
-// libFuzzer: the shared files of AWS SDKs, and what follows from them. A config file, NUL, a credentials file, NUL,
-// then NAME=VALUE of the environment with NULs between.
+// libFuzzer: the shared files of AWS SDKs, and the settings read from them. The input is a config file, NUL, a
+// credentials file, NUL, then variables NAME=VALUE with NULs between.
 #include <cstdlib>
 
 #include "base/text.h"

@@ -1,5 +1,5 @@
-// libFuzzer: a Job ('j') or a pod of one, as a watch brings it, and what is said of its failure; or a Job whose pod is
-// made anew ('n').
+// libFuzzer: a Job from a watch (first byte 'j'), or one of its pods, and the description of its failure; or a Job
+// whose pod is replaced ('n').
 #include "base/text.h"
 #include "controller/plan/pod_object.h"
 #include "controller/reconcile/failure.h"

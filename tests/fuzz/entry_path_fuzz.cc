@@ -1,4 +1,4 @@
-// libFuzzer: object names, and patterns on them; a line is a name, the first is the pattern.
+// libFuzzer: object names, one a line. The first line is the pattern too.
 #include <filesystem>
 
 #include "base/text.h"
@@ -7,7 +7,7 @@
 
 namespace {
 
-// The pattern that only this name matches.
+// A pattern that matches only `name`.
 std::string Literal(std::string_view name) {
   std::string pattern;
   for (char c : name) {

@@ -1,4 +1,4 @@
-// libFuzzer: what Google Cloud Storage answers. The first byte chooses: a page, an object, or an error.
+// libFuzzer: answers of Google Cloud Storage. The first byte chooses: a page, an object, or an error.
 #include "initializers/google/gcs_answers.h"
 #include "tests/fuzz/input.h"
 

@@ -1,5 +1,5 @@
-// libFuzzer: what the servers that hand out Google's tokens answer. The first byte chooses: the IAM credentials API, a
-// subject token, an error; else OAuth's.
+// libFuzzer: answers of the servers that issue Google's tokens. The first byte chooses: the IAM credentials API, a
+// subject token, an error; else OAuth.
 #include "initializers/google/answers.h"
 #include "tests/fuzz/input.h"
 

@@ -1,4 +1,4 @@
-// libFuzzer: a credentials file of Google's, as somebody may have mounted it.
+// libFuzzer: a credentials file of Google, with any content.
 #include <cstdlib>
 
 #include "initializers/google/identity.h"

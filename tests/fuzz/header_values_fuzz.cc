@@ -1,4 +1,4 @@
-// libFuzzer: what stores say in headers: Retry-After, RateLimit, hashes in base64, hex and as we write them.
+// libFuzzer: header values of stores: Retry-After, RateLimit, hashes in base64, in hex and in our own notation.
 #include "base/base64.h"
 #include "http/retry.h"
 #include "initializers/digest.h"

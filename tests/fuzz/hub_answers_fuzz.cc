@@ -1,5 +1,5 @@
-// libFuzzer: what the hub answers. The first byte chooses: a revision, its files, a Link, an error; else a page of
-// a tree.
+// libFuzzer: answers of the hub. The first byte chooses: a revision, its files, a Link, an error; else a page of a
+// tree.
 #include "base/text.h"
 #include "http/endpoint_url.h"
 #include "initializers/hub_answers.h"
@@ -22,7 +22,7 @@ void Revision(std::string_view json) {
   if (commit.ok()) Must(IsCommit(*commit));
 }
 
-// The link, then whom it was asked of.
+// `text` is a Link header. Its target is resolved against the URL of a page.
 void Link(std::string_view text) {
   const auto next = NextLink(text);
   if (!next) return;
@@ -32,7 +32,7 @@ void Link(std::string_view text) {
   if (origin) Must(http::OriginOf(*origin) == origin && origin->find('@') == std::string::npos);
 }
 
-// Status, a line with headers "name: value" each, an empty line, the body.
+// The input: the status, headers "name: value" a line each, an empty line, the body.
 void Error(std::string_view text) {
   http::ResponseHead head;
   const auto lines = Split(text, '\n');

@@ -1,4 +1,4 @@
-// What the fuzz targets share: claims about what was read, and input whose first byte chooses.
+// Shared by the fuzz targets: checks that abort, and input whose first byte chooses what the rest is.
 #pragma once
 
 #include <cstdint>

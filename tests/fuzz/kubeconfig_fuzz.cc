@@ -1,4 +1,4 @@
-// libFuzzer: a kubeconfig, and what a credential plugin prints. The first byte chooses.
+// libFuzzer: a kubeconfig, or the output of a credential plugin. The first byte chooses.
 #include "base/text.h"
 #include "controller/kube/cluster_access.h"
 #include "controller/kube/exec_credential.h"

@@ -1,6 +1,6 @@
-// libFuzzer: what muster local makes of a user's objects. The first byte chooses: `f` flags that change a job, where
-// the field `sets` has those of --set; a pod as processes, with mounts, or without (`h`), where `pod` is the pod and
-// `data` every ConfigMap and Secret.
+// libFuzzer: `muster local` with a user's objects. The first byte chooses. `f`: flags that change a job; the field
+// `sets` has those of --set. Else a pod as processes, with mounts, or without them (`h`): `pod` is the pod, and `data`
+// is the content of every ConfigMap and Secret.
 #include "base/text.h"
 #include "controller/api/lenient.h"
 #include "controller/local/overrides.h"

@@ -1,4 +1,4 @@
-// libFuzzer: what a metadata service answers, and the URL it is asked at.
+// libFuzzer: the answer of a metadata service, and the URL of the request.
 #include <cstdlib>
 
 #include "agent/watch/preempt_rules.h"
@@ -8,7 +8,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::string_view text(reinterpret_cast<const char*>(data), size);
   NoticeVerdict verdict = JudgeNotice(200, text);
   for (char c : verdict.what) {
-    if (static_cast<unsigned char>(c) < ' ') abort();  // it goes into one line of a log
+    if (static_cast<unsigned char>(c) < ' ') abort();  // the text goes into one line of the log
   }
   if (verdict.kind == NoticeVerdict::Kind::kNoticeOf && verdict.machines.empty()) abort();
   if (auto url = ParseHttpUrl(text); url.ok()) {

@@ -1,4 +1,4 @@
-// libFuzzer: the proxy variables: HTTPS_PROXY, NO_PROXY and the URL that is asked for, a line each.
+// libFuzzer: HTTPS_PROXY, NO_PROXY and the requested URL, a line each.
 #include "base/text.h"
 #include "http/proxies.h"
 #include "tests/fuzz/input.h"

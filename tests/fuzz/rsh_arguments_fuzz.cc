@@ -1,5 +1,5 @@
-// libFuzzer: the command line of `muster rsh`, one argument a line; what was read is said in other words and read
-// again.
+// libFuzzer: the command line of `muster rsh`, one argument a line. The parsed options are written in another way and
+// parsed again.
 #include "base/text.h"
 #include "rsh/rsh_arguments.h"
 #include "tests/fuzz/input.h"
@@ -34,7 +34,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   auto again = ParseRshArguments(Arguments(*command));
   Must(again.ok());
   if (command->timeout) {
-    // Decimal fractions of a second are no exact binary ones.
+    // A decimal fraction of a second has no exact binary value.
     auto apart = *again->timeout - *command->timeout;
     Must(apart < std::chrono::microseconds(1) && apart > -std::chrono::microseconds(1));
     again->timeout = command->timeout;

@@ -1,5 +1,5 @@
-// libFuzzer: messages of the remote shell, cut into slices where the input's first bytes say. Cuts change nothing; what
-// decodes survives encoding again.
+// libFuzzer: messages of the remote shell, cut into five slices. The first four bytes of the input are the lengths of
+// the first four. Cuts must not change the result. A decoded message must survive encoding and decoding.
 #include <string>
 #include <vector>
 

@@ -1,4 +1,4 @@
-// libFuzzer: run.json as found on a disk, and what `muster ps` makes of it.
+// libFuzzer: run.json from a disk, and the output of `muster ps` for it.
 #include "controller/local/job_table.h"
 #include "tests/fuzz/input.h"
 
@@ -7,7 +7,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   auto record = ParseRunRecord({reinterpret_cast<const char*>(data), size});
   if (record.ok()) {
     const auto again = ParseRunRecord(ToJson(*record));
-    Must(again.ok());  // what was read can be written and read again
+    Must(again.ok());  // a record that was read can be written and read again
     for (const PodRecord& pod : record->pods) Must(pod.name.find('/') == std::string::npos);
   } else {
     Must(!muster::Message(record.status()).empty());

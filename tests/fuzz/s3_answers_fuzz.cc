@@ -1,4 +1,4 @@
-// libFuzzer: what S3 and STS answer. The first byte chooses: a page, an error, credentials, or an object's headers.
+// libFuzzer: answers of S3 and STS. The first byte chooses: a page, an error, credentials, or an object's headers.
 #include <map>
 
 #include "base/text.h"
@@ -33,7 +33,7 @@ void Credentials(std::string_view xml) {
   Must(all.find_first_of("\r\n ") == std::string::npos);
 }
 
-// Lines "name: value", the ETag first, then size and part size.
+// The input: the ETag, the size, the part size, then headers "name: value", a line each.
 void Headers(std::string_view text) {
   const auto lines = Split(text, '\n');
   if (lines.size() < 3) return;

@@ -11,7 +11,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     Must(source.status().message().size() < 4096);
     return 0;
   }
-  // What is shown of a URI means the same, but for secrets in a query.
+  // The shown form of a URI means the same, except that secrets in its query are hidden.
   auto again = ParseSource(source->uri, role);
   Must(again.ok() && again->uri == source->uri && again->container == source->container);
   if (source->scheme != Scheme::kHttp) Must(*again == *source);

@@ -1,5 +1,5 @@
-// NAME.ranges and .hashes of the staging folder: whatever a kill, a full disk or a stranger left in them. What is read
-// of ranges survives writing again; pieces change nothing in hashes.
+// libFuzzer: NAME.ranges and NAME.hashes of the staging folder, whatever a kill, a full disk or another program left in
+// them. Ranges survive writing and reading. Hashes do not depend on the pieces in which they are read.
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>

@@ -1,5 +1,5 @@
-// libFuzzer: a post to the status server. The first line is the path, the second the header Authorization, the rest the
-// body.
+// libFuzzer: a post to the status server. The first line is the path, the second the header Authorization; the
+// rest is the body.
 #include "base/text.h"
 #include "controller/kube/status_post.h"
 #include "tests/fuzz/input.h"

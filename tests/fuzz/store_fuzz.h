@@ -1,4 +1,4 @@
-// What the fuzzer and the unit test over its corpus share.
+// Shared by the fuzz target and the unit test over its corpus.
 #pragma once
 
 #include <cstdint>
@@ -6,8 +6,8 @@
 
 namespace muster::store {
 
-// The input's first byte says in which pieces the rest arrives; two connections take turns at one key space. Aborts
-// where pieces and whole disagree or a bound is broken.
+// Runs requests of two connections on one key space. The first byte of the input gives the size of the pieces in which
+// the rest arrives. Aborts if the pieces and the whole give different results, or if a bound is exceeded.
 void FuzzStore(std::string_view input);
 
 }  // namespace muster::store

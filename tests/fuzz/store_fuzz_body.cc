@@ -12,7 +12,7 @@ void Check(bool holds) {
   if (!holds) std::abort();
 }
 
-// Everything a server would have sent, as one text, and how it ended.
+// One text with everything that a server would have sent, and how the connection ended.
 std::string Play(std::string_view bytes, size_t step) {
   KeySpace keys;
   Parser parser;
@@ -31,7 +31,7 @@ std::string Play(std::string_view bytes, size_t step) {
       }
       if (result == Parser::Result::kForeign) return told + "foreign";
       if (result == Parser::Result::kViolation) return told + "violation: " + request.why;
-      // Two connections take turns, so that waits meet changes.
+      // The number of arguments chooses one of two connections, so that one changes keys for which the other waits.
       Output output;
       const char* why = Execute(&request, request.args.size() % 2, &keys, &output);
       if (*why != 0) return told + "close: " + why;
@@ -57,7 +57,7 @@ void FuzzStore(std::string_view input) {
   size_t step = static_cast<uint8_t>(input[0]) + 1u;
   input.remove_prefix(1);
   std::string pieces = Play(input, step);
-  // An old client's 8 is read by what follows it in the same piece; only for the others whole and pieces must agree.
+  // The meaning of an old client's byte 8 depends on the rest of its piece. So only clients with the magic must agree.
   bool validated = input.size() >= 5 && input.substr(0, 5) == std::string_view("\x00\xCE\xF7\x85\x3C", 5);
   if (validated) Check(pieces == Play(input, input.size() + 1));
 }

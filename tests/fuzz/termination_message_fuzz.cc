@@ -1,4 +1,4 @@
-// libFuzzer: the termination message, read from a pod and made of a worker's bytes.
+// libFuzzer: the termination message, read from a pod, or made from a worker's bytes.
 #include <iterator>
 
 #include "base/termination_message.h"
@@ -8,7 +8,7 @@
 namespace muster {
 namespace {
 
-// Whatever is in it: one line, within the limit, readable, and stable.
+// Checks that any message is written as one line within the limit, can be read, and stays the same then.
 void CheckEncoding(const TerminationMessage& message, size_t limit) {
   std::string line = EncodeTerminationMessage(message, limit);
   Must(line.size() <= limit && line.find('\n') == std::string::npos);
@@ -17,7 +17,7 @@ void CheckEncoding(const TerminationMessage& message, size_t limit) {
   Must(EncodeTerminationMessage(*back, limit) == line);
 }
 
-// Fields ended by NUL: the bytes of a worker.
+// The bytes of a worker: fields that end with NUL.
 TerminationMessage OfAWorker(std::string_view bytes) {
   TerminationMessage message{.exit_code = 139, .exit_class = ExitClass::kRetryable, .node_rank = 0, .round = 1};
   WorkerFailure& cause = message.cause.emplace();

@@ -1,5 +1,5 @@
-// libFuzzer: an object of the API. The first byte chooses: a runtime, a status, a strategic merge of two documents,
-// a PyTorchJob and its status; else a TrainJob, of any shape.
+// libFuzzer: an object of the API. The first byte chooses: a runtime, a status, a strategic merge of two objects, a
+// PyTorchJob with its status; else a TrainJob of either shape.
 #include "base/text.h"
 #include "controller/api/lenient.h"
 #include "controller/api/old_shape.h"
@@ -76,7 +76,7 @@ void ARuntime(const Json& object) {
   }
 }
 
-// The documents are two fields of one.
+// The input is an object with the fields `original` and `patch`.
 void Merge(const Json& object) {
   const Json* patch = FindField(object, "patch");
   const Json* original = FindField(object, "original");

@@ -1,5 +1,5 @@
-// libFuzzer: the body of a watch. The first byte chooses how long the pieces are in which it comes: whatever they are,
-// the lines are the same; an informer that follows them goes on.
+// libFuzzer: the body of a watch. The first byte gives the length of the pieces in which it arrives. The pieces must
+// not change the lines. An informer must be synced after the lines.
 #include "base/text.h"
 #include "controller/kube/informer_state.h"
 #include "controller/kube/watch_lines.h"

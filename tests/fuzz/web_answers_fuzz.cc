@@ -1,5 +1,5 @@
-// libFuzzer: the head of a server's answer to a request for bytes: Content-Range, digests, ETag. A status, then a
-// header "name: value" a line.
+// libFuzzer: the head of a server's answer to a range request: Content-Range, digests, ETag. The input is the status,
+// then headers "name: value", a line each.
 #include "base/base64.h"
 #include "base/text.h"
 #include "initializers/answer_checks.h"
@@ -26,7 +26,7 @@ void Fuzz(std::string_view text) {
   constexpr uint64_t kSize = 1000;
   for (const ByteRange range : {ByteRange{0, kSize}, ByteRange{0, 1}, ByteRange{10, 90}, ByteRange{999, 1}}) {
     if (RangeProblem(head, range, kSize)) continue;
-    // What is taken for the range says so: as a part, or as the whole where that was asked for.
+    // An accepted answer says that it has the range: as a part, or as the whole if the range is the whole.
     const std::string said(head.Find("content-range").value_or(""));
     const std::string expected = fmt::format("bytes {}-{}/", range.offset, range.end() - 1);
     Must(head.status == 206 ? said == expected + "*" || said == expected + "1000"

@@ -1,4 +1,4 @@
-// libFuzzer: messages from nodes and coordinators. What decodes must survive encoding again.
+// libFuzzer: messages from nodes and coordinators. A decoded message must survive encoding and decoding.
 #include <cstdlib>
 
 #include "rendezvous/wire.h"

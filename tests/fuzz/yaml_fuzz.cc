@@ -1,5 +1,5 @@
-// libFuzzer: files of Kubernetes objects. What is read comes back from what is written; messages are one line. The
-// first byte chooses: a quantity; else YAML.
+// libFuzzer: files of Kubernetes objects. An object that was read must survive writing and reading; messages must be
+// one line. The first byte chooses: a quantity; else YAML.
 #include "base/text.h"
 #include "controller/api/quantity.h"
 #include "controller/api/yaml.h"
@@ -19,7 +19,7 @@ void Yaml(std::string_view text) {
   }
   for (const YamlDocument& document : *documents) {
     Must(document.LineOf("spec.trainer.env[0].name") >= 1);
-    // An object without fields, or a v1 List, is not read as one object.
+    // A v1 List would be read as its items, not as one object.
     if (TextField(document.object, "kind") == "List") continue;
     const auto again = ReadYaml(WriteYaml(document.object), 2 * kMostNodes);
     Must(again.ok() && again->size() == 1 && again->front().object == document.object);

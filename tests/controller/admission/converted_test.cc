@@ -1,4 +1,4 @@
-// What a PyTorchJob is converted to may be stored.
+// The webhooks accept the objects to which PyTorchJobs are converted.
 #include "controller/admission/validate_runtime.h"
 #include "controller/admission/validate_train_job.h"
 #include "controller/plan/convert.h"

@@ -26,7 +26,7 @@ Json RuntimeOf(std::string_view policy) {
 }
 const Json kElastic = RuntimeOf("{torch: {elasticPolicy: {minNodes: 2, maxNodes: 8}}}");
 
-// What is stored. A second review of it, some seconds later, changes nothing.
+// The object that the API server stores. Checks that a second review, some seconds later, changes nothing.
 Json Stored(const Json& object, const Json& old_object = Json(), const Json* runtime = nullptr) {
   AdmissionRequest request = RequestOf(old_object.is_null() ? "CREATE" : "UPDATE", "trainjobs", object, old_object);
   const Verdict verdict = MutateTrainJob(request, runtime, kNow);

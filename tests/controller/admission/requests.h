@@ -1,4 +1,4 @@
-// Admission requests of short YAML texts, for tests.
+// Builds admission requests from short YAML texts, for tests.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -36,7 +36,7 @@ inline AdmissionRequest RequestOf(std::string operation, std::string resource, J
           .old_object = old_object};
 }
 
-// "403 spec.a: ...; 422 spec.b: ..."; empty: it is allowed.
+// The refusals: "403 spec.a: ...; 422 spec.b: ..."; empty: the request is allowed.
 inline std::string Said(const Verdict& verdict) {
   std::vector<std::string> all;
   for (const Refusal& refusal : verdict.refusals) all.push_back(fmt::format("{} {}", refusal.code, refusal.why));

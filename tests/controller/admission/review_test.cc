@@ -55,7 +55,7 @@ TEST(Review, GarbageIsRefused) {
     EXPECT_TRUE(absl::IsInvalidArgument(request.status())) << row.body.substr(0, 100);
     EXPECT_THAT(std::string(Message(request.status())), HasSubstr(row.message));
   }
-  // A DELETE has no object, a CREATE no old one.
+  // A DELETE has no object, a CREATE no oldObject.
   EXPECT_TRUE(ReadReview(WriteJson(Changed("{request: {operation: DELETE, object: null}}"))).ok());
   EXPECT_TRUE(ReadReview(WriteJson(Changed("{request: {operation: CREATE, oldObject: null}}"))).ok());
 }

@@ -20,7 +20,7 @@ const std::string kWorker = "Worker: {" + kPods + "}";
 const std::string kBoth = kMaster + ", " + kWorker;
 const std::string kElastic = "elasticPolicy: {minReplicas: 1, maxReplicas: 20, metrics: [{type: Resource}]}";
 
-// A PyTorchJob with `replicas` (YAML inside of pytorchReplicaSpecs) and `spec` beside them.
+// A PyTorchJob. `replicas` is YAML inside pytorchReplicaSpecs, `spec` further fields of spec.
 Json JobOf(const std::string& replicas, const std::string& spec = "", const std::string& name = "train") {
   return YamlOf(
       fmt::format("{{apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {{name: '{}', namespace: ns}}, "
@@ -28,7 +28,7 @@ Json JobOf(const std::string& replicas, const std::string& spec = "", const std:
                   name, replicas, spec.empty() ? "" : ", ", spec));
 }
 
-// Empty: nothing is said.
+// Matches a text that begins with `message`; if `message` is empty, only the empty text.
 ::testing::Matcher<std::string> Begins(const std::string& message) {
   return message.empty() ? ::testing::Matcher<std::string>("") : StartsWith(message);
 }
@@ -91,7 +91,7 @@ TEST(ValidatePyTorchJob, WhatIsRefused) {
     std::string replicas, spec, message;
   };
   for (const Row& row : std::vector<Row>{
-           // training-operator's rules, in its words
+           // training-operator's rules, with its messages
            {kBoth, "pytorchReplicaSpecs: null",
             "403 " + path + ": Required value: must be required; give it Master, Worker, or both"},
            {"", "", "403 " + path + ": Required value: must be required; give it Master, Worker, or both"},
@@ -131,7 +131,7 @@ TEST(ValidatePyTorchJob, WhatIsRefused) {
                 "(spec.runPolicy.suspend: true)"},
            {"Worker: {replicas: -1, " + kPods + "}", "",
             "403 " + path + "[Worker].replicas: Forbidden: must be at least 1; it is -1"},
-           // the form
+           // the form (422)
            {kBoth, "elasticPolicy: {minReplicas: 3, maxReplicas: 2}",
             "422 spec.elasticPolicy.minReplicas: 3 is more than maxReplicas, 2"},
            {kBoth, "nprocPerNode: \"0\"", "422 spec.nprocPerNode: '0' is no whole number of 1"},
@@ -204,7 +204,7 @@ TEST(ValidatePyTorchJob, Names) {
     const std::string said = Said(Created(JobOf(row.replicas, row.spec, row.name)));
     EXPECT_THAT(said, Begins(row.message)) << row.what;
   }
-  // Of a job that is there, only what makes it worse is refused.
+  // An existing job with a name that is too long may change, unless its longest name grows.
   EXPECT_EQ(Said(Updated(JobOf(eleven, "", of(54)), JobOf(eleven, "nprocPerNode: gpu", of(54)))), "");
   EXPECT_EQ(Said(Updated(JobOf(eleven, "", of(54)), JobOf(ten, "", of(54)))), "");
   EXPECT_EQ(Said(Updated(JobOf(ten, "", of(54)), JobOf(eleven, "", of(54)))), long_name(of(54), "worker-10", 1));
@@ -223,7 +223,7 @@ TEST(ValidatePyTorchJob, ManagedByIsImmutable) {
   const std::string own = "runPolicy: {managedBy: kubeflow.org/training-operator}";
   const std::string kueue = "runPolicy: {managedBy: kueue.x-k8s.io/multikueue}", nobody = "runPolicy: {managedBy: ''}";
   struct Row {
-    std::string before, after, value;  // empty: it is allowed
+    std::string before, after, value;  // value: in the refusal; empty: the update is allowed
   };
   for (const Row& row : std::vector<Row>{
            {own, kueue, "\"kueue.x-k8s.io/multikueue\""},
@@ -250,7 +250,7 @@ TEST(ValidatePyTorchJob, WhatCannotBePlanned) {
   EXPECT_EQ(Said(Created(job)), "403 metadata.annotations.muster.dev/restart: 'sometimes' is neither pod nor job");
 }
 
-// A job that breaks rules may be there already: its definition was there before its webhook.
+// A job that breaks rules may exist already, since its definition may be older than the webhook.
 TEST(ValidatePyTorchJob, WhatMayAlwaysChange) {
   const Json broken = JobOf("Worker: {replicas: 0, " + kPods + "}", "nprocPerNode: \"0\"", "0-test");
   struct Row {
@@ -272,7 +272,7 @@ TEST(ValidatePyTorchJob, WhatMayAlwaysChange) {
   }
   Json after = broken;
   after["spec"]["runPolicy"]["suspend"] = true;
-  EXPECT_EQ(Said(Updated(after, broken)), "");  // it is resumed
+  EXPECT_EQ(Said(Updated(after, broken)), "");  // resume
   after["spec"]["nprocPerNode"] = "gpu";
   EXPECT_THAT(Said(Updated(broken, after)), HasSubstr("403 metadata.name: "));
 }

@@ -11,7 +11,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-// With a data set's step, a trainer of two nodes, and a job of its own.
+// A runtime with a dataset initializer, a trainer step of two nodes, and a further job.
 constexpr char kRuntime[] =
     R"({apiVersion: trainer.kubeflow.org/v1alpha1, kind: ClusterTrainingRuntime, metadata: {name: runtime},
   spec: {mlPolicy: {numNodes: 2, torch: {}}, template: {spec: {replicatedJobs: [
@@ -173,7 +173,7 @@ TEST(ValidateTrainJob, WhatMeansTheSameMayBeWrittenOtherwise) {
     EXPECT_EQ(Changed(row.before, row.after), "") << row.after;
     EXPECT_EQ(Changed(row.after, row.before), "") << row.before;
   }
-  // A typed client keeps the annotation that says what the field said.
+  // A typed client drops the text in numProcPerNode and keeps the annotation that was made from it.
   const Json moved =
       TrainJobOf("{trainer: {image: x}}", "{metadata: {annotations: {muster.dev/num-proc-per-node: auto}}}");
   EXPECT_EQ(Said(Updated(TrainJobOf("{trainer: {image: x, numProcPerNode: auto}}"), moved)), "");
@@ -215,7 +215,7 @@ TEST(ValidateTrainJob, WhatMayAlwaysChange) {
   EXPECT_EQ(Changed("{}", "{suspend: true}"), "");
   EXPECT_EQ(Changed("{suspend: true}", "{suspend: false}"), "");
   EXPECT_EQ(Changed("{ttlSecondsAfterFinished: 5}", "{ttlSecondsAfterFinished: 6}"), "");
-  // Neither a runtime that has gone nor one that does not fit any more keeps a job from being suspended.
+  // A missing or invalid runtime does not prevent suspending a job.
   const Json broken = RuntimeWith("{spec: {template: {spec: {replicatedJobs: null}}}}");
   for (const Json* runtime : {static_cast<const Json*>(nullptr), &broken}) {
     EXPECT_EQ(Changed("{}", "{suspend: true}", runtime), "");
@@ -270,7 +270,7 @@ TEST(ValidateTrainJob, TheSnapshotCounts) {
   EXPECT_EQ(Said(Updated(before, after, &kFixed, &elastic)), "");
   EXPECT_EQ(Said(Updated(before, after, nullptr, &elastic)), "");
   EXPECT_THAT(Said(Updated(before, after, &kElastic, &fixed)), HasSubstr("field is immutable"));
-  // Somebody else's ConfigMap of that name is none.
+  // A ConfigMap of that name with another owner is no snapshot.
   Json foreign = fixed;
   foreign["metadata"]["ownerReferences"][0]["uid"] = "another";
   EXPECT_EQ(Said(Updated(before, after, &kElastic, &foreign)), "");

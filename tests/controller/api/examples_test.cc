@@ -1,4 +1,4 @@
-// The files in tests/controller/examples: all are read, and say what their authors meant.
+// Reads all files in tests/controller/examples and checks the values that their authors meant.
 #include <filesystem>
 #include <fstream>
 #include <iterator>

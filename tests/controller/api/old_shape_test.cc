@@ -40,7 +40,7 @@ TEST(OldShape, NumProcPerNode) {
               YamlOf(fmt::format("metadata: {{name: a, annotations: {{muster.dev/num-proc-per-node: {}}}}}\n"
                                  "spec: {{trainer: {{}}}}",
                                  word)));
-    EXPECT_TRUE(made.warnings.empty());  // the newest shape has no word for it
+    EXPECT_TRUE(made.warnings.empty());  // the newest shape has no field for these words
   }
 }
 
@@ -88,7 +88,7 @@ x:
   EXPECT_EQ(made.warnings[3],
             "spec.podTemplateOverrides is of v2.1; the patch of manager muster.dev/v21 in spec.runtimePatches says the "
             "same");
-  // The fields stay, and the result is made of them anew.
+  // The old fields stay, and a second conversion gives the same result.
   EXPECT_EQ(made.object["spec"]["podTemplateOverrides"], object["spec"]["podTemplateOverrides"]);
   EXPECT_TRUE(HasOldShape(made.object));
   EXPECT_EQ(Newest(made.object).object, made.object);
@@ -99,9 +99,9 @@ TEST(OldShape, ThePatchFollowsTheFields) {
   Json object = JobWith("runtimePatches: [{manager: a/b}, {manager: c/d}], labels: {team: v}");
   object = Newest(object).object;
   ASSERT_EQ(object["spec"]["runtimePatches"].size(), 3);
-  EXPECT_EQ(object["spec"]["runtimePatches"][0]["manager"], kOldShapeManager);  // others come later and win
+  EXPECT_EQ(object["spec"]["runtimePatches"][0]["manager"], kOldShapeManager);  // the others come later, so they win
 
-  // It stays where it is, with the time that the webhook has put in.
+  // The patch keeps its place in the list, and the time that the webhook stamped.
   std::swap(object["spec"]["runtimePatches"][0], object["spec"]["runtimePatches"][2]);
   object["spec"]["runtimePatches"][2]["time"] = "2026-01-02T03:04:05Z";
   object["spec"]["labels"]["team"] = "w";
@@ -110,12 +110,12 @@ TEST(OldShape, ThePatchFollowsTheFields) {
   EXPECT_EQ(ours["trainingRuntimeSpec"]["template"]["metadata"]["labels"]["team"], "w");
   EXPECT_EQ(ours["time"], "2026-01-02T03:04:05Z");
 
-  // A client that does not know the field drops it: the patch stays.
+  // A client that does not know the field drops it. The patch stays.
   Json dropped = object;
   dropped["spec"].erase("labels");
   EXPECT_EQ(Newest(dropped).object, dropped);
 
-  // A client that empties the field takes the patch away.
+  // A client that empties the field removes the patch.
   object["spec"]["labels"] = Json::object();
   object = Newest(object).object;
   EXPECT_EQ(object["spec"]["runtimePatches"].size(), 2);

@@ -15,7 +15,7 @@ std::string Master(std::string_view more = "") {
   return fmt::format("Master: {{{}{}{}}}", kPods, more.empty() ? "" : ", ", more);
 }
 
-// A job with `replicas` (YAML inside of pytorchReplicaSpecs) and `spec` beside them.
+// A PyTorchJob. `replicas` is YAML inside pytorchReplicaSpecs, `spec` further fields of spec.
 Json JobWith(std::string_view replicas, std::string_view spec = "") {
   return YamlOf(fmt::format("{{metadata: {{name: train, namespace: ns}}, spec: {{pytorchReplicaSpecs: {{{}}}{}{}}}}}",
                             replicas, spec.empty() ? "" : ", ", spec));

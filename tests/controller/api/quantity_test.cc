@@ -46,7 +46,7 @@ TEST(Quantity, OneAmountHasManySpellings) {
       {"2e3", "2000"},
       {"2e-3", "2m"},
       {"-500m", "-0.5"},
-      {"1e-10", "1n"},  // finer than a billionth: away from zero
+      {"1e-10", "1n"},  // finer than a billionth: rounded away from zero
       {"-1e-10", "-1n"},
       {"0.0000000011", "2n"},
       {"1e-1000", "1n"},

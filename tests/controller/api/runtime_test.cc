@@ -8,7 +8,8 @@ namespace {
 
 constexpr std::string_view kNode = "{name: node, template: {spec: {template: {spec: {containers: [{name: node}]}}}}}";
 
-// A runtime with fields of the JobSet's spec, in flow style, beside job `node`; and with fields of its own spec.
+// A runtime with the job `node`. `job_set` and `spec` are more fields, in flow style, of the JobSet's spec and of the
+// runtime's spec.
 Json RuntimeWith(std::string_view job_set, std::string_view spec = "") {
   return YamlOf(
       fmt::format("kind: TrainingRuntime\nmetadata: {{name: r}}\n"
@@ -16,7 +17,7 @@ Json RuntimeWith(std::string_view job_set, std::string_view spec = "") {
                   spec, kNode, job_set));
 }
 
-// One with `more` in the job template's containers, pod, job ...: each is the text within the braces.
+// A runtime with the job `node`. Each argument is the text inside the braces of that level.
 Json RuntimeOfJob(std::string_view job, std::string_view job_template, std::string_view job_spec,
                   std::string_view pod_template, std::string_view pod_spec) {
   return YamlOf(
@@ -229,8 +230,7 @@ TEST(Runtime, RefusesFieldsAtAWrongLevel) {
   constexpr std::string_view kPod = "containers: [{name: node}]";
   const std::string job = "spec.template.spec.replicatedJobs[0]", in_pod = job + ".template.spec.template.spec";
   const struct {
-    std::array<std::string_view, 5>
-        parts;  // of the replicated job, its template, its spec, the pod's template, its spec
+    std::array<std::string_view, 5> parts;  // arguments of RuntimeOfJob
     std::string message;
   } rows[] = {
       {{"", "", "", "restartPolicy: Never,", kPod},

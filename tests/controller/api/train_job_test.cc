@@ -5,7 +5,7 @@
 namespace muster::controller {
 namespace {
 
-// A TrainJob with `spec`, in flow style, beside the runtime.
+// A TrainJob with a runtimeRef and the fields `spec`, in flow style.
 Json JobWith(std::string_view spec) {
   return YamlOf(std::string("metadata: {name: a}\nspec: {runtimeRef: {name: r}, ") + std::string(spec) + "}");
 }

@@ -1,4 +1,4 @@
-// One object of a YAML text, for tests.
+// Reads YAML in tests.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 
 namespace muster::controller {
 
-// Null, and a failure of the test, where `text` does not hold just one object.
+// The one object in `text`. If there is not exactly one, the test fails and this returns null.
 inline Json YamlOf(std::string_view text) {
   auto documents = ReadYaml(text);
   if (!documents.ok()) {
@@ -25,7 +25,7 @@ inline Json YamlOf(std::string_view text) {
   return documents->front().object;
 }
 
-// Every `from` becomes `to`.
+// `text` with every `from` replaced by `to`.
 inline std::string Replaced(std::string text, std::string_view from, std::string_view to) {
   for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) {
     text.replace(at, from.size(), to);

@@ -108,7 +108,7 @@ TEST(Yaml, Documents) {
       {"a: 1\n", 1},
       {"---\na: 1\n---\n# none\n---\nb: 1\n...\n", 2},
       {"{\"a\": 1}", 1},
-      {"{\n\t\"a\": \"\\ud83d\\ude00\"}", 1},  // JSON that YAML does not have
+      {"{\n\t\"a\": \"\\ud83d\\ude00\"}", 1},  // JSON that is no YAML
       {"apiVersion: v1\nkind: List\nitems: [{a: 1}, {b: 2}]\n---\nc: 3\n", 3},
       {"apiVersion: v1\nkind: List\nitems: []\n", 0},
       {"apiVersion: v2\nkind: List\nitems: [{a: 1}]\n", 1},
@@ -173,7 +173,7 @@ items:
       {0, "spec.trainer.env[0]", 5},
       {0, "spec.trainer.env[0].value", 6},
       {0, "spec.trainer.env[1].name", 7},
-      {0, "spec.trainer.env[1].value", 7},  // not there: the nearest above
+      {0, "spec.trainer.env[1].value", 7},  // an unknown path: the line of the nearest path above
       {0, "spec.trainer.env[9].name", 4},
       {0, "spec.copy.deep", 10},
       {0, "status.x", 2},
@@ -251,17 +251,17 @@ TEST(Yaml, AliasesAreBounded) {
                           static_cast<char>(c - 1));
   }
   EXPECT_NE(Why(laughs).find("it makes more than 1000000 nodes"), std::string::npos) << Why(laughs);
-  // Few nodes, much text.
+  // An alias may repeat few nodes but much text.
   std::string text = "a: &a " + std::string(10'000, 'x') + "\nb: [";
   for (int i = 0; i < 100; ++i) text += "*a,";
   text += "]\n";
   EXPECT_EQ(Why(text), "it was read");
   EXPECT_NE(Why(text, 1000).find("it makes more than 1000 nodes"), std::string::npos);
-  // Nested where it is used, not where it is written.
+  // The text is shallow; its aliases nest deeply.
   std::string deep = "a: &a0 {}\n";
   for (int i = 1; i < 60; ++i) deep += fmt::format("k{0}: &a{0} {{x: {{x: *a{1}}}}}\n", i, i - 1);
   EXPECT_NE(Why(deep).find("nested more than 100 levels deep"), std::string::npos) << Why(deep);
-  // Plain nodes count, too.
+  // Nodes outside aliases count too.
   EXPECT_NE(Why("a: [1, 2, 3]", 5).find("it makes more than 5 nodes"), std::string::npos);
   EXPECT_EQ(Why("a: [1, 2, 3]", 6), "it was read");
 }

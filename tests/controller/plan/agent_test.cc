@@ -1,4 +1,4 @@
-// The agent in the trainer's pods, and what stays without it.
+// The agent in the trainer's pods, and pods without it.
 #include "tests/controller/plan/planned.h"
 
 namespace muster::controller {
@@ -196,7 +196,7 @@ TEST(Agent, FollowsThePod) {
   struct Row {
     std::string name;
     RuntimeParts parts;
-    std::string pointer;  // of the pod
+    std::string pointer;  // JSON pointer in the PodSpec
     Json wanted;
   };
   const std::string probe = "/containers/0/readinessProbe", port = probe + "/httpGet/port";

@@ -1,4 +1,4 @@
-// Files with PyTorchJobs, and what is said of wrong ones.
+// Conversion of files with PyTorchJobs, and the messages for wrong ones.
 #include "controller/plan/convert_files.h"
 
 #include <gmock/gmock.h>

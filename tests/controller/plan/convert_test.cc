@@ -1,4 +1,4 @@
-// A PyTorchJob and what it is converted to: the same variables in the pods, and what becomes of each field.
+// Conversion of a PyTorchJob: the variables in the pods stay the same, and the result of each field.
 #include "controller/plan/convert.h"
 
 #include <gmock/gmock.h>
@@ -44,12 +44,12 @@ ConvertedJob Converted(const Json& object, const ConvertOptions& options = {}) {
   return converted.value_or(ConvertedJob());
 }
 
-// Of a job with one container; `spec` is YAML, `worker` of a replica's template.
+// Converts a job whose `spec` and `metadata` are YAML.
 ConvertedJob ConvertedSpec(const std::string& spec, const std::string& metadata = "{}") {
   return Converted(ObjectOf({.what = "", .spec = spec, .metadata = metadata}));
 }
 
-// A spec with a Master and two Workers; `more` stands beside pytorchReplicaSpecs.
+// A spec with a Master and two Workers; `more` has further fields beside pytorchReplicaSpecs.
 std::string Both(const std::string& more = "", const std::string& policy = "OnFailure",
                  const std::string& container = "command: [x]") {
   const std::string replica = ", restartPolicy: " + policy +
@@ -60,7 +60,7 @@ std::string Both(const std::string& more = "", const std::string& policy = "OnFa
 
 using Variables = std::map<std::string, std::string>;
 
-// As the kubelet gives them to the container `name` of a pod.
+// The variables of the container `name` of a pod, with the values that the kubelet would set.
 Variables VariablesIn(const Json& pod, std::string_view name) {
   constexpr std::string_view kAnnotation = "metadata.annotations['", kLabel = "metadata.labels['";
   Variables variables;
@@ -107,7 +107,7 @@ struct BothPlans {
     plan = PlanOf(train_job, *runtime);
   }
 
-  // Of the pod of a rank, in v1 with the host names of the TrainJob.
+  // The variables of v1's pod with this rank, with the host names of the TrainJob in them.
   Variables OfPyTorchJob(int rank, std::string_view container) const {
     Variables variables;
     for (const PlannedReplicas& replicas : pytorch.replicas) {
@@ -140,7 +140,7 @@ struct BothPlans {
   int Nodes() const { return JobNamed(plan, "node").pods; }
 };
 
-// Where the TrainJob's pods have another environment, and why.
+// A variable that differs in the TrainJob's pods, when, and why.
 struct Exception {
   std::string name;
   bool (*holds)(const BothPlans&);
@@ -171,7 +171,7 @@ std::vector<Exception> Exceptions() {
 }
 
 bool IsException(const std::string& name, const BothPlans& plans) {
-  // What each of the two systems says about itself.
+  // Variables that only one of the two systems has for its own purposes.
   if (name.starts_with("MUSTER_") || name.starts_with("TRAINER_")) return true;
   for (const Exception& exception : Exceptions()) {
     if (exception.name == name && exception.holds(plans)) return true;
@@ -303,7 +303,7 @@ TEST(Convert, RestartsKeepTheirMeaning) {
     std::string policy, more, container;
     std::string annotation;
     Json failure_policy, backoff_limit;
-    std::string remark;  // empty: of restarts there is none
+    std::string remark;  // empty: no remark about restarts
   };
   const std::string agent = "command: [x]", none = "args: [x]";
   const Json no;

@@ -1,4 +1,4 @@
-// How many Jobs and pods a plan has, and what is refused.
+// The numbers of Jobs and pods in a plan, and refused numbers.
 #include "tests/controller/plan/planned.h"
 
 namespace muster::controller {

@@ -1,5 +1,5 @@
-// What a job of each built-in runtime and of each example comes to, byte for byte. MUSTER_RENEW_GOLDEN=1 writes the
-// files in tests/controller/golden anew: read the difference before you keep it.
+// Plans a job of each built-in runtime and each example, and compares the objects with tests/controller/golden, byte
+// for byte. MUSTER_RENEW_GOLDEN=1 rewrites these files: read the difference before you keep it.
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -46,7 +46,7 @@ std::vector<Row> Rows() {
   };
 }
 
-// Paths of the YAML files in a folder that have an object of one of the kinds.
+// Paths of the YAML files in `folder` that have an object of one of `kinds`.
 std::set<std::string> FilesWith(const std::filesystem::path& folder, const std::set<std::string>& kinds) {
   std::set<std::string> files;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
@@ -61,7 +61,7 @@ std::set<std::string> FilesWith(const std::filesystem::path& folder, const std::
   return files;
 }
 
-// The dependencies between its Jobs, as comments.
+// The dependencies between the Jobs of a plan, as YAML comments.
 std::string OrderOf(const Plan& plan) {
   std::string text;
   for (const PlannedJob& job : plan.jobs) {

@@ -1,4 +1,4 @@
-// The steps before the training: their containers, and the order of all.
+// The initializers: their containers, and the order of all jobs.
 #include "tests/controller/plan/planned.h"
 
 namespace muster::controller {

@@ -1,4 +1,4 @@
-// JAX: its three variables, and the agents of several nodes meet.
+// JAX: its three variables, and that the agents of several nodes meet.
 #include "tests/controller/plan/planned.h"
 
 namespace muster::controller {

@@ -28,7 +28,7 @@ template:
 TEST(JobObject, HasTheLabelsOfJobSet) {
   const Plan plan = PlanOf(JobWith(), RuntimeWith(kGroups), {.version = "1.2"});
   ASSERT_EQ(plan.jobs.size(), 6);
-  const Json& job = plan.jobs[5].object;  // three-0
+  const Json& job = plan.jobs[5].object;  // the Job three-0
   const Json keys = YamlOf(R"(
 jobset.sigs.k8s.io/jobset-name: train
 jobset.sigs.k8s.io/jobset-uid: uid-1

@@ -32,7 +32,7 @@ spec:
   EXPECT_THAT(UnknownTrainJobFields(YamlOf("{spec: {trainer: 1}}")), IsEmpty());
 }
 
-// An object of the schema with every field that it has, down to `depth`.
+// An object with every field of `schema`, down to `depth` levels.
 Json Filled(const Json& schema, int depth) {
   Json object = Json::object();
   if (depth == 0 || !schema.contains("properties")) return object;

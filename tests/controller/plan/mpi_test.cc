@@ -1,4 +1,4 @@
-// MPI: how many pods, the list of hosts, what the launcher is told, and by which shell it reaches the nodes.
+// MPI: the numbers of pods, the hostfile, the launcher's variables, and the remote shell.
 #include "tests/controller/plan/planned.h"
 
 namespace muster::controller {
@@ -93,7 +93,7 @@ TEST(Mpi, SlotsAreProcessesOrGpus) {
            {"{image: i}", none, "{mpi: {numProcPerNode: 1}}", gpus, "8"},
            {"{image: i}", none, "{mpi: {}}", gpus, "8"},
            {"{image: i}", none, "{mpi: {}}", none, "1"},
-           // Of the runtime's and the job's together.
+           // Resources of the runtime and the job, merged.
            {"{resourcesPerNode: {requests: {cpu: 3}}}", none, "{mpi: {}}", gpus, "8"},
            {"{resourcesPerNode: {limits: {nvidia.com/gpu: 2}}}", none, "{mpi: {}}", none, "2"},
        }) {

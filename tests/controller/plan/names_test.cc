@@ -36,7 +36,7 @@ TEST(Names, TinyLimits) {
 
 TEST(Names, JobsHaveRoomForTheIndexOfAPod) {
   EXPECT_EQ(JobName("train", "node", 0), "train-node-0");
-  const std::string longest(48, 'a');  // JobSet takes no longer one with a job `node` of ten pods
+  const std::string longest(48, 'a');  // the longest that JobSet accepts with a job `node` of ten pods
   EXPECT_EQ(JobName(longest, "node", 0), longest + "-node-0");
   const std::string longer(63, 'a');
   EXPECT_EQ(JobName(longer, "node", 0).size(), kMostJobName);

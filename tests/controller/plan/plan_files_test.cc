@@ -1,4 +1,4 @@
-// Files of jobs and runtimes, and what is said of wrong ones.
+// Plans of files with jobs and runtimes, and the messages for wrong ones.
 #include "controller/plan/plan_files.h"
 
 #include "tests/controller/plan/planned.h"
@@ -71,7 +71,7 @@ TEST(PlanFiles, GiveTheObjectsOfTheController) {
 
 TEST(PlanFiles, SayWhereTheyAreWrong) {
   struct Row {
-    std::string from, to;  // in the job, or else in the runtime
+    std::string from, to;  // a replacement in the job's file, else in the runtime's
     std::string message;
   };
   for (const Row& row : std::vector<Row>{

@@ -1,4 +1,4 @@
-// Plans of short YAML texts, for tests.
+// Builds jobs, runtimes and plans from short YAML texts, for tests.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ inline TrainJob JobWith(std::string_view spec = "{}", std::string_view annotatio
   return job.value_or(TrainJob());
 }
 
-// A ClusterTrainingRuntime `runtime`; `spec` is YAML.
+// A ClusterTrainingRuntime named `runtime`; `spec` and `annotations` are YAML.
 inline Runtime RuntimeWith(std::string_view spec, std::string_view annotations = "{}") {
   Json object = {{"apiVersion", kTrainerApi},
                  {"kind", "ClusterTrainingRuntime"},
@@ -38,12 +38,12 @@ inline Runtime RuntimeWith(std::string_view spec, std::string_view annotations =
   return runtime.value_or(Runtime());
 }
 
-// One trainer job `node`. `policy` is mlPolicy; `job` goes into the Job's spec, `pod` into the pod's, `container` into
-// the container `node`.
+// YAML of a runtime with one trainer job `node`: `policy` is mlPolicy; `job` goes into the Job's spec, `pod` into the
+// pod's spec, `container` into the container `node`.
 struct RuntimeParts {
   std::string policy = "{numNodes: 1, torch: {}}";
   std::string job = "{}", pod = "{}", container = "{}";
-  std::string set = "{}";  // of template.spec, beside replicatedJobs
+  std::string set = "{}";  // further fields of template.spec, beside replicatedJobs
   std::string annotations = "{}";
 };
 inline Runtime TrainerRuntime(const RuntimeParts& parts = {}) {
@@ -70,7 +70,7 @@ inline Plan PlanOf(const TrainJob& job, const Runtime& runtime, const PlanOption
   return plan.value_or(Plan());
 }
 
-// The message of a plan that is refused; empty: it is not.
+// The message of a refused plan; empty: the plan was made.
 inline std::string Refusal(const TrainJob& job, const Runtime& runtime) {
   const auto plan = MakePlan(job, runtime, {});
   if (plan.ok()) return "";
@@ -78,7 +78,7 @@ inline std::string Refusal(const TrainJob& job, const Runtime& runtime) {
   return std::string(Message(plan.status()));
 }
 
-// Null: there is nothing at this JSON pointer.
+// The value at a JSON pointer; null: there is none.
 inline Json At(const Json& object, const std::string& pointer) {
   const Json::json_pointer at(pointer);
   return object.contains(at) ? object.at(at) : Json();
@@ -97,7 +97,7 @@ inline Json ContainerOf(const PlannedJob& job, size_t index = 0) {
   return At(job.object, "/spec/template/spec/containers/" + std::to_string(index));
 }
 
-// The variable's value, or "from ..." of its fieldRef; "-": it is not there.
+// The variable's value, or "from ..." with its valueFrom; "-": the variable is absent.
 inline std::string EnvOf(const Json& container, std::string_view name) {
   for (const Json& variable : At(container, "/env")) {
     if (TextField(variable, "name") != name) continue;

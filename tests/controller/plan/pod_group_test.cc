@@ -1,4 +1,4 @@
-// Pods that a scheduler places together.
+// PodGroups of TrainJobs.
 #include "controller/plan/pod_requests.h"
 #include "tests/controller/plan/planned.h"
 
@@ -112,7 +112,7 @@ TEST(PodGroup, TheQueueIsAnAnnotationOfTheTemplate) {
   EXPECT_THAT(Refusal(JobWith(), runtime), HasSubstr("Volcano queue name must not be empty"));
 }
 
-// A group of pods that cannot all be there at one time would wait for ever.
+// A group of pods that do not all exist at the same time would wait forever.
 TEST(PodGroup, CountsPodsThatBeginTogether) {
   const std::string ancestor = "trainer.kubeflow.org/trainjob-ancestor-step: ";
   const auto step = [&](const std::string& name, int replicas, const std::string& after,

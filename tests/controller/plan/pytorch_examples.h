@@ -1,4 +1,4 @@
-// PyTorchJobs of many shapes, as YAML, for the tests of what they are converted to.
+// PyTorchJobs of many shapes, as YAML, for tests of the conversion.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ struct PyTorchExample {
   std::string what;
   std::string spec;             // YAML of the spec
   std::string metadata = "{}";  // more than name and namespace
-  std::string file = "";        // instead: of a whole PyTorchJob, from the root
+  std::string file = "";        // instead of spec: path of a file with a PyTorchJob, from the repository's root
 };
 
 inline std::vector<PyTorchExample> PyTorchExamples() {

@@ -1,4 +1,4 @@
-// PodGroups of PyTorchJobs, as training-operator makes them for Volcano and for the scheduler-plugins.
+// PodGroups of PyTorchJobs, the same as training-operator's for Volcano and for the scheduler-plugins.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -36,7 +36,7 @@ TEST(PyTorchGang, NoneWithoutAScheduler) {
 
 TEST(PyTorchGang, Specs) {
   const std::string asks = "{resources: {requests: {cpu: 500m}, limits: {cpu: \"4\", nvidia.com/gpu: \"2\"}}}";
-  // The memory is that of init-pytorch, in the workers: the scheduler counts it.
+  // The scheduler counts init-pytorch in the workers, so its memory is here.
   const std::string all = "minResources: {cpu: 1500m, memory: \"20971520\", nvidia.com/gpu: \"6\"}";
   struct Row {
     std::string what, scheduler, policy, spec;

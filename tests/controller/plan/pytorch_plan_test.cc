@@ -1,4 +1,4 @@
-// Names, labels, ports, Services and variables, each as training-operator gives them.
+// Names, labels, ports, Services and variables, all the same as training-operator's.
 #include "controller/plan/pytorch_plan.h"
 
 #include <gmock/gmock.h>
@@ -22,7 +22,7 @@ constexpr auto kWorker = ReplicaType::kWorker;
 
 Json Container(const Json& pod, size_t index = 0) { return At(pod, fmt::format("/spec/containers/{}", index)); }
 
-// What v1 sets, as "NAME=value", sorted; variables of the agent are left out.
+// The variables that v1 sets, as "NAME=value", sorted, without those of the agent.
 std::string Environment(const Json& container) {
   std::map<std::string, std::string> all;
   for (const Json& variable : At(container, "/env")) {

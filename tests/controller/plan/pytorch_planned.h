@@ -1,4 +1,4 @@
-// PyTorchJobs of short YAML texts and their plans, for tests.
+// Builds PyTorchJobs from short YAML texts, and plans them, for tests.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -18,19 +18,19 @@ inline Json YamlList(std::string_view text) { return YamlOf(fmt::format("list: {
 struct PyTorchParts {
   bool master = true;
   int workers = 2;                           // 0: no Worker
-  std::string policy = "OnFailure";          // of both
+  std::string policy = "OnFailure";          // restartPolicy of Master and Worker
   std::string master_policy, worker_policy;  // empty: `policy`
   std::string run = "{}";                    // runPolicy
-  std::string spec = "{}";                   // of the rest of spec
-  std::string annotations = "{}";            // of the job
-  std::string container = "{}";              // beside name and image, of both
+  std::string spec = "{}";                   // further fields of spec
+  std::string annotations = "{}";            // metadata.annotations of the job
+  std::string container = "{}";              // further fields of the container `pytorch`, of both types
   std::string master_container;              // empty: `container`
-  std::string pod = "{}";                    // PodSpec beside the container `pytorch`, of both
-  std::string metadata = "{}";               // of the pod template, of both
+  std::string pod = "{}";                    // further fields of the PodSpec, of both types
+  std::string metadata = "{}";               // metadata of the pod template, of both types
   std::string name = "a";
 };
 
-// Under the agent.
+// A container that runs under the agent.
 inline constexpr char kTorchrun[] = "{command: [torchrun, train.py]}";
 
 inline Json PyTorchJobObject(const PyTorchParts& parts) {
@@ -77,7 +77,6 @@ inline PyTorchPlan PyTorchPlanOf(const PyTorchJob& job, const PyTorchOptions& op
   return plan.value_or(PyTorchPlan());
 }
 
-// A job with its plan.
 struct PlannedPyTorch {
   explicit PlannedPyTorch(const PyTorchParts& parts, const PyTorchOptions& options = PyTorchTestOptions())
       : job(PyTorchJobOf(PyTorchJobObject(parts))), plan(PyTorchPlanOf(job, options)) {}
@@ -91,7 +90,7 @@ struct PlannedPyTorch {
   PyTorchPlan plan;
 };
 
-// The message of a plan that is refused; empty: it is not.
+// The message of a refused plan; empty: the plan was made.
 inline std::string PyTorchRefusal(const PyTorchParts& parts, const PyTorchOptions& options = PyTorchTestOptions()) {
   const auto plan = PlanPyTorchJob(PyTorchJobOf(PyTorchJobObject(parts)), options);
   if (plan.ok()) return "";

@@ -1,4 +1,4 @@
-// What Muster puts into the pods of a PyTorchJob: the agent, its budget, the init container that waits for the master.
+// Muster's additions to the pods of a PyTorchJob: the agent, its budget, the init container that waits for the master.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -51,7 +51,7 @@ TEST(PyTorchPods, TheWaitsImageAndTriesAreOptions) {
   EXPECT_EQ(At(wait, "/command/4"), "14s");
 }
 
-// The file as training-operator ships it.
+// The template file that training-operator ships.
 constexpr char kTemplate[] =
     "- name: init-pytorch\n"
     "  image: {{.InitContainerImage}}\n"
@@ -124,7 +124,7 @@ TEST(PyTorchPods, TheAgent) {
   }
 }
 
-// Agents of other commands hear nothing of each other.
+// With another command the agents do not meet, so none can restart the others' workers.
 TEST(PyTorchPods, OnlyTorchrunRestartsInPlace) {
   struct Row {
     const char *command, *wanted;

@@ -17,7 +17,7 @@ TEST(RestartPolicy, WhatBecomesOfIt) {
     std::string policy;
     bool agent;
     RestartPolicy planned;
-    std::string variable, pods;  // MUSTER_RESTART_POLICY; restartPolicy
+    std::string variable, pods;  // MUSTER_RESTART_POLICY, and restartPolicy of the pods
     Json backoff;
     size_t rules;
   };

@@ -1,4 +1,4 @@
-// The ConfigMap that keeps the runtime.
+// The ConfigMap that keeps the runtime of a job.
 #include "tests/controller/plan/planned.h"
 
 namespace muster::controller {

@@ -1,4 +1,4 @@
-// The Secret by which the agents of a job know each other.
+// The Secret with the token by which the agents of a job authenticate to each other.
 #include "controller/plan/token.h"
 
 #include <gtest/gtest.h>

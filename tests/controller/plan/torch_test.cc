@@ -1,4 +1,4 @@
-// What the trainer's container gets: overrides, variables, processes per node, the port.
+// The trainer's container under torch: overrides, variables, processes per node, the port.
 #include "tests/controller/plan/planned.h"
 
 namespace muster::controller {
@@ -122,7 +122,7 @@ TEST(Environment, ProcessesPerNode) {
            {"{image: i}", none, torch, "{resources: {limits: {cpu: 8}}}", "8"},
            {"{image: i}", none, torch, "{resources: {requests: {cpu: 0}, limits: {cpu: 8}}}", "8"},
            {"{image: i}", none, torch, none, "1"},
-           // Of the runtime's and the job's together.
+           // Resources of the runtime and the job, merged.
            {"{resourcesPerNode: {requests: {cpu: 3}}}", none, torch, gpu, "auto"},
            {"{resourcesPerNode: {limits: {nvidia.com/gpu: 1}}}", none, torch, none, "auto"},
            {"{resourcesPerNode: {requests: {cpu: 3}}}", none, torch, "{resources: {limits: {memory: 1Gi}}}", "3"},

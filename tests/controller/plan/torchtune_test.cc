@@ -1,4 +1,4 @@
-// torchtune: the recipe and the config by model, nodes and devices, and what has no recipe.
+// torchtune: the recipe and the config by model, nodes and devices, and refusals.
 #include "tests/controller/plan/planned.h"
 
 namespace muster::controller {
@@ -13,7 +13,7 @@ constexpr char kLora[] = "model.lora_attn_modules=[q_proj]", kQlora[] = "model.q
 
 struct Asked {
   std::string model = "llama3.2-1b";
-  std::string trainer = "{}";  // beside command and args
+  std::string trainer = "{}";  // spec.trainer without command and args
   std::vector<std::string> args;
   std::string gpus = "2";
 };

@@ -1,4 +1,4 @@
-// How pods reach the status server.
+// The variables, volumes and ConfigMap by which pods reach the status server.
 #include "controller/plan/trainer_status.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Claims of volumeClaimPolicies.
+// PersistentVolumeClaims of volumeClaimPolicies.
 #include "tests/controller/plan/planned.h"
 
 namespace muster::controller {

@@ -1,4 +1,4 @@
-// XGBoost: its four variables, workers by GPUs, and the agents of several nodes meet.
+// XGBoost: its four variables, one worker for each GPU, and that the agents of several nodes meet.
 #include "tests/controller/plan/planned.h"
 
 namespace muster::controller {
