@@ -100,11 +100,9 @@ class Machine {
     Finished({kExitStopped, fmt::format("this node leaves the job: {}", event.reason), std::nullopt, {}});
   }
 
-  void On(const Tick&) {
-    // Nothing but the deadlines below.
-  }
+  void On(const Tick&) {}  // CheckDeadlines does the work
 
-  // Before the event: it may be of what was said while this process did not run, and lies in the socket since.
+  // Called before the event is applied: its message may have waited in the socket while this process did not run.
   void NoticeFreeze() {
     if (Frozen()) s_.stale = s_.unanswered;
   }
@@ -155,7 +153,7 @@ class Machine {
   Duration Interval() const { return std::min(s_.beat_interval, Limit() / 3); }
   TimePoint GiveUpAt() const { return s_.alone_since.value_or(now_) + s_.options.join_timeout; }
   bool Frozen() const { return s_.expected && now_ > *s_.expected + Limit() / 3; }
-  // The coordinator cannot have given this node up yet.
+  // True while the lost coordinator cannot have given this node up.
   bool Fresh() const { return now_ < s_.lost_word + Limit(); }
   bool Talking() const { return s_.stage == Stage::kGreeting || s_.stage == Stage::kAttending; }
   void Tell(NodeMessage message) { out_.actions.push_back(attendance::Tell{std::move(message)}); }
@@ -186,7 +184,7 @@ class Machine {
     SayBeat();
   }
 
-  // Each beat has one answer, in turn. The first to one of after the freeze was said now.
+  // Each beat has one answer, in order. The first answer to a beat from after the freeze shows that messages are new.
   void Answered() {
     s_.unanswered = std::max(0, s_.unanswered - 1);
     if (!s_.stale) return;
@@ -213,7 +211,7 @@ class Machine {
     if (s_.linked) out_.actions.push_back(HangUp{});
     s_.linked = false;
     std::string where = Where(s_.endpoint.empty() ? s_.coordinator : s_.endpoint);
-    // The failure mostly names the address itself.
+    // Most failures name the address themselves.
     std::string why = s_.last_failure.empty()              ? fmt::format("{}: no answer", where)
                       : s_.last_failure.starts_with(where) ? s_.last_failure
                                                            : fmt::format("{}: {}", where, s_.last_failure);
@@ -223,8 +221,8 @@ class Machine {
              fmt::format("the coordinator was lost and none was found again within {}: {}", limit, why));
     } else {
       std::string hint = EndpointHint(where.substr(0, where.rfind(':')), {});
-      Finish(kExitRendezvousTimeout, fmt::format("no coordinator was reached within {}: {}{}{}", limit, why,
-                                                 hint.empty() ? "" : "; ", hint));
+      Finish(kExitRendezvousTimeout,
+             fmt::format("no coordinator was reached within {}: {}{}{}", limit, why, hint.empty() ? "" : "; ", hint));
     }
   }
 
@@ -239,7 +237,7 @@ class Machine {
     out_.actions.push_back(Dial{address});
   }
 
-  // A third to all of the delay, so that thousands of nodes do not knock at once.
+  // A random time between a third of the delay and all of it, so that thousands of nodes do not dial at once.
   Duration NextDelay() {
     Duration delay = kFirstDelay * (1 << std::min(s_.attempt, 6));
     ++s_.attempt;
@@ -271,7 +269,7 @@ class Machine {
     s_.last_notice.clear();
     out_.reason = fmt::format("the coordinator at {} was lost: {}", Where(s_.target), detail);
     SayOnce(s_.doing == NodeState::kRunning ? out_.reason + "; the workers go on" : out_.reason);
-    // A silent one is given up only by the walk; it may be back.
+    // A silent coordinator may be back. Only the walk gives it up.
     DialTo(s_.target);
   }
 
@@ -325,7 +323,7 @@ class Machine {
                         Where(s_.target), NotYet(s_.last_failure, s_.target), limit));
   }
 
-  // Whom to try when there is nobody left to try at once: the endpoint, where a new coordinator appears.
+  // The address to dial when no successor is left to try: mostly the endpoint, where a new coordinator appears.
   std::string Elsewhere() const {
     if (s_.standing_in) return s_.target;
     if (s_.was_welcomed && s_.target == s_.coordinator && !s_.coordinator_proven_dead && s_.attempt % 2 == 0) {
@@ -335,7 +333,6 @@ class Machine {
     return s_.endpoint;
   }
 
-  // On from the successor at `index`.
   void Walk(size_t index) {
     for (; index < s_.round->successors.size(); ++index) {
       const Successor& successor = s_.round->successors[index];
@@ -366,7 +363,7 @@ class Machine {
     if (s_.proof) ProbeMissing("");
   }
 
-  // All successors not known to be gone, or the one with that name.
+  // Probes all successors not known to be gone; if `name` is not empty, only the one with that name.
   void ProbeMissing(const std::string& name) {
     for (const Successor& successor : s_.round->successors) {
       bool known = successor.name == s_.round->coordinator_node || successor.name == s_.self.name ||
@@ -377,7 +374,7 @@ class Machine {
     }
   }
 
-  // --- what the coordinator says ---
+  // --- messages of the coordinator ---
 
   void HearOf(uint64_t term) { s_.known_term = std::max(s_.known_term, term); }
 
@@ -397,7 +394,7 @@ class Machine {
     if (welcome.beat_interval > Duration{}) s_.beat_interval = welcome.beat_interval;
     s_.beat_at = now_ + Interval();
     if (!s_.target.empty()) s_.standing_in = false;
-    if (s_.round) SayBeat();  // who stands in counts on those that answer
+    if (s_.round) SayBeat();  // a stand-in counts the nodes from their first message after the Welcome on
   }
 
   void Hear(const Beat& beat) {
@@ -415,7 +412,7 @@ class Machine {
   void Hear(const Start& start) {
     if (s_.stage != Stage::kAttending || (s_.round && start.assignment.id <= s_.round->id)) return;
     if (s_.doing != NodeState::kIdle) {
-      // Whoever says so believes that no worker is left here. A new Hello tells it better.
+      // The coordinator believes that no worker is left here. A new Hello corrects this.
       Again();
       return;
     }
@@ -449,7 +446,7 @@ class Machine {
   }
 
   void Hear(const Refuse& refuse) {
-    if (s_.walking) {  // somebody else's agent has that address now
+    if (s_.walking) {  // an agent of another job has that address now
       out_.actions.push_back(HangUp{});
       DialFailed(Loss::kUnreachable, refuse.reason);
       return;
@@ -470,7 +467,7 @@ class Machine {
     }
     s_.walking.reset();
     s_.standing_in = false;
-    if (redirect.address == s_.self.control_address) return;  // it means this agent, which does not know of it
+    if (redirect.address == s_.self.control_address) return;  // it names this agent, which does not coordinate
     out_.reason = fmt::format("the job is coordinated at {} now", redirect.address);
     DialTo(redirect.address);
   }

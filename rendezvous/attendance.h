@@ -1,32 +1,31 @@
-// The node's end of the rendezvous, as a pure state machine: whom to dial, what to say again after a reconnect, what to
-// hand to the agent, when to stand in for a dead coordinator, when to give up.
+// The node's end of the rendezvous, as a pure state machine. It decides which address to dial, what to repeat after a
+// reconnect, what the agent must do, when to stand in for a lost coordinator, and when to give up.
 //
 //     Apply(state, event, now) -> effects
 //
 // No I/O, no clock, no thread; jitter comes from `State::seed`. attendant.h is the I/O around it.
 //
 // Rules (docs/rendezvous.md tells them to a user):
-//  - Dial the endpoint; after a failure again with exponential delays and jitter (20 ms .. 1 s), until join_timeout has
-//    passed since the last time a coordinator was there: then give up with 200 (never attended) or 201 (lost it).
-//  - Workers stay up while no coordinator is there. After a reconnect Hello carries state, round and unanswered report.
-//  - A message of an older (term, round) is dropped. A Stop of a newer round than ours says that ours is over and that
-//    we have no seat: our workers stop, and we never stand in by our old roster.
-//  - Coordinator lost while in a round: dial it again at once. If its process is proven dead (connection refused), or
-//    it was silent for the heartbeat limit: walk the successors in rank order, leaving out the seat of the dead
-//    coordinator's node. The first one that can be reached and stands in is attended; when the walk arrives at this
-//    node itself, it stands in. A node that is reached before it has noticed keeps the Hello until it stands in
-//    (membership.h), or is left for the next one after the heartbeat limit. Who refuses the connection on the way is
-//    known to be gone, too.
-//  - Going: Leave, and the end at once; beats go on until the connection is closed, so that nobody takes our seat
-//    before our workers have ended.
-//  - That a process is dead proves that it is in no newer round only while the coordinator cannot have given us up:
-//    less than the heartbeat limit after its last word. Later only a living majority may go on. What is heard after a
-//    freeze of this process was said before, until a beat of after it is answered.
-//  - Redirect: follow it if its term is higher than the known one.
-//  - The endpoint names this machine but its port was taken (by a predecessor that was just dying, say): when it
-//    refuses, and no round has begun, this agent serves it.
-//  - The walk has not asked the nodes behind this one. A stand-in with proof probes them: who refuses is gone as well.
-//  - An acting stand-in keeps dialling the endpoint and tells whoever appears there (Supersede).
+//  - Dial the endpoint; after a failure dial again, with exponential delays and jitter (20 ms to 1 s). Give up when no
+//    coordinator was there for join_timeout: with 200 if this node never attended one, else with 201.
+//  - Workers keep running while no coordinator is there. After a reconnect Hello has state, round, unanswered report.
+//  - A message of an older (term, round) is dropped. A Stop of a newer round than this node's says that this node has
+//    no seat in the newer one. Its workers stop, and it never stands in by its old roster.
+//  - Coordinator lost in a round: dial it again at once. If the connection is refused (its process is dead), or it was
+//    silent for the heartbeat limit, walk the successors in rank order, without the lost coordinator's node. Attend the
+//    first one that can be reached and stands in. When the walk arrives at this node, it stands in itself. A node that
+//    has not noticed the loss keeps the Hello until it stands in (membership.h); after the heartbeat limit the walk
+//    goes on. A successor that refuses the connection counts as gone, too.
+//  - Proof: a refused connection proves that the process is in no newer round only while the coordinator cannot have
+//    given this node up: for the heartbeat limit after its last message. Later only a living majority may go on. What
+//    is read after a freeze of this process counts as old until a beat that was sent after the freeze is answered.
+//  - Going: the node says Leave, and the agent gets End at once. Beats go on until the connection is closed, so that
+//    the node's seat is not given away before its workers have ended.
+//  - Redirect: follow it if its term is above that of the last coordinator attended; after Hello, an equal one too.
+//  - Hosting: the endpoint may name this machine, but its port was taken at the start (say, by a predecessor that was
+//    ending). When the endpoint refuses a connection and no round has begun, this agent serves it.
+//  - Probes: a stand-in with proof probes the nodes that the walk has not dialled. One that refuses is gone as well.
+//  - Supersede: an acting stand-in keeps dialling the endpoint, and tells the agent there that it coordinates the run.
 #pragma once
 
 #include <optional>
@@ -51,17 +50,17 @@ enum class Stage {
 struct State {
   // Set once by the agent.
   std::string run_id;
-  std::string endpoint;  // where strangers knock; empty: this agent itself coordinates, over a local link
+  std::string endpoint;  // the job's endpoint; empty: this agent itself coordinates, over a local link
   Node self;             // store_port changes with every round
   JobOptions options;
-  bool may_stand_in = true;  // false where there is no control port
+  bool may_stand_in = true;  // false without a control port
   bool may_host = false;     // the endpoint may be on this machine, and was not free or not known at the start
   uint64_t seed = 1;         // for jitter
 
   Stage stage = Stage::kDialling;
   std::string target;               // address being dialled or attended
   uint64_t term = 0;                // of the coordinator attended last
-  uint64_t known_term = 0;          // the highest one heard of
+  uint64_t known_term = 0;          // the highest term heard of
   std::optional<Assignment> round;  // the last one started
   NodeState doing = NodeState::kIdle;
   std::optional<Report> report;  // sent, not yet answered by Stop, Start or Finish
@@ -69,30 +68,30 @@ struct State {
   int attempt = 0;  // failed dials in a row
   std::optional<TimePoint> dial_at;
   std::optional<TimePoint> alone_since;  // no coordinator since
-  TimePoint last_heard{};                // put off when this process was frozen
-  TimePoint last_word{};                 // the same, but the truth
+  TimePoint last_heard{};                // moved forward after a freeze of this process
+  TimePoint last_word{};                 // when the coordinator last sent something, as far as is certain
   int unanswered = 0;                    // beats on this connection
-  std::optional<int> stale;  // answers to beats of before a freeze, to come; none: what is heard is said now
+  std::optional<int> stale;  // after a freeze: answers still due to beats sent before it; none: messages are new
   std::optional<TimePoint> beat_at;
   Duration beat_interval = std::chrono::seconds(5);
   std::optional<size_t> walking;  // node rank being tried in the succession walk
   bool coordinator_proven_dead = false;
-  bool proof = false;        // proven so while it cannot have given this node up
+  bool proof = false;        // proven while it cannot have given this node up
   bool standing_in = false;  // this node's own agent coordinates (conductor got StandIn)
   std::string last_notice;
   bool outdated = false;                // the last round went on without this node
   bool linked = false;                  // a connection is there
   bool was_welcomed = false;            // by any coordinator, ever
-  std::string coordinator;              // address of the last one that welcomed us
-  std::set<std::string> dead;           // nodes whose address refused since the coordinator was lost
+  std::string coordinator;              // address of the last one that welcomed this node
+  std::set<std::string> dead;           // nodes whose address has refused since the coordinator was lost
   bool silent = false;                  // this node's workers write nothing (Silence)
-  int probes = 0;                       // since this node stands in
+  int probes = 0;                       // sent since this node stands in
   std::optional<TimePoint> dial_until;  // when a dial without an answer counts as failed
-  TimePoint coordinator_heard{};        // when the lost coordinator was heard last
-  TimePoint lost_word{};                // the same, but the truth
+  TimePoint coordinator_heard{};        // `last_heard` of the lost coordinator
+  TimePoint lost_word{};                // `last_word` of the lost coordinator
   std::set<std::string> said;           // reasons told to the user since the last welcome
   std::string last_failure;             // of a dial
-  std::optional<TimePoint> expected;    // the last look_again: a later event means this process was frozen
+  std::optional<TimePoint> expected;    // the last look_again; a much later event: this process was frozen
 };
 
 // --- events ---
@@ -106,22 +105,22 @@ struct Disconnected {  // the dial failed, or the connection ended
 struct Heard {
   CoordinatorMessage message;
 };
-struct WorkersEnded {  // by themselves (success or failure)
+struct WorkersEnded {  // the workers ended by themselves (success or failure)
   Report report;
 };
-struct NoWorkerLeft {  // after Stop or a failure: all are gone, store is ready
+struct NoWorkerLeft {  // after Stop or a failure: all workers are gone, the next store is open
   int store_port = 0;
   std::optional<int64_t> progress = std::nullopt;  // as in Ready
   std::vector<WorkerFailure> late = {};            // WorkerFailure::late: reported before Ready
 };
-struct Silence {  // the round's workers here write nothing any more, or something again
+struct Silence {  // this node's workers have written nothing for the limit, or write again
   bool silent = false;
 };
-struct Probed {  // the answer to Probe: it refused, or it let us in and closed later, or neither
+struct Probed {  // the answer to Probe; kRefused: refused; kClosed: accepted, and closed later
   std::string name;
   Loss loss = Loss::kUnreachable;
 };
-struct Hosting {};  // the answer to HostEndpoint: it is served in this process now
+struct Hosting {};  // the answer to HostEndpoint: this process serves the endpoint now
 struct Going {      // SIGTERM here, or a node check that failed
   std::string reason;
   LeaveCause cause = LeaveCause::kAsked;
@@ -131,13 +130,13 @@ using Event = std::variant<Begin, Connected, Disconnected, Heard, WorkersEnded, 
                            Going, Tick>;
 
 // --- actions ---
-struct Dial {  // drop what there is, connect to this address ("host:port"; "" = local link)
+struct Dial {  // drop the present connection, connect to this address ("host:port"; "" = local link)
   std::string address;
 };
 struct Tell {
   NodeMessage message;
 };
-struct HangUp {};    // after what was told
+struct HangUp {};    // after everything that was told before
 struct StartRound {  // to the agent: start these workers
   Assignment assignment;
 };
@@ -147,8 +146,8 @@ struct StopRound {  // to the agent: stop the workers of this round, then NoWork
   RoundCause cause = RoundCause::kMembership;
   bool keep_evidence = false;  // as in messages.h
 };
-struct AllSilent {};  // to the agent: no worker of the round writes anything, on no node
-struct End {          // to the agent: stop what runs, then end with this
+struct AllSilent {};  // to the agent: on every node of the round, the running workers write nothing
+struct End {          // to the agent: stop the workers, then end with this verdict
   Verdict verdict;
 };
 struct Say {  // to the user, once per distinct text
@@ -161,11 +160,11 @@ struct CoordinateHere {  // start coordinating in this process (conductor: Stand
   uint64_t known_term = 0;
 };
 struct HostEndpoint {};  // try to serve the endpoint; Hosting, if that succeeds
-struct Probe {           // connect there beside everything else, stay until it closes, then Probed
+struct Probe {           // open another connection, to `address`; Probed when it fails or closes
   std::string name;
   std::string address;
 };
-struct TellDead {  // to the coordinator in this process: that node is gone
+struct TellDead {  // to the coordinator in this process: this node is gone
   std::string name;
 };
 using Action = std::variant<Dial, Tell, HangUp, StartRound, StopRound, AllSilent, End, Say, CoordinateHere,

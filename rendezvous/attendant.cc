@@ -24,9 +24,9 @@ using attendance::Loss;
 
 namespace {
 
-// A silent address must not hold up the walk to the next one; a refused one answers at once.
+// For one dial: an address that does not answer must not delay the walk to the next one.
 constexpr Duration kConnectLimit = std::chrono::seconds(3);
-// How often a stand-in knocks at the job's endpoint.
+// The pause between a stand-in's dials of the job's endpoint; it doubles after each failure.
 constexpr Duration kFirstKnock = std::chrono::milliseconds(50);
 constexpr Duration kSlowestKnock = std::chrono::seconds(2);
 
@@ -53,7 +53,7 @@ class Attendant::Impl : public std::enable_shared_from_this<Impl> {
         std::min(kConnectLimit, std::max<Duration>(options_.options.heartbeat_timeout, std::chrono::seconds(1)));
   }
 
-  // Applies `event`, and whatever the callbacks of its actions bring about, in order.
+  // Applies `event`, and then, in order, the events that the callbacks of its actions cause.
   void Apply(attendance::Event event) {
     if (dropped_) return;
     waiting_.push_back(std::move(event));
@@ -103,14 +103,14 @@ class Attendant::Impl : public std::enable_shared_from_this<Impl> {
     knocking_.reset();
     probes_.clear();
     link_.reset();
-    // From within a callback of the queue the rest goes later.
+    // Perhaps within a callback of queue_: it must not be destroyed before the callback has returned.
     if (busy_) asio::post(loop_, [self = shared_from_this()] {});
   }
 
  private:
   void Do(attendance::Dial& dial) {
     ++dialled_;
-    // The link may be calling us just now.
+    // Destroyed later: this may be a callback of the link.
     if (link_ != nullptr) asio::post(loop_, [old = std::shared_ptr<Link>(std::move(link_))] {});
     Link::Events events;
     events.connected = Mine([](Impl& self) { self.Apply(attendance::Connected{}); });
@@ -123,7 +123,7 @@ class Attendant::Impl : public std::enable_shared_from_this<Impl> {
       if (self && self->dialled_ == number) self->Apply(attendance::Disconnected{loss, detail});
     };
     if (dial.address.empty()) {
-      if (conductor_ == nullptr) {  // the state machine was told that there is none
+      if (conductor_ == nullptr) {  // not expected: `may_stand_in` is false then
         return Apply(attendance::Disconnected{Loss::kUnreachable, "this agent does not coordinate"});
       }
       link_ = DialLocally(loop_, *conductor_, std::move(events));
@@ -137,7 +137,7 @@ class Attendant::Impl : public std::enable_shared_from_this<Impl> {
   void Do(attendance::HangUp&) {
     ++dialled_;
     if (link_ == nullptr) return;
-    // What was said last (Leave) still goes out.
+    // The last message (Leave) must still be sent.
     std::shared_ptr<Link> old(std::move(link_));
     auto timer = std::make_shared<asio::steady_timer>(loop_, std::chrono::seconds(1));
     old->Flush([loop = &loop_, old, timer]() mutable {
@@ -178,12 +178,12 @@ class Attendant::Impl : public std::enable_shared_from_this<Impl> {
     auto probed = [weak = weak_from_this(), name = probe.name](Loss loss) {
       auto self = weak.lock();
       if (!self || self->dropped_) return;
-      // The probe may be calling us just now.
+      // Destroyed later: this may be a callback of the probe.
       asio::post(self->loop_, [old = std::make_shared<Probing>(std::move(self->probes_[name]))] {});
       self->Apply(attendance::Probed{name, loss});
     };
     Probing& probing = probes_[probe.name];
-    auto connected = [this, &probing, probed](const net::Connecting::Connected& open) {  // not after `probing` has gone
+    auto connected = [this, &probing, probed](const net::Connecting::Connected& open) {  // `probing` outlives it
       probing.socket = std::make_shared<asio::posix::stream_descriptor>(loop_, open.fd);
       UntilClosed(probing.socket, std::make_shared<std::array<char, 512>>(), probed);
     };
@@ -191,7 +191,7 @@ class Attendant::Impl : public std::enable_shared_from_this<Impl> {
     probing.connecting =
         net::Connecting::Start(loop_, AnyResolver(), probe.address, connect_limit_, {connected, failed});
   }
-  // What a server says first is of no interest, only that it ends: it does when it dies, and after a while anyway.
+  // Ignores what the server sends, until the server dies or closes the idle connection.
   static void UntilClosed(const std::weak_ptr<asio::posix::stream_descriptor>& socket,
                           const std::shared_ptr<std::array<char, 512>>& buffer,
                           const std::function<void(Loss)>& closed) {
@@ -210,11 +210,11 @@ class Attendant::Impl : public std::enable_shared_from_this<Impl> {
     knock_pause_.reset();
     ++knocks_;
     knock_timer_.cancel();
-    // The link may be calling us just now.
+    // Destroyed later: this may be a callback of the link.
     asio::post(loop_, [old = std::shared_ptr<Link>(std::move(knocking_))] {});
   }
 
-  // --- a stand-in tells whoever listens at the job's endpoint that the run is coordinated here ---
+  // --- a stand-in tells the agent at the job's endpoint that the run is coordinated here ---
   void Knock() {
     if (dropped_ || !knock_pause_) return;
     ++knocks_;
@@ -232,7 +232,7 @@ class Attendant::Impl : public std::enable_shared_from_this<Impl> {
     };
     events.message = [mine](CoordinatorMessage message) {
       mine([&](Impl& self) {
-        // Someone of a higher term coordinates: everyone here is sent there.
+        // Another agent coordinates with a higher term: all peers of this one are sent there.
         if (auto* redirect = std::get_if<Redirect>(&message)) {
           self.conductor_->Yield(self.options_.run_id, *redirect);
         }
@@ -262,7 +262,7 @@ class Attendant::Impl : public std::enable_shared_from_this<Impl> {
     return *resolver_;
   }
 
-  // `step`, unless another dial followed this one.
+  // Wraps `step`: it does nothing if another dial has followed this one.
   std::function<void()> Mine(std::function<void(Impl&)> step) {
     return [weak = weak_from_this(), number = dialled_, step = std::move(step)] {
       auto self = weak.lock();
@@ -270,7 +270,7 @@ class Attendant::Impl : public std::enable_shared_from_this<Impl> {
     };
   }
 
-  // A callback may replace or destroy what holds it.
+  // A callback may replace or destroy the function object that holds it, so a copy is called.
   template <typename Function>
   static Function Copy(const Function& function) {
     return function;

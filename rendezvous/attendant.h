@@ -1,8 +1,7 @@
-// What the agent sees of the rendezvous: an Attendant that calls back with rounds, stops and the end.
+// The agent's interface to the rendezvous: an Attendant calls back with rounds, stops and the end.
 //
-// Everything runs on the loop given at construction; no method may be called from another thread, callbacks come on the
-// loop. The Attendant drives attendance.h; links do the I/O: a local one (coordinator in this process, no gRPC) or
-// gRPC.
+// Loop thread only, callbacks included. The Attendant drives attendance.h. A Link does the I/O: a local one
+// (coordinator in this process, no gRPC) or one over gRPC.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -31,31 +30,32 @@ struct AttendantEvents {
   std::function<void(const attendance::StopRound&)> stop;  // stop them, then call NoWorkerLeft
   std::function<void(const Verdict&)> end;                 // the job is decided; last call
   std::function<void(const std::string&)> say;             // one sentence for the user
-  std::function<void()> all_silent;                        // no worker of the round writes anything, on no node
-  // The endpoint refuses, and may be this machine's: tries to serve it by `conductor`. True: done. Empty: it is not.
+  std::function<void()> all_silent;                        // on every node, the round's running workers write nothing
+  // The endpoint refuses connections and may be this machine's: tries to serve it by `conductor`, true if it does.
+  // Empty: the endpoint is not this machine's.
   std::function<bool()> host_endpoint = nullptr;
 };
 
 class Attendant {
  public:
-  // `conductor` may be null where this agent never coordinates (no control port). It must outlive the Attendant.
+  // `conductor` may be null if this agent never coordinates (no control port). It must outlive the Attendant.
   Attendant(boost::asio::io_context& loop, AttendantOptions options, Conductor* conductor, AttendantEvents events);
   ~Attendant();
   Attendant(const Attendant&) = delete;
   Attendant& operator=(const Attendant&) = delete;
 
-  // Where the coordinator is that this node attends now; "": in this process; nullopt: nowhere, it is being looked for.
+  // Address of the coordinator that this node attends now. "": in this process. Nullopt: it attends none.
   std::optional<std::string> attended() const;
 
   void Begin();
-  // They have written nothing for the limit of silence, or write again. Where that holds for every node of the round,
-  // events.all_silent follows.
+  // The workers have written nothing for the limit of silence, or write again. If they are silent on every node of the
+  // round, events.all_silent follows.
   void WorkersSilent(bool silent);
   void WorkersEnded(Report report);
   void NoWorkerLeft(int store_port, std::optional<int64_t> progress = std::nullopt,
                     std::vector<WorkerFailure> late = {});  // as in Ready; WorkerFailure::late
   void Leave(const std::string& reason, LeaveCause cause);  // as in messages.h
-  // Ends the conversation after what was said has been written, or after `limit`. Then calls `done`.
+  // Ends the conversation when everything said has been written, at the latest after `limit`. Then calls `done`.
   void Close(Duration limit, std::function<void()> done);
 
  private:

@@ -17,10 +17,10 @@ namespace asio = boost::asio;
 
 namespace {
 
-constexpr Duration kFollowPause = std::chrono::milliseconds(50);  // a follower sees at most so many pictures
-// How long a redirect outlives the stand-in's own stream: by then it is back, or dead and someone else stands in.
+constexpr Duration kFollowPause = std::chrono::milliseconds(50);  // between two reports to a follower
+// How long a redirect outlives the stand-in's stream. By then the stand-in is back, or another node stands in.
 constexpr Duration kRedirectGrace = std::chrono::seconds(15);
-constexpr size_t kMostRefusals = 100;  // told; strangers must not fill the log
+constexpr size_t kMostRefusals = 100;  // logged by one process; strangers must not fill the log
 
 }  // namespace
 
@@ -132,7 +132,7 @@ class Conductor::Impl : public std::enable_shared_from_this<Impl> {
     listener_ = std::move(listener);
   }
 
-  void Stop() {  // the Conductor goes: nothing may be called any more
+  void Stop() {  // the Conductor is being destroyed: no callback follows
     peers_.clear();
     awaiting_.clear();
     runs_.clear();
@@ -147,7 +147,7 @@ class Conductor::Impl : public std::enable_shared_from_this<Impl> {
     kNode,       // said Hello
     kFollower,   // said Inspect
     kSuccessor,  // said Supersede
-    kClosed,     // was told to go; not heard any more
+    kClosed,     // is being closed; its messages are ignored
   };
   struct Run : std::enable_shared_from_this<Run> {
     explicit Run(asio::io_context& loop) : timer(loop), follow_timer(loop) {}
@@ -160,10 +160,10 @@ class Conductor::Impl : public std::enable_shared_from_this<Impl> {
     std::unordered_set<PeerId> followers;
     asio::steady_timer follow_timer;
     bool follow_armed = false;
-    // Somebody else coordinates this run: everyone is sent there.
+    // Another agent coordinates this run: all peers are sent there.
     std::optional<Redirect> redirect;
-    PeerId successor = 0;                     // the stream on which it says so; 0: gone
-    std::optional<TimePoint> redirect_until;  // after the stream went
+    PeerId successor = 0;                     // the stream of its Supersede; 0: none
+    std::optional<TimePoint> redirect_until;  // set when that stream has ended
   };
   struct Far {
     Peer* peer;
@@ -201,7 +201,7 @@ class Conductor::Impl : public std::enable_shared_from_this<Impl> {
     return state;
   }
 
-  // "" where `run_id` may be spoken of here.
+  // "" if this coordinator serves `run_id`, else the reason of the refusal.
   std::string Stranger(const std::string& run_id) const {
     if (options_.only_run_id.empty() || options_.only_run_id == run_id) return "";
     return fmt::format(
@@ -224,7 +224,7 @@ class Conductor::Impl : public std::enable_shared_from_this<Impl> {
       return TurnAway(fmt::format("node {}: {}", hello.node.name, reason));
     }
     Run& run = RunOf(hello.run_id);
-    // Only those that watch it are left of the last job of that id; a node of its own asks with a round.
+    // Of the last job with this id only followers are left. Its nodes would send a round: this node is of a new job.
     if (Over(run) && run.nodes.empty() && !hello.resume) {
       run.state = Fresh(hello.run_id);
       run.reason.clear();
@@ -246,7 +246,7 @@ class Conductor::Impl : public std::enable_shared_from_this<Impl> {
     return run.redirect.has_value();
   }
 
-  // Something was decided here, or will be: not the empty book of a node that may stand in one day.
+  // False for the empty state of an agent on call.
   static bool Coordinated(const State& state) {
     return !state.on_call || state.round.id.number >= 0 || !state.members.empty();
   }
@@ -296,10 +296,10 @@ class Conductor::Impl : public std::enable_shared_from_this<Impl> {
     }
     Run& run = RunOf(supersede.run_id);
     uint64_t known = run.redirect ? run.redirect->term : 0;
-    // An empty coordinator's term is a default, not a claim.
+    // The term of a coordinator that has made no round is only the default.
     bool empty = run.state.round.id.number < 0 && run.state.phase == Phase::kGathering;
     if (!empty && run.state.phase != Phase::kFinished) known = std::max(known, run.state.term);
-    // Of equals the stand-in has it: a coordinator that came back without memory claims the term of one.
+    // With equal terms the stand-in wins: a coordinator that came back without memory can have the same term.
     if (run.state.phase == Phase::kFinished || supersede.term < known ||
         (run.redirect && supersede.term == run.redirect->term && run.redirect->address != supersede.address)) {
       Redirect answer{run.redirect && run.redirect->term >= run.state.term
@@ -314,7 +314,7 @@ class Conductor::Impl : public std::enable_shared_from_this<Impl> {
     run.successor = id;
   }
 
-  // What was decided here counts no more.
+  // Sends all peers of the run to the new coordinator, and forgets everything decided here.
   void SendOn(Run& run, const Redirect& redirect) {
     run.redirect = redirect;
     run.redirect_until = MonotonicClock::now() + kRedirectGrace;
@@ -331,11 +331,11 @@ class Conductor::Impl : public std::enable_shared_from_this<Impl> {
     }
     std::string run_id = run.state.run_id;
     run.state = Fresh(run_id);
-    run.state.term = redirect.term;  // if the run ever comes back here, its rounds must not look older
+    run.state.term = redirect.term;  // if this process coordinates the run again, its rounds must not look older
     run.look_again.reset();
   }
 
-  // `run` may be gone afterwards.
+  // `run` may be destroyed afterwards.
   void Step(Run& run, const Event& event) {
     TimePoint now = MonotonicClock::now();
     Effects effects = Apply(run.state, event, now);
@@ -358,7 +358,7 @@ class Conductor::Impl : public std::enable_shared_from_this<Impl> {
     ForgetIfOver(run);
   }
 
-  // A node that is refused may come again and again.
+  // Logs each reason once, since a refused node may come again and again.
   void SayRefused(const std::string& reason, const std::string& run_id) {
     if (said_refused_.size() >= kMostRefusals || !said_refused_.insert(reason).second) return;
     const std::string text = fmt::format("refused: {}", reason);
@@ -375,7 +375,7 @@ class Conductor::Impl : public std::enable_shared_from_this<Impl> {
     if (listener_) listener_(run.state.run_id, reason);
   }
 
-  // The timer is moved only when it would fire too late: beats move look_again all the time.
+  // Moves the timer only if it would fire too late, since every beat moves look_again.
   void Arm(Run& run) {
     if (!run.look_again || (run.armed && *run.armed <= *run.look_again)) return;
     run.armed = run.look_again;
@@ -415,8 +415,7 @@ class Conductor::Impl : public std::enable_shared_from_this<Impl> {
 
   bool Over(const Run& run) const { return options_.only_run_id.empty() && run.state.phase == Phase::kFinished; }
 
-  // `muster coordinator` serves many runs, one after the other: what is over must not pile up, nor answer the next job
-  // of that id.
+  // `muster coordinator` serves many runs. Finished ones must not pile up, nor answer the next job with the same id.
   void ForgetIfOver(Run& run) {
     if (!options_.only_run_id.empty() || !run.nodes.empty() || !run.followers.empty() || run.successor != 0) return;
     bool untouched = run.state.round.id.number < 0 && run.state.members.empty() && !Redirected(run);
@@ -442,7 +441,7 @@ class Conductor::Impl : public std::enable_shared_from_this<Impl> {
   size_t remote_ = 0;
   std::map<std::string, std::shared_ptr<Run>> runs_;
   std::optional<int> wanted_nodes_;         // of each run
-  std::map<PeerId, std::string> awaiting_;  // who follows a run that is not there yet; empty: the first one
+  std::map<PeerId, std::string> awaiting_;  // followers of a run that does not exist yet; "": of the first run to come
   std::function<void(const std::string&, const std::string&)> listener_;
   asio::steady_timer drain_timer_;
   std::function<void()> drained_;

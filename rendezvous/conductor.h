@@ -1,7 +1,6 @@
-// Drives membership.h for the runs coordinated in this process: applies events, sends what was decided, keeps the
-// timers.
+// Drives membership.h for the runs coordinated in this process: applies events, sends messages, keeps timers.
 //
-// Knows no gRPC: a peer is anything that can be sent a message (a gRPC stream, a local attendant). Loop thread only.
+// Knows no gRPC: a Peer is a gRPC stream or a local attendant. Loop thread only.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -28,7 +27,7 @@ class Conductor {
     std::string self_node;           // node name of this agent; empty for `muster coordinator`
     std::string self_address;        // where this coordinator can be reached, for redirects
     std::string only_run_id;         // refuse other run ids; empty: any number of runs (`muster coordinator`)
-    std::string endpoint_hint = "";  // what is said where nodes do not come; EndpointHint() in base/host_names.h
+    std::string endpoint_hint = "";  // added where nodes are missing; EndpointHint() in base/host_names.h
   };
 
   Conductor(boost::asio::io_context& loop, Options options);
@@ -38,36 +37,35 @@ class Conductor {
 
   // A conversation began. `peer` must stay valid until Disconnect(id). `local`: it is this process's own attendant.
   PeerId Connect(Peer* peer, bool local = false);
-  // The first message decides what the peer is: Hello, Inspect or Supersede. Others before it close the peer.
+  // The first message decides what the peer is: Hello, Inspect or Supersede. Any other one is refused and closes it.
   void Receive(PeerId id, const NodeMessage& message);
   void Disconnect(PeerId id);
 
-  // This process takes the coordination of `run_id` over (attendance decided so). A Supersede of an older term no
-  // longer holds.
+  // This process becomes the coordinator of `run_id`, as attendance.h decided. An earlier redirect of the run is void.
   void TakeOver(const std::string& run_id, const StandIn& stand_in);
 
-  // Somebody was refused before his first message (no token, say); one sentence that names him. Each is logged once.
+  // A node was refused before its first message (no token, say). `reason`: one sentence that names it, logged once.
   void TurnAway(const std::string& reason);
 
-  // What a stand-in learns of a node it misses (membership.h).
+  // A node that the stand-in of `run_id` misses is gone (membership.h).
   void KnowDead(const std::string& run_id, const Gone& gone);
 
-  // So many nodes there are meant to be now, in each run (membership.h).
+  // How many nodes each run is meant to have now (Wanted in membership.h).
   void Want(int nodes);
 
-  // Where this coordinator can be reached, once its port is known (Options::self_address). `on_call`: that is not the
-  // job's endpoint, so nothing is coordinated here before TakeOver.
+  // Sets Options::self_address once this coordinator's port is known. `on_call`: the address is not the job's endpoint,
+  // so this coordinator coordinates nothing before TakeOver.
   void SetPlace(const std::string& address, bool on_call);
 
-  // Calls `done` on the loop once every peer but local ones (Connect's `local`) has gone, or after `limit`: a host that
-  // has told everyone the end waits so until they have heard it. One at a time.
+  // Calls `done` on the loop once every peer that is not local has gone (all have heard the end), or after `limit`. One
+  // at a time.
   void Drain(Duration limit, std::function<void()> done);
 
-  // Somebody of a higher term coordinates `run_id`: its peers, and those to come, are sent there. Else nothing happens.
+  // If `redirect` has a higher term: sends the peers of `run_id`, present and future ones, to its address.
   void Yield(const std::string& run_id, const Redirect& redirect);
   // The term in which `run_id` is coordinated here; 0 if it is not.
   uint64_t TermOf(const std::string& run_id) const;
-  // Expires when this conductor goes: for who may be left in the loop's queue then.
+  // Expires when this conductor is destroyed: for callbacks that are still in the loop's queue then.
   std::weak_ptr<void> lifetime() const { return lifetime_; }
   // Called with (run id, sentence) whenever a decision's reason changes.
   void OnReason(std::function<void(const std::string&, const std::string&)> listener);

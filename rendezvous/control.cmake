@@ -1,7 +1,6 @@
 # The I/O around the decisions: conductor, attendant, links.
 #
-# protoc makes the messages; there is no generated gRPC code (net/grpc_queue.h says why). Warnings of generated code are not
-# ours.
+# protoc makes the messages; there is no generated gRPC code (net/grpc_queue.h says why).
 set(MUSTER_PROTO_OUT ${CMAKE_BINARY_DIR}/rendezvous)
 file(MAKE_DIRECTORY ${MUSTER_PROTO_OUT})
 add_custom_command(

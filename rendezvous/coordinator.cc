@@ -34,7 +34,7 @@ class Coordinator::Impl {
  private:
   class Stream;
 
-  // The bytes of `message`, made once for many peers that are told the same.
+  // The bytes of `message`, kept for the next peers that get the same message.
   const grpc::ByteBuffer& Encoded(const CoordinatorMessage& message);
   void WatchGreeting(Stream* stream);
   void ArmGreeting();
@@ -44,7 +44,7 @@ class Coordinator::Impl {
   const Options options_;
   std::unique_ptr<net::GrpcPort> port_;
 
-  // Streams that have said nothing yet, the oldest first: one timer for all.
+  // Streams without a message yet, the oldest first. One timer serves them all.
   std::list<std::pair<TimePoint, Stream*>> greetings_;
   asio::steady_timer greeting_;
   bool greeting_armed_ = false;
@@ -53,7 +53,7 @@ class Coordinator::Impl {
   grpc::ByteBuffer encoded_;
 };
 
-// One node's stream. All on the loop, except Arrived.
+// One node's stream. Everything runs on the loop, except Arrived.
 class Coordinator::Impl::Stream final : public Conductor::Peer, public net::GrpcServerCall {
  public:
   Stream(net::GrpcPort& port, Impl& owner) : net::GrpcServerCall(port), owner_(owner) {}
@@ -63,11 +63,11 @@ class Coordinator::Impl::Stream final : public Conductor::Peer, public net::Grpc
   void Send(const CoordinatorMessage& message) override {
     if (!speaking()) return;
     const grpc::ByteBuffer& bytes = owner_.Encoded(message);
-    // A single message may be larger than the bound (the status of many nodes).
+    // A single message may be larger than kMaxQueuedBytes (the status of many nodes).
     if (unsent() >= kMaxQueuedMessages || (unsent() > 0 && unsent_bytes() + bytes.Length() > kMaxQueuedBytes)) {
       log::Warning("a node does not read what the coordinator tells it: its stream is closed", {{"peer", peer()}});
       FinishWhenSent();
-      Cancel();  // the read ends, and with it the peer
+      Cancel();  // the read fails, which disconnects the peer
       return;
     }
     net::GrpcServerCall::Send(bytes);
@@ -149,7 +149,7 @@ Status Coordinator::Impl::Serve() {
 
 Coordinator::Impl::~Impl() {
   greeting_.cancel();
-  port_.reset();  // and with it every stream
+  port_.reset();  // destroys every stream
 }
 
 const grpc::ByteBuffer& Coordinator::Impl::Encoded(const CoordinatorMessage& message) {

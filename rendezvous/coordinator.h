@@ -1,6 +1,6 @@
 // The gRPC service in front of a Conductor: one bidirectional stream per node.
 //
-// gRPC's threads only post to the loop; the Conductor is touched there alone. Destroying it cancels every stream.
+// gRPC's threads only post to the loop; only the loop uses the Conductor. Destruction cancels every stream.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -19,12 +19,12 @@ class Coordinator {
     std::string host = "";  // numeric address to bind; empty: every address, IPv6 and IPv4
     int port = 0;           // 0: the kernel chooses
     net::Credentials credentials;
-    // Descriptors that connections to this port never take (at most half of what ulimit -n allows): a crowd of
-    // strangers must not keep the rest of the process from starting workers.
+    // File descriptors that connections to this port never use (at most half of what ulimit -n allows), so that too
+    // many connections cannot keep this process from starting workers.
     int keep_descriptors = 0;
   };
 
-  // Binds and serves at once. AlreadyExists when the port is taken, InvalidArgument for an address that is none.
+  // Binds and serves at once. AlreadyExists: the port is taken. InvalidArgument: `host` is no numeric address.
   static StatusOr<std::unique_ptr<Coordinator>> Serve(boost::asio::io_context& loop, Conductor& conductor,
                                                       const Options& options);
   ~Coordinator();

@@ -18,14 +18,14 @@ constexpr size_t kMaxQueuedMessages = 1000;
 
 net::ChannelOptions LinkOptions() { return {.longest_message = static_cast<int>(wire::kMaxFromCoordinator)}; }
 
-// The stream itself. Owned by the queue until gRPC has given every operation back; the Link only points at it.
+// The stream. The queue owns it until gRPC has finished every operation; the Link only points at it.
 class Talk final : public net::GrpcClientCall {
  public:
   Talk(net::GrpcQueue& queue, std::shared_ptr<grpc::Channel> channel, const std::string& token, Link::Events events)
       : net::GrpcClientCall(queue, std::move(channel), wire::kAttendMethod, token), events_(std::move(events)) {}
   ~Talk() override { *handle_ = nullptr; }
 
-  // Points here for as long as this lives: a link may outlive the queue that owns its stream.
+  // Points to this object, and to null after its destruction: a link may outlive the queue that owns its stream.
   std::shared_ptr<Talk*> handle() const { return handle_; }
 
   void Send(const NodeMessage& message) {
@@ -35,7 +35,7 @@ class Talk final : public net::GrpcClientCall {
     flushed_ = std::move(done);
     FlushedIfSo();
   }
-  // The Link is gone: no callback any more.
+  // The Link is gone: ends the stream without another callback.
   void Drop() {
     events_ = {};
     flushed_ = nullptr;
@@ -63,7 +63,7 @@ class Talk final : public net::GrpcClientCall {
     if (heard->ok() && events_.message) Callback(events_.message, **std::move(heard));
   }
 
-  // Calls a copy: the callback may drop the link, and with it the function it came from.
+  // Calls a copy: the callback may destroy the link, and with it the original function.
   template <typename Function, typename... Arguments>
   static void Callback(Function function, Arguments&&... arguments) {
     function(std::forward<Arguments>(arguments)...);
@@ -89,7 +89,7 @@ class Talk final : public net::GrpcClientCall {
   std::function<void()> flushed_;
   std::string garbage_;
   const std::shared_ptr<Talk*> handle_ = std::make_shared<Talk*>(this);
-  bool spoken_to_ = false;  // a message was heard
+  bool spoken_to_ = false;  // a message has arrived
 };
 
 class StreamLink final : public Link {

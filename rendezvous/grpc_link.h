@@ -1,4 +1,4 @@
-// The conversation with a coordinator elsewhere: resolve, connect, one gRPC stream. See link.h, grpc_channel.h.
+// A link to a coordinator in another process: resolve, connect, one gRPC stream. See link.h, grpc_channel.h.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -21,7 +21,7 @@ std::unique_ptr<Link> DialGrpc(boost::asio::io_context& loop, net::GrpcQueue& qu
                                const std::string& address, const net::Credentials& credentials, Duration limit,
                                Link::Events events);
 
-// The second half alone: a stream on a connection that exists (the load generator shares one among many).
+// Only the last step: a stream on an open connection. tests/bench/rendezvous_load.cc shares one among many links.
 std::shared_ptr<grpc::Channel> ChannelOn(int fd, const std::string& address);
 std::unique_ptr<Link> TalkOn(net::GrpcQueue& queue, const std::shared_ptr<grpc::Channel>& channel,
                              const std::string& token, Link::Events events);

@@ -1,7 +1,7 @@
-// One conversation of a node with a coordinator, from the node's side: dial, say, hear, lose.
+// A node's connection to a coordinator, from the node's side.
 //
-// A Link is used on the loop thread and calls back on it, never from within one of its own methods. Destroying it drops
-// the conversation at once; no callback comes after that.
+// Loop thread only, callbacks included. A Link never calls back from within one of its own methods. Destroying it drops
+// the connection at once; no callback comes after that.
 #pragma once
 
 #include <functional>
@@ -17,14 +17,14 @@ class Link {
   struct Events {
     std::function<void()> connected;  // Send may be called from now on
     std::function<void(CoordinatorMessage)> message;
-    // The dial failed or the conversation ended. `detail` says where and why, for people. The last call.
+    // The dial failed or the connection ended. `detail` says where and why, for people. The last callback.
     std::function<void(attendance::Loss, const std::string& detail)> closed;
   };
 
   virtual ~Link() = default;
-  // After `connected`; dropped before it and after `closed`.
+  // Before `connected` and after `closed` the message is dropped.
   virtual void Send(const NodeMessage& message) = 0;
-  // Says goodbye: calls `done` when everything sent was handed to the other side, or cannot be any more.
+  // Calls `done` when everything sent has been handed to the other side, or can no longer be.
   virtual void Flush(std::function<void()> done) = 0;
 };
 

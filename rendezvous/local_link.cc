@@ -6,7 +6,7 @@
 namespace muster::rendezvous {
 namespace {
 
-// Every step is posted, in both directions, so that neither side is entered while it is in the middle of something.
+// Every step is posted, in both directions, so that neither side is called while it is still in a call of its own.
 class LocalLink final : public Link {
  public:
   LocalLink(boost::asio::io_context& loop, Conductor& conductor, Events events)
@@ -25,7 +25,7 @@ class LocalLink final : public Link {
   }
 
   void Flush(std::function<void()> done) override {
-    boost::asio::post(shared_->loop, std::move(done));  // behind everything sent before
+    boost::asio::post(shared_->loop, std::move(done));  // runs after everything sent before
   }
 
  private:

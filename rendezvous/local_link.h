@@ -1,4 +1,4 @@
-// The conversation with a conductor in this process: no gRPC, no socket, no thread. See link.h.
+// A link to a conductor in this process: no gRPC, no socket, no thread. See link.h.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -9,7 +9,7 @@
 
 namespace muster::rendezvous {
 
-// The link may outlive `conductor`, in the queue of a loop that was stopped, say: it is deaf and dumb then.
+// The link may outlive `conductor` (say, in the queue of a stopped loop). It does nothing then.
 std::unique_ptr<Link> DialLocally(boost::asio::io_context& loop, Conductor& conductor, Link::Events events);
 
 }  // namespace muster::rendezvous

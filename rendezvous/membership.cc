@@ -1,4 +1,4 @@
-// What happens to the members: what they say, who is lost. Their greetings are in membership_greeting.cc, the phases in
+// Messages of the members, and their loss. Hellos are in membership_greeting.cc, the phases in
 // membership_{roster,restart,reform}.cc.
 #include "rendezvous/membership.h"
 
@@ -13,7 +13,7 @@ Effects Apply(State& state, const Event& event, TimePoint now) {
   Effects effects;
   Machine machine(state, now, effects);
   if (state.options && state.expected && now > *state.expected + state.options->heartbeat_timeout / 3) {
-    // This process did not run for a while. What the nodes said meanwhile still lies in the sockets.
+    // This process did not run for a while. The nodes' messages of that time still wait in the sockets.
     state.grace_until = now + state.options->heartbeat_timeout / 3;
   }
   if (const auto* opened = std::get_if<PeerOpened>(&event)) {
@@ -52,7 +52,8 @@ void Machine::Count(State& state, const Member& member, int sign) {
   if (member.in_round && member.state == NodeState::kRunning && member.silent) counts.silent += sign;
 }
 
-// Every node of the round that still runs says so: the silence of one may be its way, that of all is a hang.
+// True if every node of the round whose workers still run is silent. The silence of a single node may be normal; the
+// silence of all is a hang.
 bool Machine::AllSilent() const {
   return s_.phase == Phase::kRunning &&
          s_.counts.silent + s_.counts.succeeded == static_cast<int>(s_.round.seats.size());
@@ -71,7 +72,7 @@ void Machine::Because(const std::string& reason) {
   out_.reason = reason;
 }
 
-// --- what nodes say ---
+// --- messages of nodes ---
 
 void Machine::Said(PeerId peer, const NodeMessage& message) {
   if (s_.phase == Phase::kFinished) return;
@@ -88,13 +89,13 @@ void Machine::Said(PeerId peer, const NodeMessage& message) {
       if (std::holds_alternative<Beat>(message)) {
         Tell(peer, Beat{});
       } else {
-        HangUp(peer);  // a contender's Hello is out of date: the next one tells it better
+        HangUp(peer);  // the contender's Hello is out of date: it must dial again
       }
     }
     return;
   }
   member->last_heard = now_;
-  if (!member->leaving) RefuseContender(*member);  // else the place is free soon
+  if (!member->leaving) RefuseContender(*member);  // a leaving member frees its name soon
   if (const auto* beat = std::get_if<Beat>(&message)) {
     member->knows = std::max(member->knows, beat->round);
     bool silent = beat->silent && beat->round == s_.round.id;
@@ -115,7 +116,8 @@ void Machine::Said(PeerId peer, const NodeMessage& message) {
   }
 }
 
-// Keeps the Hello of a node that waits for this agent to stand in as the node would say it now. False: it goes.
+// Updates the Hello of a node that waits for this agent to stand in, by a later message of the node. False: the node
+// does not wait any more.
 bool Machine::StillEarly(Hello& hello, const NodeMessage& message) {
   if (const auto* ready = std::get_if<Ready>(&message)) {
     hello.state = NodeState::kIdle;
@@ -170,7 +172,7 @@ void Machine::HearLeave(Member& member, const Leave& leave) {
   }
 }
 
-// --- who is lost ---
+// --- loss of nodes ---
 
 void Machine::Closed(PeerId peer) {
   std::erase_if(s_.early, [&](const auto& early) { return early.first == peer; });
@@ -184,7 +186,7 @@ void Machine::Closed(PeerId peer) {
     s_.names.erase(name);
     return;
   }
-  // After a freeze of this process the node may have left a coordinator it took for dead.
+  // After a freeze of this process the node may live: it may have left because it took this coordinator for dead.
   bool doubtful = s_.grace_until && now_ < *s_.grace_until;
   std::string held = name->second;
   Lose(held, "its connection closed", doubtful);

@@ -1,30 +1,34 @@
 // The coordinator's decisions for one run, as a pure state machine:
 //
-//     Apply(state, event, now) -> effects (messages to send, why, when to look again)
+//     Apply(state, event, now) -> effects (messages to send, the reason, when to look again)
 //
-// No I/O, no clock, no thread, no randomness: the same events give the same effects. Whoever drives it (conductor.h)
-// owns one State per run, calls Apply for everything that happens, sends what it says, and calls again with Tick at
+// No I/O, no clock, no thread, no randomness: the same events give the same effects. The driver (conductor.h) owns one
+// State per run. It calls Apply for everything that happens, sends the resulting messages, and calls Apply with Tick at
 // `look_again`. docs/rendezvous.md and docs/exit-codes.md tell the rules to a user.
 //
-// Invariants (tests/sim checks them): ranks are contiguous and unique; one roster per round id, the same for all its
-// nodes; rounds only grow; no Start while a living node of the round before that stays may still run workers;
-// restart_count never above max_restarts (within the window); after Finish nothing but Finish is ever sent; progress
-// while min nodes live.
+// Invariants (tests/sim checks them):
+//  - Ranks are contiguous and unique.
+//  - A round id has one roster, the same for all its nodes. Round ids only grow.
+//  - No Start is sent while a living node of the round before may still run workers, unless that node is leaving.
+//  - restart_count is never above max_restarts (within the window).
+//  - After Finish nothing but Finish is sent.
+//  - The job makes progress while min nodes live.
 //
-// A node that leaves is not waited for: its workers may take their time (a checkpoint), in a round that is over. It
-// gets no seat and no store any more; its name and its place are its own until it has gone.
+// A leaving node: no round waits for it. Its workers may take their time (for a checkpoint), in a round that is over.
+// The node gets no seat and no store any more. It keeps its name and its index until its stream ends.
 //
 // Cost: a beat O(1), a join O(log n), a restart O(n log n), for n nodes.
 //
-// Whose agent hosts this: a node that has lost its coordinator knocks at its successors, maybe before they have
-// noticed. Such a Hello is kept, without an answer, until StandIn comes; then the node is welcomed, and counts from its
-// next word on, since it may have gone on to somebody else.
+// Early Hellos: a node that has lost its coordinator dials its successors, maybe before they have noticed the loss. The
+// successor keeps such a Hello, without an answer, until StandIn comes. Then it welcomes the node. The node counts from
+// its next message on, since it may have gone to another coordinator meanwhile.
 //
-// Two halves: a node whose stream closed is gone; one that fell silent may live on behind a cut. When more than half of
-// a round's nodes fell silent they may have a stand-in of their own by majority, so this side starts nothing until they
-// are back (or all are known to be gone, or join_timeout has passed). That is asked for the current round and for the
-// one before: a Start may have been lost on the way, so a node counts for every round that may be the last it knows.
-// A new process under a silent one's name says that the old one is gone now, not that it joined nobody before.
+// Two halves: a node whose stream closed is gone. A node that fell silent may live on behind a cut of the network. When
+// more than half of a round's nodes fell silent, they may have a stand-in of their own, by majority. Then this side
+// starts nothing until enough of them are back, or all of them are known to be gone. After join_timeout the job ends.
+// The rule holds for the current round and for the one before: a Start may have been lost on its way, so a node counts
+// for every round that may be the last one it knows. A new process with the name of a silent node proves that the old
+// process is gone now. It does not prove that the old process joined no other coordinator before.
 #pragma once
 
 #include <map>
@@ -40,12 +44,12 @@
 
 namespace muster::rendezvous {
 
-// A conversation with one node (a stream). Given by the driver; later streams have higher numbers.
+// A stream of one node. The driver gives the number; later streams have higher numbers.
 using PeerId = uint64_t;
 
 enum class Phase {
   kGathering,  // no round runs; waiting for nodes
-  kReforming,  // this coordinator has no memory (it came back, or it stands in): collecting what living nodes report
+  kReforming,  // this coordinator has no memory (it came back, or it stands in) and collects the living nodes' reports
   kRunning,    // a round runs
   kStopping,   // Stop was sent; waiting until every living node of the round is ready
   kFinished,   // the verdict is known
@@ -55,20 +59,21 @@ struct Member {
   Node node;
   PeerId peer = 0;  // 0: no stream now
   NodeState state = NodeState::kIdle;
-  uint64_t arrival = 0;  // grows with every arrival: who takes part first where there are too many
+  uint64_t arrival = 0;  // grows with every arrival; if there are too many nodes, the earliest take part
   TimePoint last_heard{};
   bool in_round = false;             // has a seat in `State::round`
-  bool leaving = false;              // said Leave: gone as soon as its stream ends, never seated again
+  bool leaving = false;              // said Leave: never seated again, forgotten when its stream ends
   bool ready = false;                // no worker is left; may be seated
   std::optional<Report> report;      // for the current round
-  std::optional<int64_t> progress;   // of its workers in that round, where they were stopped
+  std::optional<int64_t> progress;   // of its workers in that round, if they were stopped (Ready)
   int rank = -1;                     // node rank in `State::round`; -1: not in it
-  RoundId runs;                      // the round its workers belong to (or belonged to, once ready)
+  RoundId runs;                      // the round its workers belong to; once it is ready: belonged to
   bool silent = false;               // its workers in the round write nothing
   RoundId knows;                     // the newest round it is known to have heard of
   std::optional<TimePoint> lost_at;  // stream closed while reforming: it may come back until the heartbeat limit
-  // A second Hello with this name while the holder's fate is open: it replaces the holder if that one turns out to be
-  // dead (no beat within the heartbeat limit, or its stream closes) and is refused at the holder's next sign of life.
+  // A second Hello that claims this member's name, or its index, while nobody knows whether the member lives. It
+  // replaces the member if that one turns out to be dead (no beat within the heartbeat limit, or its stream closes). It
+  // is refused at the member's next message.
   std::optional<std::pair<PeerId, Hello>> contender;
 };
 
@@ -82,13 +87,13 @@ struct State {
   std::string run_id;
   std::optional<JobOptions> options;  // of the first Hello
   std::string self_node;              // the node whose agent this coordinator lives in; empty: none
-  std::optional<int> wanted_nodes;    // how many nodes there are meant to be now (Wanted); empty: nobody says
-  std::string endpoint_hint;          // for nodes that do not come; EndpointHint() in base/host_names.h
-  bool on_call = false;               // not where strangers look for the job: coordinates from StandIn on
+  std::optional<int> wanted_nodes;    // how many nodes there are meant to be now (Wanted); empty: not known
+  std::string endpoint_hint;          // added when nodes are missing; EndpointHint() in base/host_names.h
+  bool on_call = false;               // this agent does not serve the job's endpoint: it coordinates only after StandIn
   Phase phase = Phase::kGathering;
   uint64_t term = 1;
   Round round;                            // the current or last one; id.number == -1 before the first
-  bool own_round = false;                 // `round` was made here, not told by a node
+  bool own_round = false;                 // this coordinator made `round`; false: a node reported it
   std::map<std::string, Member> members;  // by node name
   uint64_t arrivals = 0;
   int restart_count = 0;
@@ -99,14 +104,14 @@ struct State {
   std::optional<TimePoint> gathering_since;
   std::optional<TimePoint> last_arrival;
   std::optional<TimePoint> reform_until;
-  Why stop;                             // why the current round is being stopped, then the next one made
-  bool keep_evidence = false;           // stopping because of a hang: every node notes what its workers are doing first
-  std::vector<WorkerFailure> failures;  // heard in the current round, in order of hearing
+  Why stop;                               // why the current round stops, and then why the next one is made
+  bool keep_evidence = false;             // the round stops for a hang: every node notes what its workers do first
+  std::vector<WorkerFailure> failures;    // reported in the current round, in order of arrival
   std::optional<WorkerFailure> overcome;  // root cause of the last failure that a restart was made for
   std::optional<Verdict> verdict;
   std::string reason;  // the last decision's sentence
 
-  // Kept so that no event has to look at all members. Nobody outside writes these.
+  // The rest is written by membership_*.cc only. The counts save a look at all members for every event.
   struct Counts {
     int ready = 0;           // connected, no worker left, not leaving
     int seated_living = 0;   // connected, in the round
@@ -118,34 +123,34 @@ struct State {
     int leaving = 0;         // connected, said Leave
   };
   Counts counts;
-  std::unordered_map<PeerId, std::string> names;  // whose stream it is; of a contender: the holder's name
-  std::map<int, std::string> indexes;             // who holds a place (options.indexed)
-  std::multimap<TimePoint, PeerId> silence;       // when to look at a stream's last sign of life; one entry each
-  // Nodes that fell silent and may live on: those could agree on a stand-in without us.
+  std::unordered_map<PeerId, std::string> names;  // node name of a stream; of a contender's stream: the member's name
+  std::map<int, std::string> indexes;             // node name by index (options.indexed)
+  std::multimap<TimePoint, PeerId> silence;       // when to check whether a stream is silent; one entry per stream
+  // A node that fell silent and may live on. Such nodes could agree on a stand-in of their own.
   struct Silent {
-    RoundId knows;  // the last round it knows is between this one
-    RoundId told;   // and this one
+    RoundId knows;  // the oldest round that may be the last one it knows
+    RoundId told;   // the newest such round
     std::string incarnation;
-    bool gone = false;  // by now
+    bool gone = false;  // its process is known to be gone now
   };
   std::map<std::string, Silent> silent;  // by node name
-  std::optional<bool> cut_off;           // whether they are a majority; empty: to be counted again
+  std::optional<bool> cut_off;           // result of Machine::CutOff; empty: to be computed again
   RoundId last_id;                       // the round before `round`, and its nodes
   std::set<std::string> last_names;
-  std::map<std::string, std::string> slow;  // nodes of the current round that are, and in what: outliers.h
+  std::map<std::string, std::string> slow;  // slow nodes of the current round, and in what they are slow: outliers.h
   Why loss;                                 // why the first seat of the current round was lost
-  bool abandoned = false;                   // a node said Leave, ever
-  std::string last_refusal;                 // since the last round began: maybe that is who is missing
+  bool abandoned = false;                   // a node has said Leave at some time
+  std::string last_refusal;                 // since the last round began; the refused node may be the missing one
   std::optional<TimePoint> stopping_since;
-  std::optional<TimePoint> expected;            // the last look_again: a later Tick means this process was frozen
-  std::optional<TimePoint> grace_until;         // after a freeze: what lies in the sockets is read first
+  std::optional<TimePoint> expected;            // the last look_again; a much later event: this process was frozen
+  std::optional<TimePoint> grace_until;         // after a freeze: no round starts, no node counts as silent before
   bool reform_stands_in = false;                // more than half of the living seats must attend before anything starts
-  bool reform_proof = false;                    // those of reform_dead count as gone for that
+  bool reform_proof = false;                    // the nodes in reform_dead do not count as living for that
   std::set<std::string> reform_dead;            // nodes of the re-formed round known to be gone
   std::set<int> reform_seen;                    // seats that have reported
   bool reform_conflict = false;                 // two nodes tell the round differently
-  std::string notice;                           // what the waiting nodes were told last
-  std::vector<std::pair<PeerId, Hello>> early;  // nodes that knock here before this agent stands in
+  std::string notice;                           // the last Notice to the waiting nodes
+  std::vector<std::pair<PeerId, Hello>> early;  // early Hellos (see above)
 };
 
 struct PeerOpened {  // a Hello arrived on a new stream
@@ -160,27 +165,28 @@ struct PeerClosed {
   PeerId peer;
 };
 struct Tick {};
-// This coordinator stands in for a dead or silent one: it starts from `assignment`, the
-// last round its own node was in, one term on.
-// With `proof` (the old process is known to be gone: connection refused) it acts at once and counts the old
-// coordinator's node as lost; without, it acts once a majority of the round's nodes attend it.
+// This coordinator stands in for a dead or silent one. It starts from `assignment`, the last round its own node was in,
+// with a higher term. With `proof` (the old process is known to be gone: connection refused) the old coordinator's node
+// counts as lost. The stand-in decides nothing until every node not known to be gone attends it. After the heartbeat
+// limit a majority is enough: with `proof` of the nodes not known to be gone, without it of all nodes of the round.
 struct StandIn {
   Assignment assignment;
   JobOptions options;
   bool proof = false;
-  std::vector<std::string> dead;  // other nodes of the round whose address actively refused: known to be gone, too
-  uint64_t known_term = 0;        // the highest heard of: who claims it may have made no round yet
+  std::vector<std::string> dead;  // other nodes of the round whose address refused a connection: gone, too
+  uint64_t known_term = 0;        // the highest term heard of; its coordinator may have made no round in it yet
 };
-// While a stand-in with proof gathers its majority: this node's address actively refuses, it is gone as well.
+// The address of this node refuses connections, so the node is gone as well. Counts only while a stand-in with proof
+// waits for its nodes.
 struct Gone {
   std::string name;
 };
-// Somebody was refused before he came as far as this run (no token, another run id); one sentence.
+// A node was refused before it reached this run (no token, another run id); one sentence.
 struct TurnedAway {
   std::string reason;
 };
-// So many nodes there are meant to be now, says who makes them: an elastic job starts as soon as they are there, and
-// takes newcomers in together, once they are all there. At most the last call is waited for them.
+// How many nodes there are meant to be now, from the nodes file. An elastic job starts as soon as that many are ready.
+// It takes newcomers in together, once that many are there or `last_call` has passed since the last arrival.
 struct Wanted {
   int nodes = 0;
 };
@@ -190,7 +196,7 @@ struct Send {
   PeerId peer;
   CoordinatorMessage message;
 };
-struct Close {  // after what was sent to it
+struct Close {  // after everything that was sent to it
   PeerId peer;
 };
 using Action = std::variant<Send, Close>;
@@ -199,7 +205,7 @@ struct Effects {
   std::vector<Action> actions;
   std::string reason;                   // empty: nothing was decided
   std::optional<TimePoint> look_again;  // when Tick must be applied, at the latest
-  std::vector<std::string> refusals;    // why somebody was sent away just now
+  std::vector<std::string> refusals;    // why nodes were refused by this event
 };
 
 Effects Apply(State& state, const Event& event, TimePoint now);
@@ -207,8 +213,8 @@ Effects Apply(State& state, const Event& event, TimePoint now);
 // The facts `muster status` shows.
 StatusReport Describe(const State& state, TimePoint now);
 
-// The failure to blame: the first one heard of that is not a consequence of a peer's death, else the first.
-// Nullopt for an empty list. Pure; also used for the summary on the console.
+// The failure to blame: the first one that is not a consequence of a peer's death, else the first. Nullopt for an empty
+// list. Pure; also used for the summary on the console.
 std::optional<WorkerFailure> RootCause(const std::vector<WorkerFailure>& failures);
 
 }  // namespace muster::rendezvous

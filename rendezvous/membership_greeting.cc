@@ -1,4 +1,4 @@
-// Who is let in: strangers, duplicates, those who come back, newcomers.
+// Hellos: which nodes are admitted, with which state. Strangers, duplicates, returning nodes, newcomers.
 #include <algorithm>
 
 #include "base/text.h"
@@ -9,7 +9,7 @@ namespace muster::rendezvous {
 
 namespace {
 
-// What to do where two living nodes have one name, or one rank.
+// Advice to the user if two living nodes have one name, or one node rank.
 std::string ToTellApart(const Node& holder, const Node& newcomer) {
   if (holder.name != newcomer.name) return "give each node its own";
   const bool one_host_name = holder.host == newcomer.host;
@@ -105,7 +105,8 @@ void Machine::Opened(PeerId peer, const Hello& hello) {
   Admit(peer, hello);
 }
 
-// Nobody told this agent (yet) to stand in: it is only on call, or was in that round under another coordinator.
+// True if the node dials this agent as a stand-in, and this agent does not stand in (yet): it is only on call, or it is
+// a successor of the node's last round, which another node coordinated.
 bool Machine::Early(const Hello& hello) const {
   if (Coordinates() || s_.self_node.empty() || hello.node.name == s_.self_node) return false;
   if (s_.on_call) return true;
@@ -114,11 +115,11 @@ bool Machine::Early(const Hello& hello) const {
   return std::any_of(successors.begin(), successors.end(), [&](const auto& s) { return s.name == s_.self_node; });
 }
 
-// True when the newcomer has to wait, or to go, because `holder` has what it claims.
+// True if the newcomer must wait, or is refused, because `holder` has the name or index that it claims.
 bool Machine::GivesWay(PeerId peer, const Hello& hello, Member& holder, const std::string& claim) {
   bool same = holder.node.name == hello.node.name && holder.node.incarnation == hello.node.incarnation;
   if (same) {
-    if (peer < holder.peer) {  // an older connection of this node, heard of late
+    if (peer < holder.peer) {  // an older connection of this node, whose Hello arrived late
       HangUp(peer);
       return true;
     }
@@ -127,7 +128,7 @@ bool Machine::GivesWay(PeerId peer, const Hello& hello, Member& holder, const st
   }
   if (holder.peer == 0) {
     if (holder.node.name == hello.node.name) return false;
-    // The place is free; a success in the running round counts on, as it does under the same name.
+    // The index is free. The old holder's success in the running round still counts.
     bool counts = s_.phase == Phase::kRunning && holder.in_round && holder.state == NodeState::kSucceeded;
     if (!counts) Forget(holder.node.name);
     return false;
@@ -141,7 +142,7 @@ bool Machine::GivesWay(PeerId peer, const Hello& hello, Member& holder, const st
     HangUp(holder.contender->first);
     s_.names.erase(holder.contender->first);
   }
-  if (hello.resume && hello.resume->id < s_.round.id) {  // it was replaced: it must not stand in by what it knows
+  if (hello.resume && hello.resume->id < s_.round.id) {  // it was replaced: it must not stand in by its old roster
     Tell(peer, Stop{s_.round.id, fmt::format("round {} is over", hello.resume->id.number)});
   }
   holder.contender.emplace(peer, hello);
@@ -180,8 +181,8 @@ void Machine::Admit(PeerId peer, const Hello& hello) {
         s_.names.erase(member.peer);
         HangUp(member.peer);
       }
-      // A new process under the name of one that is gone: it has nothing of the old one, except that the old one's
-      // success in the running round still counts.
+      // A new process with the name of one that is gone. It inherits nothing, except the old process's success in the
+      // running round.
       if (!came_back && !(s_.phase == Phase::kRunning && member.state == NodeState::kSucceeded)) {
         if (s_.phase == Phase::kReforming && member.in_round) {
           s_.reform_dead.insert(hello.node.name);
@@ -222,14 +223,14 @@ void Machine::Admit(PeerId peer, const Hello& hello) {
   s_.silence.emplace(now_ + options().heartbeat_timeout, peer);
   if (hello.resume && hello.resume->id > s_.round.id && s_.phase != Phase::kReforming) {
     if (s_.own_round && hello.resume->id.term == s_.round.id.term) {
-      // Who made the round of this term knows the newest: that one is of an earlier job under this run id, or of this
-      // coordinator before it lost its memory. The next round has to be newer for that node, too.
+      // This coordinator made the newest round of this term. So the node's round is of an earlier job with this run id,
+      // or of this coordinator before it lost its memory. The next round must be newer for that node, too.
       s_.term = std::max(s_.term, hello.resume->id.term + 1);
     } else {
       BeginReforming(*hello.resume);
     }
   }
-  // Another coordinator has that term, or had it.
+  // Another coordinator has or had that term.
   if (hello.term > s_.term || (hello.term == s_.term && s_.phase == Phase::kReforming)) s_.term = hello.term + 1;
   Greet(peer);
 
@@ -238,7 +239,7 @@ void Machine::Admit(PeerId peer, const Hello& hello) {
   } else if (member.in_round) {
     if (came_back) AdmitSeated(member, hello);
   } else if ((s_.phase == Phase::kStopping || s_.phase == Phase::kGathering) && HadSeat(hello)) {
-    // It was given up and lives: the next round has to wait for its workers' end, and it keeps its place.
+    // The node was given up, but it lives: it keeps its seat, and the next round waits until its workers have ended.
     {
       Change change(s_, member);
       member.in_round = true;
@@ -258,7 +259,8 @@ void Machine::Greet(PeerId peer) {
   Tell(peer, Welcome{std::max(s_.term, s_.round.id.term), options().heartbeat_timeout / 3, std::string(Version())});
 }
 
-// Had a seat in the current round, as far as this coordinator knows: of a re-formed round it has not met every node.
+// True if the node had a seat in the current round. In a re-formed round this coordinator may not know the seat's
+// incarnation, or its name; then the rest must fit.
 bool Machine::HadSeat(const Hello& hello) const {
   if (!hello.resume || hello.resume->id != s_.round.id) return false;
   int rank = hello.resume->node_rank;
@@ -268,20 +270,21 @@ bool Machine::HadSeat(const Hello& hello) const {
   return seat.name == hello.node.name && seat.incarnation == hello.node.incarnation;
 }
 
-// Its round is over and the next one went on without it. The number is the newest one's: so it knows.
+// Tells the node that its round is over, and that a newer one goes on without it. The Stop has the newest round's id,
+// so that the node knows this.
 void Machine::OutOfDate(const Member& member) {
   RoundId newest = std::max(s_.round.id, member.runs);
   Tell(member.peer, Stop{newest, fmt::format("round {} is over", member.runs.number)});
 }
 
-// A node of the round is back on a new stream, before the loss of the old one was noticed.
+// A node of the round is back on a new stream, before this coordinator has noticed the end of the old one.
 void Machine::AdmitSeated(Member& member, const Hello& hello) {
   bool of_this_round = hello.resume && hello.resume->id == s_.round.id;
   bool running = s_.phase == Phase::kRunning;
   if (!of_this_round) {
     if (member.ready) return;
     if (running && hello.state == NodeState::kIdle) {
-      Tell(member.peer, Start{AssignmentFor(s_.round, member.rank)});  // it got lost with the stream
+      Tell(member.peer, Start{AssignmentFor(s_.round, member.rank)});  // the Start was lost with the stream
       return;
     }
     Change change(s_, member);

@@ -1,4 +1,4 @@
-// The parts of membership.cc, for its own files only. One Machine lives for one Apply.
+// For membership.cc and membership_*.cc only. One Machine lives for one Apply.
 #pragma once
 
 #include <string>
@@ -15,13 +15,13 @@ class Machine {
   void Opened(PeerId peer, const Hello& hello);
   void Said(PeerId peer, const NodeMessage& message);
   void Closed(PeerId peer);
-  void Silence();  // Tick: who has not been heard for too long
+  void Silence();  // Tick: loses the nodes that were silent for too long
   void TakeOver(const StandIn& stand_in);
   void KnowDead(const Gone& gone);
   void NoteRefusal(const std::string& reason);
   void Want(int nodes);
 
-  void Settle();        // goes on from phase to phase until nothing more follows from what is known
+  void Settle();        // goes from phase to phase until nothing changes any more
   void ScheduleLook();  // fills look_again
 
  private:
@@ -39,11 +39,11 @@ class Machine {
   };
   static void Count(State& state, const Member& member, int sign);
 
-  // membership_greeting.cc: who is let in
+  // membership_greeting.cc: which nodes are admitted
   bool Acceptable(PeerId peer, const Hello& hello);
   bool GivesWay(PeerId peer, const Hello& hello, Member& holder, const std::string& claim);
   bool Early(const Hello& hello) const;
-  // Has begun to: some node attends, or did.
+  // This coordinator has begun to coordinate: a node attends or has attended.
   bool Coordinates() const { return s_.phase != Phase::kGathering || s_.round.id.number >= 0 || !s_.members.empty(); }
   void Greet(PeerId peer);
   bool HadSeat(const Hello& hello) const;
@@ -54,7 +54,7 @@ class Machine {
   void Refuse(PeerId peer, std::string reason);
   void NewcomerReady(Member& member);
 
-  // membership.cc: what they say, who is lost
+  // membership.cc: messages of nodes, loss of nodes
   bool AllSilent() const;
   static bool StillEarly(Hello& hello, const NodeMessage& message);
   void HearReady(Member& member, const Ready& ready);
@@ -76,9 +76,9 @@ class Machine {
   void FinishWith(int exit_code, std::string reason, bool with_failures);
 
   // membership_roster.cc: the start of a round
-  int WantedNodes() const;  // max where nobody says how many there are meant to be
+  int WantedNodes() const;  // max nodes if no number was set (Want)
   bool HasRoom() const;     // the round has fewer nodes than are wanted
-  void TakeIn();            // those that came while the round runs
+  void TakeIn();            // stops the round for the nodes that came while it runs
   void BeginGathering(const Why& why);
   void Gather();
   bool MayStart();
@@ -107,7 +107,7 @@ class Machine {
   Effects& out_;
 };
 
-// Of the node in that seat; "rank 40" where a re-formed round does not tell.
+// Name of the node in that seat; "rank 40" if the node of a re-formed round is not known.
 std::string SeatName(const Round& round, size_t rank);
 std::set<std::string> SeatNames(const Round& round);
 

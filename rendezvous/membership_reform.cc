@@ -1,4 +1,4 @@
-// A coordinator without memory: it came back empty, or it stands in for a dead one. The nodes tell it what runs.
+// A coordinator without memory: it restarted, or it stands in for a dead one. The nodes tell it which round runs.
 #include <algorithm>
 
 #include "base/text.h"
@@ -49,7 +49,7 @@ void Machine::BeginReforming(const Assignment& newest) {
   Because(fmt::format("collecting what the nodes of round {} report", newest.id.number));
 }
 
-// `newest` tells the round to re-form. What others told of an older one is void.
+// Re-forms the round of `newest`. Reports about an older round are void.
 void Machine::Adopt(const Assignment& newest) {
   for (auto& [name, member] : s_.members) {
     if (!member.in_round) continue;
@@ -80,7 +80,7 @@ void Machine::Adopt(const Assignment& newest) {
     s_.round.seats[static_cast<size_t>(successor.node_rank)].node.name = successor.name;
   }
   s_.restart_count = newest.restart_count;
-  s_.term = std::max(s_.term, newest.id.term + 1);  // what was started after it, nobody here may know
+  s_.term = std::max(s_.term, newest.id.term + 1);  // above a later round that no node here may know of
   s_.failures.clear();
   s_.loss = {};
   s_.silent.clear();
@@ -88,7 +88,7 @@ void Machine::Adopt(const Assignment& newest) {
   s_.last_id = RoundId{};
   s_.last_names.clear();
   s_.stop = {};
-  s_.reform_until = now_ + options().heartbeat_timeout;  // its other nodes have not had their time yet
+  s_.reform_until = now_ + options().heartbeat_timeout;  // the round's other nodes get the full time to come back
   s_.reform_seen.clear();
   s_.reform_conflict = false;
 }
@@ -138,7 +138,7 @@ void Machine::Reform() {
   }
   int attending = s_.counts.seated_living;
   bool all = attending >= std::max(1, seats - dead);
-  // Of the nodes not known to be gone more than half: the others may have a stand-in of their own.
+  // More than half of the nodes not known to be gone: the others may have a stand-in of their own.
   int quorum = s_.reform_stands_in ? (seats - (s_.reform_proof ? dead : 0)) / 2 + 1 : 0;
   bool timely = now_ < *s_.reform_until;
   bool late = now_ >= *s_.gathering_since + options().join_timeout;
@@ -155,7 +155,7 @@ void Machine::Reform() {
     return;
   }
 
-  // The round is as the living nodes tell it; the rest follows as in a round of one's own.
+  // The living nodes have reported the round. From here on it is like a round that this coordinator made.
   s_.phase = Phase::kRunning;
   s_.reform_until.reset();
   s_.reform_stands_in = false;
@@ -212,7 +212,7 @@ void Machine::Reform() {
   } else {
     Because(
         fmt::format("round {} goes on: all {} are back", s_.round.id.number, Counted(s_.round.seats.size(), "node")));
-    // Who came meanwhile is a newcomer like any other.
+    // Nodes that came while the round was re-formed are newcomers like any other.
     for (auto& [name, member] : s_.members) {
       if (s_.phase == Phase::kRunning && !member.in_round && member.ready && !member.leaving) NewcomerReady(member);
     }

@@ -8,22 +8,22 @@
 namespace muster::rendezvous {
 namespace {
 
-constexpr size_t kMaxFailuresKept = 256;  // one bad node of thousands is enough to know
-constexpr size_t kSmallJob = 64;          // up to so many nodes the verdict tells everything
-constexpr size_t kMaxEvidence = 512;      // bytes of it in a sentence
-constexpr size_t kMaxWhy = 240;           // bytes of what a worker said of its end
+constexpr size_t kMaxFailuresKept = 256;  // of one round
+constexpr size_t kSmallJob = 64;          // nodes; up to this size the verdict has all texts of the failures
+constexpr size_t kMaxEvidence = 512;      // bytes of a hang's evidence in a sentence
+constexpr size_t kMaxWhy = 240;           // bytes of a worker's own reason in a sentence
 
-// An agent reports a hang by this code (a worker may end with it too) and says in the message what it has seen.
+// An agent reports a hang by this code, with the evidence in the message. A worker may end with the same code.
 bool IsHang(const WorkerFailure& failure) { return failure.exit_code == kExitHang && failure.signal == 0; }
 
-// It never ran, for a reason that the next round meets again: no such command, contradicting settings.
+// The worker never ran, for a reason that holds in the next round too: no such command, contradicting settings.
 bool NeverStarts(const WorkerFailure& failure) {
   const int code = failure.exit_code;
   return failure.pid == 0 && !failure.message.empty() &&
          (code == kExitBadConfiguration || code == kExitNotExecutable || code == kExitNotFound);
 }
 
-// What the worker itself says of its end, one line: its error file's, else the one of stderr. "": nothing.
+// The worker's own reason for its end, one line: from its error file, else from stderr. "": there is none.
 std::string OwnWords(const WorkerFailure& failure) {
   auto shortened = [](std::string_view line) {
     return line.size() <= kMaxWhy ? std::string(line) : std::string(line.substr(0, kMaxWhy)) + "...";
@@ -88,7 +88,7 @@ void Machine::HearReport(Member& member, const Report& report) {
   }
 }
 
-// They take no part in what is decided: each is a consequence, or as good as one. The verdict names them.
+// Late failures decide nothing, since each counts as a consequence. The verdict names them.
 void Machine::HearLateFailures(const Report& report) {
   if (s_.phase != Phase::kStopping || s_.failures.empty()) return;
   for (WorkerFailure failure : report.failures) {
@@ -98,7 +98,7 @@ void Machine::HearLateFailures(const Report& report) {
   }
 }
 
-// Tells every living node of the round, except one that knows, to stop its workers.
+// Tells every living node of the round to stop its workers, except the node `except`, which stops them by itself.
 void Machine::BeginStopping(const Why& why, const std::string& except) {
   s_.phase = Phase::kStopping;
   s_.stop = why;
@@ -117,8 +117,8 @@ void Machine::BeginStopping(const Why& why, const std::string& except) {
   for (const std::string& name : gone) Forget(name);
 }
 
-// The round ended by a node that turned out to be unhealthy and goes: that is a change of membership, no failure of the
-// job's, unless another node failed by itself as well.
+// The node whose failure ended the round is unhealthy and leaves. So the round ended by a change of membership, not by
+// a failure of the job, unless another node failed by itself as well.
 void Machine::Excuse(const std::string& node, const Why& why) {
   if (!UsesBudget(s_.stop.cause) || s_.failures.empty()) return;
   std::erase_if(s_.failures, [&](const auto& failure) { return failure.node == node; });
@@ -137,7 +137,7 @@ void Machine::Conclude() {
     Restart(s_.stop.reason, s_.stop.cause);
     return;
   }
-  // Workers that died of a lost peer are no failure of their own.
+  // Workers that died because a peer was lost did not fail by themselves.
   bool consequences = std::all_of(s_.failures.begin(), s_.failures.end(), [](const auto& f) { return f.consequence; });
   if (consequences && !s_.loss.reason.empty()) {
     BeginGathering(s_.loss);
@@ -182,7 +182,8 @@ void Machine::RoundSucceeded() {
   FinishWith(0, "all workers succeeded", false);
 }
 
-// Counts a failed round. A life counts as longer from a tenth more on: no two crashes come at the same nanosecond.
+// Counts a failed round; true if the limit of rounds without progress is reached. Progress is a higher step, or, if no
+// worker reports steps, a life that is longer by more than a tenth, since no two crashes take exactly the same time.
 bool Machine::NoProgress() {
   std::optional<Duration> life;
   std::optional<int64_t> step;
@@ -222,7 +223,7 @@ void Machine::FinishWith(int exit_code, std::string reason, bool with_failures) 
   if (with_failures && !s_.failures.empty()) {
     verdict.root_cause = RootCause(s_.failures);
     verdict.failures.push_back(*verdict.root_cause);
-    // Every node gets all of it: for a job of thousands only the root cause keeps its texts.
+    // Every node gets the whole verdict. So in a large job only the root cause keeps its texts.
     bool small = s_.round.seats.size() <= kSmallJob;
     size_t most = small ? kSmallJob : 8;
     bool skipped = false;

@@ -1,4 +1,5 @@
-// How a round begins: when, with whom, with which ranks. Also what waiting nodes are told, and the phases' common loop.
+// How a round begins: when, with which nodes, with which ranks. Also the notices to waiting nodes, and the loop over
+// the phases.
 #include <algorithm>
 #include <iterator>
 #include <limits>
@@ -11,13 +12,13 @@
 namespace muster::rendezvous {
 namespace {
 
-constexpr int kFewNodes = 64;       // up to so many hear of every change of who is missing
+constexpr int kFewNodes = 64;       // up to this many living nodes get a Notice of every change of the missing nodes
 constexpr size_t kNamesShown = 16;  // of nodes, in a sentence
 
-// Nodes without one come after those with one.
+// Nodes without an index come after those with one.
 int IndexOf(const Member& member) { return member.node.index.value_or(std::numeric_limits<int>::max()); }
 
-// The first of `count` names.
+// "a, b and 7 more": at most kNamesShown of `names`, where `count` is the number of all.
 std::string List(std::vector<std::string> names, size_t count) {
   names.resize(std::min(names.size(), kNamesShown));
   const size_t more = count - names.size();
@@ -86,8 +87,8 @@ void Machine::Want(int nodes) {
 
 bool Machine::HasRoom() const { return static_cast<int>(s_.round.seats.size()) < WantedNodes() && !options().indexed; }
 
-// A restart takes them all. Where it is known how many are wanted, it waits until they are there: each costs the others
-// a restart otherwise.
+// Stops the round if nodes wait and there is room; the next round takes all of them. If the wanted number is known, it
+// waits until that many are there, or last_call has passed: else each newcomer would interrupt the others.
 void Machine::TakeIn() {
   const State::Counts& counts = s_.counts;
   if (s_.phase != Phase::kRunning || counts.ready == 0 || counts.succeeded != 0 || !HasRoom()) return;
@@ -110,7 +111,8 @@ void Machine::BeginGathering(const Why& why) {
   Because(why.reason);
 }
 
-// More than half of a round's nodes are unheard of without having ended: they may have a coordinator of their own.
+// True if more than half of a round's nodes are silent and not all of these are known to be gone: they may have a
+// coordinator of their own.
 bool Machine::CutOff() const {
   auto majority = [this](RoundId id, const std::set<std::string>& seats) {
     size_t silent = 0;
@@ -132,13 +134,13 @@ bool Machine::CutOff() const {
 bool Machine::MayStart() {
   const State::Counts& counts = s_.counts;
   if (counts.seated_busy > 0 || CutOff()) return false;
-  // Just thawed: others may have taken over meanwhile, and what they said has not been read yet.
+  // After a freeze of this process another node may coordinate, and its message may not have been read yet.
   if (s_.grace_until && now_ < *s_.grace_until) return false;
   if (counts.ready < options().min_nodes) return false;
   bool goes_on = s_.round.id.number >= 0 && counts.seated_living > counts.seated_leaving;
   bool full = counts.ready >= WantedNodes();
   if (!full && !goes_on && s_.last_arrival && now_ < *s_.last_arrival + options().last_call) return false;
-  // Who missed two beats is heard, or lost, before a round counts on it.
+  // A round does not start with a node that has missed two beats: it must be heard or lost first.
   TimePoint heard = now_ - options().heartbeat_timeout * 2 / 3;
   return std::none_of(s_.members.begin(), s_.members.end(), [&](const auto& entry) {
     const Member& member = entry.second;
@@ -206,7 +208,7 @@ std::string Machine::EndpointHint() const { return s_.endpoint_hint.empty() ? ""
 
 std::string Machine::WhoIsMissing() const {
   std::string limit = Seconds(options().join_timeout);
-  // Who was refused came here: the endpoint is right.
+  // A refused node has reached this coordinator, so its endpoint is right and no hint is needed.
   std::string refused = s_.last_refusal.empty() ? EndpointHint() : "; the last one refused: " + s_.last_refusal;
   std::vector<std::string> names;
   std::set<int> indexes;
@@ -230,7 +232,7 @@ std::string Machine::WhoIsMissing() const {
                      names.empty() ? std::string() : ": " + List(names, names.size()), refused);
 }
 
-// Who takes part: the last round's nodes before others, then by index, then by arrival.
+// The nodes that take part: the last round's nodes before others, then by index, then by arrival.
 std::vector<Member*> Machine::Choose() {
   std::vector<Member*> ready;
   ready.reserve(static_cast<size_t>(s_.counts.ready));
@@ -246,9 +248,9 @@ std::vector<Member*> Machine::Choose() {
   return ready;
 }
 
-// Their order. Survivors keep their place, newcomers fill the vacant ones (their own name's first), the rest are
-// appended, in torchrun's order; then those with an index come first, by index. So the ranks of the same nodes are the
-// same after every restart, whoever came back first.
+// The nodes in the order of their ranks. Survivors keep their place. A newcomer gets the vacant place of its own name;
+// the others fill the rest, and are then appended, in torchrun's order. Last, nodes with an index are moved to the
+// front, by index. So the same nodes have the same ranks after every restart, whichever comes back first.
 std::vector<Member*> Machine::Place(const std::vector<Member*>& chosen) {
   std::vector<Member*> places(s_.round.seats.size(), nullptr);
   std::vector<Member*> newcomers;
@@ -315,8 +317,8 @@ void Machine::StartRound(const Why& why) {
   }
   for (Seat& seat : round.seats) seat.role_world_size = roles[seat.node.role];
 
-  // Whoever is still here has said Ready for the round that ends now, or leaves and stands in for nobody; so those of
-  // the one before are no majority any more.
+  // Every node that is still here has said Ready for the round that ends now, or is leaving and cannot stand in. So
+  // nodes that know only the round before cannot have a majority any more.
   s_.last_id = s_.round.id;
   s_.last_names = SeatNames(s_.round);
   std::erase_if(s_.silent, [&](const auto& node) { return node.second.told < s_.last_id; });
@@ -373,7 +375,7 @@ void Machine::ScheduleLook() {
       look = Earlier(look, *s_.gathering_since + options().join_timeout);
     }
   } else if (s_.phase == Phase::kRunning) {
-    // Newcomers wait for others.
+    // Newcomers wait for the wanted number of nodes.
     const bool waits = s_.wanted_nodes && s_.counts.ready > 0 && s_.last_arrival;
     if (waits && now_ < *s_.last_arrival + options().last_call)
       look = Earlier(look, *s_.last_arrival + options().last_call);
@@ -383,7 +385,7 @@ void Machine::ScheduleLook() {
   } else if (s_.phase == Phase::kStopping) {
     look = Earlier(look, *s_.stopping_since + options().join_timeout);
   }
-  // Whatever is due now was looked at just now: a moment in the past would make the driver spin.
+  // Everything that is due was handled by this Apply. A time in the past would make the driver spin.
   if (look) look = std::max(*look, now_ + std::chrono::milliseconds(1));
   out_.look_again = look;
 }

@@ -1,4 +1,4 @@
-// What people are shown: the status report, and the phrases of the reasons.
+// Texts for people: the status report, and the phrases of the reasons.
 #include <algorithm>
 #include <cmath>
 

@@ -1,18 +1,18 @@
-// What nodes and coordinator say to each other, as plain values. wire.h maps them to rendezvous.proto.
+// The messages between nodes and coordinator, as plain values. wire.h maps them to rendezvous.proto.
 //
 //   node                         coordinator
 //   Hello ---------------------> (first message on a stream)
 //         <--------------------- Welcome | Refuse | Redirect
-//         <--------------------- Notice            (who is missing, why we wait)
+//         <--------------------- Notice            (why no round starts, which nodes are missing)
 //         <--------------------- Start(Assignment)      start the workers
 //   Report --------------------> my workers have ended
 //         <--------------------- Stop(round)       stop your workers, then say Ready
-//   Report --------------------> some that were stopped failed by themselves (late; only where there are any)
+//   Report --------------------> these workers failed by themselves after the Stop (late; only if any did)
 //   Ready ---------------------> no worker of mine is left; here is my store for the next round
 //         <--------------------- Start(next) | Finish(Verdict)
 //   Leave ---------------------> I am going (SIGTERM): do not wait for me
 //   Doubt ---------------------> I do not hear you: I look for another coordinator
-//   Beat <--------------------->  nothing new, I live; answered with Beat
+//   Beat <---------------------> nothing new, I live; the coordinator answers each with a Beat
 #pragma once
 
 #include <string>
@@ -38,15 +38,15 @@ struct Hello {
   JobOptions options;
   NodeState state = NodeState::kIdle;
   std::optional<Assignment> resume;  // the last round this node was in: a coordinator without memory re-forms it
-  std::optional<Report> report;      // if it has ended in `resume` and the answer was lost
-  uint64_t term = 0;                 // the highest one it has heard of: two stand-ins must not claim the same
+  std::optional<Report> report;      // if its workers of `resume` have ended and no answer to that came
+  uint64_t term = 0;                 // the highest it has heard of: two stand-ins must not claim the same term
   bool operator==(const Hello&) const = default;
 };
 struct Beat {
-  // From a node: the last one it knows; a Start may be lost on the way. From the coordinator: none, unless silent.
+  // From a node: the last round it knows (a Start may be lost). From the coordinator: none, unless `silent`.
   RoundId round;
-  // From a node: its workers in that round have written nothing for its limit. From the coordinator: nobody's have, on
-  // no node of that round.
+  // From a node: its workers in that round have written nothing for the limit (--hang-log-timeout). From the
+  // coordinator: that holds for every node of the round whose workers still run.
   bool silent = false;
   bool operator==(const Beat&) const = default;
 };
@@ -54,31 +54,31 @@ struct Beat {
 struct Ready {
   RoundId round;  // the round it comes from
   int store_port = 0;
-  std::optional<int64_t> progress;  // highest step of the workers that were stopped, where they report any
+  std::optional<int64_t> progress;  // highest step that the stopped workers reported, if any
   bool operator==(const Ready&) const = default;
 };
 enum class LeaveCause {
-  kAsked,      // somebody stopped it
+  kAsked,      // a person or program stopped it
   kPreempted,  // its machine is taken away
-  kUnhealthy,  // its node check failed: what its workers died of in this round was this node's fault
+  kUnhealthy,  // its node check failed: the node is to blame for its workers' failures in this round
 };
 struct Leave {
   std::string reason;  // "preempted: SIGTERM", "stopped by SIGINT"
   LeaveCause cause = LeaveCause::kAsked;
   bool operator==(const Leave&) const = default;
 };
-// This node has not heard the coordinator for the heartbeat limit and looks for another: it lives, whatever becomes of
-// the connection.
+// This node has not heard the coordinator for the heartbeat limit and looks for another one. The end of the connection
+// does not mean that the node is dead.
 struct Doubt {
   bool operator==(const Doubt&) const = default;
 };
-// Not a node: `muster status`. Answered by Status, once or (follow) at every change.
+// From `muster status`, which is no node. The answer is a StatusReport: one, or with `follow` one at every change.
 struct Inspect {
   std::string run_id;  // empty: the only run there is
   bool follow = false;
   bool operator==(const Inspect&) const = default;
 };
-// From an acting coordinator to whoever listens at the job's endpoint: run `run_id` is coordinated at `address` now.
+// From a stand-in to the agent that listens at the job's endpoint: run `run_id` is coordinated at `address` now.
 struct Supersede {
   std::string run_id;
   uint64_t term = 0;
@@ -102,7 +102,7 @@ struct Stop {
   RoundId round;
   std::string reason;
   RoundCause cause = RoundCause::kMembership;
-  bool keep_evidence = false;  // the job hangs: note what the workers are doing before they are stopped
+  bool keep_evidence = false;  // the job hangs: the node notes what its workers are doing before it stops them
   bool operator==(const Stop&) const = default;
 };
 struct Finish {
@@ -112,7 +112,7 @@ struct Finish {
 };
 struct Refuse {
   int exit_code = kExitBadConfiguration;
-  std::string reason;  // says both values, and what to do
+  std::string reason;  // names both values, and says what to do
   bool operator==(const Refuse&) const = default;
 };
 struct Redirect {
@@ -127,18 +127,18 @@ struct Notice {
 struct StatusLine {
   std::string node;
   std::string host;
-  std::string state;  // waiting, running, succeeded, stopping, spare, lost
+  std::string state;  // waiting, running, succeeded, stopping, spare, leaving, lost
   std::optional<int> rank;
   int slots = 0;
   int64_t pid = 0;
   Duration last_heard{};
-  std::string control_address;  // where it would stand in; empty: nowhere
+  std::string control_address;  // where it would coordinate as a stand-in; empty: it cannot stand in
   std::string remark;           // "slow: memory 3.1 GB/s, the others 12.4 GB/s"; usually empty
   bool operator==(const StatusLine&) const = default;
 };
 struct StatusReport {
   std::string run_id;
-  std::string phase;  // gathering, running, stopping, finished
+  std::string phase;  // gathering, re-forming, running, stopping, finished
   RoundId round;
   int restart_count = 0;
   int max_restarts = 0;

@@ -8,8 +8,8 @@
 namespace muster::rendezvous {
 namespace {
 
-constexpr size_t kFewest = 3;  // nodes: of two that differ nobody knows which one is right
-constexpr size_t kTold = 4;    // nodes, in the sentence
+constexpr size_t kFewest = 3;  // nodes: of two, either may be the slow one
+constexpr size_t kTold = 4;    // nodes in the sentence
 constexpr double kSlackMs = 0.5;
 
 struct Measure {
@@ -28,8 +28,8 @@ std::string Figure(double value) {
                       : fmt::format("{:.2g}", value);
 }
 
-// Of `sorted` without the element at `left_out`. Between two middle ones the one nearer to a slow node: one that is
-// beyond all measure must not make the rest look slow.
+// The median of `sorted` without the element at `left_out`. Of two middle elements it takes the slower one: one
+// extremely fast node must not make the rest look slow.
 double MedianWithout(const std::vector<std::pair<double, size_t>>& sorted, size_t left_out, bool lower) {
   const size_t count = sorted.size() - 1;
   const size_t place = lower ? (count - 1) / 2 : count / 2;

@@ -1,8 +1,8 @@
-// The words of the rendezvous: node, round, seat, report, verdict. Passive data; knows no I/O.
+// The terms of the rendezvous: node, round, seat, report, verdict. Passive data, no I/O.
 //
 // A round is one life of the worker group on all nodes: who is in it, with which ranks, and where the store is.
-// Rounds are ordered by (term, number). The term grows when another node takes the coordination over; the number grows
-// with every new round of a run, whoever makes it. A message of an older round changes nothing.
+// Rounds are ordered by (term, number). The term grows when another node becomes the coordinator. The number grows with
+// every new round of a run, whichever coordinator makes it. A message of an older round changes nothing.
 #pragma once
 
 #include <compare>
@@ -31,15 +31,15 @@ inline constexpr size_t kMaxMeasuredName = 64;  // bytes
 struct Node {
   std::string name;
   std::string incarnation;   // unique per agent process
-  std::optional<int> index;  // where one is given or known (--node-rank, pod index): ranks go by it
+  std::optional<int> index;  // from --node-rank or the pod's index, if there is one; decides the order of ranks
   int slots = 1;             // workers this node runs (local world size)
   std::string role = "default";
   std::string host;     // host name, for people
   std::string address;  // --local-addr, else the full host name: what torchrun orders nodes by
   int64_t pid = 0;
   std::string control_address;             // "ip:port" of this agent's own gRPC port; empty: it serves none
-  std::string store_host;                  // what MASTER_ADDR will be when this node gets node rank 0
-  int store_port = 0;                      // of the store this node holds ready for its next round
+  std::string store_host;                  // MASTER_ADDR of a round in which this node has node rank 0
+  int store_port = 0;                      // of the store that this node has opened for its next round
   std::map<std::string, double> measured;  // by its node check, at most kMaxMeasured figures: outliers.h
   bool operator==(const Node&) const = default;
 };
@@ -56,7 +56,7 @@ struct Seat {
   bool operator==(const Seat&) const = default;
 };
 
-// What made a round, for those who count; the reason beside it is for people.
+// Why a round was made or ends, for programs. The reason beside it says the same to people.
 enum class RoundCause {
   kMembership = 0,  // nodes came, left or were lost; also the first round
   kPreemption = 1,  // a node left because its machine is taken away
@@ -65,14 +65,14 @@ enum class RoundCause {
 };
 inline bool UsesBudget(RoundCause cause) { return cause == RoundCause::kFailure || cause == RoundCause::kSuccess; }
 
-// A round as the coordinator knows it, whole.
+// A whole round, as the coordinator knows it.
 struct Round {
   RoundId id;
-  int restart_count = 0;  // restarts that used the budget up so far; TORCHELASTIC_RESTART_COUNT on every node
+  int restart_count = 0;  // restarts charged to the budget so far; TORCHELASTIC_RESTART_COUNT on every node
   int max_restarts = 0;
   int world_size = 0;
   std::vector<Seat> seats;       // by node rank; seats[0] hosts the store
-  std::string coordinator_node;  // name of the node whose agent coordinates; empty: a coordinator of its own
+  std::string coordinator_node;  // name of the node whose agent coordinates; empty: `muster coordinator`
   std::string reason;            // why this round was made, one sentence
   RoundCause cause = RoundCause::kMembership;
   bool operator==(const Round&) const = default;
@@ -86,7 +86,7 @@ struct Round {
   }
 };
 
-// Who may stand in for the coordinator: the first kMaxSuccessors nodes of a round, by rank.
+// A node that may stand in for the coordinator: one of the first kMaxSuccessors nodes of a round, by rank.
 struct Successor {
   int node_rank = 0;
   std::string name;
@@ -95,9 +95,8 @@ struct Successor {
 };
 inline constexpr size_t kMaxSuccessors = 32;
 
-// A round as one of its nodes knows it. Its size does not depend on the number of nodes, so that telling N nodes costs
-// O(N); together the assignments of all nodes hold the whole round, which is how a coordinator without memory gets it
-// back.
+// A round as one of its nodes knows it. Its size does not depend on the number of nodes, so telling N nodes costs O(N).
+// The assignments of all nodes together hold the whole round: a coordinator without memory re-forms it from them.
 struct Assignment {
   RoundId id;
   int restart_count = 0;
@@ -118,13 +117,13 @@ struct Assignment {
 // The view of the node with `node_rank`.
 Assignment AssignmentFor(const Round& round, int node_rank);
 
-// What became of a node's workers in a round. A late one follows the Stop or an earlier report: failures that came
-// after it, which decide nothing; the verdict names them.
+// How a node's workers ended in a round. A late report has the failures that came after the Stop or after an earlier
+// report. They decide nothing, but the verdict names them.
 struct Report {
   RoundId round;
   std::vector<WorkerFailure> failures;  // empty: all of its workers ended with 0. Own failures come first.
   Duration lived{};                     // from start of the workers to their end
-  std::optional<int64_t> progress;      // highest step the workers reported, where they do
+  std::optional<int64_t> progress;      // highest step the workers reported, if any
   bool late() const { return !failures.empty() && failures.front().late; }
   bool operator==(const Report&) const = default;
 };
@@ -132,16 +131,16 @@ struct Report {
 // How the job ended: the same on every node.
 struct Verdict {
   int exit_code = 0;
-  std::string reason;  // one sentence
-  std::optional<WorkerFailure> root_cause;  // after a success: of the last failure that a restart got over
-  std::vector<WorkerFailure> failures;  // all that were reported in the last round, root cause first
+  std::string reason;                       // one sentence
+  std::optional<WorkerFailure> root_cause;  // after a success: that of the last failure that caused a restart
+  std::vector<WorkerFailure> failures;      // all that were reported in the last round, root cause first
   bool operator==(const Verdict&) const = default;
 };
 
 enum class RestartPolicy { kNever, kOnFailure, kAlways, kExitCode };  // docs/exit-codes.md
 enum class ScaleUp { kNow, kAtRestart };
 
-// What every node of a job must agree on. The first node's values hold; a node with others is refused, both are named.
+// Settings that all nodes of a job must share: the first node's. A node with others is refused, with both values named.
 struct JobOptions {
   int min_nodes = 1;
   int max_nodes = 1;

@@ -1,4 +1,4 @@
-// To protobuf. What comes from outside is read in wire_decode.cc.
+// From messages to protobuf. wire_decode.cc has the other direction.
 #include "rendezvous/wire.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace {
 int64_t Millis(Duration duration) { return std::chrono::duration_cast<std::chrono::milliseconds>(duration).count(); }
 
 std::string Text(std::string_view text) { return Printable(text, kMaxText); }
-// Names are never cut when they are sent: two long ones must not become the same. The receiver refuses them.
+// Does not cut a name: two long names must not become the same. The receiver refuses names that are too long.
 std::string Name(std::string_view text) { return Printable(text, std::numeric_limits<size_t>::max()); }
 
 void Put(const RoundId& from, v1::RoundId* to) {
@@ -68,7 +68,7 @@ void Put(const Assignment& from, v1::Assignment* to) {
   to->set_cause(static_cast<int>(from.cause));
 }
 
-// Takes what is used of `budget`, so that a list of failures stays bounded as a whole.
+// Subtracts the size of the texts from `budget`, so that a list of failures is bounded as a whole.
 void Put(const WorkerFailure& from, v1::WorkerFailure* to, size_t& budget) {
   to->set_node(Name(from.node));
   to->set_host(Printable(from.host, kMaxName));
@@ -87,7 +87,7 @@ void Put(const WorkerFailure& from, v1::WorkerFailure* to, size_t& budget) {
   to->set_stderr_reason(from.stderr_reason.data(), length);
   budget -= length;
   length = std::min({from.message.size(), kMaxText, budget});
-  // Of a traceback the end, which has the exception; of another text the beginning.
+  // Of a traceback the end is kept, which has the exception; of another text the beginning.
   const size_t left_out = HasTraceback(from.message) ? from.message.size() - length : 0;
   to->set_message(from.message.data() + left_out, length);
   budget -= length;

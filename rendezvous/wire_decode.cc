@@ -1,4 +1,4 @@
-// From protobuf: every field is checked, nothing is taken on trust.
+// From protobuf to messages. Every field is checked.
 #include "rendezvous/wire.h"
 
 #include <algorithm>
@@ -13,12 +13,12 @@
 namespace muster::rendezvous::wire {
 namespace {
 
-constexpr uint64_t kMaxTerm = uint64_t{1} << 48;  // far from where counting on would wrap
+constexpr uint64_t kMaxTerm = uint64_t{1} << 48;  // far below the value at which incrementing would wrap
 constexpr int64_t kMaxRound = int64_t{1} << 48;
-constexpr int64_t kMaxMillis = int64_t{10} * 365 * 24 * 3600 * 1000;  // ten years: beyond it somebody made it up
+constexpr int64_t kMaxMillis = int64_t{10} * 365 * 24 * 3600 * 1000;  // ten years: no sensible duration is longer
 constexpr int kMaxCount = 1 << 24;                                    // nodes, slots, ranks, restarts
 
-// Reads fields one after the other and remembers the first that is wrong; what it returned then is never used.
+// Reads fields one after the other and remembers the first error. After an error the caller drops the whole message.
 class Reader {
  public:
   Status status() const { return status_; }
@@ -184,7 +184,7 @@ class Reader {
     Hello hello;
     hello.protocol = from.protocol();
     hello.version = Printable(from.version(), kMaxName);
-    // Another version may mean something else by the rest: it is refused by its number, with both numbers told.
+    // The other fields may mean something else then. The coordinator refuses such a Hello, and names both versions.
     if (hello.protocol != kRendezvousProtocol) {
       hello.run_id = Printable(from.run_id(), kMaxName);
       hello.node.name = Printable(from.node().name(), kMaxName);

@@ -44,7 +44,7 @@ class Dial final : public Dialling {
   }
 
   void Connected(const Connecting::Connected& connected) {
-    auto tell = events_.connected;  // it may destroy this
+    auto tell = events_.connected;  // a copy: the callback may destroy this object
     tell(net::MakeChannel(connected, address_, credentials_,
                           {.longest_message = static_cast<int>(kLongestMessage), .tuning = kTuning}));
   }

@@ -29,7 +29,7 @@ class InputPump::Impl : public std::enable_shared_from_this<Impl> {
   void Continue() {
     if (waiting_ || ended_ || closed_ || events_.room() == 0) return;
     waiting_ = true;
-    if (!Arm()) asio::post(loop_, [self = shared_from_this()] { self->Ready(); });  // a file is always ready
+    if (!Arm()) asio::post(loop_, [self = shared_from_this()] { self->Ready(); });  // a regular file is always ready
   }
 
   void Close() {
@@ -39,8 +39,8 @@ class InputPump::Impl : public std::enable_shared_from_this<Impl> {
   }
 
  private:
-  // Our own epoll set: Asio would make the descriptor itself, and so its other holders, non-blocking. False where the
-  // kernel cannot wait for it.
+  // Waits by an epoll set of its own: Asio would make the descriptor non-blocking, also for the processes that share
+  // it. False if the kernel cannot wait for the descriptor.
   bool Arm() {
     if (!pollable_) return false;
     const bool first = !ready_.is_open();

@@ -1,5 +1,5 @@
-// Reads a descriptor that is shared with others - our stdin - as fast as somebody takes it, without blocking the loop
-// and without touching the descriptor's flags. Loop thread only.
+// Reads a descriptor (our stdin) as fast as the consumer takes the bytes. Never blocks the loop, and never changes the
+// descriptor's flags, since other processes may share it. Loop thread only.
 #pragma once
 
 #include <grpcpp/support/slice.h>
@@ -13,7 +13,7 @@ namespace muster::rsh {
 class InputPump {
  public:
   struct Events {
-    std::function<size_t()> room;            // bytes that are taken now
+    std::function<size_t()> room;            // bytes that the consumer takes now
     std::function<void(grpc::Slice)> bytes;  // at most that many
     std::function<void()> ended;             // end of file, or an error: once
   };
@@ -22,7 +22,7 @@ class InputPump {
   InputPump(const InputPump&) = delete;
   InputPump& operator=(const InputPump&) = delete;
 
-  // There is room now: reads on. Any number of times.
+  // There is room now: reads on. May be called any number of times.
   void Continue();
 
  private:

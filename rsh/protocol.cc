@@ -21,7 +21,7 @@ grpc::ByteBuffer Buffer(const google::protobuf::MessageLite& message) {
   return {&slice, 1};
 }
 
-// The field's tag and the length, as protobuf writes them, before the bytes themselves.
+// A message with one field of bytes: the field's tag and length as protobuf writes them, then the bytes, not copied.
 grpc::ByteBuffer BytesBuffer(int field, const Bytes& bytes) {
   std::string head(1, static_cast<char>(field << 3 | kLengthDelimited));
   size_t rest = Size(bytes);
@@ -37,8 +37,7 @@ struct Field {
   Bytes bytes;
 };
 
-// The one field of a message that is nothing but one field of bytes; nullopt: some other message. Takes `slices` only
-// in the first case.
+// The field of a message that consists of one field of bytes. Nullopt: any other message; then `slices` is unchanged.
 std::optional<Field> OnlyBytes(Bytes& slices) {
   std::string head;
   for (const grpc::Slice& slice : slices) {

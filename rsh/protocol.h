@@ -1,13 +1,13 @@
-// What is said between the two ends of the remote shell, as gRPC's buffers. Pure.
+// The messages between the two ends of the remote shell, as gRPC's buffers. Pure.
 //
-// Session: the caller opens with a command; the pod answers `Started`, then output as it comes, and `Ended` as the last
-// word. Signals overtake input: a caller sends at most kInputWindow bytes that the command has not taken yet
-// (`InputTaken`), so the pod can always go on reading. Output has HTTP/2's window: a caller that does not read makes
+// Session: the caller opens with a command. The pod answers `Started`, then output as it comes, and `Ended` as the last
+// message. The caller sends at most kInputWindow bytes that the command has not taken yet (`InputTaken`). So the pod
+// can always read on, and a signal overtakes input. HTTP/2's window bounds output: a caller that does not read makes
 // the command wait.
-// Attend: the launcher's agent says hello, and its verdict when the job is over.
+// Attend: the launcher's agent says hello, and tells the verdict when the job is over.
 //
-// Bytes of the streams travel as one field of a message (rsh.proto), and are never copied into one: the head that
-// protobuf would write goes before them.
+// The bytes of stdin, stdout and stderr are one field of a message (rsh.proto). They are never copied into a protobuf
+// message: only the head that protobuf would write is put before them.
 #pragma once
 
 #include <grpcpp/support/byte_buffer.h>
@@ -28,18 +28,18 @@ inline constexpr char kSessionMethod[] = "/muster.rsh.v1.RemoteShell/Session";
 inline constexpr char kAttendMethod[] = "/muster.rsh.v1.RemoteShell/Attend";
 
 inline constexpr size_t kChunk = size_t{1024} << 10;        // of a stream, in one message
-inline constexpr int kPipeBytes = 1 << 20;                  // as much as an unprivileged process may ask for
-inline constexpr size_t kInputWindow = size_t{2} << 20;     // bytes of stdin on their way
-inline constexpr size_t kLongestMessage = size_t{2} << 20;  // a command line is shorter
+inline constexpr int kPipeBytes = 1 << 20;                  // the most that an unprivileged process may ask for
+inline constexpr size_t kInputWindow = size_t{2} << 20;     // bytes of stdin that the command has not taken yet
+inline constexpr size_t kLongestMessage = size_t{2} << 20;  // longer than any command line
 
-// Why a session ended whose pod got a signal, as the reason in `Ended`.
+// The reason in `Ended` if the pod got a signal.
 inline constexpr char kPodStopping[] = "the pod is being stopped";
 
-// Of both ends: few connections, which may carry much.
+// For both ends: few connections, with much data.
 inline constexpr net::GrpcTuning kTuning{
     .first_chunk = 16 << 10, .least_chunk = 4 << 10, .window = 4 << 20, .frame = 1 << 20, .keepalive_ms = 15'000};
 
-// Bytes that gRPC owns, in pieces.
+// Bytes in gRPC's memory, in pieces.
 using Bytes = std::vector<grpc::Slice>;
 size_t Size(const Bytes& bytes);
 
@@ -64,11 +64,11 @@ struct Output {
   Bytes bytes;
 };
 struct InputTaken {
-  uint64_t bytes = 0;  // since the last one
+  uint64_t bytes = 0;  // since the last InputTaken
 };
 struct Ended {
   int exit_code = 0;   // 0..255
-  std::string reason;  // where it could not be started, or did not end by itself
+  std::string reason;  // if it could not be started, or did not end by itself; else empty
 };
 using FromPod = std::variant<Started, Output, InputTaken, Ended>;
 
@@ -78,7 +78,7 @@ struct Hello {
 struct Verdict {
   int exit_code = 0;
   std::string reason;
-  ExitClass exit_class = ExitClass::kSuccess;  // by the launcher's own rules; of one that does not say it: Classify()
+  ExitClass exit_class = ExitClass::kSuccess;  // by the launcher's own rules; Classify() if it does not tell it
 };
 using FromLauncher = std::variant<Hello, Verdict>;
 
@@ -91,7 +91,7 @@ grpc::ByteBuffer Encode(const FromPod& message);
 grpc::ByteBuffer Encode(const FromLauncher& message);
 grpc::ByteBuffer Encode(const FromWorker& message);
 
-// InvalidArgument: not such a message, a number out of range, or another version of the protocol (says which).
+// InvalidArgument: no such message, a number out of range, or another version of the protocol (the text names both).
 StatusOr<FromCaller> DecodeFromCaller(const grpc::ByteBuffer& buffer);
 StatusOr<FromPod> DecodeFromPod(const grpc::ByteBuffer& buffer);
 StatusOr<FromLauncher> DecodeFromLauncher(const grpc::ByteBuffer& buffer);

@@ -29,7 +29,7 @@ namespace {
 
 constexpr size_t kGathered = 64;  // pieces of input in one write
 
-// One stream of the command. `ours` does not block; `theirs` does, as programs expect.
+// The pipe of one stream of the command. `ours` does not block; `theirs`, the command's end, does, as programs expect.
 struct Ends {
   Descriptor ours;
   Descriptor theirs;
@@ -73,9 +73,9 @@ class RemoteProcess::Impl : public std::enable_shared_from_this<Impl> {
  private:
   struct Stream {
     Pipe pipe;
-    bool waiting = false;        // for something to read
-    bool ready = false;          // there is something
-    std::optional<size_t> left;  // once the command has ended: of what it had written
+    bool waiting = false;        // for bytes to read
+    bool ready = false;          // there may be bytes to read
+    std::optional<size_t> left;  // once the command has ended: bytes of its output that are still to be read
   };
 
   void Watch(Stream& stream);
@@ -113,7 +113,7 @@ StatusOr<int64_t> RemoteProcess::Impl::Start(const std::string& command, std::ve
   MUSTER_ASSIGN_OR_RETURN(Ends out, MakeStream(false));
   MUSTER_ASSIGN_OR_RETURN(Ends err, MakeStream(false));
   constexpr std::string_view kPipe = "cannot wait for a pipe of a command";
-  // Before there is a command: where one of these fails there is nothing to end.
+  // Before the command starts: if one of these fails, there is no process to end.
   MUSTER_RETURN_IF_ERROR(Attach(in_, std::move(in.ours), kPipe));
   MUSTER_RETURN_IF_ERROR(Attach(out_.pipe, std::move(out.ours), kPipe));
   MUSTER_RETURN_IF_ERROR(Attach(err_.pipe, std::move(err.ours), kPipe));
@@ -128,7 +128,7 @@ StatusOr<int64_t> RemoteProcess::Impl::Start(const std::string& command, std::ve
   spec.out = out.theirs.get();
   spec.err = err.theirs.get();
   MUSTER_RETURN_IF_ERROR(group_->Start({spec}));
-  // After Stop the group tells only when all of it is gone; the caller waits for the command alone.
+  // After Stop the group reports only the end of all its processes; the caller waits for the command alone.
   sweeps_ = reaper_.AfterSweep([this] {
     if (!record_ && !group_->records().empty()) Ended(group_->records().front());
   });
@@ -144,7 +144,7 @@ void RemoteProcess::Impl::Watch(Stream& stream) {
     auto self = weak.lock();
     if (!self || error) return;
     stream.waiting = false;
-    self->out_.ready = self->err_.ready = true;  // what was written first must not wait for its own wake-up
+    self->out_.ready = self->err_.ready = true;  // the other stream may have older output
     self->Read();
   });
 }
@@ -154,7 +154,7 @@ void RemoteProcess::Impl::Continue() {
   Read();
 }
 
-// One chunk of either stream, in turns.
+// Reads at most one chunk, from stdout and stderr in turns.
 void RemoteProcess::Impl::Read() {
   for (int turn = 0; turn < 2 && room_; ++turn) {
     err_next_ = !err_next_;
@@ -167,7 +167,7 @@ void RemoteProcess::Impl::Read() {
   if (record_ && Drained()) SayEnded();
 }
 
-// True: done with this stream for now.
+// True: there is nothing more to do with this stream for now.
 bool RemoteProcess::Impl::ReadOne(Stream& stream) {
   const size_t most = std::min(kChunk, stream.left.value_or(kChunk));
   if (most == 0) {
@@ -227,7 +227,7 @@ void RemoteProcess::Impl::Write() {
       WatchInput();
       break;
     }
-    if (put < 0) {  // the command has closed its stdin: nobody will read the rest
+    if (put < 0) {  // the command has closed its stdin: the rest is dropped
       for (const grpc::Slice& slice : input_) taken += slice.size();
       taken -= first_written_;
       CloseInput();
@@ -290,11 +290,11 @@ void RemoteProcess::Impl::Detach() {
 }
 
 void RemoteProcess::Impl::Gone() {
-  if (!record_) {  // it ended after Stop; or not even by SIGKILL
+  if (!record_) {  // the command ended after Stop, or not even SIGKILL has ended it
     const auto& records = group_->records();
     Ended(records.empty() ? launcher::ExitRecord{.exit_code = 128 + SIGKILL, .signal = SIGKILL} : records.front());
   }
-  // Never before the end has been told; and the callback may destroy this.
+  // Posted: `gone` must come after `ended`, and its callback may destroy this object.
   asio::post(loop_, [self = shared_from_this()] {
     if (self->events_.gone) self->events_.gone();
   });

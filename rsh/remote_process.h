@@ -1,7 +1,7 @@
-// One command that a caller elsewhere asked for: a process group of its own whose three streams are pipes of ours.
-// Knows no network.
+// Runs one command for a remote caller, in a process group of its own. Its stdin, stdout and stderr are pipes to this
+// process. Knows no network.
 //
-// Loop thread only. Nothing blocks; nothing is read from the command before there is room for it with the caller.
+// Loop thread only. Never blocks. Reads nothing from the command before the caller has room for it.
 #pragma once
 
 #include <grpcpp/support/slice.h>
@@ -24,12 +24,12 @@ namespace muster::rsh {
 struct RemoteProcessEvents {
   // At most kChunk bytes of stdout (or stderr). Nothing more comes until Continue().
   std::function<void(bool err, grpc::Slice bytes)> output;
-  // So much of the input is in the command's pipe, or was dropped because it closed its stdin.
+  // So many bytes of the input are in the command's pipe, or were dropped because the command closed its stdin.
   std::function<void(size_t bytes)> taken;
-  // The command has ended, and what it had written has been handed over. Processes it left in the background, and what
-  // they still write, are not waited for. Once.
+  // The command has ended, and everything that it wrote has been handed over. Does not wait for processes that the
+  // command left in the background, nor for their output. Once.
   std::function<void(const launcher::ExitRecord&)> ended;
-  // No process of it is left. Once; the last call.
+  // No process of the command is left. Once; the last call.
   std::function<void()> gone;
 };
 
@@ -41,18 +41,17 @@ class RemoteProcess {
   RemoteProcess(const RemoteProcess&) = delete;
   RemoteProcess& operator=(const RemoteProcess&) = delete;
 
-  // `sh -c command` in a session of its own, with `environment` ("KEY=VALUE", complete; one entry should be this
-  // command's alone, so that what leaves its group is known as its). The pid. Errors as of launcher/process.h; no event
-  // follows one.
+  // Starts `sh -c command` in a session of its own; returns its pid. `environment` is complete ("KEY=VALUE"); one entry
+  // should be unique, to recognise processes that leave the group. Errors of launcher/process.h; no event follows one.
   StatusOr<int64_t> Start(const std::string& command, std::vector<std::string> environment);
 
   void Continue();          // the caller has room again
   void Input(Bytes bytes);  // queued; `taken` follows
-  void EndInput();          // after what is queued
-  void Signal(int signal);  // to the whole group, no more
-  // To the group, then KILL after `grace`; also to what has left the group. The events go on.
+  void EndInput();          // closes stdin after everything queued
+  void Signal(int signal);  // to the whole process group, and to nothing else
+  // Sends `signal`, and KILL after `grace`, to the group and to processes that have left it. The events go on.
   void Stop(int signal, Duration grace);
-  // Nobody listens any more: closes the streams. Only `gone` follows.
+  // The caller has gone: closes the streams. Only `gone` follows.
   void Detach();
 
  private:

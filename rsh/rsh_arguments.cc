@@ -8,7 +8,7 @@ namespace muster::rsh {
 namespace {
 
 constexpr std::string_view kUsage = "usage: muster rsh [options] [user@]HOST COMMAND [ARGUMENT...]";
-// OpenSSH 9.2, ssh.c.
+// Source: OpenSSH 9.2, ssh.c.
 constexpr std::string_view kWithValue = "bceilmopBDEFIJLOQRSWw";
 constexpr std::string_view kSwitches = "1246afgknqstvxACGKMNTVXYy";
 constexpr std::string_view kRefused = "sDGLNOQRWw";

@@ -23,7 +23,7 @@ using net::GrpcServerCall;
 
 namespace {
 
-constexpr size_t kWritesAhead = 2;    // one on its way, one ready
+constexpr size_t kWritesAhead = 2;    // one message being written, one waiting
 constexpr int kKeptDescriptors = 64;  // for the pipes of commands
 
 constexpr Duration kFarewell = std::chrono::seconds(2);
@@ -60,14 +60,14 @@ class Server::Impl : public std::enable_shared_from_this<Impl> {
   class Call;
   struct Command {
     std::unique_ptr<RemoteProcess> process;
-    Call* call = nullptr;  // who listens
+    Call* call = nullptr;  // the caller's stream; nullptr: it has ended
     bool gone = false;     // no process is left
   };
 
-  // Starts it for `call`; its number.
+  // Starts a command for `call`. Returns its number and its pid.
   StatusOr<std::pair<int64_t, int64_t>> Start(Call* call, const Open& open);
   Command* Find(int64_t number);
-  void Forget(int64_t number);  // once nobody listens and no process is left
+  void Forget(int64_t number);  // if it has no caller and no process any more
   void FinishIfStopped();
 
   asio::io_context& loop_;
@@ -80,13 +80,13 @@ class Server::Impl : public std::enable_shared_from_this<Impl> {
   int64_t last_number_ = 0;
   bool stopping_ = false;
   std::function<void()> stopped_;
-  int sessions_ = 0;      // streams of callers; each hears how its command ended before its stream is over
-  bool parting_ = false;  // farewell_ runs
+  int sessions_ = 0;      // streams of callers; a stream ends after the caller was told how its command ended
+  bool parting_ = false;  // farewell_ is running
   asio::steady_timer farewell_;
   std::unique_ptr<GrpcPort> port_;
 };
 
-// One stream: a session, or a launcher's.
+// One stream: a caller's session, or a launcher's Attend.
 class Server::Impl::Call final : public GrpcServerCall {
  public:
   Call(GrpcPort& port, Impl& owner) : GrpcServerCall(port), owner_(owner), greeting_(owner.loop_) {}
@@ -97,7 +97,7 @@ class Server::Impl::Call final : public GrpcServerCall {
   }
   void Taken(size_t bytes) {
     taken_ += bytes;
-    if (taken_ < kInputWindow / 8) return;  // the caller has room enough
+    if (taken_ < kInputWindow / 8) return;  // the caller still has enough room
     input_ahead_ -= taken_;
     Send(Encode(FromPod(InputTaken{std::exchange(taken_, 0)})));
   }
@@ -157,7 +157,7 @@ class Server::Impl::Call final : public GrpcServerCall {
   }
 
   Status Begin(const Open& open) {
-    if (owner_.stopping_) {  // the caller asks again, until the pod's replacement is there
+    if (owner_.stopping_) {  // the caller dials again, until the pod's replacement is there
       Finish({grpc::StatusCode::UNAVAILABLE, kPodStopping});
       return absl::OkStatus();
     }
@@ -199,7 +199,7 @@ class Server::Impl::Call final : public GrpcServerCall {
     Leave();
     if (opened_ && method() == kSessionMethod) {
       --owner_.sessions_;
-      owner_.Forget(0);  // who stops may be waiting for it
+      owner_.Forget(0);  // Stop() may be waiting for the end of this stream
     }
     if (verdict_) {
       asio::post(owner_.loop_, [weak = owner_.weak_from_this(), verdict = *verdict_] {
@@ -211,7 +211,7 @@ class Server::Impl::Call final : public GrpcServerCall {
     }
   }
 
-  // The caller is gone: its command goes too.
+  // The caller is gone: stops its command.
   void Leave() {
     greeting_.cancel();
     Command* command = owner_.Find(number_);
@@ -233,8 +233,8 @@ class Server::Impl::Call final : public GrpcServerCall {
   asio::steady_timer greeting_;
   const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   int64_t number_ = 0;      // of the command; 0: none
-  size_t input_ahead_ = 0;  // bytes that the caller has sent and has not been told of as taken
-  size_t taken_ = 0;        // of them, those that are
+  size_t input_ahead_ = 0;  // bytes that the caller has sent and that InputTaken has not confirmed yet
+  size_t taken_ = 0;        // those of them that the command has taken
   std::string launcher_;
   std::optional<Verdict> verdict_;
   bool opened_ = false;
@@ -283,7 +283,7 @@ Server::Impl::Command* Server::Impl::Find(int64_t number) {
   return found == commands_.end() ? nullptr : &found->second;
 }
 
-// Later: it may be the process itself that calls.
+// Posted: the caller of this may be a callback of the process that it destroys.
 void Server::Impl::Forget(int64_t number) {
   asio::post(loop_, [weak = weak_from_this(), number] {
     auto self = weak.lock();
@@ -294,7 +294,7 @@ void Server::Impl::Forget(int64_t number) {
   });
 }
 
-// A caller that does not read what its command has written is waited for a little, not for ever.
+// Waits at most kFarewell for callers that do not read the last output of their commands.
 void Server::Impl::FinishIfStopped() {
   const bool all_gone = std::all_of(commands_.begin(), commands_.end(), [](auto& entry) { return entry.second.gone; });
   if (!all_gone) return;
@@ -313,7 +313,7 @@ void Server::Impl::FinishIfStopped() {
 void Server::Impl::Stop(int signal, Duration grace, std::function<void()> done) {
   if (!std::exchange(stopping_, true)) stopped_ = std::move(done);
   for (auto& [number, command] : commands_) command.process->Stop(signal, grace);
-  Forget(0);  // for the case that there is none
+  Forget(0);  // calls FinishIfStopped, also if there is no command
 }
 
 void Server::Impl::Close() {

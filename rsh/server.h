@@ -1,7 +1,7 @@
-// The pod's end of the remote shell: runs what callers ask for, and hears the launcher's verdict.
+// The pod's end of the remote shell: runs the commands of callers, and receives the launcher's verdict.
 //
-// A session lives as long as its caller's stream: when that breaks, the command's process group gets TERM, and KILL
-// after the grace. Loop thread only. The Reaper and the Console must outlive it.
+// A session lives as long as its caller's stream. If the stream breaks, the command's process group gets TERM, and KILL
+// after the grace. Loop thread only. The Reaper and the Console must outlive the Server.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -27,28 +27,28 @@ class Server {
     net::Credentials credentials;
     std::vector<std::string> environment;  // of the commands: "KEY=VALUE", complete
     Duration grace = std::chrono::seconds(25);
-    // Ends a session at once where somebody is needed and nobody comes: a stream that says nothing.
+    // How long a stream may wait with its first message. Then it is closed.
     Duration greeting = std::chrono::seconds(10);
   };
   struct Events {
-    // The launcher's job is over. Once; the launcher has been told that it was heard.
+    // The launcher's job is over. Called once, at the end of the stream that brought the verdict and got the answer.
     std::function<void(const Verdict&)> verdict;
     // A launcher's agent came or went: a sentence for the log.
     std::function<void(const std::string&)> say;
   };
 
-  // Binds and serves. AlreadyExists when the port is taken, InvalidArgument for an address that is none.
+  // Binds and serves. AlreadyExists: the port is taken. InvalidArgument: `host` is no numeric address.
   static StatusOr<std::unique_ptr<Server>> Serve(boost::asio::io_context& loop, launcher::Reaper& reaper,
                                                  launcher::Console& console, Options options, Events events);
-  ~Server();  // kills what is left
+  ~Server();  // kills the processes that are left
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
   int port() const;
-  int sessions() const;  // with a process left
-  // No new session. Every command gets `signal`, and KILL after `grace`; `done` is called once none is left, never from
-  // within this call. Callers hear how theirs ended; who does not read it within two seconds is left behind. Calling it
-  // again with a shorter grace shortens it; the first `done` stays.
+  int sessions() const;  // commands that have a caller, or a process left
+  // Accepts no new session. Every command gets `signal`, and KILL after `grace`. `done` is called, never from within
+  // this call, when no process is left and the callers know how their commands ended; for the latter it waits two
+  // seconds at most. A second call with a shorter grace shortens the grace; the first `done` stays.
   void Stop(int signal, Duration grace, std::function<void()> done);
 
  private:

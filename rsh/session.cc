@@ -50,14 +50,14 @@ class Session::Impl : public std::enable_shared_from_this<Impl> {
   Call* call_ = nullptr;  // owned by the queue
   size_t input_ahead_ = 0;
   bool started_ = false;
-  bool held_ = false;  // output was handed out, and nobody has asked for more
+  bool held_ = false;  // output was handed out, and Continue() has not been called since
   bool overdue_ = false;
   std::optional<Ended> ended_;
   std::string garbage_;
-  std::string obstacle_;  // why it was not started so far, once it was reached
+  std::string obstacle_;  // once the pod was reached: why the command has not started yet
 };
 
-// The stream. The queue owns it until gRPC has given every operation back; it may outlive the session.
+// The stream. The queue owns it until gRPC has finished every operation; it may outlive the session.
 class Session::Impl::Call final : public net::GrpcClientCall {
  public:
   Call(net::GrpcQueue& queue, std::shared_ptr<grpc::Channel> channel, const std::string& token,
@@ -126,7 +126,7 @@ void Session::Impl::Hear(StatusOr<FromPod> message) {
     input_ahead_ -= std::min<size_t>(taken->bytes, input_ahead_);
     if (events_.room) events_.room();
   } else {
-    ended_ = std::get<Ended>(*message);  // told when the stream is over
+    ended_ = std::get<Ended>(*message);  // reported when the stream is over
   }
 }
 
@@ -155,7 +155,7 @@ void Session::Impl::Over(const grpc::Status& status) {
   if (started_) return End({kExitPeerFailed, fmt::format("the connection was lost: {}", detail)});
   detail += net::SilentCloseHint(status);
   obstacle_ = detail;
-  // It may be ending, or not serve yet; it has not started the command, as far as we know.
+  // The pod may be ending, or not serve yet. As far as is known, it has not started the command.
   dialling_->Again(fmt::format("{}: {}", options_.address, detail));
 }
 

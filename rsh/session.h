@@ -24,26 +24,26 @@ class Session {
     std::string caller;
   };
   struct Events {
-    std::function<void(const std::string& obstacle)> waiting;  // what stands in the way, whenever that changes
+    std::function<void(const std::string& obstacle)> waiting;  // why the pod is not reached yet, at every change
     std::function<void()> started;
     std::function<void(bool err, Bytes bytes)> output;  // nothing more comes until Continue()
     std::function<void()> room;                         // InputRoom() has grown
-    std::function<void(const Ended&)> ended;            // by itself: the command's code. Or, with a reason:
-    //   200 not reached in time, 78 it may not be reached (token, TLS, version), 202 the connection was lost
-    // `ended` comes once, as the last call.
+    // Once, the last call. Has the command's exit code, or, with a reason: 200 the pod was not reached in time, 78 the
+    // pod refuses this caller (token, version), 202 the connection was lost.
+    std::function<void(const Ended&)> ended;
   };
 
   Session(boost::asio::io_context& loop, net::GrpcQueue& queue, net::Resolver& resolver, Options options,
           Events events);
-  ~Session();  // the other end sees its caller go
+  ~Session();  // closes the stream: the pod ends the command
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
   void Continue();           // there is room for output again
-  size_t InputRoom() const;  // bytes that Write takes now; 0 before it has started
+  size_t InputRoom() const;  // bytes that Write takes now; 0 before the command has started
   void Write(grpc::Slice bytes);
   void EndInput();
-  void Signal(int signal);  // lost before the command has started
+  void Signal(int signal);  // dropped while there is no stream to the pod
 
  private:
   class Impl;

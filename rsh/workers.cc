@@ -18,7 +18,7 @@ namespace asio = boost::asio;
 
 namespace {
 
-constexpr Duration kStrangers = std::chrono::seconds(2);  // waited for where nobody has ever been
+constexpr Duration kStrangers = std::chrono::seconds(2);  // how long to wait for workers that were never reached
 
 }  // namespace
 
@@ -46,14 +46,14 @@ class Workers::Impl : public std::enable_shared_from_this<Impl> {
     std::unique_ptr<Dialling> dialling;
     Call* call = nullptr;  // owned by the queue
     bool expected = true;  // false: of_this_machine
-    bool met = false;      // it was there once
-    bool welcome = false;  // it is there
-    bool heard = false;
+    bool met = false;      // it has been reached at some time
+    bool welcome = false;  // it is reached now
+    bool heard = false;    // it has the verdict
     bool refused = false;
-    std::string detail;  // why not
+    std::string detail;  // why it is not reached
   };
 
-  // Nobody waits for this one: it has heard, will never hear, or may not exist.
+  // True if the launcher need not wait for this worker: it has heard, will never hear, or may not exist.
   static bool Settled(const Worker& worker) {
     return worker.heard || worker.refused || (!worker.expected && !worker.met && worker.call == nullptr);
   }
@@ -77,7 +77,7 @@ class Workers::Impl : public std::enable_shared_from_this<Impl> {
   asio::steady_timer limit_;
 };
 
-// The stream. The queue owns it until gRPC has given every operation back; it may outlive the rest.
+// The stream. The queue owns it until gRPC has finished every operation; it may outlive the Workers.
 class Workers::Impl::Call final : public net::GrpcClientCall {
  public:
   Call(net::GrpcQueue& queue, std::shared_ptr<grpc::Channel> channel, const std::string& token,
@@ -112,7 +112,7 @@ void Workers::Impl::Dial(Worker& worker) {
   Dialling::Events events;
   events.connected = [this, &worker](std::shared_ptr<grpc::Channel> channel) { Connected(worker, std::move(channel)); };
   events.waiting = [&worker](const std::string& obstacle) { worker.detail = obstacle; };
-  events.gave_up = [](const std::string&) {};  // it never does
+  events.gave_up = [](const std::string&) {};  // never called: there is no deadline
   worker.dialling =
       Dialling::Start(loop_, resolver_, worker.address, options_.credentials, TimePoint::max(), std::move(events));
 }

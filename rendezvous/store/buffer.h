@@ -1,6 +1,6 @@
-// A growing piece of memory without initialisation; grows by realloc, so a large one moves without a copy.
+// A growing array of bytes, not initialised. It grows by realloc, so a large one moves without a copy.
 //
-// Not thread-safe. What memory cannot be had for ends the program (std::bad_alloc): who fills it bounds the sizes.
+// Not thread-safe. Throws std::bad_alloc, which ends the program, if there is no memory: the caller bounds the sizes.
 #pragma once
 
 #include <cstddef>
@@ -27,7 +27,7 @@ class Buffer {
   size_t capacity() const { return capacity_; }
   std::string_view view() const { return {data_, size_}; }
   void Append(std::string_view bytes);
-  // At least `bytes` of room after size(); at most doubles what is there, or takes exactly what is asked for.
+  // Makes room for `bytes` after size(), no more (but 256 bytes in all). Append at least doubles the size.
   void Reserve(size_t bytes);
   std::span<char> Room() { return {data_ + size_, capacity_ - size_}; }
   void Commit(size_t bytes) { size_ += bytes; }

@@ -179,7 +179,7 @@ Status StoreClient::AwaitStop(Duration timeout) {
   PutOp(&out_, Op::kCancelWait);
   MUSTER_RETURN_IF_ERROR(Exchange(&answer, 1));
   if (answer == kWaitCanceled) return absl::DeadlineExceededError("not there in time");
-  // The answer crossed with the cancellation, whose own answer follows.
+  // The end of the wait crossed with the cancellation, whose own answer follows.
   MUSTER_RETURN_IF_ERROR(ReceiveExactly(&answer, 1, Deadline()));
   return answer == kWaitCanceled ? absl::OkStatus() : Broken("an unexpected answer to a cancellation");
 }

@@ -1,8 +1,8 @@
-// A blocking TCPStore client that speaks the newest generation, to any PyTorch store server of 2.2 or later.
+// A blocking TCPStore client of the newest generation, for this server and those of PyTorch from 2.2 on.
 //
-// Keys go to the wire as given: a PyTorch client puts "/" before its own, so its "a" is "/a" here.
-// Every call has one deadline: its own for Wait and Barrier, the client's for all others. A call that fails for any
-// reason but a Wait's or Barrier's deadline leaves the connection unusable; all later calls fail. Not thread-safe.
+// Keys are sent as given. A PyTorch client puts "/" before its own keys, so its "a" is "/a" here.
+// Timeouts: Wait and Barrier have their own, all other calls the client's. After an error the connection is unusable
+// and all later calls fail, except after the timeout of a Wait or Barrier. Not thread-safe.
 // Errors: DeadlineExceeded, Unavailable (refused, closed by the server), InvalidArgument (no numeric address).
 #pragma once
 
@@ -30,11 +30,11 @@ class StoreClient {
 
   Status Set(std::string_view key, std::string_view value);
   StatusOr<std::string> CompareSet(std::string_view key, std::string_view expected, std::string_view desired);
-  // At once; "" where the key is missing. PyTorch's get is Wait, then this.
+  // Does not wait; "" if the key is missing. PyTorch's get is Wait, then this.
   StatusOr<std::string> Get(std::string_view key);
   StatusOr<int64_t> Add(std::string_view key, int64_t delta);
   StatusOr<bool> Check(const std::vector<std::string>& keys);
-  // DeadlineExceeded: the wait was cancelled, the connection is still good.
+  // DeadlineExceeded: the wait was cancelled, the connection is still usable.
   Status Wait(const std::vector<std::string>& keys, Duration timeout);
   StatusOr<int64_t> NumKeys();
   StatusOr<bool> Delete(std::string_view key);
@@ -46,7 +46,7 @@ class StoreClient {
   StatusOr<std::optional<std::string>> QueuePop(std::string_view key);  // nullopt: the queue is empty
   StatusOr<int64_t> QueueLength(std::string_view key);
   StatusOr<std::vector<std::string>> ListKeys();
-  // Like Wait.
+  // DeadlineExceeded as for Wait.
   Status Barrier(std::string_view key, int64_t world, Duration timeout);
 
  private:

@@ -3,7 +3,7 @@
 namespace muster::store {
 namespace {
 
-constexpr size_t kTail = 32 << 10;  // from here on a value is sent from where it lies
+constexpr size_t kTail = 32 << 10;  // bytes; a value of this size or more is sent without a copy
 
 const char* MultiGet(const Request& request, const KeySpace& keys, Output* output) {
   size_t total = 0;
@@ -117,7 +117,7 @@ const char* Run(Request* request, WaiterId id, KeySpace* keys, Output* output) {
   return "";
 }
 
-// How many of the arguments are keys (every second one) that the request may change.
+// The request may change the keys args[0], args[2], ... before this index.
 size_t Changes(const Request& request) {
   switch (request.op) {
     case Op::kSet:

@@ -1,4 +1,4 @@
-// One request against a key space: the answer's bytes and the waiters to wake. Pure.
+// Executes one request on a key space. The result is the answer's bytes and the waiters to wake. Pure.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace muster::store {
 
-// What a watcher of a key is told of its change.
+// The message to a watcher that a key has changed.
 struct Event {
   WaiterId to = 0;
   std::string bytes;
@@ -18,13 +18,13 @@ struct Event {
 
 struct Output {
   std::string bytes;      // answers, appended
-  std::string_view tail;  // a large value that follows `bytes`, still in the key space: send it before the next request
-  Woken woken;            // each gets the byte kStopWaiting, after what it is owed already
+  std::string_view tail;  // a large value after `bytes`, still in the key space: send it before the next request
+  Woken woken;            // each gets the byte kStopWaiting, after the bytes that are still to be sent to it
   std::vector<Event> events;
 };
 
-// Returns "" or why the connection must be closed; its answer is not sent then. `id` is the asking connection. Of
-// `request` its memory may be kept (key_space.h, Set).
+// Returns "", or why the connection must be closed; then the answer is not sent. `id` is the asking connection. The key
+// space may take the memory of `request` (KeySpace::Set).
 const char* Execute(Request* request, WaiterId id, KeySpace* keys, Output* output);
 
 }  // namespace muster::store

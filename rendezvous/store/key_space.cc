@@ -166,7 +166,7 @@ std::optional<std::string> KeySpace::QueuePop(std::string_view key) {
   std::deque<std::string>& queue = *slot->second.queue;
   std::string value = std::move(queue.front());
   queue.pop_front();
-  if (queue.empty()) {  // a queue is kept only while something is in it
+  if (queue.empty()) {  // an entry never has an empty queue
     slot->second.queue = nullptr;
     EraseIfUnused(slot);
   }
@@ -230,7 +230,7 @@ void KeySpace::Forget(WaiterId id) {
     EraseIfUnused(slot);
   };
   drop(waiter.first);
-  for (size_t i = 0; i < waiter.more_count; ++i) drop(waiter.more[i]);  // those that were set since have no slot
+  for (size_t i = 0; i < waiter.more_count; ++i) drop(waiter.more[i]);  // links of keys that were set have no slot
   waiters_.erase(found);
 }
 

@@ -1,11 +1,11 @@
-// What a store holds: keys, queues, and who waits for what. Pure: no sockets, no clock.
+// The content of a store: keys, queues and waiters. Pure: no sockets, no clock.
 //
-// Every change names the waiters it wakes; the caller answers them. A waiter is a connection's number and waits for one
-// thing at a time: a newer wait takes the older one's place. All costs are per key touched and per waiter woken; taking
-// a waiter out costs its own keys, however many others wait.
+// Every change returns the waiters that it wakes; the caller answers them. A waiter is the number of a connection. A
+// newer wait replaces its older one. Cost: one step per key named and per waiter woken; to remove a waiter, one step
+// per key of its own, however many others wait.
 //
-// Where PyTorch's two servers differ this follows the libuv one, except that COMPARE_SET wakes only when the key is
-// there afterwards. Not thread-safe.
+// Where PyTorch's two servers differ, this follows the libuv one, except that COMPARE_SET wakes waiters only if the key
+// exists afterwards. Not thread-safe.
 #pragma once
 
 #include <boost/intrusive/list.hpp>
@@ -35,19 +35,19 @@ class KeySpace {
   KeySpace(const KeySpace&) = delete;
   KeySpace& operator=(const KeySpace&) = delete;
 
-  // `from`: the memory that `value` came in, which may be kept (Value::Assign); nullptr: it is copied.
+  // `from`: the memory that holds `value`; the key space may take it (Value::Assign). nullptr: `value` is copied.
   void Set(std::string_view key, std::string_view value, Woken* woken, Buffer* from = nullptr);
-  // Returns the answer: the value afterwards, or `expected` where the key is missing and `expected` is not empty. The
-  // view lives until the next change (or as long as `expected`).
+  // Returns the answer: the value afterwards, or `expected` if the key is missing and `expected` is not empty. The view
+  // is valid until the next change (or as long as `expected`).
   std::string_view CompareSet(std::string_view key, std::string_view expected, std::string_view desired, Woken* woken);
-  // nullopt where the key is missing. Lives until the next change.
+  // Nullopt if the key is missing. The view is valid until the next change.
   std::optional<std::string_view> Get(std::string_view key) const;
-  // The new sum, kept as decimal text and wrapped as 64 bits. nullopt: the value is no number.
+  // Returns the new sum, which is stored as decimal text and wraps at 64 bits. Nullopt: the value is no number.
   std::optional<int64_t> Add(std::string_view key, int64_t delta, Woken* woken);
-  // False where the value would grow beyond kMaxRequest; nothing is changed then.
+  // False if the value would grow beyond kMaxRequest; then nothing is changed.
   bool Append(std::string_view key, std::string_view value, Woken* woken);
   bool Delete(std::string_view key);
-  // True where each key has a value or a queue that is not empty.
+  // True if each key has a value or a queue that is not empty.
   bool Check(std::span<const std::string_view> keys) const;
   int64_t size() const { return values_; }  // keys with a value; queues are not counted
   template <typename Visit>
@@ -57,26 +57,26 @@ class KeySpace {
     }
   }
 
-  // Wakes the first waiter that had nothing else to wait for.
+  // Wakes the first waiter that waits for no other key. Waiters before it count this key as set.
   void QueuePush(std::string_view key, std::string_view value, Woken* woken);
   int64_t QueueLength(std::string_view key) const;
   std::optional<std::string> QueuePop(std::string_view key);
 
-  // True: all keys are there, answer now. Else `id` waits for those that are missing now: each counts down once, when
-  // it is first set; deleting it again is not noticed.
+  // True: all keys exist, answer now. Else `id` waits until each key that is missing now has been set once. A key that
+  // is deleted again meanwhile counts as set.
   bool Wait(WaiterId id, std::span<const std::string_view> keys);
   enum class Arrival { kPass, kWait, kGarbage };
-  // Counts an arrival in the key itself. The one that reaches `world` wakes all, later ones pass at once.
+  // Counts an arrival in the key's value. The arrival that reaches `world` wakes all waiters; later ones pass at once.
   Arrival Barrier(WaiterId id, std::string_view key, int64_t world, Woken* woken);
-  // Drops what `id` waits for, if anything.
+  // Drops the wait of `id`, if there is one.
   void Forget(WaiterId id);
 
-  // `id` is told of every change of `key` until it leaves (commands.h). False: it watches kMaxKeys already.
+  // Until Leave every change of `key` is an Event for `id` (commands.h). False: it watches kMaxKeys keys already.
   bool Watch(WaiterId id, std::string_view key);
   bool HasWatchers() const { return !watchers_.empty(); }
-  // nullptr: nobody watches it. Lives until the next Watch or Leave.
+  // nullptr: the key has no watcher. Valid until the next Watch or Leave.
   const std::set<WaiterId>* Watchers(std::string_view key) const;
-  // The connection has ended: it neither waits nor watches.
+  // The connection has ended: drops its wait and its watches.
   void Leave(WaiterId id);
   size_t waiters() const { return waiters_.size(); }
 
@@ -84,7 +84,7 @@ class KeySpace {
   struct Waiter;
   struct Entry;
   using Slot = std::pair<const std::string, Entry>;
-  // One key one waiter waits for.
+  // A key that a waiter waits for.
   struct Link : boost::intrusive::list_base_hook<boost::intrusive::link_mode<boost::intrusive::auto_unlink>> {
     Slot* slot = nullptr;
     Waiter* waiter = nullptr;
@@ -113,7 +113,7 @@ class KeySpace {
   static bool Available(const Slot* slot);
   Entry& MakePresent(Slot& slot);
   void Attach(Waiter& waiter, Link& link, Slot& slot);
-  // Takes the waiters off the entry until one has all its keys, and wakes that one. False: none had.
+  // Removes waiters from the entry until one of them misses no other key, and wakes that one. False: there was none.
   bool WakeOne(Entry& entry, Woken* woken);
   void WakeAll(Entry& entry, Woken* woken);
   void EraseIfUnused(Slot* slot);
@@ -125,7 +125,7 @@ class KeySpace {
   int64_t values_ = 0;
 };
 
-// C's strtoll on a value: white space, a sign, digits, then anything. nullopt: no digits, or more than 64 bits.
+// As C's strtoll: white space, a sign, digits, then anything. Nullopt: no digits, or more than 64 bits.
 std::optional<int64_t> ReadCounter(std::string_view text);
 
 }  // namespace muster::store

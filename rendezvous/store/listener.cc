@@ -16,18 +16,18 @@ namespace {
 namespace asio = boost::asio;
 using tcp = asio::ip::tcp;
 
-// `host`: as it was given, for the errors.
+// `host`: as the caller gave it, for the errors.
 StatusOr<Descriptor> Open(const tcp::endpoint& endpoint, bool dual_stack, std::string_view host) {
   Descriptor socket(::socket(endpoint.data()->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP));
   if (!socket.ok()) return ListenStatus(errno, host, endpoint.port());
   const int fd = socket.get(), on = 1, off = 0, idle = 300;
   ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
   if (dual_stack) ::setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
-  // Accepted connections inherit these. Keepalive: a peer that vanished without a word goes away at last.
+  // Accepted connections inherit these. Keepalive closes the connection of a peer that vanished.
   ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
   ::setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
   ::setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
-  // Within a machine nothing is congested, and a control that paces (BBR) only holds answers back.
+  // Loopback has no congestion, and a congestion control that paces (BBR) would only delay answers.
   if (endpoint.address().is_loopback()) ::setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, "reno", 4);
   if (::bind(fd, endpoint.data(), endpoint.size()) != 0 || ::listen(fd, SOMAXCONN) != 0) {
     return ListenStatus(errno, host, endpoint.port());

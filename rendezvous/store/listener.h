@@ -1,4 +1,4 @@
-// The socket that a store's clients connect to.
+// Opens the socket that a store's clients connect to.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ struct Listener {
 };
 
 // `host`: a numeric address, "localhost", or "" for every address, IPv6 and IPv4. Port 0: the kernel chooses.
-// InvalidArgument: no address; AlreadyExists: the port is taken; others: the system call that failed.
+// InvalidArgument: `host` is no address; AlreadyExists: the port is taken; other errors name the failed system call.
 StatusOr<Listener> OpenListener(std::string_view host, uint16_t port);
 
 }  // namespace muster::store

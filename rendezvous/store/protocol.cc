@@ -33,7 +33,7 @@ Parser::Result Parser::Next(std::string_view* input, Request* request) {
     return Result::kNeedMore;
   }
   Partial& partial = *partial_;
-  if (partial.begin == partial.bytes.size() && partial.scan.at == 1) {  // all that was kept is done
+  if (partial.begin == partial.bytes.size() && partial.scan.at == 1) {  // all kept input is processed
     partial_.reset();
     return Next(input, request);
   }
@@ -70,7 +70,7 @@ std::span<char> Parser::Tail(Buffer* spare) {
   const Scan& scan = partial_->scan;
   if (scan.need <= have || scan.need - scan.at < kWorthDirect) return {};
   size_t missing = scan.need - have;
-  // Memory follows the bytes: at most as much again as has arrived, so a lying length costs nothing.
+  // At most as much memory again as bytes have arrived (or 64 KiB), so that a false length costs little.
   Buffer& bytes = partial_->bytes;
   if (bytes.Room().empty() && spare->capacity() > have) {
     spare->Clear();
@@ -128,7 +128,7 @@ Parser::Result Parser::Parse(std::string_view bytes, Scan* scan, Request* reques
   return Result::kRequest;
 }
 
-// Maps the opcode of an older client; returns true where it has walked the fields itself (or found the code unknown).
+// Maps the opcode of an older client. True: it has walked the fields itself, or the opcode is unknown.
 bool Parser::MapOldOp(uint8_t code, std::string_view bytes, Scan* scan, Op* op, Found* found, const char** why) {
   if (code <= 6) {
     *op = static_cast<Op>(code + 1);
@@ -142,7 +142,7 @@ bool Parser::MapOldOp(uint8_t code, std::string_view bytes, Scan* scan, Op* op, 
     if (code == 7) generation_ = first_ ? Generation::kA : Generation::kB;
     if (code >= 9) generation_ = Generation::kB;
   }
-  if (generation_ == Generation::kOld) {  // 8: DELETE_KEY ends after the key, APPEND goes on
+  if (generation_ == Generation::kOld) {  // opcode 8: DELETE_KEY ends after the key, APPEND goes on
     *op = Op::kDeleteKey;
     *found = Walk(*op, bytes, scan, why);
     if (*found != Found::kWhole) return true;
@@ -188,7 +188,7 @@ Parser::Found Parser::Walk(Op op, std::string_view bytes, Scan* scan, const char
         ++scan->field;
         continue;
       }
-      // Of a pair the key comes first, while an even number is left.
+      // The key of a pair comes first: then an even number of strings is left.
       kind = kind == 'P' && scan->left % 2 == 1 ? 'v' : 'k';
     }
     if (lacks(8)) return Found::kPart;

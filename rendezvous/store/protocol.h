@@ -1,16 +1,16 @@
-// The wire of PyTorch's TCPStore: bytes in, requests out. Pure code, no I/O.
+// The wire protocol of PyTorch's TCPStore: bytes in, requests out. Pure code, no I/O.
 //
 // The protocol has no framing, no version and no request id. An opcode byte is followed by its fields: integers in host
-// byte order, strings as u64 length + bytes. Three generations of clients share one port and are told apart by their
-// first bytes: `00 CE F7 85 3C` is 2.2 or later (kC; the numbers only grow from there on), anything else is older. The
-// two older ones share opcodes 0 to 6; what follows decides between 2.1 (kB) and 2.0 or before (kA):
+// byte order, strings as u64 length + bytes. Three generations of clients share one port. Their first bytes tell them
+// apart: `00 CE F7 85 3C` is 2.2 or later (kC; later versions only add opcodes), anything else is older. The two older
+// generations share opcodes 0 to 6. The other opcodes decide between 2.1 (kB) and 2.0 or before (kA):
 //   7 as the first message: WATCH_KEY on kA's second connection; later: kB's DELETE_KEY (same fields, other answer)
-//   8: kA's DELETE_KEY where nothing follows the key (kA waits for its answer), else kB's APPEND
+//   8: kA's DELETE_KEY if nothing follows the key (kA waits for its answer), else kB's APPEND
 //   9 to 11: kB
-// Sources: PyTorch's TCPStore.cpp of 1.13, 2.1, 2.6; limits as its libuv server has them, and kMaxRequest of our own.
+// Sources: PyTorch's TCPStore.cpp of 1.13, 2.1, 2.6. kMaxKey, kMaxValue, kMaxKeys are as in its libuv server.
 //
-// Not thread-safe. A Parser belongs to one connection and takes memory only for bytes that have really arrived; a
-// request is scanned once however many pieces it comes in.
+// Not thread-safe. A Parser belongs to one connection. It takes memory only for bytes that have really arrived, and
+// scans a request once, however many pieces it comes in.
 #pragma once
 
 #include <bit>
@@ -30,7 +30,7 @@ namespace muster::store {
 static_assert(std::endian::native == std::endian::little,
               "the wire is the host's byte order; we speak to x86 and arm64");
 
-// Numbers of generation C; older ones are mapped to these. kWatchKey exists in generation A only.
+// The opcodes of generation C; those of older generations are mapped to them. kWatchKey exists in generation A only.
 enum class Op : uint8_t {
   kValidate,
   kSet,
@@ -68,16 +68,16 @@ inline constexpr uint64_t kMaxAnswer = 256 << 20;  // bytes of one answer
 inline constexpr uint8_t kReady = 0, kNotReady = 1;            // CHECK
 inline constexpr uint8_t kStopWaiting = 0, kWaitCanceled = 1;  // WAIT, BARRIER, CANCEL_WAIT
 inline constexpr uint8_t kCallbackRegistered = 3;              // WATCH_KEY
-// What follows it, whenever the key changes: one of these, key, value before, value afterwards.
+// After the answer to WATCH_KEY, at every change of the key: one of these, key, value before, value afterwards.
 inline constexpr uint8_t kKeyUpdated = 0, kKeyCreated = 1, kKeyDeleted = 2;
 
-// One request. The views live until the parser's next call or the end of the input they came from; those of a long
-// request that came by itself lie in `bytes`, and whoever keeps its last argument may take that.
+// One request. The views are valid until the parser's next call or the end of the input they came from. A long request
+// that arrived without another one behind it lies in `bytes`; the key space may take this memory to keep the value.
 struct Request {
   Op op = Op::kValidate;
   int64_t number = 0;                  // ADD's delta, BARRIER's world, PING's nonce
   std::vector<std::string_view> args;  // keys and values as on the wire; MULTI_SET: key, value, key, value ...
-  Buffer bytes;                        // empty: they lie elsewhere
+  Buffer bytes;                        // memory of `args`; empty: they lie elsewhere
   const char* why = "";                // after kViolation: what was wrong
 };
 
@@ -90,14 +90,14 @@ class Parser {
     kViolation,  // close this connection; request->why says what was wrong
   };
 
-  // Takes the next request from what was kept and then from *input, which it advances.
+  // Takes the next request from the kept input and then from *input, which it advances.
   Result Next(std::string_view* input, Request* request);
-  // Puts input aside that cannot be worked on yet; Next() begins there.
+  // Keeps input that cannot be processed yet; Next() begins there.
   void Keep(std::string_view input);
-  // True while a part of a request, or kept input, is held.
+  // True while the parser holds a part of a request, or kept input.
   bool HasPending() const { return partial_ != nullptr; }
-  // Where the rest of a long field (16 KiB and more), and nothing else, may be received without a copy; else empty.
-  // Where memory has to be taken for it `spare` is used up, if that is larger than what is there.
+  // Memory into which the rest of a long field (16 KiB and more), and nothing else, can be received without a copy;
+  // else empty. If that needs new memory, takes `spare`, provided that it is larger than the bytes received so far.
   std::span<char> Tail(Buffer* spare);
   void Commit(size_t bytes);
 
@@ -108,7 +108,7 @@ class Parser {
   struct Scan {
     size_t at = 1;      // bytes understood
     size_t need = 1;    // bytes without which the scan cannot go on
-    uint32_t left = 0;  // strings left of a counted list
+    uint32_t left = 0;  // strings still to come of a counted list
     uint8_t field = 0;  // of the op's layout
     bool counted = false;
   };
@@ -129,7 +129,7 @@ class Parser {
   bool first_ = true;
 };
 
-// Writing, for answers and for clients.
+// Writing, for the server's answers and for clients.
 template <typename T>
 void PutNumber(std::string* out, T value) {
   char bytes[sizeof(T)];

@@ -36,13 +36,13 @@ using boost::system::error_code;
 
 constexpr size_t kReadBuffer = 64 << 10;
 constexpr size_t kFlushAt = 64 << 10;    // bytes of answers after which they are sent
-constexpr size_t kKeepOutput = 1 << 20;  // the shared output buffer is given back beyond this
-constexpr size_t kKeepSpare = 2 << 20;   // and the memory of a long request
-constexpr size_t kKeepEvents = 1 << 20;  // a watcher that has more than this still to read is closed
-constexpr int kEvents = 256;             // connections served, about, before the loop's other work has its turn
+constexpr size_t kKeepOutput = 1 << 20;  // bytes; a larger shared output buffer is freed after use
+constexpr size_t kKeepSpare = 2 << 20;   // bytes; the same for the memory of a long request
+constexpr size_t kKeepEvents = 1 << 20;  // bytes of events; a watcher with more still to read is closed
+constexpr int kEvents = 256;             // about this many connections are served before the loop's other work
 constexpr int kAccepts = 256;
 constexpr int kWakes = 1024;
-constexpr int kReads = 16;  // full reads of one connection before the others have their turn
+constexpr int kReads = 16;  // full reads of one connection before the other connections are served
 constexpr uint32_t kInput = EPOLLIN | EPOLLRDHUP | EPOLLET;
 constexpr uint32_t kOutput = EPOLLOUT | EPOLLET;
 constexpr uint64_t kListener = 0;  // the listening socket's tag; connections' serials begin with 1
@@ -55,10 +55,10 @@ struct Unsent {
 
 struct Connection {
   int fd = -1;
-  uint32_t serial = 0;  // grows with each use of the slot: a late event of an earlier connection is recognised
-  bool wake = false;    // is owed the answer to its WAIT
+  uint32_t serial = 0;  // grows with each use of the slot, to recognise a late event of an earlier connection
+  bool wake = false;    // its WAIT has ended, and the answer is not sent yet
   Parser parser;
-  std::unique_ptr<Unsent> unsent;  // set: nothing is read until it is gone
+  std::unique_ptr<Unsent> unsent;  // set: nothing is read until it is sent
 };
 
 uint64_t Tag(uint32_t slot, uint32_t serial) { return uint64_t{serial} << 32 | slot; }
@@ -106,19 +106,19 @@ class StoreServer::State : public std::enable_shared_from_this<State> {
   int listener_ = -1;
   uint16_t port_ = 0;
   bool paused_ = false;
-  bool said_out_of_descriptors_ = false;  // since the last time that nobody waited to be accepted
+  bool said_out_of_descriptors_ = false;  // since the last time that no connection waited to be accepted
 
   std::optional<KeySpace> keys_;
   std::deque<Connection> connections_;  // slots stay where they are
   std::vector<uint32_t> free_;
-  Woken wakes_;  // connections owed the end of their WAIT
+  Woken wakes_;  // connections whose WAIT has ended
   size_t woken_ = 0;
 
-  // Shared by all connections, empty between two of them.
+  // Shared by all connections, and empty between two of them.
   Request request_;
   Output output_;
   std::array<char, kReadBuffer> buffer_;
-  Buffer spare_;  // memory of the last long request, or of the value that its own replaced, for the next one
+  Buffer spare_;  // memory for the next long request: that of the last one, or of the value that it replaced
 };
 
 Status StoreServer::State::Start(std::string_view host, uint16_t port) {
@@ -146,7 +146,7 @@ void StoreServer::State::Arm() {
 void StoreServer::State::OnReady() {
   epoll_event events[kEvents];
   int count, served = 0;
-  do {  // what came while several were served is served too, before the loop is asked again
+  do {  // events that came meanwhile are served too, before control goes back to the loop
     count = ::epoll_wait(set_.native_handle(), events, kEvents, 0);
     for (int i = 0; i < count; ++i) {
       Serve(events[i]);
@@ -183,11 +183,11 @@ void StoreServer::State::Accept() {
     if (fd >= 0) {
       Adopt(fd);
     } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
-      said_out_of_descriptors_ = false;  // everybody is in
+      said_out_of_descriptors_ = false;  // no connection is left to accept
       return;
     } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
       return PauseAccepting();
-    }  // else that one connection went wrong before we saw it
+    }  // else that one connection failed before it was accepted
   }
 }
 
@@ -202,7 +202,7 @@ void StoreServer::State::PauseAccepting() {
   epoll_event event{};
   event.data.u64 = kListener;
   ::epoll_ctl(set_.native_handle(), EPOLL_CTL_MOD, listener_, &event);
-  // A connection of ours that ends says so itself; others in this process free theirs without telling us.
+  // Drop() resumes accepting. The timer is for descriptors that other parts of this process close.
   accept_again_.expires_after(kRetryAccept);
   accept_again_.async_wait([weak = weak_from_this()](error_code error) {
     std::shared_ptr<State> self = weak.lock();
@@ -247,12 +247,12 @@ Connection* StoreServer::State::Lookup(uint64_t tag) {
   return connection.fd >= 0 && connection.serial == static_cast<uint32_t>(tag >> 32) ? &connection : nullptr;
 }
 
-// Edge-triggered: a read that fills its room is followed by another one, any other has emptied the socket. At the end
-// of a stream (`ending`) only the read that says so is the last.
+// The epoll set is edge-triggered, so this must read until the socket is empty. A read that does not fill its room has
+// emptied it. At the end of a stream (`ending`) it reads until recv reports the end.
 void StoreServer::State::Read(Connection& connection, uint32_t slot, bool ending) {
   for (int i = 0; i < kReads; ++i) {
     std::span<char> direct = connection.parser.Tail(&spare_);
-    // Piece by piece also into a large room: what is read is acknowledged, and a sender that paces goes by that.
+    // At most kReadBuffer at a time: TCP acknowledges what is read, and a sender that paces (BBR) goes by that.
     std::span<char> room = direct.empty() ? std::span<char>(buffer_) : direct;
     room = room.first(std::min(room.size(), kReadBuffer));
     ssize_t count = ::recv(connection.fd, room.data(), room.size(), 0);
@@ -265,13 +265,13 @@ void StoreServer::State::Read(Connection& connection, uint32_t slot, bool ending
       return;
     if (bytes < room.size() && !ending) return;
   }
-  Watch(connection, slot, kInput);  // there may be more: comes round again
+  Watch(connection, slot, kInput);  // there may be more: arms the event again
 }
 
-// False: the connection is gone, or is not to be read from for now.
+// Executes the requests in the kept input and in `input`. False: the connection is gone, or must not be read for now.
 bool StoreServer::State::Process(Connection& connection, uint32_t slot, std::string_view input) {
   const WaiterId id = Tag(slot, connection.serial);
-  if (connection.wake) {  // what it waited for came before what it sends now
+  if (connection.wake) {  // the answer to its WAIT comes before the answers to this input
     connection.wake = false;
     output_.bytes.push_back(static_cast<char>(kStopWaiting));
   }
@@ -361,7 +361,7 @@ void StoreServer::State::Drain(Connection& connection, uint32_t slot) {
     }
   }
   connection.unsent = nullptr;
-  if (Process(connection, slot, {})) Watch(connection, slot, kInput);  // what was kept meanwhile, then what has come
+  if (Process(connection, slot, {})) Watch(connection, slot, kInput);  // first the kept input, then new input
 }
 
 void StoreServer::State::Watch(const Connection& connection, uint32_t slot, uint32_t events) {
@@ -376,7 +376,7 @@ void StoreServer::State::Wake() {
     WaiterId id = wakes_[woken_++];
     Connection* connection = Lookup(id);
     if (connection == nullptr || !connection->wake) continue;
-    if (connection->unsent != nullptr) continue;  // Drain() comes to it
+    if (connection->unsent != nullptr) continue;  // Drain() sends it later
     connection->wake = false;
     output_.bytes.push_back(static_cast<char>(kStopWaiting));
     Flush(*connection, static_cast<uint32_t>(id));
@@ -386,10 +386,10 @@ void StoreServer::State::Wake() {
   wakes_.clear();
   if (wakes_.capacity() <= kWakes) return;
   wakes_.shrink_to_fit();
-  ::malloc_trim(0);  // what a crowd of waiters took: pieces too small to be given back by themselves
+  ::malloc_trim(0);  // many small pieces of many waiters: malloc would keep them
 }
 
-// Sends an event to a watcher, which may be the one that asked: then it follows the answer.
+// Sends an event to a watcher; to the asking connection after its answer.
 void StoreServer::State::Tell(const Connection& asking, const Event& event) {
   Connection* watcher = Lookup(event.to);
   if (watcher == nullptr) return;
@@ -431,7 +431,7 @@ void StoreServer::State::HandOver(Connection& connection, uint32_t slot, std::st
   options_.foreign(std::move(socket), std::move(first_bytes));
 }
 
-// Forgets the connection; its descriptor is the caller's.
+// Forgets the connection. The caller owns the returned descriptor.
 int StoreServer::State::Release(Connection& connection, uint32_t slot) {
   keys_->Leave(Tag(slot, connection.serial));
   ::epoll_ctl(set_.native_handle(), EPOLL_CTL_DEL, connection.fd, nullptr);
@@ -457,7 +457,7 @@ void StoreServer::State::NewKeySpace() {
   }
   wakes_.clear();
   woken_ = 0;
-  // Those in the backlog are of the last round too: whoever belongs to the next has not been told of it yet.
+  // Connections in the backlog are of the last round too, since no node has been told of the next one yet.
   for (;;) {
     int fd = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
     if (fd < 0) break;

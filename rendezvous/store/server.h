@@ -1,16 +1,15 @@
 // A TCPStore server for PyTorch clients of every generation, on the caller's loop.
 //
-// It never blocks: a client that is slow, half-open or does not read delays nobody. While a client does not read its
-// answers nothing more is read from it, so at most one answer (kMaxAnswer) and one read are held for it; one that
-// watches keys and does not read is closed when more than 1 MiB of events waits for it. An idle connection costs some
-// tens of bytes here. A violation closes that connection only. No name is ever looked up. Where no descriptor is left,
-// accepting pauses, which one warning says, and goes on when there is one again; nobody who is connected notices.
+// Never blocks: a client that is slow, half-open or does not read delays no other one. While a client does not read its
+// answers, nothing more is read from it: the server holds at most one answer (kMaxAnswer) and one read for it. A client
+// that watches keys and does not read is closed when more than 1 MiB of events waits for it. An idle connection costs
+// some tens of bytes. A violation of the protocol closes only its connection. No name is ever looked up. If no file
+// descriptor is left, the server stops accepting, with one warning, until there is one; open connections go on.
 //
-// Connections are kept in an epoll set of the server's own, of which the loop sees one descriptor: a socket known to
-// Asio costs a rearming system call per request and ten times the memory.
+// The connections are in an epoll set, of which the loop sees one descriptor. As Asio sockets they would cost one more
+// system call per request and ten times the memory.
 //
-// All members are called on the loop's thread. The server may be destroyed or closed at any time, also inside
-// `foreign`.
+// Loop thread only. The server may be destroyed or closed at any time, also inside `foreign`.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -26,11 +25,11 @@
 namespace muster::store {
 
 struct StoreOptions {
-  // Takes connections whose first byte is HTTP/2's or TLS's, with the bytes that were read already, so that one port
-  // can serve something else too. Without it they are closed.
+  // Gets connections whose first byte is that of HTTP/2 or TLS, with the bytes read so far, so that another protocol
+  // can share the port. Empty: such connections are closed.
   std::function<void(boost::asio::ip::tcp::socket, std::string first_bytes)> foreign;
-  // Descriptors that connections never take (at most an eighth of what ulimit -n allows): a crowd must not keep the
-  // rest of the process from opening a file.
+  // File descriptors that connections never use (at most an eighth of what ulimit -n allows), so that too many
+  // connections cannot keep the rest of the process from opening a file.
   int keep_descriptors = 0;
 };
 
@@ -38,9 +37,9 @@ struct StoreCounters {
   uint64_t accepted = 0;
   uint64_t open = 0;        // connections now
   uint64_t operations = 0;  // requests done
-  uint64_t violations = 0;  // connections closed for what they sent
-  uint64_t foreign = 0;     // connections handed over, or closed for want of a taker
-  uint64_t pauses = 0;      // times that accepting paused for want of descriptors
+  uint64_t violations = 0;  // connections closed for a violation of the protocol
+  uint64_t foreign = 0;     // connections of another protocol, handed over or closed
+  uint64_t pauses = 0;      // times that accepting stopped because no descriptor was left
 };
 
 class StoreServer {
@@ -51,8 +50,8 @@ class StoreServer {
   ~StoreServer();
 
   uint16_t port() const;
-  // Closes every connection, those that wait to be accepted too, and starts with no key: a new round sees nothing of
-  // the last one. The port stays.
+  // Removes all keys and closes every connection, also those that wait to be accepted, so that a new round sees nothing
+  // of the last one. The server keeps listening on its port.
   void NewKeySpace();
   // Stops listening and closes every connection.
   void Close();

@@ -3,7 +3,7 @@
 namespace muster::store {
 namespace {
 
-constexpr size_t kKeep = 64 << 10;  // a value from here on stays where it came
+constexpr size_t kKeep = 64 << 10;  // bytes; a value of this size or more may stay in its request's memory
 
 }  // namespace
 
@@ -17,7 +17,7 @@ void Value::Assign(std::string_view bytes, Buffer* from) {
     return;
   }
   if (large_ != nullptr || (text_.capacity() > 4096 && bytes.size() < text_.capacity() / 2)) {
-    std::string(bytes).swap(text_);  // `bytes` may be of the large one
+    std::string(bytes).swap(text_);  // a copy: `bytes` may lie in the large value
     large_ = nullptr;
   } else {
     text_.assign(bytes);

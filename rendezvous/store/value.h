@@ -1,5 +1,5 @@
-// The value of a key. A small one is a text; a large one may stay in the memory in which its request came, since a copy
-// of a megabyte takes as long as its receipt.
+// The value of a key. A small value is a std::string. A large one may stay in the memory in which its request arrived,
+// since copying a megabyte takes as long as receiving it.
 //
 // Not thread-safe.
 #pragma once
@@ -15,14 +15,13 @@ namespace muster::store {
 
 class Value {
  public:
-  // Lives until the next change.
+  // Valid until the next change.
   std::string_view view() const { return large_ == nullptr ? std::string_view(text_) : large_->view(); }
   size_t size() const { return view().size(); }
   size_t capacity() const { return large_ == nullptr ? text_.capacity() : large_->bytes.capacity(); }
 
-  // A small value gives back the memory of the large one it replaces. `from`, unless nullptr, is memory that has
-  // `bytes` at its end: where that is worth it the value keeps it, and leaves there that of the large value before it,
-  // empty.
+  // `from`, unless nullptr, is memory with `bytes` at its end. The value takes it if `bytes` have 64 KiB or more and
+  // fill half of it; `from` gets the memory of the large value before, emptied. A small value frees that memory.
   void Assign(std::string_view bytes, Buffer* from = nullptr);
   void Append(std::string_view bytes);
   void Clear() { *this = Value(); }
@@ -34,7 +33,7 @@ class Value {
     std::string_view view() const { return bytes.view().substr(begin); }
   };
 
-  std::string text_;  // empty where there is a large one
+  std::string text_;  // empty if there is a large value
   std::unique_ptr<Large> large_;
 };
 

@@ -1,13 +1,13 @@
 #!/usr/bin/python3
-"""Measures muster-controller from outside, on a real API server, etcd, controller manager and scheduler with nodes that kwok plays;
-prints a markdown table. Medians (lowest-highest).
+"""Measures muster-controller from outside, on a real API server, etcd, controller manager and scheduler. kwok simulates
+the nodes. Prints a markdown table. Figures are medians (lowest-highest).
 
     tests/bench/controller_bench.py [--only REGEX] [--repeat N] [--big]
 
 It takes about 10 minutes; --big adds 20,000 pods, a job of 10,000 nodes and 5,000 finished TrainJobs, 25 minutes more.
-The API server asks the controller's webhooks. loadgen (e2e/cluster/programs)
-creates the TrainJobs and takes the times: a moment is that of an event's arrival at loadgen by a watch of its own. It also says
-how much of the machine went to others meanwhile: with more than a little of it, only the ratio means something.
+The API server calls the controller's webhooks. loadgen (e2e/cluster/programs) creates the TrainJobs and measures the
+times: each is taken when an event arrives at loadgen's own watch. It also reports which share of the machine other
+processes used meanwhile. If that is more than a little, only the ratios are meaningful.
 """
 import argparse
 import base64
@@ -42,7 +42,7 @@ AUDITED = {"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["Re
 
 
 def runtimes():
-    """By name: with the agent; without it, and its step made anew three times or never."""
+    """The runtimes by name: with the agent; without it, with three restarts or with none."""
     made = {"agent": runtime("agent", 2, container={"command": shell("true")})}
     for name, restarts in (("restarts", 3), ("fails", 0)):
         made[name] = runtime(name, 2, container={"command": shell("true")}, annotations=OFF, job={"backoffLimit": 0},
@@ -57,7 +57,7 @@ def spread(values, factor=1, digits=3):
 
 
 def milliseconds(figures):
-    """Of loadgen's summary of seconds."""
+    """Formats loadgen's summary, which is in seconds."""
     return "{:.3g} ({:.3g}-{:.3g}) ms".format(*(figures[name] * 1000 for name in ("median", "min", "max")))
 
 
@@ -67,7 +67,7 @@ class Bench:
         self.programs = binaries(build=True)
         self.audit = os.path.join(folder, "audit.log")
         self.cluster = Cluster(os.path.join(folder, "cluster"), self.programs)
-        self.others = []  # shares of the machine
+        self.others = []  # shares of the machine that other processes used
         self.starts = 0
 
     def start(self):
@@ -76,7 +76,7 @@ class Bench:
         self.cluster.kubectl("apply", "--server-side", "-k", os.path.join(manifests, "base", "crds"))
         self.cluster.kubectl("wait", "--for=condition=Established", "--timeout=60s", "crd", "--all")
         self.cluster.kubectl("apply", "--server-side", "-k", os.path.join(manifests, "overlays", "default"))
-        self.cluster.kubectl("delete", "deployment", ACCOUNT[1], "-n", ACCOUNT[0])  # its pods would be fakes
+        self.cluster.kubectl("delete", "deployment", ACCOUNT[1], "-n", ACCOUNT[0])  # kwok would only simulate its pods
         self.webhooks = f"{self.cluster.address}:{self.cluster.port('webhooks')}"
         self.configure("Ignore" if self.options.webhooks else None)
         self.cluster.add_fake_nodes(45 if self.options.big else 4)
@@ -84,7 +84,7 @@ class Bench:
         self.kubeconfig = self.cluster.account_kubeconfig(*ACCOUNT)
 
     def configure(self, policy):
-        """The API server asks the webhooks by an address of this machine: it reaches no Service. `policy`: None: it asks nobody."""
+        """Makes the API server call the webhooks at this machine: it reaches no Service. None: removes the webhooks."""
         if policy is None:
             self.cluster.kubectl("delete", "validatingwebhookconfigurations,mutatingwebhookconfigurations", "--all")
             return
@@ -99,7 +99,7 @@ class Bench:
         self.cluster.kubectl("replace", "-f", "-", content=json.dumps({"apiVersion": "v1", "kind": "List", "items": made}))
 
     def await_webhooks(self):
-        """Until the API server has heard of them, and of their authority."""
+        """Waits until the API server knows the webhooks and their certificate authority."""
         probe = {**train_job("probe", "none"), "spec": {"runtimeRef": {"name": "none"}}}
         until = time.monotonic() + 60
         while "must be created before" not in (said := self.cluster.try_kubectl("create", "--dry-run=server", "-f", "-", content=json.dumps(probe)).stderr):
@@ -107,7 +107,7 @@ class Bench:
                 raise Broken(f"the API server does not ask the webhooks: {said}")
 
     def start_audit(self):
-        """From now on the API server notes each call of the controller. It does not before: that takes time of its own."""
+        """Makes the API server log each call of the controller. Not done before it is needed, since that takes time."""
         if "apiserver" in self.cluster.flags:
             return
         policy = os.path.join(self.folder, "audit-policy.json")
@@ -117,14 +117,14 @@ class Bench:
         self.cluster.restart_api_server()
 
     def calls(self, since):
-        """The controller's calls that came in after that moment, without those of its Lease."""
+        """The controller's calls since that moment, without those for its Lease."""
         with open(self.audit) as file:
             made = [json.loads(line) for line in file]
         return [call for call in made if call["requestReceivedTimestamp"] > since and call["objectRef"]["resource"] != "leases"]
 
     @contextlib.contextmanager
     def controller(self, warm=True):
-        """A new one, that has served a job already; its process."""
+        """Starts a new controller and yields its process. `warm`: it has served a job already."""
         name, port = f"muster-controller-{self.starts}", self.cluster.port("muster-controller")
         self.starts += 1
         listen = f"{self.cluster.address}:{port}"
@@ -132,7 +132,7 @@ class Bench:
                                                     "--lease-namespace", ACCOUNT[0], "--workers", str(WORKERS),
                                                     "--webhook-listen", self.webhooks])
         self.cluster.processes.await_url(name, f"http://{listen}/healthz")
-        # Its Lease has a holder; then it lists, and is ready when it has done so.
+        # First its Lease has a holder. Then it lists the objects, and is ready when that is done.
         self.cluster.await_object("lease/trainer.kubeflow.org", lambda lease: lease["spec"].get("holderIdentity"), ACCOUNT[0])
         self.cluster.processes.await_url(name, f"http://{listen}/readyz")
         if self.options.webhooks:
@@ -145,10 +145,10 @@ class Bench:
         finally:
             if self.options.webhooks:
                 self.configure("Ignore")
-            self.cluster.processes.stop(name)  # it gives its Lease back
+            self.cluster.processes.stop(name)  # the controller releases its Lease
 
     def load(self, mode, number, runtime="agent", limit="5m", **flags):
-        """What loadgen says of one run. Broken tells why it gave up."""
+        """loadgen's report of one run. Raises Broken, with the reason, if loadgen gave up."""
         children = self.cluster.processes.children
         pids = ",".join(f"{'controller' if 'muster' in name else name}={child.pid}" for name, child in children.items())
         command = [self.cluster.program("loadgen"), "-mode", mode, "-n", str(number), "-runtime", runtime, "-limit", limit, "-pids", pids,
@@ -160,7 +160,7 @@ class Bench:
                 descriptor = os.pidfd_open(each.pid)
                 opened.callback(os.close, descriptor)
                 selector.register(descriptor, selectors.EVENT_READ)
-            selector.select()  # one that ends before loadgen breaks the run
+            selector.select()  # a program that ends before loadgen breaks the run
             for name, child in children.items():
                 if child.poll() is not None:
                     process.kill()
@@ -177,14 +177,14 @@ class Bench:
     # ---- the rows: each yields (what, goal, measured)
 
     def latency(self):
-        """From before the TrainJob's creation to its Job's arrival; the next one is created when all of the last one is gone."""
+        """From before the TrainJob's creation to its Job's arrival. The next one is created when the last is gone."""
         with self.controller():
             said = self.load("latency", 30)
         yield "one TrainJob on a quiet cluster: creation -> its Job exists", "<= 20 ms", milliseconds(said["create_to_job_s"])
 
     def admission(self):
-        """The webhooks' time as the API server takes it, one creation after the other; and that of askers at once, each of which
-        asks both webhooks in turn."""
+        """The webhooks' time as the API server measures it, one creation after the other; and their time with many
+        clients at once, each of which calls both webhooks in turn."""
         with self.controller() as process:
             before = self.webhook_times()
             self.load("latency", 100)
@@ -198,7 +198,7 @@ class Bench:
                f"{said['rounds_per_s']:.0f} a second, {spent * 1000:.2g} ms of own CPU each")
 
     def webhook_times(self):
-        """Of creations: webhook -> (seconds, count)."""
+        """The API server's time in webhooks for creations: webhook -> (seconds, count)."""
         found = collections.defaultdict(lambda: [0, 0])
         for line in self.cluster.kubectl("get", "--raw", "/metrics").splitlines():
             match = re.match(r'apiserver_admission_webhook_admission_duration_seconds_(sum|count)\{name="([^"]*)",operation="CREATE",.*\} (\S+)$', line)
@@ -225,8 +225,8 @@ class Bench:
         return json.loads(done.stdout)
 
     def burst(self):
-        """From before the first creation to the last Job's arrival. The loop creates what `muster-controller plan` prints, in place
-        of the TrainJobs, while no controller runs. The two take turns."""
+        """From before the first creation to the last Job's arrival. The loop creates the objects that
+        `muster-controller plan` prints, instead of TrainJobs, while no controller runs. They run in turns."""
         objects = os.path.join(self.folder, "objects.json")
         with open(objects, "w") as file:
             file.write(self.plan())
@@ -257,7 +257,7 @@ class Bench:
         return subprocess.check_output([CONTROLLER, "plan", "-f", files[0], "-f", files[1], "-o", "json"], text=True)
 
     def restart(self):
-        """From the arrival of a pod's phase Failed to that of the last of the two new pods."""
+        """From the arrival of a pod's phase Failed to the arrival of the last of the two new pods."""
         with self.controller():
             said = self.load("restart", 10, runtime="restarts")
         yield ("pod of a job without the agent failed -> the step's new pods exist", "<= 500 ms",
@@ -274,7 +274,7 @@ class Bench:
                        milliseconds(said["pod_failed_to_trainjob_failed_s"]))
 
     def writes(self):
-        """By the API server's audit log, from one job's creation until 3 s after its pods run."""
+        """Writes in the API server's audit log, from one job's creation until 3 s after its pods run."""
         self.start_audit()
         counted = []
         with self.controller():
@@ -294,7 +294,7 @@ class Bench:
         return f"{call['verb']} {'/'.join(filter(None, (call['objectRef']['resource'], call['objectRef'].get('subresource'))))}{refused}"
 
     def finished(self):
-        """By the audit log, from a controller's start until 60 s after its lists; without watches, and without those lists."""
+        """Calls in the audit log from a controller's start until 60 s after its lists, without watches and first lists."""
         if not self.options.big:
             return
         self.start_audit()
@@ -312,13 +312,13 @@ class Bench:
                 memory = resident(process)
             counted = collections.Counter(self.kind(call) for call in made if call["verb"] != "watch"
                                           and (call["verb"] != "list" or call["requestReceivedTimestamp"] > ready))
-            ended = sum(call["verb"] == "watch" for call in made)  # a watch is noted when it ends
+            ended = sum(call["verb"] == "watch" for call in made)  # the audit log has a watch when it has ended
             yield (f"5,000 finished jobs: calls other than watches {what}", "0",
                    f"{counted.total()}{''.join(f', {count} {kind}' for kind, count in counted.items())}; "
                    f"watches that ended: {ended}; RSS {memory:.3g} MB")
 
     def one_that_completes(self):
-        """The status that its TrainJob has then."""
+        """Runs a TrainJob until it completes, and returns its status."""
         job = {**train_job("completes", "agent"), "spec": {"runtimeRef": {"name": "agent"}}}
         self.cluster.kubectl("create", "-f", "-", content=json.dumps(job))
         self.cluster.await_object("trainjob/completes", lambda job: job.get("status", {}).get("state") == "Running")
@@ -326,7 +326,7 @@ class Bench:
         return self.cluster.await_object("trainjob/completes", lambda job: job["status"]["state"] == "Complete")["status"]
 
     def pods(self):
-        """100 jobs of 200 nodes, 3 s after the last pod runs."""
+        """The cost of 100 jobs of 200 nodes, until 3 s after the last pod runs."""
         if not self.options.big:
             return
         try:
@@ -339,7 +339,7 @@ class Bench:
         yield "RSS with 100 jobs and 20,000 pods", "<= 200 MB", measured
 
     def nodes(self):
-        """One job of 10,000 nodes, 3 s after the last pod runs."""
+        """The cost of one job of 10,000 nodes, until 3 s after the last pod runs."""
         if not self.options.big:
             return
         with self.controller():
@@ -355,7 +355,7 @@ ROWS = ("latency", "admission", "burst", "restart", "failure", "writes", "finish
 
 
 def now():
-    """As the audit log writes it."""
+    """The time in the audit log's format."""
     seconds, rest = divmod(time.time_ns() // 1000, 1000000)
     return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(seconds))}.{rest:06}Z"
 

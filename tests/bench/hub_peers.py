@@ -1,8 +1,8 @@
-"""The hub of initializer_peers.py: what nginx answers as one, and the clients that take a repository from it.
+"""The model hub of initializer_peers.py, served by nginx, and the clients that download a repository from it.
 
-Large files are offered in both ways of the real hub: by a redirect to another origin, which muster-initializer and hf_transfer
-take, and by Xet, which hf_xet takes. Of Xet the CAS server is the real one and says where the bytes lie; those come from nginx
-like everybody's, as from the hub's CDN: by itself that server reads 64 MiB for each range it is asked for.
+Large files are offered in both ways of the real hub: by a redirect to another origin (for muster-initializer and
+hf_transfer), and by Xet (for hf_xet). The CAS server of Xet is the real one. It says where the bytes are; nginx
+serves these, as the hub's CDN would, since the CAS server itself reads 64 MiB for each requested range.
 """
 import base64
 import glob
@@ -81,7 +81,7 @@ LOCATIONS = """
     }}
 """
 
-# The CAS server names http in what it answers.
+# The CAS server's answers have URLs with http.
 SERVERS = """
   server {{
     listen 127.0.0.1:{cdn};
@@ -124,7 +124,7 @@ print(json.dumps([file.result().xet_info.hash for file in files]))
 
 class Hub:
     def __init__(self, folder, data, url):
-        """url: of http or https, and what else the caller serves the hub by."""
+        """url: maps a scheme (http, https, or another one of the caller) to the hub's URL."""
         self.dir, self.data, self.url = folder, data, url
         self.linked, self.xet = {}, {}
         self.ports = {name: free_port() for name in ("cdn", "cdn_tls", "cas", "cas_tls", "cas_itself")}
@@ -136,7 +136,7 @@ class Hub:
             self.cas.wait()
 
     def fill_xet(self, keys):
-        """Gives the files to a CAS server. False, with a line that says why, where there is none or it does not take them."""
+        """Uploads the files to a CAS server. False, after printing the reason, if there is none or it refuses them."""
         for path, setup in ((HUB_XET, "setup-venv hub-xet"), (CAS_SERVER, "setup-xet-server")):
             if not os.path.exists(path):
                 print(f"hf_xet is left out: run build-support/{setup}", file=sys.stderr)
@@ -157,7 +157,7 @@ class Hub:
         return True
 
     def lay_repository(self, name, keys, large=True):
-        """What the hub says of hub/NAME; its bytes are those of the bucket: of large files from another origin."""
+        """Writes the hub's answers for hub/NAME. Its files are the bucket's; large ones come from another origin."""
         files = []
         for key in keys:
             path = os.path.join(self.data, "bench", key)
@@ -183,7 +183,7 @@ class Hub:
                 json.dump(content, file)
 
     def config(self):
-        """The hub's parts of nginx's configuration."""
+        """The hub's parts of the nginx configuration."""
         hashes = [os.path.basename(path)[len("default."):] for path in glob.glob(os.path.join(self.dir, "cas", "xorbs", "default.*"))
                   if not path.endswith(".tagset")]
         facts = {
@@ -191,7 +191,7 @@ class Hub:
             "linked_sizes": "\n".join(f'    {key} "{size}";' for key, (size, _) in self.linked.items()),
             "linked_etags": "\n".join(f"    {key} '\"{oid}\"';" for key, (_, oid) in self.linked.items()),
             "xet_hashes": "\n".join(f"    {key} {value};" for key, value in self.xet.items()),
-            # A term is HASH:RANGES in base64; the ranges are in the request's header too.
+            # A term is HASH:RANGES in base64. The request's header has the ranges too.
             "xorbs": "\n".join(f"    ~^{base64.urlsafe_b64encode(value[:63].encode()).decode()} default.{value};" for value in hashes)}
         return {"hub_maps": MAPS.format(**facts), "hub_locations": LOCATIONS.format(**facts), "hub_servers": SERVERS.format(**facts)}
 
@@ -218,7 +218,7 @@ class Hub:
         return "one" if keys == "one.bin" else keys.rstrip("/")
 
     def not_by_xet(self, size):
-        """What is wrong, if hf_xet's last run did not get its bytes by Xet."""
+        """The error, if hf_xet's last run did not get its bytes by Xet; else ""."""
         with open(self.sent) as file:
             sent = sum(map(int, file))
         return "" if sent >= size else f"{sent} of {size} bytes came by Xet"

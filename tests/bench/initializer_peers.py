@@ -1,12 +1,12 @@
 #!/usr/bin/python3
-"""Measures muster-initializer beside the best clients, in the same minutes, against the same nginx; prints a markdown table.
+"""Compares muster-initializer with the best clients, in turns, against the same nginx. Prints a markdown table.
 
-    tests/bench/initializer_peers.py [--repeat N] [--only REGEX] [--who NAME,NAME] [--disk DIR] [--small FILES] [--gib N]
+    tests/bench/initializer_peers.py [--repeat N] [--only REGEX] [--who NAME,..] [--disk DIR] [--small FILES] [--gib N]
 
-nginx serves a folder as a path-style S3 bucket over http and https, as real-parts of object stores do for throughput. Muster verifies
-every byte (CRC-32C of each object, by HEAD or in the answer; SHA-256 of a hub's files); the peers as they come, which is not at
-all. Figures are medians (lowest-highest). Needs nginx, the peers (build-support/setup-venv initializer-peers; for hf_xet also
-setup-venv hub-xet and setup-xet-server), and eight times the object's size in /dev/shm.
+nginx serves a folder as a path-style S3 bucket over http and https. Muster verifies every byte (by the CRC-32C of each
+object, from HEAD or the answer; by SHA-256 for a hub's files). The peers run with their defaults, which verify nothing.
+Figures are medians (lowest-highest). Needs nginx, the peers (build-support/setup-venv initializer-peers; for hf_xet
+also setup-venv hub-xet and setup-xet-server), and eight times the object's size in /dev/shm.
 """
 import argparse
 import base64
@@ -127,7 +127,7 @@ async def main():
 asyncio.run(main())
 """
 
-# What the AWS CLI does with it.
+# Downloads by the CRT as the AWS CLI does.
 CRT = """
 import os, sys
 import botocore.session
@@ -161,7 +161,7 @@ class Bench:
 
     def close(self):
         if hasattr(self, "nginx"):
-            self.nginx.terminate()  # it takes its workers with it
+            self.nginx.terminate()  # its worker processes end with it
             self.nginx.wait()
         self.hub.close()
         shutil.rmtree(self.dir, ignore_errors=True)
@@ -171,7 +171,7 @@ class Bench:
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(path, "wb") as file:
             for at in range(0, size, 16 * MIB):
-                file.write(os.urandom(min(16 * MIB, size - at)))  # nothing twice: hf_xet would fetch it once
+                file.write(os.urandom(min(16 * MIB, size - at)))  # no two equal blocks: hf_xet would fetch them once
         if hashed:
             self.crcs[key] = path
 
@@ -194,7 +194,7 @@ class Bench:
                 file.write("</ListBucketResult>")
 
     def crc32c(self, path):
-        """Taken down by an initializer of the local file."""
+        """The CRC-32C of a file, as muster-initializer writes it into its manifest."""
         target = os.path.join(self.dir, "hashed")
         subprocess.run([BINARY, "dataset", f"file://{path}", "--to", target, "--hard-link"], check=True, capture_output=True)
         with open(os.path.join(target, ".muster", "manifest.json")) as file:
@@ -238,7 +238,7 @@ class Bench:
             sys.exit("nginx does not serve its files")
 
     def certify(self):
-        """An authority and a server's certificate by it: rustls takes no authority for a server."""
+        """Makes an authority, and a certificate signed by it: rustls takes no authority's certificate from a server."""
         made = ["openssl", "req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-x509", "-days", "2"]
         authority = ["-keyout", f"{self.dir}/authority.key", "-out", f"{self.dir}/authority.crt"]
         subprocess.run([*made, "-subj", "/CN=bench authority", *authority], check=True, capture_output=True)
@@ -247,7 +247,7 @@ class Bench:
                         "-out", f"{self.dir}/public.crt"], check=True, capture_output=True)
 
     def url(self, scheme):
-        """Of http, https, or counted: by http, and each request is written down."""
+        """The URL of http, https, or counted (by http, and nginx logs each request)."""
         return f"{'http' if scheme == 'counted' else scheme}://127.0.0.1:{getattr(self, scheme)}"
 
     # --- contenders: key or "folder/" -> argv and environment
@@ -283,9 +283,9 @@ class Bench:
     # --- one run
 
     def run(self, command, env, files, size, folder, synced=False, check=None):
-        """Seconds, CPU seconds and MiB of the client; why, if it did not do the work. check: says what is wrong with it."""
+        """Seconds, CPU seconds and MiB of the client, or why it failed. `check` returns what is wrong with the result."""
         environment = {"PATH": os.environ["PATH"], "HOME": self.dir, **env}
-        # A child of this process would count this process's own memory, up to its exec, as its highest.
+        # A direct child's highest memory would include the memory of this process, from before its exec.
         highest = os.path.join(self.dir, "rss.txt")
         command = ["/usr/bin/time", "-q", "-f", "%M", "-o", highest, *command]
         began = time.monotonic()
@@ -320,7 +320,7 @@ class Bench:
 
     @staticmethod
     def warm(size):
-        """Free memory that a virtual machine has given back to its host costs who takes it first: not the client."""
+        """Takes free memory back from the host of a virtual machine, so that the client's time does not contain this."""
         touch = f"import mmap; mmap.mmap(-1, {size + min(size, 1024 * MIB)}, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | mmap.MAP_POPULATE)"
         subprocess.run([sys.executable, "-c", touch], check=True)
 
@@ -341,9 +341,9 @@ class Bench:
         paths = [os.path.join(below, name) for name in os.listdir(below)] if keys.endswith("/") else [below]
         size = sum(map(os.path.getsize, paths))
         runs = {name: [] for name in contenders}
-        for number in range(-1, self.options.repeat):  # the first round warms what all of them read
+        for number in range(-1, self.options.repeat):  # the first round only warms up
             first = number % len(contenders)
-            for name in contenders[first:] + contenders[:first]:  # side by side: each round has all of them, begun by another
+            for name in contenders[first:] + contenders[:first]:  # each round starts with another one
                 shutil.rmtree(folder, ignore_errors=True)
                 os.makedirs(folder)
                 self.warm(size)
@@ -370,7 +370,7 @@ class Bench:
             print(f"| {title} | **muster over {best[1]}** | **{best[0] / ours:.2f}x** | | | |", flush=True)
 
     def again(self):
-        """A second run when all is there, and a run after a kill at half of it."""
+        """A second run after a complete one, and a run after a kill at half of the bytes."""
         if self.options.only and not re.search(self.options.only, "again"):
             return
         self.second("of a bucket", *self.muster("counted", "small/", self.target))
@@ -396,7 +396,7 @@ class Bench:
 
 
     def second(self, what, command, env):
-        """What it asks is what the server has heard."""
+        """Measures a second run. Its requests are counted in nginx's log."""
         shutil.rmtree(self.target, ignore_errors=True)
         title, who = f"second run {what}, {self.options.small} files", "muster"
         log = os.path.join(self.dir, "asked.log")

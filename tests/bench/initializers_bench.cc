@@ -1,5 +1,5 @@
-// Hashing speed, each way this CPU has, on blocks as the transfer engine hashes them (in cache), and what 20,000
-// files take in the list and the manifest.
+// Hashing speed of each method that this CPU has, on blocks in the cache, as in the transfer engine. And the cost of
+// 20,000 files in the list and the manifest.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 #include <zlib.h>

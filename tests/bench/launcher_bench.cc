@@ -1,4 +1,4 @@
-// Starting eight workers, and one of eight killed -> eight of the next attempt started.
+// The time to start eight workers, and the time from the kill of one of eight to the start of the next eight.
 #include <benchmark/benchmark.h>
 #include <signal.h>
 
@@ -44,7 +44,7 @@ struct Launcher {
   }
 };
 
-// A process as large as the agent, so that copying its page tables would be seen.
+// Makes this process as large as the agent, so that a copy of its page tables would show in the figures.
 std::vector<char> Ballast() { return std::vector<char>(13 << 20, 1); }
 
 void StartEight(benchmark::State& state) {

@@ -1,4 +1,4 @@
-"""What is measured of a launcher: one function per row of the table. Each runs the scene once and gives its figures."""
+"""The measurements of a launcher: one function per row of the table. It runs the scene once and returns the figures."""
 import os
 import signal
 import subprocess
@@ -26,7 +26,7 @@ def milliseconds(seconds):
 
 
 def start_and_end(launcher, probe):
-    """The whole process, as a shell would wait for it."""
+    """The time and memory of the whole process, as a shell would wait for it."""
     with tempfile.TemporaryFile() as output:
         began = now()
         process = subprocess.Popen([*launcher.command, "--standalone", "--nproc_per_node", "2", "--no_python", "/bin/true"],
@@ -116,12 +116,12 @@ def node_replaced(launcher, probe):
 
 
 def spare_steps_in(launcher, probe):
-    """Two run, the third waits; no worker does any work, so what is measured is the launcher."""
+    """Two nodes run, the third waits. The workers do nothing, so the figures are the launcher's."""
     with Scene(launcher, probe) as scene:
         agents = [scene.node("2:2", 1) for _ in range(2)]
         scene.workers(2)
         scene.node("2:2", 1)
-        given_up = now() + SPARE_SECONDS  # the peer does not say when it has come to wait
+        given_up = now() + SPARE_SECONDS  # the peer does not say that it waits
         while "waits as a spare" not in scene.said() and now() < given_up:
             time.sleep(0.01)
         began = now()
@@ -140,7 +140,7 @@ def static_restart(launcher, probe):
 
 
 def idle_cost(agents):
-    """Percent of a core and wake-ups a second, all of them together."""
+    """Percent of a core and wake-ups per second, of all agents together."""
     cpu, woken, began = sum(cpu_seconds(a.pid) for a in agents), sum(wake_ups(a.pid) for a in agents), now()
     time.sleep(IDLE_SECONDS)
     span = now() - began
@@ -200,7 +200,7 @@ def first_all_reduce(launcher, probe):
         return {"ms more than bare": (launched - alone) * 1000, "ms": launched * 1000}
 
 
-# (name, title, what must be reached, measure, runs of the peer: 0 = only with --slow)
+# (name, title, goal, measure, runs of the peer; 0: only with --slow)
 ROWS = [
     ("start", "`--standalone --nproc-per-node 2 --no-python /bin/true`, whole process", "<= 25 ms, <= 16 MB", start_and_end, 3),
     ("nodes", "2 nodes x 2 workers: agents started -> last worker started", "<= 60 ms", two_nodes_start, 3),

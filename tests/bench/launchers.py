@@ -1,7 +1,7 @@
-"""The launchers that are measured, and the workers that say when they started.
+"""The launchers that are measured, and the workers that report their start.
 
-A Scene is one measurement: it starts agents of one launcher, hears its workers (probe.c) through a pipe, and ends all of it.
-All times are seconds of the monotonic clock; a wait that runs out raises TooLong, which a row shows as "not in N s".
+A Scene is one measurement: it starts agents of one launcher, reads the reports of its workers (probe.c) from a pipe, and
+ends all processes. Times are seconds of the monotonic clock. A wait that is too long raises TooLong: "not in N s".
 """
 import dataclasses
 import os
@@ -27,7 +27,7 @@ class TooLong(Exception):
 
 @dataclasses.dataclass
 class Launcher:
-    """A command that takes torchrun's flags (underscore spelling, which all of them know)."""
+    """A command that takes torchrun's flags (spelled with underscores, which all launchers know)."""
     name: str
     command: list
     python: str          # runs the python workers
@@ -46,7 +46,7 @@ class Probe:
     rank: int
     world: int
     group_rank: int
-    epoch: tuple  # differs between rounds where the launcher lets it be seen
+    epoch: tuple  # differs between rounds if the launcher shows them to its workers
 
 
 def muster(limit):
@@ -66,14 +66,14 @@ def torch_python():
 
 
 def torchrun(limit):
-    """None when there is no torch here."""
+    """None if there is no torch here."""
     python = torch_python()
     if not python:
         return None
     version = subprocess.run([python, "-c", "import torch; print(torch.__version__)"], check=True, capture_output=True, text=True)
     version = version.stdout.split("+")[0].strip()
     command = [python, "-m", "torch.distributed.run"]
-    if version.startswith("1."):  # cannot start with python 3.11 otherwise, and looks every 5 s
+    if version.startswith("1."):  # else it cannot start with python 3.11, and polls every 5 s
         command += ["-r", "1", "-t", "1", "--monitor_interval", "0.1"]
     return Launcher(f"torchrun {version}", command, python, limit)
 
@@ -159,7 +159,7 @@ class Scene:
                           "--master_port", str(self._port), *flags)
 
     def workers(self, world, since=0.0):
-        """The workers of the first round of that size whose every worker started after `since`, by rank."""
+        """Waits for a round of `world` workers that all started after `since`. Returns these workers by rank."""
         end = time.monotonic() + self.launcher.limit
         rounds = {}
         while True:
@@ -172,7 +172,7 @@ class Scene:
                     return [members[rank] for rank in range(world)]
 
     def wait_ended(self, agents):
-        """Waits for all of them; gives the exit codes as a shell shows them."""
+        """Waits for all agents. Returns the exit codes as a shell shows them."""
         end = time.monotonic() + self.launcher.limit
         for agent in agents:
             try:

@@ -1,7 +1,7 @@
-// The worker of the launcher's benchmarks: says when it started and who it is, then waits to be told.
+// The worker of the launcher's benchmarks: reports its start time and its rank, then sleeps.
 //
-// One line into the pipe $PROBE_PIPE (shorter than PIPE_BUF, so lines never mix), with the monotonic clock read first thing;
-// then it sleeps. SIGTERM kills it at once, SIGUSR1 makes it end with 3. Plain C and static: its own start costs nothing.
+// Reads the monotonic clock first, then writes one line into the pipe $PROBE_PIPE. The line is shorter than PIPE_BUF,
+// so lines never mix. SIGTERM kills it at once, SIGUSR1 makes it end with 3. Plain C and static: it starts very fast.
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>

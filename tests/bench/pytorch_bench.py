@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""Measures muster-controller with PyTorchJobs, from outside, on a real API server with nodes that kwok plays; prints a markdown table.
+"""Measures muster-controller with PyTorchJobs on a real API server whose nodes kwok simulates; prints a table.
 
     tests/bench/pytorch_bench.py [--repeat N]
 
-A moment is that of an event's arrival here, by a watch of this program's own. It takes about 3 minutes.
+Each time is taken when an event arrives at a watch of this program. It takes about 3 minutes.
 """
 import argparse
 import concurrent.futures
@@ -28,7 +28,7 @@ JOBS, WORKERS, AT_ONCE = 200, 3, 32
 
 
 class Watch:
-    """Moments at which objects of a kind first were as a rule says, by name. In a process of its own: a watcher that is slow is cut off."""
+    """When each key that `rule` gives for an object first came. In a process of its own: slow watchers are cut off."""
 
     def __init__(self, api, resource, rule):
         self.moments, self.changed = {}, threading.Condition()
@@ -39,9 +39,9 @@ class Watch:
 
     def follow(self, api, resource, rule):
         while True:
-            with contextlib.suppress(Refused):  # the server's cache is behind: once more
+            with contextlib.suppress(Refused):  # the server's cache is behind: tries again
                 for _, made in api.events(resource, seconds=600):
-                    now = time.monotonic()  # the same in all processes
+                    now = time.monotonic()  # the same clock in all processes
                     for key in rule(made):
                         self.come.put((key, now))
 
@@ -108,14 +108,14 @@ class Bench(PyTorchCase):
         return made
 
     def clean(self):
-        """All jobs and what is theirs. The garbage collector alone would take minutes."""
+        """Deletes all jobs with their pods and Services. The garbage collector alone would take minutes."""
         for kind in ("pytorchjobs", "pods", "services"):
             self.api.ask("DELETE", self.api.path(kind), {"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0})
         for kind in ("pytorchjobs", "pods", "services"):
             self.cluster.kubectl("wait", kind, "-n", "vision", "--all", "--for=delete", "--timeout=300s", seconds=330)
 
     def ends(self, name, code, number):
-        """Milliseconds from the arrival of a pod's phase Failed to that of the condition Failed, or of the pod that takes its place."""
+        """Milliseconds from the arrival of a pod's phase Failed to that of the condition Failed, or of the new pod."""
         failed = Watch(self.api, "pods", lambda pod: [pod["metadata"]["uid"]] if pod["status"].get("phase") == "Failed" else [])
         made = Watch(self.api, "pods", lambda pod: [(pod["metadata"]["name"], pod["metadata"]["uid"])])
         over = Watch(self.api, "pytorchjobs", lambda job: [job["metadata"]["name"]] if any(

@@ -1,4 +1,4 @@
-// Load of the coordinator: N nodes in this process, the coordinator in a child of it, both on this machine's cores.
+// Load test of the coordinator. N nodes are in this process, the coordinator is in a child process of it.
 //
 //     rendezvous_load [--nodes 1000] [--per-connection 100] [--idle SECONDS] [--json]
 //
@@ -39,7 +39,7 @@ struct Settings {
   int nodes = 1000;
   int per_connection = 100;
   bool json = false;
-  int idle_s = 0;  // after the first round, count wake-ups of both processes for so long
+  int idle_s = 0;  // after the first round, counts wake-ups of both processes for this many seconds
 };
 
 struct Usage {
@@ -73,7 +73,7 @@ Usage UsageOf(pid_t pid) {
   _exit(0);
 }
 
-// Times its threads went to sleep and woke again.
+// Voluntary context switches of all threads of the process.
 long WakeUpsOf(pid_t pid) {
   long total = 0;
   std::error_code ignored;
@@ -211,7 +211,7 @@ int Run(const Settings& settings) {
   failure.rank = 3;
   failure.exit_code = 1;
   fleet.links[0]->Send(Report{fleet.rounds[0], {failure}, std::chrono::seconds(1), {}});
-  // The node that failed knows already.
+  // The failed node gets no Stop.
   double stop = fleet.Until([&] { return fleet.stopped >= nodes - 1; });
   for (int node = 0; node < nodes; ++node) {
     fleet.links[static_cast<size_t>(node)]->Send(Ready{fleet.rounds[static_cast<size_t>(node)], 40001});
@@ -240,7 +240,7 @@ int Run(const Settings& settings) {
                                  restart, finish, (restarted.cpu_seconds - joined.cpu_seconds) * 1000 / nodes);
   std::fputs(line.c_str(), stdout);
   std::fflush(stdout);
-  _exit(fleet.lost == 0 ? 0 : 1);  // closing 10,000 streams one by one proves nothing
+  _exit(fleet.lost == 0 ? 0 : 1);  // does not close 10,000 streams one by one
 }
 
 }  // namespace

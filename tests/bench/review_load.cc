@@ -1,11 +1,10 @@
-// Load of the admission webhooks: so many askers at a time, each with a connection of its own, ask one URL after the
-// other as an API server does for one request of its client. The first round of each, which has the TLS handshake, does
-// not count.
+// Load test of the admission webhooks. Parallel clients, each with its own connection, call one URL after the other, as
+// an API server does for one request. The first round of each, which has the TLS handshake, does not count.
 //
 //     review_load --ca FILE [--parallel 64] [--rounds 5000] URL BODY-FILE [URL BODY-FILE ...]
 //
-// Prints one JSON object: the median, p99 and longest time of a round over all URLs, in seconds, rounds, and rounds a
-// second.
+// Prints one JSON object: the median, p99 and longest time of a round over all URLs, in seconds, the number of rounds,
+// and rounds per second.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <boost/asio/io_context.hpp>

@@ -1,11 +1,11 @@
 #!/usr/bin/python3
-"""Measures the remote shell, MPI over it, and what `muster exec` costs; prints a markdown table. Medians (lowest-highest).
+"""Measures the remote shell, MPI over it, and the cost of `muster exec`. Prints a table of medians (lowest-highest).
 
     tests/bench/rsh_bench.py [--repeat N] [--megabytes N] [--only REGEX]
 
-Beside it stand plain `sh -c` and, where sshd is installed (openssh-server), ssh over loopback. The MPI row takes Open MPI,
-network namespaces and root. Beside the remote shells it has the same mpirun whose remote shell is a fork: a script that runs
-the pod's daemon in the pod's namespaces; and all ranks on one host, without daemons.
+It is compared with plain `sh -c` and, if sshd is installed (openssh-server), with ssh over loopback. The MPI row needs
+Open MPI, network namespaces and root. It also has mpirun with a remote shell that only forks (a script that runs the
+pod's daemon in the pod's namespaces), and mpirun with all ranks on one host, without daemons.
 """
 import argparse
 import os
@@ -35,8 +35,7 @@ HOSTS = 4
 
 
 def seconds(command, limit=300, **more):
-    """Of the whole process, as a shell would wait for it: Python's own timeout looks at 1, 3, 7, 15, 31 ms ... and would
-    round up to that."""
+    """Seconds of the whole process. Python's own timeout polls at 1, 3, 7, 15 ms ..., and would round up to these."""
     more = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, **more}
     began = time.monotonic()
     process = subprocess.Popen(command, **more)
@@ -63,7 +62,7 @@ class Bench:
             process.wait()
 
     def start(self, command, words, env=None):
-        """A server, once it has said `words`; what it said."""
+        """Starts a server and waits until it has printed `words`. Returns its output."""
         path = os.path.join(self.folder, f"server-{len(self.running)}.txt")
         with open(path, "w") as output:
             process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=env or clean())
@@ -89,13 +88,13 @@ class Bench:
         return times
 
     def pod(self):
-        """The prefix that runs a command in a pod of this machine."""
+        """Starts a pod on this machine. Returns the prefix that runs a command in it."""
         said = self.start([MUSTER, "exec", "--serve-rsh", "--rsh-listen", "127.0.0.1:0"], r"port \d+")
         port = re.search(r"serving the remote shell.*port (\d+)", said)[1]
         return [MUSTER, "rsh", "-p", port, "127.0.0.1"]
 
     def sshd(self, prefix=(), address="127.0.0.1", port="22022"):
-        """ssh's options for an sshd of our own, or None where there is none."""
+        """Starts an sshd. Returns ssh's options for it, or None if ssh or sshd is not installed."""
         sshd = shutil.which("sshd") or "/usr/sbin/sshd"
         if not os.access(sshd, os.X_OK) or shutil.which("ssh") is None:
             return None
@@ -131,7 +130,7 @@ class Bench:
         return "a stream, MB/s (>= 500)", figures
 
     def forks(self, inside):
-        """A remote shell that only forks: the floor of what one can cost."""
+        """A remote shell that only forks: the lowest possible cost."""
         path = os.path.join(self.folder, "forks")
         with open(path, "w") as script:
             cases = [f"pod-{pod}) exec {shlex.join(inside[pod])} sh -c \"$*\";;\n" for pod in range(1, HOSTS + 1)]

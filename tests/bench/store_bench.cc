@@ -1,18 +1,18 @@
-// Load for any TCPStore server (2.2 or later): many connections, each with one exchange under way, all by one thread,
-// or each by its own (--threads).
+// Load test for any TCPStore server (2.2 or later). Many connections, each with one exchange at a time, are driven by
+// one thread, or each by its own (--threads).
 //
-// The client is as light as can be, or its own time would be what is measured: one send an exchange, and answers are
+// The client is as light as possible, so that the figures are the server's: one send per exchange, and answers are
 // discarded in the kernel (MSG_TRUNC), not copied.
 //
 //   store_bench ops --address H:P [--pid PID] [--ops set,get,...] [--clients 1,4,16,64] [--seconds S] [--value BYTES]
 //     [--threads]
 //   store_bench crowd --address H:P [--pid PID] [--connections N] [--source ADDRESS] [--connect-only]
 //   store_bench gloo --address H:P [--pid PID] [--ranks N]
-//   store_bench echo     a bare epoll server: the floor. Prints "listening on H:P", ends with its standard input.
+//   store_bench echo     a bare epoll server: the lowest possible cost. Prints "listening on H:P", ends with its stdin.
 //
-// With --floor (ops) the server is that echo server: the same sizes of messages, no store. Prints one line of
-// name=value pairs per row. cpu_us is the server's CPU time per operation, from the scheduler's counters of all of
-// PID's threads.
+// With --floor (ops) the server at H:P is that echo server: messages of the same sizes, but no store. Prints one line
+// of name=value pairs per row. cpu_us is the server's CPU time per operation, from the scheduler's counters of all
+// threads of PID.
 #include <arpa/inet.h>
 #include <netinet/tcp.h>
 #include <sys/epoll.h>
@@ -46,11 +46,11 @@ double Seconds(Clock::time_point from) { return std::chrono::duration<double>(Cl
 
 struct Target {
   std::string host = "127.0.0.1";
-  std::string source;  // the address we come from; "": any
+  std::string source;  // address of this end; "": any
   uint16_t port = 0;
   int pid = 0;
 
-  // Nanoseconds of CPU of all threads.
+  // CPU time of all threads, in nanoseconds.
   double Cpu() const {
     double total = 0;
     if (pid == 0) return 0;
@@ -96,7 +96,7 @@ void SendAll(int fd, std::string_view bytes) {
   }
 }
 
-// What has come of an answer, up to `bytes`, is dropped; returns how much that was.
+// Drops at most `bytes` of the answer bytes that have arrived. Returns their number.
 size_t Discard(int fd, size_t bytes, int flags) {
   ssize_t count = ::recv(fd, nullptr, bytes, MSG_TRUNC | flags);
   if (count <= 0) Die("recv");
@@ -122,7 +122,7 @@ std::string Make(Op op, std::initializer_list<std::string_view> strings, std::op
   return bytes;
 }
 
-// What one client asks, over and over, and how long the answer is.
+// The request that one client repeats, and the length of its answer.
 struct Exchange {
   std::string request;
   size_t answer = 0;
@@ -135,7 +135,7 @@ Exchange MakeExchange(const std::string& op, size_t value_size) {
   PutNumber<uint32_t>(&ping, 1);
   std::vector<std::string> keys(8, key);
   Exchange exchange;
-  if (op == "set") {  // SET has no answer; the PING behind it says when it is done
+  if (op == "set") {  // SET has no answer; the answer to the PING after it shows that it is done
     exchange = {Make(Op::kSet, {key, value}) + ping, 4, 1};
   } else if (op == "get") {
     exchange = {Make(Op::kGet, {key}), 8 + value_size, 1};
@@ -166,7 +166,7 @@ struct Client {
   Clock::time_point asked;
 };
 
-// A connection that has been served once: libuv's server may look up names first.
+// Opens a connection and waits for one answer, since libuv's server may look up names first.
 int Connect(const Target& target, const Exchange& exchange, size_t value_size, bool floor) {
   const int fd = Dial(target);
   if (floor) {
@@ -182,9 +182,9 @@ int Connect(const Target& target, const Exchange& exchange, size_t value_size, b
   return fd;
 }
 
-constexpr double kWarmUp = 0.2;  // of the time that is measured, before it
+constexpr double kWarmUp = 0.2;  // length of the warm-up, as a part of the measured time
 
-// What was seen between the warm-up and the end.
+// The figures between the warm-up and the end.
 struct Seen {
   uint64_t done = 0;
   std::vector<float> latencies;  // microseconds
@@ -201,7 +201,7 @@ void Print(Seen seen, const std::string& op, int clients, size_t value_size) {
   std::fflush(stdout);
 }
 
-// Each client a thread that waits for its answer, as ranks do.
+// Each client is a thread that waits for its answer, as ranks do.
 Seen ByThreads(const Target& target, const Exchange& exchange, int clients, double seconds, size_t value_size,
                bool floor) {
   enum Phase { kWarm, kMeasured, kOver };
@@ -239,7 +239,7 @@ Seen ByThreads(const Target& target, const Exchange& exchange, int clients, doub
   return all;
 }
 
-// All clients by one thread, which has the next answer to look at as a rule.
+// One thread drives all clients. It seldom has to wait, since mostly the next answer is already there.
 Seen ByOneThread(const Target& target, const Exchange& exchange, int clients, double seconds, size_t value_size,
                  bool floor) {
   int set = ::epoll_create1(EPOLL_CLOEXEC);
@@ -312,9 +312,8 @@ void RoundOfAll(int set, std::vector<Client>& all, std::string_view bytes, size_
   }
 }
 
-// Keys carry our process number: a server may serve several runs.
-//
-// gloo's bring-up: each rank publishes its address, then waits for, waits for and reads each peer's.
+// gloo's start: each rank publishes its address. For each peer it then waits twice for the address, and reads it.
+// Keys contain the number of this process, since a server may serve several runs.
 void Gloo(const Target& target, int ranks) {
   int set = ::epoll_create1(EPOLL_CLOEXEC);
   std::vector<Client> all(static_cast<size_t>(ranks));
@@ -422,7 +421,7 @@ void Crowd(const Target& target, int connections, bool connect_only) {
   ::close(set);
 }
 
-// The floor: for each so many bytes that come in, so many bytes go out. One recv and one send an exchange, no store.
+// The lowest possible cost: one recv and one send per exchange, both of a fixed size, and no store.
 int Echo() {
   int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address{};

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""The store beside PyTorch's own libuv server and beside a bare epoll echo server: store_bench.py BIN_DIR [options]
+"""Compares the store with PyTorch's libuv server and with a bare epoll echo server: store_bench.py BIN_DIR [options]
 
-For each row the same load runs against each server in turn, `--rounds` times, so that all see the same machine; a figure
-is the median, a ratio the median of the rounds' ratios. cpu/echo is this store's server CPU per operation over the
-floor's, cpu/libuv over PyTorch's. On a busy machine run it as `nice -n -20`. Without a torch that has the libuv server
-(build-support/setup-newest-torch) its columns stay empty. Nothing is asserted.
+For each row the same load runs against each server in turn, `--rounds` times, so that all see the same machine. A
+figure is the median; a ratio is the median of the rounds' ratios. cpu/echo is this store's CPU time per operation over
+the echo server's, cpu/libuv over PyTorch's. On a busy machine run it as `nice -n -20`. Without a torch that has the
+libuv server (build-support/setup-newest-torch) its columns stay empty. Nothing is asserted.
 """
 import argparse
 import os
@@ -23,8 +23,8 @@ sys.stdin.read()
 """
 
 
-# libuv's server asks for the name of each peer. Usually the hosts file answers at once; SOURCE is in none, and the dead
-# name server never answers. Both are put in place for the servers alone, which takes root.
+# libuv's server looks up the name of each peer. Usually the hosts file answers at once. SOURCE is not in it, and the
+# dead name server never answers. Both files are mounted for the servers only, which needs root.
 HOSTS = {"/etc/hosts": "127.0.0.1 localhost\n::ffff:127.0.0.1 localhost\n"}
 SOURCE, DEAD_NAME_SERVER = "127.1.2.3", {"/etc/resolv.conf": "nameserver 192.0.2.1\n"}
 
@@ -73,7 +73,7 @@ def compare(bench, servers, options, rounds):
 
 
 def dead_name_server(bench, commands):
-    """Connections from an address without a name, while the name server is dead."""
+    """Connections from an address without a name, while the name server does not answer."""
     for name, command in commands.items():
         server = Server(command, DEAD_NAME_SERVER)
         try:
@@ -99,7 +99,7 @@ def main():
     parser.add_argument("--python", default=os.path.join(cache, "muster/torch-newest/bin/python"))
     args = parser.parse_args()
     bench = os.path.join(args.bin_dir, "store_bench")
-    muster = os.path.join(args.bin_dir, "muster")  # what ships; store_main where it is not built
+    muster = os.path.join(args.bin_dir, "muster")  # the released binary; store_main if it is not built
     commands = {"muster": [muster, "store", "--host", "127.0.0.1", "--port", "0"] if os.path.exists(muster)
                 else [os.path.join(args.bin_dir, "store_main")]}
     if os.path.exists(args.python):

@@ -1,4 +1,4 @@
-// Attendance: the node's end, event by event.
+// The state machine of attendance.h, event by event.
 #include "rendezvous/attendance.h"
 
 #include <gmock/gmock.h>
@@ -55,7 +55,7 @@ class Attendance : public testing::Test {
     auto dials = All<Dial>();
     return dials.empty() ? "none" : dials.back().address;
   }
-  // Time goes to the next deadline.
+  // Moves the time to the next deadline.
   void Next() {
     ASSERT_TRUE(look_again);
     now = std::max(now, *look_again);
@@ -370,7 +370,7 @@ TEST_F(Attendance, AStandInWithProofProbesTheNodesBehindIt) {
   EXPECT_EQ(probes[0].address, "c:1");
   Do(Connected{});
   Hear(Welcome{2, seconds(5), "test"});
-  Do(Probed{"c", Loss::kClosed});  // it let us in, and closed: just dying, or tired of us
+  Do(Probed{"c", Loss::kClosed});  // it accepted and closed: it is dying, or closed the idle connection
   EXPECT_EQ(All<Probe>().size(), 1u);
   Do(Probed{"c", Loss::kRefused});
   ASSERT_EQ(All<TellDead>().size(), 1u);
@@ -382,7 +382,7 @@ TEST_F(Attendance, AStandInWithProofProbesTheNodesBehindIt) {
 
 TEST_F(Attendance, ADeathSeenTooLateProvesNothing) {
   Run();
-  now += seconds(40);  // this process was frozen: the coordinator has given it up, others may have made a new round
+  now += seconds(40);  // this process was frozen: the coordinator has given it up, there may be a newer round
   Do(Disconnected{Loss::kClosed, "reset"});
   Do(Disconnected{Loss::kRefused, "refused"});
   EXPECT_EQ(Dialled(), "x:1");
@@ -393,14 +393,14 @@ TEST_F(Attendance, ADeathSeenTooLateProvesNothing) {
   EXPECT_TRUE(here[0].dead.empty());
 }
 
-// 20 s later a process goes on; what it hears was said before, but for what answers its beats since.
+// A process continues after a freeze of 20 s. Messages that it reads are from before, until its new beats are answered.
 TEST_F(Attendance, WhatLayInTheSocketDuringAFreezeIsNoLateWord) {
   for (int answers : {0, 1, 2}) {
     state = State();
     state.run_id = "job";
     state.endpoint = "a:1";
     state.self.name = "b";
-    Run();  // with the beat that follows a welcome only where a round is at stake: none
+    Run();  // without a round, so that no beat follows the welcome
     Next();
     ASSERT_EQ(Told<Beat>().size(), 1u);
     now += seconds(20);

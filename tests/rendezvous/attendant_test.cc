@@ -28,7 +28,7 @@ class AttendantTest : public ControlFixture {
     std::vector<std::string> said;
 
     ~Agent() { Die(); }
-    // As after SIGKILL: every socket is closed, nothing is said.
+    // As after SIGKILL: every socket is closed, no message is sent.
     void Die() {
       attendant.reset();
       coordinator.reset();
@@ -56,7 +56,7 @@ class AttendantTest : public ControlFixture {
                                int port = 0, const std::string& run_id = "job") {
     auto agent = std::make_unique<Agent>();
     agent->name = name;
-    // The port is known only once it is bound, and the conductor wants to know its address.
+    // Finds a free port first, since the conductor needs the address.
     asio::ip::tcp::acceptor probe(
         loop_, asio::ip::tcp::endpoint(asio::ip::address_v4::loopback(), static_cast<uint16_t>(port)));
     Coordinator::Options options;
@@ -202,7 +202,7 @@ TEST_F(AttendantTest, AnotherRunIdEndsTheNodeWithBothNames) {
   EXPECT_THAT(b->verdict->reason, testing::AllOf(HasSubstr("mine"), HasSubstr("yours")));
 }
 
-// `muster coordinator` dies and comes back empty: nobody's workers notice.
+// `muster coordinator` dies and comes back without memory. All workers keep running.
 TEST_F(AttendantTest, AnEmptyCoordinatorReformsTheRound) {
   Serve();
   JobOptions job = Job(2, 2);
@@ -236,7 +236,7 @@ TEST_F(AttendantTest, TheDeathOfTheHostIsOneNodesLoss) {
   EXPECT_EQ(b->round->restart_count, 0);
 }
 
-// The host's pod comes back at the same address, knowing nothing, while another node stands in.
+// The pod at the endpoint comes back at the same address, without memory, while another node stands in.
 TEST_F(AttendantTest, AHostThatComesBackIsSentToTheStandIn) {
   JobOptions job = Job(1, 2, 0);
   auto a = Start("a", job, "");
@@ -251,7 +251,7 @@ TEST_F(AttendantTest, AHostThatComesBackIsSentToTheStandIn) {
   Until([&] { return again->Runs(2) && b->Runs(2); }, "the round of two, of the stand-in");
   EXPECT_EQ(b->round->id.term, term);
   EXPECT_EQ(again->round->id, b->round->id);
-  auto stranger = Start("c", job, endpoint);  // knocks where it was told to, and is sent on
+  auto stranger = Start("c", job, endpoint);  // dials the endpoint, and is redirected
   Until([&] { return !stranger->said.empty(); }, "the spare to be told that it waits");
   EXPECT_FALSE(stranger->verdict);
   EXPECT_TRUE(b->Runs(2));

@@ -1,5 +1,5 @@
-// A coordinator on loopback and nodes that speak to it through real links. Everything runs on one loop; tests wait for
-// events, never for time.
+// A coordinator on loopback, and nodes with real links to it. Everything runs on one loop. Tests wait for events, never
+// for a time.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -25,7 +25,7 @@
 
 namespace muster::rendezvous {
 
-// The far end of one link, with a memory.
+// A node that records what it hears on its link.
 class Caller {
  public:
   Link::Events events() {
@@ -59,7 +59,7 @@ class Caller {
     return last;
   }
 
-  std::optional<NodeMessage> first;  // said as soon as connected
+  std::optional<NodeMessage> first;  // sent as soon as the link is connected
   std::unique_ptr<Link> link;
   bool connected = false;
   std::vector<CoordinatorMessage> heard;

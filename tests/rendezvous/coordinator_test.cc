@@ -1,4 +1,4 @@
-// The coordinator over loopback, spoken to message by message.
+// The coordinator over loopback, message by message.
 #include "rendezvous/coordinator.h"
 
 #include <dirent.h>
@@ -85,7 +85,7 @@ TEST_F(CoordinatorTest, TwoNodesFormARoundFailRestartAndFinish) {
   EXPECT_GT(second.id, first.id);
   EXPECT_EQ(second.restart_count, 1);
   EXPECT_EQ(second.master_port, 4001);
-  a->heard.clear();  // a Ready before the answer to b's report would be another story
+  a->heard.clear();  // a must not say Ready before the answer to b's report
   b->heard.clear();
 
   b->link->Send(Report{second.id, {failure}, std::chrono::seconds(1), {}});
@@ -106,7 +106,7 @@ TEST_F(CoordinatorTest, TwoNodesFormARoundFailRestartAndFinish) {
 TEST_F(CoordinatorTest, AClosedStreamIsALostNodeAtOnce) {
   Serve();
   JobOptions job = Job(1, 2, 0);
-  job.heartbeat_timeout = std::chrono::hours(1);  // silence cannot be what is noticed
+  job.heartbeat_timeout = std::chrono::hours(1);  // so that no node is lost by silence
   auto a = Dial(Greeting("a", job));
   UntilHeard<Start>(*a, "round of a alone");
   auto b = Dial(Greeting("b", job));
@@ -125,7 +125,7 @@ TEST_F(CoordinatorTest, AClosedStreamIsALostNodeAtOnce) {
   EXPECT_EQ(a->Find<Start>()->assignment.restart_count, 0);
 }
 
-// Agents that are started at once: exactly one of them is to serve the endpoint.
+// Of several agents that start at the same time, exactly one serves the endpoint.
 TEST(CoordinatorPort, OfManyThatListenAtOnceOneIsHeard) {
   struct Place {
     boost::asio::io_context loop;
@@ -260,7 +260,7 @@ TEST_F(CoordinatorTest, WhoIsOnlyOnCallCoordinatesNothingYet) {
   }
 }
 
-// The only agent dies without a word; the run ends with 200 by its timer, when nobody is there any more.
+// The only agent dies. The run ends with 200 by its timer, when no node is left.
 TEST_F(CoordinatorTest, ARunThatEndsWithNobodyThereIsForgotten) {
   Serve();
   JobOptions job = Job(1, 1);
@@ -290,7 +290,7 @@ TEST_F(CoordinatorTest, WhoWatchesAnEndedRunDoesNotKeepTheNextOneOut) {
   UntilHeard<Finish>(*a, "finish");
   a->link.reset();
   std::unique_ptr<Caller> next;
-  do {  // before the end of `a` was noticed it would hear the verdict
+  do {  // until the coordinator notices the end of `a`, it answers with the old verdict
     next = Dial(Greeting("a", Job(1, 1)));
     Until([&] { return !next->heard.empty(); }, "any answer");
   } while (next->Find<Finish>() != nullptr);
@@ -313,7 +313,7 @@ TEST_F(CoordinatorTest, ASupersededCoordinatorSendsEveryoneOn) {
   UntilHeard<Redirect>(*asking, "redirect of the curious");
   Hello knows = Greeting("c", Job(1, 1));
   knows.resume = a->Find<Start>()->assignment;
-  knows.resume->id.term = 5;  // it has seen a later coordinator than the one that superseded us
+  knows.resume->id.term = 5;  // above the term of the Supersede
   auto ahead = Dial(knows);
   UntilHeard<Welcome>(*ahead, "welcome of one who knows better");
 }
@@ -414,7 +414,7 @@ TEST_F(CoordinatorTest, APeerThatWasToldToGoIsNotHeard) {
   conductor_->Receive(id, Inspect{"job", false});
   EXPECT_TRUE(deaf.closed);
   conductor_->Receive(id, Inspect{"job", false});
-  EXPECT_EQ(deaf.told, 1);  // what it says after its end is not heard
+  EXPECT_EQ(deaf.told, 1);  // a message after Close is ignored
   conductor_->Disconnect(id);
   conductor_->Disconnect(id);
 }

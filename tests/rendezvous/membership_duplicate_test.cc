@@ -1,4 +1,4 @@
-// Membership, rule by rule: two that claim one name, or one node rank.
+// Membership, rule by rule: two nodes that claim one name, or one node rank.
 #include "rendezvous/membership.h"
 #include "tests/rendezvous/stage.h"
 

@@ -1,4 +1,4 @@
-// Membership: a node that goes by itself, is taken away or turns out to be unfit.
+// Membership: a node that leaves because it was stopped or preempted, or is unhealthy.
 #include "tests/rendezvous/stage.h"
 
 namespace muster::rendezvous {
@@ -56,7 +56,7 @@ TEST(Leaving, ItsNameIsItsOwnUntilItHasGone) {
   PeerId peer = s.Join(next);
   EXPECT_EQ(s.LastNotice("b"),
             "the name b is held by node b (host host-b) (pid 0), which is leaving: waiting for its end");
-  s.Do(PeerSaid{old, Beat{}});  // it lives, and goes all the same
+  s.Do(PeerSaid{old, Beat{}});  // it lives, but it is still leaving
   EXPECT_EQ(s.Refusal(peer), "");
   EXPECT_EQ(s.state.phase, Phase::kGathering);
   s.Do(PeerClosed{old});
@@ -125,11 +125,11 @@ TEST(Leaving, OfAnUnhealthyNodeEndsNoJobThatMayGoOn) {
   EXPECT_EQ(s.Roster(), "a");
 }
 
-// How long workers may take to end depends on it.
+// The agent chooses the grace period of its workers by the cause.
 TEST(Leaving, TheOthersAreToldWhyTheyStop) {
   struct Row {
     const char* name;
-    void (*ends)(Stage&);  // of the round of a and b, as b
+    void (*ends)(Stage&);  // ends the round of a and b, by b
     RoundCause cause;
   };
   const Row rows[] = {

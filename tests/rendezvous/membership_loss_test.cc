@@ -1,4 +1,4 @@
-// Membership, rule by rule: who is lost, and what a coordinator that may be cut off must not do.
+// Membership, rule by rule: which nodes are lost, and what a coordinator must not do while it may be cut off.
 #include "rendezvous/membership.h"
 #include "tests/rendezvous/stage.h"
 

@@ -1,4 +1,4 @@
-// Membership without memory: a coordinator that came back empty, or stands in.
+// Membership without memory: a coordinator that restarted, or stands in.
 #include "tests/rendezvous/stage.h"
 
 namespace muster::rendezvous {
@@ -6,7 +6,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// Three nodes in round (1, 4), as a coordinator that is gone now had made it.
+// Round (1, 4) with three nodes, made by a coordinator that is gone now.
 Round OldRound(const std::string& coordinator = "") {
   Round round;
   round.id = {1, 4};
@@ -262,7 +262,7 @@ TEST_F(Reform, OnCallNothingBeginsBeforeItStandsIn) {
   s.state.self_node = "b";
   s.state.on_call = true;
   s.Join("d");
-  Return("a");  // even one that takes this agent for the coordinator it had
+  Return("a");  // also a node whose last coordinator was this agent
   EXPECT_EQ(s.state.phase, Phase::kGathering);
   EXPECT_TRUE(s.state.members.empty());
   EXPECT_TRUE(s.told[s.peers["a"]].empty());
@@ -285,7 +285,7 @@ TEST_F(Reform, ATermSomebodyElseClaimedIsNotClaimedAgain) {
   Hello hello = s.Greeting("c");
   hello.resume = AssignmentFor(old, 2);
   hello.state = NodeState::kRunning;
-  hello.term = 2;  // of another stand-in that had its attention
+  hello.term = 2;  // of another stand-in that the node attended
   s.Join(hello);
   EXPECT_EQ(s.state.term, 3u);
 }

@@ -37,7 +37,7 @@ TEST(Failure, IsACodeOrASignal) {
   Stage s(Job(1, 1));
   s.Join("a");
   WorkerFailure failure = Failure(137);
-  failure.signal = 0;  // a shell's word, or mpirun's
+  failure.signal = 0;  // a shell or mpirun exited with 137
   s.Says("a", Report{s.state.round.id, {failure}, seconds(5), {}});
   s.Ready("a");
   EXPECT_THAT(s.End("a")->reason, HasSubstr("ended with exit code 137 (128 + SIGKILL); no"));
@@ -71,7 +71,7 @@ TEST(Failure, LateOnesCountOnlyWhileItsRoundIsStopped) {
   s.Join("b");
   WorkerFailure late = Failure(1, 0);
   late.late = true;
-  s.Says("a", Report{s.RoundOf("a"), {late}, {}, {}});  // none has ended it yet
+  s.Says("a", Report{s.RoundOf("a"), {late}, {}, {}});  // no other failure has ended the round yet
   s.Fails("b", 3);
   s.Says("a", Report{{1, 99}, {late}, {}, {}});
   s.Ready("a");
@@ -272,7 +272,7 @@ TEST(NoProgress, AReportedStepCountsMoreThanALongerLife) {
   EXPECT_EQ(s.End("a")->exit_code, 93);
 }
 
-TEST(NoProgress, TheStepOfANodeThatWasStoppedCountsToo) {  // often rank 0 alone reports any
+TEST(NoProgress, TheStepOfANodeThatWasStoppedCountsToo) {  // often only rank 0 reports steps
   JobOptions options = Job(2, 2, 100);
   options.no_progress_limit = 1;
   Stage s(options);
@@ -343,7 +343,7 @@ TEST(Consequence, OfALostNodeIsNotCharged) {
   Stage s(Job(1, 2));
   s.Join("a");
   s.Join("b");
-  s.Fails("a", 1, true);  // its workers saw their peers go first
+  s.Fails("a", 1, true);  // its workers failed because their peers were gone
   s.Ready("a");
   s.Closes("b");
   EXPECT_TRUE(s.Started("a", 1));
@@ -386,7 +386,7 @@ TEST(Stopping, AReconnectedNodeIsToldAgain) {
   EXPECT_TRUE(s.Started("b", 1));
 }
 
-// Whether the other node is told to keep evidence, for each way a round is stopped.
+// For each way in which a round ends: is the other node told to keep evidence?
 TEST(Hang, OnlyAHangMakesEveryNodeKeepEvidence) {
   struct Row {
     const char* name;
@@ -414,7 +414,7 @@ TEST(Hang, OnlyAHangMakesEveryNodeKeepEvidence) {
   EXPECT_FALSE(s.Told<Stop>("a").at(0).keep_evidence) << "a lost node is no hang";
 }
 
-// The answer to a beat says whether all nodes of the round are silent, for each way some are.
+// The answer to a beat says whether all nodes of the round are silent.
 TEST(Silence, OfAllNodesIsToldToThoseThatAskAndOfSomeIsNot) {
   Stage s(Job(3, 3, 3));
   for (const char* name : {"a", "b", "c"}) s.Join(name);

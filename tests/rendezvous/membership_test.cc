@@ -1,4 +1,4 @@
-// Membership, rule by rule (docs/rendezvous.md): who comes, when a round starts, with which ranks.
+// Membership, rule by rule (docs/rendezvous.md): which nodes are admitted, when a round starts, with which ranks.
 #include "rendezvous/membership.h"
 
 #include "tests/rendezvous/stage.h"
@@ -250,7 +250,7 @@ TEST(Gathering, AnEndpointThatEveryMachineTakesForItselfIsNamed) {
   s.state.endpoint_hint = "the endpoint is localhost";
   s.Join("a");
   EXPECT_EQ(s.LastNotice("a"), "waiting for 2 more nodes: have 1 of 3 (up to 600 s); the endpoint is localhost");
-  s.Join("b");  // so somebody finds it
+  s.Join("b");  // so other nodes do find the endpoint
   EXPECT_EQ(s.LastNotice("a"), "waiting for 1 more node: have 2 of 3 (up to 600 s)");
   s.Wait(s.options.join_timeout, {"a", "b"});
   EXPECT_EQ(s.End("a")->reason, "2 of 3 nodes came within 600 s: a, b; the endpoint is localhost");
@@ -280,7 +280,7 @@ TEST(Ranks, ByIndexWhereAllHaveOne) {
   EXPECT_EQ(s.Roster(), "n0 n1 n2");
 }
 
-// Name, address, pid, index of the nodes in the order in which they come; the first round's roster.
+// Each row: name, address, pid and index of the nodes in the order of their arrival; the first round's roster.
 TEST(Ranks, ByIndexThenInTorchrunsOrder) {
   struct Came {
     const char* name;
@@ -297,9 +297,9 @@ TEST(Ranks, ByIndexThenInTorchrunsOrder) {
       {{{"b", "h10", 1, {}}, {"a", "h2", 1, {}}, {"c", "h1", 1, {}}}, "c b a"},  // as text
       {{{"a", "h", 10, {}}, {"b", "h", 9, {}}, {"c", "g", 11, {}}}, "c b a"},
       {{{"b", "h", 1, {}}, {"c", "h", 1, {}}, {"a", "h", 1, {}}}, "a b c"},
-      {{{"z", "h1", 1, {}}, {"a", "h2", 1, 0}, {"b", "h0", 1, {}}}, "a b z"},  // only node 0 knows its place
+      {{{"z", "h1", 1, {}}, {"a", "h2", 1, 0}, {"b", "h0", 1, {}}}, "a b z"},  // only node 0 has an index
       {{{"a", "h1", 1, 7}, {"b", "h2", 1, 3}, {"c", "h3", 1, 5}}, "b c a"},    // with gaps
-      {{{"b", "h2", 1, 0}, {"a", "h1", 1, 0}, {"c", "h0", 1, 0}}, "c a b"},    // one value for all says nothing
+      {{{"b", "h2", 1, 0}, {"a", "h1", 1, 0}, {"c", "h0", 1, 0}}, "c a b"},    // equal indexes decide nothing
   };
   for (const Row& row : rows) {
     Stage s(Job(3, 3));
@@ -426,7 +426,7 @@ TEST(Reason, HasTheWorkersOwnWords) {
       {"", "", "ended with exit code 3"},
       {"ValueError: batch size 0\n  at line 7", "noise", "ended with exit code 3 (ValueError: batch size 0)"},
       {traceback + "KeyError: 'x'\nwith a note\n", "", "ended with exit code 3 (KeyError: 'x')"},
-      {traceback, "KeyError: 'x'", "ended with exit code 3 (stderr: KeyError: 'x')"},  // its end was cut off
+      {traceback, "KeyError: 'x'", "ended with exit code 3 (stderr: KeyError: 'x')"},  // the traceback's end is missing
       {"", "two", "ended with exit code 3 (stderr: two)"},
       {" \n", "", "ended with exit code 3"},
       {std::string(9000, 'x'), "", "ended with exit code 3 (" + std::string(240, 'x') + "...)"},
@@ -447,7 +447,7 @@ TEST(Reason, HasTheWorkersOwnWords) {
 TEST(Cause, OfTheNextRound) {
   struct Row {
     const char* name;
-    void (*ends)(Stage&);  // of the round of a and b, as b or as both
+    void (*ends)(Stage&);  // ends the round of a and b, by b or by both
     RoundCause cause;
     RestartPolicy policy = RestartPolicy::kOnFailure;
   };

@@ -36,9 +36,9 @@ TEST(Outliers, RowByRow) {
   const Row rows[] = {
       {{}, ""},
       {Of("memory", {1}), ""},
-      {Of("memory", {1, 100}), ""},  // who of two is right?
+      {Of("memory", {1, 100}), ""},  // of two nodes, either may be the slow one
       {Of("memory", {12.4, 12.4, 3.1}), "node n2 is slow: memory 3.1 GB/s, the others 12.4 GB/s"},
-      {Of("memory", {12.4, 12.4, 6.2}), ""},  // just half
+      {Of("memory", {12.4, 12.4, 6.2}), ""},  // exactly half
       {Of("memory", {12.4, 12.4, 1000}), ""},
       {Of("memory", {10, 20, 1}), "node n2 is slow: memory 1.0 GB/s, the others 10.0 GB/s"},
       {Of("memory", {1, 1, 10, 10, 10}),
@@ -46,10 +46,10 @@ TEST(Outliers, RowByRow) {
        "GB/s"},
       {Of("loopback", {4, 4, 1}), "node n2 is slow: loopback 1.0 GB/s, the others 4.0 GB/s"},
       {Of("disk", {500, 500, 0}), "node n2 is slow: disk 0 MB/s, the others 500 MB/s"},
-      {Of("round trip", {0.25, 0.25, 1.0}), ""},  // twice, and the slack of 0.5 ms
+      {Of("round trip", {0.25, 0.25, 1.0}), ""},  // exactly twice plus 0.5 ms
       {Of("round trip", {0.25, 0.25, 1.5}), "node n2 is slow: round trip 1.5 ms, the others 0.25 ms"},
       {Of("loopback round trip", {0.25, 0.25, 9}), "node n2 is slow: loopback round trip 9.0 ms, the others 0.25 ms"},
-      {Of("temperature", {1, 1, 1000}), ""},  // nobody knows which way is good
+      {Of("temperature", {1, 1, 1000}), ""},  // not in the table of measures
       {{{{"memory", 10}}, {{"memory", 10}}, {}, {{"memory", 1}}},
        "node n3 is slow: memory 1.0 GB/s, the others 10.0 GB/s"},
       {{{{"memory", 10}, {"disk", 8}}, {{"memory", 10}, {"disk", 8}}, {{"memory", 1}, {"disk", 1}}},

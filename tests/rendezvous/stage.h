@@ -1,4 +1,4 @@
-// A stage for membership: named nodes with streams, virtual time, and what each node was told.
+// A harness for membership.h: named nodes with streams, virtual time, and the messages that each node was sent.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -111,7 +111,7 @@ class Stage {
   }
   void Leaves(const std::string& name) { Says(name, Leave{"preempted", LeaveCause::kPreempted}); }
   void Closes(const std::string& name) { Do(PeerClosed{peers.at(name)}); }
-  // Time passes; Tick comes exactly when it was asked for. `beating` nodes send a beat every second.
+  // Lets `duration` pass. Tick comes exactly at look_again. `beating` nodes send a beat every second.
   void Wait(Duration duration, std::vector<std::string> beating = {}) {
     TimePoint end = now + duration;
     TimePoint beat = now;
@@ -132,7 +132,7 @@ class Stage {
     }
   }
 
-  // What `name` was told on its last stream.
+  // The messages to `name` on its last stream.
   template <typename T>
   std::vector<T> Told(const std::string& name) {
     return ToldPeer<T>(peers.at(name));

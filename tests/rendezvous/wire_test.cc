@@ -63,7 +63,7 @@ WorkerFailure SomeFailure() {
   failure.oom_killed = true;
   failure.consequence = true;
   failure.late = true;
-  failure.message = "out of \xff memory";  // a worker's bytes travel as they are
+  failure.message = "out of \xff memory";  // a worker's bytes are sent unchanged
   failure.error_file = "/tmp/error.json";
   failure.stderr_tail = {"one", "two\x80"};
   failure.stderr_reason = "two\x80";
@@ -142,7 +142,7 @@ TEST(Wire, ProtocolOneIsTheseBytes) {
   EXPECT_EQ(wire::Encode(CoordinatorMessage(Welcome{1, std::chrono::seconds(5), "v"})),
             bytes("\x0a\x08\x08\x01\x10\x88'\x1a\x01v"));
   EXPECT_EQ(wire::Encode(CoordinatorMessage(Stop{{1, 0}, "x"})), bytes("\x22\x07\x0a\x02\x08\x01\x12\x01x"));
-  // An agent that does not know the last fields passes over them.
+  // An agent that does not know the last fields ignores them.
   EXPECT_EQ(wire::Encode(CoordinatorMessage(Stop{{1, 0}, "x", RoundCause::kFailure, true})),
             bytes("\x22\x0b\x0a\x02\x08\x01\x12\x01x\x18\x01\x20\x02"));
   EXPECT_EQ(wire::Encode(CoordinatorMessage(Redirect{2, "a:1"})), bytes("\x3a\x07\x08\x02\x12\x03"
@@ -160,7 +160,7 @@ TEST(Wire, GarbageIsAnErrorThatSaysSo) {
   EXPECT_THAT(std::string(Message(wire::DecodeFromNode(huge).status())), HasSubstr("at most"));
 }
 
-// One wrong field each, and the word the error must contain.
+// Each row: a wrong field, and a word that the error must contain.
 TEST(Wire, AWrongFieldIsNamed) {
   struct Row {
     std::string word;
@@ -249,7 +249,7 @@ TEST(Wire, WorkersOutputIsCutSoThatAReportFits) {
   ASSERT_EQ(cut.failures[0].stderr_tail.size(), wire::kMaxTailLines);
   EXPECT_EQ(cut.failures[0].stderr_tail[0].size(), wire::kMaxText);
   EXPECT_EQ(cut.failures[0].stderr_tail.back(), "last");
-  EXPECT_EQ(cut.failures[63].exit_code, 137);  // the facts of the later ones stay
+  EXPECT_EQ(cut.failures[63].exit_code, 137);  // later failures keep their facts
 
   Verdict verdict{1, "x", report.failures[0], report.failures};
   EXPECT_LE(wire::Encode(CoordinatorMessage(Finish{1, verdict})).size(), wire::kVerdictText + 64 * 512);
@@ -274,7 +274,7 @@ TEST(Wire, ReasonsAreCutAtACharacter) {
   EXPECT_EQ(std::get<Leave>(*again).reason.size(), wire::kMaxText);
 }
 
-// Truncated and flipped messages never crash and never pass a limit. (tests/fuzz looks further.)
+// Truncated and flipped messages never crash and never exceed a limit. tests/fuzz tests more of them.
 TEST(Wire, DamagedMessagesAreHarmless) {
   std::string whole = wire::Encode(NodeMessage(SomeHello()));
   for (size_t length = 0; length < whole.size(); ++length) (void)wire::DecodeFromNode(whole.substr(0, length));

@@ -1,4 +1,4 @@
-// Messages of the remote shell against protobuf's own, whole and in pieces; and what is none.
+// Messages of the remote shell, compared with protobuf's encoding, whole and in pieces. Wrong messages are errors.
 #include "rsh/protocol.h"
 
 #include <gmock/gmock.h>
@@ -16,7 +16,7 @@ using net::FromBuffer;
 using net::Joined;
 using testing::HasSubstr;
 
-// In slices of these lengths, the last one with the rest.
+// `text` in slices of these lengths; a last slice has the rest.
 grpc::ByteBuffer Buffer(const std::string& text, const std::vector<size_t>& lengths = {}) {
   Bytes slices;
   size_t at = 0;
@@ -100,12 +100,12 @@ TEST(RshProtocol, ThereAndBack) {
     EXPECT_EQ(ended.exit_code, code);
     EXPECT_EQ(ended.reason, "why");
     EXPECT_EQ(std::get<Verdict>(*DecodeFromLauncher(Encode(FromLauncher(Verdict{code, ""})))).exit_code, code);
-    for (ExitClass told : {ExitClass::kFatal, ExitClass::kRetryable}) {  // whatever is usual for that code
+    for (ExitClass told : {ExitClass::kFatal, ExitClass::kRetryable}) {  // not always the code's usual class
       const auto verdict = DecodeFromLauncher(Encode(FromLauncher(Verdict{code, "", told})));
       EXPECT_EQ(std::get<Verdict>(*verdict).exit_class, told);
     }
   }
-  // A launcher that does not know of classes.
+  // A launcher that sends no class.
   EXPECT_EQ(std::get<Verdict>(*DecodeFromLauncher(Buffer(Wire(0x12, 2, 8, 3)))).exit_class, ExitClass::kFatal);
   EXPECT_EQ(std::get<Verdict>(*DecodeFromLauncher(Buffer(Wire(0x12, 0)))).exit_class, ExitClass::kSuccess);
   EXPECT_EQ(std::get<Hello>(*DecodeFromLauncher(Encode(FromLauncher(Hello{"pod-0"})))).launcher, "pod-0");
@@ -167,8 +167,8 @@ TEST(RshProtocol, WhatIsNoMessage) {
   } rows[] = {
       {"", unknown},
       {Wire(0xa2, 1, 0), unknown},                          // field 20
-      {Wire(0x12), garbage},                                // a tag alone
-      {Wire(0x12, 5, 'x'), garbage},                        // shorter than said
+      {Wire(0x12), garbage},                                // only a tag
+      {Wire(0x12, 5, 'x'), garbage},                        // shorter than its length field
       {Wire(0x12, 0x80, 0x80, 0x80, 0x80, 0x80), garbage},  // a length without end
       {Wire(0x12, 0xff, 0xff, 0xff, 0xff, 0x0f), garbage},  // 4 GiB
       {Wire(0x12, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1), garbage},
@@ -186,13 +186,13 @@ TEST(RshProtocol, WhatIsNoMessage) {
 }
 
 TEST(RshProtocol, OddWaysToSayItAreReadAsProtobufDoes) {
-  auto signal = DecodeFromCaller(Buffer(Wire(0x12, 1, 'x', 0x20, 15)));  // of several, the last
+  auto signal = DecodeFromCaller(Buffer(Wire(0x12, 1, 'x', 0x20, 15)));  // of several fields the last one counts
   ASSERT_TRUE(signal.ok());
   EXPECT_EQ(std::get<SignalSent>(*signal).signal, 15);
-  auto later = DecodeFromCaller(Buffer(Wire(0xa0, 1, 0, 0x12, 1, 'x')));  // a field of a later version before it
+  auto later = DecodeFromCaller(Buffer(Wire(0xa0, 1, 0, 0x12, 1, 'x')));  // after a field of a later version
   ASSERT_TRUE(later.ok());
   EXPECT_EQ(Joined(std::get<Input>(*later).bytes), "x");
-  auto longer = DecodeFromCaller(Buffer(Wire(0x12, 0x81, 0x80, 0, 'x')));  // a length in more bytes than it takes
+  auto longer = DecodeFromCaller(Buffer(Wire(0x12, 0x81, 0x80, 0, 'x')));  // a length in more bytes than it needs
   ASSERT_TRUE(longer.ok());
   EXPECT_EQ(Joined(std::get<Input>(*longer).bytes), "x");
 }

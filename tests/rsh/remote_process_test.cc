@@ -1,4 +1,4 @@
-// Real commands: their streams, how they end, and what is left of them.
+// Real commands: their streams, their ends, and the processes that they leave behind.
 #include "rsh/remote_process.h"
 
 #include <fcntl.h>
@@ -13,7 +13,7 @@ namespace {
 
 class RemoteProcessTest : public RshHarness {
  protected:
-  // Takes all output as it comes unless `take_` says otherwise.
+  // Takes all output as it comes, unless `take_` is false.
   void Start(const std::string& command) {
     RemoteProcessEvents events;
     events.output = [this](bool err, const grpc::Slice& bytes) {

@@ -1,4 +1,4 @@
-// ssh's command line as MPI runtimes use it, and what is refused.
+// ssh's command lines as MPI runtimes use them, and the refused ones.
 #include "rsh/rsh_arguments.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// One loop with what the two ends of the remote shell need, and a way to wait for what must happen.
+// A loop with the objects that both ends of the remote shell need, and a way to wait for a condition.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -31,7 +31,7 @@ class RshHarness : public testing::Test {
     std::filesystem::remove_all(folder_, ignored);
   }
 
-  // Turns the loop until `done`; false after a minute.
+  // Runs the loop until `done`; false after a minute.
   bool Until(const std::function<bool()>& done) {
     const TimePoint deadline = MonotonicClock::now() + std::chrono::minutes(1);
     while (!done()) {
@@ -43,7 +43,7 @@ class RshHarness : public testing::Test {
   }
   static bool Exists(pid_t pid) { return kill(pid, 0) == 0; }
   static std::vector<std::string> Environment() { return {"PATH=/usr/bin:/bin"}; }
-  // Any bytes; the same each time.
+  // Pseudo-random bytes, the same each time.
   static std::string Noise(size_t size) {
     std::string noise(size, '\0');
     uint64_t state = 88172645463325252;
@@ -59,7 +59,7 @@ class RshHarness : public testing::Test {
   std::string folder_;
   boost::asio::io_context loop_{1};
   launcher::Reaper reaper_{loop_};
-  launcher::Console console_{loop_};  // ignores SIGPIPE too
+  launcher::Console console_{loop_};  // also makes the process ignore SIGPIPE
 };
 
 }  // namespace muster::rsh

@@ -14,13 +14,13 @@ namespace muster::rsh {
 
 class SessionHarness : public RshHarness {
  protected:
-  // What a caller has heard.
+  // A caller and what it has received.
   struct Talk {
     std::unique_ptr<Session> session;
-    bool take = true;  // output as it comes
+    bool take = true;  // takes output as it comes
     std::string to_write;
     size_t written = 0;
-    bool end_input = true;  // after that
+    bool end_input = true;  // after `to_write`
     bool started = false;
     std::string out, err;
     std::vector<std::string> waited;

@@ -109,7 +109,7 @@ TEST_F(SessionTest, MutualTls) {
 }
 
 TEST_F(SessionTest, NobodyThere) {
-  int port = Serve()->port();  // nobody's any more
+  int port = Serve()->port();  // the server is destroyed: nobody listens there
   Talk& talk = Call(port, "true", {}, seconds(1));
   ASSERT_TRUE(UntilEnded(talk));
   EXPECT_EQ(talk.ended->exit_code, kExitRendezvousTimeout);
@@ -133,7 +133,7 @@ TEST_F(SessionTest, SignalsOvertakeInput) {
   talk.to_write = Noise(3 * kInputWindow);
   ASSERT_TRUE(UntilOut(talk, "ready"));
   ASSERT_TRUE(Until([&] { return talk.written >= kInputWindow; }));
-  EXPECT_LT(talk.written, talk.to_write.size());  // until the command ends: then all the rest is taken and dropped
+  EXPECT_LT(talk.written, talk.to_write.size());  // when the command ends, the rest is taken and dropped
   talk.session->Signal(SIGTERM);
   ASSERT_TRUE(UntilEnded(talk));
   EXPECT_EQ(talk.ended->exit_code, 9);
@@ -188,7 +188,7 @@ TEST_F(SessionTest, AServerThatStops) {
   EXPECT_EQ(polite.ended->exit_code, 9);
   EXPECT_THAT(polite.ended->reason, HasSubstr("stopped"));
   EXPECT_EQ(done, 0);
-  Talk& late = Call(server->port(), "true");  // it is for the pod that takes this one's place
+  Talk& late = Call(server->port(), "true");  // this call waits for the pod's replacement
   ASSERT_TRUE(Until([&] { return !late.waited.empty(); }));
   EXPECT_THAT(late.waited.back(), HasSubstr("the pod is being stopped"));
   EXPECT_FALSE(late.ended);
@@ -204,7 +204,7 @@ TEST_F(SessionTest, AServerThatStopsDoesNotWaitForWhoDoesNotRead) {
   const std::string written = folder_ + "/written";
   Talk& stuck = Call(server->port(), fmt::format("while head -c 65536 /dev/zero; do echo >> {}; done", written));
   stuck.take = false;
-  // Its end is behind much that nobody reads: a message was taken, and the next one is not its last.
+  // The command has written much more than the caller reads, so the caller does not see its end.
   ASSERT_TRUE(Until([&] { return !stuck.out.empty() && File(written).size() >= 32; }));
   int done = 0;
   server->Stop(SIGTERM, seconds(60), [&] { ++done; });
@@ -228,7 +228,7 @@ TEST_F(SessionTest, ACommandLineThatIsTooLong) {
   EXPECT_THAT(talk.ended->reason, HasSubstr("larger than max"));
 }
 
-// Says what it is told to, whatever the rules are.
+// A client that sends any messages, also wrong ones.
 class Stranger final : public net::GrpcClientCall {
  public:
   struct Heard {

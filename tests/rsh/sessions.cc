@@ -33,7 +33,7 @@ class Crowd {
     std::string out;
   };
 
-  // Ends with a code of its own, after one line there and back.
+  // Starts a command that sends one line back and ends with a code of its own.
   void Next(Place& place) {
     place.session.reset();
     if (left_ == 0) {

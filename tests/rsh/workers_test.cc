@@ -1,4 +1,4 @@
-// The launcher's conversations with its worker pods: who hears the verdict, who is waited for, who is not.
+// The launcher's streams to its worker pods: which workers hear the verdict, and for which ones it waits.
 #include "rsh/workers.h"
 
 #include "session_harness.h"
@@ -34,7 +34,7 @@ class WorkersTest : public SessionHarness {
     });
     EXPECT_FALSE(deaf_);
   }
-  // Until so many launchers have said hello.
+  // Waits until `count` launchers have said hello.
   bool UntilMet(size_t count) {
     return Until([&] { return said_.size() >= count; });
   }
@@ -91,7 +91,7 @@ TEST_F(WorkersTest, OneThatNeverWasIsNamed) {
 
 TEST_F(WorkersTest, OneOnThisMachineHearsWhereItIs) {
   auto one = Serve(), two = Serve();
-  const int nobody = Serve()->port();  // the launcher's own name, say
+  const int nobody = Serve()->port();  // no server there, as at the launcher's own name
   Attend({one->port()}, {}, {two->port(), nobody});
   ASSERT_TRUE(UntilMet(2));
   Tell(7, seconds(3600));

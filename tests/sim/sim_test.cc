@@ -1,4 +1,4 @@
-// Seeds of simulated jobs. A failing one is printed with its trace; MUSTER_SIM_SEED=n replays it,
+// Runs simulated jobs, one per seed. Prints a failing seed with its trace. MUSTER_SIM_SEED=n replays one;
 // MUSTER_SIM_OFFSET=n takes other seeds.
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// The simulated machine room: time, processes, network, faults.
+// The simulation's time, processes, network and faults.
 #include "tests/sim/world.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ void World::At(TimePoint when, std::function<void()> what) {
   events_.push({std::max(when, now_), ++sequence_, std::make_shared<std::function<void()>>(std::move(what))});
 }
 
-// Runs in `process`: not when it is dead, later when it is frozen.
+// Runs `what` in a process after `delay`: not at all if the process is dead, and later if it is frozen.
 void World::After(Duration delay, int id, std::function<void(Process&)> what) {
   At(now_ + delay, [this, id, what = std::move(what)] {
     Process& process = processes_[static_cast<size_t>(id)];
@@ -73,7 +73,7 @@ int World::Spawn(const std::string& name, const std::string& address, bool coord
   state.options = options_;
   state.seed = seed_ + static_cast<uint64_t>(id);
   if (options_.indexed || (places_known_ && name[0] == 'n')) state.self.index = name[1] - '0';
-  state.self.address = fmt::format("{}{}", '9' - name[1], name);  // not in the order of the names
+  state.self.address = fmt::format("{}{}", '9' - name[1], name);  // another order than that of the names
   state.self.pid = id;
   After(random_.Between(milliseconds(0), milliseconds(200)), id, [this](Process& p) { Attend(p, at::Begin{}); });
   return id;
@@ -102,7 +102,7 @@ void World::Kill(Process& process, bool power_off) {
   process.powered_off = power_off;
   process.workers = false;
   process.held.clear();
-  if (power_off) {  // the stand-in's knock has gRPC's keepalive only
+  if (power_off) {  // only gRPC's keepalive notices this on a stand-in's connection to the endpoint
     int id = process.id;
     At(now_ + seconds(20), [this, id] {
       for (size_t c = 0; c < conns_.size(); ++c) {
@@ -162,7 +162,7 @@ void World::Pump(int c, int direction) {
     Conn::Item item = std::move(conn.queue[direction].front());
     conn.queue[direction].pop_front();
     if (!process.alive) {
-      // The machine is back under the same address: it knows nothing of this connection.
+      // A machine that is back at the same address resets this connection.
       if (!process.powered_off || Listening(process.address) >= 0) {
         if (conn.open[direction == 0 ? 1 : 0]) CloseEnd(c, direction == 0 ? 1 : 0);
       }
@@ -222,15 +222,15 @@ void World::Fault() {
     bool only = !gone.attends;
     At(now_ + random_.Between(milliseconds(10), seconds(40)), [this, name, address, only] {
       if (Listening(address) >= 0) return;
-      // A pod made anew has a name of its own; its place is told by its index (the second letter).
+      // A replaced pod has a new name, but the same index (the second letter).
       bool renamed = options_.indexed && !only && address != endpoint_ && random_.Chance(0.4);
       std::string now = renamed ? name + "'" : name;
       Spawn(now, renamed ? now : address, only);
     });
   };
   int kind = random_.Below(12);
-  // To the other end a broken connection or a second node of that name is a death. Together with a cut it may be none:
-  // that is a promise nobody makes (see world.h).
+  // The other end takes a broken connection, or a second node of that name, for a death. Together with a cut this may
+  // be wrong, and the rendezvous does not promise to handle that (see world.h).
   if (cuts_ && (kind == 5 || kind == 6 || kind == 9)) kind = 4;
   switch (kind) {
     case 0:
@@ -303,7 +303,7 @@ void World::Fault() {
       Spawn(name, name, false);
       break;
     }
-    case 9: {  // a second one with the same name, alive
+    case 9: {  // a second living node with the same name
       if (!victim.attends || victim.address == endpoint_) break;
       int id = Spawn(victim.name, victim.name + "-twin" + fmt::format("{}", processes_.size()), false);
       processes_[static_cast<size_t>(id)].attendance.may_stand_in = random_.Chance(0.5);
@@ -316,7 +316,7 @@ void World::Fault() {
       });
       break;
     }
-    case 11: {  // other numbers of nodes are wanted, and some hear of it later
+    case 11: {  // the wanted number of nodes changes; some processes hear of it later
       const int nodes = random_.Below(options_.max_nodes + 2);
       for (const Process& process : processes_) {
         After(random_.Between(milliseconds(0), seconds(5)), process.id,

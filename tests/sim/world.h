@@ -1,11 +1,11 @@
 // A simulated job: agents, coordinators, workers and the network between them, in virtual time, all from one seed.
 //
-// The agents run the real Membership and Attendance; around them is a model of what conductor.cc and attendant.cc do.
-// Faults come at random until `kFaultsUntil`; after that everything heals and the job must come to an end.
+// The agents run the real membership.h and attendance.h, in a model of conductor.cc and attendant.cc. Faults come at
+// random until `calm_`; after that everything heals and the job must end.
 //
-// Connections are TCP-like: in order or broken; a cut holds their bytes back until it heals. A killed process closes
-// its connections, a powered-off one does not. There are no cuts together with connections that break or live twins of
-// one name: a closed connection means a dead node.
+// Connections are like TCP: bytes arrive in order, or the connection breaks. A cut holds bytes back until it heals. A
+// killed process closes its connections, a powered-off one does not. To the other end a closed connection means a dead
+// node. So a seed with cuts has neither broken connections nor two living nodes of one name.
 #pragma once
 
 #include <cstdint>
@@ -48,7 +48,7 @@ struct Result {
   std::vector<std::string> trace;
   int exit_code = -1;  // of the first node that ended with a verdict
   int rounds = 0;
-  bool exempt = false;  // a coordinator without memory began anew among strangers: its rounds compare with no others
+  bool exempt = false;  // a coordinator without memory made a first round again: its rounds compare with no others
 };
 
 class World {
@@ -61,8 +61,8 @@ class World {
     int from = 0;
     int to = 0;
     bool local = false;
-    bool knock = false;           // a stand-in at the endpoint
-    bool open[2] = {true, true};  // the dialling end, the other
+    bool knock = false;           // from a stand-in, to the endpoint
+    bool open[2] = {true, true};  // the dialling end, the other end
     PeerId peer = 0;
     uint64_t number = 0;  // of the dial
     struct Item {
@@ -75,7 +75,7 @@ class World {
   };
   struct Process {
     int id = 0;
-    std::string name;  // node name; empty: a coordinator of its own
+    std::string name;  // node name; empty: `muster coordinator`
     std::string address;
     bool alive = true;
     bool powered_off = false;
@@ -85,7 +85,7 @@ class World {
     // conductor
     State membership;
     std::optional<Redirect> redirect;
-    int successor = -1;  // connection of the stand-in that sends everyone on
+    int successor = -1;  // connection of the stand-in that all peers are redirected to
     std::map<PeerId, int> peers;
     std::optional<TimePoint> membership_tick;
     int lineage = -1;  // of membership.round
@@ -98,7 +98,7 @@ class World {
     std::optional<TimePoint> attendance_tick;
     std::optional<Duration> knocking;
     // workers
-    bool workers = false;  // some process of the round is left
+    bool workers = false;  // a worker of the round is left
     RoundId round;
     int round_lineage = -1;
     uint64_t life = 0;
@@ -110,7 +110,7 @@ class World {
     std::string roster;
     std::vector<Node> nodes;  // of the roster
     size_t seats = 0;
-    std::set<int> began;    // processes; a round without all of them cannot compute anything
+    std::set<int> began;    // processes that started their workers; the round computes only with all of them
     bool amnesiac = false;  // descends from a first round that was not the job's first
   };
 
@@ -158,7 +158,7 @@ class World {
   const bool tracing_;
   Random random_;
   TimePoint now_{std::chrono::seconds(1000)};
-  TimePoint calm_;  // no faults from here on
+  TimePoint calm_;  // when the faults end
   uint64_t sequence_ = 0;
   struct Entry {
     TimePoint at;
@@ -170,15 +170,15 @@ class World {
   std::deque<Process> processes_;
   std::deque<Conn> conns_;
   std::deque<Lineage> lineages_;
-  std::map<std::pair<int, RoundId>, int> starts_;  // what a process was told to start
-  std::map<std::string, int> side_;                // of the cut, by address
-  bool cut_[2] = {false, false};                   // what side 0, side 1 says does not arrive at the other
+  std::map<std::pair<int, RoundId>, int> starts_;  // lineage of the round that a process was told to start
+  std::map<std::string, int> side_;                // side of the cut, by address
+  bool cut_[2] = {false, false};                   // messages of side 0, of side 1, do not arrive at the other side
   bool cuts_ = false;                              // this seed has cuts
   JobOptions options_;
   std::string endpoint_;
   bool own_coordinator_ = false;
-  bool places_known_ = false;  // the first nodes have an index also where none is needed
-  bool hurt_ = false;  // any fault at all
+  bool places_known_ = false;  // the first nodes have an index, also in jobs that need none
+  bool hurt_ = false;          // any fault at all
   double failure_rate_ = 0;
   int spare_names_ = 0;
   Duration work_{};

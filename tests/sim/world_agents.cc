@@ -1,4 +1,4 @@
-// What runs in a simulated process: the real membership and attendance, a model of what drives them, the workers.
+// A simulated process: the real membership and attendance, a model of their drivers, and the workers.
 #include <algorithm>
 
 #include "base/text.h"
@@ -178,7 +178,7 @@ void World::Step(Process& process, const Event& event) {
   }
 }
 
-// A round begins: its roster is well formed, and nobody of the last one that attends here and stays has workers left.
+// A round starts: checks its roster, and that no node of the last round that attends here and stays has workers left.
 void World::CheckStart(Process& process, int parent) {
   ++result_.rounds;
   const State& state = process.membership;
@@ -223,7 +223,7 @@ void World::CheckStart(Process& process, int parent) {
   lineages_.push_back(lineage);
 }
 
-// Ranks go by index; of nodes without one, the first round has torchrun's order, and survivors keep theirs.
+// Checks the ranks: by index; nodes without one are in torchrun's order in the first round, and survivors keep theirs.
 void World::CheckOrder(const Lineage& lineage) {
   const std::vector<Node>& nodes = lineage.nodes;
   std::vector<Node> before;
@@ -251,7 +251,7 @@ bool World::Whole(int lineage) const {
   return round.began.size() == round.seats;
 }
 
-// One descends from the other.
+// True if one lineage descends from the other.
 bool World::Related(int a, int b) const {
   if (a < 0 || b < 0) return true;
   if (lineages_[static_cast<size_t>(a)].amnesiac || lineages_[static_cast<size_t>(b)].amnesiac) return true;
@@ -358,7 +358,7 @@ void World::DialOut(Process& process, const std::string& address) {
   });
 }
 
-// Answers when the target dies, or at the latest after the time a server gives a silent connection.
+// The probe's answer comes when the target dies, at the latest when a server would close a silent connection.
 void World::ProbeOut(Process& process, const std::string& name, const std::string& address) {
   After(random_.Between(milliseconds(1), milliseconds(20)), process.id, [this, name, address](Process& p) {
     int target = Listening(address);
@@ -429,7 +429,7 @@ void World::EndWorkers(Process& process, int code, bool consequence) {
     failure.exit_code = code;
     failure.consequence = consequence;
     report.failures.push_back(failure);
-    // Its peers may notice.
+    // Workers of other nodes may fail as a consequence.
     for (Process& other : processes_) {
       if (!other.alive || !other.workers || other.round != process.round || other.id == process.id) continue;
       if (!random_.Chance(0.5)) continue;
@@ -454,7 +454,7 @@ void World::EndWorkers(Process& process, int code, bool consequence) {
 void World::StopWorkers(Process& process) {
   process.stopping = true;
   uint64_t life = process.life;
-  double slow = process.attendance.left ? 0.5 : 0.1;  // who leaves writes a checkpoint
+  double slow = process.attendance.left ? 0.5 : 0.1;  // chance of a slow end: a leaving node writes a checkpoint
   After(random_.Between(milliseconds(0), random_.Chance(slow) ? seconds(20) : milliseconds(300)), process.id,
         [this, life](Process& p) {
           if (p.life != life) return;
@@ -463,7 +463,7 @@ void World::StopWorkers(Process& process) {
         });
 }
 
-// An agent goes when its workers are gone and, where it coordinates, the others have hung up, or after a while.
+// An agent ends when its workers are gone and, if it coordinates a finished job, the others have hung up (5 s at most).
 void World::ExitWhenDone(int id, TimePoint since) {
   After(milliseconds(20), id, [this, id, since](Process& p) {
     bool others = false;

@@ -1,4 +1,4 @@
-// The fuzzer's corpus, and every cut and every flipped bit of it, as an ordinary test.
+// Runs the fuzzer's corpus as an ordinary test: each file whole, cut at every place, and with every bit flipped.
 #include <gtest/gtest.h>
 
 #include <filesystem>

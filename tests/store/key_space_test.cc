@@ -1,4 +1,4 @@
-// The semantics of every operation, told as scripts: "who request" -> answer, and who is woken.
+// The semantics of every operation as scripts: a connection's request -> its answer, and the waiters that it wakes.
 #include "rendezvous/store/key_space.h"
 
 #include <gmock/gmock.h>
@@ -14,7 +14,7 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-// Runs requests and tells what came of them: the answer's bytes, then "wake N" for each waiter, or "close".
+// Runs requests and returns the result as text: the answer's bytes, then " wake N" for each waiter, or "close".
 class Script {
  public:
   std::string Do(WaiterId id, Op op, std::vector<std::string> args = {}, int64_t number = 0) {
@@ -54,7 +54,7 @@ TEST(KeySpace, WatchersAreToldOfEachChange) {
            Vec(after);
   };
   EXPECT_EQ(s.Do(7, Op::kWatchKey, {"k"}), std::string(1, '\3'));
-  EXPECT_EQ(s.Do(7, Op::kWatchKey, {"k"}), std::string(1, '\3'));  // again: told once
+  EXPECT_EQ(s.Do(7, Op::kWatchKey, {"k"}), std::string(1, '\3'));  // a second time: still one event per change
   EXPECT_EQ(s.Do(1, Op::kSet, {"other", "x"}), "");
   EXPECT_EQ(s.Do(1, Op::kGet, {"k"}), Vec(""));
   EXPECT_EQ(s.Do(1, Op::kCompareSet, {"k", "x", "y"}), Vec("x"));  // nothing is stored
@@ -190,8 +190,8 @@ TEST(KeySpace, WaitCountsMissingKeysAtArrival) {
   EXPECT_EQ(s.Do(1, Op::kWait), kGo);
   EXPECT_EQ(s.Do(1, Op::kWait, {"a", "b", "c"}), "");
   EXPECT_EQ(s.Do(9, Op::kSet, {"b", ""}), "");
-  EXPECT_EQ(s.Do(9, Op::kSet, {"b", ""}), "");        // once only
-  EXPECT_EQ(s.Do(9, Op::kDeleteKey, {"b"}), I64(1));  // not noticed
+  EXPECT_EQ(s.Do(9, Op::kSet, {"b", ""}), "");        // counts only once
+  EXPECT_EQ(s.Do(9, Op::kDeleteKey, {"b"}), I64(1));  // does not matter to the waiter
   EXPECT_EQ(s.Do(9, Op::kSet, {"c", ""}), " wake 1");
   EXPECT_EQ(s.keys.waiters(), 0u);
 }
@@ -274,13 +274,13 @@ TEST(KeySpace, Barrier) {
   EXPECT_EQ(s.Do(2, Op::kBarrier, {"b"}, 3), "");
   EXPECT_EQ(*s.keys.Get("b"), "2");
   EXPECT_EQ(s.Do(3, Op::kBarrier, {"b"}, 3), kGo + " wake 1 wake 2");
-  EXPECT_EQ(s.Do(4, Op::kBarrier, {"b"}, 3), kGo);  // a late one passes
+  EXPECT_EQ(s.Do(4, Op::kBarrier, {"b"}, 3), kGo);  // a late arrival passes
   EXPECT_EQ(s.Do(5, Op::kBarrier, {"of one"}, 1), kGo);
   s.Do(9, Op::kSet, {"text", "abc"});
   EXPECT_EQ(s.Do(5, Op::kBarrier, {"text"}, 2), "close: BARRIER on a value that is no number");
   EXPECT_EQ(s.Do(6, Op::kBarrier, {"c"}, 2), "");
   EXPECT_EQ(s.Do(6, Op::kCancelWait), kCancelled);
-  EXPECT_EQ(s.Do(7, Op::kBarrier, {"c"}, 2), kGo);  // the one who gave up has been counted
+  EXPECT_EQ(s.Do(7, Op::kBarrier, {"c"}, 2), kGo);  // the cancelled arrival still counts
 }
 
 TEST(KeySpace, WaitersOfOneKeyLeaveInAnyOrderAtOnce) {

@@ -1,4 +1,4 @@
-// Byte vectors of each generation, in every way of cutting them into pieces.
+// Byte vectors of each generation, cut into pieces in every way.
 #include "rendezvous/store/protocol.h"
 
 #include <gmock/gmock.h>
@@ -10,12 +10,12 @@ namespace {
 
 using testing::ElementsAre;
 
-// Feeds `bytes` in pieces of `step` and writes down what comes out.
+// Feeds `bytes` in pieces of `step` and returns the requests as text.
 std::vector<std::string> Parse(std::string_view bytes, size_t step, Parser* parser, std::string* why = nullptr) {
   std::vector<std::string> requests;
   Request request;
   while (!bytes.empty()) {
-    std::string piece(bytes.substr(0, step));  // an own copy: a view kept too long is found by asan
+    std::string piece(bytes.substr(0, step));  // a copy, so that asan finds a view that is kept too long
     bytes.remove_prefix(piece.size());
     std::string_view input = piece;
     for (;;) {
@@ -172,7 +172,7 @@ TEST(Protocol, ForeignFirstBytesAreLeftAlone) {
     EXPECT_EQ(parser.Next(&input, &request), Parser::Result::kForeign);
     EXPECT_EQ(input, first);
   }
-  Parser parser;  // later such a byte is an unknown opcode
+  Parser parser;  // after the first request such a byte is an unknown opcode
   EXPECT_EQ(Parse(Hex(kHello) + "P", 1, &parser).back(), "violation");
 }
 
@@ -239,7 +239,7 @@ TEST(Protocol, ALongRequestTakesTheMemoryThatIsSpareAndComesWithIt) {
   const char* memory = spare.data();
   std::string_view input = hello;
   ASSERT_EQ(parser.Next(&input, &request), Parser::Result::kRequest);
-  EXPECT_EQ(request.bytes.capacity(), 0u);  // a short one has none
+  EXPECT_EQ(request.bytes.capacity(), 0u);  // a short request has no memory of its own
   input = std::string_view(bytes).substr(0, 64 << 10);
   ASSERT_EQ(parser.Next(&input, &request), Parser::Result::kNeedMore);
   std::span<char> tail = parser.Tail(&spare);
@@ -254,7 +254,7 @@ TEST(Protocol, ALongRequestTakesTheMemoryThatIsSpareAndComesWithIt) {
   EXPECT_FALSE(parser.HasPending());
 }
 
-// Of short fields as many are received at a time as there are.
+// One read receives all the short fields that have arrived.
 TEST(Protocol, ALongRequestOfShortFieldsIsNotReceivedFieldByField) {
   std::string bytes;
   PutKeys(&bytes, Op::kMultiGet, std::vector<std::string>(10'000, "a key"));
@@ -270,7 +270,7 @@ TEST(Protocol, ALongRequestOfShortFieldsIsNotReceivedFieldByField) {
 }
 
 TEST(Protocol, ARequestOfManyKeysInSmallPiecesIsScannedOnce) {
-  // 128 Ki keys in pieces of 1440 bytes; scanning anew at each piece would take minutes.
+  // 128 Ki keys in pieces of 1440 bytes: a new scan from the start for each piece would take minutes.
   std::vector<std::string> keys(kMaxKeys, "a key of gloo's length, /default_pg/0//cpu//0/1");
   std::string bytes = Hex("00 CEF7853C");
   PutKeys(&bytes, Op::kMultiGet, keys);

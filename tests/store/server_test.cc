@@ -1,4 +1,4 @@
-// The server over real sockets: its own client, and raw bytes from clients that behave badly.
+// The server over real sockets, with client.h, and with raw bytes of clients that misbehave.
 #include "rendezvous/store/server.h"
 
 #include <arpa/inet.h>
@@ -31,7 +31,6 @@ using testing::UnorderedElementsAre;
 
 constexpr auto kGenerous = 60s;
 
-// A connection of its own making.
 class Raw {
  public:
   explicit Raw(uint16_t port, std::string_view first = {}, int receive_buffer = 0) {
@@ -62,12 +61,12 @@ class Raw {
     }
     return true;
   }
-  // What can be sent without waiting.
+  // Sends as much as is possible without waiting. Returns the number of bytes.
   size_t SendSome(std::string_view bytes) {
     ssize_t sent = ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     return sent < 0 ? 0 : static_cast<size_t>(sent);
   }
-  // Exactly so many bytes; fewer where the server closed or said nothing for a long time.
+  // Receives exactly `bytes` bytes; fewer if the server closes or sends nothing for a long time.
   std::string Receive(size_t bytes) {
     std::string text(bytes, 0);
     size_t have = 0;
@@ -130,7 +129,7 @@ class ServerTest : public testing::Test {
     EXPECT_TRUE(client.ok()) << client.status().message();
     return std::move(*client);
   }
-  // Until the server has seen what was sent: a round trip on another connection comes after it.
+  // Waits until the server has `open` connections.
   void AwaitOpen(uint64_t open) {
     for (auto deadline = MonotonicClock::now() + kGenerous; Counters().open != open;) {
       ASSERT_LT(MonotonicClock::now(), deadline) << "open: " << Counters().open;
@@ -246,14 +245,14 @@ TEST_F(ServerTest, HalfARequestAndNothingMoreDelaysNobody) {
 TEST_F(ServerTest, AClientThatDoesNotReadIsNotReadFrom) {
   StoreClient good = Connect();
   ASSERT_TRUE(good.Set("k", std::string(1 << 20, 'x')).ok());
-  ASSERT_EQ(*good.NumKeys(), 1);  // SET has no answer: this one says that it is done
+  ASSERT_EQ(*good.NumKeys(), 1);  // SET has no answer: this answer shows that it is done
   Raw lazy(port_, kHello, 4096);
   // 10,000 requests would be 10 GB of answers.
   std::string one = Hex("03 0100000000000000 6B"), many;
   for (int i = 0; i < 10'000; ++i) many += one;
   size_t sent = lazy.SendSome(many);
   for (int i = 0; i < 100; ++i) ASSERT_EQ(*good.Add("/n", 1), i + 1);
-  EXPECT_LT(Counters().operations, 300u);  // a handful of its own, 200 of ours
+  EXPECT_LT(Counters().operations, 300u);  // a few of `lazy`, about 100 of `good`
   // Now it reads: the answers come whole and in order.
   for (int i = 0; i < 20; ++i) {
     std::string answer = lazy.Receive(8 + (1 << 20));
@@ -291,7 +290,7 @@ TEST_F(ServerTest, WaitersAreWokenAndThoseWhoLeftAreNot) {
 }
 
 TEST_F(ServerTest, TheAnswerToAWaitComesBeforeThatToItsCancellation) {
-  // The client rule: 0, then 1, where the answer crossed with the cancellation; else 1 alone.
+  // The protocol: 0, then 1, if the answer crossed with the cancellation; else only 1.
   StoreClient good = Connect();
   for (int i = 0; i < 200; ++i) {
     std::string key = "k" + std::to_string(100 + i);
@@ -379,7 +378,7 @@ TEST_F(ServerTest, ForeignBytesGoToWhoeverTakesThem) {
   EXPECT_EQ(first_bytes, "PRI * HTTP/2.0\r\n");
   EXPECT_EQ(::send(fd, "hello", 5, 0), 5);
   EXPECT_EQ(raw.Receive(5), "hello");
-  char control[16] = {};  // how the store's own connections are paced, too
+  char control[16] = {};  // the congestion control, as on the store's own connections
   socklen_t length = sizeof(control);
   EXPECT_EQ(::getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, control, &length), 0);
   EXPECT_STREQ(control, "reno");
@@ -396,14 +395,14 @@ TEST_F(ServerTest, AtTheLimitOfDescriptorsAcceptingPausesAndGoesOn) {
   rlimit before{};
   ::getrlimit(RLIMIT_NOFILE, &before);
   std::vector<Raw> sockets;
-  for (int i = 0; i < 20; ++i) sockets.emplace_back(0);  // unconnected: descriptors to give back later
-  // From here on a connection made needs two descriptors of this process, and there is room for one.
+  for (int i = 0; i < 20; ++i) sockets.emplace_back(0);  // unconnected: descriptors to free later
+  // A connection needs two descriptors of this process. From here on there is only one.
   int next = ::dup(0);
   ::close(next);
   rlimit tight{static_cast<rlim_t>(next) + 1, before.rlim_max};
   ::setrlimit(RLIMIT_NOFILE, &tight);
   Raw waiting(port_, kHello + Hex("0D 01000000"));
-  EXPECT_TRUE(waiting.connected());  // by the kernel; the server cannot take it yet
+  EXPECT_TRUE(waiting.connected());  // by the kernel; the server cannot accept it yet
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
   while (Counters().pauses < 3 && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
   EXPECT_GE(Counters().pauses, 3u);
@@ -426,10 +425,10 @@ TEST_F(ServerTest, ACrowdLeavesTheDescriptorsThatAreKept) {
   rlimit tight{static_cast<rlim_t>(next) + 40, before.rlim_max};
   ::setrlimit(RLIMIT_NOFILE, &tight);
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
-  std::vector<Raw> crowd;  // each takes two: one here, one of the server
+  std::vector<Raw> crowd;  // each takes two descriptors: the client's and the server's
   while (Counters().pauses == 0 && crowd.size() < 20) {
     crowd.emplace_back(port_, kHello);
-    // One after the other: a socket made here while the server counts would take what it keeps.
+    // One after the other: a socket opened here while the server counts would use a descriptor that the server keeps.
     while (Counters().pauses == 0 && Counters().accepted < crowd.size() &&
            std::chrono::steady_clock::now() < deadline) {
       std::this_thread::yield();

@@ -1,4 +1,4 @@
-// A store and nothing else, for tests and benchmarks: store_main [HOST [PORT]]. Ends with its standard input.
+// Only a store, for tests and benchmarks: store_main [HOST [PORT]]. Ends when its standard input ends.
 #include <cstdio>
 #include <cstdlib>
 #include <string>

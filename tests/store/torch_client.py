@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Real PyTorch clients against a store server: torch_client.py [--server PATH | --address HOST:PORT] [PYTHON ...]
 
-Each PYTHON is an interpreter that can import torch; all of them work on one and the same server at the same time.
-Without one: Debian's python3, and the newest torch of build-support/setup-newest-torch where that has been run.
-Exits 77 when none of them has torch (ctest: skipped).
+Each PYTHON is an interpreter that can import torch. All of them use the same server at the same time. Default: Debian's
+python3, and the newest torch if build-support/setup-newest-torch has been run. Exits 77 if none of them has torch
+(ctest: skipped).
 """
 import argparse
 import datetime
@@ -22,7 +22,7 @@ def store_of_another(host, port):
 
 
 def barrier(one, other, key):
-    """Nobody passes before the last one is there; who waits in vain is told so and goes on with the connection."""
+    """No client passes before the last one arrives. A client whose barrier times out can go on using its connection."""
     try:
         one.barrier(key + "-alone", 2, datetime.timedelta(milliseconds=50))
         raise AssertionError("a barrier of two let one pass")
@@ -31,7 +31,7 @@ def barrier(one, other, key):
     passed = []
     waiting = threading.Thread(target=lambda: passed.append(one.barrier(key, 2, datetime.timedelta(seconds=30))))
     waiting.start()
-    while not other.check([key]):  # until it has arrived; an arrival wakes no wait for the key, in PyTorch's store neither
+    while not other.check([key]):  # wait() would not end: an arrival wakes no wait for the key, nor in PyTorch's store
         assert waiting.is_alive(), "who came first did not stay in the barrier"
     assert not passed, "a barrier of two let one pass"
     other.barrier(key, 2, datetime.timedelta(seconds=30))
@@ -55,7 +55,7 @@ def store_operations(host, port, tag):
     store.wait(["a", "n", "new"], datetime.timedelta(seconds=10))
     if hasattr(store, "check"):
         assert store.check(["a", "n"]) and not store.check(["a", "missing"])
-    # A PrefixStore's delete_key is refused by some versions; the bare store's never is.
+    # Some versions of PyTorch refuse delete_key on a PrefixStore, but never on the bare store.
     other = store_of_another(host, port)
     other.set(tag + "bare", "x")
     assert other.delete_key(tag + "bare") is True
@@ -74,7 +74,7 @@ def store_operations(host, port, tag):
             raise AssertionError("a wait for nothing ended")
         except RuntimeError:
             pass
-        assert store.get("x") == b"1"  # the connection is still in step
+        assert store.get("x") == b"1"  # requests and answers still match
     if hasattr(other, "queue_push"):
         other.queue_push(tag + "q", "v")
         assert other.queue_len(tag + "q") == 1
