@@ -193,11 +193,11 @@ class Conductor::Impl : public std::enable_shared_from_this<Impl> {
 
   State Fresh(const std::string& run_id) const {
     State state;
-    state.run_id = run_id;
-    state.self_node = options_.self_node;
-    state.endpoint_hint = options_.endpoint_hint;
-    state.on_call = on_call_;
-    state.wanted_nodes = wanted_nodes_;
+    state.given.run_id = run_id;
+    state.given.self_node = options_.self_node;
+    state.given.endpoint_hint = options_.endpoint_hint;
+    state.given.on_call = on_call_;
+    state.given.wanted_nodes = wanted_nodes_;
     return state;
   }
 
@@ -248,7 +248,7 @@ class Conductor::Impl : public std::enable_shared_from_this<Impl> {
 
   // False for the empty state of an agent on call.
   static bool Coordinated(const State& state) {
-    return !state.on_call || state.round.id.number >= 0 || !state.members.empty();
+    return !state.given.on_call || state.round.id.number >= 0 || !state.members.empty();
   }
 
   void Show(PeerId id, Far& far, const Inspect& inspect) {
@@ -329,7 +329,7 @@ class Conductor::Impl : public std::enable_shared_from_this<Impl> {
       found->second.run = nullptr;
       if (found->second.role != Role::kClosed) Hangup(found->second, redirect);
     }
-    std::string run_id = run.state.run_id;
+    std::string run_id = run.state.given.run_id;
     run.state = Fresh(run_id);
     run.state.term = redirect.term;  // if this process coordinates the run again, its rounds must not look older
     run.look_again.reset();
@@ -354,7 +354,7 @@ class Conductor::Impl : public std::enable_shared_from_this<Impl> {
     Arm(run);
     if (!effects.reason.empty() && effects.reason != run.reason) SetReason(run, effects.reason);
     if (!effects.reason.empty() || !effects.actions.empty()) TellFollowers(run);
-    for (const std::string& refusal : effects.refusals) SayRefused(refusal, run.state.run_id);
+    for (const std::string& refusal : effects.refusals) SayRefused(refusal, run.state.given.run_id);
     ForgetIfOver(run);
   }
 
@@ -372,7 +372,7 @@ class Conductor::Impl : public std::enable_shared_from_this<Impl> {
 
   void SetReason(Run& run, const std::string& reason) {
     run.reason = reason;
-    if (listener_) listener_(run.state.run_id, reason);
+    if (listener_) listener_(run.state.given.run_id, reason);
   }
 
   // Moves the timer only if it would fire too late, since every beat moves look_again.
@@ -423,7 +423,7 @@ class Conductor::Impl : public std::enable_shared_from_this<Impl> {
     for (auto& [id, far] : peers_) {
       if (far.run == &run) far.run = nullptr;
     }
-    std::string run_id = run.state.run_id;
+    std::string run_id = run.state.given.run_id;
     runs_.erase(run_id);
   }
 

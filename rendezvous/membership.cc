@@ -1,5 +1,5 @@
-// Messages of the members, and their loss. Hellos are in membership_greeting.cc, the phases in
-// membership_{roster,restart,reform}.cc.
+// The loop over the phases, messages of the members, and their loss. Hellos are in membership_greeting.cc, the phases
+// in membership_{roster,restart,reform}.cc.
 #include "rendezvous/membership.h"
 
 #include <algorithm>
@@ -39,6 +39,75 @@ Effects Apply(State& state, const Event& event, TimePoint now) {
   return effects;
 }
 
+void Machine::Settle() {
+  if (!s_.options) return;
+  for (;;) {
+    Phase phase = s_.phase;
+    if ((phase == Phase::kGathering || (phase == Phase::kStopping && !UsesBudget(s_.stopping.why.cause))) &&
+        s_.abandoned && s_.counts.living == s_.counts.leaving) {
+      FinishWith(kExitStopped, "every node was asked to stop", false);
+      return;
+    }
+    switch (phase) {
+      case Phase::kGathering:
+        Gather();
+        break;
+      case Phase::kReforming:
+        Reform();
+        break;
+      case Phase::kRunning:
+        TakeIn();
+        if (s_.counts.succeeded == static_cast<int>(s_.round.seats.size())) RoundSucceeded();
+        break;
+      case Phase::kStopping:
+        if (s_.counts.seated_busy == 0) {
+          Conclude();
+        } else if (now_ >= *s_.stopping.since + options().join_timeout) {
+          std::string why =
+              fmt::format("{} did not stop their workers within {}: {}", Counted(s_.counts.seated_busy, "node"),
+                          Seconds(options().join_timeout), s_.stopping.why.reason);
+          auto cause = UsesBudget(s_.stopping.why.cause) ? RootCause(s_.trouble.failures) : std::nullopt;
+          FinishWith(cause && cause->exit_code != 0 ? cause->exit_code : kExitRendezvousTimeout, why, true);
+        }
+        break;
+      case Phase::kFinished:
+        return;
+    }
+    if (s_.phase == phase) return;
+  }
+}
+
+void Machine::ScheduleLook() {
+  if (!s_.options || s_.phase == Phase::kFinished) return;
+  std::optional<TimePoint> look;
+  if (!s_.listen_until.empty()) look = s_.listen_until.begin()->first;
+  if (s_.grace_until) look = Earlier(look, s_.grace_until);
+  if (s_.phase == Phase::kGathering) {
+    const State::Counts& counts = s_.counts;
+    bool enough = counts.ready >= options().min_nodes && counts.seated_busy == 0 && !CutOff() && !s_.grace_until;
+    if (enough && s_.last_arrival && now_ < *s_.last_arrival + options().last_call) {
+      look = Earlier(look, *s_.last_arrival + options().last_call);
+    } else {
+      look = Earlier(look, *s_.waiting.since + options().join_timeout);
+    }
+  } else if (s_.phase == Phase::kRunning) {
+    // Newcomers wait for the wanted number of nodes.
+    const bool waits = s_.given.wanted_nodes && s_.counts.ready > 0 && s_.last_arrival;
+    if (waits && now_ < *s_.last_arrival + options().last_call)
+      look = Earlier(look, *s_.last_arrival + options().last_call);
+  } else if (s_.phase == Phase::kReforming) {
+    TimePoint until = *s_.waiting.since + options().join_timeout;
+    look = Earlier(look, s_.reforming.heard.until && *s_.reforming.heard.until > now_
+                             ? std::min(*s_.reforming.heard.until, until)
+                             : until);
+  } else if (s_.phase == Phase::kStopping) {
+    look = Earlier(look, *s_.stopping.since + options().join_timeout);
+  }
+  // Everything that is due was handled by this Apply. A time in the past would make the driver spin.
+  if (look) look = std::max(*look, now_ + std::chrono::milliseconds(1));
+  out_.look_again = look;
+}
+
 void Machine::Count(State& state, const Member& member, int sign) {
   State::Counts& counts = state.counts;
   bool living = member.peer != 0;
@@ -49,14 +118,14 @@ void Machine::Count(State& state, const Member& member, int sign) {
   if (living && member.in_round && member.leaving) counts.seated_leaving += sign;
   if (living && member.in_round && !member.ready && !member.leaving) counts.seated_busy += sign;
   if (member.in_round && member.state == NodeState::kSucceeded) counts.succeeded += sign;
-  if (member.in_round && member.state == NodeState::kRunning && member.silent) counts.silent += sign;
+  if (member.in_round && member.state == NodeState::kRunning && member.quiet) counts.quiet += sign;
 }
 
-// True if every node of the round whose workers still run is silent. The silence of a single node may be normal; the
-// silence of all is a hang.
-bool Machine::AllSilent() const {
+// True if the workers of every node that still runs some write nothing. For a single node that may be normal; if all
+// are quiet, it is a hang.
+bool Machine::AllQuiet() const {
   return s_.phase == Phase::kRunning &&
-         s_.counts.silent + s_.counts.succeeded == static_cast<int>(s_.round.seats.size());
+         s_.counts.quiet + s_.counts.succeeded == static_cast<int>(s_.round.seats.size());
 }
 
 Member* Machine::Of(PeerId peer) {
@@ -98,12 +167,12 @@ void Machine::Said(PeerId peer, const NodeMessage& message) {
   if (!member->leaving) RefuseContender(*member);  // a leaving member frees its name soon
   if (const auto* beat = std::get_if<Beat>(&message)) {
     member->knows = std::max(member->knows, beat->round);
-    bool silent = beat->silent && beat->round == s_.round.id;
-    if (silent != member->silent) {
+    bool quiet = beat->silent && beat->round == s_.round.id;
+    if (quiet != member->quiet) {
       Change change(s_, *member);
-      member->silent = silent;
+      member->quiet = quiet;
     }
-    Tell(peer, silent && AllSilent() ? Beat{s_.round.id, true} : Beat{});
+    Tell(peer, quiet && AllQuiet() ? Beat{s_.round.id, true} : Beat{});
   } else if (const auto* ready = std::get_if<Ready>(&message)) {
     HearReady(*member, *ready);
   } else if (const auto* report = std::get_if<Report>(&message)) {
@@ -147,7 +216,7 @@ void Machine::HearReady(Member& member, const Ready& ready) {
     if (!member.leaving) NewcomerReady(member);
   } else if (s_.phase == Phase::kRunning && member.state != NodeState::kSucceeded) {
     const Why why{fmt::format("{} has no worker left and told no reason", NodeName(member.node))};
-    if (s_.loss.reason.empty()) s_.loss = why;
+    if (s_.trouble.loss.reason.empty()) s_.trouble.loss = why;
     BeginStopping(why, member.node.name);
   }
 }
@@ -162,7 +231,7 @@ void Machine::HearLeave(Member& member, const Leave& leave) {
   const Why why{
       fmt::format("{} is leaving ({})", NodeName(member.node), leave.reason.empty() ? "asked to stop" : leave.reason),
       leave.cause == LeaveCause::kPreempted ? RoundCause::kPreemption : RoundCause::kMembership};
-  if (member.in_round && member.state != NodeState::kSucceeded && s_.loss.reason.empty()) s_.loss = why;
+  if (member.in_round && member.state != NodeState::kSucceeded && s_.trouble.loss.reason.empty()) s_.trouble.loss = why;
   if (s_.phase == Phase::kRunning && member.in_round && member.state != NodeState::kSucceeded) {
     BeginStopping(why, member.node.name);
   } else if (s_.phase == Phase::kStopping && leave.cause == LeaveCause::kUnhealthy) {
@@ -195,15 +264,15 @@ void Machine::Closed(PeerId peer) {
 void Machine::Silence() {
   if (!s_.options || s_.phase == Phase::kFinished) return;
   Duration limit = options().heartbeat_timeout;
-  while (!s_.silence.empty() && s_.silence.begin()->first <= now_) {
-    PeerId peer = s_.silence.begin()->second;
-    s_.silence.erase(s_.silence.begin());
+  while (!s_.listen_until.empty() && s_.listen_until.begin()->first <= now_) {
+    PeerId peer = s_.listen_until.begin()->second;
+    s_.listen_until.erase(s_.listen_until.begin());
     Member* member = Of(peer);
     if (member == nullptr) continue;
     TimePoint due = member->last_heard + limit;
     if (s_.grace_until) due = std::max(due, *s_.grace_until);
     if (due > now_) {
-      s_.silence.emplace(due, peer);
+      s_.listen_until.emplace(due, peer);
       continue;
     }
     HangUp(peer);
@@ -224,8 +293,7 @@ void Machine::Lose(const std::string& name, const std::string& why, bool silent)
                                         : fmt::format("{} was lost: {}", NodeName(member.node), why);
   bool succeeded = member.state == NodeState::kSucceeded;
   if (silent && member.in_round) {
-    s_.silent[name] = {member.knows, member.runs, member.node.incarnation, contender.has_value()};
-    s_.cut_off.reset();
+    s_.silent.Lost(name, {member.knows, member.runs, member.node.incarnation, contender.has_value()});
   }
   if (!member.in_round) {
     Forget(name);
@@ -234,7 +302,7 @@ void Machine::Lose(const std::string& name, const std::string& why, bool silent)
     member.peer = 0;
     member.lost_at = now_;
   } else {
-    if (s_.loss.reason.empty()) s_.loss = {sentence};
+    if (s_.trouble.loss.reason.empty()) s_.trouble.loss = {sentence};
     Forget(name);
     if (s_.phase == Phase::kRunning) BeginStopping({sentence}, "");
   }

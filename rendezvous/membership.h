@@ -41,6 +41,7 @@
 
 #include "base/clock.h"
 #include "rendezvous/messages.h"
+#include "rendezvous/silent_nodes.h"
 
 namespace muster::rendezvous {
 
@@ -68,7 +69,7 @@ struct Member {
   std::optional<int64_t> progress;   // of its workers in that round, if they were stopped (Ready)
   int rank = -1;                     // node rank in `State::round`; -1: not in it
   RoundId runs;                      // the round its workers belong to; once it is ready: belonged to
-  bool silent = false;               // its workers in the round write nothing
+  bool quiet = false;                // its workers in the round write nothing
   RoundId knows;                     // the newest round it is known to have heard of
   std::optional<TimePoint> lost_at;  // stream closed while reforming: it may come back until the heartbeat limit
   // A second Hello that claims this member's name, or its index, while nobody knows whether the member lives. It
@@ -84,32 +85,75 @@ struct Why {
 };
 
 struct State {
-  std::string run_id;
+  // What the driver says of this coordinator. A stand-in keeps it.
+  struct Given {
+    std::string run_id;
+    std::string self_node;            // the node whose agent this coordinator lives in; empty: none
+    std::optional<int> wanted_nodes;  // how many nodes there are meant to be now (Wanted); empty: not known
+    std::string endpoint_hint;        // added when nodes are missing; EndpointHint() in base/host_names.h
+    bool on_call = false;             // this agent does not serve the job's endpoint: it coordinates only after StandIn
+  };
+  Given given;
   std::optional<JobOptions> options;  // of the first Hello
-  std::string self_node;              // the node whose agent this coordinator lives in; empty: none
-  std::optional<int> wanted_nodes;    // how many nodes there are meant to be now (Wanted); empty: not known
-  std::string endpoint_hint;          // added when nodes are missing; EndpointHint() in base/host_names.h
-  bool on_call = false;               // this agent does not serve the job's endpoint: it coordinates only after StandIn
   Phase phase = Phase::kGathering;
   uint64_t term = 1;
   Round round;                            // the current or last one; id.number == -1 before the first
   bool own_round = false;                 // this coordinator made `round`; false: a node reported it
   std::map<std::string, Member> members;  // by node name
   uint64_t arrivals = 0;
-  int restart_count = 0;
-  std::vector<TimePoint> budget_used;  // when restarts were charged (for restart_window)
-  int without_progress = 0;            // restarts in a row without a longer life or a higher step
-  std::optional<Duration> best_life;
-  std::optional<int64_t> best_progress;
-  std::optional<TimePoint> gathering_since;
   std::optional<TimePoint> last_arrival;
-  std::optional<TimePoint> reform_until;
-  Why stop;                               // why the current round stops, and then why the next one is made
-  bool keep_evidence = false;             // the round stops for a hang: every node notes what its workers do first
-  std::vector<WorkerFailure> failures;    // reported in the current round, in order of arrival
-  std::optional<WorkerFailure> overcome;  // root cause of the last failure that a restart was made for
+  std::string last_refusal;  // since the last round began; the refused node may be the missing one
+  bool abandoned = false;    // a node has said Leave at some time
   std::optional<Verdict> verdict;
   std::string reason;  // the last decision's sentence
+
+  // Of the whole run.
+  struct Restarts {
+    int count = 0;
+    std::vector<TimePoint> charged;  // when restarts were charged (for restart_window)
+    int without_progress = 0;        // restarts in a row without a longer life or a higher step
+    std::optional<Duration> best_life;
+    std::optional<int64_t> best_progress;
+  };
+  Restarts restarts;
+  std::optional<WorkerFailure> overcome;  // root cause of the last failure that a restart was made for
+
+  // Of the current round.
+  struct Trouble {
+    std::vector<WorkerFailure> failures;  // in order of arrival
+    Why loss;                             // why its first seat was lost
+  };
+  Trouble trouble;
+  std::map<std::string, std::string> slow;  // slow nodes of the current round, and in what they are slow: outliers.h
+
+  // Of kGathering, and of kReforming until enough nodes attend.
+  struct Waiting {
+    std::optional<TimePoint> since;
+    std::string notice;  // the last Notice to the waiting nodes
+  };
+  Waiting waiting;
+
+  // Of kStopping, and of kGathering after it.
+  struct Stopping {
+    Why why;                     // why the round stops, and then why the next one is made
+    bool keep_evidence = false;  // the round stops for a hang: every node notes what its workers do first
+    std::optional<TimePoint> since;
+  };
+  Stopping stopping;
+
+  // Of kReforming.
+  struct Reforming {
+    bool stands_in = false;            // more than half of the living seats must attend before anything starts
+    bool proof = false;                // the nodes in `dead` do not count as living for that
+    std::set<std::string> dead;        // nodes of the round known to be gone
+    struct Heard {                     // of the round that is re-formed; begins anew if a node reports a newer one
+      std::optional<TimePoint> until;  // the nodes have time to report
+      std::set<int> seats;             // that have reported
+      bool conflict = false;           // two nodes tell the round differently
+    };
+    Heard heard;
+  };
+  Reforming reforming;
 
   // The rest is written by membership_*.cc only. The counts save a look at all members for every event.
   struct Counts {
@@ -118,38 +162,17 @@ struct State {
     int seated_leaving = 0;  // connected, in the round, said Leave
     int seated_busy = 0;     // connected, in the round, not ready, not leaving: the next round waits for them
     int succeeded = 0;       // in the round and done with 0, connected or not
-    int silent = 0;          // in the round, running, and its workers write nothing
+    int quiet = 0;           // in the round, running, and its workers write nothing
     int living = 0;          // connected
     int leaving = 0;         // connected, said Leave
   };
   Counts counts;
   std::unordered_map<PeerId, std::string> names;  // node name of a stream; of a contender's stream: the member's name
   std::map<int, std::string> indexes;             // node name by index (options.indexed)
-  std::multimap<TimePoint, PeerId> silence;       // when to check whether a stream is silent; one entry per stream
-  // A node that fell silent and may live on. Such nodes could agree on a stand-in of their own.
-  struct Silent {
-    RoundId knows;  // the oldest round that may be the last one it knows
-    RoundId told;   // the newest such round
-    std::string incarnation;
-    bool gone = false;  // its process is known to be gone now
-  };
-  std::map<std::string, Silent> silent;  // by node name
-  std::optional<bool> cut_off;           // result of Machine::CutOff; empty: to be computed again
-  RoundId last_id;                       // the round before `round`, and its nodes
-  std::set<std::string> last_names;
-  std::map<std::string, std::string> slow;  // slow nodes of the current round, and in what they are slow: outliers.h
-  Why loss;                                 // why the first seat of the current round was lost
-  bool abandoned = false;                   // a node has said Leave at some time
-  std::string last_refusal;                 // since the last round began; the refused node may be the missing one
-  std::optional<TimePoint> stopping_since;
+  std::multimap<TimePoint, PeerId> listen_until;  // when to check whether a stream is silent; one entry per stream
+  SilentNodes silent;
   std::optional<TimePoint> expected;            // the last look_again; a much later event: this process was frozen
   std::optional<TimePoint> grace_until;         // after a freeze: no round starts, no node counts as silent before
-  bool reform_stands_in = false;                // more than half of the living seats must attend before anything starts
-  bool reform_proof = false;                    // the nodes in reform_dead do not count as living for that
-  std::set<std::string> reform_dead;            // nodes of the re-formed round known to be gone
-  std::set<int> reform_seen;                    // seats that have reported
-  bool reform_conflict = false;                 // two nodes tell the round differently
-  std::string notice;                           // the last Notice to the waiting nodes
   std::vector<std::pair<PeerId, Hello>> early;  // early Hellos (see above)
 };
 

@@ -90,7 +90,7 @@ void Machine::Opened(PeerId peer, const Hello& hello) {
   }
   if (!Acceptable(peer, hello)) return;
   if (!s_.options) s_.options = hello.options;
-  if (!s_.gathering_since) s_.gathering_since = now_;
+  if (!s_.waiting.since) s_.waiting.since = now_;
 
   if (auto held = s_.members.find(hello.node.name); held != s_.members.end()) {
     if (GivesWay(peer, hello, held->second, fmt::format("the name {}", hello.node.name))) return;
@@ -108,11 +108,11 @@ void Machine::Opened(PeerId peer, const Hello& hello) {
 // True if the node dials this agent as a stand-in, and this agent does not stand in (yet): it is only on call, or it is
 // a successor of the node's last round, which another node coordinated.
 bool Machine::Early(const Hello& hello) const {
-  if (Coordinates() || s_.self_node.empty() || hello.node.name == s_.self_node) return false;
-  if (s_.on_call) return true;
-  if (!hello.resume || hello.resume->coordinator_node == s_.self_node) return false;
+  if (Coordinates() || s_.given.self_node.empty() || hello.node.name == s_.given.self_node) return false;
+  if (s_.given.on_call) return true;
+  if (!hello.resume || hello.resume->coordinator_node == s_.given.self_node) return false;
   const auto& successors = hello.resume->successors;
-  return std::any_of(successors.begin(), successors.end(), [&](const auto& s) { return s.name == s_.self_node; });
+  return std::any_of(successors.begin(), successors.end(), [&](const auto& s) { return s.name == s_.given.self_node; });
 }
 
 // True if the newcomer must wait, or is refused, because `holder` has the name or index that it claims.
@@ -135,8 +135,8 @@ bool Machine::GivesWay(PeerId peer, const Hello& hello, Member& holder, const st
   }
   if (holder.contender && holder.contender->first != peer) {
     if (holder.contender->second.node.incarnation != hello.node.incarnation) {
-      Refuse(peer, fmt::format("{} is wanted by two other nodes already: {}", claim,
-                               ToTellApart(holder.node, hello.node)));
+      Refuse(peer,
+             fmt::format("{} is wanted by two other nodes already: {}", claim, ToTellApart(holder.node, hello.node)));
       return true;
     }
     HangUp(holder.contender->first);
@@ -162,16 +162,23 @@ void Machine::RefuseContender(Member& holder) {
   holder.contender.reset();
   s_.names.erase(peer);
   bool name = hello.node.name == holder.node.name;
-  Refuse(peer, fmt::format("{} {} is held by {} (pid {}), which lives: {}",
-                           name ? "the name" : "node rank",
+  Refuse(peer, fmt::format("{} {} is held by {} (pid {}), which lives: {}", name ? "the name" : "node rank",
                            name ? hello.node.name : fmt::format("{}", hello.node.index.value_or(-1)),
                            NodeName(holder.node), holder.node.pid, ToTellApart(holder.node, hello.node)));
 }
 
 void Machine::Admit(PeerId peer, const Hello& hello) {
-  auto [place, fresh] = s_.members.try_emplace(hello.node.name);
+  const auto [place, fresh] = s_.members.try_emplace(hello.node.name);
   Member& member = place->second;
-  bool came_back = !fresh && member.node.incarnation == hello.node.incarnation;
+  const bool came_back = !fresh && member.node.incarnation == hello.node.incarnation;
+  Connect(member, peer, hello, fresh, came_back);
+  HearNewerRound(hello);
+  Greet(peer);
+  GivePlace(member, hello, fresh, came_back);
+}
+
+// The member is what the Hello says, on the stream `peer`.
+void Machine::Connect(Member& member, PeerId peer, const Hello& hello, bool fresh, bool came_back) {
   {
     Change change(s_, member);
     if (fresh) {
@@ -185,8 +192,8 @@ void Machine::Admit(PeerId peer, const Hello& hello) {
       // running round.
       if (!came_back && !(s_.phase == Phase::kRunning && member.state == NodeState::kSucceeded)) {
         if (s_.phase == Phase::kReforming && member.in_round) {
-          s_.reform_dead.insert(hello.node.name);
-          s_.reform_seen.erase(member.rank);
+          s_.reforming.dead.insert(hello.node.name);
+          s_.reforming.heard.seats.erase(member.rank);
         }
         member.in_round = false;
         member.rank = -1;
@@ -210,17 +217,14 @@ void Machine::Admit(PeerId peer, const Hello& hello) {
   }
   s_.names[peer] = hello.node.name;
   member.knows = hello.resume ? hello.resume->id : RoundId{};
-  if (!s_.silent.empty()) s_.cut_off.reset();
-  if (hello.resume && !s_.silent.empty()) s_.silent.erase(fmt::format("rank {}", hello.resume->node_rank));
-  if (auto silent = s_.silent.find(hello.node.name); silent != s_.silent.end()) {
-    if (silent->second.incarnation.empty() || silent->second.incarnation == hello.node.incarnation) {
-      s_.silent.erase(silent);
-    } else {
-      silent->second.gone = true;
-    }
-  }
+  s_.silent.Came(hello.node.name, hello.node.incarnation,
+                 hello.resume ? std::optional(hello.resume->node_rank) : std::nullopt);
   if (options().indexed) s_.indexes[*hello.node.index] = hello.node.name;
-  s_.silence.emplace(now_ + options().heartbeat_timeout, peer);
+  s_.listen_until.emplace(now_ + options().heartbeat_timeout, peer);
+}
+
+// A node knows a newer round, or another coordinator's term.
+void Machine::HearNewerRound(const Hello& hello) {
   if (hello.resume && hello.resume->id > s_.round.id && s_.phase != Phase::kReforming) {
     if (s_.own_round && hello.resume->id.term == s_.round.id.term) {
       // This coordinator made the newest round of this term. So the node's round is of an earlier job with this run id,
@@ -232,8 +236,9 @@ void Machine::Admit(PeerId peer, const Hello& hello) {
   }
   // Another coordinator has or had that term.
   if (hello.term > s_.term || (hello.term == s_.term && s_.phase == Phase::kReforming)) s_.term = hello.term + 1;
-  Greet(peer);
+}
 
+void Machine::GivePlace(Member& member, const Hello& hello, bool fresh, bool came_back) {
   if (s_.phase == Phase::kReforming) {
     Collect(member, hello);
   } else if (member.in_round) {
@@ -246,7 +251,8 @@ void Machine::Admit(PeerId peer, const Hello& hello) {
       member.rank = hello.resume->node_rank;
     }
     if (hello.report) HearReport(member, *hello.report);
-    if (!member.ready) Tell(peer, Stop{s_.round.id, s_.stop.reason, s_.stop.cause, s_.keep_evidence});
+    if (!member.ready)
+      Tell(member.peer, Stop{s_.round.id, s_.stopping.why.reason, s_.stopping.why.cause, s_.stopping.keep_evidence});
   } else if (!member.ready) {
     OutOfDate(member);
   } else {
@@ -297,13 +303,13 @@ void Machine::AdmitSeated(Member& member, const Hello& hello) {
       HearReady(member, Ready{s_.round.id, hello.node.store_port});
     }
     if (s_.phase == Phase::kStopping && !member.ready && !running) {
-      Tell(member.peer, Stop{s_.round.id, s_.stop.reason, s_.stop.cause, s_.keep_evidence});
+      Tell(member.peer, Stop{s_.round.id, s_.stopping.why.reason, s_.stopping.why.cause, s_.stopping.keep_evidence});
     }
     if (hello.state != NodeState::kStopping) return;
   }
   if (s_.phase == Phase::kRunning) {
     const Why why{fmt::format("{} came back without running workers", NodeName(member.node))};
-    if (s_.loss.reason.empty()) s_.loss = why;
+    if (s_.trouble.loss.reason.empty()) s_.trouble.loss = why;
     BeginStopping(why, of_this_round ? member.node.name : "");
   }
 }
@@ -311,7 +317,7 @@ void Machine::AdmitSeated(Member& member, const Hello& hello) {
 void Machine::NewcomerReady(Member& member) {
   if (s_.phase == Phase::kGathering) {
     s_.last_arrival = now_;
-    if (s_.counts.living > 64) {
+    if (s_.counts.living > kFewNodes) {
       Tell(member.peer,
            Notice{fmt::format("waiting for more nodes: have {} of {}", s_.counts.ready, options().max_nodes)});
     }

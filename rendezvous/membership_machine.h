@@ -7,6 +7,8 @@
 
 namespace muster::rendezvous {
 
+inline constexpr int kFewNodes = 64;  // up to this many living nodes get a Notice of every change of the missing nodes
+
 class Machine {
  public:
   Machine(State& state, TimePoint now, Effects& effects) : s_(state), now_(now), out_(effects) {}
@@ -49,13 +51,16 @@ class Machine {
   bool HadSeat(const Hello& hello) const;
   void OutOfDate(const Member& member);
   void Admit(PeerId peer, const Hello& hello);
+  void Connect(Member& member, PeerId peer, const Hello& hello, bool fresh, bool came_back);
+  void HearNewerRound(const Hello& hello);
+  void GivePlace(Member& member, const Hello& hello, bool fresh, bool came_back);
   void AdmitSeated(Member& member, const Hello& hello);
   void RefuseContender(Member& holder);
   void Refuse(PeerId peer, std::string reason);
   void NewcomerReady(Member& member);
 
   // membership.cc: messages of nodes, loss of nodes
-  bool AllSilent() const;
+  bool AllQuiet() const;
   static bool StillEarly(Hello& hello, const NodeMessage& message);
   void HearReady(Member& member, const Ready& ready);
   void HearLateFailures(const Report& report);
@@ -82,7 +87,7 @@ class Machine {
   void BeginGathering(const Why& why);
   void Gather();
   bool MayStart();
-  bool CutOff() const;
+  bool CutOff() const { return s_.silent.AreMajority(s_.round); }
   std::vector<Member*> Choose();
   std::vector<Member*> Place(const std::vector<Member*>& chosen);
   void StartRound(const Why& why);
@@ -95,6 +100,8 @@ class Machine {
   void Adopt(const Assignment& newest);
   void Collect(Member& member, const Hello& hello);
   void Reform();
+  void GoOn(int dead);  // `dead`: nodes of the round known to be gone
+  void LoseMissing(int dead);
 
   void Tell(PeerId peer, CoordinatorMessage message) { out_.actions.push_back(Send{peer, std::move(message)}); }
   void HangUp(PeerId peer) { out_.actions.push_back(Close{peer}); }
@@ -106,10 +113,6 @@ class Machine {
   TimePoint now_;
   Effects& out_;
 };
-
-// Name of the node in that seat; "rank 40" if the node of a re-formed round is not known.
-std::string SeatName(const Round& round, size_t rank);
-std::set<std::string> SeatNames(const Round& round);
 
 // Texts.
 std::string NodeName(const Node& node);  // "node b (host h2)"

@@ -13,9 +13,7 @@ void Machine::TakeOver(const StandIn& stand_in) {
     if (member.contender) HangUp(member.contender->first);
   }
   State fresh;
-  fresh.run_id = s_.run_id;
-  fresh.self_node = s_.self_node;
-  fresh.on_call = s_.on_call;
+  fresh.given = s_.given;
   fresh.arrivals = s_.arrivals;
   auto early = std::move(s_.early);
   s_ = std::move(fresh);
@@ -23,28 +21,25 @@ void Machine::TakeOver(const StandIn& stand_in) {
   BeginReforming(stand_in.assignment);
   s_.term = std::max(s_.term, stand_in.known_term + 1);
   if (stand_in.proof && !stand_in.assignment.coordinator_node.empty()) {
-    s_.reform_dead.insert(stand_in.assignment.coordinator_node);
+    s_.reforming.dead.insert(stand_in.assignment.coordinator_node);
   }
-  s_.reform_dead.insert(stand_in.dead.begin(), stand_in.dead.end());
-  s_.reform_stands_in = true;
-  s_.reform_proof = stand_in.proof;
+  s_.reforming.dead.insert(stand_in.dead.begin(), stand_in.dead.end());
+  s_.reforming.stands_in = true;
+  s_.reforming.proof = stand_in.proof;
   s_.early = std::move(early);
   for (const auto& [peer, hello] : s_.early) Greet(peer);
 }
 
 void Machine::KnowDead(const Gone& gone) {
-  if (s_.phase != Phase::kReforming || !s_.reform_proof) return;
+  if (s_.phase != Phase::kReforming || !s_.reforming.proof) return;
   auto member = s_.members.find(gone.name);
-  if (member == s_.members.end() || member->second.peer == 0) s_.reform_dead.insert(gone.name);
+  if (member == s_.members.end() || member->second.peer == 0) s_.reforming.dead.insert(gone.name);
 }
 
 void Machine::BeginReforming(const Assignment& newest) {
   s_.phase = Phase::kReforming;
-  s_.gathering_since = now_;
-  s_.reform_stands_in = false;
-  s_.reform_proof = false;
-  s_.reform_dead.clear();
-  s_.notice.clear();
+  s_.waiting = {.since = now_, .notice = ""};
+  s_.reforming = {};
   Adopt(newest);
   Because(fmt::format("collecting what the nodes of round {} report", newest.id.number));
 }
@@ -79,18 +74,14 @@ void Machine::Adopt(const Assignment& newest) {
     if (successor.node_rank < 0 || successor.node_rank >= newest.node_count) continue;
     s_.round.seats[static_cast<size_t>(successor.node_rank)].node.name = successor.name;
   }
-  s_.restart_count = newest.restart_count;
+  s_.restarts.count = newest.restart_count;
   s_.term = std::max(s_.term, newest.id.term + 1);  // above a later round that no node here may know of
-  s_.failures.clear();
-  s_.loss = {};
-  s_.silent.clear();
-  s_.cut_off.reset();
-  s_.last_id = RoundId{};
-  s_.last_names.clear();
-  s_.stop = {};
-  s_.reform_until = now_ + options().heartbeat_timeout;  // the round's other nodes get the full time to come back
-  s_.reform_seen.clear();
-  s_.reform_conflict = false;
+  s_.trouble = {};
+  s_.silent.Clear();
+  s_.stopping = {};
+  s_.reforming.heard = {};
+  s_.reforming.heard.until =
+      now_ + options().heartbeat_timeout;  // the round's other nodes get the full time to come back
 }
 
 void Machine::Collect(Member& member, const Hello& hello) {
@@ -108,17 +99,17 @@ void Machine::Collect(Member& member, const Hello& hello) {
   bool fits = told.node_count == static_cast<int>(s_.round.seats.size()) && rank >= 0 && rank < told.node_count &&
               told.world_size == s_.round.world_size && told.restart_count == s_.round.restart_count &&
               told.seat.node.name == hello.node.name && told.seat.node.incarnation == hello.node.incarnation;
-  if (fits && s_.reform_seen.contains(rank)) {
+  if (fits && s_.reforming.heard.seats.contains(rank)) {
     fits = s_.round.seats[static_cast<size_t>(rank)].node.name == hello.node.name;
   }
   if (!fits) {
-    s_.reform_conflict = true;
+    s_.reforming.heard.conflict = true;
     if (!member.ready) Tell(member.peer, Stop{told.id, "the nodes tell this round differently"});
     return;
   }
   s_.round.seats[static_cast<size_t>(rank)] = told.seat;
-  s_.reform_seen.insert(rank);
-  s_.reform_dead.erase(hello.node.name);
+  s_.reforming.heard.seats.insert(rank);
+  s_.reforming.dead.erase(hello.node.name);
   Change change(s_, member);
   member.in_round = true;
   member.rank = rank;
@@ -132,16 +123,16 @@ void Machine::Collect(Member& member, const Hello& hello) {
 void Machine::Reform() {
   int seats = static_cast<int>(s_.round.seats.size());
   int dead = 0;
-  for (size_t rank = 0; rank < s_.round.seats.size() && !s_.reform_dead.empty(); ++rank) {
-    if (s_.reform_dead.contains(s_.round.seats[rank].node.name)) ++dead;
+  for (size_t rank = 0; rank < s_.round.seats.size() && !s_.reforming.dead.empty(); ++rank) {
+    if (s_.reforming.dead.contains(s_.round.seats[rank].node.name)) ++dead;
     if (rank + 1 == kMaxSuccessors) break;
   }
   int attending = s_.counts.seated_living;
   bool all = attending >= std::max(1, seats - dead);
   // More than half of the nodes not known to be gone: the others may have a stand-in of their own.
-  int quorum = s_.reform_stands_in ? (seats - (s_.reform_proof ? dead : 0)) / 2 + 1 : 0;
-  bool timely = now_ < *s_.reform_until;
-  bool late = now_ >= *s_.gathering_since + options().join_timeout;
+  int quorum = s_.reforming.stands_in ? (seats - (s_.reforming.proof ? dead : 0)) / 2 + 1 : 0;
+  bool timely = now_ < *s_.reforming.heard.until;
+  bool late = now_ >= *s_.waiting.since + options().join_timeout;
   if (!all && (timely || attending < quorum)) {
     if (late) {
       FinishWith(kExitCoordinatorLost,
@@ -155,10 +146,29 @@ void Machine::Reform() {
     return;
   }
 
-  // The living nodes have reported the round. From here on it is like a round that this coordinator made.
+  GoOn(dead);
+}
+
+// Notes as lost the nodes of the round that have not come.
+void Machine::LoseMissing(int dead) {
+  int missing = 0;
+  std::string first_missing;
+  for (size_t rank = 0; rank < s_.round.seats.size(); ++rank) {
+    const Node& node = s_.round.seats[rank].node;
+    auto member = s_.members.find(node.name);
+    if (!node.name.empty() && member != s_.members.end() && member->second.in_round) continue;
+    if (!s_.reforming.dead.contains(node.name)) s_.silent.Missing(s_.round, rank);
+    if (missing++ == 0) first_missing = node.name.empty() ? fmt::format("node rank {}", rank) : "node " + node.name;
+  }
+  if (missing == 0) return;
+  s_.trouble.loss = {missing == 1 ? fmt::format("{} was lost", first_missing)
+                                  : fmt::format("{} and {} more were lost", first_missing, missing - 1)};
+  if (dead > 0) s_.trouble.loss.reason += " together with the coordinator";
+}
+
+// The living nodes have reported the round. From here on it is like a round that this coordinator made.
+void Machine::GoOn(int dead) {
   s_.phase = Phase::kRunning;
-  s_.reform_until.reset();
-  s_.reform_stands_in = false;
   std::vector<std::string> gone;
   const Member* stopped = nullptr;
   const Member* leaving = nullptr;
@@ -172,7 +182,8 @@ void Machine::Reform() {
     }
     bool fails = member.report && !member.report->failures.empty();
     if (fails) {
-      s_.failures.insert(s_.failures.end(), member.report->failures.begin(), member.report->failures.end());
+      s_.trouble.failures.insert(s_.trouble.failures.end(), member.report->failures.begin(),
+                                 member.report->failures.end());
       failed = &member;
     } else if (member.state == NodeState::kIdle || member.state == NodeState::kStopping) {
       stopped = &member;
@@ -180,31 +191,18 @@ void Machine::Reform() {
     if (member.leaving && member.state != NodeState::kSucceeded) leaving = &member;
   }
   for (const std::string& name : gone) Forget(name);
-  int missing = 0;
-  std::string first_missing;
-  for (int rank = 0; rank < seats; ++rank) {
-    const Node& node = s_.round.seats[static_cast<size_t>(rank)].node;
-    auto member = s_.members.find(node.name);
-    if (!node.name.empty() && member != s_.members.end() && member->second.in_round) continue;
-    if (!s_.reform_dead.contains(node.name)) {
-      s_.silent[SeatName(s_.round, static_cast<size_t>(rank))] = {s_.round.id, s_.round.id, "", false};
-      s_.cut_off.reset();
-    }
-    if (missing++ == 0) first_missing = node.name.empty() ? fmt::format("node rank {}", rank) : "node " + node.name;
-  }
-  if (missing > 0) {
-    s_.loss = {missing == 1 ? fmt::format("{} was lost", first_missing)
-                            : fmt::format("{} and {} more were lost", first_missing, missing - 1)};
-    if (dead > 0) s_.loss.reason += " together with the coordinator";
-  } else if (leaving != nullptr) {
-    s_.loss.reason = fmt::format("{} is leaving", NodeName(leaving->node));
+  LoseMissing(dead);
+  const bool conflict = s_.reforming.heard.conflict;
+  s_.reforming = {};
+  if (s_.trouble.loss.reason.empty() && leaving != nullptr) {
+    s_.trouble.loss.reason = fmt::format("{} is leaving", NodeName(leaving->node));
   }
   if (failed != nullptr) {
     std::string who = failed->node.name;
     BeginStopping({fmt::format("a worker of {} failed", NodeName(failed->node)), RoundCause::kFailure}, who);
-  } else if (!s_.loss.reason.empty()) {
-    BeginStopping(s_.loss, "");
-  } else if (s_.reform_conflict) {
+  } else if (!s_.trouble.loss.reason.empty()) {
+    BeginStopping(s_.trouble.loss, "");
+  } else if (conflict) {
     BeginStopping({fmt::format("the nodes tell round {} differently", s_.round.id.number)}, "");
   } else if (stopped != nullptr) {
     BeginStopping({fmt::format("{} had no running workers when the coordinator came back", NodeName(stopped->node))},

@@ -79,9 +79,9 @@ void Machine::HearReport(Member& member, const Report& report) {
   }
   if (report.failures.empty() || s_.phase == Phase::kReforming) return;
   for (const WorkerFailure& failure : report.failures) {
-    bool first_cause = !failure.consequence && std::all_of(s_.failures.begin(), s_.failures.end(),
+    bool first_cause = !failure.consequence && std::all_of(s_.trouble.failures.begin(), s_.trouble.failures.end(),
                                                            [](const auto& known) { return known.consequence; });
-    if (s_.failures.size() < kMaxFailuresKept || first_cause) s_.failures.push_back(failure);
+    if (s_.trouble.failures.size() < kMaxFailuresKept || first_cause) s_.trouble.failures.push_back(failure);
   }
   if (s_.phase == Phase::kRunning) {
     BeginStopping({DescribeFailure(*RootCause(report.failures)), RoundCause::kFailure}, member.node.name);
@@ -90,20 +90,21 @@ void Machine::HearReport(Member& member, const Report& report) {
 
 // Late failures decide nothing, since each counts as a consequence. The verdict names them.
 void Machine::HearLateFailures(const Report& report) {
-  if (s_.phase != Phase::kStopping || s_.failures.empty()) return;
+  if (s_.phase != Phase::kStopping || s_.trouble.failures.empty()) return;
   for (WorkerFailure failure : report.failures) {
-    if (s_.failures.size() >= kMaxFailuresKept) return;
+    if (s_.trouble.failures.size() >= kMaxFailuresKept) return;
     failure.late = failure.consequence = true;
-    s_.failures.push_back(std::move(failure));
+    s_.trouble.failures.push_back(std::move(failure));
   }
 }
 
 // Tells every living node of the round to stop its workers, except the node `except`, which stops them by itself.
 void Machine::BeginStopping(const Why& why, const std::string& except) {
   s_.phase = Phase::kStopping;
-  s_.stop = why;
-  s_.keep_evidence = UsesBudget(why.cause) && std::any_of(s_.failures.begin(), s_.failures.end(), IsHang);
-  s_.stopping_since = now_;
+  const std::vector<WorkerFailure>& failures = s_.trouble.failures;
+  s_.stopping = {.why = why,
+                 .keep_evidence = UsesBudget(why.cause) && std::any_of(failures.begin(), failures.end(), IsHang),
+                 .since = now_};
   Because(why.reason);
   std::vector<std::string> gone;
   for (auto& [name, member] : s_.members) {
@@ -111,7 +112,7 @@ void Machine::BeginStopping(const Why& why, const std::string& except) {
     if (member.peer == 0) {
       gone.push_back(name);
     } else if (name != except && !member.leaving && !member.ready) {
-      Tell(member.peer, Stop{s_.round.id, why.reason, why.cause, s_.keep_evidence});
+      Tell(member.peer, Stop{s_.round.id, why.reason, why.cause, s_.stopping.keep_evidence});
     }
   }
   for (const std::string& name : gone) Forget(name);
@@ -120,34 +121,36 @@ void Machine::BeginStopping(const Why& why, const std::string& except) {
 // The node whose failure ended the round is unhealthy and leaves. So the round ended by a change of membership, not by
 // a failure of the job, unless another node failed by itself as well.
 void Machine::Excuse(const std::string& node, const Why& why) {
-  if (!UsesBudget(s_.stop.cause) || s_.failures.empty()) return;
-  std::erase_if(s_.failures, [&](const auto& failure) { return failure.node == node; });
-  if (!std::all_of(s_.failures.begin(), s_.failures.end(), [](const auto& f) { return f.consequence; })) return;
-  s_.failures.clear();
-  s_.stop = why;
+  if (!UsesBudget(s_.stopping.why.cause) || s_.trouble.failures.empty()) return;
+  std::erase_if(s_.trouble.failures, [&](const auto& failure) { return failure.node == node; });
+  if (!std::all_of(s_.trouble.failures.begin(), s_.trouble.failures.end(), [](const auto& f) { return f.consequence; }))
+    return;
+  s_.trouble.failures.clear();
+  s_.stopping.why = why;
   Because(why.reason);
 }
 
 void Machine::Conclude() {
-  if (!UsesBudget(s_.stop.cause)) {
-    BeginGathering(s_.stop);
+  if (!UsesBudget(s_.stopping.why.cause)) {
+    BeginGathering(s_.stopping.why);
     return;
   }
-  if (s_.failures.empty()) {  // policy always, after a success
-    Restart(s_.stop.reason, s_.stop.cause);
+  if (s_.trouble.failures.empty()) {  // policy always, after a success
+    Restart(s_.stopping.why.reason, s_.stopping.why.cause);
     return;
   }
   // Workers that died because a peer was lost did not fail by themselves.
-  bool consequences = std::all_of(s_.failures.begin(), s_.failures.end(), [](const auto& f) { return f.consequence; });
-  if (consequences && !s_.loss.reason.empty()) {
-    BeginGathering(s_.loss);
+  bool consequences =
+      std::all_of(s_.trouble.failures.begin(), s_.trouble.failures.end(), [](const auto& f) { return f.consequence; });
+  if (consequences && !s_.trouble.loss.reason.empty()) {
+    BeginGathering(s_.trouble.loss);
     return;
   }
   ConcludeFailure();
 }
 
 void Machine::ConcludeFailure() {
-  WorkerFailure cause = *RootCause(s_.failures);
+  WorkerFailure cause = *RootCause(s_.trouble.failures);
   int code = cause.exit_code == 0 ? kExitPeerFailed : cause.exit_code;
   std::string what = DescribeFailure(cause);
   bool fatal = Classify(code, options().overrides) == ExitClass::kFatal && !cause.consequence;
@@ -194,40 +197,41 @@ bool Machine::NoProgress() {
       if (reported) step = std::max(step.value_or(*reported), *reported);
     }
   }
-  bool first = !s_.best_life;
-  bool better = step ? !s_.best_progress || *step > *s_.best_progress
-                     : !s_.best_life || life.value_or(Duration{}) > *s_.best_life + *s_.best_life / 10;
-  s_.best_life = std::max(s_.best_life.value_or(Duration{}), life.value_or(Duration{}));
-  if (step) s_.best_progress = std::max(s_.best_progress.value_or(*step), *step);
-  s_.without_progress = first || better ? 0 : s_.without_progress + 1;
-  return options().no_progress_limit > 0 && s_.without_progress >= options().no_progress_limit;
+  bool first = !s_.restarts.best_life;
+  bool better =
+      step ? !s_.restarts.best_progress || *step > *s_.restarts.best_progress
+           : !s_.restarts.best_life || life.value_or(Duration{}) > *s_.restarts.best_life + *s_.restarts.best_life / 10;
+  s_.restarts.best_life = std::max(s_.restarts.best_life.value_or(Duration{}), life.value_or(Duration{}));
+  if (step) s_.restarts.best_progress = std::max(s_.restarts.best_progress.value_or(*step), *step);
+  s_.restarts.without_progress = first || better ? 0 : s_.restarts.without_progress + 1;
+  return options().no_progress_limit > 0 && s_.restarts.without_progress >= options().no_progress_limit;
 }
 
 int Machine::BudgetUsed() const {
-  if (!options().restart_window) return s_.restart_count;
-  return static_cast<int>(std::count_if(s_.budget_used.begin(), s_.budget_used.end(),
+  if (!options().restart_window) return s_.restarts.count;
+  return static_cast<int>(std::count_if(s_.restarts.charged.begin(), s_.restarts.charged.end(),
                                         [&](TimePoint at) { return now_ - at < *options().restart_window; }));
 }
 
 void Machine::Restart(const std::string& reason, RoundCause cause) {
-  ++s_.restart_count;
+  ++s_.restarts.count;
   if (options().restart_window) {
-    std::erase_if(s_.budget_used, [&](TimePoint at) { return now_ - at >= *options().restart_window; });
-    s_.budget_used.push_back(now_);
+    std::erase_if(s_.restarts.charged, [&](TimePoint at) { return now_ - at >= *options().restart_window; });
+    s_.restarts.charged.push_back(now_);
   }
   BeginGathering({fmt::format("{}; restart {} of {}", reason, BudgetUsed(), options().max_restarts), cause});
 }
 
 void Machine::FinishWith(int exit_code, std::string reason, bool with_failures) {
   Verdict verdict{exit_code, std::move(reason), exit_code == 0 ? s_.overcome : std::nullopt, {}};
-  if (with_failures && !s_.failures.empty()) {
-    verdict.root_cause = RootCause(s_.failures);
+  if (with_failures && !s_.trouble.failures.empty()) {
+    verdict.root_cause = RootCause(s_.trouble.failures);
     verdict.failures.push_back(*verdict.root_cause);
     // Every node gets the whole verdict. So in a large job only the root cause keeps its texts.
     bool small = s_.round.seats.size() <= kSmallJob;
     size_t most = small ? kSmallJob : 8;
     bool skipped = false;
-    for (const WorkerFailure& failure : s_.failures) {
+    for (const WorkerFailure& failure : s_.trouble.failures) {
       if (!skipped && failure == *verdict.root_cause) {
         skipped = true;
         continue;

@@ -1,5 +1,4 @@
-// How a round begins: when, with which nodes, with which ranks. Also the notices to waiting nodes, and the loop over
-// the phases.
+// How a round begins: when, with which nodes, with which ranks. Also the notices to waiting nodes.
 #include <algorithm>
 #include <iterator>
 #include <limits>
@@ -12,7 +11,6 @@
 namespace muster::rendezvous {
 namespace {
 
-constexpr int kFewNodes = 64;       // up to this many living nodes get a Notice of every change of the missing nodes
 constexpr size_t kNamesShown = 16;  // of nodes, in a sentence
 
 // Nodes without an index come after those with one.
@@ -27,61 +25,12 @@ std::string List(std::vector<std::string> names, size_t count) {
 
 }  // namespace
 
-std::string SeatName(const Round& round, size_t rank) {
-  const std::string& name = round.seats[rank].node.name;
-  return name.empty() ? fmt::format("rank {}", rank) : name;
-}
-
-std::set<std::string> SeatNames(const Round& round) {
-  std::set<std::string> names;
-  for (size_t rank = 0; rank < round.seats.size(); ++rank) names.insert(SeatName(round, rank));
-  return names;
-}
-
-void Machine::Settle() {
-  if (!s_.options) return;
-  for (;;) {
-    Phase phase = s_.phase;
-    if ((phase == Phase::kGathering || (phase == Phase::kStopping && !UsesBudget(s_.stop.cause))) && s_.abandoned &&
-        s_.counts.living == s_.counts.leaving) {
-      FinishWith(kExitStopped, "every node was asked to stop", false);
-      return;
-    }
-    switch (phase) {
-      case Phase::kGathering:
-        Gather();
-        break;
-      case Phase::kReforming:
-        Reform();
-        break;
-      case Phase::kRunning:
-        TakeIn();
-        if (s_.counts.succeeded == static_cast<int>(s_.round.seats.size())) RoundSucceeded();
-        break;
-      case Phase::kStopping:
-        if (s_.counts.seated_busy == 0) {
-          Conclude();
-        } else if (now_ >= *s_.stopping_since + options().join_timeout) {
-          std::string why =
-              fmt::format("{} did not stop their workers within {}: {}", Counted(s_.counts.seated_busy, "node"),
-                          Seconds(options().join_timeout), s_.stop.reason);
-          auto cause = UsesBudget(s_.stop.cause) ? RootCause(s_.failures) : std::nullopt;
-          FinishWith(cause && cause->exit_code != 0 ? cause->exit_code : kExitRendezvousTimeout, why, true);
-        }
-        break;
-      case Phase::kFinished:
-        return;
-    }
-    if (s_.phase == phase) return;
-  }
-}
-
 int Machine::WantedNodes() const {
-  return std::clamp(s_.wanted_nodes.value_or(options().max_nodes), options().min_nodes, options().max_nodes);
+  return std::clamp(s_.given.wanted_nodes.value_or(options().max_nodes), options().min_nodes, options().max_nodes);
 }
 
 void Machine::Want(int nodes) {
-  s_.wanted_nodes = nodes;
+  s_.given.wanted_nodes = nodes;
   if (s_.options) Because(fmt::format("{} are wanted now", Counted(nodes, "node")));
 }
 
@@ -95,7 +44,7 @@ void Machine::TakeIn() {
   if (options().scale_up != ScaleUp::kNow) return;
   const int there = counts.ready + counts.seated_busy;
   const bool in_time = s_.last_arrival && now_ < *s_.last_arrival + options().last_call;
-  if (s_.wanted_nodes && there < WantedNodes() && in_time) return;
+  if (s_.given.wanted_nodes && there < WantedNodes() && in_time) return;
   std::string who = Counted(counts.ready, "node");
   for (const auto& [name, member] : s_.members) {
     if (counts.ready == 1 && member.peer != 0 && member.ready && !member.leaving) who = NodeName(member.node);
@@ -105,30 +54,9 @@ void Machine::TakeIn() {
 
 void Machine::BeginGathering(const Why& why) {
   s_.phase = Phase::kGathering;
-  s_.gathering_since = now_;
-  s_.stop = why;
-  s_.notice.clear();
+  s_.waiting = {.since = now_, .notice = ""};
+  s_.stopping.why = why;
   Because(why.reason);
-}
-
-// True if more than half of a round's nodes are silent and not all of these are known to be gone: they may have a
-// coordinator of their own.
-bool Machine::CutOff() const {
-  auto majority = [this](RoundId id, const std::set<std::string>& seats) {
-    size_t silent = 0;
-    bool all_gone = true;
-    for (const auto& [name, node] : s_.silent) {
-      if (node.knows > id || node.told < id || !seats.contains(name)) continue;
-      ++silent;
-      all_gone = all_gone && node.gone;
-    }
-    return silent * 2 > seats.size() && !all_gone;
-  };
-  if (!s_.cut_off) {
-    s_.cut_off =
-        !s_.silent.empty() && (majority(s_.round.id, SeatNames(s_.round)) || majority(s_.last_id, s_.last_names));
-  }
-  return *s_.cut_off;
 }
 
 bool Machine::MayStart() {
@@ -152,7 +80,7 @@ void Machine::Gather() {
   const State::Counts& counts = s_.counts;
   if (MayStart()) {
     bool first = s_.round.id.number < 0;
-    Why why = s_.stop;
+    Why why = s_.stopping.why;
     if (first || why.reason.empty()) {
       why.reason = counts.ready >= WantedNodes()
                        ? (counts.ready == 1 ? std::string("the node is ready")
@@ -165,15 +93,15 @@ void Machine::Gather() {
   }
   bool too_few = counts.ready < options().min_nodes;
   bool stuck = too_few || counts.seated_busy > 0 || CutOff();
-  if (stuck && now_ >= *s_.gathering_since + options().join_timeout) {
+  if (stuck && now_ >= *s_.waiting.since + options().join_timeout) {
     std::string limit = Seconds(options().join_timeout);
     std::string why =
         too_few ? WhoIsMissing()
         : CutOff()
             ? fmt::format("{} fell silent and did not come back within {}", Counted(s_.silent.size(), "node"), limit)
             : fmt::format("{} did not stop their workers within {}", Counted(counts.seated_busy, "node"), limit);
-    FinishWith(kExitRendezvousTimeout, s_.round.id.number < 0 ? why : fmt::format("{} ({})", why, s_.stop.reason),
-               false);
+    FinishWith(kExitRendezvousTimeout,
+               s_.round.id.number < 0 ? why : fmt::format("{} ({})", why, s_.stopping.why.reason), false);
     return;
   }
   if (counts.living == 0) return;
@@ -195,8 +123,8 @@ void Machine::Gather() {
 }
 
 void Machine::TellWaiting(const std::string& text) {
-  if (text == s_.notice) return;
-  s_.notice = text;
+  if (text == s_.waiting.notice) return;
+  s_.waiting.notice = text;
   Because(text);
   if (s_.counts.living > kFewNodes) return;  // newcomers are told when they come
   for (auto& [name, member] : s_.members) {
@@ -204,7 +132,9 @@ void Machine::TellWaiting(const std::string& text) {
   }
 }
 
-std::string Machine::EndpointHint() const { return s_.endpoint_hint.empty() ? "" : "; " + s_.endpoint_hint; }
+std::string Machine::EndpointHint() const {
+  return s_.given.endpoint_hint.empty() ? "" : "; " + s_.given.endpoint_hint;
+}
 
 std::string Machine::WhoIsMissing() const {
   std::string limit = Seconds(options().join_timeout);
@@ -302,9 +232,9 @@ void Machine::StartRound(const Why& why) {
   s_.slow = FindOutliers(nodes);
   Round round;
   round.id = {std::max(s_.term, s_.round.id.term), s_.round.id.number + 1};
-  round.restart_count = s_.restart_count;
+  round.restart_count = s_.restarts.count;
   round.max_restarts = options().max_restarts;
-  round.coordinator_node = s_.self_node;
+  round.coordinator_node = s_.given.self_node;
   round.reason = s_.slow.empty() ? why.reason : fmt::format("{}; {}", why.reason, DescribeOutliers(s_.slow));
   round.cause = why.cause;
   round.seats.reserve(places.size());
@@ -319,18 +249,14 @@ void Machine::StartRound(const Why& why) {
 
   // Every node that is still here has said Ready for the round that ends now, or is leaving and cannot stand in. So
   // nodes that know only the round before cannot have a majority any more.
-  s_.last_id = s_.round.id;
-  s_.last_names = SeatNames(s_.round);
-  std::erase_if(s_.silent, [&](const auto& node) { return node.second.told < s_.last_id; });
-  s_.cut_off.reset();
+  s_.silent.RoundBegins(s_.round);
   s_.term = round.id.term;
   s_.round = std::move(round);
   s_.own_round = true;
   s_.phase = Phase::kRunning;
-  s_.failures.clear();
-  s_.loss = {};
-  s_.stop = {};
-  s_.notice.clear();
+  s_.trouble = {};
+  s_.stopping = {};
+  s_.waiting = {};
   s_.last_refusal.clear();
   for (auto& [name, member] : s_.members) {
     Change change(s_, member);
@@ -338,7 +264,7 @@ void Machine::StartRound(const Why& why) {
     member.rank = -1;
     member.report.reset();
     member.progress.reset();
-    member.silent = false;
+    member.quiet = false;
     if (member.ready) member.state = NodeState::kIdle;
   }
   for (size_t rank = 0; rank < places.size(); ++rank) {
@@ -359,35 +285,6 @@ void Machine::StartRound(const Why& why) {
                                          Counted(s_.round.seats.size(), "node"), NodeName(member.node))});
   }
   Because(s_.round.reason);
-}
-
-void Machine::ScheduleLook() {
-  if (!s_.options || s_.phase == Phase::kFinished) return;
-  std::optional<TimePoint> look;
-  if (!s_.silence.empty()) look = s_.silence.begin()->first;
-  if (s_.grace_until) look = Earlier(look, s_.grace_until);
-  if (s_.phase == Phase::kGathering) {
-    const State::Counts& counts = s_.counts;
-    bool enough = counts.ready >= options().min_nodes && counts.seated_busy == 0 && !CutOff() && !s_.grace_until;
-    if (enough && s_.last_arrival && now_ < *s_.last_arrival + options().last_call) {
-      look = Earlier(look, *s_.last_arrival + options().last_call);
-    } else {
-      look = Earlier(look, *s_.gathering_since + options().join_timeout);
-    }
-  } else if (s_.phase == Phase::kRunning) {
-    // Newcomers wait for the wanted number of nodes.
-    const bool waits = s_.wanted_nodes && s_.counts.ready > 0 && s_.last_arrival;
-    if (waits && now_ < *s_.last_arrival + options().last_call)
-      look = Earlier(look, *s_.last_arrival + options().last_call);
-  } else if (s_.phase == Phase::kReforming) {
-    TimePoint until = *s_.gathering_since + options().join_timeout;
-    look = Earlier(look, s_.reform_until && *s_.reform_until > now_ ? std::min(*s_.reform_until, until) : until);
-  } else if (s_.phase == Phase::kStopping) {
-    look = Earlier(look, *s_.stopping_since + options().join_timeout);
-  }
-  // Everything that is due was handled by this Apply. A time in the past would make the driver spin.
-  if (look) look = std::max(*look, now_ + std::chrono::milliseconds(1));
-  out_.look_again = look;
 }
 
 }  // namespace muster::rendezvous

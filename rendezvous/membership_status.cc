@@ -57,10 +57,10 @@ std::string Codes(const std::set<int>& codes) {
 
 StatusReport Describe(const State& state, TimePoint now) {
   StatusReport report;
-  report.run_id = state.run_id;
+  report.run_id = state.given.run_id;
   report.phase = PhaseName(state.phase);
   report.round = state.round.id;
-  report.restart_count = state.restart_count;
+  report.restart_count = state.restarts.count;
   if (state.options) {
     report.max_restarts = state.options->max_restarts;
     report.min_nodes = state.options->min_nodes;

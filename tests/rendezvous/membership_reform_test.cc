@@ -31,7 +31,7 @@ class Reform : public testing::Test {
     s.Return(name, doing, AssignmentFor(old, *old.RankOf(name)), std::move(report));
   }
   void StandIn(const std::string& self, bool proof, std::vector<std::string> dead = {}) {
-    s.state.self_node = self;
+    s.state.given.self_node = self;
     s.Do(rendezvous::StandIn{AssignmentFor(old, *old.RankOf(self)), s.options, proof, std::move(dead)});
   }
 };
@@ -44,12 +44,22 @@ TEST_F(Reform, GoesOnWithoutTouchingWorkersWhenAllAgree) {
   EXPECT_EQ(s.state.phase, Phase::kRunning);
   for (const char* name : {"a", "b", "c"}) EXPECT_FALSE(s.Stopped(name)) << name;
   EXPECT_EQ(s.Roster(), "a b c");
-  EXPECT_EQ(s.state.restart_count, 2);
+  EXPECT_EQ(s.state.restarts.count, 2);
   s.Fails("a", 3);
   for (const char* name : {"a", "b", "c"}) s.Ready(name);
   EXPECT_TRUE(s.Started("a", 5));
   EXPECT_EQ(s.Seat("a").restart_count, 3);
   EXPECT_EQ(s.Seat("a").id, (RoundId{2, 5})) << "the old coordinator may have begun a (1, 5)";
+}
+
+TEST_F(Reform, AStandInKeepsWhatItsDriverSaid) {
+  s.state.given.endpoint_hint = "the endpoint is localhost";
+  s.Do(Wanted{2});
+  StandIn("b", true);
+  EXPECT_EQ(s.state.given.wanted_nodes, 2)
+      << "else an elastic job waits for its most nodes, or takes newcomers one by one";
+  EXPECT_EQ(s.state.given.endpoint_hint, "the endpoint is localhost");
+  EXPECT_EQ(s.state.given.run_id, "job");
 }
 
 TEST(Resumed, ARoundThatThisJobCannotHaveHadIsRefused) {
@@ -222,7 +232,7 @@ TEST_F(Reform, ADeathLearnedWithoutProofCountsForNothing) {
 
 TEST_F(Reform, AKnockBeforeItStandsInIsKept) {
   old = OldRound("a");
-  s.state.self_node = "b";
+  s.state.given.self_node = "b";
   Return("c");
   EXPECT_TRUE(s.told[s.peers["c"]].empty());
   StandIn("b", true);
@@ -234,7 +244,7 @@ TEST_F(Reform, AKnockBeforeItStandsInIsKept) {
 
 TEST_F(Reform, AKnockIsKeptUpToDate) {
   old = OldRound("a");
-  s.state.self_node = "b";
+  s.state.given.self_node = "b";
   Return("c");
   s.Says("c", Report{old.id, {Failure(3)}, seconds(1), {}});
   s.Says("c", rendezvous::Ready{old.id, 7});
@@ -242,15 +252,15 @@ TEST_F(Reform, AKnockIsKeptUpToDate) {
   Return("b");
   s.Beats("c");
   EXPECT_EQ(s.state.members.at("c").node.store_port, 7);
-  EXPECT_TRUE(UsesBudget(s.state.stop.cause)) << "its failure counts";
+  EXPECT_TRUE(UsesBudget(s.state.stopping.why.cause)) << "its failure counts";
 }
 
 TEST_F(Reform, WhoKnocksAndGoesOnIsForgotten) {
   for (const NodeMessage& going : {NodeMessage(Doubt{}), NodeMessage(Leave{"preempted"})}) {
     Stage fresh(Job(1, 3));
     s = fresh;
-    s.state.self_node = "b";
-    s.state.on_call = true;
+    s.state.given.self_node = "b";
+    s.state.given.on_call = true;
     Return("c");
     s.Says("c", going);
     EXPECT_TRUE(s.hung_up.contains(s.peers["c"]));
@@ -259,8 +269,8 @@ TEST_F(Reform, WhoKnocksAndGoesOnIsForgotten) {
 }
 
 TEST_F(Reform, OnCallNothingBeginsBeforeItStandsIn) {
-  s.state.self_node = "b";
-  s.state.on_call = true;
+  s.state.given.self_node = "b";
+  s.state.given.on_call = true;
   s.Join("d");
   Return("a");  // also a node whose last coordinator was this agent
   EXPECT_EQ(s.state.phase, Phase::kGathering);

@@ -247,7 +247,7 @@ TEST(Gathering, WhoWasRefusedIsNamedWhereSomebodyIsMissing) {
 
 TEST(Gathering, AnEndpointThatEveryMachineTakesForItselfIsNamed) {
   Stage s(Job(3, 3));
-  s.state.endpoint_hint = "the endpoint is localhost";
+  s.state.given.endpoint_hint = "the endpoint is localhost";
   s.Join("a");
   EXPECT_EQ(s.LastNotice("a"), "waiting for 2 more nodes: have 1 of 3 (up to 600 s); the endpoint is localhost");
   s.Join("b");  // so other nodes do find the endpoint
@@ -440,7 +440,7 @@ TEST(Reason, HasTheWorkersOwnWords) {
     failure.stderr_reason = row.stderr_reason;
     failure.stderr_tail = {"the last line"};
     s.Says("a", Report{s.state.round.id, {failure}, seconds(5), {}});
-    EXPECT_EQ(s.state.stop.reason, "node a: worker rank 0 " + row.says);
+    EXPECT_EQ(s.state.stopping.why.reason, "node a: worker rank 0 " + row.says);
   }
 }
 

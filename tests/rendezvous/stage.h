@@ -37,7 +37,7 @@ inline WorkerFailure Failure(int code, int rank = 0, bool consequence = false) {
 
 class Stage {
  public:
-  explicit Stage(JobOptions options) : options(options) { state.run_id = "job"; }
+  explicit Stage(JobOptions options) : options(options) { state.given.run_id = "job"; }
 
   JobOptions options;
   State state;

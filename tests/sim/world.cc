@@ -55,9 +55,9 @@ int World::Spawn(const std::string& name, const std::string& address, bool coord
   process.id = id;
   process.name = name;
   process.address = address;
-  process.membership.run_id = "job";
-  process.membership.self_node = name;
-  process.membership.on_call = address != endpoint_;
+  process.membership.given.run_id = "job";
+  process.membership.given.self_node = name;
+  process.membership.given.on_call = address != endpoint_;
   Note([&] { return fmt::format("process {} is {} at {}", id, name.empty() ? "the coordinator" : name, address); });
   if (coordinator_only) return id;
   process.attends = true;
