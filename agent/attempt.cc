@@ -22,7 +22,7 @@
 namespace muster::agent {
 namespace {
 
-// It chose its code, or failed by a signal of its own making. 128 + n is how programs end that handle our signal.
+// True if the worker chose its code, or died of its own signal. Programs that handle our signal n end with 128 + n.
 bool FailedByItself(const launcher::ExitRecord& exit) {
   return exit.signal == 0 ? exit.exit_code != 0 && exit.exit_code < 128 : !launcher::IsFromOutside(exit.signal);
 }
@@ -82,11 +82,11 @@ class Attempt::Impl : public std::enable_shared_from_this<Impl> {
   AttemptPaths paths_;
   std::string record_path_;
   std::vector<WorkerFailure> failures_;
-  bool started_ = false;   // the group was
-  bool reported_ = false;  // failed or succeeded was said
+  bool started_ = false;   // group_ was started
+  bool reported_ = false;  // `failed` or `succeeded` was called, or is posted
   bool stopping_ = false;
   bool gone_ = false;
-  std::set<int> ended_on_hold_;                           // local ranks
+  std::set<int> ended_on_hold_;                           // local ranks that ended after Hold()
   std::vector<std::optional<FlightRecorder>> recorders_;  // by local rank
   int ended_well_ = 0;
   TimePoint started_at_{};
@@ -121,7 +121,7 @@ Status Attempt::Impl::MakeFolder() {
 }
 
 Status Attempt::Impl::Start() {
-  // Not what a command's own errors mean.
+  // Unavailable: StartExitCode() must not read an error of mkdir as one of the command.
   if (Status made = MakeFolder(); !made.ok()) return absl::UnavailableError(made.message());
   Write();
   MUSTER_ASSIGN_OR_RETURN(std::vector<launcher::WorkerSpec> specs, wiring_.workers(record_.assignment, paths_));
@@ -186,7 +186,7 @@ void Attempt::Impl::Stop(int signal, Duration grace, const std::string& reason) 
   Hold(reason);
   if (gone_) return;
   if (started_) {
-    group_.Stop(signal, grace);  // it knows when all are gone: the groups may be, and strays left
+    group_.Stop(signal, grace);  // also without a running worker: strays may be left
   } else {
     SayGone();
   }

@@ -40,10 +40,10 @@ class Attempt {
   Attempt(const Attempt&) = delete;
   Attempt& operator=(const Attempt&) = delete;
 
-  // Makes the folder and starts the workers. On an error none runs, and Failure() turns it into a report.
+  // Makes the folder and starts the workers. On an error no worker runs; StartFailure() makes a failure of the error.
   Status Start();
 
-  // Stops what runs; `reason` goes into the record. gone follows, if it has not been said yet.
+  // Sends `signal` to all processes, SIGKILL after `grace`; `reason` is for the record. `gone` follows if still due.
   void Stop(int signal, Duration grace, const std::string& reason);
   // Sets the reason this attempt ended with and writes the record for the last time.
   void Close(const std::string& reason);
@@ -51,31 +51,31 @@ class Attempt {
   // Puts the job's end into the record, after Close().
   void JobEnded(int exit_code, const std::string& reason);
 
-  // The workers are about to be stopped: an end of one is no failure any more.
+  // Call it before stopping the workers: their ends are no failures from now on. `reason` goes into the record.
   void Hold(const std::string& reason);
 
-  // Passes a signal on, no more.
+  // Forwards `signal` to the process group of every worker.
   void Signal(int signal);
   bool running() const;
   int workers_running() const;
-  // Of the first worker that has ended, unless our SIGKILL was its end.
+  // The exit code of the worker that ended first; nullopt if none has ended, or if our SIGKILL ended it.
   std::optional<int> OwnExitCode() const;
   const rendezvous::Assignment& assignment() const;
   Duration lived() const;
   // Highest step number the workers wrote into their heartbeat files.
   std::optional<int64_t> Progress() const;
-  // What hang_guard.h looks at. Targets: the workers that live.
+  // What hang_guard.h reads. EvidenceTargets(): the workers that still run.
   const AttemptPaths& paths() const;
   bool Ended(int local_rank) const;
   std::optional<TimePoint> LastOutput() const;
   std::vector<EvidenceTarget> EvidenceTargets() const;
-  // The failure of a worker that hangs, with code 203; the record keeps why, in the order of the calls.
+  // The failure of a worker that hangs (exit code 203). Adds `evidence` to the record, in the order of the calls.
   WorkerFailure HangFailure(int local_rank, const std::string& evidence);
-  // Those that failed by themselves, not by our signal, and are in no report: the round had ended before.
+  // Workers that failed by themselves, not by our signal, but are in no report because the round had already ended.
   std::vector<WorkerFailure> LateFailures() const;
   // A failure that says why Start() failed, with the code of start_check.h and no pid.
   WorkerFailure StartFailure(const Status& error) const;
-  // A failure of the first worker here that it does not tell itself.
+  // Makes a failure of this node's first worker for a cause that the worker itself does not report.
   WorkerFailure Failure(int exit_code, std::string message) const;
 
  private:

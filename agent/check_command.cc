@@ -1,4 +1,4 @@
-// `muster check`: what this machine can do, measured within 2 s. Ends with 204 where it is less than was asked for.
+// `muster check`: measures within 2 s what this machine can do. Ends with 204 if a figure is worse than a flag allows.
 #include <unistd.h>
 
 #include <algorithm>
@@ -39,7 +39,7 @@ std::string Name(const MachineFigure& figure) {
   return fmt::format("{} {} {}", figure.name, figure.name == "disk" ? "in" : "to", figure.where);
 }
 
-// What is beyond its bound, one sentence each.
+// One sentence for each figure that is beyond its bound.
 std::vector<std::string> Beyond(const std::vector<MachineFigure>& figures, const std::vector<Bound>& bounds) {
   std::vector<std::string> told;
   for (const MachineFigure& figure : figures) {
@@ -115,7 +115,7 @@ int CheckCommand(const std::vector<std::string>& arguments) {
     }
     options.peers.push_back(*std::move(parsed));
   }
-  signal(SIGXFSZ, SIG_IGN);  // a limit on files is an error of the write
+  signal(SIGXFSZ, SIG_IGN);  // beyond RLIMIT_FSIZE write() fails instead
   std::vector<MachineFigure> figures = MeasureMachine(options);
   std::vector<std::string> beyond = Beyond(figures, bounds);
   PrintTo(stdout, "{}", json ? AsJson(figures, beyond) + "\n" : AsTable(figures));

@@ -1,9 +1,9 @@
-// What `muster check` measured, as its one JSON line, and the way back. Pure.
+// Reads what `muster check --json` measured from the one JSON line that it prints. Pure.
 //
 //   {"measured": {"memory": 12.4, "loopback": 3.1, ...}, "parts": [...], "beyond": [...]}
 //
-// "measured" is what other nodes' figures are compared with (rendezvous/outliers.h knows names and units); a check of
-// the user's own may end with such a line too.
+// "measured" holds the figures that are compared with those of other nodes (rendezvous/outliers.h has names and units).
+// A user's own node check may end with such a line, too.
 #pragma once
 
 #include <map>
@@ -12,8 +12,8 @@
 
 namespace muster::agent {
 
-// "measured" of such a line: finite numbers >= 0 with names of at most 64 bytes, at most
-// rendezvous::kMaxMeasured. Empty for everything else.
+// The figures of "measured" in such a line: finite numbers >= 0 with names of at most 64 bytes, at most
+// rendezvous::kMaxMeasured of them. Empty if `line` is anything else.
 std::map<std::string, double> ReadMeasured(std::string_view line);
 
 // ": memory 12.4 GB/s, disk 512 MB/s"; empty for none.

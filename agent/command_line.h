@@ -12,20 +12,19 @@ namespace muster::agent {
 // Parses; an exit code means "end now" (help or an error was printed).
 std::optional<int> ParseCommandLine(CLI::App& app, const std::vector<std::string>& arguments);
 
-// --log-format and --log-level, or their variables, of a subcommand that serves.
+// --log-format and --log-level, or their variables, for subcommands that serve.
 struct LogFlags {
   std::string format = "text";
   std::string level;
 };
 void AddLogFlags(CLI::App& app, LogFlags* flags);
-// Sets the process' log up; an exit code means "end now" (an error was printed).
+// Configures the process's log; an exit code means "end now" (an error was printed).
 std::optional<int> ConfigureLog(const LogFlags& flags);
 
-// For an option's check(): CLI11's own names a range of 300 digits.
+// For an option's check(): "" for a number above 0, else the error. CLI11's own would name a range of 300 digits.
 std::string WantPositive(const std::string& text);
 
-// Says "listening on HOST:PORT" on stdout ("" is every address) and runs the loop until SIGTERM or SIGINT; gives 128 +
-// signal.
+// Prints "listening on HOST:PORT" ("" is every address), runs the loop until SIGTERM or SIGINT; returns 128 + signal.
 int ServeUntilSignal(boost::asio::io_context& loop, const std::string& host, int port);
 
 }  // namespace muster::agent

@@ -1,4 +1,4 @@
-// The subcommands of `muster`: arguments without the subcommand's name in, exit code out. One file each.
+// The subcommands of `muster`, one file each: arguments after the subcommand's name in, exit code out.
 #pragma once
 
 #include <string>

@@ -14,9 +14,9 @@
 namespace muster::agent {
 namespace {
 
-constexpr int kErrorFileLevels = 64;  // a worker may note anything in its own
+constexpr int kErrorFileLevels = 64;  // a worker may write anything into its error file
 
-// As Python's subprocess counts: -9 for SIGKILL.
+// The exit code as Python's subprocess gives it: -9 for SIGKILL.
 int PythonsCode(const WorkerFailure& failure) { return failure.signal != 0 ? -failure.signal : failure.exit_code; }
 
 }  // namespace
@@ -49,7 +49,7 @@ void LeaveErrorFile(const JobEnd& end, const RunOptions& options) {
   const std::string path = Environment::OfProcess().Get("TORCHELASTIC_ERROR_FILE").value_or("");
   if (path.empty() || options.wire != Wire::kTorch) return;
   std::optional<std::string> worker_file;
-  // A path of another host would be another file here.
+  // A path of another host names another file here.
   if (end.verdict && end.verdict->root_cause && end.verdict->root_cause->host == HostName()) {
     worker_file = HostFs().Read(end.verdict->root_cause->error_file);
   }

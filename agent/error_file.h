@@ -1,11 +1,12 @@
-// The error file of the agent itself: whoever starts torchrun with TORCHELASTIC_ERROR_FILE set finds there why it
-// failed, in torchelastic's form (torch/distributed/elastic/multiprocessing/errors: @record around torchrun's main).
+// The agent's own error file: like torchrun, it writes why it failed into the file of TORCHELASTIC_ERROR_FILE, in
+// torchelastic's form. Source: torch/distributed/elastic/multiprocessing/errors (@record around torchrun's main).
 //
+//   how the job ended                                                 what the file gets
 //   the root cause's worker ran on this host and left an error file   its content, with the worker's exit code
 //   any other failure                                                 its message, else the reason of the end
 //   success, or a command that is not wired as torch                  nothing: a plain command writes its own
 //
-// Beyond torchrun: a worker without an error file, or on another node, is told too; torchrun writes nothing then.
+// Beyond torchrun: the agent also writes the file if the failed worker left no error file or ran on another node.
 #pragma once
 
 #include <cstdint>
@@ -17,13 +18,11 @@
 
 namespace muster::agent {
 
-// What to write; nullopt: nothing. `worker_file`: what the root cause's error file holds, where it can be read here.
-// Pure.
+// The text to write; nullopt: none. `worker_file`: the root cause's error file, if it can be read on this host. Pure.
 std::optional<std::string> ErrorFileText(const JobEnd& end, const std::optional<std::string>& worker_file,
                                          int64_t unix_ms);
 
-// Writes it to the file that TORCHELASTIC_ERROR_FILE names in this process's environment, where it names one. What
-// goes wrong is a warning.
+// Writes it to the file that TORCHELASTIC_ERROR_FILE of this process names, if it is set. Logs an error as a warning.
 void LeaveErrorFile(const JobEnd& end, const RunOptions& options);
 
 }  // namespace muster::agent

@@ -82,7 +82,7 @@ class HangEvidence::Impl : public std::enable_shared_from_this<Impl> {
     std::string output;
     std::string what;
     const EvidenceTarget* target = nullptr;
-    int* counted = nullptr;  // where its success counts
+    int* counted = nullptr;  // what its success increments
   };
 
   // --- the flight recorder ---
@@ -158,7 +158,7 @@ class HangEvidence::Impl : public std::enable_shared_from_this<Impl> {
 
   void StartOne(Helper helper) {
     Descriptor output(open(helper.output.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
-    if (!output.ok()) return;  // no room, or no folder any more: the others may still have theirs
+    if (!output.ok()) return;  // disk full, or the folder is gone: other helpers may still work
     Descriptor nothing(open("/dev/null", O_RDONLY | O_CLOEXEC));
     launcher::ProcessSpec spec;
     spec.argv = helper.command;
@@ -233,7 +233,7 @@ class HangEvidence::Impl : public std::enable_shared_from_this<Impl> {
           count_.no_py_spy = true;
           break;
         }
-        // Without stopping it: a thread that is stuck in the kernel could not be stopped.
+        // --nonblocking: py-spy does not stop the process; a thread that is stuck in the kernel cannot be stopped.
         Queue({{*spy, "dump", "--nonblocking", "--pid", std::to_string(pid)},
                fmt::format("{}/python_{}.txt", target.folder, pid),
                fmt::format("py-spy for process {}", pid),
@@ -307,8 +307,8 @@ class HangEvidence::Impl : public std::enable_shared_from_this<Impl> {
   TimePoint settled_at_{};
   asio::steady_timer timer_;  // of the stage
   asio::posix::stream_descriptor watch_;
-  std::map<int, std::string> folders_;  // watched, by inotify's number
-  std::set<std::string> awaited_;       // dumps asked for
+  std::map<int, std::string> folders_;  // watched folders, by inotify's watch descriptor
+  std::set<std::string> awaited_;       // paths of dumps that were asked for and have not come
 };
 
 HangEvidence::HangEvidence(asio::io_context& loop, launcher::Reaper& reaper, std::vector<EvidenceTarget> targets,

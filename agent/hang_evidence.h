@@ -1,15 +1,15 @@
-// What the workers of a hanging job are doing, kept in files before anybody stops them.
+// Records in files what the workers of a hanging job are doing, before they are stopped.
 //
 //   attempt_N/<local rank>/hang.txt          every process of the worker: state, kernel stack, system call of each
-//                                            thread (process_stacks.h); what could not be had, and why
-//   attempt_N/<local rank>/python_<pid>.txt  Python's stacks by py-spy, where it is on PATH
+//                                            thread (process_stacks.h); what could not be read, and why
+//   attempt_N/<local rank>/python_<pid>.txt  Python's stacks by py-spy, if it is on PATH
 //   attempt_N/<local rank>/stderr.log        or the console: what --hang-signal's handler writes (faulthandler)
 //   attempt_N/flight_recorder/               PyTorch's collectives, one dump per rank (flight_recorder.h)
 //
-// In this order: the pipes of the flight recorder are asked; /proc is read before a signal changes what it shows; then
-// py-spy and the signal; at last the dumps are waited for. Helpers are processes of their own, at most eight at once,
-// each with its output in a file; what is not done when its time is over is killed and noted. Nothing here blocks the
-// loop: no file of a worker's memory is read, pipes are opened O_NONBLOCK, dumps are seen by inotify.
+// The order: ask the flight recorders for dumps, by their pipes; read /proc, before a signal changes what it shows; run
+// py-spy and send the signal; wait for the dumps. Helper processes read /proc and run py-spy, at most eight at once,
+// each with its output in a file. A helper that exceeds its time is killed, and hang.txt says so. Nothing here blocks
+// the loop: the agent reads no file of a worker's memory itself, opens pipes with O_NONBLOCK and sees dumps by inotify.
 //
 // Loop thread only. The Reaper must outlive it.
 #pragma once
@@ -29,28 +29,28 @@
 
 namespace muster::agent {
 
-// One worker that is asked.
+// One worker to examine.
 struct EvidenceTarget {
   int local_rank = 0;
   pid_t pid = 0;
-  std::string folder;  // its own, of this attempt
+  std::string folder;  // the worker's own, in this attempt's folder
   std::optional<FlightRecorder> recorder;
 };
 
 struct EvidenceOptions {
-  int signal = 0;                                                          // 0: none is sent
-  Duration limit = std::chrono::seconds(15);                               // for everything
-  Duration after_signal = std::chrono::seconds(1);                         // for what its handler writes
-  std::vector<std::string> environment;                                    // PATH leads to py-spy; the helpers get it
-  std::vector<std::string> stacks_command = {"/proc/self/exe", "stacks"};  // a pid is added
+  int signal = 0;                                   // --hang-signal; 0: none
+  Duration limit = std::chrono::seconds(15);        // for everything
+  Duration after_signal = std::chrono::seconds(1);  // how long its handler may write
+  std::vector<std::string> environment;             // of the helpers; py-spy is looked up on its PATH
+  std::vector<std::string> stacks_command = {"/proc/self/exe", "stacks"};  // a pid is appended
 };
 
 struct EvidenceCount {
   int stacks = 0;          // workers whose threads were read
   int python = 0;          // processes whose Python stacks were read
-  int dumps = 0;           // of the flight recorder
-  int dumps_missing = 0;   // asked for, and not come
-  bool no_py_spy = false;  // some process is Python's, and py-spy is not on PATH
+  int dumps = 0;           // flight recorder dumps that came
+  int dumps_missing = 0;   // dumps that were asked for and did not come
+  bool no_py_spy = false;  // a process runs Python, but py-spy is not on PATH
 };
 
 class HangEvidence {
@@ -58,7 +58,7 @@ class HangEvidence {
   // Calls `done` once, on the loop, within options.limit; never from inside the constructor.
   HangEvidence(boost::asio::io_context& loop, launcher::Reaper& reaper, std::vector<EvidenceTarget> targets,
                EvidenceOptions options, std::function<void(const EvidenceCount&)> done);
-  ~HangEvidence();  // kills what is under way; `done` is not called any more
+  ~HangEvidence();  // kills the running helpers; `done` is not called after it
   HangEvidence(const HangEvidence&) = delete;
   HangEvidence& operator=(const HangEvidence&) = delete;
 

@@ -17,7 +17,7 @@
 namespace muster::agent {
 namespace {
 
-// The number a heartbeat file begins with, as "120\n" or "120 0.5\n".
+// The number at the start of a heartbeat file, such as "120\n" or "120 0.5\n".
 std::optional<int64_t> StepIn(const std::string& path) {
   Descriptor file(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
   char text[64];
@@ -60,7 +60,7 @@ class HangGuard::Impl : public std::enable_shared_from_this<Impl> {
     if (attempt_ == nullptr) return;
     facts_.others_silent = true;
     Look();
-    facts_.others_silent = false;  // until it is said again
+    facts_.others_silent = false;  // until the next AllSilent()
   }
 
   void End() {
@@ -130,7 +130,7 @@ class HangGuard::Impl : public std::enable_shared_from_this<Impl> {
   void Tell(const HangJudgement& judgement) {
     std::vector<WorkerFailure> failures;
     for (const Hang& hang : judgement.hangs) failures.push_back(attempt_->HangFailure(hang.local_rank, hang.evidence));
-    if (judgement.all_silent) {  // one failure, and no worker's
+    if (judgement.all_silent) {  // one failure of the whole job, without a rank
       failures.resize(1);
       failures.front().rank = failures.front().local_rank = -1;
       failures.front().pid = 0;
@@ -165,9 +165,9 @@ class HangGuard::Impl : public std::enable_shared_from_this<Impl> {
   boost::asio::steady_timer timer_;
   Attempt* attempt_ = nullptr;
   HangFacts facts_;
-  bool told_ = false;        // that nobody beats
-  bool silent_ = false;      // as told last
-  uint64_t generation_ = 0;  // grows when what is under way does not count any more
+  bool told_ = false;        // the warning of NeverBeat() was logged
+  bool silent_ = false;      // what `silent` was called with last
+  uint64_t generation_ = 0;  // callbacks of an older generation do nothing
   bool gathering_ = false;
   std::string folder_;
   std::unique_ptr<HangEvidence> evidence_;

@@ -1,8 +1,8 @@
-// Watches one attempt's workers for a hang, and keeps evidence before workers of a hanging job are stopped.
+// Watches one attempt's workers for a hang, and records evidence before workers of a hanging job are stopped.
 //
-// The I/O around hang_rule.h: one timer, armed for the moment the rule asks for; then the heartbeat files are looked at
-// (stat, and the number in a file that has changed). Off unless --hang-timeout or --hang-log-timeout is given; Gather
-// works on every node all the same, for a hang that another node has seen.
+// Does the I/O for hang_rule.h: one timer, armed for the moment that the rule asks for. When it fires, the guard looks
+// at the heartbeat files (stat, and the number in a file that has changed). It watches only if --hang-timeout or
+// --hang-log-timeout is given. Gather() works without them, since another node may have seen the hang.
 //
 // Loop thread only. The Reaper and the options must outlive it.
 #pragma once
@@ -19,12 +19,12 @@
 
 namespace muster::agent {
 
-// All on the loop, never from inside a call.
+// All are called on the loop, never from within a call of HangGuard.
 struct HangEvents {
-  // The failures of the workers that hang, the likeliest cause first; once for each Begin. Where the whole job is
-  // silent it is one, of no rank (-1).
+  // The failures of the workers that hang, the likeliest cause first. Called at most once for each Begin(). If the
+  // whole job is silent, there is one failure, with rank -1.
   std::function<void(std::vector<WorkerFailure>)> hangs;
-  // This node's workers have written nothing for the limit, or write again. For the coordinator.
+  // True: this node's workers have written nothing for the limit. False: they write again. For the coordinator.
   std::function<void(bool)> silent;
 };
 
@@ -35,15 +35,15 @@ class HangGuard {
   HangGuard(const HangGuard&) = delete;
   HangGuard& operator=(const HangGuard&) = delete;
 
-  // The workers of `attempt` run. It must live until End or the next Begin.
+  // Begins to watch the workers of `attempt`, which must live until End() or the next Begin().
   void Begin(Attempt& attempt);
-  // No node's workers write anything any more.
+  // The coordinator has found that no worker of any node writes.
   void AllSilent();
-  // Looks no more, and gives up what is being gathered: its `done` is not called.
+  // Stops watching and gathering; `done` of a Gather() under way is not called.
   void End();
 
-  // Keeps evidence of the workers that live (hang_evidence.h), then calls `done`; at once, but never from inside, where
-  // the attempt has no folder. Ends the looks.
+  // Stops watching, records evidence of the workers that still run (hang_evidence.h), then calls `done`. If there is
+  // nothing to record (no worker runs, or the attempt has no folder), posts `done` at once.
   void Gather(Attempt& attempt, std::function<void()> done);
   bool gathering() const;
 

@@ -96,7 +96,7 @@ class HttpFetch::Impl : public std::enable_shared_from_this<Impl> {
 
   void Parse(bool ended) {
     error_code error;
-    // A response of 1xx is followed by the real one; nobody we ask sends one to a request without "Expect".
+    // A 1xx response would come before the final one, but these services send none to a request without "Expect".
     if (!pending_.empty()) pending_.erase(0, parser_.put(asio::buffer(pending_), error));
     if (error == http::error::need_more) error = {};
     if (!error && ended && !parser_.is_done()) {

@@ -1,7 +1,7 @@
-// One HTTP/1.1 question on the agent's loop: connect, ask, read, close.
+// One HTTP/1.1 request on the agent's loop: connect, send, read, close.
 //
 // Loop thread only. Plain HTTP, no proxy, no redirect: for services of this machine and this cluster. The answer is
-// bounded (64 KiB of body, 16 KiB of headers), and one deadline covers the whole, the name's look-up included.
+// bounded (64 KiB of body, 16 KiB of headers), and one deadline covers everything, including the look-up of the name.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -31,13 +31,13 @@ struct FetchAnswer {
   std::string etag;  // empty: it has none
 };
 
-// Destroying it drops the question; `done` is not called then.
+// Destroying it cancels the request; `done` is not called then.
 class HttpFetch {
  public:
   using Done = std::function<void(StatusOr<FetchAnswer>)>;
 
-  // Calls `done` once, on the loop, never from within this call; destroying the HttpFetch inside it is fine. Errors:
-  // DeadlineExceeded, Unavailable (who could not be reached and why), DataLoss (the answer is no HTTP, too long, cut).
+  // Calls `done` once, on the loop, never from within this call; `done` may destroy this. Errors: DeadlineExceeded;
+  // Unavailable (which host was not reached, why); DataLoss (an answer that is no HTTP, too long or cut off).
   static std::unique_ptr<HttpFetch> Start(boost::asio::io_context& loop, net::Resolver& resolver,
                                           const FetchRequest& request, Duration limit, Done done);
   ~HttpFetch();

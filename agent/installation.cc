@@ -29,14 +29,13 @@ constexpr std::string_view kLinks[] = {"torchrun", "muster-rsh"};
 constexpr std::string_view kTemporary = ".muster-install.";
 constexpr size_t kChunk = size_t{1} << 20;
 
-// Tells a copy of any version of this binary from a stranger's program. Volatile: the text shall stand in the binary,
-// not be folded into instructions that compare with it.
+// Tells any version of this binary from other programs. Volatile: the text must be in the binary, not in instructions.
 std::string_view Mark() {
   static const char* const volatile mark = "This program is Muster's agent; `muster install` may replace it.";
   return mark;
 }
 
-// The whole of `size` bytes unless the file ends first; -1 with errno.
+// Reads `size` bytes, fewer only at the end of the file. -1 with errno on an error.
 ssize_t ReadFully(int fd, char* to, size_t size, off_t offset) {
   size_t done = 0;
   while (done < size) {
@@ -99,8 +98,7 @@ class Installer {
   }
 
   Status OpenSelf() {
-    // Without /proc, by the path that the kernel was given.
-    // The kernel gives pointers as numbers. NOLINTNEXTLINE(performance-no-int-to-ptr)
+    // Without /proc: by the path given to execve(2), a pointer as a number. NOLINTNEXTLINE(performance-no-int-to-ptr)
     const char* given = reinterpret_cast<const char*>(getauxval(AT_EXECFN));
     for (const char* path : {"/proc/self/exe", given}) {
       if (path == nullptr) continue;
@@ -139,7 +137,7 @@ class Installer {
     return absl::FailedPreconditionError(fmt::format("{} is not a folder; give another one, or remove it", path));
   }
 
-  // World-searchable whatever the umask: the user's container may run as somebody else.
+  // World-searchable whatever the umask: the user's container may run as another user.
   Status MakeFolders() {
     for (size_t at = 0; at != std::string::npos;) {
       at = folder_.find('/', at + 1);
@@ -150,7 +148,7 @@ class Installer {
       }
       int error = errno;
       struct stat facts {};
-      if (stat(part.c_str(), &facts) == 0) {  // EEXIST, but also EROFS and EACCES for what is there
+      if (stat(part.c_str(), &facts) == 0) {  // mkdir says EEXIST, EROFS or EACCES of a folder that exists
         if (!S_ISDIR(facts.st_mode)) return NoFolder(part);
         continue;
       }
@@ -162,7 +160,7 @@ class Installer {
     return absl::OkStatus();
   }
 
-  // InvalidArgument where `name` is taken by what is not ours.
+  // AlreadyExists if `name` is a file that is not Muster's, without --force; FailedPrecondition if it is a folder.
   Status CheckLink(std::string_view name) {
     struct stat facts {};
     if (fstatat(folder_fd_->get(), std::string(name).c_str(), &facts, AT_SYMLINK_NOFOLLOW) != 0) {
@@ -177,7 +175,7 @@ class Installer {
     return absl::FailedPreconditionError(fmt::format("{} is a folder; remove it, or give another place", Path(name)));
   }
 
-  // A link to the binary beside it, or the binary itself where links are not to be had.
+  // True if `name` is a link to the binary beside it, or the binary itself (a hard link or a copy).
   bool IsOurLink(const std::string& name) {
     char target[16];
     ssize_t length = readlinkat(folder_fd_->get(), name.c_str(), target, sizeof target);
@@ -185,7 +183,7 @@ class Installer {
     return HoldsBinary(name);
   }
 
-  // True where `name` is a regular file with this binary's bytes, that everybody may execute.
+  // True if `name` is a regular file with this binary's bytes that everybody may execute.
   bool HoldsBinary(const std::string& name) {
     Descriptor file(openat(folder_fd_->get(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
     struct stat facts {};
@@ -205,7 +203,7 @@ class Installer {
     return true;
   }
 
-  // True where `name` is (or leads to) some version of this binary.
+  // True if `name` is (or leads to) some version of this binary.
   bool IsMuster(const std::string& name) {
     Descriptor file(openat(folder_fd_->get(), name.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
     struct stat facts {};
@@ -220,12 +218,12 @@ class Installer {
         return false;
       if (text.find(mark) != std::string_view::npos) return true;
       if (at + count >= facts.st_size || static_cast<size_t>(count) < mark.size()) return false;
-      at += count - static_cast<off_t>(mark.size());  // it may lie across two chunks
+      at += count - static_cast<off_t>(mark.size());  // the mark may lie across two chunks
     }
     return false;
   }
 
-  // Temporary names of attempts that have died. See the header for the lock.
+  // Removes temporary names of installations that were killed. The header explains the lock.
   void RemoveLeftovers() {
     int fd = folder_fd_->get();
     if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
@@ -245,16 +243,16 @@ class Installer {
     return names;
   }
 
-  // Makes something under a temporary name and renames it to `name`. `make` gives 0 or an errno.
+  // Calls `make` with a temporary name and renames what it made to `name`. `make` returns 0 or an errno.
   Status Place(std::string_view name, const std::function<int(const char*)>& make) {
     int fd = folder_fd_->get();
     int error = 0;
-    // Again where the name was taken, or taken away: by a cleaner that held the lock while this one could not share it.
+    // Tries again if the name exists, or if another installation, holding the lock exclusively, removed it.
     for (int attempt = 0; attempt < 10; ++attempt) {
       const std::string temporary = fmt::format("{}{}", kTemporary, RandomName());
       error = make(temporary.c_str());
       if (error == 0 && renameat(fd, temporary.c_str(), fd, std::string(name).c_str()) == 0) {
-        // Two names of one file: then rename(2) does nothing and the temporary one stays.
+        // If both are names of one file, rename(2) does nothing and the temporary one stays.
         unlinkat(fd, temporary.c_str(), 0);
         return absl::OkStatus();
       }
@@ -286,7 +284,7 @@ class Installer {
       // A file system without modes of its own shows all files as executable, or none.
       if (fstat(file.get(), &facts) != 0 || (facts.st_mode & 0555) != 0555) return EPERM;
     }
-    if (fsync(file.get()) == 0 || errno == EINVAL || errno == ENOSYS) return 0;  // some file systems have none
+    if (fsync(file.get()) == 0 || errno == EINVAL || errno == ENOSYS) return 0;  // some file systems have no fsync
     return errno;
   }
 

@@ -6,7 +6,7 @@
 namespace muster::agent {
 namespace {
 
-// The message of a command with a run inside. `by_itself`: it ended so; else it was stopped. nullopt: as `inner` is.
+// The message of a command with a run inside; nullopt: keep `inner`. `by_itself`: the command was not stopped.
 std::optional<TerminationMessage> Together(TerminationMessage ours, const TerminationMessage& inner, bool by_itself) {
   const bool same = inner.exit_code == ours.exit_code;
   if (same && inner.exit_class == ours.exit_class && ours.restart_count == 0) return std::nullopt;
@@ -82,7 +82,7 @@ std::optional<TerminationMessage> Heard(const JobEnd& end, const RunOptions& opt
     return ours;
   }
   if (ours.exit_code == 0) return std::nullopt;
-  // Not where the cause is another node's, whose worker did not write here.
+  // Only for a cause of this node: the worker of another node did not write here.
   if (ours.cause && ours.cause->node == ours.node && ours.cause->message.empty()) ours.cause->message = text;
   return ours;
 }
@@ -90,7 +90,7 @@ std::optional<TerminationMessage> Heard(const JobEnd& end, const RunOptions& opt
 void ForgetLastWords(const RunOptions& options) {
   const std::string& path = options.termination_log;
   if (path.empty() || !ParseTerminationMessage(ReadTerminationText(path)).ok()) return;
-  WriteTerminationMessage(path, "").IgnoreError();  // what is wrong with the file is said at the end
+  WriteTerminationMessage(path, "").IgnoreError();  // LeaveLastWords() warns of what is wrong with the file
 }
 
 void LeaveLastWords(const JobEnd& end, const RunOptions& options) {

@@ -25,7 +25,7 @@ namespace {
 
 constexpr std::string_view kHere = "127.0.0.1";
 
-// One simulated node: a group of its own, so that killing one harms no other.
+// One simulated node. Has a WorkerGroup of its own, so that killing one node harms no other.
 struct LocalNode {
   std::unique_ptr<launcher::WorkerGroup> group;
   bool gone = false;
@@ -36,8 +36,9 @@ std::string_view NameOf(CalledAs called_as) {
   return called_as == CalledAs::kLaunch ? "launch" : "run";
 }
 
-// Without what says where a node is, and whatever else its arguments (after the subcommand's name) overrule: nothing is
-// said once per node. One error file has one writer.
+// The environment of a node, for its subcommand and arguments `node`. Lacks the variables that say which node it is,
+// and those that the arguments overrule, so that not every node warns. Only node 0 gets TORCHELASTIC_ERROR_FILE: one
+// writer.
 std::vector<std::string> NodeEnvironment(const std::vector<std::string>& node, CalledAs called_as, int index) {
   std::set<std::string_view> unheard = {"PET_STANDALONE", "PET_NODE_RANK"};
   if (index > 0) unheard.insert("TORCHELASTIC_ERROR_FILE");
@@ -50,7 +51,7 @@ std::vector<std::string> NodeEnvironment(const std::vector<std::string>& node, C
   return environment.entries();
 }
 
-// In any spelling. An option's value never begins so.
+// True for --standalone in any spelling. No value of an option begins so.
 bool IsStandalone(std::string_view argument, CalledAs called_as) {
   if (!argument.starts_with("--")) return false;
   auto flag = FindFlag(argument.substr(2), called_as);
@@ -89,7 +90,7 @@ std::vector<std::string> LocalNodeArguments(const ParsedRun& parsed, const std::
   add("--local-addr", std::string(kHere));
   add("--node-name", fmt::format("node-{}", index));
   add("--node-rank", std::to_string(index));
-  // One port has room for one of them; 0 is a port each.
+  // A fixed port has room for one node; with port 0 each node gets a port of its own.
   if (options.http.on && options.http.required && options.http.port != 0 && index > 0) add("--http-port", "off");
   if (options.log_dir && *options.log_dir != "/dev/null") {
     add("--log-dir", fmt::format("{}/node-{}", *options.log_dir, index));
@@ -155,7 +156,7 @@ int RunLocalNodes(const ParsedRun& parsed, const std::vector<std::string>& argum
   std::function<void()> await = [&] {
     signals.async_wait([&](boost::system::error_code error, int signal) {
       if (error) return;
-      // Each agent knows what a first and a second signal mean.
+      // The agents themselves tell a first signal from a second one.
       if (endings.contains(signal)) interrupted = signal;
       for (LocalNode& node : nodes) node.group->Signal(signal);
       await();

@@ -1,8 +1,8 @@
-// `muster run --nodes-on-this-machine N`: N agents here, each a node of its own, so that nobody needs N terminals.
+// `muster run --nodes-on-this-machine N`: runs N agents on this machine, each as a node of its own.
 //
-// This process serves the rendezvous (on loopback, at the endpoint's port where one was given, else the kernel chooses)
-// and starts N times itself with the same arguments; each node has its own log folder (<log-dir>/node-<i>), its lines
-// start with "[node-<i>] ", node-<i> has rank i where all of them are there, one Ctrl-C stops all, a second one kills.
+// This process serves the rendezvous on loopback, at the endpoint's port or one that the kernel chooses, and starts
+// itself N times with the same arguments. Each node has its own log folder (<log-dir>/node-<i>) and starts its lines
+// with "[node-<i>] "; it has rank i if all nodes are there. One Ctrl-C stops all nodes, a second one kills them.
 #pragma once
 
 #include <string>
@@ -13,12 +13,12 @@
 
 namespace muster::agent {
 
-// `parsed`: of `arguments`, what the user gave, --nodes-on-this-machine included. Ends with the code of the node that
-// ended last, which is the job's verdict: a node killed on the way does not count.
+// `parsed`: ParseRun() of the user's `arguments`, with --nodes-on-this-machine. Returns the exit code of the node that
+// ended last, the job's verdict (not that of a node killed earlier), or 128 + signal if this process was told to end.
 int RunLocalNodes(const ParsedRun& parsed, const std::vector<std::string>& arguments, CalledAs called_as);
 
-// Pure: the arguments of node `index`. The user's options first but for --standalone, which no later one takes back,
-// then ours (the last one wins), then script and its own.
+// The arguments of node `index`: the user's options without --standalone (no later option can undo it), then ours (the
+// last of two equal options wins), then the script and its arguments. Pure.
 std::vector<std::string> LocalNodeArguments(const ParsedRun& parsed, const std::vector<std::string>& arguments,
                                             CalledAs called_as, int index, int port);
 

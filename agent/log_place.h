@@ -1,4 +1,4 @@
-// Where the files of a run go: --log-dir, or a folder of this run's own below TMPDIR, /tmp or /var/tmp.
+// Where the files of a run go: --log-dir, or a folder of the run's own below TMPDIR, /tmp or /var/tmp.
 #pragma once
 
 #include <memory>
@@ -14,25 +14,24 @@ namespace muster::agent {
 struct LogPlace {
   std::string root;               // "<log-dir>/<run id>", absolute; empty: no files are kept
   std::string temporary;          // the folder that was made because no --log-dir was given
-  std::shared_ptr<LogMark> mark;  // of that folder
-  bool holds_output = false;      // the workers' output goes there: it is kept after a success too
+  std::shared_ptr<LogMark> mark;  // of `temporary`
+  bool holds_output = false;      // the workers' output goes there: `temporary` is kept after a success, too
 };
 
-// Makes the log folder that was asked for. InvalidArgument names the flag or variable: it cannot be made, or is none;
-// ResourceExhausted does where the disk is full.
+// Makes the folder of --log-dir. InvalidArgument (ResourceExhausted if the disk is full) names the flag or variable.
 Status MakeLogFolder(const RunOptions& options);
 
-// After MakeLogFolder(). Where none was asked for one is made in the first place of temporary_folder.h that takes it,
-// and old ones there are removed (old_logs.h); a warning says that TMPDIR did not take it, or that none did: the place
-// is empty then.
+// Call it after MakeLogFolder(). If no --log-dir was given, makes a folder in the first place of temporary_folder.h
+// that takes one, and removes old ones there (old_logs.h). Warns if that is not TMPDIR, though it is set. If no place
+// takes a folder, warns and returns an empty LogPlace.
 LogPlace FindLogPlace(const RunOptions& options);
 
-// After the last write: a temporary folder that holds nothing of worth goes.
+// Call it after the last write. Removes a temporary folder that is empty or, after a success, holds no workers' output.
 void LeaveLogPlace(const LogPlace& place, bool success);
 
-// The folder of a run, one part of a path whatever the id is. Pure.
+// The name of a run's folder: `run_id`, changed where it would not be a single part of a path. Pure.
 std::string RunFolder(std::string_view run_id);
-// Some worker's output is redirected or tee'd into a file. Pure.
+// True if some worker's output is redirected or tee'd into a file. Pure.
 bool HoldsOutput(const RunOptions& options);
 
 }  // namespace muster::agent

@@ -29,10 +29,10 @@
 namespace muster::agent {
 namespace {
 
-constexpr int64_t kMost = int64_t{256} << 20;  // of memory
-constexpr int64_t kChunk = int64_t{1} << 20;   // between two looks at the clock
+constexpr int64_t kMost = int64_t{256} << 20;  // bytes of memory
+constexpr int64_t kChunk = int64_t{1} << 20;   // bytes copied between two looks at the clock
 constexpr int kMostThreads = 16;
-constexpr size_t kBlock = 4 << 20;  // of the disk
+constexpr size_t kBlock = 4 << 20;  // bytes of one write to the disk
 constexpr size_t kMostWritten = 64 << 20;
 constexpr int64_t kUnknownCache = 32 << 20;
 constexpr int kRoundTrips = 200;
@@ -50,7 +50,7 @@ std::string Reason(int error) { return std::string(Message(ErrnoStatus(error, ""
 
 // --- memory ---
 
-// Bytes both buffers of all threads may have together.
+// The bytes that the buffers of all threads may have together.
 int64_t BufferBytes() {
   HostFacts facts = ReadHostFacts();
   int64_t room = facts.memory_total > 0 ? facts.memory_total : kMost * 4;
@@ -65,7 +65,7 @@ int64_t BufferBytes() {
   return std::min(kMost, room / 4);
 }
 
-// Size of the last-level cache and who shares it, by CPU.
+// For each CPU, which CPUs share its last-level cache. `bytes` gets the size of the largest of these caches.
 std::vector<std::pair<int, std::string>> Caches(const std::vector<int>& cpus, int64_t* bytes) {
   HostFs fs;
   std::vector<std::pair<int, std::string>> caches;
@@ -87,8 +87,8 @@ std::vector<std::pair<int, std::string>> Caches(const std::vector<int>& cpus, in
   return caches;
 }
 
-// Copies from one half of its memory to the other until the deadline. The first pass, which makes the pages, is not
-// counted; it takes half of the time at most, and what it has not reached stays unused.
+// Copies from one half of its memory to the other until the deadline. The first pass, in which the kernel makes the
+// pages, is not counted. It takes half of the time at most; memory that it has not reached stays unused.
 class Copier {
  public:
   Copier(int64_t bytes, TimePoint until) : half_(std::max(bytes / 2 / kChunk, int64_t{1}) * kChunk), until_(until) {}
@@ -107,7 +107,7 @@ class Copier {
     cpu_set_t set;
     CPU_ZERO(&set);
     CPU_SET(static_cast<size_t>(cpu), &set);
-    sched_setaffinity(0, sizeof set, &set);  // where it is refused the kernel chooses
+    sched_setaffinity(0, sizeof set, &set);  // if that is refused, the kernel chooses the CPU
     char* from = static_cast<char*>(memory_);
     char* to = from + half_;
     TimePoint began = Now();
@@ -122,7 +122,7 @@ class Copier {
     while (now < until_) {
       int64_t at = copied % made_;
       memcpy(to + at, from + at, kChunk);
-      asm volatile("" : : "r"(to) : "memory");  // nobody reads it
+      asm volatile("" : : "r"(to) : "memory");  // keeps copies that nobody reads
       copied += kChunk;
       now = Now();
     }
@@ -137,13 +137,13 @@ class Copier {
   const int64_t half_;
   const TimePoint until_;
   void* memory_ = MAP_FAILED;
-  int64_t made_ = 0;  // bytes of each half
+  int64_t made_ = 0;  // bytes of each half that have pages
   double rate_ = 0;
 };
 
 // --- loopback ---
 
-// A connected pair over 127.0.0.1; an errno otherwise.
+// Connects two sockets over 127.0.0.1. Returns 0 or an errno.
 int ConnectLoopback(int* one, int* other) {
   Descriptor listener(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (listener.get() < 0) return errno;
@@ -169,7 +169,7 @@ int ConnectLoopback(int* one, int* other) {
   return 0;
 }
 
-// One byte, waiting for it. False at the deadline.
+// Sends or receives one byte; waits until that is possible. False at the deadline.
 bool Give(int fd, TimePoint until) {
   char byte = 1;
   return send(fd, &byte, 1, MSG_NOSIGNAL) == 1 ||
@@ -200,7 +200,7 @@ int OpenNameless(const std::string& folder) {
   return fd;
 }
 
-// Runs in a thread that may never come back; owns what it uses.
+// Runs in a thread that may never end, so it owns what it uses.
 void Write(const std::shared_ptr<Written>& result, const std::string& folder, TimePoint until) {
   auto end = [&](int error) {
     std::lock_guard lock(result->mutex);
@@ -211,7 +211,7 @@ void Write(const std::shared_ptr<Written>& result, const std::string& folder, Ti
   Descriptor file(OpenNameless(folder));
   if (file.get() < 0) return end(errno);
   std::vector<uint64_t> block(kBlock / sizeof(uint64_t));
-  uint64_t noise = 0x9e3779b97f4a7c15;  // what does not compress
+  uint64_t noise = 0x9e3779b97f4a7c15;  // data that does not compress
   for (uint64_t& word : block) {
     noise ^= noise << 13;
     noise ^= noise >> 7;
@@ -295,14 +295,14 @@ std::vector<MachineFigure> MeasureLoopback(TimePoint until) {
     std::string why = fmt::format("no connection over 127.0.0.1: {}", Reason(error));
     return {CannotSay("loopback", "", why), CannotSay("loopback round trip", "", why)};
   }
-  // Round trips first, on the idle stream: a third of the time.
+  // First the round trips, on the idle stream: a third of the time.
   TimePoint talk_until = Now() + (until - Now()) / 3;
   std::thread echo([&] {
     for (int i = 0; i < kRoundTrips && Take(other, talk_until) && Give(other, talk_until); ++i) {
     }
   });
   std::vector<double> trips;
-  // A byte that nobody waits for any more would be found by the reader below.
+  // After a time-out a byte may be left in the stream; the reader below receives it.
   for (int i = 0; i < kRoundTrips && Now() < talk_until; ++i) {
     TimePoint began = Now();
     if (!Give(one, talk_until) || !Take(one, talk_until)) break;
@@ -345,7 +345,7 @@ std::vector<MachineFigure> MeasureLoopback(TimePoint until) {
 
 MachineFigure MeasureDisk(const std::string& folder, TimePoint until) {
   auto result = std::make_shared<Written>();
-  // The kind of file system too is asked where it may hang: a network file system whose server is gone.
+  // statfs() is called in the thread, too: on a network file system whose server is gone it may hang.
   auto kind = std::make_shared<std::atomic<bool>>(false);
   std::thread([result, folder, until, kind] {
     struct statfs facts {};
@@ -373,7 +373,7 @@ std::vector<MachineFigure> MeasureMachine(const MachineCheckOptions& options) {
   TimePoint began = Now();
   auto share = [&](double part) { return began + std::chrono::duration_cast<Duration>(options.limit * part); };
   std::vector<MachineFigure> figures;
-  // What is quiet first. A disk with room in its own cache would be measured best last.
+  // The parts that need a quiet machine come first, the disk last.
   std::vector<MachineFigure> peers;
   if (!options.peers.empty()) peers = MeasurePeers(options.peers, share(0.25));
   for (MachineFigure& figure : MeasureLoopback(share(0.45))) figures.push_back(std::move(figure));

@@ -1,4 +1,4 @@
-// The `muster` binary: one file per subcommand, chosen by the name it was called by or by its first argument.
+// The `muster` binary: chooses the subcommand by the name that it was called by, or by its first argument.
 #include <unistd.h>
 
 #include <cstdio>
@@ -21,7 +21,7 @@
 namespace muster::agent {
 namespace {
 
-// 101 is the first priority that is not the implementation's own: before every other constructor.
+// Runs before every other constructor: 101 is the first priority that is not reserved for the implementation.
 __attribute__((constructor(101))) void BeforeAllElse() {
   FillStandardStreams();
   NoteInheritedDescriptors();
@@ -52,7 +52,7 @@ constexpr Subcommand kSubcommands[] = {
     {"version", VersionCommand, "print version, commit and protocol versions"},
 };
 
-// Of another binary, which images do not have: the word is its first argument.
+// A subcommand of another binary, which images do not have. The subcommand's name becomes its first argument.
 struct OthersSubcommand {
   std::string_view name, program, summary;
 };
@@ -78,7 +78,7 @@ std::string Usage() {
   return usage;
 }
 
-// A program beside this binary, else on PATH. Comes back where there is none.
+// Executes a program from this binary's folder, else from PATH. Returns if there is none.
 void Become(std::string program, std::vector<std::string> arguments) {
   std::vector<char*> forwarded = {program.data()};
   for (std::string& argument : arguments) forwarded.push_back(argument.data());
@@ -89,7 +89,7 @@ void Become(std::string program, std::vector<std::string> arguments) {
   execvp(program.c_str(), forwarded.data());
 }
 
-// As git does: `muster name` is `muster-name`.
+// As git does: `muster NAME` runs `muster-NAME`.
 int RunExternal(const std::string& name, std::vector<std::string> arguments) {
   std::string program = "muster-" + name;
   for (const OthersSubcommand& subcommand : kOthersSubcommands) {

@@ -62,7 +62,7 @@ MpiPlace PlaceWithoutFiles() {
   return place;
 }
 
-// The hosts; none: the command names them itself, or the job has one node.
+// The hosts; empty if the command names them itself or the job has one node.
 StatusOr<std::vector<MpiHost>> ReadHosts(const Environment& environment, int default_slots) {
   std::optional<MpiHostSource> source = FindMpiHosts(environment);
   if (!source) return std::vector<MpiHost>{};

@@ -1,5 +1,5 @@
-// The hosts of an MPI job, read from where they are told and laid into a private folder in both dialects, with a link
-// `muster-rsh` beside them where the installation has none. The folder (0700, by mkdtemp) is removed with the object.
+// Reads the hosts of an MPI job and writes them into a private folder (0700, by mkdtemp; removed with the object), as
+// host files for Open MPI and Hydra. The folder gets a link `muster-rsh` if the installation has none.
 //
 // Blocking file calls; passive; used from one thread. Movable.
 #pragma once
@@ -17,12 +17,12 @@ namespace muster::agent {
 
 class MpiHostFiles {
  public:
-  // Reads FindMpiHosts(environment). The folder is made in TMPDIR, /tmp or /var/tmp, in `other_folder` (the log folder;
-  // may be empty), or in /dev/shm: the first that takes it.
+  // Reads FindMpiHosts(environment). Makes the folder in TMPDIR, /tmp or /var/tmp, in `other_folder` (the log folder;
+  // may be empty) or in /dev/shm: the first that takes it.
   //
-  // FailedPrecondition or InvalidArgument, naming the variable and the file: it does not exist, cannot be read, is a
-  // folder, has no host (mpi_hosts.h), no folder can be written; nobody told any hosts and there is no
-  // /etc/mpi/hostfile, unless the job has one node (PET_NNODES, TRAINER_NNODES): place() has no host files then.
+  // FailedPrecondition or InvalidArgument name variable and file: the host file is missing, unreadable, a folder or has
+  // no host (mpi_hosts.h); no folder can be written; no setting names hosts and there is no /etc/mpi/hostfile (no error
+  // if PET_NNODES or TRAINER_NNODES is 1: place() has no host files then).
   static StatusOr<MpiHostFiles> Make(const Environment& environment, const std::string& other_folder);
 
   MpiHostFiles(MpiHostFiles&& other) noexcept;
@@ -31,7 +31,7 @@ class MpiHostFiles {
 
   const MpiPlace& place() const { return place_; }
   const std::vector<MpiHost>& hosts() const { return hosts_; }
-  // A name in the folder that nothing has yet, for the pipe of the remote shells (mpi_launcher.h).
+  // A free name in the folder, for the pipe of the remote shells (mpi_launcher.h).
   std::string reports() const;
 
  private:
@@ -44,10 +44,10 @@ class MpiHostFiles {
   MpiPlace place_;
 };
 
-// A worker pod's place: no host files.
+// The place of a worker pod: without host files.
 MpiPlace MpiWorkerPlace();
 
-// The first interface that is up, is no loopback and has an IPv4 address, which is all Hydra knows; empty: none.
+// The first interface that is up, no loopback and has an IPv4 address, all that Hydra knows; empty: none.
 std::string MpiInterface();
 
 }  // namespace muster::agent

@@ -56,7 +56,7 @@ void ReportRshFailure(const Environment& environment, const RshFailure& failure)
   if (!path || path->empty()) return;
   Descriptor pipe(open(path->c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC));
   std::string line = FormatRshFailure(failure);
-  // Where nobody listens (a daemon's shell in another pod) mpirun's own words are all there is.
+  // If the pipe has no reader here (a daemon's shell in another pod), only mpirun's own messages are left.
   if (pipe.ok() && write(pipe.get(), line.data(), line.size()) < 0) return;
 }
 
@@ -81,7 +81,7 @@ class MpiLauncher::Impl {
   std::string unread_;  // the beginning of a line
   net::Resolver resolver_;
   std::unique_ptr<net::GrpcQueue> queue_;
-  std::vector<std::string> addresses_, here_;  // of worker pods; here_ are names of this machine
+  std::vector<std::string> addresses_, here_;  // of worker pods; those in here_ name this machine
   std::unique_ptr<rsh::Workers> workers_;
 };
 
@@ -95,7 +95,7 @@ StatusOr<Variables> MpiLauncher::Impl::NewAttempt(const Environment& environment
   return variables;
 }
 
-// Both ends are ours, so that it never ends when a writer does.
+// The launcher holds both ends of the pipe, so that it sees no end of file when a writer closes its end.
 Status MpiLauncher::Impl::OpenReports(const std::string& path) {
   boost::system::error_code ignored;
   reports_.close(ignored);
@@ -124,7 +124,7 @@ void MpiLauncher::Impl::ReadReports() {
     auto failure = ParseRshFailure(std::string_view(unread_).substr(0, end));
     if (failure.ok()) failed_(*failure);
   }
-  if (unread_.size() > 2 * kLongestLine) unread_.clear();  // not from us
+  if (unread_.size() > 2 * kLongestLine) unread_.clear();  // not written by `muster rsh`
 }
 
 Status MpiLauncher::Impl::Attend(const Environment& environment) {

@@ -1,4 +1,4 @@
-# The `muster` binary: fully static, so that it runs in any image. The rooms are joined here and nowhere else.
+# The `muster` binary: fully static, so that it runs in any image. Only this target links the rooms together.
 muster_room(muster_agent COLD
   SOURCES attempt.cc command_line.cc coordinator_command.cc error_file.cc hang_evidence.cc hang_guard.cc http_fetch.cc
           check_command.cc check_report.cc log_place.cc machine_check.cc node_check.cc old_logs.cc peer_round_trip.cc this_node.cc

@@ -34,7 +34,7 @@ namespace {
 using rendezvous::Assignment;
 using rendezvous::Verdict;
 
-// How long the last words to the coordinator and to the console may take.
+// How long the agent waits at its end for the coordinator and for the console.
 constexpr auto kFarewell = std::chrono::seconds(2);
 // Descriptors that the store's connections leave free for the agent's own files while a round runs.
 constexpr int kFilesOfARound = 16;
@@ -57,7 +57,7 @@ class NodeAgent::Impl {
         watch_(loop_, options_, Sources()) {}
 
   int Run();
-  // Once Run() has given `exit_code`. The first is for the termination message.
+  // Call these after Run() has returned `exit_code`. end() is for the error file and the termination message.
   JobEnd end(int exit_code) const;
   void LeaveLogs(int exit_code) const { LeaveLogPlace(logs_, exit_code == 0); }
   const RunOptions& options() const { return options_; }
@@ -102,7 +102,7 @@ class NodeAgent::Impl {
   launcher::Reaper reaper_;
   launcher::Console console_;
   NodeCheck check_;
-  boost::asio::signal_set signals_;    // this node goes
+  boost::asio::signal_set signals_;    // that make this node leave
   boost::asio::signal_set forwarded_;  // for the workers only
   net::Credentials credentials_;
   RendezvousPlace place_;
@@ -117,14 +117,14 @@ class NodeAgent::Impl {
   std::optional<Verdict> verdict_;
   std::unique_ptr<PreemptNotice> notice_;
   std::unique_ptr<NodesFile> nodes_file_;
-  std::optional<int> wanted_nodes_;  // what that says
-  int going_signal_ = 0;             // asked to go by this signal
-  bool unhealthy_ = false;           // goes because its check failed
-  bool noticed_ = false;             // by the preemption notice: the signal itself is still to come
+  std::optional<int> wanted_nodes_;  // what nodes_file_ says
+  int going_signal_ = 0;             // this node was told to leave by this signal
+  bool unhealthy_ = false;           // leaves because its check failed
+  bool noticed_ = false;             // the preemption notice came; the pod's SIGTERM is still to come
   bool finishing_ = false;
   int exit_code_ = 0;
-  std::string reason_;  // why it ends, where no verdict says so
-  Watch watch_;         // looks at all of the above
+  std::string reason_;  // why the agent ends, if no verdict says so
+  Watch watch_;         // reads the members above
 };
 
 WatchSources NodeAgent::Impl::Sources() {
@@ -141,8 +141,8 @@ WatchSources NodeAgent::Impl::Sources() {
 
 int NodeAgent::Impl::Run() {
   signal(SIGPIPE, SIG_IGN);
-  signal(SIGTTOU, SIG_IGN);  // we write, and move the foreground, from the background of a terminal
-  signal(SIGXFSZ, SIG_IGN);  // a full file is an error of the write
+  signal(SIGTTOU, SIG_IGN);  // we write to a terminal, and move its foreground, from the background
+  signal(SIGXFSZ, SIG_IGN);  // beyond RLIMIT_FSIZE write() fails instead
   console_.CarryLog();
   for (const std::string& warning : options_.warnings) log::Warning(warning);
   if (auto warning = OmpWarning(Environment::OfProcess(), options_)) {
@@ -223,7 +223,7 @@ void NodeAgent::Impl::Join(RendezvousPlace place) {
   attendant_->Begin();
 }
 
-// What it says already holds from the first Hello on.
+// A number that is in the file already counts from the first Hello on.
 Status NodeAgent::Impl::WatchNodesFile() {
   if (options_.nodes_file.empty()) return absl::OkStatus();
   if (auto nodes = ReadNodesFile(options_.nodes_file); nodes.ok()) wanted_nodes_ = *nodes;
@@ -238,7 +238,7 @@ void NodeAgent::Impl::TellWantedNodes() {
   if (wanted_nodes_ && place_.conductor) place_.conductor->Want(*wanted_nodes_);
 }
 
-// A store without a key for the next round this node has rank 0 in. A static rank 0 keeps its port, as torchrun does.
+// Opens an empty store for the next round with rank 0 here; returns its port. A static rank 0 keeps it, as torchrun's.
 StatusOr<int> NodeAgent::Impl::FreshStore() {
   if (!wiring_.store) return 0;
   bool fixed_port = options_.backend == Backend::kStatic && !options_.standalone && options_.node_rank == 0;
@@ -271,7 +271,7 @@ StatusOr<int> NodeAgent::Impl::FreshStore() {
 
 void NodeAgent::Impl::StartRound(const Assignment& assignment) {
   if (going_signal_ != 0 || verdict_) return;
-  ForgetLastWords(options_);  // of a run inside the last round's command
+  ForgetLastWords(options_);  // written by a run inside the last round's command
   watch_.ledger().RoundArrived(assignment, MonotonicClock::now());
   if (options_.max_nodes > 1 || assignment.id.number > 0) {
     log::Info(fmt::format("round {}: this is node {} of {}, {} of {}; {}", assignment.id.number, assignment.node_rank,
@@ -289,7 +289,7 @@ void NodeAgent::Impl::StartRound(const Assignment& assignment) {
   attempt_gone_ = false;
   check_.RoundBegins();
   if (Status status = attempt_->Start(); !status.ok()) {
-    WorkersFailed({attempt_->StartFailure(status)});  // whose message says it
+    WorkersFailed({attempt_->StartFailure(status)});  // the failure's message says why
     return;
   }
   watch_.ledger().WorkersRun(MonotonicClock::now());
@@ -300,12 +300,12 @@ void NodeAgent::Impl::StopRound(const rendezvous::attendance::StopRound& stop) {
   if (!attempt_ || attempt_->assignment().id != stop.round) return;
   watch_.ledger().StopCame(stop.reason, MonotonicClock::now());
   if (stop_reason_.empty()) stop_reason_ = stop.reason;
-  if (attempt_gone_) return ReadyAgain();  // its workers had succeeded; the round goes again
+  if (attempt_gone_) return ReadyAgain();  // the workers had succeeded, but the round is repeated
   StopWorkers(stop.cause, stop.keep_evidence);
 }
 
 void NodeAgent::Impl::StopWorkers(rendezvous::RoundCause cause, bool keep_evidence) {
-  if (guard_.gathering()) return;  // they are stopped after it
+  if (guard_.gathering()) return;  // the workers are stopped after it
   guard_.End();
   const Duration grace = cause == rendezvous::RoundCause::kPreemption ? kRestartGrace : wiring_.grace;
   if (!keep_evidence || !attempt_->running()) return attempt_->Stop(SIGTERM, grace, stop_reason_);
@@ -352,7 +352,7 @@ void NodeAgent::Impl::WorkersSucceeded() {
   report.lived = attempt_->lived();
   report.progress = attempt_->Progress();
   guard_.End();
-  // What the workers left behind in their groups (daemons, data loaders) ends with them.
+  // Ends what the workers left behind in their process groups (daemons, data loaders).
   attempt_->Stop(SIGTERM, wiring_.own_code ? wiring_.grace : kRestartGrace, "all workers succeeded");
   if (going_signal_ == 0) attendant_->WorkersEnded(std::move(report));
 }
@@ -363,7 +363,7 @@ void NodeAgent::Impl::WorkersGone() {
   attempt_->Close(stop_reason_.empty() ? "all workers succeeded" : stop_reason_);
   if (going_signal_ != 0) return FinishWith(GoneCode());
   if (verdict_) return FinishWith(verdict_->exit_code);
-  if (!stop_reason_.empty()) ReadyAgain();  // else it succeeded: stay until the job is decided
+  if (!stop_reason_.empty()) ReadyAgain();  // else the workers succeeded: stay until the job is decided
 }
 
 void NodeAgent::Impl::ReadyAgain() {
@@ -382,14 +382,14 @@ void NodeAgent::Impl::Ready() {
 }
 
 void NodeAgent::Impl::End(const Verdict& verdict) {
-  // A node that goes by itself ends with its signal, whatever becomes of the job.
+  // A node that leaves ends with its own code (of the signal or of the node check), whatever becomes of the job.
   if (verdict_ || going_signal_ != 0 || unhealthy_) return;
   verdict_ = verdict;
   watch_.ledger().Decided(verdict, MonotonicClock::now());
   SayHowItEnded(verdict);
-  if (attempt_ && !attempt_gone_) {  // its record comes before the job's end
+  if (attempt_ && !attempt_gone_) {  // the attempt's record is written before the job's end
     if (stop_reason_.empty()) stop_reason_ = verdict.reason;
-    if (guard_.gathering()) return;  // they are stopped after it
+    if (guard_.gathering()) return;  // the workers are stopped after it
     guard_.End();
     attempt_->Stop(SIGTERM, options_.shutdown_timeout, stop_reason_);
     return;
@@ -403,7 +403,7 @@ void NodeAgent::Impl::SayHowItEnded(const Verdict& verdict) {
     if (inner && inner->exit_code != 0) log::Warning(HiddenFailure(*inner));
     return;
   }
-  if (inner && inner->exit_code == verdict.exit_code) return;  // which has said it
+  if (inner && inner->exit_code == verdict.exit_code) return;  // the run inside has printed it
   console_.Write(launcher::Console::Stream::kErr, wiring_.summary(verdict, self_.name));
   const std::string text = fmt::format("{} (exit code {})", verdict.reason, verdict.exit_code);
   logs_.temporary.empty() ? log::Error(text) : log::Error(text, {{"logs", logs_.root}});
@@ -435,7 +435,7 @@ void NodeAgent::Impl::OnSignal(int signal) {
     log::Warning(fmt::format("{} again: workers that are left get SIGKILL", SignalName(signal)));
     if (!attempt_ || attempt_gone_) return FinishWith(128 + going_signal_);
     attempt_->Stop(SIGKILL, Duration::zero(), stop_reason_);
-    if (!attempt_->running()) WorkersGone();  // it is their log files that are waited for
+    if (!attempt_->running()) WorkersGone();  // no worker is left, only output to be written
     return;
   }
   if (signal == SIGTERM) return Go(signal, rendezvous::LeaveCause::kPreempted, "preempted: SIGTERM");
@@ -448,7 +448,7 @@ void NodeAgent::Impl::OnNotice(const std::string& what) {
   Go(SIGTERM, rendezvous::LeaveCause::kPreempted, "preempted: " + what);
 }
 
-// This node leaves: the others hear of it first, the workers get `signal`.
+// This node leaves: tells the coordinator first, then sends `signal` to the workers.
 void NodeAgent::Impl::Go(int signal, rendezvous::LeaveCause cause, const std::string& reason) {
   if (finishing_) return;
   going_signal_ = signal;
@@ -490,7 +490,7 @@ JobEnd NodeAgent::Impl::end(int exit_code) const {
   return end;
 }
 
-// The exit code of a node that was told to go.
+// The exit code of a node that was told to leave.
 int NodeAgent::Impl::GoneCode() const {
   std::optional<int> own = wiring_.own_code && attempt_ ? attempt_->OwnExitCode() : std::nullopt;
   return own.value_or(128 + going_signal_);
@@ -502,7 +502,7 @@ void NodeAgent::Impl::FinishWith(int code) {
   exit_code_ = code;
   if (attempt_ && verdict_) {
     attempt_->JobEnded(verdict_->exit_code, verdict_->reason);
-  } else if (attempt_ && options_.max_nodes == 1) {  // told to go: where it is alone that is the job's end
+  } else if (attempt_ && options_.max_nodes == 1) {  // told to leave; for a single node that is the job's end
     attempt_->JobEnded(code, reason_);
   }
   if (wiring_.end && verdict_) {
@@ -515,8 +515,8 @@ void NodeAgent::Impl::FinishWith(int code) {
 void NodeAgent::Impl::TakeLeave() {
   if (!attendant_) return loop_.stop();
   attendant_->Close(kFarewell, [this] {
-    // A host of the rendezvous stays until the others have heard the end. A host that was told to go does not: its
-    // peers find a successor as soon as its port refuses them.
+    // A node that serves the rendezvous stays until the others have heard the verdict. If it was told to leave, it does
+    // not stay: its peers find a successor as soon as its port refuses them.
     Duration limit = verdict_ ? Duration(kFarewell) : Duration::zero();
     place_.conductor->Drain(limit, [this] { loop_.stop(); });
   });
@@ -526,7 +526,7 @@ NodeAgent::NodeAgent(RunOptions options) : impl_(std::make_unique<Impl>(std::mov
 NodeAgent::~NodeAgent() = default;
 
 int NodeAgent::Run() {
-  ForgetLastWords(impl_->options());  // for those that end before a round begins, too
+  ForgetLastWords(impl_->options());  // also if the agent ends before a round begins
   int code = impl_->Run();
   impl_->LeaveLogs(code);
   const JobEnd end = impl_->end(code);

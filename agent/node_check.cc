@@ -23,8 +23,8 @@
 namespace muster::agent {
 namespace {
 
-constexpr auto kKillAfter = std::chrono::seconds(5);  // its time between TERM and KILL
-constexpr auto kLeftovers = std::chrono::seconds(1);  // of what it left running
+constexpr auto kKillAfter = std::chrono::seconds(5);  // after SIGTERM at the deadline
+constexpr auto kLeftovers = std::chrono::seconds(1);  // the same for processes that the check left running
 constexpr auto kLongest = std::chrono::hours(24 * 365);
 constexpr size_t kCommandShown = 200;
 constexpr size_t kLineShown = 500;
@@ -34,7 +34,7 @@ std::string Cut(std::string_view text, size_t limit) {
   return text.size() <= limit ? std::string(text) : fmt::format("{}...", text.substr(0, limit));
 }
 
-// What stderr says of the end; else the last line of stdout that says something.
+// The reason on stderr; else the last line of stdout that is not blank.
 std::string Why(const launcher::ExitRecord& exit) {
   if (!exit.stderr_reason.empty()) return exit.stderr_reason;
   for (auto line = exit.stdout_tail.rbegin(); line != exit.stdout_tail.rend(); ++line) {
@@ -80,7 +80,7 @@ std::vector<std::string> NodeCheckCommand(const std::string& check, const std::v
     std::vector<std::string> command = {"/proc/self/exe", "check", "--json"};
     if (!disk.empty()) command.push_back(fmt::format("--disk={}", disk));
     if (!peers.empty()) command.push_back(fmt::format("--peers={}", Join(peers, ",")));
-    command.insert(command.end(), words.begin() + 1, words.end());  // the user's, which win
+    command.insert(command.end(), words.begin() + 1, words.end());  // the user's flags, which win as the last ones
     return command;
   }
   if (fs.IsExecutable("/bin/sh")) return {"/bin/sh", "-c", check};
@@ -129,7 +129,7 @@ class NodeCheck::Impl {
   }
 
   void BeforeReady(std::function<void()> passed) {
-    if (group_ != nullptr || failing_) return;  // a running check calls the first one at its end
+    if (group_ != nullptr || failing_) return;  // the running check calls its own `passed` at its end
     if (std::exchange(judged_, true)) return passed();
     if (!failures_.RoundEnds() || options_.node_check.empty()) return passed();
     log::Info("this node failed twice in a row: it is checked before it goes on");
@@ -156,8 +156,8 @@ class NodeCheck::Impl {
     spec.environment = Environment::OfProcess().entries();
     spec.output.out.prefix = spec.output.err.prefix = "[node check] ";
     spec.output.out.keep_tail = spec.output.err.keep_tail = true;
-    spec.output.out.console = !IsBuiltin(options_.node_check);  // figures: told as a sentence
-    spec.in = open("/dev/null", O_RDONLY | O_CLOEXEC);          // the workers' stdin is theirs
+    spec.output.out.console = !IsBuiltin(options_.node_check);  // its figures are logged as a sentence
+    spec.in = open("/dev/null", O_RDONLY | O_CLOEXEC);          // stdin is for the workers
     Status status = group_->Start({spec});
     if (spec.in >= 0) close(spec.in);
     return status;
@@ -169,7 +169,7 @@ class NodeCheck::Impl {
     group_->Stop(SIGTERM, kLeftovers);
   }
 
-  // Nothing of it is left.
+  // No process of the check is left.
   void Gone() {
     if (group_ == nullptr) return;
     if (!exit_ && !group_->records().empty()) exit_ = group_->records().front();
@@ -209,10 +209,10 @@ class NodeCheck::Impl {
   TimePoint started_{};
   std::string shown_;
   std::function<void()> passed_;
-  std::function<void()> gone_;  // it was stopped
+  std::function<void()> gone_;  // set while Stop() waits
   std::map<std::string, double> measured_;
   OwnFailures failures_;
-  bool judged_ = false;  // this round's end was looked at
+  bool judged_ = false;  // BeforeReady() has looked at this round's end
 };
 
 NodeCheck::NodeCheck(Host host, std::function<void(const std::string&)> failed)
@@ -248,7 +248,7 @@ int RunNodeCheck(const RunOptions& options, std::string* reason) {
     signals.async_wait([&](boost::system::error_code error, int signal) {
       if (error) return;
       await();
-      const bool second = first != 0;  // it kills
+      const bool second = first != 0;  // a second signal kills
       if (second) log::Warning(fmt::format("{} again: the node check gets SIGKILL", SignalName(signal)));
       if (!second) first = signal;
       *reason = fmt::format("stopped by {} while the node check ran", SignalName(first));

@@ -1,16 +1,16 @@
-// The node check (--node-check): a command that tells whether this node is fit to train. docs/node-check.md is for
-// users.
+// The node check (--node-check): a command that tells whether this node is fit to train. For users: docs/node-check.md.
 //
-// When: before the node joins; and again, before it says that it is ready for the next round, after its second failure
-// of its own in a row. (A failing node check there takes the node out of the job; two failures in a row are what a
-// broken GPU or disk looks like, and a bug of the job's looks like too: then the check passes and the job goes on.)
+// When: before the node joins. Again after the node has failed by itself twice in a row, before it says that it is
+// ready for the next round: this is what a broken GPU or disk looks like, and then the failing check takes the node out
+// of the job. A bug of the job looks the same, but then the check passes and the job goes on.
 // Idea: NVIDIA's nvidia-resiliency-ext checks its nodes before each rendezvous; DLRover has its nodes check each other.
 //
-// What: a shell command, or, where the image has no shell, words between blanks. "builtin [flags]" is this binary's own
-// `muster check --json [flags]`. Whatever the command is: if its last line on stdout is JSON as `muster check --json`
-// prints it, its figures are kept and compared with the other nodes' (rendezvous/outliers.h).
+// What: a shell command or, if the image has no shell, a command line that is split at blanks. "builtin [flags]" is
+// this binary's own `muster check --json [flags]`. For any command: if its last line on stdout is JSON as `muster check
+// --json` prints it, its figures are kept and compared with the other nodes' (rendezvous/outliers.h).
 //
-// One deadline: TERM, and 5 s later KILL. What the command leaves in its process group ends with it. Loop thread only.
+// At its deadline the check gets SIGTERM, and SIGKILL 5 s later. Processes that it leaves in its group are stopped when
+// it ends. Loop thread only.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -35,7 +35,7 @@ class OwnFailures {
  public:
   void RoundBegins() { own_ = consequence_ = false; }
   void Failed(const std::vector<WorkerFailure>& failures);
-  // No worker of the round is left: true from the second in a row on. Then the next row begins.
+  // Call it when no worker of the round is left. True at the second failure in a row; then the count begins anew.
   bool RoundEnds();
 
  private:
@@ -44,13 +44,13 @@ class OwnFailures {
   int in_a_row_ = 0;
 };
 
-// The command line of a check. `peers`: "host:port", for the builtin. Pure but for looking for /bin/sh.
+// The command line of a check. `peers` ("host:port") and `disk` (a folder) are for the builtin. Looks for /bin/sh.
 std::vector<std::string> NodeCheckCommand(const std::string& check, const std::vector<std::string>& peers,
                                           const std::string& disk, const HostFs& fs = HostFs());
 
 class NodeCheck {
  public:
-  struct Host {  // all outlive it
+  struct Host {  // all must outlive the NodeCheck
     boost::asio::io_context& loop;
     launcher::Reaper& reaper;
     launcher::Console& console;
@@ -58,22 +58,22 @@ class NodeCheck {
   };
   // `failed`: called on the loop with "node check failed: `CMD` ended with 3: <last line>".
   NodeCheck(Host host, std::function<void(const std::string& reason)> failed);
-  ~NodeCheck();  // kills what runs
+  ~NodeCheck();  // kills a running check
   NodeCheck(const NodeCheck&) = delete;
   NodeCheck& operator=(const NodeCheck&) = delete;
 
-  // Runs the check, if there is one; then calls `passed`. Without one: at once, from within this call.
+  // Runs the check, then calls `passed`. If there is no check, calls `passed` at once, from within this call.
   void Run(std::function<void()> passed);
   // What the last check that passed measured, by name (rendezvous/outliers.h).
   const std::map<std::string, double>& measured() const;
 
-  // For the second failure in a row. BeforeReady may be called again for the same round.
+  // For the second failure in a row. BeforeReady() runs a check that is due, then calls `passed`; may be called again.
   void RoundBegins();
   void WorkersFailed(const std::vector<WorkerFailure>& failures);
   void BeforeReady(std::function<void()> passed);
 
-  // True: a check runs; it gets `signal`, KILL after `grace`, neither passes nor fails, and `gone` is called when
-  // nothing of it is left.
+  // Stops a running check by `signal`, SIGKILL after `grace`: it neither passes nor fails; `gone` when no process of it
+  // is left. False: no check runs.
   bool Stop(int signal, Duration grace, std::function<void()> gone);
 
  private:
@@ -81,8 +81,8 @@ class NodeCheck {
   std::unique_ptr<Impl> impl_;
 };
 
-// For a process that does nothing else yet (`--serve-rsh` before it serves): 0, 204, or 128 + the signal that came
-// meanwhile; then `reason` says why. Blocks.
+// Runs the check in a process that does nothing else yet (`--serve-rsh` before it serves). Returns 0, 204, or 128 + the
+// signal that came meanwhile; if not 0, `reason` says why. Blocks.
 int RunNodeCheck(const RunOptions& options, std::string* reason);
 
 }  // namespace muster::agent

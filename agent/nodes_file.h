@@ -1,5 +1,5 @@
-// --nodes-file: how many nodes there are meant to be now, as whoever makes them has written it. The controller of
-// Kubernetes jobs writes it as a pod annotation, which the kubelet brings into the file (docs/rendezvous.md).
+// --nodes-file: a file with the number of nodes that the job is meant to have now, from the program that makes nodes.
+// The controller of Kubernetes jobs sets a pod annotation, which the kubelet copies into the file (docs/rendezvous.md).
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -12,14 +12,13 @@
 
 namespace muster::agent {
 
-// NotFound: there is no file yet, or nothing in it. InvalidArgument names the file and the value.
+// Errors: NotFound if there is no file yet or it is empty; InvalidArgument names the file and the value.
 StatusOr<int> ReadNodesFile(const std::string& path);
 
 // Loop thread only.
 class NodesFile {
  public:
-  // Calls `told` on the loop, once soon and whenever the number changes. What is no number is said once, and changes
-  // nothing.
+  // Calls `told` on the loop, soon and whenever the number changes. Other content is logged once and changes nothing.
   static StatusOr<std::unique_ptr<NodesFile>> Watch(boost::asio::io_context& loop, std::string path,
                                                     std::function<void(int nodes)> told);
 

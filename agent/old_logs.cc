@@ -19,7 +19,7 @@ namespace {
 constexpr char kMark[] = ".alive";
 constexpr size_t kKept = 5;
 constexpr int64_t kLongAgo = 7 * 24 * 3600;  // seconds
-constexpr int kMostAtOnce = 16;              // a start does not wait long for them
+constexpr int kMostAtOnce = 16;              // so that no start takes long
 constexpr int kOpen = O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK;
 
 bool IsName(std::string_view name) {
@@ -30,7 +30,7 @@ bool IsName(std::string_view name) {
                      [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); });
 }
 
-// The mark of a folder of this user's; none where one of them is not.
+// Opens the mark of a folder if both are this user's; `facts` gets those of the mark.
 Descriptor OpenMark(const std::string& folder, struct stat* facts) {
   const Descriptor opened(open(folder.c_str(), kOpen | O_DIRECTORY));
   if (!opened.ok() || fstat(opened.get(), facts) != 0 || facts->st_uid != geteuid()) return Descriptor();
@@ -45,7 +45,7 @@ LogMark::LogMark(const std::string& folder)
     : path_(fmt::format("{}/{}", folder, kMark)),
       file_(open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600)) {
   if (!file_.ok() || flock(file_.get(), LOCK_SH | LOCK_NB) == 0) return;
-  unlink(path_.c_str());  // no locks there (some network file systems): nobody could tell that the run lives
+  unlink(path_.c_str());  // without locks (some network file systems) other runs could not see that this one lives
   file_.Close();
 }
 

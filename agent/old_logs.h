@@ -1,8 +1,8 @@
-// The folders that runs without --log-dir made for themselves below TMPDIR: marked while their run lives, and bounded.
+// The folders that runs without --log-dir make below TMPDIR: marked while the run lives, removed when old.
 //
-// A folder of a run that ended more than a week ago goes with the next run of the same user, but for the newest five.
-// Nothing else is touched: the name is the one that FindLogPlace() gives, the folder and the mark in it are this user's
-// and no links, and nobody holds the mark's lock.
+// The next run of the same user removes the folders of runs that ended more than a week ago, except the newest five. It
+// removes a folder only if its name is one that FindLogPlace() gives, the folder and its mark belong to this user and
+// are no links, and no process holds the mark's lock.
 #pragma once
 
 #include <cstdint>
@@ -16,12 +16,12 @@ namespace muster::agent {
 
 inline constexpr char kLogFolderPrefix[] = "muster_";  // six letters and digits follow
 
-// Holds the mark's lock (flock): the run lives. Its file's time is when the run ended.
+// Holds the mark's lock (flock) while the run lives. The mark's modification time is when the run ended.
 class LogMark {
  public:
-  // Lays the mark into `folder`. Where that cannot be done the folder has none, and stays for ever.
+  // Makes the mark in `folder`. If that fails, the folder has no mark and is never removed.
   explicit LogMark(const std::string& folder);
-  // The run has ended: notes the time. Where `forget`, takes the mark away, so that an empty folder can be removed.
+  // The run has ended: sets the mark's time or, if `forget`, removes the mark, so that an empty folder can be removed.
   void End(bool forget);
 
  private:
@@ -36,10 +36,10 @@ struct LogFolder {
   bool operator==(const LogFolder&) const = default;
 };
 
-// Those that go, of all this user has, `now` being a time of the same clock. Pure.
+// The folders to remove, of all that this user has. `now` is a time of the clock that gave `ended`. Pure.
 std::vector<LogFolder> SuperfluousLogs(std::vector<LogFolder> folders, int64_t now);
 
-// Removes those below `above`, at most 16. `own` tells the time of that file system, whatever our clock says.
+// Removes these folders below `above`, at most 16. The time is that of the mark `own`, by its file system's clock.
 void RemoveOldLogs(const std::string& above, const LogMark& own);
 
 }  // namespace muster::agent

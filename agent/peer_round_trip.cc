@@ -78,7 +78,7 @@ std::vector<MachineFigure> MeasurePeers(const std::vector<net::HostPort>& peers,
     all.push_back(std::make_unique<Peer>(loop, peer));
     all.back()->Begin(std::max(until - MonotonicClock::now(), Duration(1)));
   }
-  loop.run_until(until);  // ends earlier when nothing is waited for
+  loop.run_until(until);  // returns earlier if all peers are done
   std::vector<MachineFigure> figures;
   for (const auto& peer : all) figures.push_back(peer->figure());
   return figures;

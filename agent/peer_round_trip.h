@@ -9,7 +9,7 @@
 
 namespace muster::agent {
 
-// A row for each peer, by the deadline.
+// One figure for each peer, at the deadline at the latest.
 std::vector<MachineFigure> MeasurePeers(const std::vector<net::HostPort>& peers, TimePoint until);
 
 }  // namespace muster::agent

@@ -25,7 +25,7 @@ class FileNotice final : public PreemptNotice {
   void Look() {
     if (access(path_.c_str(), F_OK) != 0) return;
     watch_.reset();
-    const auto noticed = std::exchange(noticed_, nullptr);  // it may destroy this
+    const auto noticed = std::exchange(noticed_, nullptr);  // `noticed` may destroy this object
     noticed(path_ + " appeared");
   }
 

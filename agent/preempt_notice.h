@@ -1,9 +1,8 @@
-// The notice that this node will be taken away soon (--preempt-file): a file that appears, or what a cloud's metadata
-// service says. Either comes earlier than the pod's SIGTERM.
+// Notices that this node will be taken away soon (--preempt-file): by a file that appears, or by the answer of a
+// cloud's metadata service. Both come earlier than the pod's SIGTERM.
 //
-// Loop thread only. A file's folder is watched by inotify; nothing is polled. A link counts, also one that is swapped
-// as ConfigMap volumes swap theirs. A URL is asked again and again, since the services tell nobody by themselves
-// (preempt_rules.h has the rules and their sources).
+// Loop thread only. A file is not polled: inotify watches its folder. A symbolic link counts, also one that is replaced
+// as in a ConfigMap volume. A URL is polled: the services notify nobody (rules and sources: preempt_rules.h).
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -18,13 +17,13 @@ namespace muster::agent {
 
 class PreemptNotice {
  public:
-  // Says what was noticed: "/etc/podinfo/preempt appeared", "http://...: terminate at 2026-01-01T00:00:00Z".
+  // `what` was noticed: "/etc/podinfo/preempt appeared", "http://...: terminate at 2026-01-01T00:00:00Z".
   using Noticed = std::function<void(const std::string& what)>;
 
-  // Calls `noticed` once, on the loop: when the file `path` exists, soon where it does already; or when the service at
-  // the URL `path` ("http://...") says so. An error names the folder that cannot be watched, or what is wrong with the
-  // URL. That a service cannot be asked is no error: it is said once, when it changes, and asked again after
-  // `interval`. Destroying it ends the watch, also inside `noticed`.
+  // Calls `noticed` once, on the loop: when the file `path` exists (soon, if it does already), or when the service at
+  // the URL `path` ("http://...") says that this node will end. An error names the folder that cannot be watched, or
+  // what is wrong with the URL. A service that cannot be reached is logged, once until the trouble changes, and asked
+  // again after `interval`. Destroying the object ends the watch, also inside `noticed`.
   static StatusOr<std::unique_ptr<PreemptNotice>> Await(boost::asio::io_context& loop, const std::string& path,
                                                         Duration interval, Noticed noticed);
   virtual ~PreemptNotice() = default;

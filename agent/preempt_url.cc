@@ -15,10 +15,10 @@ namespace {
 constexpr auto kLimit = std::chrono::seconds(5);          // services of this machine answer in milliseconds
 constexpr auto kLongPollLimit = std::chrono::minutes(5);  // a connection that died silently is noticed by then
 constexpr size_t kLongestToken = 4096;
-// docs.aws.amazon.com: the longest life there is; a token that has expired is answered with 401.
+// The longest life that a token can have; a token that has expired is answered with 401. Source: docs.aws.amazon.com.
 constexpr const char* kTokenPath = "/latest/api/token";
 constexpr const char* kTokenLife = "21600";
-// learn.microsoft.com, instance metadata service: the name that Resources of an event hold.
+// This machine's name as in Resources of an event. Source: learn.microsoft.com, instance metadata service.
 constexpr const char* kNamePath = "/metadata/instance/compute/name?api-version=2021-02-01&format=text";
 
 class Asking : public std::enable_shared_from_this<Asking> {
@@ -45,7 +45,7 @@ class Asking : public std::enable_shared_from_this<Asking> {
     Question("GET", waits ? NextTarget(url_.target, etag_) : FirstTarget(url_.target), {},
              waits ? Duration(kLongPollLimit) : Duration(kLimit),
              [waits](Asking& self, const StatusOr<FetchAnswer>& answer) {
-               if (waits && absl::IsDeadlineExceeded(answer.status())) return self.Later();  // nothing has changed
+               if (waits && absl::IsDeadlineExceeded(answer.status())) return self.Later();  // no change so far
                self.Judge(answer);
              });
   }
@@ -109,7 +109,7 @@ class Asking : public std::enable_shared_from_this<Asking> {
              });
   }
 
-  // The events are those of many machines; this one's name is beside them.
+  // Events concern several machines: asks for this machine's name and compares.
   void WhoAmI(const NoticeVerdict& verdict) {
     Question("GET", kNamePath, {}, kLimit, [verdict](Asking& self, StatusOr<FetchAnswer> answer) {
       bool known = answer.ok() && answer->status == 200 && !Strip(answer->body).empty();
@@ -159,10 +159,10 @@ class Asking : public std::enable_shared_from_this<Asking> {
   boost::asio::steady_timer timer_;
   std::unique_ptr<HttpFetch> fetch_;
   std::string token_;
-  bool token_is_new_ = false;  // not accepted yet
+  bool token_is_new_ = false;  // the service has not accepted it yet
   std::string etag_;
   bool known_ = false;   // the service has answered that there is no notice
-  std::string trouble_;  // as said last; empty: none
+  std::string trouble_;  // as logged last; empty: none
 };
 
 class UrlNotice final : public PreemptNotice {

@@ -89,7 +89,7 @@ std::vector<pid_t> ProcessTree(const HostFs& fs, pid_t root) {
   std::vector<pid_t> look = {root};
   for (const auto& [pid, stat] : all) {
     children.emplace(static_cast<pid_t>(stat.Field(kParent).value_or(0)), pid);
-    if (stat.Field(kGroup) == root) look.push_back(pid);  // orphaned, and still in its group
+    if (stat.Field(kGroup) == root) look.push_back(pid);  // orphaned, but still in the group of `root`
   }
   while (!look.empty()) {
     pid_t pid = look.back();

@@ -1,9 +1,9 @@
 // What processes are doing, from /proc: state, kernel stack, wait channel and system call of every thread.
 //
-// `muster stacks` prints it, in a process of its own: reading a command line may block for ever on a process that is
-// stuck in the kernel, and nobody but that helper waits then. That is why command lines come last.
+// `muster stacks` prints it, in a process of its own: reading the command line of a process that is stuck in the kernel
+// may block for ever, and then only that helper waits. For this reason command lines come last.
 //
-// Everything is bounded; what cannot be read says so (a kernel stack needs CAP_SYS_ADMIN, the others the same user).
+// Everything is bounded; what could not be read says so (kernel stacks need CAP_SYS_ADMIN, the rest the same user).
 #pragma once
 
 #include <sys/types.h>
@@ -23,7 +23,7 @@ struct StackLimits {
   size_t file_bytes = 8 << 10;
 };
 
-// `root`, its descendants, and what else is in its process group; `root` first, then by pid.
+// `root`, its descendants, and the other processes of its process group; `root` first, then by pid.
 std::vector<pid_t> ProcessTree(const HostFs& fs, pid_t root);
 
 // Describes the processes of that tree, piece by piece.

@@ -13,7 +13,7 @@ namespace {
 
 namespace ip = boost::asio::ip;
 
-// How long the question "is the endpoint this machine?" may take; the attendant asks again by itself.
+// How long to find out whether the endpoint is this machine. The attendant resolves the name again by itself.
 constexpr auto kResolveLimit = std::chrono::seconds(5);
 constexpr int kOwnDescriptors = 32;
 constexpr int kDescriptorsPerWorker = 12;
@@ -25,7 +25,7 @@ bool IsLoopbackText(const std::string& host) {
   return !error && address.is_loopback();
 }
 
-// This machine's address towards `peer`: what the kernel would send from. No packet is sent.
+// The address from which this machine would send to `peer`, by the kernel's routes. No packet is sent.
 std::string AddressTowards(boost::asio::io_context& loop, const ip::address& peer) {
   boost::system::error_code error;
   ip::udp::socket socket(loop);
@@ -41,7 +41,7 @@ std::string OwnAddress(boost::asio::io_context& loop, const RunOptions& options,
   if (!options.local_addr.empty()) return options.local_addr;
   if (IsLoopbackText(options.endpoint_host)) return OpenTo(options.endpoint_host);
   for (const ip::address& peer : resolved) {
-    if (peer.is_loopback()) continue;  // a name of this machine, as its own hosts file puts it
+    if (peer.is_loopback()) continue;  // a name of this machine in its own hosts file
     if (std::string own = AddressTowards(loop, peer); !own.empty()) return own;
   }
   std::vector<std::string> addresses = LocalAddresses();
@@ -52,7 +52,7 @@ rendezvous::Coordinator::Options Serving(const RunOptions& options, const net::C
                                          const std::string& address) {
   rendezvous::Coordinator::Options serving;
   serving.credentials = credentials;
-  // What starting, logging and watching the workers takes, and their connections to the store.
+  // Descriptors for starting, logging and watching the workers, and for their connections to the store.
   serving.keep_descriptors = kOwnDescriptors + kDescriptorsPerWorker * options.nproc;
   serving.host = OpenTo(address);
   return serving;
@@ -68,7 +68,7 @@ rendezvous::Coordinator::Options ServingEndpoint(const RunOptions& options, cons
 
 constexpr std::string_view kProtectedBy = "--rdzv-conf token_file=,tls_cert=,tls_key=,tls_ca= protect it";
 
-// The others dial that name and find nobody, without a word here.
+// Warns if `host` does not name this machine: the other nodes dial it in vain, and nothing else here would show that.
 void SayIfElsewhere(const std::string& host, const std::vector<std::string>& resolved) {
   if (MeansThisMachine(host, ThisMachine(), resolved)) return;
   const std::string addresses = Join(resolved, ", ");
@@ -79,7 +79,7 @@ void SayIfElsewhere(const std::string& host, const std::vector<std::string>& res
                   addresses.empty() ? "does not resolve here" : "is no address of this machine"));
 }
 
-// Why a node that dials the endpoint listens, too.
+// Logs why a node that dials the endpoint listens, too.
 void SayStandingBy(const net::Credentials& credentials, const std::string& host, int port) {
   if (IsLoopbackText(host)) return;
   const bool open = credentials.token.empty() && !credentials.tls();
@@ -172,7 +172,7 @@ void AskForEndpoint(boost::asio::io_context& loop, const RunOptions& options, Re
           const bool here = MeansThisMachine(options.endpoint_host, ThisMachine(), Texts(*addresses));
           place->endpoint_is = here ? Endpoint::kTaken : Endpoint::kElsewhere;
         }
-        // Not now: the resolver is calling.
+        // Destroyed later, since the resolver is calling this function.
         boost::asio::post(loop, [question = std::shared_ptr<net::Resolver>(std::move(place->question))] {});
       });
 }

@@ -1,5 +1,4 @@
-// `muster report LOGDIR`: what became of the runs whose logs lie in a folder, as one page. Or of a job of `muster
-// local`, by its name.
+// `muster report LOGDIR`: one page about the runs whose logs are in a folder, or about a job of `muster local`.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -20,7 +19,7 @@
 namespace muster::agent {
 namespace {
 
-// A pipe or a device is written to, never replaced.
+// Writes into a pipe or a device; replaces a regular file.
 Status WriteFile(const std::string& path, std::string_view text) {
   struct stat facts {};
   bool exists = stat(path.c_str(), &facts) == 0;
@@ -39,7 +38,7 @@ bool IsFolder(const std::string& path) {
   return stat(path.c_str(), &facts) == 0 && S_ISDIR(facts.st_mode);
 }
 
-// The folder of the local job of that name; empty: there is none, or it has left no records.
+// The folder of the local job `name`; empty if there is none or it has left no records.
 std::string FolderOfLocalJob(const std::string& name) {
   const auto state = StateFolder(Environment::OfProcess());
   if (!state.ok() || name.find('/') != std::string::npos || name.starts_with('.')) return "";

@@ -1,5 +1,5 @@
-// `muster rsh HOST COMMAND`: ssh's place in an MPI job. The command runs in the pod of that name, whose agent serves
-// `muster exec --serve-rsh`; its streams, signals and exit code are ours.
+// `muster rsh HOST COMMAND`: takes ssh's place in an MPI job. Runs the command in the pod HOST, whose agent is `muster
+// exec --serve-rsh`, carries its streams and signals, and ends with its exit code.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -45,8 +45,8 @@ constexpr std::string_view kHelp =
     "the connection was lost.\n";
 constexpr std::chrono::milliseconds kNeverDrop = std::chrono::hours(24 * 365);
 
-// One of our standard streams, or /dev/null where it was closed when we were started: gRPC opens a descriptor before
-// main, which then has its number. What came through exec has no close-on-exec flag.
+// A standard stream, or /dev/null if it was closed when this process started: gRPC opens a descriptor before main,
+// which then has the stream's number. A descriptor that was inherited through exec has no close-on-exec flag.
 int Standard(int fd) {
   int flags = fcntl(fd, F_GETFD);
   return flags != -1 && (flags & FD_CLOEXEC) == 0 ? fd : open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -73,7 +73,7 @@ class Terminal {
   boost::asio::io_context loop_{1};
   net::Resolver resolver_{loop_};
   std::unique_ptr<net::GrpcQueue> queue_ = net::MakeCallQueue(loop_);
-  // Room is an empty queue: what the reader does not take stays with the command.
+  // There is room only if the queue is empty: output that the reader does not take stays with the command.
   Console console_{
       loop_,
       {.out = Standard(STDOUT_FILENO), .err = Standard(STDERR_FILENO), .queue_bytes = 2, .stall_limit = kNeverDrop}};
@@ -105,12 +105,12 @@ void Terminal::Run() {
   events.ended = [this](const rsh::Ended& ended) { Ended(ended); };
   session_ = std::make_unique<rsh::Session>(loop_, *queue_, resolver_, session_options_, std::move(events));
   loop_.run();
-  // gRPC takes ten milliseconds to put its threads away. All is written; the kernel closes the rest.
+  // gRPC takes ten milliseconds to end its threads, so this process ends by _exit. All output is written by now.
   std::fflush(nullptr);
   _exit(code_);
 }
 
-// What is told of the place names it, once: a name that is not known begins with it already.
+// `what` with the address in front, once: an error of a name that is not known begins with the address already.
 std::string Terminal::About(const std::string& what) const {
   const std::string place = session_options_.address + ": ";
   return what.starts_with(place) ? what : place + what;
@@ -128,7 +128,7 @@ void Terminal::Started() {
 
 void Terminal::Output(bool err, const rsh::Bytes& bytes) {
   const Console::Stream stream = err ? Console::Stream::kErr : Console::Stream::kOut;
-  console_.Write(stream, net::Joined(bytes), /*starts_line=*/false);  // as they are; one text takes one write
+  console_.Write(stream, net::Joined(bytes), /*starts_line=*/false);  // unchanged; one text takes one write
   console_.WhenRoom(stream, [this] { session_->Continue(); });
 }
 
@@ -140,7 +140,7 @@ void Terminal::AwaitSignal() {
   });
 }
 
-// The command's business, as long as there is one; asked twice to go, we do: its pod then stops it.
+// Forwards the signal to a started command. Before that, or at a second signal to end, ends: the pod stops the command.
 void Terminal::OnSignal(int signal) {
   const bool go = signal == SIGTERM || signal == SIGINT || signal == SIGHUP || signal == SIGQUIT;
   if (started_ && !(go && asked_to_go_)) session_->Signal(signal);
@@ -155,7 +155,7 @@ void Terminal::Ended(const rsh::Ended& ended) {
   code_ = ended.exit_code;
   if (!ended.reason.empty()) {
     const std::string reason = About(ended.reason);
-    // A daemon makes a code of its own of the signal, as orted its 1: that is no failure of the program.
+    // mpirun's daemon answers the pod's signal with a code of its own (orted: 1), which is no failure of the program.
     const int code = ended.reason == rsh::kPodStopping ? kExitStopped : code_;
     ReportRshFailure(Environment::OfProcess(), {code, reason});  // first: a stderr without a reader may end us
     Say(reason);
@@ -184,7 +184,7 @@ int RshCommand(const std::vector<std::string>& arguments) {
     return 0;
   }
   if (command->ask == rsh::RshCommand::Ask::kVersion) {
-    PrintTo(stderr, "muster {} rsh protocol {}\n", Version(), kRshProtocol);  // where ssh says it
+    PrintTo(stderr, "muster {} rsh protocol {}\n", Version(), kRshProtocol);  // as ssh, on stderr
     return 0;
   }
   const Environment environment = Environment::OfProcess();

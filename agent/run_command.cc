@@ -1,4 +1,4 @@
-// `muster run`, `muster launch` and `muster exec`: a command line, then one node or several simulated ones.
+// `muster run`, `muster launch` and `muster exec`: read the command line, then run one node or several simulated ones.
 #include "agent/commands.h"
 #include "agent/error_file.h"
 #include "agent/last_words.h"
@@ -23,7 +23,7 @@
 namespace muster::agent {
 namespace {
 
-// Ends before there is an agent: for the pod's controller too.
+// Ends before there is an agent, but leaves the files of one, since the pod's controller reads them.
 int Refuse(int code, const Status& status, const RunOptions& options) {
   const JobEnd end{.exit_code = code, .reason = std::string(Message(status))};
   ForgetLastWords(options);
@@ -41,7 +41,7 @@ void LookAtPython(RunOptions* options) {
   if (auto note = OtherPythonNote(surroundings, options->launcher)) log::Info(*note);
 }
 
-// What the command line asks for.
+// Does what the command line asks for; returns the exit code.
 int Begin(const ParsedRun& parsed, const HostFacts& facts, const std::vector<std::string>& arguments,
           CalledAs called_as) {
   RunOptions options = parsed.options;
@@ -82,7 +82,7 @@ int Begin(const ParsedRun& parsed, const HostFacts& facts, const std::vector<std
 int Run(const std::vector<std::string>& arguments, CalledAs called_as, std::string_view name) {
   const Environment environment = Environment::OfProcess();
   HostFacts facts = ReadHostFacts();
-  if (called_as == CalledAs::kExec) facts.cpus = ContainerCpus(facts);  // torchrun's "cpu" counts the machine's
+  if (called_as == CalledAs::kExec) facts.cpus = ContainerCpus(facts);  // under torchrun "cpu" counts the machine's
   auto parsed = ParseRun(arguments, environment, called_as, facts);
   if (!parsed.ok()) {
     RunOptions unread;

@@ -53,10 +53,10 @@ class Worker {
   const launcher::OomCounter oom_;
   const std::optional<int64_t> oom_kills_ = oom_.Read();  // at the start
   bool ending_ = false;
-  bool noticed_ = false;  // by the preemption notice: the signal itself is still to come
+  bool noticed_ = false;  // the preemption notice came; the pod's SIGTERM is still to come
   int code_ = 0;
   std::string reason_;
-  std::optional<ExitClass> exit_class_;  // as the launcher's verdict has it
+  std::optional<ExitClass> exit_class_;  // from the launcher's verdict
 };
 
 int Worker::Run() {
@@ -68,7 +68,7 @@ int Worker::Run() {
     return RefusalExitCode(status);
   }
   loop_.run();
-  // Daemons of sessions that ended long ago.
+  // Kills daemons of sessions that ended long ago.
   for (pid_t pid : launcher::OwnChildren()) kill(pid, SIGKILL);
   return code_;
 }
@@ -112,7 +112,7 @@ StatusOr<rsh::Server::Options> Worker::Listening() {
   serving.port = place.port;
   serving.grace = options_.shutdown_timeout;
   MUSTER_ASSIGN_OR_RETURN(Variables told, MpiVariables(environment, MpiWorkerPlace()));
-  // The job's hosts are the launcher's business: a `muster exec` among the commands would take itself for the launcher.
+  // Not for the commands: with the job's hosts a `muster exec` among them would take itself for the launcher.
   environment.Unset("MUSTER_MPI_HOSTS");
   for (const auto& [name, value] : told) environment.Set(name, value);
   serving.environment = environment.entries();
@@ -145,7 +145,7 @@ void Worker::AwaitSignal() {
 
 void Worker::OnSignal(int signal) {
   if (ending_ && noticed_) {
-    noticed_ = false;  // the pod's own TERM, announced by the notice
+    noticed_ = false;  // the pod's SIGTERM, which the notice announced
     return;
   }
   const std::string name = SignalName(signal);
@@ -160,7 +160,7 @@ void Worker::End(int code, int signal, const std::string& reason) {
   if (std::exchange(ending_, true)) return;
   code_ = code;
   reason_ = reason;
-  // Ranks are mpirun's daemon's children: nobody here sees them die.
+  // The ranks are children of mpirun's daemon: this process does not see them die and reads the OOM counter.
   if (auto now = oom_.Read(); now && oom_kills_ && *now > *oom_kills_) {
     reason_ += fmt::format("; {} killed here: out of memory", Counted(*now - *oom_kills_, "command"));
   }

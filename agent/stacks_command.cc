@@ -1,4 +1,4 @@
-// `muster stacks PID...`: what the processes of these trees are doing, thread by thread, from /proc.
+// `muster stacks PID...`: prints what the processes of these trees are doing, thread by thread, from /proc.
 #include <unistd.h>
 
 #include <cerrno>
@@ -11,7 +11,8 @@
 namespace muster::agent {
 namespace {
 
-// At once and unbuffered: whoever reads a process that is stuck may never come back.
+// Writes at once, without a buffer: reading from a process that is stuck may block for ever, and what came before it
+// must be in the output.
 void WriteOut(std::string_view text) {
   while (!text.empty()) {
     ssize_t n = write(STDOUT_FILENO, text.data(), text.size());

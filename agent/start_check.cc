@@ -46,7 +46,7 @@ Status CheckStart(const RunOptions& options) {
   const Environment environment = Environment::OfProcess();
   MUSTER_RETURN_IF_ERROR(CheckScript(options, environment));
   MUSTER_RETURN_IF_ERROR(CheckDevices(environment, options));
-  const int commands = options.numa_binding.empty() ? 1 : options.nproc;  // else they differ in words only
+  const int commands = options.numa_binding.empty() ? 1 : options.nproc;  // else the commands differ in arguments only
   for (int local_rank = 0; local_rank < commands; ++local_rank) {
     MUSTER_RETURN_IF_ERROR(WorkerCommand(options, local_rank).status());
   }

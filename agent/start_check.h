@@ -1,4 +1,4 @@
-// What a start needs, looked at before anybody is kept waiting, and the exit code of a start that failed.
+// Checks what a start needs before any other node waits for this one, and gives the exit code of a start that failed.
 #pragma once
 
 #include <functional>
@@ -8,20 +8,19 @@
 
 namespace muster::agent {
 
-// Workers wired as torch: the script or command, python, numactl, a GPU for each. NotFound, PermissionDenied,
-// FailedPrecondition: as StartExitCode() reads them.
+// For workers wired as torch: checks the script or command, python, numactl and, with --virtual-local-rank, a GPU for
+// each. Errors: NotFound, PermissionDenied, FailedPrecondition; StartExitCode() gives their codes.
 Status CheckStart(const RunOptions& options);
 
 // 127 for NotFound, 126 for PermissionDenied, 78 for FailedPrecondition and InvalidArgument: no restart changes these.
-// Else 204: this machine lacks what a start needs (descriptors, processes, memory, room), another one may have it.
+// Else 204: this machine lacks descriptors, processes, memory or disk space; another one may have them.
 int StartExitCode(const Status& error);
 
-// The code of an agent that cannot have what its settings name (a port, a file, an address): 78, or 204 for
-// ResourceExhausted, as above.
+// The code of an agent that cannot get a port, file or address of its settings: 78, or 204 for ResourceExhausted.
 int RefusalExitCode(const Status& error);
 
-// What `begin` gives, an exit code. Asio throws where a loop cannot be had, the standard library where a thread cannot,
-// before there is a worker: then the error of that, with the remedy. Internal: any other exception of the library.
+// Runs `begin` and returns its exit code. Asio throws if it cannot make a loop, the standard library if it cannot start
+// a thread, both before there is a worker: returns that error, with the remedy. Internal: any other std::system_error.
 StatusOr<int> RunOrSay(const std::function<int()>& begin);
 
 }  // namespace muster::agent

@@ -19,8 +19,8 @@ using rendezvous::StatusReport;
 
 namespace {
 
-constexpr int kMostRedirects = 8;  // two that name each other must not keep us busy
-// Nodes give a silent coordinator up after 15 s by default, then one of them stands in.
+constexpr int kMostRedirects = 8;  // two coordinators may redirect to each other
+// By default nodes give up a silent coordinator after 15 s; then one of them stands in.
 constexpr Duration kSuccessionLimit = std::chrono::seconds(60);
 constexpr Duration kCandidateLimit = std::chrono::seconds(2);
 constexpr Duration kPause = std::chrono::milliseconds(100);  // between two walks over the candidates
@@ -106,7 +106,7 @@ class StatusInquiry::Impl : public std::enable_shared_from_this<Impl> {
       link_ = rendezvous::DialLocally(loop_, *conductor, std::move(events));
       return;
     }
-    if (queue_ == nullptr) queue_ = net::MakeCallQueue(loop_);  // only who is asked pays for it
+    if (queue_ == nullptr) queue_ = net::MakeCallQueue(loop_);  // only if an address is dialled
     if (resolver_ == nullptr) resolver_ = std::make_unique<net::Resolver>(loop_);
     link_ = rendezvous::DialGrpc(loop_, *queue_, *resolver_, address, credentials_, limit, std::move(events));
   }
@@ -161,7 +161,7 @@ class StatusInquiry::Impl : public std::enable_shared_from_this<Impl> {
     TryNext();
   }
 
-  // For the successor of a coordinator that was lost.
+  // True while it looks for the successor of a lost coordinator.
   bool Looking() const { return !lost_.empty(); }
 
   void TryNext() {
@@ -174,14 +174,14 @@ class StatusInquiry::Impl : public std::enable_shared_from_this<Impl> {
       ++dialled_;
       LetGo();
     }
-    pause_.expires_after(one ? kCandidateLimit : kPause);  // a frozen one accepts, and says nothing
+    pause_.expires_after(one ? kCandidateLimit : kPause);  // a frozen process accepts, but does not answer
     pause_.async_wait([weak = weak_from_this()](boost::system::error_code error) {
       auto self = weak.lock();
       if (self && !error && self->Looking()) self->TryNext();
     });
   }
 
-  // The link may be calling us just now; it goes before the queue does.
+  // Destroys the link later, since it may be calling this object, but before queue_ is destroyed.
   void LetGo() {
     if (!link_) return;
     asio::post(loop_, [self = shared_from_this(), old = std::shared_ptr<rendezvous::Link>(std::move(link_))] {});
@@ -210,7 +210,7 @@ class StatusInquiry::Impl : public std::enable_shared_from_this<Impl> {
   asio::steady_timer pause_;
   std::unique_ptr<net::Resolver> resolver_;
   std::unique_ptr<net::GrpcQueue> queue_;
-  std::unique_ptr<rendezvous::Link> link_;  // after the two it uses
+  std::unique_ptr<rendezvous::Link> link_;  // after resolver_ and queue_, which it uses
   net::Credentials credentials_;
   uint64_t dialled_ = 0;  // tells callbacks of an older link from those of this one
   int redirects_ = 0;

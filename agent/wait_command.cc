@@ -1,6 +1,6 @@
 // `muster wait TARGET...`: ends when every target is ready. For init containers, instead of a loop around nslookup.
 //
-// Each target is tried by itself, all on one loop: an attempt, a pause, an attempt.
+// All targets are tried on one loop, each by itself: an attempt, a pause, an attempt.
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -36,14 +36,14 @@ namespace {
 namespace asio = boost::asio;
 
 constexpr Duration kAttemptLimit = std::chrono::seconds(5);
-constexpr Duration kDialLimit = std::chrono::seconds(3);  // of a coordinator, which then has the rest to answer
+constexpr Duration kDialLimit = std::chrono::seconds(3);  // to a coordinator, which then has the rest to answer
 
 void Say(const std::string& text) { PrintTo(stderr, "muster wait: {}\n", text); }
 
 // The loop and what all targets share. Outlives them.
 struct Shared {
   asio::io_context loop{1};
-  std::unique_ptr<net::GrpcQueue> queue;  // only where a rendezvous is waited for
+  std::unique_ptr<net::GrpcQueue> queue;  // only for targets of kRendezvous
   net::Credentials credentials;
   std::minstd_rand random{std::random_device{}()};
   TimePoint started = MonotonicClock::now();
@@ -76,7 +76,7 @@ class Waited {
   const std::string& reason() const { return reason_; }
 
  private:
-  // What is dropped together when an attempt has its result.
+  // What one attempt uses; destroyed when the attempt has its result.
   struct Attempt {
     explicit Attempt(asio::io_context& loop) : resolver(loop) {}
     net::Resolver resolver;
@@ -103,7 +103,7 @@ class Waited {
         net::Connecting::Start(shared_.loop, attempt_->resolver, target_.Address(), kAttemptLimit, std::move(events));
   }
 
-  // As `muster status` asks. Whatever the coordinator answers, it is there.
+  // Asks as `muster status` does. Any answer shows that the coordinator is there.
   void Ask(uint64_t number) {
     limit_.expires_after(kAttemptLimit);
     limit_.async_wait([this, number](boost::system::error_code error) {
@@ -123,7 +123,7 @@ class Waited {
                                           shared_.credentials, kDialLimit, std::move(events));
   }
 
-  // Not from within the attempt's own callback: that would destroy the caller.
+  // Destroys the attempt later: this may be called from within its own callback.
   void Drop() {
     limit_.cancel();
     asio::post(shared_.loop, [attempt = std::shared_ptr<Attempt>(std::move(attempt_))] {});
@@ -141,7 +141,7 @@ class Waited {
     if (number != tries_ || attempt_ == nullptr) return;
     Drop();
     ++failures_;
-    if (reason.starts_with(target_.Address() + ": ")) reason.erase(0, target_.Address().size() + 2);  // Name() says it
+    if (reason.starts_with(target_.Address() + ": ")) reason.erase(0, target_.Address().size() + 2);  // Name() has it
     reason = StableReason(reason);
     if (reason != reason_) {
       reason_ = std::move(reason);
@@ -158,7 +158,7 @@ class Waited {
 
   Shared& shared_;
   const WaitTarget target_;
-  asio::steady_timer limit_;  // of an attempt that does not end by itself
+  asio::steady_timer limit_;  // for an attempt that does not end by itself
   asio::steady_timer pause_;
   std::unique_ptr<Attempt> attempt_;
   uint64_t tries_ = 0;  // the number of the attempt that counts
@@ -216,7 +216,7 @@ int WaitForAll(Shared& shared, const std::vector<WaitTarget>& targets, Duration 
   return code;
 }
 
-// A few descriptors for each target; the soft limit is often 1,024.
+// Each target takes a few descriptors; the soft limit is often 1,024.
 void RaiseDescriptorLimit() {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
@@ -272,7 +272,7 @@ int WaitCommand(const std::vector<std::string>& arguments) {
 
   RaiseDescriptorLimit();
   Shared shared;
-  if (coordinator) {  // other targets need none, and their files may not be there yet
+  if (coordinator) {  // other targets need no credentials, and the files may not be there yet
     auto credentials = net::ReadCredentials(files);
     if (!credentials.ok()) {
       Say(std::string(Message(credentials.status())));

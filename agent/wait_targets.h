@@ -1,4 +1,4 @@
-// What `muster wait` waits for: reading targets, when to try again, when a reason is news. Pure.
+// The targets of `muster wait`: how they are read, when to try again, when a reason is new. Pure.
 #pragma once
 
 #include <optional>
@@ -12,7 +12,7 @@ namespace muster::agent {
 
 enum class WaitKind {
   kDns,         // the name resolves
-  kTcp,         // somebody listens at host:port
+  kTcp,         // a process listens at host:port
   kRendezvous,  // a Muster coordinator answers at host:port
 };
 
@@ -26,16 +26,16 @@ struct WaitTarget {
   bool operator==(const WaitTarget&) const = default;
 };
 
-// "host", "host:port", "1.2.3.4:80", "::1", "[::1]:80". Without `kind`: kTcp where there is a port, else kDns. kDns
-// needs no port and forgets one that is given; kRendezvous takes 29400 where none is given. InvalidArgument says what
-// is wrong with `text`: also what can never become a name, such as an empty label.
+// "host", "host:port", "1.2.3.4:80", "::1", "[::1]:80". Without `kind`: kTcp if there is a port, else kDns. kDns needs
+// no port and ignores one; kRendezvous takes 29400 if none is given. InvalidArgument says what is wrong with `text`,
+// also if it can never become a name (an empty label).
 StatusOr<WaitTarget> ParseWaitTarget(std::string_view text, std::optional<WaitKind> kind);
 
-// The pause after `failures` >= 1 failed tries in a row: 100 ms, doubled up to 2 s, of which `share` (0..1) decides the
-// upper half, so that a thousand pods do not ask in step.
+// The pause after `failures` >= 1 failed tries in a row: 100 ms, doubled up to 2 s. The lower half is fixed; `share`
+// (0..1, random) scales the upper half, so that a thousand pods do not ask in step.
 Duration WaitPause(int failures, double share);
 
-// `reason` with the parts between "; " in order: a name's addresses come in another order each time, which is no news.
+// `reason` with the parts between "; " sorted: a new order of a name's addresses is no new reason.
 std::string StableReason(std::string_view reason);
 
 // "5 s", "500 ms".

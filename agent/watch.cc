@@ -14,14 +14,14 @@
 namespace muster::agent {
 namespace {
 
-// Less than the 10 s that a scraper waits by default, http::Server's limit too.
+// Less than the 10 s that a scraper waits by default and that http::Server allows.
 constexpr auto kInquiryLimit = std::chrono::seconds(3);
 
 http::Server::Response Plain(int status, std::string text) {
   return {status, "text/plain; charset=utf-8", std::move(text) + "\n"};
 }
 
-// `process`: what is known of it since its start.
+// `process`: the facts that are known since the start of this process.
 ProcessMetrics LookAtProcess(ProcessMetrics process) {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
@@ -39,7 +39,7 @@ http::Server::Handler Always(std::string text) {
   };
 }
 
-// nullptr: none is wanted, or it is not there and nobody asked for it by name.
+// nullptr: no port is wanted, or the user did not name one and it cannot be opened.
 StatusOr<std::unique_ptr<http::Server>> OpenPort(boost::asio::io_context& loop, const HttpListen& wanted,
                                                  http::Server::Routes routes) {
   if (!wanted.on) return nullptr;

@@ -1,7 +1,6 @@
-// The HTTP port of an agent, and of the processes beside it: /healthz, /readyz, /status, /metrics (docs/watching.md).
+// /healthz, /readyz, /status, /metrics of an agent, `muster coordinator` and --serve-rsh, by HTTP (docs/watching.md).
 //
-// Loop thread only. It only looks: nothing that is asked here changes what the agent does, and no request waits for
-// anything but the coordinator's answer, with a deadline.
+// Loop thread only. No request changes what the agent does, or waits for more than the coordinator (with a deadline).
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -20,13 +19,13 @@
 
 namespace muster::agent {
 
-// What is looked at when somebody asks.
+// What a request reads.
 struct WatchSources {
   std::function<int()> workers_running;
-  std::function<const store::StoreServer*()> store;  // nullptr: none now
+  std::function<const store::StoreServer*()> store;  // nullptr: there is none now
   struct Coordinator {
-    bool known = false;   // one is attended now
-    std::string address;  // "" with `known`: `conductor`
+    bool known = false;   // this node attends one now
+    std::string address;  // if known; empty: `conductor`
     rendezvous::Conductor* conductor = nullptr;
     const net::Credentials* credentials = nullptr;
   };
@@ -38,13 +37,12 @@ class Watch {
   Watch(boost::asio::io_context& loop, const RunOptions& options, WatchSources sources);
   ~Watch();
 
-  // Opens the port, where one is wanted, and says which. A port that nobody asked for by name and that cannot be
-  // opened is a warning.
+  // Opens the port, if one is wanted, and logs it. If it cannot: an error if the user named the port, else a warning.
   Status Open();
 
-  // What happens goes in here, port or not.
+  // The agent records here what happens, whether there is a port or not.
   RoundLedger& ledger();
-  // Before a store goes: its counts are kept.
+  // Call it before a store is destroyed: keeps its counts.
   void StoreGoes(const store::StoreServer& store);
 
  private:
@@ -52,9 +50,9 @@ class Watch {
   std::unique_ptr<Impl> impl_;
 };
 
-// The same for a process without rounds, which is ready as soon as it listens; nullptr: none is wanted. `muster
-// coordinator` has /status, `/status?run_id=X` where there are several runs; `muster exec --serve-rsh` has no conductor
-// and no /status. `conductor` must outlive it.
+// The same for a process without rounds, which is ready as soon as it listens; nullptr: no port is wanted, or a port
+// that the user did not name cannot be opened. `muster coordinator` has /status, `/status?run_id=X` if there are
+// several runs; `muster exec --serve-rsh` has no conductor and no /status. `conductor` must outlive it.
 StatusOr<std::unique_ptr<http::Server>> WatchServer(boost::asio::io_context& loop, const HttpListen& wanted,
                                                     rendezvous::Conductor* conductor);
 

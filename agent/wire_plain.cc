@@ -1,4 +1,4 @@
-// A command as the user wrote it.
+// The wiring of a command as the user wrote it.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -19,7 +19,7 @@
 namespace muster::agent {
 namespace {
 
-// JAX catches TERM and goes on to the step where all processes agree to save, which without one of them never comes.
+// JAX catches SIGTERM and runs on to a step where all processes save; without one of them that step never comes.
 constexpr auto kJaxGrace = std::chrono::seconds(5);
 
 constexpr auto kInnerMargin = std::chrono::seconds(2);
@@ -31,14 +31,14 @@ bool SameFile(int one, int other) {
   return fstat(one, &a) == 0 && fstat(other, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-// A run inside the command speaks to the same pod's controller. What is the default needs no variable.
+// A run inside the command writes to the same pod's termination message. The default path needs no variable.
 void TellTerminationLog(const std::string& path, Environment* environment) {
   if (path == environment->Get(kTerminationLogVariable).value_or(kTerminationLog)) return;
   if (path.find(' ') == std::string::npos) return PutForInside(kTerminationLogVariable, path, environment);
   environment->Set(kTerminationLogVariable, path);
 }
 
-// `variables`: what the framework is told.
+// `variables`: those of the framework.
 Environment PlainEnvironment(const RunOptions& options, const Variables& variables) {
   Environment environment = WithoutLinks(Environment::OfProcess());
   for (const auto& [name, value] : variables) environment.Set(name, value);
@@ -49,7 +49,7 @@ Environment PlainEnvironment(const RunOptions& options, const Variables& variabl
     environment.Set("PATH", fmt::format("{}:{}", folder, path));
   }
   if (options.http.on)
-    PutForInside("MUSTER_HTTP_PORT", "off", &environment);  // the port is ours, not a torchrun's inside
+    PutForInside("MUSTER_HTTP_PORT", "off", &environment);  // the port is this agent's, not that of a torchrun inside
   TellTerminationLog(options.termination_log, &environment);
   if (lacks("MUSTER_RESTART_POLICY")) PutForInside("MUSTER_RESTART_POLICY", "exit-code", &environment);
   if (lacks("TORCH_ELASTIC_SHUTDOWN_TIMEOUT") && options.shutdown_timeout > 2 * kInnerMargin) {
@@ -108,10 +108,10 @@ Wiring PlainWiring(const RunOptions& options) {
   wiring.summary = [](const rendezvous::Verdict&, const std::string&) { return std::string(); };
   if (options.wire == Wire::kJax) wiring.grace = kJaxGrace;
   wiring.store = false;
-  // mpirun that was told to go ends with a number of its own: Open MPI with 1, MPICH with 15. And the others of a job
-  // wait for the pod that takes the place of this one: a 0 would say that none is needed.
+  // mpirun that gets a signal ends with a number of its own: Open MPI with 1, MPICH with 15. In a job of several nodes
+  // the others wait for the pod that takes the place of this one: a 0 would say that none is needed.
   wiring.own_code = options.wire != Wire::kMpi && options.max_nodes == 1;
-  // What such a command leaves behind holds the pod up no longer than a signal would.
+  // Processes that such a command leaves behind delay the pod's end no longer than after a signal.
   if (wiring.own_code) wiring.grace = std::min(wiring.grace, options.shutdown_timeout);
   return wiring;
 }

@@ -1,4 +1,4 @@
-// torchrun's workers: command line, environment, streams.
+// The wiring of torchrun's workers: command line, environment, streams.
 #include "agent/torch/failure_summary.h"
 #include "agent/torch/inner_environment.h"
 #include "agent/torch/service_links.h"
@@ -14,7 +14,7 @@ Wiring TorchWiring(const RunOptions& options) {
   wiring.workers = [&options](const rendezvous::Assignment& assignment,
                               const AttemptPaths& paths) -> StatusOr<std::vector<launcher::WorkerSpec>> {
     Environment agent_environment = WithoutLinks(Environment::OfProcess());
-    // The port is ours, not a torchrun's inside.
+    // The port is this agent's, not that of a torchrun inside.
     if (options.http.on) PutForInside("MUSTER_HTTP_PORT", "off", &agent_environment);
     std::vector<launcher::WorkerSpec> specs;
     for (int local_rank = 0; local_rank < options.nproc; ++local_rank) {

@@ -73,7 +73,7 @@ Status ReadWorker(const Json& object, int local_rank, AttemptRecord& record) {
   exit.error_message = fields.Text("error_message");
   exit.stderr_tail = fields.Texts("stderr_tail");
   exit.stderr_reason = fields.Text("stderr_reason");
-  // It was stopped because it hung: that is what it failed by, not our signal.
+  // The worker was stopped because it hung: the hang is its failure, not our signal.
   if (std::string hang = fields.Text("hang"); !hang.empty()) {
     exit.exit_code = kExitHang;
     exit.signal = 0;
@@ -88,7 +88,7 @@ Status ReadWorker(const Json& object, int local_rank, AttemptRecord& record) {
   return fields.status();
 }
 
-// The whole of a regular file; a pipe or a device under its name is refused, not waited for.
+// Reads a whole regular file. Refuses a pipe or a device, since it would have to wait for it.
 StatusOr<std::string> ReadRegularFile(const std::string& path, size_t limit) {
   int fd = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
   if (fd < 0) return ErrnoStatus(errno, "cannot be read");
@@ -202,7 +202,7 @@ class Search {
     history.files.push_back({folder, *std::move(record)});
   }
 
-  // Thousands of workers with their last lines would be gigabytes.
+  // Drops texts beyond the limit: the last lines of thousands of workers would be gigabytes.
   void DropText(launcher::ExitRecord& exit) {
     size_t size = exit.error_message.size() + exit.stderr_reason.size();
     for (const std::string& line : exit.stderr_tail) size += line.size();
@@ -215,7 +215,7 @@ class Search {
     exit.stderr_reason.clear();
   }
 
-  // From the file beside attempt.json: the path in it is the one the agent saw, in its own pod.
+  // Reads the file beside attempt.json: the path in the record is the one that the agent saw in its own pod.
   void AddTraceback(const std::string& folder, launcher::ExitRecord& exit) {
     if (exit.error_file.empty() || exit.exit_code == 0 || exit.after_stop || error_files_ >= limits_.error_files)
       return;
@@ -237,7 +237,7 @@ class Search {
 
 StatusOr<AttemptRecord> ParseAttemptRecord(std::string_view text) {
   if (Strip(text).empty()) return absl::InvalidArgumentError("is empty");
-  const Json document = ReadJsonTop(text, kFieldLevels);  // a newer version may nest what this one does not read
+  const Json document = ReadJsonTop(text, kFieldLevels);  // a newer version may nest fields that this one does not read
   if (document.is_discarded()) return absl::InvalidArgumentError("is no JSON, or was cut off");
   if (!document.is_object()) return absl::InvalidArgumentError("is no JSON object");
   JsonFields fields(document, "");
@@ -280,7 +280,7 @@ StatusOr<AttemptRecord> ParseAttemptRecord(std::string_view text) {
     return absl::InvalidArgumentError("'workers' is too long");
   }
   if (workers != nullptr) {
-    int local_rank = 0;  // the place in the list: what local_rank says again
+    int local_rank = 0;  // the place in the list; the field local_rank repeats it
     for (const Json& worker : *workers) MUSTER_RETURN_IF_ERROR(ReadWorker(worker, local_rank++, record));
   }
   assignment.seat.node.slots = workers == nullptr ? 0 : static_cast<int>(workers->size());

@@ -1,7 +1,7 @@
-// attempt.json read back: one file (pure), and all of them below a folder. What `muster report` is made from.
+// Reads attempt.json: one file (pure), or all files below a folder. `muster report` is made from them.
 //
-// Everything read here was written by other processes, some of them killed, on machines that may not be this one:
-// nothing in it is trusted, and one bad file never hides the good ones.
+// Everything read here was written by other processes, some of them killed, maybe on other machines. Nothing in it is
+// trusted, and one bad file never hides the good ones.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@
 namespace muster::agent {
 
 struct AttemptFile {
-  std::string folder;  // of its attempt.json: the workers' folders lie beside it
+  std::string folder;  // where attempt.json is, and the workers' folders
   AttemptRecord record;
 };
 
@@ -25,28 +25,27 @@ struct HistoryProblem {
 
 struct AttemptHistory {
   std::vector<AttemptFile> files;        // in the order of their paths
-  std::vector<HistoryProblem> problems;  // what was found and could not be used
+  std::vector<HistoryProblem> problems;  // files that were found and could not be used
 };
 
-// Bounds of a search: what lies beyond them is named in `problems`.
+// Bounds of a search; `problems` names what is beyond them.
 struct HistoryLimits {
-  int depth = 8;  // folders below the one that was named
+  int depth = 8;  // levels of folders below the one that was named
   size_t folders = 200'000;
   size_t files = 20'000;
   size_t file_bytes = 4 << 20;
-  size_t error_files = 1'000;    // the tracebacks of the workers that failed, from error.json
-  size_t text_bytes = 64 << 20;  // last lines and messages kept, of failed workers only
+  size_t error_files = 1'000;    // files error.json that are read, for tracebacks of failed workers
+  size_t text_bytes = 64 << 20;  // of last lines and messages that are kept, of failed workers only
 };
 
-// The text of one attempt.json (docs/attempt-json.md). Unknown fields are passed over; absent ones are empty, but for
-// run_id, node, round and started_unix_ms. InvalidArgument says what is wrong: no JSON, cut off, a field of another
-// type, a number no agent writes. Times are within the years 1970 to 9999, ranks and counts within 0 to 10^7.
+// Parses one attempt.json (docs/attempt-json.md). Ignores unknown fields. Absent fields are empty; run_id, node, round
+// and started_unix_ms must be there. InvalidArgument says why: no JSON, cut off, a field of another type, a number that
+// no agent writes. Times are within the years 1970 to 9999, ranks and counts within 0 to 10^7.
 StatusOr<AttemptRecord> ParseAttemptRecord(std::string_view json);
 
-// All attempt.json in `folder` and below. Links to folders are followed, each folder is read once, so a loop of links
-// ends. A folder with an attempt.json is not searched further. The tracebacks of failed workers come from their
-// error.json beside it, where there is one; the last lines of workers that were stopped are not kept. Fails only when
-// `folder` itself cannot be read.
+// Reads all attempt.json in `folder` and below. Follows links to folders, but reads each folder once, so a loop of
+// links ends; does not search below a folder with attempt.json. Takes tracebacks of failed workers from their
+// error.json there; drops the last lines of stopped workers. Fails only if `folder` itself cannot be read.
 StatusOr<AttemptHistory> ReadAttemptHistory(const std::string& folder, const HistoryLimits& limits = {});
 
 }  // namespace muster::agent

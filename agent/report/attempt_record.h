@@ -1,8 +1,8 @@
-// attempt.json: who ran in one attempt, when, and why it ended. One file per attempt and node, beside its logs.
+// attempt.json: which workers ran in one attempt, when, and why it ended. One per attempt and node, beside its logs.
 //
-// Written at the start, when the workers run, at the end, and when the job is decided, each time whole (temporary name,
-// then rename): a reader and a killed agent never leave a half file. `muster report`, the demo and people read it;
-// docs/attempt-json.md has the fields.
+// Written at the start, when the workers run, at the end, and when the job is decided. Each time it is replaced as a
+// whole (temporary name, then rename), so that no reader sees a half file, even if the agent is killed. Read by `muster
+// report`, the demo and people; docs/attempt-json.md has the fields.
 #pragma once
 
 #include <optional>
@@ -16,7 +16,7 @@
 
 namespace muster::agent {
 
-// How the whole job ended, as this node heard it while this was its last attempt.
+// How the whole job ended, as this node heard it; in the record of this node's last attempt.
 struct JobResult {
   int exit_code = 0;
   ExitClass exit_class = ExitClass::kSuccess;  // by the job's own --retry-codes and --fatal-codes
@@ -37,22 +37,22 @@ struct AttemptRecord {
   std::string end_reason;                   // empty while it runs
   std::vector<int64_t> pids;                // by local rank
   std::vector<launcher::ExitRecord> exits;
-  std::optional<JobResult> job;  // nullopt: not decided, or this node was gone before
+  std::optional<JobResult> job;  // nullopt: not decided, or this node had ended before
   struct Hang {
     int local_rank = 0;
-    std::string why;    // it was taken for hanging, before it was stopped
-    int64_t place = 0;  // in the whole list, where it was read from a file that may lack others
+    std::string why;    // why the worker was taken for hanging, before it was stopped
+    int64_t place = 0;  // the index in `hangs` when it was written; a file that is read may lack others
   };
   std::vector<Hang> hangs;  // the likeliest cause first
 
-  // Place of a worker in `hangs`; their number where it is not there.
+  // The place of a worker in `hangs`; hangs.size() if it is not there.
   size_t HangPlace(int local_rank) const;
 };
 
 // JSON text, one object, indented by two.
 std::string ToJson(const AttemptRecord& record);
 
-// Replaces `path`.
+// Replaces the file `path`.
 Status WriteAttemptRecord(const AttemptRecord& record, const std::string& path);
 
 }  // namespace muster::agent

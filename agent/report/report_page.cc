@@ -12,15 +12,15 @@
 namespace muster::agent {
 namespace {
 
-constexpr size_t kMostCauses = 4;       // told in the head of a run
-constexpr size_t kMostNodesNamed = 12;  // in a list of paths
+constexpr size_t kMostCauses = 4;       // shown in the head of a run
+constexpr size_t kMostNodesNamed = 12;  // listed with their paths
 constexpr size_t kLongestQuote = 400;
 constexpr size_t kMostRunsListed = 100;
 constexpr size_t kLongestReason = 600;
 
 const rendezvous::Node& NodeOf(const FailedWorker& failed) { return failed.file->record.assignment.seat.node; }
 
-// CSS class of an exit code; nullopt: not recorded.
+// The CSS class of a class of exit codes; nullopt: no exit code is recorded.
 std::string_view CodeClass(std::optional<ExitClass> exit_class) {
   if (!exit_class) return "open";
   switch (*exit_class) {
@@ -41,14 +41,14 @@ std::string WhoAndHow(const FailedWorker& failed) {
   return fmt::format("rank {} on {}: {}", failed.rank(), NodeOf(failed).name, DescribeWorkerExit(*failed.exit));
 }
 
-// Why the attempt ended, in the shortest true words.
+// The shortest reason why the attempt ended.
 std::string ShortReason(const AttemptSummary& attempt) {
   if (const FailedWorker* root = attempt.RootCause()) return WhoAndHow(*root);
   if (!attempt.end_reason.empty()) return attempt.end_reason;
   return "no end recorded";
 }
 
-// What the worker says of its end: its error file's message, the exception of its traceback, or a line of its stderr.
+// The worker's own reason: its error file's message, the exception of its traceback, or a line of its stderr.
 std::string LastWords(const launcher::ExitRecord& exit) {
   const std::string_view message = Strip(exit.error_message);
   if (!message.empty() && !HasTraceback(message)) return std::string(Strip(message.substr(0, message.find('\n'))));
@@ -88,7 +88,7 @@ struct Cause {
   std::vector<int> attempts;
 };
 
-// What ended each attempt but the last, equal things together, the most frequent first.
+// What ended each attempt except the last. Equal causes are counted together, the most frequent first.
 std::vector<Cause> Interruptions(const RunSummary& run, bool with_rank) {
   std::vector<Cause> causes;
   std::map<std::string, size_t> places;
@@ -98,7 +98,7 @@ std::vector<Cause> Interruptions(const RunSummary& run, bool with_rank) {
     if (const FailedWorker* root = attempt.RootCause()) {
       text = with_rank ? WhoAndHow(*root) : "a worker: " + DescribeWorkerExit(*root->exit);
     } else {
-      // What the coordinator gave as the next round's reason says more than an attempt that was only stopped.
+      // The coordinator's reason for the next round says more than the reason of an attempt that was only stopped.
       text = run.attempts[at + 1].start_reason.empty() ? ShortReason(attempt) : run.attempts[at + 1].start_reason;
     }
     auto [place, is_new] = places.try_emplace(text, causes.size());

@@ -1,7 +1,7 @@
-// The report of `muster report` as one HTML page: no script, no network, no file beside it. Pure: records in, text out.
+// The report of `muster report` as one HTML page: no script, no network, no other file. Pure: records in, text out.
 //
-// Every text that workers, nodes or paths bring is escaped (report_text.h), and a Content-Security-Policy in the page
-// allows nothing but its own style. Its size is bounded: beyond the limits things are counted and left out, not cut.
+// Every text from workers, nodes or paths is escaped (report_text.h), and a Content-Security-Policy in the page allows
+// nothing but its own style. The page's size is bounded: beyond a limit, items are left out as a whole and counted.
 #pragma once
 
 #include <string>
@@ -13,16 +13,16 @@
 namespace muster::agent {
 
 struct PageLimits {
-  size_t runs = 10;        // told in full; further ones are listed
-  size_t attempts = 200;   // of a run, the newest
-  size_t failures = 8;     // of an attempt, told in full
+  size_t runs = 10;        // shown in full; further ones are listed
+  size_t attempts = 200;   // of a run; the newest are shown
+  size_t failures = 8;     // of an attempt, shown in full
   size_t text = 16 << 10;  // bytes of one worker's traceback, and of its last lines
   size_t all_text = 2 << 20;
   size_t problems = 50;
   TimelineLimits timeline;
 };
 
-// `folder`: what the user named; `runs` as Summarize gives them, may be empty.
+// `folder`: what the user named. `runs`: from Summarize(); may be empty.
 std::string ReportPage(const std::string& folder, const std::vector<RunSummary>& runs,
                        const std::vector<HistoryProblem>& problems, const PageLimits& limits = {});
 

@@ -22,7 +22,7 @@ bool MayBeShown(uint32_t code) {
   return !turns_direction && !no_character;
 }
 
-// Length of "ESC [ 31;1 m" at the start of `text`; 0 where there is none.
+// The length of a terminal sequence ("ESC [ 31;1 m") at the start of `text`; 0 if there is none.
 size_t TerminalSequence(std::string_view text) {
   if (!text.starts_with("\x1b[")) return 0;
   for (size_t at = 2; at < text.size(); ++at) {
@@ -62,7 +62,7 @@ std::string EscapeHtml(std::string_view text) {
     } else {
       html += text.substr(0, size);
     }
-    text.remove_prefix(valid ? size : 1);  // one sign for each byte that is none
+    text.remove_prefix(valid ? size : 1);  // one U+FFFD for each invalid byte
   }
   return html;
 }

@@ -8,14 +8,13 @@
 
 namespace muster::agent {
 
-// `text` as it may stand in an element or a quoted attribute. Colour sequences of terminals are left out; a carriage
-// return is a new line; other control characters, those that turn the direction of writing, and bytes that are no
-// UTF-8 become U+FFFD.
+// `text` for an element or a quoted attribute. Drops colour sequences of terminals; a carriage return becomes a new
+// line; other control characters, changes of the direction of writing, and bytes that are no UTF-8 become U+FFFD.
 std::string EscapeHtml(std::string_view text);
 
-// The last `limit` bytes, cut at a line or at least between characters, with a "..." line in front where it was cut.
+// The last `limit` bytes, cut at a line or at least between characters; after a cut, a "..." line comes first.
 std::string LastPart(std::string_view text, size_t limit);
-// The first `limit` bytes, cut between characters, with "..." behind where it was cut.
+// The first `limit` bytes, cut between characters; after a cut, "..." comes last.
 std::string FirstPart(std::string_view text, size_t limit);
 
 // "450 ms", "1.25 s", "12.3 s", "4 min 05 s", "3 h 12 min", "2 d 4 h".
@@ -25,9 +24,9 @@ std::string FormatMoment(int64_t unix_millis);
 // "1.5 GiB", "12 MiB".
 std::string FormatBytes(int64_t bytes);
 
-// At most `most` + 1 moments of an axis of `span` milliseconds at readable steps, the first is 0.
+// At most `most` + 1 moments of an axis of `span` milliseconds, at readable steps; the first is 0.
 std::vector<int64_t> AxisTicks(int64_t span, int most);
-// A tick in the unit its step calls for: "200 ms", "1.5 s", "40 s", "10 min", "6 h", "2 d".
+// A tick in the unit that fits its step: "200 ms", "1.5 s", "40 s", "10 min", "6 h", "2 d".
 std::string FormatTick(int64_t millis);
 
 }  // namespace muster::agent

@@ -27,7 +27,7 @@ struct Bar {
 
 struct Row {
   std::string label;
-  bool is_node = false;  // a heading, or a node with its workers folded
+  bool is_node = false;  // a heading, or a node with all its workers in one row
   std::vector<Bar> bars;
 };
 
@@ -104,7 +104,7 @@ Bar WorkerBar(const AttemptSummary& attempt, const AttemptRecord& record, int lo
   return bar;
 }
 
-// All workers of a node: as long as the longest, painted like the worst.
+// One bar for all workers of a node: as long as the longest, coloured as the worst.
 Bar NodeBar(const AttemptSummary& attempt, const AttemptRecord& record) {
   Bar whole;
   std::string what;
@@ -123,7 +123,7 @@ Bar NodeBar(const AttemptSummary& attempt, const AttemptRecord& record) {
   return whole;
 }
 
-// "rank 5" where it always had that rank.
+// "rank 5" if the worker always had that rank, else "local rank 1".
 std::string WorkerLabel(const NodeTrack& track, int local_rank) {
   std::set<int> ranks;
   for (const auto& [attempt, file] : track.attempts) ranks.insert(file->record.assignment.seat.first_rank + local_rank);
@@ -187,7 +187,7 @@ std::string BarSvg(const Axis& axis, const Bar& bar, int top) {
   double to = axis.At(bar.to);
   int y = top + (kRowHeight - kBarHeight) / 2;
   std::string svg = Rect(ClassOf(bar.end), from, to - from, y, kBarHeight, bar.title);
-  // A cross too, so that it is told from the others without colours: at the end of its bar, or over a short one.
+  // Also a cross, so that the first failure can be seen without colours: at the end of its bar, or over a short bar.
   if (bar.failed_first) {
     bool is_long = to - from > 3;
     svg += fmt::format("<text class=\"cross {}\" x=\"{:.3f}%\" y=\"{}\" dx=\"{}\">\u00D7</text>", ClassOf(bar.end),
@@ -196,7 +196,7 @@ std::string BarSvg(const Axis& axis, const Bar& bar, int top) {
   return svg;
 }
 
-// The job as a whole: runs, or loses time.
+// The row of the whole job: it runs, or it loses time.
 std::string JobSvg(const Axis& axis, std::span<const AttemptSummary> attempts) {
   std::string svg;
   int y = (kRowHeight - kBarHeight) / 2;

@@ -22,8 +22,8 @@ bool StartedBefore(const AttemptFile* a, const AttemptFile* b) {
   return a->record.started_unix_ms < b->record.started_unix_ms;
 }
 
-// Records of one run id, in the order of their start, as rounds. A node that comes a second time with the same round
-// and store belongs to a later start of the same run.
+// Groups records of one run id, in the order of their start, by round. A node that appears a second time with the same
+// round and store belongs to a later start of the same run.
 std::vector<Files> GroupByRound(const Files& files) {
   using Key = std::tuple<rendezvous::RoundId, std::string, int, int>;
   std::vector<Files> rounds;
@@ -44,7 +44,7 @@ std::vector<Files> GroupByRound(const Files& files) {
   return rounds;
 }
 
-// The worker's end, or the next best moment its record has.
+// The time of the worker's end, else the next best moment in its record.
 int64_t FailedAt(const FailedWorker& failed) {
   const AttemptRecord& record = failed.file->record;
   // A hang is found before the worker is stopped.
@@ -54,7 +54,7 @@ int64_t FailedAt(const FailedWorker& failed) {
   return record.stopping_unix_ms.value_or(record.ended_unix_ms.value_or(0));
 }
 
-// `node_lost`: some node's record has no end, so that workers may have lost their peers on it.
+// `node_lost`: some node's record has no end, so workers may have lost their peers on that node.
 std::vector<FailedWorker> Failures(const Files& nodes, bool node_lost) {
   std::vector<FailedWorker> failures;
   bool one_by_itself = node_lost;
@@ -76,7 +76,7 @@ std::vector<FailedWorker> Failures(const Files& nodes, bool node_lost) {
   return failures;
 }
 
-// The coordinator's sentence names the node; a node's own words about its own worker do not.
+// Prefers the coordinator's sentence, which names the node, to a node's own sentence about its worker, which does not.
 std::string EndReason(const Files& nodes, const std::vector<FailedWorker>& failures) {
   std::map<std::string, int> said;
   for (const AttemptFile* file : nodes) {
@@ -138,7 +138,7 @@ AttemptSummary SummarizeRound(Files nodes) {
   return attempt;
 }
 
-// The signal in "preempted: SIGTERM" and "stopped by SIGINT": the agents were asked to end.
+// 128 + the signal in "preempted: SIGTERM" or "stopped by SIGINT": the agents were asked to end.
 std::optional<int> CodeOfStop(std::string_view reason) {
   size_t at = reason.find("SIG");
   if (at == std::string_view::npos || reason.starts_with("node ")) return std::nullopt;
@@ -147,7 +147,7 @@ std::optional<int> CodeOfStop(std::string_view reason) {
   return signal.ok() ? std::optional(128 + *signal) : std::nullopt;
 }
 
-// A job ends with its root cause's own code (docs/exit-codes.md).
+// The exit code of the job: that of its root cause (docs/exit-codes.md).
 std::optional<int> ExitCode(const AttemptSummary& last) {
   if (const FailedWorker* root = last.RootCause()) return root->exit->exit_code;
   if (last.not_ended > 0) return std::nullopt;
@@ -157,8 +157,8 @@ std::optional<int> ExitCode(const AttemptSummary& last) {
   return std::nullopt;
 }
 
-// What the coordinator decided, where a node of the last attempt has heard it. A node that gave the rendezvous up by
-// itself (200, 201) speaks for the job only where no other one does.
+// The coordinator's decision, if a node of the last attempt has heard it. A node that gave up the rendezvous by itself
+// (200, 201) speaks for the job only if no other node does.
 const JobResult* Recorded(const AttemptSummary& last) {
   const JobResult* found = nullptr;
   for (const AttemptFile* file : last.nodes) {
@@ -171,7 +171,7 @@ const JobResult* Recorded(const AttemptSummary& last) {
   return found;
 }
 
-// A failure's time runs until a later attempt has all its workers; attempts whose workers never ran are part of it.
+// The time lost by a failure runs until a later attempt has all its workers, over attempts whose workers never ran.
 void CountLostTime(RunSummary& run) {
   AttemptSummary* failed = nullptr;
   for (AttemptSummary& attempt : run.attempts) {
@@ -270,7 +270,7 @@ std::vector<RunSummary> Summarize(const std::vector<AttemptFile>& files) {
     std::vector<AttemptSummary> life;
     std::set<rendezvous::RoundId> seen;
     for (Files& nodes : GroupByRound(records)) {
-      if (!seen.insert(AssignmentOf(nodes.front()).id).second) {  // rounds only grow: this is another start
+      if (!seen.insert(AssignmentOf(nodes.front()).id).second) {  // rounds only grow, so this is another start
         runs.push_back(SummarizeRun(std::exchange(life, {})));
         seen = {AssignmentOf(nodes.front()).id};
       }
@@ -314,7 +314,7 @@ std::string_view WorkerEndName(WorkerEnd end) {
 }
 
 std::string DescribeWorkerExit(const launcher::ExitRecord& exit) {
-  // Below 128 Muster's meaning of a code is not the worker's.
+  // Up to 128 a code has the meaning that the worker gives it.
   const bool known = exit.signal != 0 || exit.exit_code > 128;
   std::string text = known ? DescribeEnd(exit.exit_code, exit.signal) : fmt::format("exit code {}", exit.exit_code);
   if (exit.oom_killed) text += fmt::format(" ({})", DescribeOom(exit.exit_code));

@@ -1,7 +1,7 @@
-// What the records of a run's attempts say together: who failed first, why each attempt ended, what it cost.
+// Combines the records of a run's attempts: who failed first, why each attempt ended, what it cost.
 //
-// Pure, and cheap to read: everything points into the AttemptFiles, which must outlive it. Times are the nodes' own
-// clocks, in Unix milliseconds; where clocks differ a difference is never below zero.
+// Pure, and cheap to read: everything points into the AttemptFiles, which must outlive it. Times are from the nodes'
+// own clocks, in Unix milliseconds; a difference is never below zero, even if clocks differ.
 #pragma once
 
 #include <optional>
@@ -13,13 +13,13 @@
 
 namespace muster::agent {
 
-// How a worker's life in one attempt ended, as the timeline paints it.
-enum class WorkerEnd { kSucceeded, kStopped, kNotRecorded, kRetryable, kFatal };  // the worse the later
+// How a worker ended in one attempt, as the timeline shows it; a worse end comes later.
+enum class WorkerEnd { kSucceeded, kStopped, kNotRecorded, kRetryable, kFatal };
 
 struct FailedWorker {
   const AttemptFile* file = nullptr;
   const launcher::ExitRecord* exit = nullptr;
-  bool consequence = false;  // it only says that it lost a peer, while another one failed by itself or a node was lost
+  bool consequence = false;  // it reports only a lost peer, and another worker failed by itself or a node was lost
   int rank() const { return file->record.assignment.seat.first_rank + exit->local_rank; }
 };
 
@@ -27,31 +27,31 @@ struct FailedWorker {
 struct AttemptSummary {
   rendezvous::RoundId id;
   int number = 0;                         // of the first node's folder
-  std::vector<const AttemptFile*> nodes;  // by node rank; those whose logs are here
+  std::vector<const AttemptFile*> nodes;  // by node rank; only nodes whose logs are here
   int node_count = 0;
   int world_size = 0;
   int restart_count = 0;
   int64_t started = 0;
-  std::optional<int64_t> workers_started;  // on every node whose log is here; nullopt: called off before that
-  std::optional<int64_t> stopping;         // the first node's
-  int64_t ended = 0;                       // where no end is recorded: the last moment that is
-  int not_ended = 0;                       // nodes without an end: killed agents, or it still runs
+  std::optional<int64_t> workers_started;  // on every node whose logs are here; nullopt: called off before
+  std::optional<int64_t> stopping;         // of the first node that stopped
+  int64_t ended = 0;                       // if no end is recorded: the last recorded moment
+  int not_ended = 0;                       // nodes without an end: their agent was killed or still runs
   std::string start_reason;
   std::string end_reason;              // empty: no node has recorded one
-  std::vector<FailedWorker> failures;  // the one that failed first in front, consequences behind
+  std::vector<FailedWorker> failures;  // first the one that failed first; consequences last
   WorkerEnd end = WorkerEnd::kNotRecorded;
 
-  // The worker that failed first, by itself; nullptr where none did.
+  // The worker that failed first, by itself; nullptr: there is none.
   const FailedWorker* RootCause() const {
     return failures.empty() || failures.front().consequence ? nullptr : &failures.front();
   }
 
-  // From the first sign of the failure to all workers of a later attempt; nullopt for the last one, and for one whose
-  // time counts with the one before it because its workers never ran.
+  // From the first sign of the failure until all workers of a later attempt run. nullopt for the last attempt, and for
+  // an attempt whose workers never ran: its time counts with the attempt before.
   std::optional<int64_t> lost;
 };
 
-// One life of a run id: a second start in the same log folder is another one.
+// One run. A second start with the same run id in the same log folder is another run.
 struct RunSummary {
   std::string run_id;
   std::string version;
@@ -61,9 +61,9 @@ struct RunSummary {
   int64_t started = 0;
   int64_t ended = 0;
   int64_t lost = 0;
-  bool end_recorded = false;  // every node of the last attempt says how it ended
-  // As the last attempt's records tell it; older ones do not, then what must follow from how its workers ended.
-  std::optional<int> exit_code;  // nullopt where the records do not tell
+  bool end_recorded = false;  // every node of the last attempt recorded its end
+  // From the last attempt's records. Older records do not have it; then it is derived from how the workers ended.
+  std::optional<int> exit_code;  // nullopt: the records do not tell
   std::optional<ExitClass> exit_class;
   std::string reason;  // the job's, else the last attempt's
 };
@@ -71,7 +71,7 @@ struct RunSummary {
 // The newest run first.
 std::vector<RunSummary> Summarize(const std::vector<AttemptFile>& files);
 
-// `exit`: nullptr for a worker without one.
+// `exit`: nullptr for a worker without an exit record.
 WorkerEnd EndOf(const launcher::ExitRecord* exit, bool consequence = false);
 // "succeeded" | "stopped" | "no end recorded" | "retryable failure" | "fatal failure".
 std::string_view WorkerEndName(WorkerEnd end);

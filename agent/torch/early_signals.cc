@@ -6,7 +6,7 @@ namespace muster::agent {
 namespace {
 
 constexpr int kHeld[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
-sigset_t before_hold;  // our parent's mask; empty where nothing was held
+sigset_t before_hold;  // the mask that the parent process gave; empty if HoldSignals() has not run
 
 }  // namespace
 

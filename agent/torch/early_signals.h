@@ -1,8 +1,9 @@
-// Signals that come before anybody can handle them: a pod's TERM in its first milliseconds. To process 1 the kernel
-// does not even deliver a signal without a handler: it would be lost, and the pod killed after its grace.
+// Signals that come before there are handlers, such as a pod's SIGTERM in its first milliseconds. The kernel does not
+// deliver a signal without a handler to process 1: the signal would be lost, and the pod killed after its grace.
 //
-// TERM, INT, HUP, QUIT, USR1 and USR2 are held (blocked) before the libraries' own constructors, which take
-// milliseconds, and let go of once handlers stand, or where there will be none. Main thread only, before others start.
+// SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2 are held (blocked) before the constructors of libraries run,
+// which take milliseconds. They are released when the handlers are installed, or when it is clear that there will be
+// none. Main thread only, before other threads start.
 #pragma once
 
 #include <boost/asio/signal_set.hpp>
@@ -12,11 +13,11 @@ namespace muster::agent {
 
 void HoldSignals();
 
-// Those that cannot be handled (KILL, STOP, what is no signal) are returned: they keep their meaning for us.
+// Adds `signals` to `set`. Returns those that cannot be handled (SIGKILL, SIGSTOP, no signal), which act as usual.
 std::vector<int> AddSignals(boost::asio::signal_set& set, const std::vector<int>& signals);
 
-// What was held is delivered now. `handled`: signals that have a handler; those are heard even if our parent had
-// blocked them. Any number of times.
+// Delivers the signals that were held. `handled`: signals that have a handler; they are unblocked even if the parent
+// process had blocked them. May be called any number of times.
 void ReleaseSignals(const std::vector<int>& handled = {});
 
 }  // namespace muster::agent

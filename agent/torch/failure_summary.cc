@@ -36,7 +36,7 @@ std::string Indented(std::string_view text, std::string_view blanks) {
 }
 
 std::string ExitText(const WorkerFailure& failure) {
-  if (failure.pid == 0) return std::to_string(failure.exit_code);  // it was never started
+  if (failure.pid == 0) return std::to_string(failure.exit_code);  // the worker was never started
   if (failure.signal == 0) return fmt::format("{} (pid: {})", failure.exit_code, failure.pid);
   return fmt::format("-{} (pid: {})  ({})", failure.signal, failure.pid, SignalName(failure.signal));
 }
@@ -77,7 +77,7 @@ std::vector<std::string> WithoutTraceback(std::vector<std::string> tail, const s
   auto begin = behind;
   std::ptrdiff_t found = 0;
   while (begin != tail.begin() && found < chained) found += HasTraceback(*--begin) ? 1 : 0;
-  if (found == 0) {  // the tail does not reach up to it: lines that the message does not have are from before
+  if (found == 0) {  // the tail begins inside the traceback: lines that the message lacks are older
     begin = behind;
     while (begin != tail.begin() && message.find(text_of(*std::prev(begin))) != std::string::npos) --begin;
   }

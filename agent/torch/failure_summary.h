@@ -1,6 +1,5 @@
-// How a failed job is told to its user: torchrun's block (ChildFailedError of torch's elastic/multiprocessing/errors)
-// with the root cause that the coordinator chose and its last lines of stderr. The reason is the line of the log behind
-// it.
+// How a failed job is shown to its user: torchrun's block (ChildFailedError of torch's elastic/multiprocessing/errors)
+// with the coordinator's root cause and its last lines of stderr. The next line of the log is the reason.
 #pragma once
 
 #include <string>
@@ -11,8 +10,8 @@
 
 namespace muster::agent {
 
-// The block, ending in a newline; empty where no worker failed. Times are local. An error file of another node than
-// `this_node` says so. A traceback is shown once: where the error file has it, the last lines of stderr leave it out.
+// The block, ending in a newline; empty if no worker failed. Times are local. Says if an error file is not on
+// `this_node`. A traceback is shown once: if the error file has it, the last lines of stderr leave it out.
 std::string FailureSummary(const rendezvous::Verdict& verdict, const RunOptions& options, const std::string& this_node);
 
 }  // namespace muster::agent

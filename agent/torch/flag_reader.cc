@@ -13,12 +13,12 @@ namespace {
 
 constexpr int kMostWorkers = 100'000;
 
-// Of an agent around a torchrun the variables are meant for that one, which knows the ranks: two must not judge.
+// True: an agent around a torchrun leaves this to the torchrun, which knows the ranks; not both may judge hangs.
 bool LeftToATorchrunInside(std::string_view name, Wire wire) {
   return wire == Wire::kPlain && (name == "hang-timeout" || name == "hang-log-timeout" || name == "hang-signal");
 }
 
-// Everything a command can have a use for: not what only the sender's own faults raise, not job control.
+// All signals that a command may use: not those that only its own faults raise, and not those of job control.
 std::vector<int> ForwardedSignals() {
   std::vector<int> signals = {SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGCONT, SIGWINCH, SIGIO};
   for (int number = SIGRTMIN; number <= SIGRTMAX; ++number) signals.push_back(number);
@@ -166,7 +166,7 @@ Status FlagReader::ReadNproc(RunOptions* options) const {
       return Bad(nproc, fmt::format("want a number of workers from 1 to {}, auto, cpu, gpu or xpu", kMostWorkers));
     }
     options->nproc = static_cast<int>(*number);
-    options->nproc_per_node = fmt::format("{}", *number);  // "+1" is Python's alone
+    options->nproc_per_node = fmt::format("{}", *number);  // only Python reads "+1"
   } else if (nproc.text != "auto" && nproc.text != "cpu" && nproc.text != "gpu" && nproc.text != "xpu") {
     return Bad(nproc, "want a number of workers, auto, cpu, gpu or xpu");
   }
@@ -174,7 +174,7 @@ Status FlagReader::ReadNproc(RunOptions* options) const {
 }
 
 Status FlagReader::ReadLogs(RunOptions* options) const {
-  if (FlagValue folder = Get("log-dir"); !folder.text.empty()) {  // empty: as torchrun, none is asked for
+  if (FlagValue folder = Get("log-dir"); !folder.text.empty()) {  // empty means none, as under torchrun
     options->log_dir = folder.text;
     options->log_dir_origin = folder.origin;
   }
@@ -216,7 +216,7 @@ Status FlagReader::ReadSignals(RunOptions* options) const {
   FlagValue timeout = Get("shutdown-timeout");
   if (!timeout.given()) {
     if (auto told = FirstOf(environment_, "MUSTER_SHUTDOWN_TIMEOUT")) timeout = *std::move(told);
-    // Wins: an agent outside sets it for the one inside, whose grace is the shorter one.
+    // Wins: an agent outside sets it for the one inside, which gets the shorter grace.
     auto inside = plain_ ? std::nullopt : environment_.Get("TORCH_ELASTIC_SHUTDOWN_TIMEOUT");
     if (inside) timeout = {*inside, "TORCH_ELASTIC_SHUTDOWN_TIMEOUT"};
   }

@@ -1,8 +1,7 @@
-// Values of flags, wherever they come from, and the ones that every subcommand with workers shares: log, restart rules,
-// termination message.
+// The values of flags, and the flags of all subcommands with workers: log, restart rules, termination message.
 //
-// Command line over variable over what Kubeflow's pods are told (TRAINER_*) over default. A wrapped plain command has
-// nothing to do with torchrun's variables, which may be meant for a torchrun inside it: they are not read then.
+// The command line wins over the flag's variable, then Kubeflow's (TRAINER_*), then the default. For a wrapped plain
+// command torchrun's variables are not read: they may be meant for a torchrun inside.
 #pragma once
 
 #include <limits>
@@ -21,7 +20,7 @@ namespace muster::agent {
 // One flag's value and where it came from.
 struct FlagValue {
   std::string text;
-  std::string origin;  // "--nnodes" or "PET_NNODES"; empty: the built-in default
+  std::string origin;  // "--nnodes", "PET_NNODES"; empty: the built-in default
   bool given() const { return !origin.empty(); }
 };
 
@@ -32,12 +31,12 @@ Status Bad(const FlagValue& value, const Status& status);
 // A whole number in [lowest, highest], or InvalidArgument.
 StatusOr<int> ReadNumber(const FlagValue& value, int lowest, int highest);
 
-// A variable that says something else than the flag that was given.
+// A variable whose value differs from the flag that was given.
 struct Overruled {
   std::string_view variable;
   std::string what;  // "--nnodes=2 over PET_NNODES=3"
 };
-// One line for all of them; there must be one.
+// One line for all of them; `overruled` must not be empty.
 std::string Describe(const std::vector<Overruled>& overruled);
 
 class FlagReader {
@@ -49,27 +48,25 @@ class FlagReader {
 
   const CommandLine& line() const { return line_; }
   bool plain() const { return plain_; }  // `muster exec` of a command that is not wired as torch
-  // torchrun's flag `name` says how pods wired as jax or xgboost meet. Of these the variables count too: no torchrun is
-  // inside.
+  // Whether torchrun's flag `name` says how pods of jax or xgboost meet. Its variable counts: no torchrun is inside.
   bool MeetsBy(std::string_view name) const;
   // `name` must be in the table.
   FlagValue Get(std::string_view name) const;
-  // The flag where it is on the command line, else the first of `variables` (a list with blanks between) that is set
-  // and not empty.
+  // The flag if it is on the command line, else the first of `variables` ("A B") that is set and not empty.
   std::optional<FlagValue> FlagOr(std::string_view name, std::string_view variables) const;
   StatusOr<bool> Switch(std::string_view name) const;
   StatusOr<int> Number(std::string_view name, int lowest, int highest) const {
     return ReadNumber(Get(name), lowest, highest);
   }
 
-  // Every variable that a flag of the command line overrules with another value. What is not heard contradicts nothing.
+  // Every variable that a flag of the command line overrules with another value, of the variables that are read.
   std::vector<Overruled> OverruledVariables(Wire wire) const;
 
   // Node name, log, termination log.
   Status ReadLog(RunOptions* options) const;
-  // All of ReadLog(), HTTP port, node check, preemption, restart rules.
+  // All of ReadLog(), and HTTP port, node check, preemption, restart rules.
   Status ReadCommon(RunOptions* options) const;
-  // --nproc-per-node, as text and, where it is one, as a number.
+  // --nproc-per-node, as text and, if it is a number, as a number.
   Status ReadNproc(RunOptions* options) const;
   // Where the workers' streams and files go.
   Status ReadLogs(RunOptions* options) const;

@@ -19,7 +19,7 @@ bool IsHostByte(char c) {
          c == ':' || c == '-';
 }
 
-// As inet_pton(3); "%eth0" behind a link-local address names its interface.
+// As inet_pton(3) reads it; "%eth0" after a link-local address names its interface.
 bool IsIpv6(std::string_view text) {
   in6_addr parsed{};
   return inet_pton(AF_INET6, std::string(text.substr(0, text.find('%'))).c_str(), &parsed) == 1;
@@ -70,7 +70,7 @@ StatusOr<StdStreams> ParseStdStreams(std::string_view text) {
   for (std::string_view part : parts) {
     size_t colon = part.find(':');
     if (colon == std::string_view::npos) return wanted;
-    auto rank = ParseInt(part.substr(0, colon));  // torchrun reads one digit; more do no harm
+    auto rank = ParseInt(part.substr(0, colon));  // torchrun reads one digit only; more do no harm
     int value = stream(part.substr(colon + 1));
     if (!rank || *rank < 0 || *rank > 1'000'000 || value < 0) return wanted;
     streams.by_local_rank[static_cast<int>(*rank)] = value;
@@ -189,7 +189,7 @@ StatusOr<std::string> ParseListenHost(std::string_view text) {
   if (text.empty() || text == "::") return std::string();
   if (text == "localhost") return std::string("127.0.0.1");
   const std::string host(text);
-  in6_addr bytes{};  // an IPv4 address is smaller
+  in6_addr bytes{};  // also large enough for an IPv4 address
   const std::string plain = host.substr(0, host.find('%'));
   if (inet_pton(AF_INET, plain.c_str(), &bytes) != 1 && inet_pton(AF_INET6, plain.c_str(), &bytes) != 1) {
     return Bad(

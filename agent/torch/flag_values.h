@@ -1,5 +1,4 @@
-// Readers of single values of torchrun's flags. Pure. Each InvalidArgument says what was wanted; the caller names the
-// flag.
+// Readers of single values of torchrun's flags. Pure. InvalidArgument says what was wanted; the caller names the flag.
 //
 // Source: torch/distributed/run.py, elastic/multiprocessing/api.py (Std), elastic/rendezvous/utils.py.
 #pragma once
@@ -17,7 +16,7 @@
 
 namespace muster::agent {
 
-inline constexpr int kC10dPort = 29400;  // where nodes meet unless told otherwise
+inline constexpr int kC10dPort = 29400;  // where nodes meet by default
 
 // Python's int(): blanks around and one sign are allowed.
 std::optional<int64_t> ParsePythonInt(std::string_view text);
@@ -33,23 +32,23 @@ StatusOr<Duration> ParseDuration(std::string_view text);
 std::vector<std::string> ParseFilters(std::string_view text);
 // "0,2,3"; empty: none.
 StatusOr<std::vector<int>> ParseRankList(std::string_view text);
-// "SIGTERM,SIGUSR1"; not KILL or STOP, which nobody can handle.
+// "SIGTERM,SIGUSR1"; not SIGKILL, SIGSTOP or SIGCHLD.
 StatusOr<std::vector<int>> ParseSignalList(std::string_view text);
 
 // "host", "host:port", "[v6]", "[v6]:port", "v6:port"; empty: localhost. `default_port` stands in for a missing port.
 StatusOr<Endpoint> ParseEndpoint(std::string_view text, int default_port);
 
-// What can be the name or the address of a host, blanks around it aside; empty is fine.
+// OK if `text` can be the name or the address of a host, without the blanks around it; or if it is empty.
 Status CheckHost(std::string_view text);
 
-// Where to listen: numeric, "localhost", or "" and "::" for every address; what comes back is numeric or "".
+// Where to listen: a numeric address, "localhost", or "" and "::" for every address. The result is numeric or "".
 StatusOr<std::string> ParseListenHost(std::string_view text);
-// "HOST:PORT", ":PORT" or "HOST", a host as above, an IPv6 one with a port in brackets.
+// "HOST:PORT", ":PORT" or "HOST"; the host as above, an IPv6 address with a port in brackets.
 StatusOr<Endpoint> ParseListen(std::string_view text, int default_port);
 
-// "PORT", "HOST:PORT" or "[V6]:PORT" of --http-port, `required`. Whether the host is numeric is said when it is bound.
+// "PORT", "HOST:PORT" or "[V6]:PORT" of --http-port, `required`. A host that is not numeric fails when the port opens.
 StatusOr<HttpListen> ParseHttpListen(std::string_view text);
-// What `given`, or nothing, means: off where it is "off", empty, or not given outside of Kubernetes.
+// What --http-port means: off if it is "off" or empty, or if it is not given outside of Kubernetes.
 StatusOr<HttpListen> ChooseHttpListen(const std::optional<std::string>& given, bool in_cluster);
 
 // "k=v,k=v" of --rdzv-conf; a key given twice keeps the last value.

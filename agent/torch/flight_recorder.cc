@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view kPipe = "TORCH_NCCL_DEBUG_INFO_PIPE_FILE";
 constexpr std::string_view kDumpNames[] = {"TORCH_FR_DUMP_TEMP_FILE", "TORCH_NCCL_DEBUG_INFO_TEMP_FILE"};
-constexpr std::string_view kEntries = "2000";  // PyTorch's own suggestion
+constexpr std::string_view kEntries = "2000";  // the number that PyTorch suggests
 
 }  // namespace
 
@@ -24,8 +24,8 @@ std::vector<std::pair<std::string, std::string>> FlightRecorderVariables(const E
   std::vector<std::pair<std::string, std::string>> variables;
   if (folder.empty()) return variables;
   const struct {
-    std::string_view name, old_name;  // the latter empty: it has one name
-    bool renamed = true;              // one of them is read, else each by some part of PyTorch
+    std::string_view name, old_name;  // old_name empty: the setting has one name
+    bool renamed = true;              // true: PyTorch reads one name; false: some parts read one, some the other
     std::string value;
   } settings[] = {{kPipe, "", true, folder + "/"},
                   {kDumpNames[0], kDumpNames[1], true, folder + "/nccl_trace_rank_"},
@@ -73,7 +73,7 @@ std::optional<FlightRecorder> FlightRecorderOf(const Environment& environment) {
 
 Status AskForDump(const std::string& pipe) {
   Descriptor fd(open(pipe.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
-  if (!fd.ok()) return ErrnoStatus(errno, pipe);  // ENXIO: nobody reads
+  if (!fd.ok()) return ErrnoStatus(errno, pipe);  // ENXIO: the pipe has no reader
   struct stat facts {};
   if (fstat(fd.get(), &facts) != 0 || !S_ISFIFO(facts.st_mode)) {
     return absl::InvalidArgumentError(fmt::format("{}: is no pipe", pipe));

@@ -1,15 +1,16 @@
 // PyTorch's flight recorder: the last collectives of every rank, dumped on request while the worker hangs.
 //
 // Source: ProcessGroupNCCL.cpp (DumpPipe, HeartbeatMonitor::runLoop) and FlightRecorder.cpp of PyTorch 2.6 to 2.15. A
-// worker with an NCCL process group makes the FIFO "<pipe prefix><global rank>.pipe" and, each second, looks whether
-// something was written to it; then it dumps to "<dump prefix><global rank>" and goes on. That needs three settings:
+// worker with an NCCL process group makes the FIFO "<pipe prefix><global rank>.pipe". Each second it looks whether
+// something was written into the FIFO; if so, it dumps to "<dump prefix><global rank>" and goes on. That needs three
+// settings:
 //   TORCH_NCCL_DEBUG_INFO_PIPE_FILE   the pipe prefix; unset: no pipe
 //   TORCH_FR_BUFFER_SIZE              0, an old default: no pipe either. Before 2.8 TORCH_NCCL_TRACE_BUFFER_SIZE
-//   TORCH_NCCL_DUMP_ON_TIMEOUT        off: the pipe is read every 8 minutes only. TORCH_FR_DUMP_ON_TIMEOUT is its name
-//                                     in parts of newer versions, beside the old one
-// and TORCH_FR_DUMP_TEMP_FILE, before 2.8 TORCH_NCCL_DEBUG_INFO_TEMP_FILE, says where dumps go. From 2.8 on PyTorch
-// warns of the old names of the buffer and of the file, whether the new ones are set or not (seen with 2.15; both names
-// are in 2.8.0). What `torchfrtrace FOLDER` reads is such a folder of dumps, one per rank.
+//   TORCH_NCCL_DUMP_ON_TIMEOUT        off: the pipe is read only every 8 minutes. Parts of newer versions read
+//                                     TORCH_FR_DUMP_ON_TIMEOUT instead, other parts still read the old name
+// TORCH_FR_DUMP_TEMP_FILE, before 2.8 TORCH_NCCL_DEBUG_INFO_TEMP_FILE, says where dumps go. From 2.8 on PyTorch warns
+// of the old names of the buffer and of the file, whether the new ones are set or not (seen with 2.15; both names are
+// in 2.8.0). `torchfrtrace FOLDER` reads a folder of such dumps, one per rank.
 #pragma once
 
 #include <optional>
@@ -22,21 +23,19 @@
 
 namespace muster::agent {
 
-// The settings that were renamed in 2.8 are given by these names. kBoth where the version is not known: dumps that come
-// at the cost of a warning are better than none.
+// The names for the settings that were renamed in 2.8. kBoth, with a warning of PyTorch, if the version is not known.
 enum class RecorderNames { kBoth, kOld, kNew };
 
-// "KEY", "value" pairs that turn it on, with dumps and pipes in `folder`. A setting that the user has made, by any of
-// its names, stays as it is. Empty for an empty folder. Pure.
+// Pairs of variable and value that turn the recorder on, with dumps and pipes in `folder`. A setting that the user has
+// made, by any of its names, stays as it is. Empty for an empty folder. Pure.
 std::vector<std::pair<std::string, std::string>> FlightRecorderVariables(const Environment& agent_environment,
                                                                          const std::string& folder,
                                                                          RecorderNames names = RecorderNames::kBoth);
 
-// The folder for the dumps of an attempt, made; empty where FIFOs cannot be made in it (PyTorch would abort the
-// worker).
+// Makes the folder for the dumps of an attempt; returns "" if it takes no FIFOs (PyTorch would abort the worker).
 std::string MakeFlightRecorderFolder(const std::string& attempt_folder);
 
-// Of the worker with this environment; nullopt: it makes no pipe.
+// The recorder of the worker with this environment; nullopt: the worker makes no pipe.
 struct FlightRecorder {
   std::string pipe;
   std::string dump;  // empty: PyTorch's default place
@@ -44,7 +43,7 @@ struct FlightRecorder {
 };
 std::optional<FlightRecorder> FlightRecorderOf(const Environment& environment);
 
-// Asks for a dump. Never blocks: NotFound without a pipe, Unavailable when nobody reads it.
+// Asks for a dump. Never blocks: NotFound if there is no pipe, Unavailable if the pipe has no reader.
 Status AskForDump(const std::string& pipe);
 
 }  // namespace muster::agent

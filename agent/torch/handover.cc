@@ -13,7 +13,7 @@
 namespace muster::agent {
 namespace {
 
-// Devices whose PyTorch extension renames the "privateuse1" backend: only Python can count them.
+// Devices of PyTorch extensions that rename the "privateuse1" backend: only Python can count them.
 constexpr std::string_view kForeignDevices[] = {"npu", "hpu", "mlu", "musa", "gcu", "dipu", "maia", "privateuseone"};
 
 }  // namespace

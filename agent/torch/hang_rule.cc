@@ -9,7 +9,7 @@ namespace muster::agent {
 namespace {
 
 constexpr int kLooksPerLimit = 8;
-// Being late by more than this means that we did not run; a busy machine may cost a little time, never a false hang.
+// A look later than this: this process did not run. A busy machine may cost a little time, never a false hang.
 constexpr Duration kLate = std::chrono::seconds(1);
 
 std::string Seconds(Duration duration) {
@@ -27,7 +27,7 @@ bool Watched(const RankSeen& rank) { return !rank.ended && rank.beat.has_value()
 
 bool Before(const RankSeen* a, const RankSeen* b) {
   auto key = [](const RankSeen* rank) {
-    // Stamps of one file system order the beats that were noticed in the same look.
+    // The stamps of one file system order the beats that were noticed in the same look.
     return std::tuple(*rank->beat, rank->step.value_or(0), rank->stamp ? rank->stamp->modified_ns : 0);
   };
   return key(a) < key(b);
@@ -81,7 +81,7 @@ HangJudgement Judge(const HangOptions& options, HangFacts& facts, TimePoint now)
       }
       judgement.all_silent = true;
     }
-    if (judgement.silent) due = now + *options.log_timeout / kLooksPerLimit;  // whether they write again
+    if (judgement.silent) due = now + *options.log_timeout / kLooksPerLimit;  // to see whether they write again
     judgement.look_again = Earlier(judgement.look_again, due);
   }
   if (!judgement.hangs.empty()) judgement.look_again.reset();

@@ -8,7 +8,7 @@ namespace {
 
 std::string_view BaseName(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
-// Python's own options may stand before its -m: what torchrun does with them is nothing.
+// Python's own options may come before its -m; they are dropped.
 std::optional<InnerTorchrun> PythonsTorchrun(const CommandLine& line) {
   const std::vector<std::string>& words = line.script_args;
   for (size_t at = 0; at < words.size() && words[at].starts_with('-'); ++at) {

@@ -70,7 +70,7 @@ launcher::OutputSpec WorkerOutput(const RunOptions& options, const rendezvous::A
   std::string prefix = LinePrefix(options, assignment, local_rank);
   if ((teed & kStdout) != 0) output.out.prefix = prefix;
   if ((teed & kStderr) != 0) output.err.prefix = prefix;
-  // A program that draws on the terminal gets the terminal itself; everything else may go through a pipe.
+  // A program that draws on the terminal gets the terminal itself; any other stderr may go through a pipe.
   bool bare = output.err.console && output.err.file.empty() && output.err.prefix.empty();
   output.err.keep_tail = !(bare && stderr_is_terminal);
   output.out.observed = output.err.observed = options.hang.log_timeout.has_value();

@@ -1,4 +1,4 @@
-// Where the files of an attempt are and where each worker's output goes. Pure but for isatty(2).
+// Where the files of an attempt are, and where each worker's output goes. Pure, except for isatty(2).
 //
 //   <log-dir>/<run id>/attempt_N/<local rank>/{stdout.log,stderr.log,error.json,heartbeat}
 //   <log-dir>/<run id>/attempt_N/{filtered_stdout.log,filtered_stderr.log,attempt.json}
@@ -9,8 +9,8 @@
 //   neither                 console only
 //   not in the rank filter  nothing on the console nor among the filtered lines; its own files are written as before
 //   --log-dir /dev/null     no files: a redirected stream stays on the console
-// Beyond torchrun: the last lines of stderr are kept for the failure summary, unless stderr goes straight to a
-// terminal. With --hang-log-timeout everything goes through pipes, so that silence can be seen.
+// Beyond torchrun: the last lines of stderr are kept for the failure summary, unless stderr is the terminal itself.
+// With --hang-log-timeout all output goes through pipes, so that silence can be seen.
 #pragma once
 
 #include <string>
@@ -23,9 +23,9 @@ namespace muster::agent {
 
 struct AttemptPaths {
   std::string folder;           // "<log-dir>/<run id>/attempt_N"; empty: no files
-  std::string flight_recorder;  // PyTorch's dumps (flight_recorder.h); empty: none are asked for
+  std::string flight_recorder;  // for PyTorch's dumps (flight_recorder.h); empty: no dumps
 
-  // Each is empty when `folder` is.
+  // Each is empty if `folder` is empty.
   std::string WorkerFolder(int local_rank) const;
   std::string StdoutFile(int local_rank) const;
   std::string StderrFile(int local_rank) const;

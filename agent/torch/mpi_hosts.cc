@@ -29,7 +29,7 @@ bool OneOf(const std::string_view (&words)[N], std::string_view word) {
 
 bool IsV6(std::string_view text) {
   in6_addr address;
-  if (text.find('\0') != std::string_view::npos) return false;  // inet_pton would stop there
+  if (text.find('\0') != std::string_view::npos) return false;  // inet_pton would stop at it
   return text.size() < INET6_ADDRSTRLEN && inet_pton(AF_INET6, std::string(text).c_str(), &address) == 1;
 }
 
@@ -39,7 +39,7 @@ bool IsName(std::string_view text) {
          std::all_of(text.begin(), text.end(), plain);
 }
 
-// What may be shown of `text`: it may be a binary file, or one endless line.
+// The part of `text` that an error may show: `text` may be a binary file, or one endless line.
 std::string Shown(std::string_view text) {
   std::string shown(text.substr(0, kShownText));
   for (char& c : shown) {
@@ -48,7 +48,7 @@ std::string Shown(std::string_view text) {
   return text.size() > kShownText ? shown + "..." : shown;
 }
 
-// Words, and each '=' by itself: blanks around it are allowed.
+// The words of `entry`; each '=' is a word by itself, since blanks around it are allowed.
 std::vector<std::string_view> Words(std::string_view entry) {
   std::vector<std::string_view> words;
   for (size_t at = 0; at < entry.size();) {
@@ -168,8 +168,8 @@ class HostList {
  private:
   struct Host {
     std::string_view name;
-    int counted = 0;  // slots with a number
-    int bare = 0;     // times it stands without one
+    int counted = 0;  // sum of the slots that were given as numbers
+    int bare = 0;     // how often the host is named without a number
   };
   int Slots(const Host& host) const {
     return host.counted == 0 && host.bare == 1 ? default_slots_ : host.counted + host.bare;

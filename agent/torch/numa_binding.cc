@@ -13,7 +13,7 @@ constexpr std::string_view kNodes = "/sys/devices/system/node";
 constexpr std::string_view kCpus = "/sys/devices/system/cpu";
 
 struct Gpu {
-  std::string address;  // PCI, as a folder of /sys/bus/pci/devices
+  std::string address;  // PCI address, the name of a folder in /sys/bus/pci/devices
   std::string uuid;
   int node = 0;
 };
@@ -35,13 +35,13 @@ class Machine {
     return Usable(fs_.ReadLine(fmt::format("{}/node{}/cpulist", kNodes, node)).value_or(""));
   }
   int Socket(int cpu) const { return Number(fmt::format("{}/cpu{}/topology/physical_package_id", kCpus, cpu)); }
-  // CPUs that share the core of `cpu`, itself first.
+  // The CPUs that share the core of `cpu`, itself included.
   std::vector<int> Siblings(int cpu) const {
     std::vector<int> cpus =
         Usable(fs_.ReadLine(fmt::format("{}/cpu{}/topology/thread_siblings_list", kCpus, cpu)).value_or(""));
     return cpus.empty() ? std::vector<int>{cpu} : cpus;
   }
-  // CPUs that share the highest cache of `cpu`.
+  // The CPUs that share the last-level cache of `cpu`.
   std::vector<int> CacheMates(int cpu) const {
     int highest = -1;
     std::string list;
@@ -56,7 +56,7 @@ class Machine {
     std::vector<int> cpus = Usable(list);
     return cpus.empty() ? std::vector<int>{cpu} : cpus;
   }
-  // In the order of PCI addresses, as the driver numbers them with CUDA_DEVICE_ORDER=PCI_BUS_ID.
+  // The GPUs in the order of PCI addresses, as the driver numbers them with CUDA_DEVICE_ORDER=PCI_BUS_ID.
   std::vector<Gpu> Gpus() const {
     std::vector<Gpu> gpus;
     for (const std::string& address : fs_.List("/proc/driver/nvidia/gpus")) {
@@ -126,7 +126,7 @@ std::vector<int> SocketCpus(const Machine& machine, int node) {
   return cpus;
 }
 
-// Groups of the node's CPUs, each once, in the order of their first CPU.
+// Groups of the node's CPUs; each CPU is in one group, and the groups are in the order of their first CPU.
 template <typename GroupOf>
 std::vector<std::vector<int>> Groups(const std::vector<int>& cpus, GroupOf group_of) {
   std::vector<std::vector<int>> groups;
@@ -142,7 +142,7 @@ std::vector<std::vector<int>> Groups(const std::vector<int>& cpus, GroupOf group
   return groups;
 }
 
-// The first workers of a node get one core more where the cores do not divide evenly.
+// If the cores do not divide evenly, the first workers of a node get one core more.
 std::vector<int> ExclusiveCpus(const Machine& machine, const std::vector<int>& node_cpus, int place, int sharers) {
   auto cores = Groups(node_cpus, [&](int cpu) { return machine.Siblings(cpu); });
   int count = static_cast<int>(cores.size());
@@ -156,7 +156,7 @@ std::vector<int> ExclusiveCpus(const Machine& machine, const std::vector<int>& n
   return cpus;
 }
 
-// Caches with the most usable CPUs first, so that a half-forbidden one is taken last.
+// The caches with the most usable CPUs come first, so that a cache with forbidden CPUs is taken last.
 std::vector<int> CacheCpus(const Machine& machine, const std::vector<int>& node_cpus, int place) {
   auto caches = Groups(node_cpus, [&](int cpu) { return machine.CacheMates(cpu); });
   std::stable_sort(caches.begin(), caches.end(), [](const auto& a, const auto& b) { return a.size() > b.size(); });

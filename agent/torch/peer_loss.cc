@@ -9,10 +9,10 @@ namespace {
 
 struct PeerLossText {
   std::string_view text;       // lower case
-  bool needs_context = false;  // means a peer only on a line that names a communication library
+  bool needs_context = false;  // counts only on a line that names a communication library
 };
 
-// Of gloo, NCCL, the c10d store, JAX and XGBoost.
+// Messages of gloo, NCCL, the c10d store, JAX and XGBoost.
 constexpr PeerLossText kTexts[] = {
     // NCCL (src/debug, ProcessGroupNCCL.cpp)
     {"remote process exited or there was a network error"},
@@ -38,9 +38,9 @@ constexpr PeerLossText kTexts[] = {
     {"wait timeout after"},
     {"the client socket has timed out", true},
     {"the client socket has failed to connect", true},
-    // JAX (jaxlib, distributed/client.h): what every other process says when one is gone
+    // JAX (jaxlib, distributed/client.h): the message of every other process when one process is gone
     {"terminating process because the jax distributed service detected fatal errors"},
-    // XGBoost (src/collective: loop.cc, socket.h). Not "connection refused": it warns of that while it tries again
+    // XGBoost (src/collective: loop.cc, socket.h). Not "connection refused": XGBoost warns of that while it still tries
     {"encountered eof. the other end is likely closed"},
     {"system error:connection reset by peer"},
     {"system error:broken pipe"},

@@ -7,8 +7,8 @@
 
 namespace muster::agent {
 
-// The worker says of itself that a peer went away or never answered: a likely consequence of another worker's death,
-// not a cause. Table driven; generic network errors count only on a line that names gloo, NCCL or the c10d store.
+// True if a worker says that a peer went away or never answered: likely a consequence of another death, not a cause.
+// Table driven. Generic network errors count only on a line that names gloo, NCCL or the c10d store.
 bool LooksLikePeerLoss(std::string_view message, const std::vector<std::string>& stderr_tail);
 
 }  // namespace muster::agent

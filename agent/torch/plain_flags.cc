@@ -34,7 +34,7 @@ Status ReadWire(const FlagReader& flags, const Environment& environment, RunOpti
   return absl::OkStatus();
 }
 
-// Where the agents of several pods meet: node 0's host, beside the port of the framework's own.
+// Reads where the agents of several pods meet: node 0's host, at a port that the framework does not use.
 Status ReadEndpoint(const FlagReader& flags, const PodPlace& place, RunOptions* options) {
   const int after = place.framework_port + place.framework_ports;
   auto taken = [&](int port) { return port >= place.framework_port && port < after; };

@@ -1,8 +1,7 @@
-// The command line of a `muster exec` whose command is not wired as torch: one process or, for XGBoost, a few, as the
-// user wrote them. Pure.
+// The command line of a `muster exec` that is not wired as torch: one process (XGBoost: several), as written. Pure.
 //
-// Wired as jax or xgboost, and told of several nodes, their agents meet: a fixed number of nodes with ranks given from
-// outside, at node 0's host. The framework's coordinator has its own port there, so the rendezvous takes another.
+// With several nodes of jax or xgboost the pods' agents meet at node 0's host: a fixed number of nodes, ranks from
+// outside. The framework's coordinator has its own port there, so the rendezvous takes another one.
 #pragma once
 
 #include "agent/torch/flag_reader.h"

@@ -27,7 +27,7 @@ bool SamePython(const std::string& one, const std::string& other, const HostFs& 
   return same(one, other) && !IsVirtual(one, fs) && !IsVirtual(other, fs);
 }
 
-// "2.15.0+cu132", from torch/version.py; nullopt: it is not there, or says nothing that can be read.
+// The version in torch/version.py ("2.15.0+cu132"); nullopt: no such file, or no version that can be read.
 struct Version {
   int major = 0, minor = 0;
 };
@@ -47,7 +47,7 @@ std::optional<Version> TorchIn(const std::string& packages, const HostFs& fs) {
   return std::nullopt;
 }
 
-// Where a python of `prefix` (the folder above its bin) may have packages.
+// Adds the folders where a python of `prefix` (the folder above its bin) may have packages.
 void AddPackages(const std::string& prefix, const HostFs& fs, std::vector<std::string>* folders) {
   for (const char* lib : {"lib", "lib64", "local/lib"}) {
     const std::string above = fmt::format("{}/{}", prefix, lib);

@@ -11,14 +11,14 @@
 
 namespace muster::agent {
 
-// One sentence where the python of FindPython(surroundings, launcher) is neither VIRTUAL_ENV's nor the first python3 on
-// PATH; nullopt where it is both (or there is no such other), where the user has named it (by PYTHON_EXEC, or the
-// launcher is a python or a path), and where there is none. Two paths are the same Python where they lie in one folder,
-// or lead to one file and neither is a virtual environment's, which is known by its pyvenv.cfg.
+// A sentence if the python of FindPython(surroundings, launcher) is not that of VIRTUAL_ENV, or is not the first
+// python3 on PATH. nullopt if it is both (or there is no such other one), if the user has named it (by PYTHON_EXEC, or
+// the launcher is a python or a path), or if there is no python. Two paths are the same Python if they are in one
+// folder, or if they lead to one file and neither belongs to a virtual environment (which has a pyvenv.cfg).
 std::optional<std::string> OtherPythonNote(const CommandSurroundings& surroundings, std::string_view launcher);
 
-// Which names of the flight recorder's settings the torch of `python` (a path) reads. kBoth where no torch is found, or
-// several that differ: in PYTHONPATH, below the python's own folder and the user's, for any version of Python.
+// Which names of the flight recorder's settings the torch of `python` (a path) reads. Looks in PYTHONPATH, below the
+// python's own folder and the user's, for any version of Python. kBoth: no torch, or several that differ.
 RecorderNames RecorderNamesOf(const CommandSurroundings& surroundings, const std::string& python);
 
 }  // namespace muster::agent

@@ -12,8 +12,8 @@ using std::chrono::seconds;
 
 constexpr int kStaticTimeoutSeconds = 900;  // of torchrun's static backend
 
-// Of the keys whose value can be wrong. PyTorch's handler for static reads its timeout alone, those for c10d all the
-// others; heartbeat_timeout is ours.
+// Whether the backend reads the key, of those keys whose value can be wrong. PyTorch's handler for static reads only
+// timeout, those for c10d read all the others. heartbeat_timeout is Muster's.
 bool Reads(Backend backend, std::string_view key) {
   if (key == "heartbeat_timeout") return true;
   return backend == Backend::kStatic ? key == "timeout" : key != "timeout";
@@ -23,7 +23,7 @@ bool Reads(Backend backend, std::string_view key) {
 
 Status ReadRdzvConf(const FlagValue& source, const std::map<std::string, std::string>& conf,
                     const Environment& environment, RunOptions* options) {
-  // Of a key that the backend does not read no value is an error, as under torchrun: it may be meant for another one.
+  // As under torchrun a wrong value is no error if the backend does not read the key: it may be for another one.
   auto bad = [&](std::string_view key, std::string_view wanted) -> Status {
     const std::string& value = conf.at(std::string(key));
     if (Reads(options->backend, key)) return Bad(source, fmt::format("{}={}: {}", key, value, wanted));

@@ -1,4 +1,4 @@
-// --rdzv-conf: patience, heartbeats, who serves the endpoint, credentials (docs/torchrun-flags.md has the keys). Pure.
+// --rdzv-conf (keys: docs/torchrun-flags.md): time limits, heartbeats, who serves the endpoint, credentials. Pure.
 #pragma once
 
 #include <map>
@@ -9,9 +9,9 @@
 
 namespace muster::agent {
 
-// Applies `conf`, the keys of `source`, to options->job, is_host and credentials; where a credential is not among them
-// its MUSTER_* variable counts. options->backend must be known. InvalidArgument names key and value. A warning: a key
-// that is not known, and a wrong value of a key that only the other backend reads in PyTorch.
+// Applies `conf`, the keys of `source`, to options->job, is_host and credentials. A credential that is not among the
+// keys comes from its MUSTER_* variable. options->backend must be set. InvalidArgument names key and value. An unknown
+// key is a warning, and so is a wrong value of a key that only the other backend reads in PyTorch.
 Status ReadRdzvConf(const FlagValue& source, const std::map<std::string, std::string>& conf,
                     const Environment& environment, RunOptions* options);
 

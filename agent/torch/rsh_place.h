@@ -1,4 +1,4 @@
-// Where pods serve the remote shell, and with which credentials: the variables that both ends read. Pure.
+// Where pods serve the remote shell, and with which credentials, from the variables that both ends read. Pure.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// What `muster run` is asked to do: torchrun's options after flags, PET_* variables and defaults have been applied.
-// Passive data; torchrun_flags.h fills it in.
+// What `muster run`, `launch` and `exec` are asked to do: the options after flags, variables and defaults have been
+// applied. Passive data; torchrun_flags.h fills it in.
 #pragma once
 
 #include <map>
@@ -19,7 +19,7 @@ namespace muster::agent {
 // Which streams, per local rank: torchrun's 0 none, 1 stdout, 2 stderr, 3 both.
 struct StdStreams {
   int all = 0;
-  std::map<int, int> by_local_rank;  // where "0:3,1:1" was given: unlisted ranks are 0
+  std::map<int, int> by_local_rank;  // if "0:3,1:1" was given; a rank that is not listed has 0
   int For(int local_rank) const {
     if (by_local_rank.empty()) return all;
     auto found = by_local_rank.find(local_rank);
@@ -31,17 +31,17 @@ struct Endpoint {
   std::string host;
   int port = 0;
 };
-inline constexpr int kNoPort = -1;  // of an endpoint that says none
+inline constexpr int kNoPort = -1;  // of an endpoint without a port
 
 // Where /healthz, /readyz, /status and /metrics are served.
 struct HttpListen {
   bool on = false;
-  bool required = false;               // asked for by name: that it cannot be opened is an error
+  bool required = false;               // the user asked for it: if it cannot be opened, that is an error
   std::string host;                    // numeric or "localhost"; empty: every address
   int port = 0;                        // 0: the kernel chooses
-  std::string origin = "--http-port";  // who asked for it, for the errors
+  std::string origin = "--http-port";  // the flag or variable, for the errors
 };
-// Under Kubernetes, where nothing else is said. Below the ports that the kernel hands out.
+// The default under Kubernetes. Below the ports that the kernel gives out by itself.
 inline constexpr int kHttpPortUnderKubernetes = 29480;
 
 enum class Backend { kStatic, kC10d };
@@ -51,7 +51,7 @@ struct RunOptions {
   int min_nodes = 1;
   int max_nodes = 1;
   std::string nproc_per_node = "1";               // number, auto, cpu, gpu, xpu: host_facts.h resolves it
-  std::string nproc_origin = "--nproc-per-node";  // or the variable that said it
+  std::string nproc_origin = "--nproc-per-node";  // or the variable that gave it
   int nproc = 1;                                  // resolved
   Backend backend = Backend::kStatic;
   bool standalone = false;  // --standalone, or torchrun's implicit one: a static node without endpoint
@@ -60,13 +60,13 @@ struct RunOptions {
   std::string run_id;
   std::string rdzv_conf;        // --rdzv-conf or PET_RDZV_CONF as given, for agents started by this one
   std::optional<bool> is_host;  // --rdzv-conf is_host
-  rendezvous::JobOptions job;   // min/max/restarts/timeouts as the rendezvous wants them
+  rendezvous::JobOptions job;   // nodes, restarts and time-outs for the rendezvous
   net::CredentialFiles credentials;
   int node_rank = 0;
-  std::optional<int> node_index;  // node_rank, where one is given or known
+  std::optional<int> node_index;  // node_rank, if one is given or known
   std::string master_addr = "127.0.0.1";
   int master_port = 29500;
-  std::string master_port_origin = "--master-port";  // the flag or variable that said it, maybe as an endpoint
+  std::string master_port_origin = "--master-port";  // the flag or variable that gave it, maybe as an endpoint
   std::string local_addr;
   double monitor_interval = 0.1;  // accepted; Muster does not poll
   std::string start_method = "spawn";
@@ -76,10 +76,10 @@ struct RunOptions {
   bool no_python = false;
   bool run_path = false;
   bool virtual_local_rank = false;
-  RecorderNames recorder_names = RecorderNames::kBoth;  // of the python's torch, where a hang is looked for
-  std::string launcher = "torchrun";                    // the torchrun, or the python, whose python starts the scripts
+  RecorderNames recorder_names = RecorderNames::kBoth;  // that the python's torch reads; set if hangs are watched
+  std::string launcher = "torchrun";                    // the torchrun (or python) whose python starts the scripts
   std::optional<std::string> log_dir;                   // "/dev/null": no directories
-  std::string log_dir_origin;                           // the flag or variable that said it
+  std::string log_dir_origin;                           // the flag or variable that gave it
   StdStreams redirects;
   StdStreams tee;
   std::string log_line_prefix_template;
@@ -95,7 +95,7 @@ struct RunOptions {
   bool use_env = false;
   // Muster's own.
   Wire wire = Wire::kTorch;
-  std::vector<int> signals_to_forward;  // passed on to the workers, no more
+  std::vector<int> signals_to_forward;  // only passed on to the workers
   std::string termination_log;          // empty: none
   std::string node_check;               // empty: none; node_check.h
   Duration node_check_timeout = std::chrono::seconds(60);
@@ -104,20 +104,20 @@ struct RunOptions {
   Duration preempt_interval = std::chrono::seconds(5);
   HangOptions hang;  // off unless asked for
   HttpListen http;
-  bool serve_rsh = false;  // no command: the remote shell is served
-  // Where; nullopt: every address, and only with credentials. No host: every address; kNoPort: rsh_place.h's.
+  bool serve_rsh = false;  // run no command, serve the remote shell
+  // Where; nullopt: every address, only with credentials. No host: every address. kNoPort: the port of rsh_place.h.
   std::optional<Endpoint> rsh_listen;
   std::string rsh_listen_origin = "--serve-rsh";
   int nodes_on_this_machine = 0;  // 0: off
   std::string node_name;          // MUSTER_NODE; empty: chosen by the agent
   // Wired as jax or xgboost: the framework's variables for each worker, by local rank.
   std::vector<std::map<std::string, std::string>> told;
-  int tracker_ports = 1;  // XGBoost's tracker has them in turn, round by round
+  int tracker_ports = 1;  // XGBoost's tracker uses so many ports in turn, one per round
   log::Options log;
 
   std::string script;  // the positional "training_script"
   std::vector<std::string> script_args;
-  std::vector<std::string> warnings;  // said once at the start
+  std::vector<std::string> warnings;  // logged once at the start
 };
 
 }  // namespace muster::agent

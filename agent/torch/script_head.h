@@ -1,8 +1,10 @@
-// Which python a console script names in its head, as Python's installers write it. Pure.
+// Which python a console script names in its first lines, as Python's installers write them. Pure.
 //
 //   #!/venv/bin/python3                                 pip, uv, conda, distributions
-//   #!/usr/bin/env python3.11                           conda, of a package's own scripts, where the path is too long
-// and, since the kernel takes neither blanks nor long paths there, for the shell and Python alike:
+//   #!/usr/bin/env python3.11                           conda, of a package's own scripts, if the path is too long
+//
+// The kernel takes neither blanks nor long paths there. For these, there are lines that both the shell and Python can
+// read:
 //   #!/bin/sh
 //   '''exec' /long/venv/bin/python3 "$0" "$@"           pip
 //   '''exec' "/my venv/bin/python3" "$0" "$@"           pip, conda
@@ -17,7 +19,7 @@ namespace muster::agent {
 
 struct ScriptHead {
   enum class Place {
-    kNone,          // it names no python
+    kNone,          // the script names no python
     kPath,          // `python` is a path
     kOnPath,        // a name that is looked up on PATH
     kBesideLink,    // a name in the folder that the script was called in

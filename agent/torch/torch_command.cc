@@ -11,8 +11,8 @@
 namespace muster::agent {
 namespace {
 
-// argv of the child is ["-c", script, args...]; the script sees itself as argv[0]. As under torchrun an exception goes
-// into the error file, where torch is installed.
+// sys.argv begins as ["-c", script, args...]; the script must see its own name as argv[0]. As under torchrun, an
+// exception goes into the error file, if torch is installed.
 constexpr std::string_view kRunPath =
     "import runpy, sys\n"
     "del sys.argv[0]\n"
@@ -26,7 +26,7 @@ std::string FolderOf(std::string_view path) {
   return slash == std::string_view::npos ? "." : std::string(path.substr(0, slash));
 }
 
-// The python named in the head of a torchrun script; empty: none that is there.
+// The python named in the head of a torchrun script; empty if there is none, or it cannot be executed.
 std::string InterpreterOf(const std::string& script, std::string_view path, const HostFs& fs) {
   const ScriptHead head = ReadScriptHead(fs.Read(script).value_or(""));
   std::string python;

@@ -19,7 +19,7 @@
 
 namespace muster::agent {
 
-// What the choice of commands looks at.
+// What the choice of commands depends on.
 struct CommandSurroundings {
   HostFs fs;
   Environment environment;
@@ -28,16 +28,16 @@ struct CommandSurroundings {
 };
 CommandSurroundings RealSurroundings();
 
-// The first executable `name` in the folders of `path` ("a:b"), skipping those in `skip` (by device and inode, so links
-// count as what they point to); empty: none. A name with '/' is taken as it is.
+// The first executable `name` in the folders of `path` ("a:b") that is not one of `skip` (compared by device and inode,
+// so a link counts as the file it leads to); empty: none. A name with '/' is taken as it is.
 std::string FindOnPath(std::string_view name, std::string_view path, const HostFs& fs,
                        const std::vector<std::string>& skip = {});
 
-// The real torchrun: the first on PATH that is not this binary or a link to it; empty: none.
+// The real torchrun: the first on PATH that is neither this binary nor a link to it; empty: none.
 std::string FindRealTorchrun(const CommandSurroundings& surroundings);
 
-// The python that torchrun would use: PYTHON_EXEC; the launcher itself where it is a python; the one that the head of
-// the launcher names (script_head.h), a torchrun other than this binary; python3; python. NotFound when there is none.
+// The python that torchrun would use, the first of: PYTHON_EXEC; the launcher itself, if it is a python; the one in the
+// head of the launcher (script_head.h), a torchrun other than this binary; python3; python. NotFound if there is none.
 StatusOr<std::string> FindPython(const CommandSurroundings& surroundings, std::string_view launcher = "torchrun");
 
 // argv of one worker. NotFound: no python, or no numactl.

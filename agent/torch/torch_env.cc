@@ -9,12 +9,12 @@
 namespace muster::agent {
 namespace {
 
-// With one worker nothing is set; with several that all start a thread per CPU the machine is overloaded.
+// Only with several workers: if each of them starts a thread per CPU, the machine is overloaded.
 bool SetsOmp(const Environment& agent_environment, int nproc) {
   return nproc > 1 && !agent_environment.Get("OMP_NUM_THREADS");
 }
 
-// FailedPrecondition: there are fewer.
+// The device of a worker with --virtual-local-rank. FailedPrecondition: CUDA_VISIBLE_DEVICES has fewer devices.
 StatusOr<std::string> VirtualDevice(const Environment& agent_environment, int local_rank) {
   auto list = agent_environment.Get("CUDA_VISIBLE_DEVICES");
   if (!list) return std::to_string(local_rank);
@@ -49,7 +49,7 @@ StatusOr<std::vector<std::string>> WorkerEnvironment(const Environment& agent_en
       {"TORCHELASTIC_RESTART_COUNT", std::to_string(assignment.restart_count)},
       {"TORCHELASTIC_MAX_RESTARTS", std::to_string(assignment.max_restarts)},
       {"TORCHELASTIC_RUN_ID", options.run_id},
-      {"TORCHELASTIC_USE_AGENT_STORE", "True"},  // torch compares with this exact text: the agent serves the store
+      {"TORCHELASTIC_USE_AGENT_STORE", "True"},  // torch compares with exactly this text: the agent serves the store
       {"TORCHELASTIC_ERROR_FILE", paths.ErrorFile(local_rank)},
       {"TORCHELASTIC_SIGNALS_TO_HANDLE", options.signals_to_handle_text},
       {"TORCH_NCCL_ASYNC_ERROR_HANDLING", agent_environment.Get("TORCH_NCCL_ASYNC_ERROR_HANDLING").value_or("1")},
@@ -67,7 +67,7 @@ StatusOr<std::vector<std::string>> WorkerEnvironment(const Environment& agent_en
   std::string heartbeat = paths.HeartbeatFile(local_rank);
   if (!heartbeat.empty()) own["MUSTER_HEARTBEAT_FILE"] = heartbeat;
 
-  std::set<std::string, std::less<>> seen = {"MUSTER_HEARTBEAT_FILE"};  // never an outer run's
+  std::set<std::string, std::less<>> seen = {"MUSTER_HEARTBEAT_FILE"};  // never that of an outer run
   std::vector<std::string> environment;
   for (const std::string& entry : agent_environment.entries()) {
     std::string name = entry.substr(0, entry.find('='));

@@ -1,4 +1,4 @@
-// A worker's environment: exactly torchrun's (_start_workers of torch's local_elastic_agent.py), plus
+// A worker's environment: exactly that of torchrun (_start_workers of torch's local_elastic_agent.py), plus
 //
 //   MUSTER_ROUND           number of the round
 //   MUSTER_NODE            stable name of this node
@@ -24,13 +24,12 @@ StatusOr<std::vector<std::string>> WorkerEnvironment(const Environment& agent_en
                                                      const rendezvous::Assignment& assignment, int local_rank,
                                                      const AttemptPaths& paths);
 
-// That every worker of this node gets its own; FailedPrecondition as above.
+// Checks the same for every worker of this node: FailedPrecondition as above.
 Status CheckDevices(const Environment& agent_environment, const RunOptions& options);
 
-// torchrun's words when OMP_NUM_THREADS is set to 1 for the workers because nobody set it and there are several;
-// nullopt where nothing is set.
+// torchrun's warning that OMP_NUM_THREADS becomes 1, since it is not set and there are several workers; else nullopt.
 std::optional<std::string> OmpWarning(const Environment& agent_environment, const RunOptions& options);
-// As torchrun shows them: whole lines, between two of asterisks.
+// `text` as torchrun shows its warnings: between two lines of asterisks.
 std::string BetweenStars(std::string_view text);
 
 }  // namespace muster::agent

@@ -125,7 +125,7 @@ bool IsOwn(const Flag& flag) { return flag.owner == FlagOwner::kMuster || flag.o
 
 Status Bad(const std::string& text) { return absl::InvalidArgumentError(text); }
 
-// ^-\d+$|^-\d*\.\d+$, as argparse.
+// As argparse: ^-\d+$|^-\d*\.\d+$
 bool LooksNegative(std::string_view text) {
   if (text.size() < 2 || text[0] != '-') return false;
   std::string_view rest = text.substr(1);
@@ -136,7 +136,7 @@ bool LooksNegative(std::string_view text) {
   return !rest.empty() && rest.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
-// A text that cannot be an option: what argparse marks 'A'.
+// True if `text` cannot be an option; argparse marks such a text 'A'.
 bool IsPlain(std::string_view text) {
   if (text.empty() || text[0] != '-' || text == "-") return true;
   if (LooksNegative(text)) return true;
@@ -179,7 +179,7 @@ class Splitter {
   }
 
  private:
-  // Behind a wrong flag: a word between two options, the command still to come behind "--", was meant as its value.
+  // After a wrong flag: skips a word that was its value, as it is followed by an option and later "--".
   void PassOverValue() {
     const auto rest = arguments_.begin() + static_cast<std::ptrdiff_t>(at_);
     if (arguments_.end() - rest < 2 || !IsPlain(rest[0]) || IsPlain(rest[1])) return;

@@ -1,7 +1,5 @@
-// The one table of the flags of `muster run`, `launch` and `exec`: it drives parsing, abbreviations, PET_* variables
-// and the help text.
-//
-// Source: torch/distributed/run.py and argparse_util.py of torch 2.14. docs/torchrun-flags.md has the table for users.
+// The one table of the flags of `muster run`, `launch` and `exec`, for parsing, abbreviations, PET_* and the help text.
+// Source: torch/distributed/run.py and argparse_util.py of torch 2.14.
 #pragma once
 
 #include <map>
@@ -19,7 +17,7 @@ enum class CalledAs { kRun, kLaunch, kExec };  // muster run, launch (torch.dist
 
 enum class FlagKind {
   kValue,   // takes one argument
-  kSwitch,  // given: on. Its variable is a number: 0 off, else on
+  kSwitch,  // on if given. Its variable is a number: 0 is off, else on
   kHelp,
 };
 enum class FlagOwner {
@@ -39,8 +37,8 @@ struct Flag {
   std::string_view metavar;
   std::string_view choices;  // "a,b": checked on the command line only, as argparse does; empty: any text
   std::string_view help;
-  std::string_view exec_fallback = {};  // where `muster exec` has another default
-  std::string_view pod_variable = {};   // read where `variable` is not set: the same fact as Kubeflow's pods have it
+  std::string_view exec_fallback = {};  // the default of `muster exec`, if it is another one
+  std::string_view pod_variable = {};   // read if `variable` is not set: the same fact in Kubeflow's pods
 };
 
 std::span<const Flag> FlagTable();
@@ -48,18 +46,18 @@ std::span<const Flag> FlagTable();
 std::string_view Fallback(const Flag& flag, CalledAs called_as);
 
 // The row of a long name without "--": exact, else an unambiguous prefix. A prefix that is unique among torchrun's own
-// flags means that flag whatever Muster adds. InvalidArgument names the candidates, or says that there is none.
+// flags means that flag, whatever Muster adds. InvalidArgument names the candidates, or says that there are none.
 StatusOr<const Flag*> FindFlag(std::string_view name, CalledAs called_as);
 const Flag* FindLetter(char letter);  // nullptr: none
 
-// A command line taken apart, values not yet judged.
+// A command line in its parts; the values are not judged yet.
 struct CommandLine {
   std::map<std::string_view, std::string> values;  // by Flag::name, as given last; switches hold ""
   bool help = false;
   std::optional<std::string> script;
-  size_t script_at = 0;  // its place among the arguments; their number where there is no script
+  size_t script_at = 0;  // its place among the arguments; without a script their number
   std::vector<std::string> script_args;
-  // Muster's own flags as they stand among the arguments, from the first of their words to behind the last.
+  // Muster's own flags: their words are the arguments from `first` up to before `end`.
   struct Own {
     const Flag* flag;
     size_t first, end;
@@ -67,16 +65,15 @@ struct CommandLine {
   std::vector<Own> own;
 };
 
-// argparse's reading: options, then the script, then the rest verbatim; "--flag=value", "--flag value", "-r3", "-mr3";
-// "--" ends the options (the first "--" just after the script is dropped too); negative numbers and texts with a blank
-// are values. InvalidArgument names the argument.
+// Splits as argparse does: options, then the script, then the rest verbatim. "--flag=value", "--flag value", "-r3",
+// "-mr3". "--" ends the options (the first "--" just after the script is dropped, too). Negative numbers and texts with
+// a blank are values. InvalidArgument names the argument.
 StatusOr<CommandLine> SplitCommandLine(const std::vector<std::string>& arguments, CalledAs called_as);
 
-// What can be read of a command line that is wrong: what is wrong is passed over.
+// The same for a command line that may be wrong: skips what is wrong.
 CommandLine SplitWhatCanBeRead(const std::vector<std::string>& arguments, CalledAs called_as);
 
-// What PyTorch's own launcher understands of the `arguments` that `line` was split from, and the flags left out:
-// Muster's.
+// The part of `arguments` (`line` was split from them) for PyTorch's own launcher, and the left out flags of Muster.
 struct TorchrunsPart {
   std::vector<std::string> arguments;
   std::vector<std::string> left_out;  // "--node-name"
@@ -85,7 +82,7 @@ TorchrunsPart WithoutOwnFlags(const std::vector<std::string>& arguments, const C
 
 // The text of --help.
 std::string HelpText(CalledAs called_as);
-// That nothing is to be run, and what to write.
+// The error for a command line without a script or command; it says what to write.
 Status MissingScript(CalledAs called_as);
 
 }  // namespace muster::agent

@@ -22,7 +22,7 @@ namespace {
 
 using Value = FlagValue;
 
-// A random identifier as uuid.uuid4() writes it.
+// A random identifier in the form of uuid.uuid4().
 std::string RandomId() {
   std::array<unsigned char, 16> bytes{};
   if (getentropy(bytes.data(), bytes.size()) != 0) return fmt::format("muster-{}-{}", getpid(), UnixMillis());
@@ -43,7 +43,7 @@ class Reader {
         flags_(environment, std::move(line), called_as),
         called_as_(called_as),
         written_for_(called_as) {}
-  // `line`: the flags of `command` over those of the `muster exec` around it.
+  // `line`: the flags of `command`, which win over those of the `muster exec` around it.
   Reader(const Environment& environment, CommandLine line, const InnerTorchrun& command)
       : Reader(environment, std::move(line), CalledAs::kExec) {
     written_for_ = command.called_as;
@@ -67,8 +67,8 @@ class Reader {
 
   const Environment& environment_;
   const FlagReader flags_;
-  const CalledAs called_as_;  // whose defaults
-  CalledAs written_for_;      // who would read the script: not called_as_ where `muster exec` was given a torchrun
+  const CalledAs called_as_;  // whose defaults count
+  CalledAs written_for_;      // which program the script is for: the torchrun, if `muster exec` was given one
   std::map<std::string, std::string> conf_;  // --rdzv-conf
   RunOptions options_;
 };
@@ -88,7 +88,7 @@ Status Reader::ReadNodes() {
 
 Status Reader::ReadRendezvous() {
   Value backend = Get("rdzv-backend"), endpoint = Get("rdzv-endpoint"), port = Get("master-port");
-  // Under exec a range of nodes is elastic by itself; torchrun wants --rdzv-backend=c10d too.
+  // Under exec a range of nodes means elastic; torchrun needs --rdzv-backend=c10d, too.
   const bool range = options_.min_nodes < options_.max_nodes;
   if (called_as_ == CalledAs::kExec && range && !backend.given() && !options_.standalone) {
     backend.text = "c10d";
@@ -101,8 +101,7 @@ Status Reader::ReadRendezvous() {
   options_.run_id = Get("rdzv-id").text;
   const bool is_static = options_.backend == Backend::kStatic;
   const bool unplaced = Strip(endpoint.text).empty() && !(is_static && port.given());
-  // torchrun's implicit standalone (static, one node, neither an endpoint nor --master-port), and simulated nodes,
-  // which need no port chosen by hand.
+  // torchrun's implicit standalone (static, one node, no endpoint or --master-port), and simulated nodes (any port).
   const bool simulated = options_.nodes_on_this_machine > 0;
   if (options_.standalone || (unplaced && (simulated || (is_static && options_.max_nodes == 1)))) {
     options_.standalone = !simulated;
@@ -133,7 +132,7 @@ Status Reader::ReadRendezvous() {
 
   Value rank = Get("node-rank");
   if (options_.max_nodes > 1 && !rank.given()) {
-    // The pod of an Indexed Job knows its place.
+    // In the pod of an Indexed Job, Kubernetes sets the rank.
     if (auto index = environment_.Get("JOB_COMPLETION_INDEX")) rank = {*index, "JOB_COMPLETION_INDEX"};
   }
   MUSTER_ASSIGN_OR_RETURN(options_.node_rank, ReadNumber(rank, 0, FlagReader::kMost));
@@ -163,7 +162,7 @@ Status Reader::ReadStatic(const Value& endpoint) {
   options_.endpoint_host = options_.master_addr = parsed->host;
   options_.endpoint_port = options_.master_port = parsed->port;
   if (from_endpoint || port.given()) options_.master_port_origin = from_endpoint ? source.origin : port.origin;
-  options_.min_nodes = options_.max_nodes;  // the static world is max nodes
+  options_.min_nodes = options_.max_nodes;  // the static backend always waits for the maximum
   return absl::OkStatus();
 }
 
@@ -270,7 +269,7 @@ StatusOr<ParsedRun> ParseRun(const std::vector<std::string>& arguments, const En
   if (called_as == CalledAs::kExec && !line.help) {
     if (auto command = FindInnerTorchrun(line)) {
       MUSTER_ASSIGN_OR_RETURN(CommandLine inner, SplitCommandLine(command->arguments, command->called_as));
-      inner.values.merge(line.values);  // of a flag that both have, the later one stays
+      inner.values.merge(line.values);  // if both have a flag, the inner one stays
       inner.script_at += arguments.size() - command->arguments.size();
       return Reader(environment, std::move(inner), *command).Run();
     }

@@ -1,4 +1,4 @@
-// JAX: one process per node, found through the first one.
+// The wiring of JAX: one process per node; each finds the others through the first one.
 #include "agent/torch/flag_values.h"
 #include "agent/torch/pod_facts.h"
 #include "base/host_names.h"

@@ -1,4 +1,4 @@
-// MPI: every runtime's own names for the same few facts.
+// The wiring of MPI: each runtime has its own names for the same few facts.
 #include "agent/torch/wire_mpi.h"
 
 #include <span>
@@ -13,7 +13,7 @@ namespace {
 constexpr std::string_view kOpenMpiHosts[] = {"OMPI_MCA_orte_default_hostfile", "PRTE_MCA_prte_default_hostfile"};
 constexpr std::string_view kHydraHosts[] = {"HYDRA_HOST_FILE", "I_MPI_HYDRA_HOST_FILE"};
 
-// Any of them set: the image has chosen Open MPI's remote shell (synonyms of 4.1.4 and of PRRTE 3).
+// If any of these is set, the image has chosen the runtime's remote shell (synonyms of Open MPI 4.1.4 and of PRRTE 3).
 constexpr std::string_view kOrteShell = "OMPI_MCA_plm_rsh_agent OMPI_MCA_orte_rsh_agent OMPI_MCA_pls_rsh_agent";
 constexpr std::string_view kPrteShell = "PRTE_MCA_plm_ssh_agent PRTE_MCA_prte_ssh_agent PRTE_MCA_pls_ssh_agent";
 constexpr std::string_view kHydraShell = "HYDRA_LAUNCHER HYDRA_LAUNCHER_EXEC HYDRA_BOOTSTRAP HYDRA_BOOTSTRAP_EXEC";
@@ -60,12 +60,12 @@ class Teller {
     for (std::string_view name : kOpenMpiHosts) SetFile(name, place_.open_mpi_hosts);
     for (std::string_view name : kHydraHosts) SetFile(name, place_.hydra_hosts);
     if (!place_.open_mpi_hosts.empty() && place_.slots) {
-      // For a host file of the user's own (mpirun --hostfile).
+      // For a host file of the user's own (mpirun --hostfile), in which hosts have no slots.
       Set("OMPI_MCA_orte_set_default_slots", std::to_string(*place_.slots));
       Set("PRTE_MCA_prte_set_default_slots", std::to_string(*place_.slots));
     }
     if (!place_.hydra_hosts.empty() && place_.per_host) Set("I_MPI_PERHOST", std::to_string(*place_.per_host));
-    // Cut at the first dot, as is the default, a pod's name resolves nowhere.
+    // By default names are cut at the first dot; such a name of a pod resolves nowhere.
     Set("OMPI_MCA_orte_keep_fqdn_hostnames", "true");
     Set("PRTE_MCA_prte_keep_fqdn_hostnames", "true");
   }

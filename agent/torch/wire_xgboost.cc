@@ -1,4 +1,4 @@
-// XGBoost: DMLC's names; ids by process.
+// The wiring of XGBoost: DMLC's variables, with one id per process.
 #include <algorithm>
 
 #include "agent/torch/pod_facts.h"
@@ -10,7 +10,7 @@ namespace {
 constexpr int kMostNodes = 100'000;
 constexpr int kTrackerPorts = 8;
 
-// How many pods there are, by --nnodes or the variables, else by the `workers` of all of them.
+// The number of pods, from --nnodes or the variables, else from the number of workers of all pods.
 StatusOr<int> Pods(const FlagReader& flags, std::optional<int> workers, int nproc, int gpus, std::string* warning) {
   if (auto told = flags.FlagOr("nnodes", "PET_NNODES TRAINER_NNODES")) {
     return ReadNumber(*told, 1, std::min(kMostNodes, FlagReader::kMost / nproc));

@@ -8,7 +8,7 @@
 namespace muster::agent {
 namespace {
 
-// One metric after the other: HELP, TYPE, then its samples.
+// Builds the text, one metric after the other: HELP, TYPE, then its samples.
 class Page {
  public:
   void Begin(std::string_view name, std::string_view type, std::string_view help) {

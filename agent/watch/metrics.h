@@ -1,8 +1,8 @@
-// What one agent counts, and its text for Prometheus: exposition format 0.0.4
+// What one agent counts, and its text for Prometheus in exposition format 0.0.4
 // (prometheus.io/docs/instrumenting/exposition_formats). docs/watching.md says what each name means.
 //
 // Passive data and a pure function. Names follow Prometheus' conventions: base units (_seconds, _bytes), _total for
-// counters. Nothing here is per worker or per peer: the number of series does not grow with the job.
+// counters. Nothing is counted per worker or per peer, so the number of series does not grow with the job.
 #pragma once
 
 #include <array>
@@ -21,7 +21,7 @@ inline constexpr std::array kRestartBounds = {0.05, 0.1,  0.25, 0.5,   1.0,   2.
                                               10.0, 30.0, 60.0, 120.0, 300.0, 600.0};
 
 struct RestartHistogram {
-  std::array<uint64_t, kRestartBounds.size() + 1> counts{};  // each bucket alone; the last one: above all bounds
+  std::array<uint64_t, kRestartBounds.size() + 1> counts{};  // of each bucket alone; the last one is above all bounds
   double sum = 0;                                            // seconds
   void Add(double seconds);
 };
@@ -47,9 +47,9 @@ struct Metrics {
   bool in_round = false;                     // workers of a round run here
   int64_t round = -1;                        // number of the last round; -1: none yet
   uint64_t rounds = 0;                       // started on this node
-  std::map<std::string, uint64_t> restarts;  // by cause; every cause there is, zero too
+  std::map<std::string, uint64_t> restarts;  // by cause; has every cause, also those with zero
   std::map<std::string, uint64_t> failures;  // workers of this node that failed by themselves, by class
-  int restarts_charged = 0;                  // against the budget, of the whole job
+  int restarts_charged = 0;                  // against the budget of the whole job
   int restarts_allowed = 0;
   RestartHistogram time_to_restart;
   double time_lost_seconds = 0;
@@ -57,15 +57,15 @@ struct Metrics {
   int workers_running = 0;  // now
   int world_size = 0;
   int nodes = 0;
-  std::optional<StoreMetrics> store;  // where this node has served one
+  std::optional<StoreMetrics> store;  // if this node has served a store
   ProcessMetrics process;
 };
 
-// The value of a label, with backslash, quote and line feed escaped; bytes that are no UTF-8 are replaced.
+// Escapes backslash, quote and line feed for the value of a label; replaces bytes that are no UTF-8.
 std::string EscapeLabel(std::string_view value);
 
 std::string ToExposition(const Metrics& metrics);
-// Of a process without rounds of its own: who it is, and what it uses.
+// For a process without rounds of its own: its version and its use of CPU and memory.
 std::string ToExposition(std::string_view version, std::string_view commit, const ProcessMetrics& process);
 
 // The content type of that text.

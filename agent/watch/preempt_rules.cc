@@ -15,7 +15,7 @@ constexpr std::string_view kScheme = "http://";
 constexpr std::string_view kWaits = "wait_for_change=true";
 constexpr size_t kLongestQuote = 80;
 
-// What an answer says, for one line of a log.
+// An answer's text, made fit for one line of a log.
 std::string Quote(std::string_view text) {
   std::string quoted;
   text = Strip(text);
@@ -49,7 +49,7 @@ NoticeVerdict JudgeEvents(const Json& events) {
     const Json* machines = FindField(event, "Resources");
     if (machines == nullptr || !machines->is_array() || machines->empty()) {
       verdict.machines.clear();
-      return verdict;  // it names none: it is ours
+      return verdict;  // an event without machines is for this one
     }
     for (const Json& machine : *machines) {
       if (machine.is_string()) verdict.machines.push_back(machine.get<std::string>());

@@ -42,7 +42,7 @@ void RoundLedger::RoundArrived(const rendezvous::Assignment& assignment, TimePoi
   ++numbers_.rounds;
   if (round_) {
     ++numbers_.restarts[CauseOf(assignment)];
-    Pause(now);  // where no stop was heard
+    Pause(now);  // if no stop came
   }
   round_ = assignment;
   own_cause_.clear();

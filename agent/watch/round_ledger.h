@@ -1,7 +1,6 @@
-// What happened on this node, as the watchers want it: numbers for /metrics, one line for /readyz, this node's own view
-// for /status.
+// Records this node's events for the HTTP port: numbers for /metrics, a line for /readyz, its own view for /status.
 //
-// Pure: it is told what happens, with the moment, and never asks anything. The causes of a restart:
+// Pure: the agent tells it each event and its moment; it asks nothing itself. The causes of a restart:
 //
 //   fatal, retryable  a worker of this node failed by itself (the class of its code)
 //   hang              the same, with 203
@@ -43,11 +42,11 @@ class RoundLedger {
   void Decided(const rendezvous::Verdict& verdict, TimePoint now);
 
   // --- what it says ---
-  // Empty: in a round with running workers. Else why not, one line.
+  // Empty if the node is in a round with running workers; else why not, in one line.
   std::string NotReady() const;
-  // Of its own numbers; workers_running, store and process are the caller's to fill in.
+  // The numbers of this ledger; the caller fills in workers_running, store and process.
   Metrics MetricsAt(TimePoint now) const;
-  // A roster of this node alone.
+  // A status report with this node alone.
   rendezvous::StatusReport OwnView() const;
 
  private:
@@ -61,8 +60,8 @@ class RoundLedger {
   Stage stage_ = Stage::kWaiting;
   std::string reason_;  // of the last change
   std::optional<rendezvous::Assignment> round_;
-  std::optional<TimePoint> paused_since_;  // the round's end began; no workers of a next one run yet
-  std::string own_cause_;                  // of the failure of the current round, where it is this node's
+  std::optional<TimePoint> paused_since_;  // since the round began to end; unset when workers run again
+  std::string own_cause_;                  // of the current round's failure, if a worker of this node failed
   Metrics numbers_;
 };
 

@@ -1,4 +1,4 @@
-// The facts about a run as text: what `muster status` prints and /status answers. Pure.
+// The facts about a run as text: the output of `muster status` and the answer of /status. Pure.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace muster::agent {
 
-// One JSON object in one line, without line feed (docs/rendezvous.md has the fields). `source` and `source_reason` are
-// added where not empty: who told it, and why not the coordinator (docs/watching.md).
+// One JSON object in one line, without line feed (docs/rendezvous.md has the fields). If not empty, `source` (who
+// reported) and `source_reason` (why not the coordinator) are added (docs/watching.md).
 std::string StatusJson(const rendezvous::StatusReport& report, std::string_view source = "",
                        std::string_view source_reason = "");
 

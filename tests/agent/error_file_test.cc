@@ -1,4 +1,4 @@
-// What the agent's own error file says, row by row.
+// The content of the agent's own error file, row by row.
 #include "agent/error_file.h"
 
 #include <gmock/gmock.h>

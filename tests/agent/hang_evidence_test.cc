@@ -141,7 +141,7 @@ TEST_F(Evidence, TheSignalComesAfterProcWasRead) {
   EXPECT_LT(HangText().find("threads of"), HangText().find("SIGUSR1"));
 }
 
-// The reader stands for PyTorch's heartbeat thread.
+// The reader takes the place of PyTorch's heartbeat thread.
 TEST_F(Evidence, TheFlightRecorderIsAskedAndWaitedFor) {
   Child({"sleep", "1000"});
   target_.recorder = FlightRecorder{folder_ + "/0.pipe", folder_ + "/dump_0"};

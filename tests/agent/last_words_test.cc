@@ -1,4 +1,4 @@
-// Which words are left for the pod's controller, and who is heard when several speak.
+// Which termination message is left for the pod's controller if several agents or the command wrote one.
 #include "agent/last_words.h"
 
 #include <gmock/gmock.h>
@@ -114,7 +114,7 @@ RunOptions OneCommand() {
   return options;
 }
 
-// Of the command itself; `restarts`: of the exec.
+// The end of the command itself. `restarts`: those of the exec.
 JobEnd CommandEnd(int code, int restarts = 0) {
   JobEnd end;
   end.exit_code = code;
@@ -133,7 +133,7 @@ JobEnd CommandEnd(int code, int restarts = 0) {
   return end;
 }
 
-// Of the run inside, as node 2 of its job.
+// The message of the run inside, as node 2 of its job.
 TerminationMessage Inside(int code, bool caused) {
   TerminationMessage message;
   message.exit_code = code;

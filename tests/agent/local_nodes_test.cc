@@ -12,7 +12,7 @@ using testing::ElementsAre;
 
 const Environment kNoEnvironment;
 
-// What node 1 makes of the arguments it is given.
+// The options that node 1 reads from the arguments that it is given.
 ParsedRun NodeOf(const std::vector<std::string>& arguments, CalledAs called_as = CalledAs::kRun,
                  std::string_view name = "run") {
   auto parsed = ParseRun(arguments, kNoEnvironment, called_as);
@@ -53,7 +53,7 @@ TEST(LocalNodes, ElasticRangeAndRunIdAreKept) {
 
 TEST(LocalNodes, TheScriptKeepsItsArguments) {
   struct {
-    std::vector<std::string> behind;  // --nodes-on-this-machine=2
+    std::vector<std::string> behind;  // after --nodes-on-this-machine=2
     std::string script;
     std::vector<std::string> script_args;
   } const rows[] = {
@@ -98,7 +98,7 @@ TEST(LocalNodes, WhereTheParentServes) {
       {{}, 0},
       {{"--standalone"}, 0},
       {{"--rdzv-backend=c10d"}, 0},
-      {{"--rdzv-backend=c10d", "--master-port=29501"}, 0},  // of the static backend only
+      {{"--rdzv-backend=c10d", "--master-port=29501"}, 0},  // --master-port counts for the static backend only
       {{"--rdzv-backend=c10d", "--rdzv-endpoint=localhost:29501"}, 29501},
       {{"--rdzv-backend=c10d", "--rdzv-endpoint=localhost"}, 29400},
       {{"--rdzv-endpoint=localhost:29501"}, 29501},

@@ -19,7 +19,7 @@ TEST(LogPlace, HoldsOutputOfAnyWorker) {
   RunOptions options;
   options.nproc = 2;
   EXPECT_FALSE(HoldsOutput(options));
-  options.redirects.by_local_rank = {{2, 3}};  // nobody here
+  options.redirects.by_local_rank = {{2, 3}};  // no worker of this node
   EXPECT_FALSE(HoldsOutput(options));
   options.redirects.by_local_rank = {{1, 2}};
   EXPECT_TRUE(HoldsOutput(options));

@@ -32,10 +32,10 @@ TEST(CopyingCpus, RowByRow) {
   const Row rows[] = {
       {one, 32 * kMiB, 256 * kMiB, 16, {0, 1, 2, 3}},
       {one, 32 * kMiB, 256 * kMiB, 2, {0, 1}},
-      {one, 512 * kMiB, 256 * kMiB, 16, {0, 1, 2, 3}},  // one cache cannot be left out
+      {one, 512 * kMiB, 256 * kMiB, 16, {0, 1, 2, 3}},  // too large for the buffers, but at least one cache is used
       {two, 32 * kMiB, 256 * kMiB, 16, {0, 2, 1, 3}},
       {two, 32 * kMiB, 256 * kMiB, 2, {0, 2}},
-      {two, 100 * kMiB, 256 * kMiB, 16, {0, 1}},  // both would hold half of it
+      {two, 100 * kMiB, 256 * kMiB, 16, {0, 1}},  // two caches would be too large for the buffers
       {two, 0, 256 * kMiB, 0, {0}},
       {{}, 32 * kMiB, 256 * kMiB, 16, {}},
   };

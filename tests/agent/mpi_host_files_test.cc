@@ -1,4 +1,4 @@
-// The host files of an MPI job on a real disk: read, laid, removed.
+// The host files of an MPI job on a real disk: read, written, removed.
 #include "agent/mpi_host_files.h"
 
 #include <gmock/gmock.h>
@@ -37,7 +37,7 @@ class MpiHostFilesTest : public ::testing::Test {
         << files.status() << ": other codes mean that the command cannot be started";
     return std::string(files.status().message());
   }
-  // Names in the folder of the test.
+  // The names that are left in the folder of the test.
   std::vector<std::string> Left() const { return HostFs().List(folder_); }
 
   Environment pod_;

@@ -10,11 +10,11 @@ namespace {
 
 using testing::ElementsAre;
 
-// What a node went through, round by round: o failed by itself, c a consequence of a peer's failure, - no failure here.
+// The rounds of a node: o is an own failure, c a consequence of a peer's failure, - no failure here.
 TEST(OwnFailures, TheSecondInARowIsChecked) {
   struct Row {
     std::string rounds;
-    std::string checked;  // x: after this round
+    std::string checked;  // x: the node is checked after this round
   };
   const Row rows[] = {
       {"o", "."},       {"oo", ".x"},   {"ooo", ".x."},   {"oooo", ".x.x"}, {"o-o", "..."},

@@ -1,4 +1,4 @@
-// Which log folders of earlier runs go, on a real disk.
+// Which log folders of earlier runs are removed, on a real disk.
 #include "agent/old_logs.h"
 
 #include <fcntl.h>

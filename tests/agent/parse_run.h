@@ -1,4 +1,4 @@
-// `muster run`'s command line read as the tests write it.
+// Reads command lines of `muster run` for tests.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ using Words = std::vector<std::string>;
 inline StatusOr<ParsedRun> Parse(Words words, const Environment& environment = {}, CalledAs as = CalledAs::kRun) {
   return ParseRun(words, environment, as);
 }
-// Of a line that is right; `x.py` is added where it is missing.
+// The options of a good command line; adds `x.py` if it is missing.
 inline RunOptions Good(Words words, const Environment& environment = {}, CalledAs as = CalledAs::kRun) {
   if (words.empty() || words.back() != "x.py") words.push_back("x.py");
   auto run = Parse(words, environment, as);
@@ -25,7 +25,7 @@ inline RunOptions Good(Words words, const Environment& environment = {}, CalledA
   EXPECT_EQ(run->outcome, ParsedRun::Outcome::kRun) << run->text;
   return run->options;
 }
-// Of a line that is not: what is said.
+// The error of a bad command line.
 inline std::string Error(Words words, const Environment& environment = {}, CalledAs as = CalledAs::kRun) {
   auto run = Parse(words, environment, as);
   EXPECT_FALSE(run.ok());

@@ -22,7 +22,7 @@ std::string Described(const HostFs& fs, pid_t root, const StackLimits& limits = 
   return text;
 }
 
-// A machine of a few processes.
+// A machine with a few processes.
 class Machine : public FakeMachine {
  public:
   void Process(int pid, const std::string& name, char state, int parent, int group) {
@@ -38,8 +38,8 @@ TEST(Tree, DescendantsAndWhatIsLeftInTheGroup) {
   Machine machine;
   machine.Process(1, "init", 'S', 0, 1);
   machine.Process(10, "python3", 'S', 1, 10);
-  machine.Process(12, "a) R 1 1 (b", 'D', 10, 10);  // names lie
-  machine.Process(11, "loader", 'S', 12, 11);       // a session of its own
+  machine.Process(12, "a) R 1 1 (b", 'D', 10, 10);  // the name looks like other fields
+  machine.Process(11, "loader", 'S', 12, 11);       // leads a session of its own
   machine.Process(13, "orphan", 'T', 1, 10);        // adopted by init, still in the group
   machine.Process(20, "other", 'S', 1, 20);
   EXPECT_THAT(ProcessTree(machine.fs(), 10), ElementsAre(10, 11, 12, 13));

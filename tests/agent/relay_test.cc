@@ -64,7 +64,7 @@ TEST_F(RelayTest, CarriesBothWaysFirstBytesFirst) {
   EXPECT_EQ(Read(client.near, large.size()), large);
   answer.join();
   client.near.close();
-  EXPECT_EQ(Read(accepted, 1), "");  // one end closes the other
+  EXPECT_EQ(Read(accepted, 1), "");  // when one end closes, the other is closed
 }
 
 TEST_F(RelayTest, NobodyThereClosesTheClient) {

@@ -1,4 +1,4 @@
-// Environments of tests: what ParseRun and the wirings look names up in.
+// Environments for tests of ParseRun and of the wirings.
 #pragma once
 
 #include <map>
@@ -9,7 +9,7 @@
 
 namespace muster::agent {
 
-// `first`, and of `second` what that has not.
+// `first`, and the variables of `second` that `first` has not.
 inline Environment Joined(const Environment& first, const Environment& second) {
   std::vector<std::string> entries = first.entries();
   entries.insert(entries.end(), second.entries().begin(), second.entries().end());

@@ -1,4 +1,4 @@
-"""The binary itself: it needs nothing of the image it is copied into, and is small enough to be copied into many."""
+"""The binary itself: needs nothing of the image that it is copied into, and is small enough to be copied into many."""
 import os
 import struct
 import subprocess
@@ -13,7 +13,7 @@ MOST_BYTES = 16_000_000
 @unittest.skipIf(sanitized(), "a sanitizer's binary is dynamic and large")
 class Binary(MusterCase):
     def segments(self):
-        """The types of its program headers."""
+        """The types of the binary's program headers."""
         with open(MUSTER, "rb") as file:
             head = file.read(64)
             self.assertEqual(head[:6], b"\x7fELF\x02\x01", "want a 64-bit little-endian ELF file")

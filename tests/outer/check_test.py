@@ -14,7 +14,7 @@ from several_nodes_test import Nodes
 
 
 def measuring(**figures):
-    """A check that tells these figures, as `muster check --json` does."""
+    """A check that prints these figures, as `muster check --json` does."""
     return f"echo '{json.dumps({'measured': figures})}'"
 
 
@@ -67,7 +67,7 @@ class Joining(Nodes):
 
 
     def test_the_place_goes_to_a_spare(self):
-        """Of four for three places the one that fails is none of them; a spare that fails never becomes one."""
+        """A node whose check fails gets none of three places; one that comes later never becomes a spare."""
         endpoint = self.endpoint()
         broken = os.path.join(self.dir, "broken")
 
@@ -94,7 +94,7 @@ class Joining(Nodes):
         self.assertEqual([agent.wait() for agent in left], [0, 0, 0])
 
     def test_the_place_of_a_pod_goes_to_its_replacement(self):
-        """By rank, as a TrainJob's pods are made again: for a static torch job, and for one of JAX."""
+        """By rank, as a TrainJob's pods are replaced: in a static torch job, and in a JAX job."""
         port, rendezvous = str(self.free_port()), f"127.0.0.1:{self.free_port()}"
         for wire, env in (("torch", {"PET_MASTER_ADDR": "127.0.0.1", "PET_MASTER_PORT": port, "PET_NPROC_PER_NODE": "1"}),
                           ("jax", {"PET_MASTER_ADDR": "127.0.0.1", "PET_RDZV_ENDPOINT": rendezvous})):
@@ -221,7 +221,7 @@ class Again(Nodes):
         workers = self.workers(2)
         self.assertEqual(sorted(self.checks()), ["a", "b", "b"])
         self.assertEqual({w.restarts for w in workers}, {2})
-        # A round in which b did not fail ends its row.
+        # A round in which b did not fail ends b's failures in a row.
         for failing in ("b", "a"):
             self.fails(workers, failing)
             workers = self.workers(2)
@@ -255,7 +255,7 @@ class Again(Nodes):
         self.assertRegex(first.output(), r"node b \(host .*\) is leaving \(node check failed")
 
     def test_an_unhealthy_node_gives_its_place_to_a_replacement(self):
-        """The others hold meanwhile: no spare is there."""
+        """There is no spare: the other nodes wait for the replacement."""
         endpoint = self.endpoint()
         limits = ("--max-restarts", "1")
         agents = {name: self.node(endpoint, "2", *limits, *self.check(name)) for name in ("a", "b")}
@@ -334,7 +334,7 @@ class Machine(MusterCase):
                                       r"round trip to no-such-host.invalid:1 +-  \S")
 
     def test_the_round_trip_to_peers(self):
-        """One that accepts, one that refuses, one that is cut off."""
+        """To a peer that accepts, one that refuses, and one that is cut off."""
         try:
             network = networks.Network(4)
         except networks.Unavailable as why:
@@ -383,7 +383,7 @@ class InContainers(MusterCase):
             raise unittest.SkipTest(reason)
 
     def test_from_scratch(self):
-        """No shell, little memory: the builtin, and words between blanks."""
+        """An image without a shell, and little memory: the builtin, and a command that is split at blanks."""
         for check, code, said in (("builtin", 0, "memory [0-9.]+ GB/s"),
                                   ("/muster check --min-memory 1e6", 204, "at least 1000000 GB/s")):
             for _ in range(20):  # as above

@@ -18,7 +18,7 @@ def muster(*arguments, **more):
 
 class Commands(Nodes):
     def serve(self, *arguments, **more):
-        """Starts a serving subcommand; gives its port."""
+        """Starts a subcommand that serves; returns its port."""
         more.setdefault("env", clean())
         server = self.with_pipes([MUSTER, *arguments], stderr=subprocess.DEVNULL, text=True, **more)
         line = server.stdout.readline()
@@ -122,7 +122,7 @@ class Commands(Nodes):
         self.assertEqual(self.code(follower), 0)
 
     def test_status_follows_the_succession(self):
-        """The host dies; who follows the run goes on at the stand-in, and who asks at the endpoint is sent there."""
+        """The host dies: `status --follow` goes on at the stand-in; a question to the endpoint is redirected there."""
         endpoint = f"127.0.0.1:{self.free_port()}"
         host, other = (self.node(endpoint, "1:2", "--rdzv-conf", f"last_call_timeout=600,is_host={is_host}") for is_host in (1, 0))
         self.workers(2)
@@ -177,7 +177,7 @@ class Commands(Nodes):
                 self.assertIn("MUSTER_HTTP_PORT" + said, by_name.stderr)
 
     def serving(self, *arguments, **more):
-        """Starts a serving subcommand; what it says until it listens: (stdout's line, stderr's)."""
+        """Starts a subcommand that serves; returns what it prints until it listens: (stdout's line, stderr's)."""
         server = self.with_pipes([MUSTER, *arguments], text=True, **more)
         return server, server.stdout.readline()
 
@@ -223,7 +223,7 @@ class Commands(Nodes):
 
 class Output(MusterCase):
     def test_a_blocked_console_does_not_stop_the_workers(self):
-        """Nobody reads the agent's output: workers finish, and what was dropped is said."""
+        """If nothing reads the agent's output, the workers finish, and the agent says how much was dropped."""
         reader, writer = os.pipe()
         self.addCleanup(os.close, reader)
         script = "import sys\nfor i in range(400000): print('line', i, 'x' * 60)\n"
@@ -288,7 +288,7 @@ class Output(MusterCase):
                                        preexec_fn=lambda: __import__("resource").setrlimit(7, (8, 8)))
                 self.assertEqual(ended.returncode, 204, ended.stderr)
                 self.assertIn("Too many open files; raise the limit of open files (ulimit -n)", ended.stderr)
-                if command[0] != "store":  # another machine may have what this one lacks
+                if command[0] != "store":  # `store` writes no message
                     with open(message) as file:
                         left = json.load(file)
                     self.assertEqual((left["exit_code"], left["class"]), (204, "retryable"))
@@ -302,7 +302,7 @@ class Output(MusterCase):
         self.addCleanup(subprocess.run, ["umount", disk], check=True)
         with open(os.path.join(disk, "last"), "w"):
             pass
-        for logs in (os.path.join(disk, "logs"), disk):  # its own folder, and an attempt's
+        for logs in (os.path.join(disk, "logs"), disk):  # no room for the log folder, or for the attempt's in it
             agent = self.start("--standalone", "--redirects", "3", "--log-dir", logs, "--no-python", "true", worker=False)
             self.assertEqual(agent.wait(), 204, agent.output())
             self.assertIn("No space left", agent.output())

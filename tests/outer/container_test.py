@@ -1,4 +1,4 @@
-"""The agent in real containers: from scratch (the static binary alone), Debian's, an old glibc's and musl's; not root, on a
+"""The agent in real containers: from scratch (the static binary alone), Debian, an old glibc, musl; not as root, on a
 read-only root."""
 import glob
 import json
@@ -26,7 +26,7 @@ class ContainerCase(MusterCase):
     def box(self, image, *command, mounts=(), **more):
         with open(self.log, "w"):
             pass
-        os.chmod(self.log, 0o666)  # as the kubelet makes it
+        os.chmod(self.log, 0o666)  # the mode that the kubelet gives it
         box = Container(self.dir, image, list(command), mounts=[*mounts, self.message], **more)
         self.addCleanup(box.remove)
         return box
@@ -117,7 +117,7 @@ class Containers(ContainerCase):
 
 
 class FirstProcess(ContainerCase):
-    """What an init owes its container, with the signals of a real runtime, as the kubelet has them sent."""
+    """The duties of an init, with signals from a real runtime, as the kubelet has them sent."""
 
     def started(self, script, *flags, **more):
         box = self.box("debian", "/muster/bin/muster", "exec", *flags, "--", "/usr/bin/python3", "-c", script,
@@ -160,7 +160,7 @@ sys.exit(3)
         self.assertEqual(process.wait(DEADLINE), 3)
 
     def test_orphans_leave_no_zombie(self):
-        """Of more than the container's limit of processes would hold."""
+        """There are more orphans than the container's limit of processes allows."""
         _, process = self.started("""
 import os, threading
 pause = threading.Event()
@@ -202,10 +202,10 @@ while True: signal.pause()
 
 
 class Foreign:
-    """What every image with a libc of its own must do. The agent never asks that libc: name services are modules of it."""
+    """Tests for images with a libc of their own. The agent must not use that libc, whose name services are modules."""
 
     def image(self):
-        """A root with /etc to be laid, in a folder of the test."""
+        """A root without an /etc, in a folder of the test."""
         root = os.path.join(self.dir, "image")
         os.makedirs(os.path.join(root, "etc"))
         return root

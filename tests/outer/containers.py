@@ -1,4 +1,4 @@
-"""Containers by runc, for tests: images from scratch (a folder of their own) and this machine's Debian."""
+"""Containers by runc, for tests: from scratch (a folder of their own), or from this machine's Debian."""
 import json
 import os
 import shutil
@@ -24,7 +24,7 @@ def why_not():
 
 
 def debian_root(name, suite, *packages):
-    """A folder with no more of Debian than these packages, and None; or why there is none."""
+    """The folder of a root with only these Debian packages, and None or the reason why there is none."""
     setup = os.path.join(HERE, "..", "..", "build-support", "setup-root")
     done = subprocess.run([setup, name, suite, *packages], capture_output=True, text=True)
     return done.stdout.strip(), f"SKIPPED: {done.stderr.strip()}" if done.returncode else None

@@ -1,4 +1,4 @@
-"""Mutual TLS and the token through the command line: who has them runs, who has not is told why."""
+"""Mutual TLS and the token on the command line: a node with them runs, a node without them is told why it cannot."""
 import os
 import re
 import subprocess
@@ -10,7 +10,7 @@ BAD_CONFIGURATION = 78
 
 
 class Authority:
-    """A certificate authority of this test's own, made with the openssl command."""
+    """A certificate authority for this test, made with the openssl command."""
 
     def __init__(self, folder, name):
         self.folder = folder

@@ -1,4 +1,4 @@
-"""Kernels and profiles that lack a system call: a fall-back, or an error that names the call. ENOSYS and EPERM alike."""
+"""A kernel or seccomp profile lacks a system call (ENOSYS or EPERM): a fall-back, or an error that names the call."""
 import errno
 import fcntl
 import os
@@ -28,7 +28,7 @@ class SystemCalls(ExecCase):
                 ("close_range", (EXEC,)),
                 ("getrandom,memfd_create,statx,renameat2,copy_file_range,openat2,io_uring_setup", (RUN,)),
                 ("eventfd2,timerfd_create", (RUN, NODES)),
-                # A sanitizer ends the process where it has not these itself.
+                # A sanitizer ends the process if it cannot make these calls itself.
                 ("inotify_init1" if sanitized() else "sched_getaffinity,sched_setaffinity,prlimit64,inotify_init1", (RUN,)),
                 ("waitid", (EXEC,))):
             for number in BOTH:
@@ -53,7 +53,7 @@ class SystemCalls(ExecCase):
             self.assertIn("watching for ended processes: signalfd: ", done.stderr)
 
     def test_no_thread(self):
-        """glibc falls back to clone on ENOSYS alone. Without threads a plain command runs."""
+        """glibc falls back to clone only on ENOSYS. A plain command runs without threads."""
         for command in (EXEC, RUN, NODES):
             self.assertEqual(self.denied("clone3", errno.ENOSYS, *command).returncode, 0)
         done = self.denied("clone3", errno.EPERM, *EXEC)
@@ -73,7 +73,7 @@ class SystemCalls(ExecCase):
                     self.assertIn(says, done.stderr)
 
     def test_descriptors_are_closed_all_the_same(self):
-        """Of a torchrun's workers; one that this process was given without close-on-exec."""
+        """torchrun's workers do not inherit a descriptor that the agent was given without close-on-exec."""
         leak = fcntl.fcntl(0, fcntl.F_DUPFD, 50)
         self.addCleanup(os.close, leak)
         code = f"import os; print('{leak}' in os.listdir('/proc/self/fd'))"
@@ -86,7 +86,7 @@ class SystemCalls(ExecCase):
 class Permissions(ExecCase):
     @unittest.skipIf(os.geteuid() != 0, "needs root, to have a process of another user")
     def test_a_command_of_another_user_cannot_be_signalled(self):
-        """Root without CAP_KILL is as any user to the processes of others."""
+        """Root without CAP_KILL may not signal the processes of other users."""
         agent = self.begin("--shutdown-timeout", "0", "--", "setpriv", "--reuid=65534", "--clear-groups", "sh", "-c",
                            "echo $$; exec sleep 1000", prefix=("setpriv", "--bounding-set=-kill", "--inh-caps=-kill"))
         pid = int(agent.stdout.readline())

@@ -1,8 +1,8 @@
-// muster_deny CALLS ERRNO COMMAND... runs the command where these system calls answer ERRNO and do nothing, as in a
+// muster_deny CALLS ERRNO COMMAND... runs the command such that these system calls fail with ERRNO, as in a
 // sandbox or under a seccomp profile that lacks them.
 //
-// CALLS: names from the table below, with commas between; or since-3.11: every call that Linux 3.10 has not. New calls
-// get the next number, so that is all from one number on.
+// CALLS: names from the table below, with commas between; or since-3.11: every call that Linux 3.10 lacks. New calls
+// get the next number, so these are all calls from one number on.
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sys/prctl.h>

@@ -1,4 +1,4 @@
-"""What an end is judged by: steps in the heartbeat files for the no-progress limit, cores, and whom every pod's message names."""
+"""How an end is judged: steps in heartbeat files (no-progress limit), core dumps, the cause in every pod's message."""
 import json
 import os
 import resource
@@ -15,10 +15,10 @@ BUDGET = ("--max-restarts", "20", "--no-progress-limit", "2")
 
 
 class Progress(Nodes):
-    """`--no-progress-limit 2`: two restarts in a row without a higher step end the job, whatever is left of the budget."""
+    """`--no-progress-limit 2`: two restarts in a row without a higher step end the job, whatever the budget."""
 
     def live(self, *steps):
-        """One life of all workers, by rank; each writes its step, if it has one; then the first fails."""
+        """One round of all workers, by rank: each writes its step, if it has one; then the first fails."""
         workers = self.workers(len(steps))
         for worker, step in zip(workers, steps):
             if step is not None:
@@ -67,7 +67,7 @@ class Progress(Nodes):
         self.assertTrue(self.no_worker_waits())
 
     def test_what_is_no_step_is_none(self):
-        """Also a number too large for one: such a life is judged by its length, and harms nothing."""
+        """Text that is no step, or too large a number: the round is judged by how long it lived."""
         agent = self.start("--standalone", "--max-restarts", "5", "--no-progress-limit", "50",
                            "--log-dir", os.path.join(self.dir, "logs"))
         for text in ("epoch three", "9" * 40, "-", "\\udcff\\x00"):
@@ -96,7 +96,7 @@ class PlainProgress(ExecCase):
         self.assertIn("no progress over 2 restarts in a row", left["reason"])
 
 
-# Leaves what PyTorch's `record` does where its variable says, with more of a traceback than a message may have bytes.
+# Leaves what PyTorch's `record` leaves at the path in its variable, with a traceback longer than a message may be.
 RECORDED = """
 import json, os, sys
 trace = "Traceback (most recent call last):\\n" + "  File 'train.py', in forward\\n" * 1000 + "ValueError: batch size 0"
@@ -107,7 +107,7 @@ sys.exit(9)
 
 
 class ErrorFileInTheMessagesPlace(ExecCase):
-    """TORCHELASTIC_ERROR_FILE=/dev/termination-log, as Kubeflow's and TorchX's documentation have it: ours is a whole message."""
+    """TORCHELASTIC_ERROR_FILE=/dev/termination-log, as Kubeflow's and TorchX's pages say: Muster's message is whole."""
 
     def ended(self, *command):
         path = os.path.join(self.dir, "termination-log")
@@ -155,7 +155,7 @@ def no_core():
 
 
 class Cores(Nodes, ExecCase):
-    """The kernel says of a death that a core is left: it is told wherever the death is."""
+    """If the kernel reports a core dump, every report of the death says so."""
     ABORT = "ulimit -c {}; kill -{} 0"
 
     @classmethod

@@ -1,11 +1,11 @@
-"""What tests of `muster exec` share."""
+"""Shared by the tests of `muster exec`."""
 import os
 import subprocess
 
 from muster_case import DEADLINE, MUSTER, PYTHON, MusterCase, clean
 
-# Says each signal it gets, one line each, and ends by none of them. They are waited for: one that came between a handler's
-# look and a pause() would be told with the next one only.
+# Prints each signal it gets, one line each, and ends by none of them. It uses sigwait: a signal that came between a
+# handler's check and a pause() would only be reported with the next one.
 LISTENER = """
 import os, signal
 numbers = {*range(1, 32), *range(signal.SIGRTMIN, signal.SIGRTMAX + 1)}
@@ -29,7 +29,7 @@ class ExecCase(MusterCase):
                               timeout=DEADLINE, **more)
 
     def begin(self, *arguments, prefix=(), **more):
-        """Starts it with pipes; killed at the end of the test."""
+        """Starts `muster exec` with pipes; killed at the end of the test."""
         more.setdefault("env", clean())
         return self.with_pipes([*prefix, MUSTER, "exec", *arguments], text=True, bufsize=1, **more)
 

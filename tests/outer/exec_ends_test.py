@@ -78,11 +78,11 @@ class TerminationMessages(ExecCase):
         self.assertEqual(self.left()["cause"]["rank"], 1)
 
     def inside(self, worker, *flags):
-        """The words of a shell for a torchrun of ours, whose worker is the script `worker`."""
+        """The words of a shell command that runs Muster's torchrun, whose worker is the script `worker`."""
         return shlex.join([MUSTER, "run", "--standalone", "--restart-policy", "on-failure", "--no-python", *flags, "sh", "-c", worker])
 
     def test_a_success_of_the_run_inside_is_told_whole(self):
-        """Its place, the restarts it has used and the last failure: a controller counts by them."""
+        """The message has its rank, the restarts that it used and the last failure, which a controller counts."""
         run = self.inside("test $TORCHELASTIC_RESTART_COUNT = 2 || exit $((3 + TORCHELASTIC_RESTART_COUNT))", "--max-restarts", "5")
         for command, flags in ((run, ()), (run + "; true", ()), (shlex.join([MUSTER, "exec", "--", "sh", "-c", run]), ())):
             with self.subTest(command=command):
@@ -103,7 +103,7 @@ class TerminationMessages(ExecCase):
                 (f"{fails} || exit 9", 9, 5, 5, False),
                 (f"{succeeds} && exit 9", 9, 0, 9, False),
                 (f"{succeeds}; {fails}; true", 0, 5, 5, True),
-                (f"{fails}; {succeeds}", 0, None, None, False),  # the last one decides
+                (f"{fails}; {succeeds}", 0, None, None, False),  # the last run decides
                 (f"until {second}; do :; done", 0, None, None, False),
                 (fails, 5, None, 5, False)):
             with self.subTest(command=command):
@@ -132,7 +132,7 @@ class TerminationMessages(ExecCase):
         self.assertEqual(left["cause"]["exit_code"], 5)
 
     def test_a_real_torchrun_inside_says_nothing(self):
-        """Handed over to: its failure is the command's, and an earlier run's message is not taken for it."""
+        """After a hand-over the failure is the command's; an earlier run's message is not taken for the torchrun's."""
         folder = os.path.join(self.dir, "bin")
         os.mkdir(folder)
         real = os.path.join(folder, "torchrun")
@@ -222,7 +222,7 @@ class TerminationMessages(ExecCase):
 
 class Policies(ExecCase):
     def counted(self, *flags, code):
-        """How often a command that ends with `code` is started, and what exec ends with."""
+        """(how often a command that ends with `code` is started, the code that exec ends with)."""
         with tempfile.NamedTemporaryFile("r", dir=self.dir) as starts:
             done = self.run_exec(*flags, "--", "sh", "-c", f"echo >> {starts.name}; exit {code}")
             return len(starts.read()), done.returncode
@@ -240,7 +240,7 @@ class Policies(ExecCase):
                 (["--max-restarts", "9", "--no-progress-limit", "2", "--restart-policy", "on-failure"], 3, (4, 93)),
         ):
             starts, ended = self.counted(*flags, code=code)
-            if "--no-progress-limit" in flags:  # a life may be longer by chance
+            if "--no-progress-limit" in flags:  # a run may live longer by chance
                 self.assertEqual(ended, 93)
                 continue
             self.assertEqual((starts, ended), expected, flags)
@@ -256,7 +256,7 @@ class Policies(ExecCase):
         done = subprocess.run([binary, "exec", "--", "sh", "-c", "torchrun --max-restarts 2 --no-python sh -c 'exit 3'"],
                               capture_output=True, text=True, env=clean(), timeout=DEADLINE)
         self.assertEqual(done.returncode, 3, done.stderr)
-        self.assertIn("which is fatal", done.stderr)  # the policy of exec
+        self.assertIn("which is fatal", done.stderr)  # exec's default policy is exit-code
 
     def test_a_flag_inside_overrules_nobody(self):
         inner = f"'{MUSTER}' run --restart-policy on-failure --http-port 127.0.0.1:0 --no-python true"
@@ -292,7 +292,7 @@ class Policies(ExecCase):
 
     def test_pods_find_each_other_by_trainers_variables(self):
         pod = clean(TRAINER_NNODES="2", TRAINER_NPROC_PER_NODE="2", TRAINER_NODE_0_HOSTNAME="localhost", TRAINER_JOB_ID="uid")
-        port = str(self.free_port())  # 29500 may be another's on this machine
+        port = str(self.free_port())  # another process of this machine may have 29500
         pods = [self.begin("--wire=torch", "--master-port", port, "--", "sh", "-c", "echo $RANK/$WORLD_SIZE $TORCHELASTIC_RUN_ID",
                            env={**pod, "JOB_COMPLETION_INDEX": str(index)}) for index in (1, 0)]
         said = [process.communicate(timeout=DEADLINE) for process in pods]

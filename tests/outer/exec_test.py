@@ -1,4 +1,4 @@
-"""`muster exec` as the main process of a container: outside in, as a child, as PID 1 of a namespace."""
+"""`muster exec` as the main process of a container: the real binary, as a child and as PID 1 of a namespace."""
 import json
 import os
 import signal
@@ -32,7 +32,7 @@ sys.stdin.readline()
 
 
 def told_before_the_start():
-    """In a child before exec: a TERM is on its way, which the mask that exec keeps holds back."""
+    """Runs in the child before exec: a SIGTERM is pending, blocked by a mask that stays over exec."""
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
     os.kill(os.getpid(), signal.SIGTERM)
 
@@ -59,7 +59,7 @@ class Early(ExecCase):
 
 
 class Unread(ExecCase):
-    """A stderr that nobody reads, full from the start."""
+    """A stderr without a reader, full from the start."""
 
     def full_pipe(self):
         read, write = os.pipe()
@@ -128,7 +128,7 @@ class Transparent(ExecCase):
         self.assertEqual((done.returncode, done.stdout), (0, "100000 100000\n"))
 
     def test_an_environment_that_is_too_long_for_the_command(self):
-        # Muster starts; then the check lowers the stack's limit, a quarter of which arguments and environment may take.
+        # After Muster's start: lowers the limit of the stack, of which arguments and environment may take a quarter.
         ours = clean(**{f"V{i}": "y" * 100_000 for i in range(15)})
         done = self.run_exec("--node-check", "prlimit --pid $PPID --stack=4194304:", "--", "true", env=ours)
         self.assertEqual(done.returncode, 126, done.stderr)
@@ -144,7 +144,7 @@ class Transparent(ExecCase):
             return path
         with open("/bin/true", "rb") as binary:
             elf = bytearray(binary.read(4096))
-        elf[18:20] = struct.pack("<H", 0xF3 if elf[18] != 0xF3 else 0x3E)  # another machine's
+        elf[18:20] = struct.pack("<H", 0xF3 if elf[18] != 0xF3 else 0x3E)  # the binary of another machine type
         rows = [
             (["no-such-command"], 127, "no-such-command"),
             (["/no/such/command"], 127, "/no/such/command"),
@@ -172,13 +172,13 @@ class Transparent(ExecCase):
         self.assertEqual(self.run_exec("--", "true", env=clean(MUSTER_WIRE="x")).returncode, 64)
 
     def test_closed_streams_do_no_harm(self):
-        """Nor does one of our own descriptors take their place, for a command to write into."""
+        """No descriptor of the agent takes their place, into which a command would write."""
         for closed in (">&-", "<&-", "<&- >&-", "<&- >&- 2>&-"):
             for flags in ("", "--wire=torch --no-python"):
                 line = f"\"{MUSTER}\" exec {flags} -- sh -c 'echo x; readlink /proc/$$/fd/1 /proc/$PPID/fd/[012] >told; exit 5' {closed}"
                 done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, env=clean(), timeout=DEADLINE, cwd=self.dir)
                 self.assertEqual(done.returncode, 5, done.stderr)
-                if sanitized():  # dynamic: gRPC's library opens a descriptor before any line of ours
+                if sanitized():  # linked dynamically: gRPC's library opens a descriptor before any code of Muster
                     continue
                 with open(os.path.join(self.dir, "told")) as file:
                     told = file.read()
@@ -186,7 +186,7 @@ class Transparent(ExecCase):
                 self.assertEqual("/dev/null" in told, True, line)
 
     def test_the_commands_own_descriptors(self):
-        """A shell's <(...), a job server's pipe. Ours are not among them; torchrun closes such ones too."""
+        """The command gets inherited descriptors (a shell's <(...), a job server's pipe), but none of the agent's."""
         open_ones = "for fd in 3 4 5 6 7 8 9; do (: <&$fd) 2>&- && echo $fd; done"
         for flags in ([], ["--wire=torch", "--no-python"]):
             read, write = os.pipe()
@@ -286,7 +286,7 @@ class Signals(ExecCase):
 
 @unittest.skipUnless(os.geteuid() == 0, "SKIPPED: a PID namespace takes root")
 class FirstProcess(ExecCase):
-    """As PID 1, where the kernel drops signals without a handler and every orphan is ours."""
+    """As PID 1: the kernel drops signals without a handler, and every orphan becomes a child of the agent."""
     PREFIX = ("unshare", "--pid", "--fork", "--kill-child", "--mount-proc")
 
     def inside(self, *arguments):
@@ -294,7 +294,7 @@ class FirstProcess(ExecCase):
         return process
 
     def first(self, process):
-        """PID 1 of the namespace, as we see it: unshare's only child."""
+        """The process id of PID 1 of the namespace, as this test sees it: unshare's only child."""
         with open(f"/proc/{process.pid}/task/{process.pid}/children") as file:
             return int(file.read().split()[0])
 
@@ -346,7 +346,7 @@ class Preemption(ExecCase):
     def test_a_notice_is_an_early_term(self):
         notice = os.path.join(self.dir, "notice")
         log = os.path.join(self.dir, "termination-log")
-        for early in (False, True):  # it appears while the command runs; it is there already
+        for early in (False, True):  # the file appears while the command runs, or is there already
             with open(log, "w"):
                 pass
             process = self.begin("--preempt-file", notice, "--termination-log", log, "--", "sh", "-c", "echo ready; exec sleep 1000")
@@ -367,7 +367,7 @@ class Preemption(ExecCase):
         os.symlink("nowhere", notice + ".new")
         os.symlink("/", notice)
         self.assertEqual(process.stdout.readline(), "15\n")
-        process.terminate()  # the pod's own: the command goes on with its checkpoint
+        process.terminate()  # the pod's own SIGTERM: the command goes on with its checkpoint
         process.send_signal(signal.SIGUSR1)
         self.assertEqual(process.stdout.readline(), f"{int(signal.SIGUSR1)}\n")
         process.terminate()

@@ -1,4 +1,4 @@
-"""SIGKILL of everybody at every stage, late and doubled nodes, nodes that disagree."""
+"""SIGKILL of each process at each stage, late and doubled nodes, nodes that disagree."""
 import json
 import os
 import re
@@ -10,7 +10,7 @@ from several_nodes_test import Nodes
 
 
 class Staged(Nodes):
-    """A job brought to a stage: the agent that owns the endpoint is told apart from the others."""
+    """Brings a job to a stage, and knows which agent owns the endpoint."""
 
     def host_of(self, endpoint, nnodes, *arguments):
         host = self.node(endpoint, nnodes, "--rdzv-conf", self.conf("is_host=1"), *arguments)
@@ -24,7 +24,7 @@ class Staged(Nodes):
         return "last_call_timeout=600," + more
 
     def follow(self, endpoint):
-        """What the coordinator says of itself, change by change."""
+        """`muster status --follow` of the coordinator: its reports, change by change."""
         return self.with_pipes([MUSTER, "status", endpoint, "--json", "--follow", "--timeout", str(DEADLINE)],
                                stderr=subprocess.DEVNULL, text=True)
 
@@ -64,7 +64,7 @@ class KilledAgents(Staged):
         self.wait_for_output(guest, "2 of 3")
         host.send(signal.SIGKILL)
         host.wait()
-        host = self.host_of(endpoint, "3")  # its replacement takes the port over; who waited has not given up
+        host = self.host_of(endpoint, "3")  # its replacement takes the port over; the waiting nodes have not given up
         other = self.guest_of(endpoint, "3")
         self.all_succeed(self.round_of(3, at_least=0), [host, guest, other])
 
@@ -75,7 +75,7 @@ class KilledAgents(Staged):
                 host = self.host_of(endpoint, "1:2")
                 guest = self.guest_of(endpoint, "1:2")
                 victim, survivor = (host, guest) if victim_is_host else (guest, host)
-                for agent in (survivor, victim):  # a guest that has not heard of it would wait for a new host
+                for agent in (survivor, victim):  # a guest that does not know it would wait for a new host
                     self.wait_for_output(agent, "round 0: this is node")
                 victim.send(signal.SIGKILL)
                 self.goes_on_alone(survivor, 0)
@@ -97,11 +97,11 @@ class KilledAgents(Staged):
                 self.all_succeed([alone], [survivor])
 
     def wait_for_stop(self, worker):
-        """Until `worker`, which ignores SIGTERM, was asked to stop: its process has had the signal."""
+        """Waits until `worker`, which ignores SIGTERM, has got that signal."""
         self.assertEqual(worker.ask("asked SIGTERM")["what"], "asked")
 
     def guest_succeeded(self):
-        """Host and guest, the worker that still runs, and who follows the status."""
+        """Returns host, guest, the worker that still runs, and the follower of the status."""
         endpoint, host, guest, hosts, guests = self.running("--max-restarts", "1")
         follower = self.follow(endpoint)
         guests.tell("exit 0")
@@ -113,13 +113,13 @@ class KilledAgents(Staged):
         guest.send(signal.SIGKILL)
         guest.wait()
         self.assertEqual(hosts.ask("print here")["what"], "done")
-        self.all_succeed([hosts], [host])  # nobody had to run again
+        self.all_succeed([hosts], [host])  # no worker had to run again
 
     def state_of(self, report, agent):
         return next((n["state"] for n in report["nodes"] if n["node"].endswith(f"_{agent.pid}")), None)
 
     def test_the_host_after_the_verdict(self):
-        """The guest is frozen while the host decides and dies: what it finds in its socket is still the verdict."""
+        """The guest is frozen while the host decides and dies: it still finds the verdict in its socket."""
         host, guest, hosts, follower = self.guest_succeeded()
         guest.send(signal.SIGSTOP)
         hosts.tell("exit 0")
@@ -146,7 +146,7 @@ class KilledAgents(Staged):
         return [self.agent_of(worker) for worker in self.workers(3)]
 
     def kill_at_once(self, host, other):
-        """The host never hears of the other's death, and the other's port refuses when the survivor asks there."""
+        """Kills both before the host hears of the other's death; the other's port refuses the survivor."""
         host.send(signal.SIGSTOP)
         other.send(signal.SIGKILL)
         other.wait()
@@ -186,7 +186,7 @@ class KilledAgents(Staged):
 
 class KilledWorkers(Staged):
     def test_while_it_is_being_stopped(self):
-        """The failure that began the stop is charged, the death on the way is not."""
+        """The failure that began the stop is charged to the budget, the death during the stop is not."""
         _, host, guest, hosts, guests = self.running("--max-restarts", "1")
         hosts.ask("ignore SIGTERM")
         guests.tell("exit 1")
@@ -230,7 +230,7 @@ class KilledCoordinator(Staged):
         coordinator.wait()
 
     def again(self, endpoint):
-        """Comes back on the same port, without memory."""
+        """Starts the coordinator again on the same port, without its state."""
         return self.serve(endpoint.rsplit(":", 1)[1])[0]
 
     def job(self, *arguments):
@@ -277,7 +277,7 @@ class KilledCoordinator(Staged):
         self.all_succeed(again, agents)  # ... and end
 
     def test_while_running_and_the_first_successor_is_slow(self):
-        """Who notices first knocks at the first successor, which has not noticed yet: it is waited for."""
+        """The node that notices first dials the first successor, which has not noticed yet: the node waits for it."""
         coordinator, _, agents = self.job("--max-restarts", "1")
         workers = self.workers(2)
         slow, quick = (self.agent_of(worker) for worker in workers)
@@ -366,7 +366,7 @@ class Uninvited(Nodes):
         last = self.node(endpoint, "2", "--node-name", "again")
         self.wait_for_output(last, "spare")
         self.untouched(workers, agents)
-        self.assertEqual(last.wait(), 0)  # it hears of the end, too
+        self.assertEqual(last.wait(), 0)  # this node hears of the end, too
 
     def test_one_node_twice(self):
         endpoint, agents, workers = self.job()
@@ -485,7 +485,7 @@ class Layouts(Nodes):
         self.assertEqual([agent.wait() for agent in agents], [0, 0, 0])
 
     def test_more_workers_than_gpus(self):
-        """In a mount namespace whose /dev has two GPUs."""
+        """Runs in a mount namespace whose /dev has two GPUs."""
         script = (
             'old=$(mktemp -d) && mount --rbind /dev "$old" && mount -t tmpfs tmpfs /dev && '
             'for name in null zero full random urandom tty; do touch /dev/$name && mount --bind "$old/$name" /dev/$name; '

@@ -1,4 +1,4 @@
-"""Hangs, outside in: found by heartbeats or by silence, evidence kept on every node, 203, and another try."""
+"""Hangs: found by heartbeats or by silence, evidence kept on every node, exit code 203, and a restart."""
 import glob
 import json
 import os
@@ -23,7 +23,7 @@ import os, signal
 with open(os.environ["MUSTER_HEARTBEAT_FILE"], "w") as file: file.write("7\\n")
 os.kill(os.getpid(), signal.SIGSTOP)
 """
-# As PyTorch's NCCL backend: makes the pipe, waits for a byte, dumps.
+# As PyTorch's NCCL backend: makes the pipe, waits for a byte, writes a dump.
 FLIGHT_RECORDER = """
 import os, select
 rank = os.environ["RANK"]
@@ -130,7 +130,7 @@ class Heartbeats(HangCase):
 
 
 class PlainCommand(HangCase):
-    """Of `muster exec`: one that has never heard of torch, and writes the file by itself."""
+    """A command of `muster exec` that knows nothing of torch and writes the heartbeat file itself."""
     BEATS = 'echo 120 > "$MUSTER_HEARTBEAT_FILE"'
 
     def execute(self, script, *flags, **env):
@@ -175,7 +175,7 @@ class PlainCommand(HangCase):
 
 
 class PySpy(HangCase):
-    """A py-spy on PATH is asked about each Python process; here it is a script that tells what it was asked."""
+    """py-spy from PATH is run for each Python process; here it is a script that prints its arguments."""
 
     def lay(self, script):
         folder = os.path.join(self.dir, "bin")
@@ -197,7 +197,7 @@ class PySpy(HangCase):
             self.assertRegex(kept, rf"asked: dump .*--pid {worker['pid']}\b")
 
     def test_under_a_plain_command(self):
-        """The shell is none of its business, the Python inside is."""
+        """py-spy is run for the Python inside a shell, not for the shell."""
         env = self.lay('echo "asked: $*"\n')
         path = os.path.join(self.dir, "train.py")
         with open(path, "w") as file:
@@ -254,7 +254,7 @@ class Recorder(HangCase):
 
 class Silence(HangCase):
     def test_nothing_is_written_any_more(self):
-        agent = self.start("--standalone", "--nproc-per-node", "2", "--hang-log-timeout", "400ms")  # it may come before a hello
+        agent = self.start("--standalone", "--nproc-per-node", "2", "--hang-log-timeout", "400ms")  # the hang may precede a hello
         self.assertEqual(agent.wait(), 203)
         self.assertRegex(agent.output(), r"node \S+ \(host \S+\): all workers of the job have been silent for [\d.]+ s; stacks are in /")
         self.assertNotIn("rank 0", agent.output())

@@ -1,5 +1,5 @@
-"""An init's duties, each wherever `muster exec` may run: as a child (a subreaper), as PID 1 of a namespace, on a terminal as
-either. A row that exec_test.py has for a place is left out there."""
+"""The duties of an init, in each place where `muster exec` may run: as a child (a subreaper), as PID 1 of a namespace,
+and both on a terminal. A place leaves out the rows that exec_test.py has for it."""
 import fcntl
 import os
 import pty
@@ -20,7 +20,7 @@ NAMED = [getattr(signal, "SIG" + name)
 FORWARDED = [*map(int, NAMED), *range(signal.SIGRTMIN, signal.SIGRTMAX + 1)]
 DEADLY = ("HUP", "INT", "QUIT", "ILL", "TRAP", "ABRT", "BUS", "FPE", "KILL", "USR1", "SEGV", "USR2", "PIPE", "ALRM", "TERM", "XCPU",
           "VTALRM", "SYS")
-# A command and a grandchild in its group say what signals they get, and end by none of them.
+# A command and a grandchild in its process group print what signals they get, and end by none of them.
 FAMILY = """
 import os, signal
 who = "command"
@@ -35,7 +35,7 @@ else:
     os.write(1, b"ready;")
 while number := signal.sigwait(signals): os.write(1, f"{who} {int(number)};".encode())
 """.replace("SIGNALS", str([*FORWARDED, int(signal.SIGCHLD), int(signal.SIGTERM), int(signal.SIGINT)]))
-# Orphans that outlive their parent, so many at a time, until `total` have been; after each batch no child but this is left.
+# Makes `total` orphans in batches; after each batch waits until the agent has no child but this process.
 ORPHANS = """
 import os, sys, threading
 total, batch = int(sys.argv[1]), 500
@@ -67,7 +67,7 @@ os._exit(9)
 
 
 def state(pid):
-    """The letter that /proc has for it."""
+    """The process's state: the letter in /proc."""
     with open(f"/proc/{pid}/stat") as file:
         return file.read().rpartition(")")[2].split()[0]
 
@@ -78,7 +78,7 @@ def children(pid):
 
 
 class Begun:
-    """One `muster exec`: what its command says, what it is told, how it ends."""
+    """One `muster exec`: what its command prints, what it is sent, how it ends."""
 
     def __init__(self, case, process, output, given, inside):
         self.case, self.process, self.output, self.given, self.inside = case, process, output, given, inside
@@ -86,12 +86,12 @@ class Begun:
 
     @property
     def pid(self):
-        """Muster's own, as this test sees it: with a PID namespace it is the only child of what made that."""
+        """Muster's process id, as this test sees it. In a PID namespace Muster is the only child of `unshare`."""
         return children(self.process.pid)[0] if self.inside else self.process.pid
 
     @property
     def command(self):
-        """The command's id, as this test sees it; known once it has said something."""
+        """The command's process id, as this test sees it; known once the command has printed something."""
         return children(self.pid)[0]
 
     def send(self, number):
@@ -105,14 +105,14 @@ class Begun:
             self.case.fail(f"nothing more came after {self.all!r}")
         try:
             piece = os.read(self.output, 65536).decode(errors="replace")
-        except OSError:  # EIO: nobody has the terminal any more
+        except OSError:  # EIO: no process has the terminal open
             piece = ""
         self.text += piece
         self.all += piece
         return piece
 
     def expect(self, *patterns):
-        """Each of them comes, in any order."""
+        """Waits until each pattern has come, in any order."""
         for pattern in patterns:
             while not (found := re.search(pattern, self.text)):
                 if not self._more():
@@ -125,7 +125,7 @@ class Begun:
         return code if code >= 0 else 128 - code
 
     def ends(self, code):
-        """With this code, and nothing that held its output is left."""
+        """Checks that it ends with this code and that no process holding its output is left."""
         while self._more():
             pass
         self.case.assertEqual(self.code(), code, self.all + self.case.said_of_itself())
@@ -148,7 +148,7 @@ class Place(MusterCase):
         return self.open([*self.prefix, MUSTER, "exec", *arguments], env=clean(**(env or {})), cwd=self.dir, **popen)
 
     def said_of_itself(self):
-        """What Muster and the command wrote to stderr, where that is no terminal."""
+        """What Muster and the command wrote to stderr, if that is no terminal."""
         path = os.path.join(self.dir, "stderr")
         if not os.path.exists(path):
             return ""
@@ -202,14 +202,14 @@ class OnTerminal:
 
 
 def left_by_a_careless_parent():
-    """In a child before exec: signals ignored and blocked, as a shell's `trap ''` or a launcher leaves them."""
+    """Runs in the child before exec: ignores and blocks signals, as a shell's `trap ''` or a launcher leaves them."""
     for number in (signal.SIGPIPE, signal.SIGHUP, signal.SIGUSR1, signal.SIGCHLD, signal.SIGTTOU, signal.SIGRTMIN):
         signal.signal(number, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR2, signal.SIGALRM, signal.SIGRTMAX])
 
 
 class Rows:
-    """The duties of a container's first process: how each end is told, which signals reach the command, who is reaped."""
+    """The duties of a container's first process: exit codes, signals for the command, reaping of orphans."""
 
     def test_every_end_is_told(self):
         rows = [(["sh", "-c", f"exit {code}"], code) for code in (0, 1, 2, 64, 125, 126, 127, 128, 143, 200, 255)]
@@ -236,7 +236,7 @@ class Rows:
                 begun.expect("ready;")
                 begun.send(first)
                 begun.expect(f"command {int(first)};", f"grandchild {int(first)};")
-                begun.send(signal.SIGUSR1)  # while it takes its time the others still arrive
+                begun.send(signal.SIGUSR1)  # while the command handles it, the others still arrive
                 begun.expect(f"command {int(signal.SIGUSR1)};")
                 begun.send(second)
                 begun.ends(128 + first)
@@ -248,7 +248,7 @@ class Rows:
         begun.ends(143)
 
     def test_a_stopped_group_is_ended(self):
-        """It is woken to hear the signal; where it does not listen, or is stopped again, the grace or a second one ends it."""
+        """It gets SIGCONT with the signal. If it ignores that or stops again, the grace or a second signal ends it."""
         for script, after, flags in (("echo 'ready;'; exec sleep 1000", (), ()),
                                      (None, (), ("--shutdown-timeout", "1")),
                                      (None, (signal.SIGSTOP, signal.SIGTERM), ("--shutdown-timeout", "100000"))):
@@ -276,7 +276,7 @@ class Rows:
             begun.ends(code)
 
     def test_the_command_starts_with_a_clean_slate(self):
-        """Nothing ignored or blocked, whatever our parent left; a group of its own; no descriptor of ours."""
+        """No signal ignored or blocked, whatever the parent left; its own process group; no descriptor of Muster's."""
         show = "grep -E '^Sig(Blk|Ign)' /proc/self/status; ls -1 /proc/self/fd; cut -d' ' -f1,5 /proc/self/stat"
         begun = self.begin("--", "sh", "-c", show, preexec_fn=left_by_a_careless_parent, restore_signals=False)
         begun.ends(0)
@@ -298,7 +298,7 @@ class Rows:
         begun.ends(9)
 
     def test_what_stays_in_the_group_goes_with_the_command(self):
-        """What ignores TERM gets no longer than --shutdown-timeout: it would have said something by itself later."""
+        """A process that ignores SIGTERM is killed after --shutdown-timeout, before it would have printed something."""
         for deaf, flags in (("HUP", ()), ("HUP TERM", ("--shutdown-timeout", "1"))):
             for ends, code in (("exit 6", 6), ("exit 0", 0), ("kill -KILL $$", 137)):
                 with self.subTest(deaf=deaf, ends=ends):
@@ -314,7 +314,7 @@ class Rows:
         begun.expect("ready;")
         command = begun.command
         begun.send(signal.SIGKILL)
-        self.assertIn(begun.code(), (137, 1))  # unshare's own, where it holds the namespace
+        self.assertIn(begun.code(), (137, 1))  # 1: unshare's own code, if it holds the namespace
         self.assertTrue(wait_gone(command))
 
     def test_an_environment_of_a_megabyte(self):
@@ -336,7 +336,7 @@ class Rows:
         begun.ends(143)
 
     def test_a_stdout_that_nobody_reads_holds_up_no_end(self):
-        """Neither where the command writes into it, nor where that goes through us."""
+        """Neither if the command writes into it directly, nor if its output goes through Muster."""
         for flags in ((), ("--tee", "3"), ("--hang-log-timeout", "1h"), ("--wire=torch", "--no-python")):
             for trap in ("", "trap '' TERM;"):  # until the grace is over
                 with self.subTest(flags=flags, trap=trap):
@@ -375,7 +375,7 @@ class Terminal(Rows, OnTerminal, Place):
         begun.send(signal.SIGKILL)
 
     def test_a_terminal_that_stops_who_writes_from_the_background(self):
-        """`stty tostop`: our own last line comes when the foreground was the command's."""
+        """`stty tostop`: Muster's last line is written although the command had the foreground."""
         begun = self.begin("--", "sh", "-c", "stty tostop; exit 7")
         begun.ends(7)
         self.assertIn("exit code 7", begun.all)
@@ -399,7 +399,7 @@ class FirstProcessOnTerminal(Terminal):
 
 
 class Streams(Pipes, Place):
-    """Through us or past us, a stdout that is gone changes nothing but for who writes into it."""
+    """Whether output goes through Muster or not, a closed stdout affects only the process that writes into it."""
     WAYS = ((), ("--tee", "3"), ("--hang-log-timeout", "1h"), ("--wire=torch", "--no-python"))
 
     def code_of(self, command, stdout, *redirect):

@@ -1,4 +1,4 @@
-"""`muster install`: whole or absent at every moment, in any image, for any user, on any file system."""
+"""`muster install`: each file is whole or absent at every moment, in any image, for any user, on any file system."""
 import concurrent.futures
 import ctypes
 import fcntl
@@ -28,11 +28,11 @@ def is_static(path):
 
 
 def deny(*calls):
-    """Runs in the child: the named system calls give EPERM, as a file system without links does."""
+    """Runs in the child: makes the named system calls fail with EPERM, as on a file system without links."""
     numbers = {"x86_64": {"symlinkat": 266, "linkat": 265}, "aarch64": {"symlinkat": 36, "linkat": 37}}[platform.machine()]
     program = [(0x20, 0, 0, 0)]  # load the number
     for call in calls:
-        program += [(0x15, 0, 1, numbers[call]), (0x06, 0, 0, 0x00050001)]  # that one: errno 1
+        program += [(0x15, 0, 1, numbers[call]), (0x06, 0, 0, 0x00050001)]  # this call: errno 1
     program.append((0x06, 0, 0, 0x7FFF0000))  # allow
     code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *line) for line in program))
     header = struct.pack("HxxxxxxP", len(program), ctypes.addressof(code))
@@ -44,7 +44,7 @@ def deny(*calls):
 class InstallCase(MusterCase):
     @classmethod
     def setUpClass(cls):
-        """A binary as it is shipped: without debugging symbols, and readable by everybody."""
+        """Makes a binary as it is shipped: without debugging symbols, and readable by everybody."""
         cls.image = tempfile.mkdtemp(prefix="muster-image-")
         cls.addClassCleanup(shutil.rmtree, cls.image, ignore_errors=True)
         os.chmod(cls.image, 0o755)
@@ -63,7 +63,7 @@ class InstallCase(MusterCase):
                               timeout=DEADLINE, **more)
 
     def installed(self, done, folder=None):
-        """All is there, whole, executable, and nothing else."""
+        """Checks that everything is there, whole and executable, and nothing else."""
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertEqual(done.stdout.count("\n"), 1)
         folder = folder or self.target
@@ -270,7 +270,7 @@ class InstallFaults(InstallCase):
         return [name for name in os.listdir(self.target) if name.startswith(TEMPORARY)]
 
     def test_death_in_the_middle_of_the_copy(self):
-        """The kernel ends it at a chosen byte: a limit on the size of files."""
+        """A limit on the size of files makes the kernel end the copy at a chosen byte."""
         os.mkdir(self.target)
         size = os.path.getsize(self.binary)
 
@@ -278,7 +278,7 @@ class InstallFaults(InstallCase):
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
             resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
 
-        # At 0 a sanitizer's own memory, which is a file, ends it before it has begun.
+        # At 0 a sanitizer, whose own memory is a file, would end the process before it begins.
         for limit in (*([] if sanitized() else [0]), 1, 1 << 20, size // 2, size - 1):
             done = self.install(preexec_fn=lambda: limited(limit))
             self.assertEqual(done.returncode, -signal.SIGXFSZ)
@@ -323,7 +323,7 @@ class InstallFaults(InstallCase):
             self.installed(self.install())
 
     def test_a_stopped_one_holds_nobody_up(self):
-        """Another installation, frozen in the middle with the lock in its hands."""
+        """Another installation is stopped (SIGSTOP) in the middle, while it holds the lock."""
         os.mkdir(self.target)
         holder = os.open(self.target, os.O_RDONLY)
         self.addCleanup(os.close, holder)

@@ -1,6 +1,6 @@
-"""Blackholed links: nodes in network namespaces, packets dropped without a word to either end.
+"""Blackholed links: nodes in network namespaces, packets dropped without an error at either end.
 
-Whatever the cut, two halves of one job never run at once, and what is heard again in time goes on as if nothing had been.
+Whatever the cut, two halves of one job never run at once, and a link that is back in time changes nothing.
 """
 import networks
 from muster_case import MusterCase, alive, main, wait_gone
@@ -33,7 +33,7 @@ class Blackholes(MusterCase):
         return agents, {worker.node: worker for worker in self.round_of(3, at_least=0)}
 
     def others_go_on(self, lost, agents, members):
-        """The two others run a later round without `lost`, and succeed."""
+        """Checks that the two other nodes run a later round without `lost`, and succeed."""
         again = self.round_of(2, at_least=1)
         self.assertEqual({worker.node for worker in again}, {"n0", "n1", "n2"} - {f"n{lost}"})
         self.assertEqual({worker.restarts for worker in again}, {0})
@@ -47,7 +47,7 @@ class Blackholes(MusterCase):
         self.assertEqual([w.round for w in self._seen if w.node == node and w.round > 0], [])
 
     def cut_off(self, lost, code):
-        # min 1: a half with one node would be enough for a round, if it did not know better.
+        # min 1: a half with one node would have enough nodes for a round, but must not start one.
         agents, members = self.three("1:3", f"{self.LIMITS},join_timeout=10")
         self.network.cut(lost)
         self.others_go_on(lost, agents, members)
@@ -62,21 +62,21 @@ class Blackholes(MusterCase):
         self.cut_off(0, 200)
 
     def test_the_link_comes_back_in_time(self):
-        for quiet in (1, 0):  # a node's, and the coordinator's
+        for quiet in (1, 0):  # the link of a node, then that of the coordinator
             with self.subTest(cut=quiet):
                 agents, members = self.three("3", "heartbeat_timeout=60")
                 self.network.cut(quiet)
-                packets = self.network.packets_from(1, 4)  # its report, and again
-                for worker in members.values():  # what is said meanwhile arrives when the link is back
+                packets = self.network.packets_from(1, 4)  # its report, sent several times
+                for worker in members.values():  # their reports arrive when the link is back
                     worker.tell("exit 0")
                 self.assertEqual(packets.wait(), 0)
                 packets.stdout.close()
                 self.network.heal(quiet)
                 self.assertEqual([agent.wait() for agent in agents], [0, 0, 0])
-                self.assertTrue(self.no_worker_waits())  # nobody started anything again
+                self.assertTrue(self.no_worker_waits())  # no worker was started again
 
     def comes_back_late(self, lost):
-        """After the others have gone on, the lost node is told so, and takes part again: nothing ran twice."""
+        """The others have gone on; the lost node is told so and takes part again, and nothing ran twice."""
         agents, members = self.three("2:3", f"{self.LIMITS},join_timeout=300")
         self.network.cut(lost)
         self.round_of(2, at_least=1)

@@ -16,7 +16,7 @@ class LocalNodes(MusterCase):
         return re.search(r"the rendezvous is at (\S+)", self.wait_for_output(agent, r"the rendezvous is at \S+\n"))[1]
 
     def test_they_meet_whatever_the_arguments_are(self):
-        """At the port that was given, else at one the kernel chose; the first line names it, for `muster status`."""
+        """At the given port, else at one that the kernel chose; the first line names it, for `muster status`."""
         port = self.free_port()
         for arguments, endpoint in (((), None), (("--standalone",), None), (("--rdzv-backend", "c10d"), None),
                                     (("--master-port", str(port)), f"127.0.0.1:{port}"),
@@ -35,7 +35,7 @@ class LocalNodes(MusterCase):
                 self.assertTrue(self.no_worker_waits())
 
     def test_each_has_the_rank_of_its_name(self):
-        """Whoever comes first, and after a restart."""
+        """Whichever node comes first, and also after a restart."""
         agent = self.nodes(3, "--nproc-per-node", "2", "--max-restarts", "1")
         for number in (0, 1):
             workers = self.round_of(6, number)
@@ -88,7 +88,7 @@ class LocalNodes(MusterCase):
         workers = self.workers(2)
         for worker in workers:
             worker.ask("ignore SIGINT")
-            worker.ask("ignore SIGTERM")  # what it gets where the other node's leaving is heard first
+            worker.ask("ignore SIGTERM")  # sent if the leaving of the other node is heard first
         agent.send(signal.SIGINT)
         for node in range(2):
             self.wait_for_output(agent, rf"\[node-{node}\] .*stopped by SIGINT")
@@ -111,7 +111,7 @@ class LocalNodes(MusterCase):
         self.assertRegex(agent.output(), rf"{lost.node} ended: killed by SIGKILL")
 
     def test_success_is_silent(self):
-        """Nobody's record is written into a folder that is gone; each life ends in other moments."""
+        """No node writes its record into a folder that is gone; the nodes end at different moments."""
         for _ in range(10):
             agent = self.nodes(2, "--no-python", "/bin/true", worker=False)
             self.assertEqual(agent.wait(), 0)

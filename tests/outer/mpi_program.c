@@ -1,15 +1,15 @@
-/* What the MPI tests run: a ring and a sum over all ranks, then what the arguments say.
+/* The program of the MPI tests: a ring and a sum over all ranks, then what the arguments say.
  *
- * A rank that ends or dies waits until the others wait for nothing from it: one that is inside MPI meanwhile takes the
- * closed socket for an error of its own (14 in Open MPI 5), and the two race for the job's code.
+ * Before a rank ends or dies, it waits until no other rank expects anything from it. A rank that is inside MPI at that
+ * moment would take the closed socket for an error of its own (14 in Open MPI 5), and the two codes would race.
  *
  *   (nothing)         ends
  *   exit RANK CODE    that rank ends with the code
- *   abort RANK CODE   that rank says MPI_Abort with the code
+ *   abort RANK CODE   that rank calls MPI_Abort with the code
  *   signal RANK NUM   that rank kills itself
- *   once FILE CODE    as abort 1 CODE where FILE is not there yet; it is made
- *   hang              every rank says its process id and waits
- *   firsthangs FILE   as hang where FILE is not there yet; it is made
+ *   once FILE CODE    as abort 1 CODE if FILE does not exist, and makes it
+ *   hang              every rank prints its process id and waits
+ *   firsthangs FILE   as hang if FILE does not exist, and makes it
  */
 #include <fcntl.h>
 #include <mpi.h>
@@ -19,7 +19,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* All others have said that they are through; what they say is on its way when their sends return. */
+/* Returns at `leaver` when all others have sent their last message; a message is on its way when its send returns. */
 static void part(int leaver, int rank, int size) {
   int word = 0, i;
   if (rank != leaver) {
@@ -27,7 +27,7 @@ static void part(int leaver, int rank, int size) {
     MPI_Send(&word, 1, MPI_INT, leaver, 2, MPI_COMM_WORLD);
     return;
   }
-  for (i = 0; i < size; ++i) /* makes the connections: a send that has to make one waits */
+  for (i = 0; i < size; ++i) /* makes the connections; a send without one would wait for it */
     if (i != leaver) MPI_Send(&word, 1, MPI_INT, i, 1, MPI_COMM_WORLD);
   for (i = 0; i < size; ++i)
     if (i != leaver) MPI_Recv(&word, 1, MPI_INT, i, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
@@ -61,7 +61,7 @@ int main(int argc, char **argv) {
     const int code = atoi(argv[3]);
     part(leaver, rank, size);
     if (rank == leaver && strcmp(mode, "exit") == 0) exit(code);
-    if (rank == leaver && strcmp(mode, "signal") == 0) kill(getpid(), code); /* another thread may take it: no abort meanwhile */
+    if (rank == leaver && strcmp(mode, "signal") == 0) kill(getpid(), code); /* another thread may get it: no abort meanwhile */
     if (rank == leaver && strcmp(mode, "signal") != 0) MPI_Abort(MPI_COMM_WORLD, code);
     sleep(1000); /* until the runtime ends it */
   }

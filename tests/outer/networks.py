@@ -1,4 +1,4 @@
-"""Nodes in network namespaces of their own, on one bridge, whose links a test can cut without a word to either end.
+"""Nodes in network namespaces of their own, on one bridge. A test can cut their links without an error at either end.
 
 One user and network namespace holds the bridge; each node is a network namespace inside it. Nothing outlives the test:
 each namespace is held by a `cat` that ends with its standard input, so a killed test cleans up too.
@@ -8,11 +8,11 @@ import shutil
 import subprocess
 import sys
 
-# Inside a node's network: what else is a pod's own.
+# In a node's network: makes the other namespaces that a pod has of its own.
 POD = ("unshare", "--uts", "--mount", "sh", "-ec",
        'hostname "$1"; mount --bind "$2" /etc; mount -t tmpfs tmpfs /dev/shm; shift 2; exec "$@"', "sh")
 
-# Runs inside a node: says "ready", then ends once the interface has sent so many packets.
+# Runs inside a node: prints "ready", then ends once the interface has sent so many packets.
 COUNT_PACKETS = """
 import socket, sys
 tap = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(3))
@@ -26,13 +26,13 @@ while left > 0:
 
 
 class Unavailable(Exception):
-    """Namespaces, or a tool for them, are not to be had here; says which."""
+    """This machine lacks namespaces or a tool for them; the message says which."""
 
 
 class Network:
     def __init__(self, count, routed=True, every_user=False):
-        """`routed`: as behind a router, a lost host is silence. Else it is "no route to host" after a while.
-        `every_user`: all users exist inside, not root alone, as an sshd needs it; takes the machine's root."""
+        """`routed`: as behind a router, a lost host never answers. Else "no route to host" comes after a while.
+        `every_user`: all users exist inside, not only root, as an sshd needs; needs root on this machine."""
         for tool in ("unshare", "nsenter", "ip", "bridge"):
             if shutil.which(tool) is None:
                 raise Unavailable(f"`{tool}` is not installed")
@@ -52,7 +52,7 @@ class Network:
         return f"10.77.0.{node + 1}"
 
     def enter(self, node):
-        """What to put before a command, to run it as `node`. The process keeps its id."""
+        """The prefix of a command that runs it as `node`. The process keeps its id."""
         return ["nsenter", "--target", str(self._nodes[node].pid), *self._enter]
 
     def enter_pod(self, node, etc):
@@ -121,7 +121,7 @@ class Network:
 
 
 def lay_etc(folder):
-    """A copy of this machine's /etc in which the pods have names; gives its path."""
+    """Makes a copy of this machine's /etc in which the pods have names; returns its path."""
     etc = os.path.join(folder, "etc")
     subprocess.run(["cp", "-a", "/etc", etc], check=True)
     with open(os.path.join(etc, "hosts"), "w") as hosts:
@@ -132,7 +132,7 @@ def lay_etc(folder):
 
 
 def permitted():
-    """Nothing, or why there can be no such network here."""
+    """None, or the reason why there can be no such network here."""
     try:
         Network(1).close()
         return None

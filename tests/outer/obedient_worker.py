@@ -1,6 +1,7 @@
-"""A worker that does what the test tells it: says hello over the test's socket, then obeys one command a line.
+"""A worker that does what the test tells it: says hello over the test's socket, then obeys one command per line.
 
-Commands: exit N | signal N | ignore NAME | asked NAME (waits until an ignored signal has come) | print TEXT | error TEXT | fork (a grandchild that waits for ever) | file PATH TEXT
+Commands: exit N | signal N | ignore NAME | asked NAME (waits until an ignored signal has come) | print TEXT |
+error TEXT | fork (a grandchild that waits for ever) | file PATH TEXT
 """
 import json
 import os

@@ -8,7 +8,7 @@ from muster_case import MUSTER, PYTHON, WORKER, Agent, MusterCase, Worker, clean
 
 
 class Process(Worker):
-    """Knows its place by its framework's names."""
+    """A process of a pod, whose rank comes from its framework's variables."""
 
     def find_place(self):
         self.rank = int(self.env.get("JAX_PROCESS_ID") or self.env.get("DMLC_TASK_ID") or 0)
@@ -37,7 +37,7 @@ class Pods:
                           env={**self.variables(rank, nodes), **env})
 
     def pods(self, *flags, nodes=2, **env):
-        """The last one comes first: it waits for node 0."""
+        """Starts the pods, the last one first, so that it waits for node 0."""
         return [self.pod(rank, *flags, nodes=nodes, **env) for rank in reversed(range(nodes))][::-1]
 
     def all_succeed(self, agents):
@@ -111,7 +111,7 @@ class Pods:
         code = agents[rank].wait()
         for worker in workers:
             self.assertTrue(wait_gone(worker.pid))
-        self.assertTrue(self.no_worker_waits())  # too few: the others hold
+        self.assertTrue(self.no_worker_waits())  # too few nodes: the others wait
         agents[rank] = self.pod(rank, nodes=nodes)
         self.all_succeed(agents)
         return code
@@ -135,7 +135,7 @@ class Pods:
         workers[1].ask("ignore SIGTERM")
         agents[1].send(signal.SIGTERM)
         workers[1].ask("asked SIGTERM")
-        self.assertTrue(wait_gone(workers[0].pid))  # heard of it before the command was done
+        self.assertTrue(wait_gone(workers[0].pid))  # stopped before the other command was done
         workers[1].tell("exit 0")
         self.assertEqual(agents[1].wait(), 143)
         agents[1] = self.pod(1)
@@ -157,7 +157,7 @@ class Pods:
         for worker in workers:
             worker.tell("exit 0")
         self.assertEqual([agent.wait() for agent in agents], [0, 0])
-        self.assertIn("--rdzv-endpoint=", agents[0].output())  # over the environment's
+        self.assertIn("--rdzv-endpoint=", agents[0].output())  # the flag wins over the variable
 
     def test_who_has_no_token_does_not_join(self):
         token = os.path.join(self.dir, "token")
@@ -211,7 +211,7 @@ class Jax(Pods, MusterCase):
 class Xgboost(Pods, MusterCase):
     framework = ("xgboost", "--nproc-per-node=1")  # whatever GPUs this machine has
 
-    def variables(self, rank, nodes):  # all that Kubeflow sets
+    def variables(self, rank, nodes):  # all variables that Kubeflow sets
         return {"DMLC_NUM_WORKER": str(nodes), "DMLC_TASK_ID": str(rank), "DMLC_TRACKER_URI": "127.0.0.1", "DMLC_TRACKER_PORT": "29500"}
 
     told = variables
@@ -236,7 +236,7 @@ class Xgboost(Pods, MusterCase):
 
 
 class ElasticTorch(MusterCase):
-    """PET_NNODES=1:2 as an elastic TrainJob's pods have it: node 0 owns the endpoint, the other comes and goes."""
+    """PET_NNODES=1:2, as in an elastic TrainJob's pods: node 0 owns the endpoint, the other node comes and goes."""
 
     def setUp(self):
         super().setUp()
@@ -317,7 +317,7 @@ class ElasticTorch(MusterCase):
 
 
 class ElasticTorchrun(ElasticTorch):
-    """The same by a torchrun inside a shell, which is Muster's link, with the variables of a PyTorchJob's elasticPolicy."""
+    """The same with a torchrun (Muster's link) inside a shell, and the variables of a PyTorchJob's elasticPolicy."""
 
     def endpoint(self):
         return {"PET_RDZV_BACKEND": "c10d", "PET_RDZV_ENDPOINT": f"127.0.0.1:{self.port}"}
@@ -329,7 +329,7 @@ class ElasticTorchrun(ElasticTorch):
 
 
 class ServiceLinks(MusterCase):
-    """Services of the namespace are called as our settings begin: Kubernetes sets these to what is no setting."""
+    """Variables of Services can have the names of settings; Kubernetes sets them to addresses, which are no settings."""
     LINK = "tcp://10.0.0.1:80"
     NAMES = ["MUSTER_HTTP_PORT", "MUSTER_RSH_PORT", "PET_MASTER_PORT", "MASTER_PORT", "COORDINATOR_PORT", "DMLC_TRACKER_PORT"]
     SHOW = "; ".join(f'echo "{name}=${{{name}-}}"' for name in [*NAMES, "REDIS_PORT"])

@@ -1,4 +1,4 @@
-"""--preempt-file=http://...: notices as the metadata services of the clouds give them, from a real HTTP server."""
+"""--preempt-file=http://...: notices as the clouds' metadata services give them, from a real HTTP server."""
 import http.server
 import json
 import os
@@ -16,7 +16,7 @@ AZURE = "/metadata/scheduledevents?api-version=2020-07-01"
 
 
 class Service(http.server.ThreadingHTTPServer):
-    """Answers by `answer(request) -> (status, headers, body)`; what was asked is in `asked`."""
+    """Answers with `answer(request) -> (status, headers, body)`; `asked` has the requests."""
     daemon_threads = True
     allow_reuse_address = True
 
@@ -104,7 +104,7 @@ class MetadataServices(MusterCase):
             if state["valid"] == "first":
                 state["expire"] -= 1
                 if state["expire"] == 0:
-                    state["valid"] = None  # expired: the next question gets a 401
+                    state["valid"] = None  # expired: the next request gets a 401
             return 404, {}, b"<?xml version='1.0'?><html>404 - Not Found</html>"
 
         service = self.service(answer)
@@ -159,7 +159,7 @@ class MetadataServices(MusterCase):
         agent = self.begin(service.url + AZURE)
         for _ in range(4):
             service.next_question()
-        self.assertIsNone(agent.process.poll())  # another machine's
+        self.assertIsNone(agent.process.poll())  # the event is for another machine
         machines.append("VMSS_7")
         self.ends(agent, f"{service.url}{AZURE}: Preempt at Mon, 19 Sep 2016 18:29:47 GMT")
 
@@ -187,7 +187,7 @@ class MetadataServices(MusterCase):
             self.assertEqual(len(re.findall(said, output)), 1, output)
 
     def test_answers_that_are_no_http(self):
-        """A server that says nonsense, nothing, half of it, or never ends."""
+        """A server that answers with nonsense, with nothing, with half an answer, or without an end."""
         listener = socket.create_server(("127.0.0.1", 0))
         self.addCleanup(listener.close)
         listener.settimeout(DEADLINE)
@@ -207,7 +207,7 @@ class MetadataServices(MusterCase):
             link.close()
         link, _ = listener.accept()
         link.recv(65536)
-        link.sendall(b"HTTP/1.0 200 OK\r\n\r\nTRUE")  # no length: it ends with the connection
+        link.sendall(b"HTTP/1.0 200 OK\r\n\r\nTRUE")  # no length: the answer ends with the connection
         link.close()
         self.ends(agent, f"{url}: TRUE")
 

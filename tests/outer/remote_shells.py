@@ -31,12 +31,12 @@ class RshCase(MusterCase):
         return [MUSTER, "rsh", "-p", str(pod.port), *flags, pod.host, *command]
 
     def rsh(self, pod, *command, flags=(), env=None, **more):
-        """Runs it to its end; bytes."""
+        """Runs `command` in the pod to its end; the output is bytes."""
         if "input" not in more:
             more.setdefault("stdin", subprocess.DEVNULL)
         return subprocess.run(self.call(pod, *command, flags=flags), capture_output=True, env=clean(**(env or {})),
                               timeout=DEADLINE, **more)
 
     def begin(self, pod, *command, flags=(), env=None, **more):
-        """Starts it with pipes; killed at the end of the test."""
+        """Starts `command` in the pod with pipes; killed at the end of the test."""
         return self.with_pipes(self.call(pod, *command, flags=flags), env=clean(**(env or {})), **more)

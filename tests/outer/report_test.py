@@ -179,7 +179,7 @@ class Reports(Case):
             file.write("old")
         with open(page) as old:
             self.assertEqual(report(logs, "-o", page).returncode, 0)
-            self.assertEqual(old.read(), "old")  # whoever reads the old one reads it to its end
+            self.assertEqual(old.read(), "old")  # a reader of the old page can read it to its end
         self.assertEqual([name for name in os.listdir(self.dir) if name.startswith("run.html")], ["run.html"])
         pipe = os.path.join(self.dir, "pipe")
         os.mkfifo(pipe)
@@ -196,7 +196,7 @@ class Reports(Case):
         self.assertLess(os.path.getsize(os.path.join(logs, "report.html")), 3 << 20)
 
 
-# The page in a frame as wide as a phone; what it measures is written into the document that --dump-dom prints.
+# Shows the page in a frame as wide as a phone, and writes what it measures into the document that --dump-dom prints.
 FRAME = """<!DOCTYPE html><body style="margin:0"><iframe id=f style="width:{width}px;height:740px;border:0" src="{page}"></iframe><script>
 f.onload = () => {{
   const d = f.contentDocument, r = d.documentElement;

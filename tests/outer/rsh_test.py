@@ -1,4 +1,4 @@
-"""`muster rsh` and `muster exec --serve-rsh` over loopback: streams, codes, signals, and every way in which an end goes."""
+"""`muster rsh` and `muster exec --serve-rsh` over loopback: streams, codes, signals, and every way to end."""
 import concurrent.futures
 import os
 import re
@@ -24,7 +24,7 @@ NOT_REACHED = 200
 PEER_LOST = 202
 SESSIONS = os.path.join(os.path.dirname(MUSTER), "rsh_sessions")
 
-# A group with a child, and one that has left for a session of its own; says their ids, then waits.
+# A process group with a child, and a process that has left for a session of its own; prints their ids, then waits.
 FAMILY = "sleep 1000 & child=$!; setsid sh -c 'echo $$; exec sleep 1001' & read go; echo $child; echo $$; wait"
 
 
@@ -68,7 +68,7 @@ class Streams(RshCase):
     def test_a_command_that_closes_its_stdin_early(self):
         pod = self.pod()
         self.assertEqual(self.rsh(pod, "exec <&-; echo closed; exit 4", input=os.urandom(20_000_000)).returncode, 4)
-        caller = self.begin(pod, "head -c 3; exit 5")  # ours stays open
+        caller = self.begin(pod, "head -c 3; exit 5")  # our end of stdin stays open
         caller.stdin.write(b"abcdef")
         caller.stdin.flush()
         self.assertEqual((self.code(caller), caller.stdout.read()), (5, b"abc"))
@@ -119,7 +119,7 @@ class Streams(RshCase):
 
 class Reaching(RshCase):
     def listener(self):
-        """A port of a stranger, who lets everybody in and throws them out."""
+        """A port of another program, which accepts each connection and closes it."""
         stranger = socket.create_server(("127.0.0.1", 0))
         stranger.settimeout(DEADLINE)
         self.addCleanup(stranger.close)
@@ -163,11 +163,11 @@ class Reaching(RshCase):
 
     def test_the_pod_restarts_while_it_is_waited_for(self):
         pod = self.pod()
-        pod.send(signal.SIGSTOP)  # the kernel answers for it
+        pod.send(signal.SIGSTOP)  # the kernel still accepts connections for it
         caller = self.caller(pod.port, "echo reached")
         ticker = threading.Event()
         end = time.monotonic() + DEADLINE
-        while f":{pod.port:04X} 01" not in open_text("/proc/net/tcp"):  # until it is connected
+        while f":{pod.port:04X} 01" not in open_text("/proc/net/tcp"):  # until the caller is connected
             self.assertLess(time.monotonic(), end, "nobody connects")
             ticker.wait(0.01)
         pod.process.kill()
@@ -244,7 +244,7 @@ def open_text(path):
 
 class Ends(RshCase):
     def family(self, pod, **more):
-        """A caller, and the ids of what runs for it in the pod."""
+        """A caller, and the ids of the processes that run for it in the pod."""
         caller = self.begin(pod, FAMILY, **more)
         pids = [int(caller.stdout.readline())]
         caller.stdin.write(b"go\n")
@@ -260,7 +260,7 @@ class Ends(RshCase):
         pod.send(signal.SIGKILL)
         self.assertEqual(self.code(caller), PEER_LOST)
         self.assertIn(f"127.0.0.1:{pod.port}".encode(), caller.stderr.read())
-        self.assertTrue(wait_gone(pids[2]))  # the command; what it left has lost its guardian, as in a pod that dies
+        self.assertTrue(wait_gone(pids[2]))  # the command; no agent is left to end the others
         for pid in pids[:2]:
             os.kill(pid, signal.SIGKILL)
 
@@ -329,7 +329,7 @@ class Ends(RshCase):
         writer = threading.Thread(target=flood, args=(stuck,))
         writer.start()
         self.assertEqual(self.rsh(pod, "cat", input=b"x" * 1_000_000).stdout, b"x" * 1_000_000)
-        stuck.send_signal(signal.SIGTERM)  # overtakes all that input
+        stuck.send_signal(signal.SIGTERM)  # the signal overtakes all that input
         self.assertEqual(self.code(stuck), 143)
         writer.join()
 
@@ -367,7 +367,7 @@ def flood(process):
 
 
 def held(pod):
-    """What the pod's agent holds: descriptors, threads, bytes of memory."""
+    """The numbers of the pod's agent: descriptors, threads, bytes of memory."""
     status = open_text(f"/proc/{pod.pid}/status")
     return (len(os.listdir(f"/proc/{pod.pid}/fd")), int(re.search(r"Threads:\s+(\d+)", status)[1]),
             int(re.search(r"VmRSS:\s+(\d+)", status)[1]) << 10)
@@ -389,7 +389,7 @@ class Hardship(RshCase):
                 link.sendall(at_once.replace(b"/muster.rendezvous.v1.Rendezvous/Attend", b"/muster.rsh.v1.RemoteShell/Session"))
                 link.sendall(slowly)
             except OSError:
-                pass  # thrown out meanwhile
+                pass  # the connection was closed meanwhile
             self.assertEqual(self.rsh(pod, "exit 3").returncode, 3)
         for link in open_ends:
             link.close()
@@ -409,10 +409,10 @@ class Hardship(RshCase):
             self.assertEqual(done.returncode, 0, done.stderr)
         sessions(1000)
         descriptors, threads, memory = held(pod)
-        sessions(500 if sanitized() == "thread" else 9000)  # its runtime is too slow for more
+        sessions(500 if sanitized() == "thread" else 9000)  # the sanitizer is too slow for more
         ticker, end = threading.Event(), time.monotonic() + DEADLINE
         while (held(pod)[0] > descriptors + 4 or held(pod)[1] > threads + 2 or children(pod)) and time.monotonic() < end:
-            ticker.wait(0.01)  # the last sessions end on their own side after their callers
+            ticker.wait(0.01)  # in the pod, the last sessions end after their callers
         self.assertLessEqual(held(pod)[0], descriptors + 4)
         self.assertLessEqual(held(pod)[1], threads + 2)
         if not sanitized():

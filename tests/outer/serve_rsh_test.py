@@ -1,4 +1,4 @@
-"""A worker pod of an MPI job beside its serving: notices of preemption, the node check before it, what its message tells."""
+"""A worker pod of an MPI job besides its remote shell: preemption notices, the node check, the termination message."""
 import json
 import os
 import signal
@@ -24,7 +24,7 @@ class Case(RshCase):
         return message["exit_code"], message["class"], message["reason"]
 
     def come(self, *flags, port=0):
-        """A pod that need not serve."""
+        """Starts a pod; it need not come to serve."""
         return self.spawn(["exec", "--serve-rsh", "--rsh-listen", f"127.0.0.1:{port}", "--termination-log", self.log, *flags])
 
     def appear(self):
@@ -37,7 +37,7 @@ class Case(RshCase):
 
 class Verdicts(Case):
     def test_pods_on_one_machine_hear_how_the_job_ended(self):
-        """Hosts that mean this machine, some with a pod and one, the launcher's own, without."""
+        """All hosts name this machine; each has a pod, except the launcher's own."""
         first = self.pod(host="127.0.0.2")
         pods = [first, self.pod(host="127.0.0.3", port=first.port)]
         hosts = ",".join(["localhost", *(pod.host for pod in pods)])
@@ -54,7 +54,7 @@ class Verdicts(Case):
 class Notices(Case):
     def test_the_commands_are_told_and_the_pod_goes(self):
         pod = self.pod("--preempt-file", self.notice, "--node-check", "echo fit", "--termination-log", self.log)
-        # The child speaks: before it is what it becomes, the shell's trap would swallow its TERM.
+        # The child prints "ready": until a child has executed sleep, the shell's trap would swallow its SIGTERM.
         waits = "trap 'echo got; exit {}' TERM; sh -c 'echo ready; exec sleep 1000' & wait"
         callers = [self.begin(pod, waits.format(code)) for code in (9, 0)]
         for caller in callers:
@@ -74,7 +74,7 @@ class Notices(Case):
         self.appear()
         self.assertEqual(caller.stdout.readline(), b"got\n")
         pod.send(signal.SIGTERM)
-        caller.send_signal(signal.SIGUSR1)  # the checkpoint goes on
+        caller.send_signal(signal.SIGUSR1)  # the command's checkpoint goes on
         self.assertEqual(caller.stdout.readline(), b"on\n")
         self.assertIsNone(pod.process.poll())
         pod.send(signal.SIGTERM)
@@ -95,7 +95,7 @@ class Notices(Case):
 
 class Checks(Case):
     def opened(self):
-        """The other end of what a check waits for; once it does."""
+        """Opens the other end of the pipe that a check waits for, once the check waits."""
         return open(self.gate, "w")
 
     def test_nobody_is_served_before_it_has_passed(self):
@@ -123,7 +123,7 @@ class Checks(Case):
         self.assertEqual((self.code(caller), caller.stdout.read()), (3, b"served\n"))
 
     def test_a_signal_while_it_is_checked(self):
-        """Also where a notice is waited for."""
+        """Also if a preemption notice is awaited."""
         for flags in ((), ("--preempt-file", self.notice)):
             pod = self.come("--node-check", f"echo $$ > {self.gate}; exec sleep 1000", *flags)
             with open(self.gate) as gate:

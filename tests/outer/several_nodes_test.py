@@ -24,8 +24,8 @@ class Nodes(MusterCase):
         return first, second
 
     def running(self, *arguments, conf=""):
-        """An elastic pair that runs: (endpoint, the agent that owns it, the other agent, the owner's worker, the other's
-        worker). A rank does not tell them apart: the order of the ranks is not the order of arrival."""
+        """A running elastic pair: (endpoint, the agent that owns it, the other agent, owner's worker, other's worker).
+        Ranks do not tell the two apart, since ranks are not in the order of arrival."""
         endpoint = self.endpoint()
         host, guest = (self.node(endpoint, "1:2", "--rdzv-conf", f"last_call_timeout=600,is_host={owns}{conf}", *arguments)
                        for owns in (1, 0))
@@ -65,7 +65,7 @@ class Rendezvous(Nodes):
         self.assertEqual([agent.wait() for agent in agents], [0, 0])
 
     def test_the_endpoints_name_comes_later(self):
-        """Who could not know at its start that the endpoint is its own serves it once the name says so."""
+        """The endpoint's name does not resolve at first; the node serves the endpoint once it means this machine."""
         hosts, servers = (os.path.join(self.dir, name) for name in ("hosts", "resolv.conf"))
         for path, text in ((hosts, ""), (servers, "nameserver 127.0.0.1\n")):
             with open(path, "w") as file:
@@ -133,7 +133,7 @@ class Rendezvous(Nodes):
     def test_elastic_starts_with_the_nodes_that_are_wanted(self):
         wanted = os.path.join(self.dir, "nodes")
 
-        def want(nodes):  # as a kubelet swaps it
+        def want(nodes):  # replaces the file as a kubelet does
             with open(wanted + ".new", "w", encoding="utf-8") as file:
                 file.write(nodes)
             os.rename(wanted + ".new", wanted)
@@ -230,7 +230,7 @@ class Faults(Nodes):
         self.assertIn("refused", agent.output())
 
     def test_an_endpoint_that_its_owner_gives_up_is_served_by_the_job(self):
-        # A predecessor that is just dying: it still has the port when the agents come.
+        # A predecessor that is about to end still has the port when the agents come.
         with socket.create_server(("127.0.0.1", 0)) as predecessor:
             endpoint = f"127.0.0.1:{predecessor.getsockname()[1]}"
             agents = [self.node(endpoint, "2"), self.node(endpoint, "2")]
@@ -293,7 +293,7 @@ class Faults(Nodes):
         workers[0].tell("exit 0")
         self.assertTrue(wait_gone(workers[0].pid))
         workers[1].tell("exit 4")
-        for worker in self.workers(2):  # the one that had succeeded runs again
+        for worker in self.workers(2):  # the worker that had succeeded runs again
             worker.tell("exit 0")
         self.assertEqual([agent.wait() for agent in agents], [0, 0])
 
@@ -359,7 +359,7 @@ class Faults(Nodes):
         self.assertEqual(stayer.wait(), 0)
 
     def leave_with_a_slow_worker(self, leaver, slow, stayer):
-        """The other node goes on while the leaving one's worker still writes its checkpoint."""
+        """The other node goes on while the leaving node's worker still writes its checkpoint."""
         slow.ask("ignore SIGTERM")
         leaver.send(signal.SIGTERM)
         (alone,) = self.round_of(1, at_least=1)

@@ -1,4 +1,4 @@
-"""`muster run` on one node: exit codes, environment, logs, restarts, signals, nobody left behind."""
+"""`muster run` on one node: exit codes, environment, logs, restarts, signals, no process left behind."""
 import json
 import os
 import re
@@ -49,7 +49,7 @@ class ExitCodes(MusterCase):
             self.assertIn(arguments[-1], output)
 
     def test_a_start_that_cannot_succeed_is_not_tried_again(self):
-        """Said in one line before anybody is waited for; what only the start itself finds costs no restart either."""
+        """One line before other nodes are waited for; an error of the start itself costs no restart either."""
         loader = os.path.join(self.dir, "program")
         with open(loader, "w") as file:
             file.write("#!/no/such/interpreter\n")
@@ -187,7 +187,7 @@ class Logs(MusterCase):
         self.assertEqual(sorted(self.attempts(logs)), ["job/attempt_0", "job/attempt_1"])
 
     def test_output_without_a_log_dir_is_kept(self):
-        """Where it went is said before the workers start; without output nothing is left of a success."""
+        """The log says where it goes before the workers start; without output a success leaves nothing."""
         for flags, script, kept in (((), "true", False), (("-r", "3"), "echo hi", True), (("-t", "0:1"), "echo hi", True), ((), "exit 3", True)):
             with self.subTest(flags=flags, script=script):
                 before = set(os.listdir(self.dir))

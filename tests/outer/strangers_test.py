@@ -1,4 +1,4 @@
-"""Bytes that nobody of the job sent, on both ports of a running job: slow, half, huge and wrong ones; and many of them."""
+"""Bytes from strangers on both ports of a running job: slow, incomplete, huge and wrong ones, and many connections."""
 import json
 import resource
 import select
@@ -28,7 +28,7 @@ def headers(path="/muster.rendezvous.v1.Rendezvous/Attend"):
 SETTINGS = frame(4, 0, 0)
 CALL = PREFACE + SETTINGS + headers()
 
-# What comes at once, and what follows a byte at a time.
+# Bytes that are sent at once, and bytes that follow one at a time.
 ON_THE_CONTROL_PORT = {
     "nothing": (b"", b""),
     "a preface, slowly": (b"", PREFACE),
@@ -54,7 +54,7 @@ def text(value):
     return struct.pack("<Q", len(value)) + value
 
 
-# Those that end with their connection; the others may be a client that thinks: they hold what they sent, no more.
+# The store closes these connections. The others may be from a client that is slow: they only cost the bytes they sent.
 CLOSED_BY_THE_STORE = {
     "a key of 2^62 bytes": VALIDATE + b"\x01" + struct.pack("<Q", 1 << 62),
     "a value of 2^40 bytes": VALIDATE + b"\x01" + text(b"k") + struct.pack("<Q", 1 << 40),
@@ -81,7 +81,7 @@ def memory(pid, what):
 
 
 class Visited(Nodes):
-    """A job, and the means to bother it."""
+    """A job, and helpers to disturb it."""
     SOME_MEMORY = 1 << 30 if sanitized() else 16 << 20
 
     def setUp(self):
@@ -99,7 +99,7 @@ class Visited(Nodes):
         self.links.append(link)
         try:
             link.sendall(sends)
-        except OSError:  # it has seen enough
+        except OSError:  # the other side has closed
             pass
         link.setblocking(False)
         return link
@@ -128,7 +128,7 @@ class Visited(Nodes):
                     entry[0].send(entry[2][:1])
                     entry[2] = entry[2][1:]
                 except OSError:
-                    pass  # the next look tells
+                    pass  # the next look shows it
 
     def job(self, *arguments, **more):
         endpoint = self.endpoint()
@@ -182,7 +182,7 @@ class Strangers(Visited):
         self.wait_for_ends({link: ("held by the store", b"") for link in held})
 
     def test_on_the_one_port_of_a_static_job(self):
-        """Store and rendezvous share it; what looks like HTTP/2 or TLS is carried on to the latter."""
+        """Store and rendezvous share the port; bytes that look like HTTP/2 or TLS are relayed to the rendezvous."""
         port = str(self.free_port())
         agents = [self.start("--nnodes", "2", "--node-rank", str(rank), "--master-addr", "127.0.0.1", "--master-port",
                              port) for rank in range(2)]

@@ -88,7 +88,7 @@ except KeyboardInterrupt:
         self.assertEqual(self.end(), 143)
 
     def test_a_terminal_that_hangs_up(self):
-        """The command is told and answers as it likes; without an answer HUP is its end."""
+        """The command gets SIGHUP and may handle it; if it does not, SIGHUP ends it."""
         for script, code in (("trap 'exit 5' HUP; echo ready; while :; do sleep 0.01; done", 5), ("echo ready; exec sleep 1000", 129)):
             terminal = self.begin_on_terminal("--", "sh", "-c", script)
             self.read_until(terminal, b"ready")
@@ -96,17 +96,17 @@ except KeyboardInterrupt:
             self.assertEqual(self.end(), code)
 
     def begin_shell(self, *command):
-        """A shell on a terminal of its own, which would start muster as users do."""
+        """A shell on a terminal of its own, which starts muster as a user's shell does."""
         pid, terminal = pty.fork()
         if pid == 0:
             os.execve(command[0], command, clean(PS1="", HISTFILE="", MUSTER=MUSTER))
         self.open.append(terminal)
         self.pid = pid
-        self.addCleanup(subprocess.run, ["pkill", "-KILL", "-s", str(pid)])  # what was stopped and never went on
+        self.addCleanup(subprocess.run, ["pkill", "-KILL", "-s", str(pid)])  # processes that are still stopped
         return terminal
 
     def test_a_script_reads_from_its_terminal_after_the_command(self):
-        """The command had the foreground; a script has no job control to take it back with."""
+        """The command had the foreground, and a script has no job control to take it back."""
         terminal = self.begin_shell("/bin/sh", "-c", '"$MUSTER" exec -- sh -c "read one; echo first=$one"; read two; echo second=$two')
         os.write(terminal, b"a\n")
         self.read_until(terminal, b"first=")
@@ -138,7 +138,7 @@ except KeyboardInterrupt:
         self.assertEqual(self.end(), 0)
 
     def test_control_z_where_no_shell_could_go_on(self):
-        """As in `docker run -it`: the command would stand still for ever."""
+        """As in `docker run -it`: a stopped command would never go on."""
         terminal = self.begin_on_terminal("--", "sh", "-c", "echo ready; read line; echo got=$line")
         self.read_until(terminal, b"ready")
         os.write(terminal, b"\x1a")

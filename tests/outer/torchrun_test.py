@@ -1,4 +1,5 @@
-"""torchrun's command line from outside: what each flag does to workers and console, wrong values, and the hand-over to the real torchrun."""
+"""torchrun's command line from outside: the effect of each flag on workers and console, wrong values, the hand-over to
+the real torchrun."""
 import json
 import os
 import re
@@ -7,12 +8,12 @@ import subprocess
 
 from muster_case import DEADLINE, HERE, MUSTER, MusterCase, main
 
-NONE = {"OMP_NUM_THREADS": "1"}  # whose warning is another test's
+NONE = {"OMP_NUM_THREADS": "1"}  # another test checks its warning
 
 
 class TorchrunCase(MusterCase):
     def started(self, *arguments, **options):
-        """(exit code, output) of a run that needs no telling."""
+        """(exit code, output) of a run whose workers end by themselves."""
         agent = self.start(*arguments, worker=False, **options)
         return agent.wait(), agent.output()
 
@@ -61,7 +62,7 @@ class Flags(TorchrunCase):
         self.assertIn("CUDA_VISIBLE_DEVICES=3 names 1 device, none for local rank 1", output)
 
     def test_numa_binding(self):
-        """numactl is asked for CPUs that there are; a stand-in says with what it was called."""
+        """numactl is called with CPUs that exist; a stand-in prints its arguments."""
         self.program("bin/numactl", '#!/bin/sh\necho "numactl $1"\nshift\nexec "$@"\n')
         env = {**NONE, "PATH": f"{self.dir}/bin:{os.environ['PATH']}"}
         for mode in ("node", "socket", "exclusive", "core-complex"):
@@ -88,7 +89,7 @@ class Flags(TorchrunCase):
             worker.tell("exit 0")
         self.assertEqual(agent.wait(), 128 + signal.SIGUSR1)
         agent, workers = self.pair("--signals-to-handle", "SIGUSR1")
-        agent.send(signal.SIGTERM)  # nobody's any more: it ends the agent as it would any process
+        agent.send(signal.SIGTERM)  # not handled now: it ends the agent like any process
         self.assertEqual(agent.wait(), 128 + signal.SIGTERM)
 
     def chatter(self, *arguments, **options):
@@ -232,7 +233,7 @@ class Values(TorchrunCase):
 
 
 class HandOver(TorchrunCase):
-    """A stand-in for the real torchrun says how it was called."""
+    """A stand-in for the real torchrun prints how it was called."""
     SAYS = '#!/bin/sh\nfor word; do echo "word: $word"; done\necho "handed over: $MUSTER_HANDED_OVER"\nexit 7\n'
 
     def setUp(self):
@@ -322,7 +323,7 @@ class ErrorFile(TorchrunCase):
     TOLD = {"message": {"message": "ValueError: boom", "extraInfo": {"py_callstack": "Traceback of boom", "timestamp": "1700000000"}}}
 
     def left(self, *arguments, then=(), exit_with="exit 3", **options):
-        """(exit code, what is in the agent's error file) after rank 0 has done as told."""
+        """(exit code, content of the agent's error file) after rank 0 has done what `then` and `exit_with` say."""
         path = os.path.join(self.dir, "error.json")
         if os.path.exists(path):
             os.remove(path)

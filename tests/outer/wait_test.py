@@ -1,4 +1,4 @@
-"""`muster wait`: what busybox loops do in init containers, with the reason said once."""
+"""`muster wait`: takes the place of busybox loops in init containers, and prints each reason once."""
 import os
 import signal
 import socket
@@ -24,7 +24,7 @@ class WaitCase(MusterCase):
         return agent
 
     def bound(self):
-        """A port that is ours and refuses until somebody calls listen()."""
+        """A bound port, which refuses until the test calls listen()."""
         holder = socket.socket()
         self.addCleanup(holder.close)
         holder.bind(("127.0.0.1", 0))
@@ -91,7 +91,7 @@ class Ports(WaitCase):
         self.assertEqual(self.wait_for("--timeout", "0s", second).wait(), 0)
 
     def test_the_timeout_ends_an_attempt(self):
-        """An address that says nothing at all: a listener whose queue is full."""
+        """An address that never answers: a listener whose queue is full."""
         holder, address = self.bound()
         holder.listen(0)
         fillers = []
@@ -115,7 +115,7 @@ class Ports(WaitCase):
             self.assertIn(f"stopped by {number.name}", agent.output())
 
     def test_sigterm_as_the_first_process_of_a_container(self):
-        """There a signal without a handler is lost."""
+        """As PID 1, a signal without a handler would be lost."""
         prefix = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--kill-child", "--"]
         if subprocess.run([*prefix, "true"], capture_output=True).returncode:
             self.skipTest("NOT TESTED: no namespaces to be had here")
@@ -152,7 +152,7 @@ class Ports(WaitCase):
 
 class Names(WaitCase):
     def own_hosts(self, *lines):
-        """A mount namespace with a hosts file of its own and a name server that is not there; gives (prefix, path)."""
+        """A mount namespace with its own hosts file and a name server that does not exist; returns (prefix, path)."""
         hosts, servers = os.path.join(self.dir, "hosts"), os.path.join(self.dir, "resolv.conf")
         with open(hosts, "w") as file:
             file.writelines(line + "\n" for line in lines)
@@ -197,7 +197,7 @@ class Names(WaitCase):
         agent = self.wait_for("--tcp", "--timeout", "300", "master-0:29500", prefix=prefix)
         self.wait_for_output(agent, r'waiting for tcp master-0:29500: .*"master-0"')
         with open(hosts, "a") as file:
-            file.write("127.0.0.1 master-0\n")  # its loopback is down
+            file.write("127.0.0.1 master-0\n")  # the namespace's loopback is down
         self.wait_for_output(agent, r"waiting for tcp master-0:29500: 127\.0\.0\.1:29500: ")
         self.assertEqual(len(agent.output().splitlines()), 2, agent.output())
         agent.send(signal.SIGTERM)
@@ -219,7 +219,7 @@ class Coordinators(WaitCase):
         self.assertEqual(self.wait_for("--rendezvous", "--timeout", "0", address).wait(), 0)
 
     def test_one_that_comes_later_where_another_service_was(self):
-        """Refused, then somebody who hangs up, then the coordinator: each is said."""
+        """The port refuses, then another program closes connections, then there is the coordinator: each is printed."""
         holder, address = self.bound()
         agent = self.wait_for("--rendezvous", address)
         self.wait_for_output(agent, f"waiting for rendezvous {address}: nothing listens there yet")

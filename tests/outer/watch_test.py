@@ -1,4 +1,4 @@
-"""The HTTP port of an agent, seen by a kubelet, a scraper and by clients that mean no good."""
+"""The HTTP port of an agent, as used by a kubelet, a scraper and by clients that misbehave."""
 import http.client
 import json
 import os
@@ -17,7 +17,7 @@ SAID = r"/healthz, /metrics, .* on (?:127\.0\.0\.1 )?port (\d+)"
 
 class WatchCase(MusterCase):
     def port_of(self, agent):
-        """The port that the agent says it has."""
+        """The port that the agent's log names."""
         return int(re.search(SAID, self.wait_for_output(agent, SAID)).group(1))
 
     def ask(self, port, path, method="GET"):
@@ -158,7 +158,7 @@ class Watching(WatchCase):
         restarts = [{cause: self.scrape(port)[("muster_restarts_total", cause)] for cause in ("fatal", "peer")} for port in ports]
         self.assertEqual(restarts, [{"fatal": 1, "peer": 0}, {"fatal": 0, "peer": 1}])
 
-        agents[0].send(signal.SIGSTOP)  # the coordinator's host says nothing more
+        agents[0].send(signal.SIGSTOP)  # the coordinator's host does not answer
         told = self.status(ports[1])
         self.assertEqual((told["source"], told["phase"], told["round"], [node["node"] for node in told["nodes"]]),
                          ("node", "running", 1, ["n1"]))
@@ -274,12 +274,12 @@ class Settings(WatchCase):
             self.assertRegex(done.stderr, rf"--http-port: 127.0.0.1 port {port} is taken by another process; free it, or choose another one")
 
     def test_under_kubernetes_the_default_port_is_a_favour(self):
-        """The first one gets it (or somebody else on this machine has it), the second one goes on without."""
+        """The first agent gets it (or another process of this machine has it); the second agent runs without."""
         inner = [MUSTER, "exec", "--", "sh", "-c", "exit 7"]
         done = self.exec(command=["env", "-u", "MUSTER_HTTP_PORT", *inner], KUBERNETES_SERVICE_HOST="10.0.0.1")
         self.assertEqual(done.returncode, 7)
         self.assertRegex(done.stderr, "W muster no /healthz, .*: port 29480 is taken by another process")
-        # A muster inside does not try: the port is the outer one's.
+        # A muster inside opens no port: the port belongs to the outer one.
         done = self.exec("--http-port=127.0.0.1:0", command=["sh", "-c", "echo $MUSTER_HTTP_PORT"])
         self.assertEqual((done.returncode, done.stdout), (0, "off\n"))
 
@@ -294,7 +294,7 @@ class Settings(WatchCase):
 
 
 class Clients(WatchCase):
-    """What a client may do wrong."""
+    """Clients that do something wrong."""
 
     def setUp(self):
         super().setUp()
@@ -311,7 +311,7 @@ class Clients(WatchCase):
         """Sends, reads until the other side closes."""
         with socket.create_connection(("127.0.0.1", self.port), DEADLINE) as link:
             link.sendall(text)
-            link.shutdown(socket.SHUT_WR)  # half-open: it still wants its answer
+            link.shutdown(socket.SHUT_WR)  # half-open: the client still wants its answer
             answer = b""
             while part := link.recv(65536):
                 answer += part
@@ -338,7 +338,7 @@ class Clients(WatchCase):
         self.assertEqual(self.say(b"GET /healthz HTTP/1.0\r\n\r\n" + one).count(b"200 OK"), 1)
         self.assertEqual(self.say(b"GET /x HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello" + one).count(b"HTTP/1.1 200"), 1)
         self.assertEqual(self.say(b"\r\n" + one + b"\r\n\r\n" + one).count(b"HTTP/1.1 200"), 2)  # RFC 9112, 2.2
-        # The slow one: a status between two fast ones stays in its place.
+        # /status is slower than the requests before and after it; its answer keeps its place between theirs.
         many = self.say(one + b"GET /status HTTP/1.1\r\nHost: x\r\n\r\n" + b"GET /nothing HTTP/1.1\r\nHost: x\r\n\r\n")
         self.assertRegex(many, rb"(?s)^HTTP/1.1 200 .*ok\n.*HTTP/1.1 200 .*\"run_id\".*HTTP/1.1 404 ")
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=DEADLINE)
@@ -373,9 +373,9 @@ class Clients(WatchCase):
             try:
                 link.sendall((b"", b"GET /metrics HTTP/1.1\r\n", b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")[i % 3])
             except OSError:
-                pass  # replaced already
+                pass  # that connection was replaced already
         self.alive()
-        self.worker.tell("exit 1")  # and a restart is none of their business
+        self.worker.tell("exit 1")  # a restart works all the same
         (worker,) = self.workers(1)
         self.assertEqual(self.scrape(self.port)["muster_rounds_total"], 2)
         worker.tell("exit 0")

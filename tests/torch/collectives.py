@@ -1,4 +1,4 @@
-"""A worker of the PyTorch tests: what torch's own code asks of the launcher's environment and of the store it hosts."""
+"""A worker of the PyTorch tests: uses what torch's own code needs of the launcher's environment and of its store."""
 import os
 
 import torch
@@ -35,6 +35,6 @@ dist.barrier()
 print(f"rank {rank} of {world}: collectives agree", flush=True)
 dist.destroy_process_group()
 
-# gloo's threads may still hold tensors of the subgroup and of DDP. A Python that shuts down under them unwinds those
-# threads, and C++ ends the process for it ("terminate called without an active exception"), with any launcher.
+# gloo's threads may still hold tensors of the subgroup and of DDP. If Python shuts down at that time, it unwinds those
+# threads and C++ ends the process ("terminate called without an active exception"), with any launcher.
 os._exit(0)

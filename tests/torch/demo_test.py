@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What `make demo` shows: its exit code, the table of its attempts, the accuracy and the report.
+"""`make demo`: its exit code, the table of its attempts, the accuracy and the report.
 
     demo_test.py [unittest's arguments]
 """
@@ -35,7 +35,7 @@ class Demo(unittest.TestCase):
 
     def end(self, demo):
         if demo.poll() is None:
-            demo.send_signal(signal.SIGTERM)  # it ends its job
+            demo.send_signal(signal.SIGTERM)  # the demo ends its job
             demo.wait()
 
     def test_it_does_what_it_promises(self):
@@ -66,7 +66,7 @@ class Demo(unittest.TestCase):
         self.assertEqual(subprocess.run(["pgrep", "-af", self.state], capture_output=True, text=True).stdout, "")
 
     def test_what_is_not_as_promised_is_said(self):
-        """With a `muster local` that does nothing."""
+        """With a stand-in for `muster local` that does nothing."""
         for code, sentence in ((0, "the training did not come to its end"), (3, "the job ended with code 3")):
             for name in ("muster", "muster-local"):
                 path = os.path.join(self.folder, name)
@@ -80,5 +80,5 @@ class Demo(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    sys.argv.insert(1, "debian")  # the torch that the demo takes
+    sys.argv.insert(1, "debian")  # the torch that the demo uses
     torch_test.main()

@@ -1,4 +1,4 @@
-"""A worker of the PyTorch tests: all ranks are done but the first, which ends once somebody opens the pipe argv[1]."""
+"""A worker of the PyTorch tests: all ranks end at once except rank 0, which ends when the pipe argv[1] is opened."""
 import sys
 
 import torch.distributed as dist

@@ -1,4 +1,4 @@
-"""A worker of the PyTorch tests: in its first life the last rank leaves out a collective, and all wait for each other."""
+"""A worker of the PyTorch tests: in the first round the last rank leaves out a collective, and all ranks hang."""
 import faulthandler
 import os
 import signal

@@ -1,6 +1,6 @@
-"""Training as a TrainJob's pods do it: `muster exec` as the main process, with a network, a host name and an /etc of its own.
+"""Training as in a TrainJob's pods: `muster exec` as the main process, with its own network, host name and /etc.
 
-The pods' environment is what Kubeflow's controller gives: PET_* in its static form, pod-0 named as the master.
+The pods have the environment that Kubeflow's controller gives: PET_* in its static form, pod-0 named as the master.
 """
 import json
 import os
@@ -19,7 +19,7 @@ from training_run import MUSTER, RUN_ID, Broken, TrainingRun  # noqa: E402
 
 
 def pods_folder(folder):
-    """The part of the machine that the pods have of their own; made once for several runs."""
+    """The pods' own part of the machine (network, /etc); made once for several runs."""
     with open(f"{folder}/token", "w") as file:
         file.write("s3cret")
     networks.lay_etc(folder)
@@ -33,12 +33,12 @@ def direct(python, script):
 
 
 def through_a_shell(_, script):
-    """As an image made for torchrun starts it."""
+    """The arguments of `muster exec` in an image made for torchrun: a shell starts torchrun."""
     return ["--", "sh", "-c", f"echo installing; torchrun {shlex.join(script)}"]
 
 
 class PodRun(TrainingRun):
-    """Nodes are called pod-0, pod-1 ...; whichever comes again under its name is the pod that took the lost one's place."""
+    """Nodes are called pod-0, pod-1 ...; a replacement of a lost pod has the same name."""
 
     def __init__(self, folder, *, machine, pods=2, started=direct, **options):
         """machine: from pods_folder(). started: `direct` or `through_a_shell`."""
@@ -67,7 +67,7 @@ class PodRun(TrainingRun):
             return json.load(file)
 
     def said(self, name, text, deadline, times=1):
-        """Waits until the pod has printed it so often, into a growing file."""
+        """Waits until the pod has printed `text` `times` times; its output is a growing file."""
         ticker = threading.Event()
         while self.nodes[name].tail(10**6).count(text) < times:
             if time.monotonic() > deadline:

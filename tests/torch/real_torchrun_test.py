@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The real torchrun beside Muster: handed over to, compared flag by flag, and meeting on a Muster store.
+"""The real torchrun beside Muster: the hand-over to it, the same flags for both, a rendezvous on Muster's store.
 
     real_torchrun_test.py {debian|newest} [unittest's arguments]
 """
@@ -17,7 +17,7 @@ sys.path.insert(0, HERE)
 import torch_test  # noqa: E402
 from torch_test import DEADLINE, MUSTER  # noqa: E402
 
-# What a worker sees that does not depend on ports, folders and the time.
+# Prints the facts that a worker sees and that do not depend on ports, folders and the time.
 FACTS = """import json, os, sys
 names = ["LOCAL_RANK", "RANK", "GROUP_RANK", "ROLE_RANK", "ROLE_NAME", "LOCAL_WORLD_SIZE", "WORLD_SIZE", "CUDA_VISIBLE_DEVICES",
          "OMP_NUM_THREADS", "TORCHELASTIC_RESTART_COUNT", "TORCHELASTIC_MAX_RESTARTS", "TORCHELASTIC_SIGNALS_TO_HANDLE"]
@@ -40,7 +40,7 @@ class RealCase(unittest.TestCase):
         return {**clean, "PATH": path, "TMPDIR": self.folder, "OMP_NUM_THREADS": "1", **more}
 
     def torchruns_flags(self):
-        """The console through a tee: torch 1.13 cannot start under python 3.11 with the streams' default."""
+        """Sends the console through a tee: torch 1.13 cannot start under python 3.11 with the streams' default."""
         return ["--monitor_interval=0.1", *([] if self.newest else ["--redirects=1", "--tee=1"])]
 
     def script(self, text):
@@ -68,7 +68,7 @@ class RealHandOver(RealCase):
     def test_a_job_that_only_the_real_one_can_run(self):
         script = self.script("import os, sys\nprint('ran', os.environ['TORCHELASTIC_RUN_ID'], sys.argv[1:], flush=True)\n"
                              "sys.exit(int(sys.argv[1]))\n")
-        for code, ends in (("0", 0), ("3", 1)):  # 1: torchrun's code for every failure
+        for code, ends in (("0", 0), ("3", 1)):  # torchrun ends with 1 after any failure
             done = self.run_to_end(
                 MUSTER, "run", "--node-name=n", "--nnodes=1", "--rdzv_backend=c10d", f"--rdzv_endpoint={self.folder}/store-{code}",
                 "--rdzv_conf=store_type=file", "--rdzv_id=job", *self.torchruns_flags(), script, code)
@@ -85,7 +85,7 @@ class RealHandOver(RealCase):
 
 
 class RealFlags(RealCase):
-    """The same flags, given to both: workers see and consoles and files hold the same. Of the newest, which has them all."""
+    """Both get the same flags: workers, consoles and files are the same. With the newest torch, which has all flags."""
 
     def both(self, *flags, env=None, module="run", files=()):
         script = self.script(FACTS)

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The demo's table and its promises, from records made by hand."""
+"""The demo's table and the checks of its promises, on records made by hand."""
 import copy
 import os
 import sys
@@ -79,7 +79,7 @@ class Report(unittest.TestCase):
 
     def test_a_checkpoint_that_nobody_spoke_of(self):
         del self.events[4]
-        self.events[4]["epoch"] = 3  # the next start knows of epoch 3
+        self.events[4]["epoch"] = 3  # the next start has epoch 3
         self.assertEqual(self.wrong(), [])
 
     def test_one_node_may_train_alone_meanwhile(self):

@@ -1,10 +1,11 @@
 #!/usr/bin/python3
-"""Real PyTorch under `muster run`: collectives and DDP in several shapes, and a loss curve that survives each kind of death.
+"""Real PyTorch under `muster run`: collectives, DDP in several shapes, a loss curve that survives each kind of death.
 
     torch_test.py {debian|newest} [unittest's arguments]
 
-The launcher is judged by the curve: train.py's losses depend on neither the number of workers nor on interruptions, so each
-run is held against one process without any launcher. Ends with 77 (ctest: skipped) and the reason when that torch is missing.
+The curve shows whether the launcher works: train.py's losses depend neither on the number of workers nor on
+interruptions, so each run is compared with one process without a launcher. If that torch is missing, the test prints
+the reason and ends with 77 (ctest: skipped).
 """
 import atexit
 import glob
@@ -164,7 +165,7 @@ class Curve(TorchCase):
                 cls.reference = json.loads(file.readlines()[-1])["history"]
 
     def check_curve(self):
-        """Each epoch once, and every loss as if nothing had happened."""
+        """Checks that each epoch comes once, and that every loss is that of the undisturbed run."""
         done = epochs_done(self.events)
         self.assertEqual([epoch for epoch, _ in done], list(range(1, EPOCHS + 1)))
         for (epoch, loss), expected in zip(done, self.reference):
@@ -196,7 +197,7 @@ class Shapes(Curve):
 
 
 class Resume(Curve):
-    """A death in the middle of an epoch: each waits for epoch 3, and epoch 4 is held up so that it is still going on."""
+    """A death in the middle of an epoch: each test waits for epoch 3; epoch 4 is held up so that it still runs."""
     PACE = ["--epoch-seconds", "0.3"]
 
     def paced(self, nnodes, **options):
@@ -233,7 +234,7 @@ class Resume(Curve):
         self.until_start(run, 1)
         run.start_node("node-1", host=False)
         self.finish(run, ["node-0", "node-1"])
-        self.assertIn(self.worlds(), ([2, 1, 2], [2, 1]))  # [2, 1]: the rest was done before it was back
+        self.assertIn(self.worlds(), ([2, 1, 2], [2, 1]))  # [2, 1]: training ended before the node was back
         self.check_curve()
 
     def test_coordinator_killed(self):
@@ -255,7 +256,7 @@ class Resume(Curve):
 
 
 class Pods(Curve):
-    """A pod is killed at each stage of its life; the kubelet's part is a new pod of the same name and address."""
+    """A pod is killed at each stage of its life; the test starts a new one of the same name and address."""
     NAMES = ["pod-0", "pod-1"]
     PACE = ["--epoch-seconds", "0.3"]
 
@@ -280,7 +281,7 @@ class Pods(Curve):
         self.until(run, lambda event: event["event"] == "node_ended" and event["node"] == name)
 
     def replace(self, run, name):
-        """Kills the pod; its replacement comes."""
+        """Kills the pod and starts its replacement."""
         self.kill(run, name)
         run.start_node(name)
 
@@ -379,7 +380,7 @@ def main():
     if len(sys.argv) < 2 or sys.argv[1] not in ("debian", "newest"):
         sys.exit(f"usage: {sys.argv[0]} debian|newest [TestClass ...]")
     PYTHON = find_python(sys.argv.pop(1))
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # ended from outside: the nodes are ended too
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # a SIGTERM ends the nodes, too
     class_runner.main()
 
 

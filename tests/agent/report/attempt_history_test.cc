@@ -188,7 +188,7 @@ TEST_F(Folder, BadRecordsAreNamedAndHideNothing) {
   std::filesystem::create_directories(root_ + "/job/attempt_5");
   ASSERT_EQ(mkfifo((root_ + "/job/attempt_5/attempt.json").c_str(), 0600), 0);
   AttemptHistory history = Read({.file_bytes = 400});
-  EXPECT_EQ(history.files.size(), 0u);  // the good one is longer than that too
+  EXPECT_EQ(history.files.size(), 0u);  // the good file is longer than the limit, too
   history = Read();
   ASSERT_EQ(history.files.size(), 1u);
   ASSERT_EQ(history.problems.size(), 5u);
@@ -294,10 +294,10 @@ TEST(Summarize, WhatTheRecordsSayOfTheJobCounts) {
   files[1].record.job = JobResult{93, ExitClass::kRetryable, "no progress over 3 restarts in a row"};
   RunSummary run = Summarize(files).at(0);
   EXPECT_EQ(run.exit_code, 93);
-  EXPECT_EQ(run.exit_class, ExitClass::kRetryable);  // as --retry-codes had it
+  EXPECT_EQ(run.exit_class, ExitClass::kRetryable);  // by the job's --retry-codes
   EXPECT_EQ(run.reason, "no progress over 3 restarts in a row");
   EXPECT_THAT(ToJson({run}, {}), HasSubstr("\"class\": \"retryable\",\n      \"reason\": \"no progress"));
-  files[0].record.job = JobResult{201, ExitClass::kRetryable, "no coordinator"};  // it only gave up
+  files[0].record.job = JobResult{201, ExitClass::kRetryable, "no coordinator"};  // the node only gave up
   EXPECT_EQ(Summarize(files).at(0).exit_code, 93);
   files[1].record.job.reset();
   EXPECT_EQ(Summarize(files).at(0).exit_code, 201);
@@ -305,7 +305,7 @@ TEST(Summarize, WhatTheRecordsSayOfTheJobCounts) {
   EXPECT_EQ(Summarize(files).at(0).exit_code, 137);
   EXPECT_EQ(Summarize(files).at(0).exit_class, ExitClass::kRetryable);
 
-  files = OneRestart();  // a node that was gone after the first attempt knows nothing of the end
+  files = OneRestart();  // a node that ended after the first attempt does not know the end
   files[0].record.job = JobResult{201, ExitClass::kRetryable, "no coordinator"};
   EXPECT_EQ(Summarize(files).at(0).exit_code, 0);
 }
@@ -316,7 +316,7 @@ TEST(Summarize, AWorkerThatLostAPeerIsNotTheCause) {
   launcher::ExitRecord& peer = files[1].record.exits[0];
   peer.after_stop = false;
   peer.exit_code = 1;
-  peer.ended_unix_millis = 1;  // says it died long before
+  peer.ended_unix_millis = 1;  // by its clock, it died long before
   peer.stderr_tail = {"RuntimeError: [gloo/transport/tcp/pair.cc:534] Connection closed by peer [127.0.0.1]:1234"};
   std::vector<RunSummary> runs = Summarize(files);
   ASSERT_EQ(runs.at(0).attempts[0].failures.size(), 2u);
@@ -343,7 +343,7 @@ TEST(Summarize, WorkersOfALostNodesPeersAreNoCause) {
   EXPECT_EQ(runs[0].attempts[0].RootCause(), nullptr);
   EXPECT_EQ(runs[0].attempts[0].end, WorkerEnd::kStopped);
   EXPECT_FALSE(runs[0].exit_code.has_value());
-  files[1].record.ended_unix_ms = 2100;  // with an end of every node it is all we have
+  files[1].record.ended_unix_ms = 2100;  // every node has an end: no node was lost, so the failure counts
   runs = Summarize(files);
   EXPECT_EQ(runs[0].exit_code, 1);
 }
@@ -353,7 +353,7 @@ TEST(Summarize, StoppedBySignal) {
   End(files[0].record, 2000, 143, true);
   files[0].record.end_reason = "preempted: SIGTERM";
   EXPECT_EQ(Summarize(files).at(0).exit_code, 143);
-  files[0].record.end_reason = "node b was killed by SIGKILL";  // not a word about this job's own code
+  files[0].record.end_reason = "node b was killed by SIGKILL";  // the signal is another node's, not this job's end
   EXPECT_FALSE(Summarize(files).at(0).exit_code.has_value());
 }
 

@@ -1,4 +1,4 @@
-// The command line of `muster exec`: what a plain command hears, and what it must not hear.
+// The command line of `muster exec`: which flags and variables count for a plain command, and which must not.
 #include <gmock/gmock.h>
 
 #include <csignal>
@@ -174,7 +174,7 @@ TEST(ExecFlags, APodsIndexIsItsRank) {
   environment.Set("PET_NODE_RANK", "1");
   EXPECT_EQ(Good({"--", "true"}, environment).node_rank, 1);
   environment.Unset("PET_NODE_RANK");
-  environment.Set("PET_NNODES", "1");  // many pods, each alone
+  environment.Set("PET_NNODES", "1");  // many pods that do not meet
   EXPECT_EQ(Good({"--", "true"}, environment).node_rank, 0);
   environment.Set("PET_NNODES", "2");
   auto run = Parse({"--", "true"}, environment);
@@ -217,7 +217,7 @@ TEST(ExecFlags, ThePodsOwnNamesCountLast) {
   EXPECT_EQ(
       Good({"--wire=torch", "--", "true"}, {{"TRAINER_NNODES", "1"}, {"TRAINER_NODE_0_HOSTNAME", "h"}}).standalone,
       true);
-  RunOptions plain = Good({"--", "true"}, pod);  // for a torchrun inside
+  RunOptions plain = Good({"--", "true"}, pod);  // the variables are for a torchrun inside
   EXPECT_EQ(plain.max_nodes, 1);
   EXPECT_EQ(plain.nproc, 1);
 }
@@ -327,11 +327,11 @@ TEST(ExecFlags, WhatAnAgentAroundHasSetIsNobodysWish) {
   Environment environment = {{"PATH", "/bin"}, {"MUSTER_HTTP_PORT", "8"}};
   PutForInside("MUSTER_RESTART_POLICY", "exit-code", &environment);
   PutForInside("MUSTER_HTTP_PORT", "off", &environment);
-  PutForInside("MUSTER_HTTP_PORT", "off", &environment);  // by one more agent
+  PutForInside("MUSTER_HTTP_PORT", "off", &environment);  // set by one more agent
   EXPECT_EQ(environment.entries().size(), 4U);
   EXPECT_EQ(environment.Get(kFromOutside), "MUSTER_RESTART_POLICY=exit-code MUSTER_HTTP_PORT=off");
   EXPECT_THAT(overruled(environment), ElementsAre());
-  environment.Set("MUSTER_RESTART_POLICY", "never");  // the command's own
+  environment.Set("MUSTER_RESTART_POLICY", "never");  // set by the command itself
   EXPECT_THAT(overruled(environment), ElementsAre("MUSTER_RESTART_POLICY"));
 }
 
@@ -383,7 +383,7 @@ TEST(ExecFlags, ATorchrunWiredAsTorchIsReadAsOurOwn) {
     EXPECT_EQ(run.no_python, row.no_python);
     EXPECT_EQ(run.legacy_launch, row.launch);
   }
-  // What is no torchrun, or not wired as torch, stays a command.
+  // A command that is no torchrun, or is not wired as torch, stays a command.
   for (const Words& command :
        {Words{"python", "t.py", "-m", "torch.distributed.run"}, Words{"python", "-m", "torch.distributed.runner"},
         Words{"python", "-m"}, Words{"python", "-c", "1"}, Words{"sh", "-c", "torchrun t.py"}, Words{"python"},
@@ -470,7 +470,7 @@ TEST(ExecFlags, WhatCanBeReadOfAWrongCommandLine) {
       {{"-Z", "x", "--termination-log=F", "--", "cmd"}, "F"},
       {{"--nosuch", "--termination-log", "F", "--", "cmd"}, "F"},
       {{"--nosuch", "x", "--other", "y", "--termination-log", "F", "--", "cmd"}, "F"},
-      // The command's own, or not to be told from it.
+      // The flag is the command's own, or may be.
       {{"--nosuch", "cmd", "--termination-log", "F"}, ""},
       {{"--nosuch", "cmd", "t.py", "--termination-log", "F", "--", "x"}, ""},
       {{"--nosuch=1", "cmd", "--termination-log", "F", "--", "x"}, ""},

@@ -85,7 +85,7 @@ TEST_F(Pipe, IsAskedByAWriteAndNeverWaitedFor) {
   EXPECT_TRUE(AskForDump(pipe).ok());
   char bytes[128];
   EXPECT_GT(read(reader, bytes, sizeof bytes), 0);
-  while (AskForDump(pipe).ok()) {  // until it is full
+  while (AskForDump(pipe).ok()) {  // until the pipe is full
   }
   EXPECT_FALSE(AskForDump(pipe).ok());
   close(reader);

@@ -30,8 +30,8 @@ struct Row {
   std::optional<double> output;
   double now;
   std::vector<int> hangs;
-  std::string evidence;        // of the first
-  std::optional<double> look;  // after `now`
+  std::string evidence;        // of the first hang
+  std::optional<double> look;  // seconds after `now`
 };
 
 class Rule : public testing::TestWithParam<Row> {};
@@ -166,7 +166,7 @@ INSTANTIATE_TEST_SUITE_P(
             kNone}),
     [](const auto& row) { return std::string(row.param.name); });
 
-// The silence of one node may be its way: only the coordinator knows whether the others are silent too.
+// One node may be silent by design: only the coordinator knows whether the others are silent, too.
 TEST(Silence, OfOneNodeIsToldAndWithdrawn) {
   HangOptions options;
   options.log_timeout = seconds(80);
@@ -200,7 +200,7 @@ TEST(Beats, OnlyAChangeIsOneAndItsMomentIsOurs) {
   EXPECT_EQ(rank.beat, At(15)) << "replaced by a new file";
 }
 
-// The agent itself was frozen with its workers: when it wakes, everybody has his time again.
+// The agent itself was frozen with its workers: when it wakes, every worker has its full time again.
 TEST(Frozen, TimeWithoutUsIsCountedAgainstNobody) {
   HangOptions options;
   options.step_timeout = seconds(80);

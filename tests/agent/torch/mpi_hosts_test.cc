@@ -1,4 +1,4 @@
-// Host files of MPI runtimes: both dialects in, both out, and what is refused.
+// Host files of MPI runtimes: both dialects are read and written; what is refused.
 #include "agent/torch/mpi_hosts.h"
 
 #include <gmock/gmock.h>

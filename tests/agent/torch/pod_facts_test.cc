@@ -1,4 +1,4 @@
-// What JAX and XGBoost are told, from what a pod is told, and where their pods meet.
+// The variables for JAX and XGBoost from those of a pod, and where the pods meet.
 #include "agent/torch/pod_facts.h"
 
 #include <gmock/gmock.h>
@@ -11,7 +11,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Each process's variables, with " | " between.
+// The variables of each process, with " | " between.
 std::string Told(const StatusOr<PodPlace>& place) {
   if (!place.ok()) return "error: " + std::string(place.status().message());
   std::vector<std::string> workers;
@@ -22,7 +22,7 @@ std::string Told(const StatusOr<PodPlace>& place) {
   }
   return Join(workers, " | ");
 }
-// Which of how many pods, the first one's host and the port that is taken there.
+// "node rank/nodes host:port" of a pod, with the first node's host and the port that the framework has there.
 std::string Where(const StatusOr<PodPlace>& place) {
   if (!place.ok()) return "error: " + std::string(place.status().message());
   return fmt::format("{}/{} {}:{}", place->node_rank, place->nodes, place->first_node, place->framework_port);
@@ -153,7 +153,7 @@ TEST(PodFacts, HowManyXgboostPodsThereAre) {
       {{{"DMLC_NUM_WORKER", "8"}}, 4, {"--nproc-per-node=4"}, 4, "1/2 t:29500"},
       {{{"DMLC_NUM_WORKER", "8"}}, 4, {"--nproc-per-node=gpu"}, 4, "1/2 t:29500"},
       {{{"DMLC_NUM_WORKER", "8"}}, 1, {"--nproc-per-node=1"}, 4, "1/8 t:29500"},
-      {{{"DMLC_NUM_WORKER", "8"}}, 1, {}, 4, "1/1 :29500"},  // 8 pods, or 2 with 4 GPUs: they stay apart
+      {{{"DMLC_NUM_WORKER", "8"}}, 1, {}, 4, "1/1 :29500"},  // may be 8 pods, or 2 with 4 GPUs: they do not meet
       {{{"DMLC_NUM_WORKER", "8"}, {"PET_NNODES", "2"}}, 1, {}, 4, "1/2 t:29500"},
       {{{"DMLC_NUM_WORKER", "8"}, {"TRAINER_NODE_0_HOSTNAME", "n0"}}, 1, {}, 0, "1/8 n0:29500"},
       {{{"DMLC_NUM_WORKER", "8"}, {"DMLC_TRACKER_PORT", "7"}}, 1, {}, 0, "1/8 t:7"},

@@ -1,4 +1,4 @@
-// Which Python runs the workers where two could be meant, and which torch it has, by files alone.
+// Which of two possible Pythons runs the workers, and which torch it has, from files alone.
 #include "agent/torch/python_facts.h"
 
 #include <gmock/gmock.h>
@@ -20,7 +20,7 @@ class PythonFacts : public testing::Test {
   void Torch(const std::string& packages, const std::string& version) {
     machine_.File(packages + "/torch/version.py", "from typing import Optional\n\n__version__ = '" + version + "'\n");
   }
-  // /venv with a python3 that is a link, as venvs have it.
+  // Makes /venv, whose python3 is a link, as in real ones.
   void Venv() { machine_.File("/venv/pyvenv.cfg").Link("/venv/bin/python3", "/usr/bin/python3"); }
 
   FakeMachine machine_;

@@ -1,4 +1,4 @@
-// The heads that pip, uv and conda give console scripts, as they write them.
+// The first lines that pip, uv and conda write into console scripts.
 #include "agent/torch/script_head.h"
 
 #include <gmock/gmock.h>
@@ -40,7 +40,7 @@ TEST(ScriptHead, AsTheInstallersWriteIt) {
       {shell + R"sh('''exec' "$(CDPATH= cd -- "$(dirname -- "$0")" && echo "$PWD")"/'python' "$0" "$@")sh",
        {Place::kBesideLink, "python"}},
       {shell + R"sh("exec" "$(dirname $0)/python3" "$0" "$@")sh", {Place::kBesideLink, "python3"}},
-      // No python, or none that can be told.
+      // No python, or one that cannot be found out.
       {"", {}},
       {"#!", {}},
       {"#!\n", {}},
@@ -66,7 +66,7 @@ TEST(ScriptHead, AsTheInstallersWriteIt) {
   for (const auto& row : rows) EXPECT_EQ(ReadScriptHead(row.head), row.expected) << row.head;
 }
 
-// As pipx, "uv tool" and Dockerfiles lay it: PATH has a link, the script is in a folder of its own.
+// As pipx, "uv tool" and Dockerfiles install a script: PATH has a link to it, and the script is in a folder of its own.
 TEST(ScriptHead, BehindALinkFromAnotherFolder) {
   const std::string shell = "#!/bin/sh\n";
   struct {

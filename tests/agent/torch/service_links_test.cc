@@ -1,4 +1,4 @@
-// Kubernetes' service links where Muster or a framework reads a port.
+// Kubernetes' service links in variables from which Muster or a framework reads a port.
 #include "agent/torch/service_links.h"
 
 #include <gmock/gmock.h>

@@ -214,7 +214,7 @@ TEST(NumaBinding, WithoutGpusInBlocks) {
   EXPECT_EQ(Bound(machine, "exclusive", 2, 4), "2,6");
   EXPECT_EQ(Bound(machine, "core-complex", 0, 4), "0,4");
   EXPECT_EQ(Bound(machine, "core-complex", 1, 4), "1,5");
-  EXPECT_EQ(Bound(machine, "core-complex", 2, 8), "0,4");  // third worker of two caches
+  EXPECT_EQ(Bound(machine, "core-complex", 2, 8), "0,4");  // the third worker gets the first of two caches again
   EXPECT_THAT(Bound(machine, "exclusive", 2, 8), HasSubstr("fewer usable cores than workers (4)"));
   EXPECT_THAT(Bound(machine, "near", 0, 1), HasSubstr("choose one of"));
 }

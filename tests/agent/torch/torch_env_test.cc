@@ -104,7 +104,7 @@ TEST(WorkerEnvironment, OmpThreadsThatAreSetAreSaid) {
   options.nproc = 2;
   EXPECT_THAT(OmpWarning({}, options).value_or(""), HasSubstr("Setting OMP_NUM_THREADS"));
   EXPECT_EQ(OmpWarning({{"OMP_NUM_THREADS", "2"}}, options), std::nullopt);
-  options.wire = Wire::kXgboost;  // whose commands get no such variable
+  options.wire = Wire::kXgboost;  // XGBoost's commands do not get the variable
   EXPECT_EQ(OmpWarning({}, options), std::nullopt);
   options.wire = Wire::kTorch;
   options.nproc = 1;
@@ -144,7 +144,7 @@ TEST(WorkerEnvironment, VirtualLocalRank) {
 struct Streams {
   std::string redirects, tee;
 };
-// "file console prefix tail" of a stream, "-" for nothing.
+// "file console prefix tail" of a stream; "-" if it has no file.
 std::string Shown(const launcher::StreamSpec& stream) {
   std::string file = stream.file.empty() ? "-" : stream.file.substr(stream.file.rfind('/') + 1);
   return fmt::format("{}{}{}{}", file, stream.console ? " console" : "", stream.prefix.empty() ? "" : " prefix",
@@ -204,7 +204,7 @@ TEST(WorkerOutput, DuplicateFilters) {
   EXPECT_EQ(output.out.filter_file, "/l/filtered_stdout.log");
   EXPECT_TRUE(output.err.filters.empty());  // stderr is not tee'd
   EXPECT_EQ(output.err.filter_file, "");
-  options.local_ranks_filter = {1};  // who is not heard is not among the filtered lines either
+  options.local_ranks_filter = {1};  // a rank without console output has no filtered lines either
   EXPECT_EQ(WorkerOutput(options, Second(), 0, {"/l"}, true).out.filter_file, "");
   EXPECT_EQ(WorkerOutput(options, Second(), 1, {"/l"}, true).out.filter_file, "/l/filtered_stdout.log");
 }

@@ -23,7 +23,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-// One value flag: its spellings, its variable, a good value and how it shows, a bad value.
+// One flag with a value: its spellings, its variable, a good value and what is read from it, a bad value.
 struct Row {
   std::string flag;
   std::string variable;
@@ -140,7 +140,7 @@ TEST(TorchrunFlags, EveryValueInEverySpelling) {
     }
     if (row.variable.empty()) continue;
     EXPECT_EQ(row.read(Good(Frame({}, row.flag), {{row.variable, row.value}})), row.expected) << row.variable;
-    if (!row.bad.empty()) {  // the command line wins: the variable is not even looked at
+    if (!row.bad.empty()) {  // the command line wins: the variable is not read
       EXPECT_EQ(row.read(Good(Frame({"--" + row.flag, row.value}, row.flag), {{row.variable, row.bad}})), row.expected);
     }
   }
@@ -212,7 +212,7 @@ TEST(TorchrunFlags, ShortFlags) {
 }
 
 TEST(TorchrunFlags, Abbreviations) {
-  EXPECT_EQ(Good({"--redirect=3"}).redirects.all, 3);  // PyTorch's own test
+  EXPECT_EQ(Good({"--redirect=3"}).redirects.all, 3);  // from PyTorch's own test
   EXPECT_EQ(Good({"--nproc=2"}).nproc, 2);
   EXPECT_EQ(Good({"--nproc=+10"}).nproc_per_node, "10") << "as Python's int reads it, for whoever reads it next";
   EXPECT_EQ(Good({"--nproc_per=2"}).nproc, 2);
@@ -222,7 +222,7 @@ TEST(TorchrunFlags, Abbreviations) {
     EXPECT_THAT(error, HasSubstr(name));
   }
   EXPECT_THAT(Error({"--master", "h", "x.py"}), HasSubstr("--master-addr, --master-port"));
-  // Muster's flags do not take torchrun's abbreviations away.
+  // Muster's flags do not make torchrun's abbreviations ambiguous.
   EXPECT_EQ(Good({"--node", "2", "--nnodes=4", "--master-port=1"}).node_rank, 2);
   EXPECT_EQ(Good({"--log-l", "P"}).log_line_prefix_template, "P");
   EXPECT_EQ(Good({"--signals=SIGTERM"}).signals_to_handle.size(), 1u);
@@ -233,7 +233,7 @@ TEST(TorchrunFlags, Abbreviations) {
   EXPECT_THAT(Error({"--use-env", "x.py"}), HasSubstr("unknown flag --use-env"));
 }
 
-// Every unique abbreviation of torchrun's alone keeps its meaning with Muster's flags in the table.
+// Every abbreviation that is unique among torchrun's flags keeps its meaning although Muster's flags are in the table.
 TEST(TorchrunFlags, OwnFlagsMakeNothingAmbiguous) {
   std::vector<std::string_view> names;
   for (const Flag& flag : FlagTable()) {
@@ -317,13 +317,13 @@ TEST(TorchrunFlags, FlagsThatOverruleVariables) {
       {{"--standalone"}, {{"PET_STANDALONE", "0"}}, "--standalone over PET_STANDALONE=0"},
       {{"--standalone"}, {{"PET_STANDALONE", "yes"}}, "--standalone over PET_STANDALONE=yes"},
       {{"--log-format=json"}, {{"MUSTER_LOG_FORMAT", "text"}}, "--log-format=json over MUSTER_LOG_FORMAT=text"},
-      // The same, however it is written; no flag; no variable of that flag.
+      // No contradiction: the same value in another spelling; no flag; a variable of another flag.
       {{"--nproc-per-node=2"}, {{"PET_NPROC_PER_NODE", " 2 "}}, ""},
       {{"--nnodes=2:2", "--master-port=1"}, {{"PET_NNODES", "2"}}, ""},
       {{"--standalone"}, {{"PET_STANDALONE", "1"}}, ""},
       {{"--nproc-per-node=2"}, {{"PET_NNODES", "1"}, {"PET_MAX_RESTARTS", "3"}}, ""},
       {{"--numa-binding=node"}, {{"PET_NUMA_BINDING", "socket"}}, ""},
-      // What a plain command's agent does not hear contradicts nothing there.
+      // A variable that the agent of a plain command does not read contradicts nothing.
       {{"--max-restarts=1", "--hang-timeout=5m"},
        {{"PET_MAX_RESTARTS", "2"}, {"MUSTER_HANG_TIMEOUT", "30"}},
        "",
@@ -354,7 +354,7 @@ TEST(TorchrunFlags, HandOver) {
        {Words{"--rdzv-backend=etcd"}, Words{"--rdzv-backend=etcd-v2"}, Words{"--rdzv-backend", "mine"},
         Words{"--logs-specs=my_logs"}, Words{"--event-log-handler=my_events"}, Words{"--nproc-per-node=npu"},
         Words{"--rdzv-backend=c10d", "--rdzv-conf=store_type=file"}, Words{"--print-completion", "bash"}}) {
-    auto run = Parse(words);  // even without a script: the real one will say so
+    auto run = Parse(words);  // even without a script: the real torchrun reports that
     ASSERT_TRUE(run.ok()) << run.status();
     EXPECT_EQ(run->outcome, ParsedRun::Outcome::kHandOver);
     EXPECT_THAT(run->text, HasSubstr("only the real torchrun has"));
@@ -396,7 +396,7 @@ TEST(TorchrunFlags, HandOverLeavesMustersOwnFlagsOut) {
               HasSubstr("--nodes-on-this-machine=2"));
 }
 
-// As torchrun counts a variable that is set and empty: some stand for nothing, some are wrong values.
+// Variables that are set and empty, as torchrun reads them: some count as not set, some are wrong values.
 TEST(TorchrunFlags, EmptyVariables) {
   for (const char* wrong : {"PET_RDZV_BACKEND", "PET_EVENT_LOG_HANDLER", "PET_NNODES", "PET_NPROC_PER_NODE",
                             "PET_REDIRECTS", "PET_TEE", "PET_MAX_RESTARTS", "PET_STANDALONE"}) {
@@ -447,7 +447,7 @@ TEST(TorchrunFlags, Contradictions) {
   EXPECT_TRUE(Good({"-m", "--no-python", "--run-path"}).run_path);
   EXPECT_THAT(Error({"--retry-codes=3", "--fatal-codes=2-4", "x.py"}), HasSubstr("3 is in --fatal-codes too"));
   EXPECT_THAT(Error({"--start-method=thread", "x.py"}), HasSubstr("spawn, fork, forkserver"));
-  EXPECT_EQ(Good({}, {{"PET_START_METHOD", "thread"}}).start_method, "thread");  // argparse: no choices for variables
+  EXPECT_EQ(Good({}, {{"PET_START_METHOD", "thread"}}).start_method, "thread");  // argparse checks flags only
   EXPECT_THAT(Error({"--signals-to-handle=SIGKILL", "x.py"}), HasSubstr("SIGKILL cannot be passed on"));
 }
 
@@ -476,7 +476,7 @@ TEST(TorchrunFlags, Environment) {
   EXPECT_EQ(pod.node_rank, 1);
 }
 
-// The order of ranks is that of the indexes; none: torchrun's order.
+// Ranks are in the order of the indexes; without an index they are in torchrun's order.
 TEST(TorchrunFlags, TheNodesIndex) {
   const struct {
     Words flags;
@@ -487,7 +487,7 @@ TEST(TorchrunFlags, TheNodesIndex) {
       {{"--nnodes=3"}, {}, 0},
       {{"--nnodes=3", "--rdzv-backend=c10d"}, {}, std::nullopt},
       {{"--nnodes=3", "--rdzv-backend=c10d", "--node-rank=0"}, {}, 0},
-      {{"--nnodes=3", "--rdzv-backend=c10d"}, {{"PET_NODE_RANK", "7"}}, 7},  // no place, an order
+      {{"--nnodes=3", "--rdzv-backend=c10d"}, {{"PET_NODE_RANK", "7"}}, 7},  // not a rank, only an order
       {{"--nnodes=1:3", "--rdzv-backend=c10d"}, {{"JOB_COMPLETION_INDEX", "1"}}, 1},
       {{"--nnodes=3", "--rdzv-backend=c10d", "--node-rank=2"}, {{"JOB_COMPLETION_INDEX", "1"}}, 2},
       {{"--nnodes=1", "--rdzv-backend=c10d"}, {{"JOB_COMPLETION_INDEX", "1"}}, std::nullopt},
@@ -511,7 +511,7 @@ TEST(TorchrunFlags, NodesOnThisMachine) {
   EXPECT_EQ(run.endpoint_port, 5000);
 }
 
-// A name in a text, not a longer name that begins with it.
+// True if `text` has `name`, not only a longer name that begins with it.
 bool Names(const std::string& text, const std::string& name) {
   for (size_t at = text.find(name); at != std::string::npos; at = text.find(name, at + 1)) {
     const char next = at + name.size() < text.size() ? text[at + name.size()] : ' ';

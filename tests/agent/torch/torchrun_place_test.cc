@@ -1,4 +1,4 @@
-// Where torchrun's flags put the rendezvous : alone, static, c10d; --rdzv-conf, credentials.
+// Where torchrun's flags put the rendezvous: alone, static, c10d; --rdzv-conf, credentials.
 #include <gmock/gmock.h>
 
 #include "agent/torch/flag_values.h"
@@ -69,7 +69,7 @@ TEST(TorchrunPlace, StaticEndpoint) {
   EXPECT_EQ(fmt::format("{}|{}", run.master_addr, run.master_port), "fd00::1|7");
   EXPECT_EQ(Good({"--nnodes=2", "--master-addr=[::1]"}).master_addr, "::1");
   EXPECT_THAT(Error({"--nnodes=2", "--rdzv-endpoint=host", "x.py"}), HasSubstr("needs a port"));
-  // Who said the port, for when it cannot be served.
+  // The flag or variable that gave the port, for the error if it cannot be served.
   EXPECT_EQ(Good({"--nnodes=2"}).master_port_origin, "--master-port");
   EXPECT_EQ(Good({"--nnodes=2", "--master-port=7"}).master_port_origin, "--master-port");
   EXPECT_EQ(Good({"--nnodes=2"}, {{"PET_MASTER_PORT", "7"}}).master_port_origin, "PET_MASTER_PORT");
@@ -146,10 +146,10 @@ TEST(TorchrunPlace, RdzvConf) {
 TEST(TorchrunPlace, RdzvConfOfTheOtherBackendIsNoError) {
   struct {
     std::string backend, conf;
-    std::vector<std::string> warned;  // in part; empty: nothing is said
-    std::string error;                // in part; empty: none
+    std::vector<std::string> warned;  // parts of warnings; empty: no warning
+    std::string error;                // part of the error; empty: no error
   } const rows[] = {
-      // As PyTorch's own launcher test has it, quotes and all.
+      // As in PyTorch's own launcher test, with its quotes.
       {"c10d", "'join_timeout=5,last_call_timeout=1,timeout=5'", {"'join_timeout=5 is not understood"}, ""},
       {"c10d", "timeout=x,rank=y", {}, ""},
       {"static", "'join_timeout=5,last_call_timeout=1,timeout=5'", {}, "timeout=5': want a duration"},

@@ -1,4 +1,4 @@
-// What MPI runtimes are told, row by row.
+// The variables for MPI runtimes, row by row.
 #include "agent/torch/wire_mpi.h"
 
 #include <gmock/gmock.h>
@@ -68,7 +68,7 @@ TEST(WireMpi, ARemoteShellOfTheImageStays) {
     Environment pod;
     Variables told;
   } rows[] = {
-      {{{"OMPI_MCA_plm_rsh_agent", "ssh"}}, Sum({kMpich, kIntel})},  // PRRTE hears ORTE's names
+      {{{"OMPI_MCA_plm_rsh_agent", "ssh"}}, Sum({kMpich, kIntel})},  // PRRTE reads ORTE's names, too
       {{{"OMPI_MCA_orte_rsh_agent", "ssh"}}, Sum({kMpich, kIntel})},
       {{{"OMPI_MCA_pls_rsh_agent", "ssh"}}, Sum({kMpich, kIntel})},
       {{{"OMPI_MCA_plm", "slurm"}}, Sum({kMpich, kIntel})},

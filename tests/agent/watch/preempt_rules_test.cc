@@ -43,7 +43,7 @@ TEST(JudgeNotice, Rules) {
        "Preempt at Mon, 19 Sep 2016 18:29:47 GMT"},
       {200, R"({"Events": [7, {"EventType": 8}, {"EventType": "Terminate", "Resources": ["a", 3, "b"]}]})",
        Kind::kNoticeOf, "Terminate"},
-      // nobody's
+      // of no known service
       {200, "", Kind::kNothing, ""},
       {200, "<html>login</html>", Kind::kTrouble, "answers with what is no notice Muster knows: <html>login</html>"},
       {200, "\xff\x01 x", Kind::kTrouble, "answers with what is no notice Muster knows: ?? x"},

@@ -43,7 +43,7 @@ class RoundLedgerTest : public testing::Test {
     failure.consequence = consequence;
     ledger_.WorkersFailed({failure}, now_);
   }
-  // The causes counted, without the zeros.
+  // The counts of restarts by cause, without the zeros.
   std::map<std::string, uint64_t> Causes() {
     auto restarts = ledger_.MetricsAt(now_).restarts;
     std::erase_if(restarts, [](const auto& entry) { return entry.second == 0; });
@@ -81,7 +81,7 @@ TEST_F(RoundLedgerTest, OthersFailuresAreTheirs) {
   Round(1, RoundCause::kFailure);
   EXPECT_EQ(Causes(), (Counts{{"peer", 1}}));
   ledger_.WorkersRun(now_);
-  Fail(1, true);  // it only lost a peer
+  Fail(1, true);  // a consequence: this node only lost a peer
   Round(2, RoundCause::kFailure);
   EXPECT_EQ(Causes(), (Counts{{"peer", 2}}));
   EXPECT_EQ(ledger_.MetricsAt(now_).failures, (Counts{{"fatal", 0}, {"hang", 0}, {"retryable", 0}}));
@@ -92,7 +92,7 @@ TEST_F(RoundLedgerTest, TheCauseIsTheCoordinators) {
   ledger_.StopCame("node n0 (host h) is leaving (preempted: SIGTERM)", now_);
   Round(1, RoundCause::kPreemption);
   ledger_.WorkersRun(now_);
-  Fail(1, true);  // its own workers died of it first; no Stop was needed
+  Fail(1, true);  // its own workers lost the peer first; no Stop was needed
   Round(2, RoundCause::kPreemption);
   ledger_.WorkersRun(now_);
   ledger_.StopCame("node n0 is lost: its connection closed", now_);
@@ -126,7 +126,7 @@ TEST_F(RoundLedgerTest, TimeLostRunsUntilTheNextWorkers) {
   ledger_.Decided({.exit_code = 3, .reason = "over"}, now_);
   now_ += milliseconds(9000);
   EXPECT_DOUBLE_EQ(ledger_.MetricsAt(now_).time_lost_seconds, 0.6);
-  EXPECT_DOUBLE_EQ(ledger_.MetricsAt(now_).time_to_restart.sum, 0.5);  // it did not restart
+  EXPECT_DOUBLE_EQ(ledger_.MetricsAt(now_).time_to_restart.sum, 0.5);  // the job ended without a restart
 }
 
 TEST_F(RoundLedgerTest, ReadyIsARoundWithRunningWorkers) {
@@ -144,7 +144,7 @@ TEST_F(RoundLedgerTest, ReadyIsARoundWithRunningWorkers) {
   EXPECT_FALSE(ledger_.MetricsAt(now_).in_round);
   ledger_.Leaves("preempted: SIGTERM");
   EXPECT_EQ(ledger_.NotReady(), "leaving: preempted: SIGTERM");
-  Fail(143);  // its consequence
+  Fail(143);  // a consequence of the SIGTERM
   EXPECT_EQ(ledger_.NotReady(), "leaving: preempted: SIGTERM");
 }
 
